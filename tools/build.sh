@@ -9,7 +9,8 @@ mkdir -p build
 exec 9>"build/.lock-$preset"
 if command -v flock >/dev/null 2>&1; then flock 9; fi
 log=build/$preset.log
-run() { "$@" >"$log" 2>&1 || { cat "$log" >&2; echo "build: failed: $*" >&2; exit 1; }; }
+# Prints the log of a failed build without the lines of the steps that succeeded, which ninja numbers.
+run() { "$@" >"$log" 2>&1 || { sed '/^\[[0-9]*\/[0-9]*\] /d' "$log" >&2; echo "build: failed: $*; log: $log" >&2; exit 1; }; }
 [ -e "build/$preset/build.ninja" ] || echo "build: the first build of $preset takes some minutes; it writes $log" >&2
 if [ ! -e "build/$preset/build.ninja" ] || [ -n "${KILN_CMAKE_ARGS:-}" ]; then
     # shellcheck disable=SC2086  # a list of words

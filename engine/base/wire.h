@@ -64,7 +64,7 @@ struct kiln__child {
     int socket; /* -1: no process */
     int pidfd;
     int wake;                 /* a descriptor: a wait stops when it becomes readable; -1: none */
-    const kiln__place *place; /* NULL: this machine; never changed by the functions below */
+    const kiln__place *place; /* NULL: this machine. The caller sets it; the functions below only read it */
     /* its standard output goes to the standard output of this process; otherwise it is discarded */
     bool shows;
 };

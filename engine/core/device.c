@@ -108,9 +108,10 @@ static kiln_status open_simulated(kiln_engine *engine, const char *profile, kiln
     return KILN_OK;
 }
 
-/* Without a GPU the device is one whose times can be estimated. Without that profile (a library installed without its
- * data), or where the simulated device of this process is in use as another, it is that one: who named no device can
- * take any. `why`: there is no GPU. */
+/* Opens the simulated device for a caller who named no device, because there is no GPU. `why` is the driver's message.
+ * Prefers KILN__DEFAULT_PROFILE, with which times can be estimated. If that profile is not installed, takes the generic
+ * device. If this process already uses the simulated device with another profile, keeps that profile, because the
+ * caller accepts any device. */
 static kiln_status open_default_simulated(kiln_engine *engine, const char *why, kiln_error **error)
 {
     const char *found = NULL;

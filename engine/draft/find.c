@@ -264,9 +264,10 @@ static kiln__frame *make_call(kiln__draft *draft, size_t at, const kiln__range *
     return made;
 }
 
-/* Adds a launch once for each call of the function template around it, with the arguments of that call: the launch in
- * `template <int M> void run() { k<M><<<...>>>(); }` and run<64>(). The caller may be a template too. `around` has the
- * calls so far, from the launch upwards; `scope` is the function around the last one. Returns false if there is no call. */
+/* Adds the launch once for each call of the function template that contains it, and binds the template's parameters to
+ * the arguments of the call. Example: the launch in `template <int M> void run() { k<M><<<...>>>(); }` and the call
+ * `run<64>()`. The caller may be a template too. `around` has the calls so far, from the launch upwards. `scope` is the
+ * function that contains the last of these calls. Returns false if there is no call. */
 static bool add_calls(kiln__draft *draft, const kiln__host_launch *launch, size_t scope, kiln__frame **around,
                       size_t level)
 {

@@ -292,13 +292,15 @@ typedef struct kiln_verdict {
     unsigned rounds; /* number of rounds; 0: nothing was measured again */
     /* The relative difference from which on a finalist is called slower. */
     double margin;
-    /* The largest relative difference between a finalist and the best of the sweep. */
+    /* The largest relative difference between a finalist and the best of the sweep. A finalist may be slower by another
+     * 0.5 us, the resolution of events. */
     double near;
     /* The wall time of the finals. kiln_tuning_totals does not contain it. */
     double seconds;
     /* 1: the verdict comes from the finals of an earlier sweep, because all samples were taken from the store. */
     int reused;
-    /* "", or the reason why nothing was measured again: "estimates are exactly repeatable". */
+    /* "" after finals, and if no other configuration was close. Otherwise the reason why nothing was measured again:
+     * "estimates are exactly repeatable". */
     const char *why_not;
     /* The number of runs of the best configuration whose answers were compared and right. */
     unsigned verified_runs;

@@ -1,5 +1,6 @@
-/* contents.c - the elements of inputs. Each class aims at faults that uniform numbers do not show: ties at orders and
- * maxima, cancelling pairs at sums in too few bits, ends of the range at overflow, special values at comparisons. */
+/* contents.c - the elements of inputs. Each class of contents can reveal faults that uniform numbers hide. Equal values
+ * reveal wrong orders and maxima. Pairs that cancel reveal sums in too few bits. The ends of the range reveal overflow.
+ * Special values reveal wrong comparisons. */
 #include <math.h>
 #include <string.h>
 

@@ -150,7 +150,7 @@ static bool make_ptx(const numeric *of, kiln__text *ptx)
     return !ptx->failed;
 }
 
-/* Loads the kernel of a type, for all plans that share `shared`. Returns NULL if the device refuses it, or if memory is
+/* Loads the kernel that compares elements of the type, for all plans that share `shared`. Returns NULL if the device refuses it, or if memory is
  * exhausted. */
 static CUfunction load_counter(kiln__shared *shared, const numeric *of)
 {

@@ -32,7 +32,8 @@ kiln_status kiln__limit_set(kiln_plan *plan, const kiln_run_options *options, ki
     return KILN_OK;
 }
 
-/* Tells the application how long the kernels may still run. 0 means that they have ended. */
+/* Tells the application how long the kernels may still run. Infinity means that there is no limit. 0 means that the
+ * kernels have ended, or that the library has given them up. */
 static void tell(const kiln_plan *plan, double seconds)
 {
     if (plan->engine->limit)

@@ -23,8 +23,9 @@ void kiln__limit_extend(kiln_plan *plan, double seconds); /* extends the limit i
 void kiln__limit_end(kiln_plan *plan);
 kiln__late kiln__limit_late(const kiln_plan *plan);
 kiln_status kiln__limit_check(kiln_plan *plan, kiln_error **error);
-/* These functions wait like cuEventSynchronize() and similar functions of the driver. They return CUDA_ERROR_TIMEOUT
- * when the limit is reached. On a GPU the engine is then `stuck`. */
+/* These functions wait like cuEventSynchronize() and similar functions of the driver. On a GPU they return
+ * CUDA_ERROR_TIMEOUT if the limit is reached or the caller has requested to stop. If the kernel has not ended by then
+ * (after a request: within STOP_GRACE_NS), the engine is `stuck`. On the simulator they return the driver's result. */
 CUresult kiln__limit_wait_event(kiln_plan *plan, CUevent event);
 CUresult kiln__limit_wait_stream(kiln_plan *plan, CUstream stream);
 CUresult kiln__limit_wait_all(kiln_plan *plan);

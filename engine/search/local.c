@@ -1,5 +1,6 @@
 /* local.c - strategies that step from one configuration to a neighbour: greedy local search, iterated local search,
- * simulated annealing. All of them accept that several proposals have no answer yet. */
+ * simulated annealing. All of them accept that several proposals have no answer yet. If greedy or iterated local search
+ * can propose nothing until an answer comes, the search proposes a random point. */
 #include <math.h>
 #include <string.h>
 
@@ -128,8 +129,10 @@ const kiln__strategy kiln__strategy_greedy = {.name = "greedy",
 typedef struct ils {
     around around;
     bool started, kicking;
-    size_t home;        /* the best local optimum, where a kick begins */
-    unsigned fruitless; /* kicks in a row without improvement: later kicks change more params */
+    size_t home; /* the best local optimum, where a kick begins */
+    /* descents in a row that did not improve `home`. The kick grows by one param after every two of them, from 2 to 5,
+     * and then begins at 2 again. */
+    unsigned fruitless;
 } ils;
 
 /* Tags of proposals: a neighbour, a kick. */
@@ -197,8 +200,8 @@ static kiln_status ils_told(kiln__search *s, void *state, size_t entry, kiln_err
 const kiln__strategy kiln__strategy_ils = {
     .name = "ils", .state_size = sizeof(ils), .propose = ils_propose, .told = ils_told, .end = free_neighbours};
 
-/* ---- simulated annealing (Kirkpatrick, Gelatt and Vecchi, 1983), geometric cooling from 0.5 by 0.98 for each answer
- * ---- */
+/* ---- simulated annealing (Kirkpatrick, Gelatt and Vecchi, 1983), geometric cooling from 0.5 by 0.98 for each
+ * answer, down to 0.01 ---- */
 
 /* The state of `annealing`. */
 typedef struct annealing {

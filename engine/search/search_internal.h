@@ -14,7 +14,8 @@ typedef struct kiln__search_entry { /* a point that was proposed or answered */
     bool told;
 } kiln__search_entry;
 
-/* A strategy. Its state is a zeroed block of state_size bytes for each search. */
+/* A strategy. Its state is a zeroed block of state_size bytes for each search. A strategy without a state has the size 1,
+ * because an allocator may return NULL for 0 bytes. */
 struct kiln__strategy {
     const char *name;
     size_t state_size;
@@ -113,7 +114,8 @@ double kiln__gaussian_trust(
     const kiln__gaussian *g); /* the fitted trust in hints: about 1 if they are right, 0 if they say nothing */
 void kiln__gaussian_free(const kiln__search *s, kiln__gaussian *g);
 
-extern const kiln__strategy kiln__strategy_surrogate, kiln__strategy_exhaustive, kiln__strategy_random,
-    kiln__strategy_greedy, kiln__strategy_ils, kiln__strategy_annealing, kiln__strategy_genetic,
-    kiln__strategy_evolution;
+/* The strategies that KILN__STRATEGIES lists. Each file of strategies defines its own. */
+#define X(name, about) extern const kiln__strategy kiln__strategy_##name;
+KILN__STRATEGIES(X)
+#undef X
 #endif

@@ -223,8 +223,8 @@ static void set_candidate(const kiln__search *s, kiln__batch *b, size_t i, const
             b->items[i].axis = a - 1;
 }
 
-/* Takes a random point of the pool, changes some axes, and writes it to s->next. This replaces finding a point by
- * number where that is slow. *found is false if none of SLOW_TRIES points was valid. */
+/* Takes a random point of the pool, changes some axes, and writes it to s->next. If finding a
+ * point by its number is slow, fill_pool() calls this function for most new candidates instead. *found is false if none of SLOW_TRIES points was valid. */
 static kiln_status change_pool_point(kiln__search *s, const kiln__batch *drawn, bool *found, kiln_error **error)
 {
     *found = false;

@@ -17,7 +17,7 @@
 #define LEVEL 0.05
 #define MARGIN 0.005        /* a smaller difference does not matter */
 #define NEAR 0.05           /* a finalist is at most this share slower than the best of the sweep */
-#define NEAR_SECONDS 0.5e-6 /* or at most this time slower, which is the resolution of events */
+#define NEAR_SECONDS 0.5e-6 /* and this time is added to the bound; it is the resolution of events */
 #define SHARE 0.07          /* share of the sweep's wall time for the finals */
 #define LEAST_SECONDS 0.5   /* the least wall time for the finals */
 #define LONG 20e-3          /* configurations that take longer are repeated less often in a visit */
@@ -296,8 +296,8 @@ static void judge_estimates(kiln_tuning *tuning, kiln_verdict *verdict)
     }
 }
 
-/* Sets the verdict, and says in `why_not` if there are no finals. Estimates are compared directly. Finals of an earlier
- * sweep are reused if every finalist took part in them (recall). */
+/* Sets the verdict. `why_not` says why there are no finals; it is "" if there is only one finalist. Estimates are
+ * compared directly. Finals of an earlier sweep are reused if every finalist took part in them (recall). */
 kiln_status kiln__finals_hold(kiln_tuning *tuning, const kiln_tune_options *options, const kiln__again *again,
                               kiln_error **error)
 {

@@ -217,9 +217,10 @@ static void test_estimating(void)
     named(NULL, "sim:h200");
     static const struct {
         const char *name, *id;
-    } near[] = {{"sim:sm_50", "sim:t4"},      {"sim:sm_75", "sim:t4"},      {"sim:sm_80", "sim:a100"},
-                {"sim:sm_86", "sim:rtx4090"}, {"sim:sm_89", "sim:rtx4090"}, {"sim:sm_90", "sim:h200"},
-                {"sim:sm_90a", "sim:h200"},   {"sim:sm_120", "sim:h200"}};
+    } near[] = {{"sim:sm_50", "sim:t4"},       {"sim:sm_75", "sim:t4"},      {"sim:sm_80", "sim:a100"},
+                {"sim:sm_86", "sim:rtx4090"},  {"sim:sm_89", "sim:rtx4090"}, {"sim:sm_90", "sim:h200"},
+                {"sim:sm_90a", "sim:h200"},    {"sim:sm_100a", "sim:b200"},  {"sim:sm_103f", "sim:b200"},
+                {"sim:sm_120a", "sim:rtx5090"}};
     for (size_t i = 0; i < KILN__COUNT(near); i++)
         named(near[i].name, near[i].id);
     static const char *const bad[] = {"sim:sm_",     "sim:sm_a",   "sim:sm_90b", "sim:sm_x",
@@ -315,13 +316,13 @@ static void test_context(void)
 }
 
 typedef struct seen_devices {
-    kiln_device_info infos[8];
+    kiln_device_info infos[16];
     size_t count, most;
 } seen_devices;
 static int see_device(void *user, const kiln_device_info *info)
 {
     seen_devices *seen = user;
-    if (seen->count < 8)
+    if (seen->count < 16)
         seen->infos[seen->count++] = *info;
     return seen->count == seen->most;
 }
@@ -334,13 +335,13 @@ static void test_devices(void)
     kiln_error *error = NULL;
     seen_devices seen = {0};
     CHECK_OK(kiln_devices(engine, see_device, &seen, &error), error);
-    CHECK(seen.count == 7); /* the built-in devices, and the devices of the folder `devices` */
+    CHECK(seen.count == 9); /* the built-in devices, and the devices of the folder `devices` */
     const kiln_device_info *infos = seen.infos;
     CHECK_TEXT(infos[0].id, "sim:generic");
     CHECK_TEXT(infos[1].id, "sim:ampere");
     CHECK_TEXT(infos[2].id, "sim:a100");
-    CHECK_TEXT(infos[6].id, "sim:t4");
-    CHECK(infos[6].cc_major == 7 && infos[6].cc_minor == 5 && infos[6].sm_count == 40);
+    CHECK_TEXT(infos[8].id, "sim:t4");
+    CHECK(infos[8].cc_major == 7 && infos[8].cc_minor == 5 && infos[8].sm_count == 40);
     seen = (seen_devices){.most = 2};
     CHECK_OK(kiln_devices(engine, see_device, &seen, &error), error);
     CHECK(seen.count == 2); /* and no more */

@@ -235,7 +235,7 @@ static void test_peaks(void)
 /* The figures of a device profile equal the figures in the table for the same product. */
 static void test_profiles(void)
 {
-    static const char *const names[] = {"h200", "h100", "a100", "rtx4090", "t4"};
+    static const char *const names[] = {"h200", "h100", "a100", "rtx4090", "t4", "b200", "rtx5090"};
     kiln__driver driver = {0};
     kiln_error *error = NULL;
     CHECK_OK(kiln__driver_open_sim(NULL, &driver, &error), error);

@@ -174,7 +174,7 @@ static void write_address(writer *x)
         }
     if (strchr("sb", kind) && !memchr(x->spaces, 's', x->space_count)) /* the instruction names no space */
         kind = kind == 's' ? 'S' : 'B';
-    const bool narrow = strchr("sblp", kind) && hostile_chance(x->source, 40);
+    const bool narrow = kind == 'T' || (strchr("sblp", kind) && hostile_chance(x->source, 40));
     kiln__text_puts(x->code, "[");
     write_source(x, kind, narrow ? 4 : 8);
     kiln__text_printf(x->code, "%s]", offset);

@@ -79,6 +79,9 @@ static void write_head(const hostile_kernel *kernel, const char *declarations, k
         HOSTILE_SHARED, HOSTILE_OPERANDS, HOSTILE_OPERANDS, HOSTILE_OPERANDS, HOSTILE_OPERANDS, HOSTILE_OPERANDS);
 }
 
+/* Each warp gets columns of tensor memory. */
+#define ALLOCATE "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s_var+64], 64;\n"
+
 /* The loop up to the operands: the number of the set, mbarriers as new, the set's tensor map in its place. */
 static void write_begin(const hostile_kernel *kernel, kiln__text *out)
 {
@@ -88,12 +91,13 @@ static void write_begin(const hostile_kernel *kernel, kiln__text *out)
         "ld.param.u64 %%done, [done];\nld.param.u64 %%results, [results];\nld.param.u64 %%maps, [maps];\n"
         "mov.u32 %%lane, %%laneid;\ncvt.u64.u32 %%lane64, %%lane;\nmov.b64 %%buffer, 0;\n"
         "mad.wide.u32 %%set, %%index, %zu, %%set;\nst.local.u32 [l_var], %%lane;\n"
-        "mov.u32 %%v0, %%tid.x;\nsetp.eq.u32 %%one, %%v0, 0;\n"
+        "mov.u32 %%v0, %%tid.x;\nsetp.eq.u32 %%one, %%v0, 0;\n%s"
         "LOOP:\nsetp.ge.u32 %%stop, %%index, %%end;\n@%%stop bra DONE;\n@%%one st.global.u32 [%%done], %%index;\n"
         "ld.global.u64 %%u0, [%%set];\ncvt.u32.u64 %%mask, %%u0;\nshr.u64 %%u1, %%u0, 32;\ncvt.u32.u64 %%v1, %%u1;\n"
         "shr.u32 %%v2, %%mask, %%lane;\nand.b32 %%v2, %%v2, 1;\nsetp.ne.u32 %%go, %%v2, 0;\n"
         "setp.eq.u32 %%odd, %%v1, %%lane;\n",
-        hostile_set_words(kernel) * 8);
+        hostile_set_words(kernel) * 8,
+        strpbrk(kernel->kind->addresses, "T") || strpbrk(kernel->kind->values, "T") ? ALLOCATE : "");
     for (unsigned k = 0; k < HOSTILE_BARS; k++)
         kiln__text_printf(out, "@%%one mbarrier.init.shared.b64 [s_var+%u], %u;\n", k * 8, k < 2 ? 0xfffffu : 1u);
     if (kernel->rank || strchr(kernel->kind->addresses, 'm'))

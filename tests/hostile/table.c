@@ -59,6 +59,9 @@ static bool effect_reaches(ptx_effect effect)
     case PTX_EFFECT_EXCHANGE:
     case PTX_EFFECT_WHOLE_WARP:
     case PTX_EFFECT_WARPGROUP:
+    case PTX_EFFECT_TENSOR_MEMORY:
+    case PTX_EFFECT_TENSOR_LOAD:
+    case PTX_EFFECT_TENSOR_PRODUCT:
     case PTX_EFFECT_CALL: return true;
     }
     return true;

@@ -158,6 +158,14 @@ static uint64_t benign(hostile_source *s, const hostile_world *w, const hostile_
     case 'w':
         return shared_offset(w, 1024) >> 4 | (uint64_t)hostile_below(s, 8) << 16 | (uint64_t)hostile_below(s, 8) << 32 |
                (uint64_t)hostile_below(s, 4) << 62;
+    case 'T': return hostile_below(s, 48);
+    case 'C': return 32u << hostile_below(s, 2);
+    case 'D':
+        return shared_offset(w, 1024) >> 4 | (uint64_t)hostile_below(s, 32) << 16 |
+               (uint64_t)hostile_below(s, 32) << 32 | (uint64_t)1 << 46 | (uint64_t)hostile_below(s, 8) << 61;
+    case 'I': /* 64 or 128 rows, 8 to 64 columns, the first types */
+        return 1u << 4 | hostile_below(s, 4) << 15 | (1 + hostile_below(s, 8)) << 17 |
+               (4u << hostile_below(s, 2)) << 24;
     case 'x': return hostile_below(s, 12);
     case 'X': return PICK(s, floats);
     case 'h': return fitting_handle(s, w, kernel);

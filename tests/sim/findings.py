@@ -25,6 +25,10 @@ if len(sys.argv) > 3:  # as a program: `program SYMBOL,SYMBOL... FIRST-LINE HOW`
 }
 """
     lines = [first + (k if how == "lines" else 0) for k in range(len(symbols))]
+    if how == "elsewhere":
+        os.chdir("/")
+    if how == "refused":
+        os.rmdir(os.path.dirname(os.environ["KILN_SIM_CHECK_FILE"]))
     ptx = (".version 8.0\n.target sm_80\n.address_size 64\n" + "".join(entry % pair for pair in zip(symbols, lines)) +
            '.file 1 "%s/sub dir/wrong.cu"\n' % os.getcwd()).encode()
     device, context, module, kernel, memory = ctypes.c_int(), *(ctypes.c_void_p() for _ in range(3)), ctypes.c_uint64()
@@ -33,6 +37,22 @@ if len(sys.argv) > 3:  # as a program: `program SYMBOL,SYMBOL... FIRST-LINE HOW`
     call("cuCtxCreate_v2", ctypes.byref(context), 0, device)
     call("cuModuleLoadData", ctypes.byref(module), ptx)
     call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(64))
+    if how == "full":  # the first element fits
+        import resource
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (900, 900))
+    if how == "leaks":
+        for size in (100, 5000, 100):
+            call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(size))
+        call("cuMemFree_v2", memory)
+        call("cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(100))
+        call("cuCtxDestroy_v2", context)
+        sys.exit()
+    if how == "quick":
+        os._exit(6)
+    if how == "free":
+        cu.cuMemFree_v2(ctypes.c_uint64(memory.value + 8))
+        os._exit(0)
     for symbol in symbols:
         call("cuModuleGetFunction", ctypes.byref(kernel), module, symbol.encode())
         arguments = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(memory), ctypes.c_void_p))
@@ -126,5 +146,47 @@ code, text = run("exit 4", "--device", "ampere")
 check(f"a device: {code} {text}", code == 4)
 done = subprocess.run([KILN, "sim", "run", "sh", "-c", "exit 6", "--check"], capture_output=True, text=True)
 check(f"a late option: {done}", done.returncode == 6 and "after the program" in done.stderr)
-code, text = run("echo ran >ran", "--sarif", "nothing-there/x")
-check(f"no place: {code} {text}", code == 125 and "--sarif: nothing-there" in text and not os.path.exists("ran"))
+os.mkdir("empty")
+code, text = run("echo ran >ran", "--sarif", "nothing-there/x", TMPDIR="empty")
+check(f"no place: {code} {text}", code == 125 and "--sarif: nothing-there" in text and not os.path.exists("ran") and
+      not os.listdir("empty"))
+
+# Leaks have no line: their sizes tell them apart, and the program stands for the line, because a code host takes no result without
+# a place.
+code, text = run("exec " + command("k", 7, "leaks"), "--sarif", "leaks.sarif", "--details", "leaks.txt")
+check(f"leaks: {code} {text}", code == 1 and "kiln checks: 3 findings" in text)
+sizes = [line.split()[0] for line in pathlib.Path("leaks.txt").read_text().splitlines() if "never freed" in line]
+check(f"leaks: {sizes}", sorted(sizes) == ["100", "5000", "64"])
+places = [r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in
+          json.loads(pathlib.Path("leaks.sarif").read_text())["runs"][0]["results"]]
+check(f"places: {places}", len(places) == 3 and all(places))
+
+# A program that changes its folder: the rules and the findings have absolute paths.
+code, text = run(command("k", 7, "elsewhere"), "--suppress", "rules")
+check(f"rules: {code} {text}", code == 0 and "1 suppressed" in text)
+os.mkdir("here")
+code, text = run(command("k", 8, "elsewhere"), "--suppress", "rules", TMPDIR="here")
+check(f"a relative folder: {code} {text}", code == 1 and "kiln checks: 1 finding, 0 notes\n" in text and not os.listdir("here"))
+
+# Findings that cannot be written are not lost: the process prints them, and its exit code is 1.
+for how in ("full", "refused"):
+    code, text = run("exec " + command("k,l,m", 7, how))
+    check(f"{how}: {code} {text}", code == 1 and "kiln checks: 3 findings, 0 notes\n" in text and "4032 bytes past the end" in text)
+    check(f"{how}: {text}", (how == "refused") == ("or none could write" in text) and "could not be read" not in text)
+
+# A file that is no file of findings: the rest is shown, and the exit code says so.
+code, text = run("echo >${KILN_SIM_CHECK_FILE%/*}/findings.1.json; " + command("k", 7, "quick"), "--details", "unread.txt")
+check(f"unread: {code} {text}", code not in (0, 6) and "The findings of 1 process could not be read." in text)
+
+# A process that ends at once, without findings, has used the device.
+code, text = run("exec " + command("k", 7, "quick"))
+check(f"quick: {code} {text}", code == 6 and "kiln checks: 0 findings, 0 notes\n" in text)
+
+# What the checks find in a call of the host is written before the call returns.
+code, text = run("exec " + command("k", 7, "free"))
+check(f"a wrong free: {code} {text}", code == 1 and "kiln checks: 1 finding, 0 notes\n" in text)
+
+# Details that cannot be written.
+if os.path.exists("/dev/full"):
+    code, text = run("exec " + command("k", 7, "quick"), "--json", "--details", "/dev/full")
+    check(f"no room: {code} {text}", code not in (0, 6) and "/dev/full" in text)

@@ -53,6 +53,16 @@ def test_right(store): store(0)
 def test_wrong(store): store(4096)
 def test_same_place(store): store(8192)
 def test_host(): assert 1 + 1 == 2
+
+@pytest.fixture
+def careless(store):
+    yield
+    store(12288)
+'''
+# The finding belongs to the test whose fixture errs, not to a later one.
+FIXTURE = PROJECT + '''
+def test_first(careless): pass
+def test_second(store): store(0)
 '''
 
 
@@ -78,11 +88,18 @@ with tempfile.TemporaryDirectory() as folder:
           "kiln checks: 1 finding, 0 notes" in text)
     results = json.loads(pathlib.Path(folder, "out.sarif").read_text())["runs"][0]["results"]
     check(f"SARIF: {results}", len(results) == 1 and results[0]["occurrenceCount"] == 2)
+    pathlib.Path(folder, "test_fixture.py").write_text(FIXTURE)
+    code, text = run("--kiln-sim", "-rE", "-k", "first or second", "test_fixture.py")
+    check(f"a fixture: {code}\n{text}", code == 1 and "2 passed" in text and "1 error" in text and
+          "ERROR test_fixture.py::test_first" in text)
+    pathlib.Path(folder, "test_fixture.py").unlink()
     pathlib.Path(folder, "rules").write_text("out-of-bounds k\n")
     code, text = run("--kiln-sim", "--kiln-sim-suppress", "rules")
     check(f"suppressed: {code}\n{text}", code == 0 and "4 passed" in text and "1 suppressed" in text)
     code, text = run("--kiln-sim", "--kiln-sim-no-check", "-k", "right or host")
     check(f"without checks: {code}\n{text}", code == 0 and "2 passed" in text and "kiln checks" not in text)
+    code, text = run("--kiln-sim", "test_project.py::test_host")
+    check(f"tests as a profile: {code}\n{text}", code == 4 and "--kiln-sim=generic test_project.py::test_host" in text)
     code, text = run("-k", "host")
     check(f"without the option: {code}\n{text}", code == 0 and "1 passed" in text and "kiln" not in text.replace(folder, ""))
     for options, message in ((["--kiln-sim", "test_project.py"], "--kiln-sim=generic test_project.py"),

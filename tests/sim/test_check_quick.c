@@ -257,11 +257,77 @@ static void test_bulk_reductions(void)
     }
 }
 
+/* red.async goes through the generic proxy, unlike bulk reductions: a bulk copy that reads its result needs a proxy fence. */
+static void test_remote_reductions(void)
+{
+    static const char text[] =
+        ".version 8.1\n.target sm_90\n.address_size 64\n"
+        ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
+        "{ .reg .b64 %a; .reg .b32 %s, %b, %n; .reg .pred %p, %q; .shared .align 16 .b8 s[16]; .shared .align 8 .b8 bar[8];\n"
+        "  ld.param.u64 %a, [in]; ld.param.u32 %n, [n]; mov.u32 %s, s; mov.u32 %b, bar;\n"
+        "  st.shared.v4.b32 [%s], {%n, %n, %n, %n}; mbarrier.init.shared.b64 [%b], 1;\n"
+        "  fence.proxy.async;\n"
+        "  mbarrier.arrive.expect_tx.shared.b64 _, [%b], 4;\n"
+        "  red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%s], %n, [%b];\n"
+        "W: mbarrier.try_wait.parity.shared.b64 %p, [%b], 0; @!%p bra W;\n"
+        "  setp.eq.u32 %q, %n, 1; @%q fence.proxy.async;\n"
+        "  cp.async.bulk.global.shared::cta.bulk_group [%a], [%s], 16;\n"
+        "  cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret; }\n";
+    for (int32_t fenced = 0; fenced < 2; fenced++) {
+        check_bench b = check_bench_new(text, sizeof text - 1);
+        b.params.n = fenced;
+        CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
+        CU_ASSERT_EQUAL(vm_check_count(b.check), (size_t)!fenced);
+        check_bench_end(&b);
+    }
+}
+
+/* Runs a kernel whose thread 0 adds zeros to four floats by a bulk copy and executes `wait`. After a barrier of the block, a
+ * thread of the other warp executes `other`. Returns the number of findings. */
+static size_t count_after_reduction(const char *wait, const char *other)
+{
+    char text[2000];
+    const int length = snprintf(text, sizeof text,
+                                ".version 8.0\n.target sm_90\n.address_size 64\n"
+                                ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
+                                "{ .reg .b64 %%a; .reg .f32 %%f; .reg .b32 %%s, %%t; .reg .pred %%p;\n"
+                                "  .shared .align 16 .b8 s[16];\n"
+                                "  ld.param.u64 %%a, [in]; mov.f32 %%f, 0f00000000; mov.u32 %%s, s;\n"
+                                "  mov.u32 %%t, %%tid.x; setp.ne.u32 %%p, %%t, 0; @%%p bra B;\n"
+                                "  st.shared.v4.f32 [%%s], {%%f, %%f, %%f, %%f}; fence.proxy.async.shared::cta;\n"
+                                "  cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%%a], [%%s], 16;\n"
+                                "  cp.async.bulk.commit_group; %s\n"
+                                "B: bar.sync 0; setp.ne.u32 %%p, %%t, 32; @%%p bra E; %s\n"
+                                "E: cp.async.bulk.wait_group 0; ret; }\n",
+                                wait, other);
+    check_bench b = check_bench_new(text, (size_t)length);
+    CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 64, 0), VM_OK);
+    const size_t count = vm_check_count(b.check);
+    check_bench_end(&b);
+    return count;
+}
+
+/* A bulk reduction is in flight until its thread has waited for its writes. Until then nobody may read or write the floats
+ * by plain accesses. */
+static void test_reductions_in_flight(void)
+{
+    static const char *const others[] = {"ld.global.f32 %f, [%a];", "st.global.f32 [%a], %f;"};
+    for (size_t n = 0; n < KILN__COUNT(others); n++) {
+        CU_ASSERT_EQUAL(count_after_reduction("", others[n]), 1);
+        CU_ASSERT_EQUAL(count_after_reduction("cp.async.bulk.wait_group.read 0;", others[n]), 1);
+        CU_ASSERT_EQUAL(count_after_reduction("cp.async.bulk.wait_group 0;", others[n]), 0);
+    }
+    CU_ASSERT_EQUAL(count_after_reduction("ld.global.f32 %f, [%a];", ""), 1); /* the same thread */
+    CU_ASSERT_EQUAL(count_after_reduction("cp.async.bulk.wait_group 0; ld.global.f32 %f, [%a];", ""), 0);
+}
+
 int main(int count, char **arguments)
 {
     static const check_case cases[] = {{"both", test_both},
                                        {"copies of different sizes", test_copies_of_different_sizes},
                                        {"bulk reductions", test_bulk_reductions},
+                                       {"remote reductions", test_remote_reductions},
+                                       {"reductions in flight", test_reductions_in_flight},
                                        {"over the end of a page", test_over_the_end_of_a_page},
                                        {"long names", test_long_names}};
     return check_main(count, arguments, "checks by vectors", cases, KILN__COUNT(cases));

@@ -15,22 +15,63 @@ static bool names(const char *list, int device)
     return false;
 }
 
-/* Parses the instruction in a kernel for the newest target. So only the device decides. */
-static ptx_result parse(const char *instruction, int device, kiln__text *log)
+/* Parses the instruction in a kernel for a target. */
+static ptx_result parse_in(const char *instruction, int device, const char *target, kiln__text *log)
 {
     char text[1024];
     snprintf(text, sizeof text,
-             ".version 9.0\n.target sm_121\n.address_size 64\n.visible .entry k()\n{\n"
+             ".version 9.0\n.target %s\n.address_size 64\n.visible .entry k()\n{\n"
              ".reg .b8 %%b<40>;\n.reg .b16 %%h<40>;\n.reg .b32 %%r<40>;\n.reg .b64 %%rd<40>;\n.reg .b128 %%q<40>;\n"
              ".reg .pred %%p<40>;\n%s\nret;\n}\n",
-             instruction);
+             target, instruction);
     ptx_module *module = NULL;
     ptx_result result = ptx_parse_for(device, NULL, text, strlen(text), &module, log);
     ptx_free(NULL, module);
     return result;
 }
 
-/* Every line is true, and every row, form and suffix of ops.def that needs a target has a line that shows it. */
+/* Does the same for the device's own target, with the features of its architecture. */
+static ptx_result parse(const char *instruction, int device, kiln__text *log)
+{
+    char target[16];
+    snprintf(target, sizeof target, "sm_%d%s", device, device >= 90 ? "a" : "");
+    return parse_in(instruction, device, target, log);
+}
+
+/* Features of a family or an architecture also need the letter in the module's .target, as ptxas says. Other
+ * instructions do not depend on .target. */
+static void test_module_target(void)
+{
+    static const struct {
+        const char *instruction, *target, *says; /* says: NULL if the instruction is taken */
+        int device;
+    } table[] = {
+        {"wgmma.fence.sync.aligned;", "sm_90a", NULL, 90},
+        {"wgmma.fence.sync.aligned;", "sm_90",
+         "'wgmma.fence.sync.aligned' needs .target sm_90a; the module has sm_90 (", 90},
+        {"wgmma.fence.sync.aligned;", "sm_100a", "needs .target sm_90a; the module has sm_100a", 90},
+        {"wgmma.fence.sync.aligned;", "sm_100a", "needs .target sm_90a; the device has sm_100", 100},
+        {"wgmma.fence.sync.aligned;", "sm_120f", "needs .target sm_90a; the device has sm_120", 120},
+        {"cvt.rn.satfinite.e2m1x2.f32 %b1, %r2, %r3;", "sm_100f", NULL, 100},
+        {"cvt.rn.satfinite.e2m1x2.f32 %b1, %r2, %r3;", "sm_100",
+         "needs .target sm_100f or a later family's; the module has sm_100", 100},
+        {"cvt.rs.f16x2.f32 %r1, %r2, %r3, %r4;", "sm_100a", NULL, 100},
+        {"cvt.rs.f16x2.f32 %r1, %r2, %r3, %r4;", "sm_100f", "needs .target sm_100a; the module has sm_100f", 100},
+        {"add.f32x2 %rd1, %rd2, %rd3;", "sm_75", NULL, 100},
+    };
+    for (size_t k = 0; k < KILN__COUNT(table); k++) {
+        kiln__text log = {0};
+        ptx_result got = parse_in(table[k].instruction, table[k].device, table[k].target, &log);
+        const bool right = table[k].says ? got == PTX_INVALID && log.data && strstr(log.data, table[k].says)
+                                         : got == PTX_OK;
+        if (!right)
+            fprintf(stderr, "%s in %s: %s\n", table[k].instruction, table[k].target, kiln__text_get(&log));
+        CHECK(right);
+        kiln__text_free(&log);
+    }
+}
+
+/* Every line of the file is true. */
 static void test_targets(void)
 {
     FILE *file = fopen(KILN_TEST_DATA "/targets.txt", "r");
@@ -60,5 +101,6 @@ static void test_targets(void)
 
 static const check_case cases[] = {
     {"instructions", test_targets},
+    {"the module's target", test_module_target},
 };
 KILN_SUITE("sim.ptx_targets", cases)

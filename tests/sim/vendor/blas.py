@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
 
 try:
     import numpy as np
@@ -276,6 +277,20 @@ for out, code in ((np.int32, 10), (np.int8, 3)):
     call(blas, "cublasGemmEx", handle, 0, 0, 1, 1, 1, P(alpha.ctypes.data), one.at, 0, 1, one.at, 0, 1, P(beta.ctypes.data), C.at, code, 1, 68, -1)
     assert C.read()[0] == (0 if out is np.int32 else 127)
 
+# Zeros, numbers below the normal ones, and numbers that are too large for a half, alone: sums of random numbers have none.
+whole, zero = np.array(1, np.float32), np.array(0, np.float32)
+for value in (0.0, -0.0, 2.0**-25, 3 * 2.0**-25, 2.0**-24, 6.1e-5, 2049, 2051, 65519, 65520, -1e9):
+    (a, b), c = (Memory(np.full((1, 1), v, np.float32)) for v in (value, 1)), Memory(np.zeros((1, 1), np.float16))
+    call(blas, "cublasGemmEx", handle, 0, 0, 1, 1, 1, P(whole.ctypes.data), a.at, 0, 1, b.at, 0, 1, P(zero.ctypes.data), c.at, 2, 1, 68, -1)
+    with np.errstate(over="ignore"):
+        assert c.read() == np.float32(value).astype(np.float16), f"{value} as a half: {c.read()}"
+
+# A sum of no products. A and B have no elements; and C is not read if beta is zero.
+for beta, before, expected in ((3, 2, 6), (0, np.nan, 0)):
+    factor, c = np.array(beta, np.float32), Memory(np.full((2, 2), before, np.float32))
+    call(blas, "cublasGemmEx", handle, 0, 0, 2, 2, 0, P(whole.ctypes.data), None, 0, 2, None, 0, 1, P(factor.ctypes.data), c.at, 0, 2, 68, -1)
+    assert (c.read() == expected).all(), f"no products: {c.read()}"
+
 # Batches: by strides, and by lists of addresses on the device.
 m, n, k, batch = 5, 4, 3, 6
 a, b, c = (make((batch, columns, rows), np.float32) for rows, columns in ((m, k), (k, n), (m, n)))
@@ -320,8 +335,29 @@ sgemm = lambda m, lda, at: blas.cublasSgemm_v2(handle, 0, 0, m, 2, 2, P(one.ctyp
 assert sgemm(4, 3, A.at) == 7 and sgemm(-1, 3, A.at) == 7 and sgemm(0, 1, A.at) == 0
 assert sgemm(16, 2 ** 30, A.at) == 13, "past the end"
 assert sgemm(2, 2, ctypes.c_uint64(4096)) == 13, "no memory"
+assert blas.cublasStrmm_v2(handle, 0, 0, 0, 0, 1, 1, P(one.ctypes.data), A.at, 1, None, 1, C.at, 1) == 13, "a product without B"
 assert blas.cublasSgemm_v2(None, 0, 0, 1, 1, 1, None, None, 1, None, 1, None, None, 1) == 1
 assert blas.cublasStpsv_v2(handle) == 15 and blas.cublasStpsv_v2(handle) == 15
+square = Memory(np.ones((2, 2), np.complex64))
+for name in ("cublasCherk_v2", "cublasCsyrk_v2"):  # each has only one kind of transpose
+    wrong = 1 if name == "cublasCherk_v2" else 2
+    assert getattr(blas, name)(handle, 0, wrong, 2, 2, P(one.ctypes.data), square.at, 2, P(one.ctypes.data), square.at, 2) == 7, name
+assert blas.cublasStrmm_v2(handle, 0, 0, 0, 0, 2, 2, P(one.ctypes.data), A.at, 2, None, 2, C.at, 2) == 13, "a product with no matrix"
+assert blas.cublasSetPointerMode_v2(handle, 2) == 7
+
+# A thread without a context gets the handle's, also for copies.
+codes = []
+
+
+def in_thread():
+    codes.append(blas.cublasSscal_v2(handle, 4, P(one.ctypes.data), square.at, 1))
+    codes.append(blas.cublasGetVector(1, 4, square.at, 1, P(zero.ctypes.data), 1))
+
+
+thread = threading.Thread(target=in_thread)
+thread.start()
+thread.join()
+assert codes == [0, 0] and zero == 1, f"a thread without a context: {codes}"
 version = ctypes.c_int()
 call(blas, "cublasGetVersion_v2", handle, ctypes.byref(version))
 assert version.value // 10000 == arguments.major

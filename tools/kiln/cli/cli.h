@@ -308,7 +308,7 @@ const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A
 
 /* ---- the engine ---- */
 
-/* Each returns 0, or the exit code after an error message. */
+/* Functions of this section that return an int return 0, or the exit code after an error message. */
 /* The log of an engine, and its user data; it may be called from any thread. */
 void cli_log(void *user, kiln_log_level level, const char *message);
 void *cli_log_to(const cli *c);
@@ -361,6 +361,7 @@ void out_release(void);
 void out_json(const char *text);
 void out_keep_json(void);        /* after this call js_print() keeps the last object instead of writing it, */
 const char *out_kept_json(void); /* until this function returns the object; NULL: there was no object */
+int out_error(void);             /* errno of the first write that failed; 0: none failed */
 void out_start(void);            /* checks the terminal and the locale, once */
 bool out_utf8(void);
 int out_character_columns(uint32_t code); /* columns of a character on a terminal; negative: it cannot be shown */

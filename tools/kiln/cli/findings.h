@@ -41,8 +41,9 @@ void findings_summary(const findings *list);
 
 /* ---- SARIF (findings_sarif.c) ---- */
 
-/* Writes the findings as SARIF 2.1.0 (OASIS), which code hosts show beside the source. Returns 0 or the exit code. */
-int findings_write_sarif(const cli *c, const findings *list, const char *path);
+/* Writes the findings as SARIF 2.1.0 (OASIS), which code hosts show beside the source. `program`: the file that stands for findings
+ * without a line of a source, because some code hosts refuse results without a place. Returns 0 or the exit code. */
+int findings_write_sarif(const cli *c, const findings *list, const char *path, const char *program);
 
 /* Reads the rules of --suppress. Returns false after a message, also if a rule begins with a kind that does not exist. */
 bool findings_read_rules(findings *list, const char *path);

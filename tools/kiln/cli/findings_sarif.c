@@ -92,6 +92,15 @@ static json_t *location(const kiln_check_finding *f, const kiln_check_side *side
     return object;
 }
 
+/* Returns the place of a finding that has no line of a source. */
+static json_t *program_location(const char *program)
+{
+    json_t *object = js_object(), *physical = js_object();
+    js_set(physical, "artifactLocation", artifact(program));
+    js_set(object, "physicalLocation", physical);
+    return object;
+}
+
 static const char *thread_text(const kiln_check_side *side)
 {
     return side->has_thread ? cli_printf(" by thread (%u,%u,%u) of block (%u,%u,%u)", side->thread[0], side->thread[1],
@@ -126,7 +135,7 @@ static const char *sentence(const kiln_check_finding *f)
                : cli_printf("%s.", f->message);
 }
 
-static json_t *result(const finding *item)
+static json_t *result(const finding *item, const char *program)
 {
     const kiln_check_finding *f = &item->f;
     json_t *object = js_object(), *message = js_object(), *places = js_array(), *related = js_array(),
@@ -137,8 +146,7 @@ static json_t *result(const finding *item)
     js_set(message, "text", js_text(sentence(f)));
     js_set(object, "message", message);
     json_t *at = location(f, &f->at, NULL), *other = location(f, &f->other, f->other.what);
-    if (at)
-        js_add(places, at);
+    js_add(places, at ? at : program_location(program));
     if (other)
         js_add(related, other);
     js_set(object, "locations", places);
@@ -164,7 +172,7 @@ static json_t *rules(void)
     return array;
 }
 
-int findings_write_sarif(const cli *c, const findings *list, const char *path)
+int findings_write_sarif(const cli *c, const findings *list, const char *path, const char *program)
 {
     json_t *log = js_object(), *runs = js_array(), *run = js_object(), *tool = js_object(), *driver = js_object(),
            *results = js_array();
@@ -177,7 +185,7 @@ int findings_write_sarif(const cli *c, const findings *list, const char *path)
     js_set(run, "tool", tool);
     js_set(run, "columnKind", js_text("utf16CodeUnits"));
     for (size_t k = 0; k < list->count; k++)
-        js_add(results, result(&list->items[k]));
+        js_add(results, result(&list->items[k], program));
     js_set(run, "results", results);
     js_add(runs, run);
     js_set(log, "runs", runs);

@@ -115,6 +115,8 @@ static void write_all(const char *data, size_t length)
     }
 }
 
+int out_error(void) { return out.error; }
+
 void out_flush(void)
 {
     write_all(out.data, out.length);

@@ -190,7 +190,7 @@ static int check_run(cli *c)
     else
         show_text(c, &view);
     if (args->sarif_to) {
-        const int failed = findings_write_sarif(c, &view.found, args->sarif_to);
+        const int failed = findings_write_sarif(c, &view.found, args->sarif_to, c->words.items[0]);
         if (failed)
             return failed;
     }

@@ -616,8 +616,8 @@ const cli_command cli_results_command = {
     .arguments =
         "[list] [SPEC] | compare SPEC A B | export FILE [SPEC] | import FILE | prune [SPEC] | convert FILE FILE",
     .about =
-        "`kiln tune` stores every sample in a file at once. Without SPEC this command lists the problems, which are "
-        "spec, sizes and device, with the best sample of each. With SPEC it lists all samples of the spec.\n\n"
+        "`kiln tune` stores every sample in a file at once. Without SPEC this command lists all problems with the "
+        "best sample of each. A problem is a spec, its sizes and a device. With SPEC it lists all samples of the spec.\n\n"
         "compare compares the times of each configuration on two devices, or with two versions: 'driver 13.0', "
         "'nvrtc 12.9', 'kiln 0.1.0'. \n\n"
         "export writes samples as comma-separated values. It can also write the samples of one spec, at one set of "

@@ -42,6 +42,13 @@ static const char *library_folder(void)
     return NULL;
 }
 
+/* Returns the path from the root, because a program may change its folder before it uses the path. */
+static const char *absolute(const char *path)
+{
+    char here[PATH_MAX];
+    return path[0] != '/' && getcwd(here, sizeof here) ? cli_printf("%s/%s", here, path) : path;
+}
+
 static const char *in_front(const char *folder, const char *variable)
 {
     const char *before = getenv(variable);
@@ -101,7 +108,7 @@ static size_t settings(const cli *c, const char *folder, const record_files *fil
     if (args->check)
         to[count++] = (setting){"KILN_SIM_CHECK", "1"};
     if (args->check && args->suppress)
-        to[count++] = (setting){"KILN_SIM_CHECK_SUPPRESS", args->suppress};
+        to[count++] = (setting){"KILN_SIM_CHECK_SUPPRESS", absolute(args->suppress)};
     if (files->findings) {
         to[count++] = (setting){"KILN_SIM_CHECK_FORMAT", "json"};
         to[count++] = (setting){"KILN_SIM_CHECK_FILE", files->findings};
@@ -384,9 +391,27 @@ static int write_details(const cli *c, const findings *found, int to)
         findings_text(found, true, false);
     }
     out_flush();
+    const int error = out_error();
     dup2(before, STDOUT_FILENO);
     close(before);
-    return 0;
+    if (!error)
+        return 0;
+    cli_complain(cli_printf("%s: %s", ((const sim_args *)c->args)->details_to, strerror(error)));
+    return cli_exit_code(KILN_ERROR_IO);
+}
+
+/* Returns the file that stands for findings without a line of a source, such as leaks. It is the first word of the command
+ * line that names a file below the current folder, because the program may be an interpreter. Without such a word it is the
+ * program. */
+static const char *program_file(const cli *c)
+{
+    struct stat info;
+    for (size_t i = 1; i < c->words.count; i++) {
+        const char *word = c->words.items[i];
+        if (word[0] != '/' && strncmp(word, "../", 3) != 0 && stat(word, &info) == 0 && S_ISREG(info.st_mode))
+            return word + (strncmp(word, "./", 2) == 0 ? 2 : 0);
+    }
+    return c->words.items[1];
 }
 
 /* The places where the results of a program go: descriptors that were opened before the program began. -1: not wanted. */
@@ -402,23 +427,31 @@ static int show_findings(const cli *c, const char *folder, int details, const si
     const sim_args *args = c->args;
     findings found = {0};
     cli_list files = {0};
-    int code = 0;
+    size_t unread = 0;
+    int code;
     list_files(folder, "findings.", &files);
     for (size_t i = 0; i < files.count; i++)
-        findings_read(&found, files.items[i]);
+        if (!findings_read(&found, files.items[i]))
+            unread++;
+    code = unread ? cli_exit_code(KILN_ERROR_IO) : 0;
     remove_files(&files);
-    if (details >= 0)
-        code = write_details(c, &found, details);
+    if (details >= 0) {
+        const int failed = write_details(c, &found, details);
+        code = failed ? failed : code;
+    }
     if (args->sarif_to) {
-        const int failed = findings_write_sarif(c, &found, args->sarif_to);
+        const int failed = findings_write_sarif(c, &found, args->sarif_to, program_file(c));
         code = failed ? failed : code;
     }
     if (dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) {
         out_start();
         if (!files.count)
-            out_puts("kiln checks: no process used the simulated device\n");
+            out_puts("kiln checks: no process used the simulated device, or none could write its findings\n");
         else
             findings_summary(&found);
+        if (unread)
+            out_printf("  The findings of %s process%s could not be read.\n", cli_whole(unread),
+                       unread == 1 ? "" : "es");
         if (end->signal)
             out_printf("  The program was ended by signal %d, so leaks and the last launch may be missing.\n",
                        end->signal);
@@ -480,7 +513,7 @@ static int run_recorded(const cli *c, const char *folder, bool with_findings, co
 static const char *make_folder(void)
 {
     const char *place = getenv("TMPDIR");
-    char *folder = cli_printf("%s/kiln-sim-XXXXXX", place && *place ? place : "/tmp");
+    char *folder = cli_printf("%s/kiln-sim-XXXXXX", place && *place ? absolute(place) : "/tmp");
     if (mkdtemp(folder))
         return folder;
     fprintf(stderr, "kiln sim run: %s: %s\n", folder, strerror(errno));

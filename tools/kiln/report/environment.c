@@ -102,7 +102,8 @@ static const char *entry_name(const char *text)
 static const char *field_text(const char *text)
 {
     const char *made = "";
-    /* first the backslashes of control characters, because they are TeX's backslashes too */
+    /* cli_visible() writes a control character as an escape with a backslash. It comes first, so that the loop also
+     * escapes this backslash for TeX. */
     for (text = cli_visible(text); *text; text++)
         made = *text == '\\'              ? cli_printf("%s\\textbackslash{}", made)
                : strchr("{}#$%&_", *text) ? cli_printf("%s\\%c", made, *text)

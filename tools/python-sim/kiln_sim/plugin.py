@@ -57,6 +57,9 @@ def pytest_load_initial_conftests(early_config, parser, args):
     refuse_options(options)
     if not options.kiln_sim or os.environ.get(INSIDE):
         return
+    if os.path.exists(options.kiln_sim.partition("::")[0]):
+        raise pytest.UsageError(f"--kiln-sim takes '{options.kiln_sim}' as the profile of the device: write the tests first, or "
+                                f"--kiln-sim=generic {options.kiln_sim}")
     command = make_command(options, [str(a) for a in early_config.invocation_params.args])
     if not os.access(command[0], os.X_OK):
         if command[0]:
@@ -112,12 +115,12 @@ def describe(finding):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Fails a test in which the checks found something new. The checks count a place once in a process, so a later test that
-    errs at the same place does not fail again."""
+    """Fails a test in which the checks found something new, in the test itself or in its fixtures. The checks count a place once
+    in a process, so a later test that errs at the same place does not fail again."""
     outcome = yield
     report = outcome.get_result()
     config = item.config
-    if call.when != "call" or not os.environ.get(INSIDE) or config.getoption("kiln_sim_no_check", True):
+    if not os.environ.get(INSIDE) or config.getoption("kiln_sim_no_check", True):
         return
     wait_for_device()
     found = read_findings()

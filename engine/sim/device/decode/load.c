@@ -386,9 +386,9 @@ static bool place_local(vm_module *module)
     return cover_locals(module);
 }
 
-/* Uses the managed variable of that name in `twin`, unless it is in the memory of the module's own device: two modules
- * of one device have each their own. `*from` is where the search begins: mostly both modules have the same variables in
- * the same order. */
+/* Uses the managed variable of that name in `twin`, unless it is in the memory of the module's own device: each
+ * module of one device has its own variables. `*from` is where the search begins, because most modules have the same
+ * variables in the same order. */
 static bool borrow(vm_module *module, uint32_t s, const vm_module *twin, uint32_t *from)
 {
     const ptx_symbol *symbol = &module->ptx->symbols[s];

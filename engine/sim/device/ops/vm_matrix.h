@@ -87,11 +87,15 @@ static inline double vm_matrix_value(unsigned type, uint32_t bits)
     case PTX_BF16: mantissa = 7, exponent = 8; break;
     case PTX_E4M3: mantissa = 3, exponent = 4; break;
     case PTX_E5M2: mantissa = 2, exponent = 5; break;
+    case PTX_E2M3: mantissa = 3, exponent = 2; break;
+    case PTX_E3M2: mantissa = 2, exponent = 3; break;
+    case PTX_E2M1: mantissa = 1, exponent = 2; break;
     default: break;
     }
     uint64_t sign = (uint64_t)(bits >> (mantissa + exponent) & 1) << 63, fraction = bits & ((1u << mantissa) - 1), r;
     uint32_t all = (1u << exponent) - 1, power = bits >> mantissa & all, bias = all >> 1;
-    if (power == all && (type != PTX_E4M3 || fraction == 7))
+    const bool has_special = type != PTX_E2M3 && type != PTX_E3M2 && type != PTX_E2M1; /* infinities or NaNs */
+    if (power == all && has_special && (type != PTX_E4M3 || fraction == 7))
         r = (uint64_t)0x7ff << 52 | (type == PTX_E4M3 ? (uint64_t)1 << 51 : fraction << (52 - mantissa));
     else if (power)
         r = (uint64_t)(power + 1023 - bias) << 52 | fraction << (52 - mantissa);

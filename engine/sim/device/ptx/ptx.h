@@ -44,6 +44,9 @@
     X(U4, "u4", 1)                                                                                                     \
     X(E4M3, "e4m3", 1)                                                                                                 \
     X(E5M2, "e5m2", 1)                                                                                                 \
+    X(E2M3, "e2m3", 1)                                                                                                 \
+    X(E3M2, "e3m2", 1)                                                                                                 \
+    X(E2M1, "e2m1", 1)                                                                                                 \
     X(E4M3X2, "e4m3x2", 2)                                                                                             \
     X(E5M2X2, "e5m2x2", 2)                                                                                             \
     X(E2M3X2, "e2m3x2", 2)                                                                                             \
@@ -301,8 +304,32 @@ typedef enum ptx_space {
     X(A, "a")                                                                                                          \
     X(P, "p")                                                                                                          \
     X(TRAP, "trap")                                                                                                    \
-    X(ZERO, "zero")
-#define PTX_MOD_WORDS 5u
+    X(ZERO, "zero")                                                                                                    \
+    /* tensor memory */                                                                                                \
+    X(CTA_GROUP_1, "cta_group::1")                                                                                     \
+    X(CTA_GROUP_2, "cta_group::2")                                                                                     \
+    X(KIND_F16, "kind::f16")                                                                                           \
+    X(KIND_TF32, "kind::tf32")                                                                                         \
+    X(KIND_F8F6F4, "kind::f8f6f4")                                                                                     \
+    X(KIND_I8, "kind::i8")                                                                                             \
+    X(COLLECTOR_A_FILL, "collector::a::fill")                                                                          \
+    X(COLLECTOR_A_USE, "collector::a::use")                                                                            \
+    X(COLLECTOR_A_LASTUSE, "collector::a::lastuse")                                                                    \
+    X(COLLECTOR_A_DISCARD, "collector::a::discard")                                                                    \
+    X(32X32B, "32x32b")                                                                                                \
+    X(16X64B, "16x64b")                                                                                                \
+    X(16X128B, "16x128b")                                                                                              \
+    X(16X256B, "16x256b")                                                                                              \
+    X(16X32BX2, "16x32bx2")                                                                                            \
+    X(X8, "x8")                                                                                                        \
+    X(X16, "x16")                                                                                                      \
+    X(X32, "x32")                                                                                                      \
+    X(X64, "x64")                                                                                                      \
+    X(X128, "x128")                                                                                                    \
+    X(PACK_16B, "pack::16b")                                                                                           \
+    X(UNPACK_16B, "unpack::16b")                                                                                       \
+    X(ARRIVE_ONE, "mbarrier::arrive::one")
+#define PTX_MOD_WORDS 6u
 typedef enum ptx_mod {
 #define PTX_X(name, text) PTX_MOD_##name,
     PTX_MOD_MAP(PTX_X)

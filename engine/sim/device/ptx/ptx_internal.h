@@ -289,22 +289,42 @@ static inline uint32_t ptx_hash(const ptx_parser *p, const char *text, size_t le
     return hash ^ hash >> 15;
 }
 
-/* Whether a device has it. */
+/* Returns true if a device of this compute capability has it. A device has the features of its family and of its
+ * architecture. */
 static inline bool ptx_device_has(int device, ptx_since since)
 {
-    return device == 0 ||
-           (device >= since.target && ((since.kind != 'a' && since.kind != 'f') || device / 10 == since.target / 10));
+    const bool tensor_memory = device / 10 == 10 || device / 10 == 11;
+    if (device == 0)
+        return true;
+    if (device < since.target)
+        return false;
+    switch (since.kind) {
+    case 'a':
+    case 'f': return device / 10 == since.target / 10;
+    case 'T': return tensor_memory;
+    case 'A': return tensor_memory && device % 10 == since.target % 10;
+    default: return true;
+    }
 }
+/* Returns true if ptxas takes it in a module with this .target, as far as features of a family or an architecture go.
+ * `letter` is the target's letter, or 0. */
+static inline bool ptx_target_has(int target, char letter, ptx_since since)
+{
+    const bool alone = since.kind == 'a' || since.kind == 'A';
+    return !since.kind || (letter && (!alone || letter == 'a') && ptx_device_has(target, since));
+}
+/* Returns true if both the device and the module's .target have it. */
+bool ptx_is_there(const ptx_parser *p, ptx_since since);
 /* Counts what a text uses again by its name. The module has a copy for each use, so a short text could take any amount of
  * memory. An error if there are more than 4096 and `each` for each byte of the text. */
 bool ptx_repeat(ptx_parser *p, uint32_t line, uint64_t *so_far, uint64_t more, unsigned each, const char *what);
-/* An error if the device does not have what is named, such as "directive .explicitcluster". */
+/* An error if the device or the module's .target does not have what is named, such as "directive .explicitcluster". */
 bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, int length);
 
 /* names */
 /* binds in the current scope */
 ptx_binding *ptx_bind(ptx_parser *p, ptx_name *name, ptx_binding_kind kind, uint32_t index);
-ptx_binding *ptx_lookup(ptx_parser *p, ptx_name *name); /* NULL: unknown, or memory */
+ptx_binding *ptx_lookup(ptx_parser *p, ptx_name *name); /* returns NULL if the name is unknown or memory runs out */
 bool ptx_declare_range(ptx_parser *p, ptx_name *prefix, ptx_type type, uint32_t count);
 bool ptx_declare_reg(ptx_parser *p, ptx_name *name, ptx_type type);
 bool ptx_scope_push(ptx_parser *p);

@@ -16,11 +16,11 @@ static ptx_since suffix_since(const ptx_slot *slot, ptx_suffix suffix)
 
 /* Whether the suffixes fill the form's slots: types in order, the others in any order. If they need something that the
  * device does not have, *missing is set to the first such target. */
-static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, unsigned count, int device,
+static bool ptx_fill_slots(const ptx_parser *p, const ptx_form *form, const ptx_suffix *suffixes, unsigned count,
                            ptx_since *missing)
 {
     uint32_t filled = 0;
-    if (!ptx_device_has(device, form->since))
+    if (!ptx_is_there(p, form->since))
         *missing = form->since;
     for (unsigned i = 0; i < count; i++) {
         ptx_suffix suffix = suffixes[i];
@@ -37,7 +37,7 @@ static bool ptx_fill_slots(const ptx_form *form, const ptx_suffix *suffixes, uns
                 found = slot->mods[suffix.value / 64] >> suffix.value % 64 & 1;
             if (found) {
                 const ptx_since since = suffix_since(slot, suffix);
-                if (!missing->target && !ptx_device_has(device, since))
+                if (!missing->target && !ptx_is_there(p, since))
                     *missing = since;
                 filled |= 1u << s;
             } else if (suffix.kind == PTX_SUFFIX_TYPE && slot->types)
@@ -107,21 +107,57 @@ static ptx_suffix find_suffix(const char *text, size_t length, uint8_t *tiles)
     return ptx_suffix_find(shape, (size_t)wrote);
 }
 
+bool ptx_is_there(const ptx_parser *p, ptx_since since)
+{
+    return ptx_device_has(p->device, since) &&
+           (!p->device || ptx_target_has(p->module->target, p->module->target_kind, since));
+}
+
+/* Writes the targets that have it, as a text. Families exist since compute capability 10.0. Before that, a target with
+ * such features is written sm_90a. */
+static void name_targets(ptx_since since, char *text, size_t size)
+{
+    switch (since.kind) {
+    case 'T': snprintf(text, size, "sm_%uf or sm_110f", since.target); return;
+    case 'A': snprintf(text, size, "sm_%ua or sm_110a", since.target); return;
+    case 'F': snprintf(text, size, "sm_%u%c or a later family's", since.target, since.target < 100 ? 'a' : 'f'); return;
+    case 0: snprintf(text, size, "sm_%u or higher", since.target); return;
+    default: snprintf(text, size, "sm_%u%c", since.target, since.kind); return;
+    }
+}
+
 bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, int length)
 {
-    if (ptx_device_has(p->device, since))
+    char targets[64];
+    if (ptx_is_there(p, since))
         return true;
-    /* Families exist since compute capability 10.0. Before that, a target with such features is written sm_90a. */
-    const char kind = since.kind == 'F' ? (since.target < 100 ? 'a' : 'f') : since.kind;
-    return ptx_error(p, line, "'%.*s' needs .target sm_%u%.1s%s; the device has sm_%d", length, what, since.target,
-                     &kind,
-                     kind == 0           ? " or higher"
-                     : since.kind == 'F' ? " or a later family's"
-                                         : "",
-                     p->device);
+    name_targets(since, targets, sizeof targets);
+    if (!ptx_device_has(p->device, since))
+        return ptx_error(p, line, "'%.*s' needs .target %s; the device has sm_%d", length, what, targets, p->device);
+    return ptx_error(p, line, "'%.*s' needs .target %s; the module has sm_%d%.1s", length, what, targets,
+                     p->module->target, &p->module->target_kind);
 }
 
 static bool has_mod(const ptx_spelling *spelling, ptx_mod mod) { return spelling->mods[mod / 64] >> mod % 64 & 1; }
+
+/* Reports that no form of the instruction matches. If a modifier is one that only other instructions have here, the
+ * combination may be PTX that the simulated device does not run. */
+static bool report_no_form(ptx_parser *p, const ptx_spelling *spelling, uint32_t line)
+{
+    const char *text = spelling->text, *end = text + spelling->length;
+    const char *name = ptx_op_name(spelling->op);
+    for (const char *at = text + strlen(name); at < end;) {
+        at++; /* the dot */
+        const char *dot = memchr(at, '.', (size_t)(end - at));
+        const size_t size = (size_t)((dot ? dot : end) - at);
+        if (ptx_suffix_later(at, size))
+            return ptx_unsupported(p, line, "modifier '.%.*s' of '%s' is not supported by the simulated device",
+                                   (int)size, at, name);
+        at += size;
+    }
+    return ptx_error(p, line, "Illegal modifiers or types for instruction '%s': '%.*s'", name,
+                     (int)(spelling->length > 120 ? 120 : spelling->length), text);
+}
 
 /* Splits "add.cc.u32" and finds the forms that match. */
 static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t line)
@@ -155,17 +191,15 @@ static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t li
     const ptx_form_list *list = &ptx_forms[spelling->op];
     for (unsigned i = 0; i < list->count; i++) {
         ptx_since missing = {0};
-        if (!ptx_fill_slots(&list->forms[i], suffixes, count, p->device, &missing))
+        if (!ptx_fill_slots(p, &list->forms[i], suffixes, count, &missing))
             continue;
-        if (!missing.target && !ptx_device_has(p->device, list->since))
+        if (!missing.target && !ptx_is_there(p, list->since))
             missing = list->since;
         if (missing.target && !spelling->newer)
             spelling->since = missing;
         *(missing.target ? &spelling->newer : &spelling->forms) |= UINT64_C(1) << i;
     }
-    return spelling->forms || spelling->newer ||
-           ptx_error(p, line, "Illegal modifiers or types for instruction '%s': '%.*s'", ptx_op_name(spelling->op),
-                     (int)(spelling->length > 120 ? 120 : spelling->length), text);
+    return spelling->forms || spelling->newer || report_no_form(p, spelling, line);
 }
 
 static bool ptx_spellings_widen(ptx_parser *p)

@@ -36,28 +36,15 @@ static const struct {
 /* PTX instructions that are not in ops.def, so that the message says "not supported" and does not suggest another
  * spelling. */
 static const char *const ptx_later_ops[] = {
-    "clusterlaunchcontrol",
-    "multimem.cp",
-    "multimem.ld_reduce",
-    "multimem.red",
-    "multimem.st",
-    "tcgen05.alloc",
-    "tcgen05.commit",
-    "tcgen05.cp",
-    "tcgen05.dealloc",
-    "tcgen05.fence",
-    "tcgen05.ld",
-    "tcgen05.mma",
-    "tcgen05.relinquish_alloc_permit",
-    "tcgen05.shift",
-    "tcgen05.st",
-    "tcgen05.wait",
+    "clusterlaunchcontrol", "multimem.cp",    "multimem.ld_reduce", "multimem.red",   "multimem.st",
+    "tcgen05.cp",           "tcgen05.ld.red", "tcgen05.mma.sp",     "tcgen05.mma.ws", "tcgen05.shift",
 };
 
 static const char *const ptx_later_suffixes[] = {
     "2dms",
     "a2dms",
     "acquire::cluster",
+    "ashift",
     "block_scale",
     "cta_group::1",
     "cta_group::2",

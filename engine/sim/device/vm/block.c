@@ -7,6 +7,7 @@
 #include "vm_hooks.h"
 #include "vm_limit.h"
 #include "vm_path.h"
+#include "vm_tensor_memory.h"
 
 /* Allocates a block that can be started again and again: warps, shared and local memory, data of the observers. Counts
  * its local memory against the launch's limit. Returns NULL if memory or the limit runs out. */
@@ -79,6 +80,7 @@ void vm_block_free(vm_block *block)
     const kiln_allocator *mem = block->runner->run->device->mem;
     vm_let_go(block->runner->run->family, block->held);
     vm_children_free(block);
+    vm_tensor_memory_free(block);
     if (block->warps)
         vm_block_drop_paths(block);
     for (uint32_t k = 0; block->warps && k < block->warp_count; k++)
@@ -107,6 +109,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
     block->fresh = true;
     block->next_warp = 0;
     vm_children_reset(block);
+    vm_tensor_memory_reset(block);
     if (block->barred)
         memset(block->barriers, 0, sizeof block->barriers);
     block->barred = false;

@@ -14,6 +14,7 @@
 #include "vm_memory.h"
 #include "vm_path.h"
 #include "vm_poll.h"
+#include "vm_tensor_memory.h"
 
 #define LOOP_MOST 4096u  /* the longest loop that a proof follows, in instructions */
 #define WAITERS_LISTED 3 /* number of waiting warps that a message lists */
@@ -85,6 +86,11 @@ static bool is_harmless(vm_warp *w, const vm_code *i, uint32_t m, bool *atomic)
     case PTX_EFFECT_BRANCH: return true;
     case PTX_EFFECT_LOAD: return !reads_host(w, i, m);
     case PTX_EFFECT_ATOMIC: *atomic = true; return i->count == 1 && i->size <= 8 && !reads_host(w, i, m);
+    case PTX_EFFECT_TENSOR_MEMORY:
+        if (insn->op == PTX_OP_TCGEN05_ALLOC) /* it waits, and changes nothing */
+            return vm_tensor_is_full(w->block, vm_r32(w, i->b)[__builtin_ctz(m ? m : 1)]);
+        return insn->op != PTX_OP_TCGEN05_DEALLOC && insn->op != PTX_OP_TCGEN05_RELINQUISH &&
+               insn->op != PTX_OP_TCGEN05_ST && insn->op != PTX_OP_TCGEN05_COMMIT;
     case PTX_EFFECT_MBARRIER: return insn->op == PTX_OP_MBARRIER_TEST_WAIT || insn->op == PTX_OP_MBARRIER_TRY_WAIT;
     default: return false;
     }

@@ -1,5 +1,5 @@
-/* run.c - a launch: its clusters are started in order, on several host threads (runners), with several clusters
- * resident on each. */
+/* run.c - a launch: its clusters are started one after the other, in the order that the launch asks for, on several host
+ * threads (runners). Several clusters are resident on each runner. */
 #include <fenv.h>
 #include <sched.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "vm_runtime.h"
 
 #define QUANTUM (1u << 20) /* warp instructions of a cluster before the turn of the next resident cluster */
-#define RESIDENT 8u        /* most blocks that take turns on one host thread, unless all must be resident */
+#define RESIDENT 8u        /* the usual number of blocks that take turns on one host thread, at most */
 #define CLUSTERS_LEAST 2u  /* the least number of large clusters that take turns */
 /* after this number of turns without an end of a cluster, the clusters may be waiting for a cluster that has not
  * started */
@@ -211,8 +211,8 @@ static size_t get_room(const vm_run_state *run)
 }
 
 /* Called when all clusters of the runner have waited in vain for a whole round. The clusters wait for an action of
- * other threads. It tries four explanations in this order. Another runner will take the action. A block that has not
- * started will. Lanes at a reconvergence point will. Or no thread will ever take it. */
+ * other threads. The function tries four explanations in this order: another runner will take the action; a block that
+ * has not started will take it; lanes at a reconvergence point will take it; no thread will ever take it. */
 static void wait_round(vm_runner *runner, size_t *most)
 {
     enum { PROVE = 64, PROVE_CHECKED = 4096, BUSY = 16, PAUSE_NS = 20000 };
@@ -286,7 +286,7 @@ static void *run_clusters(void *argument)
     return NULL;
 }
 
-/* The main loop on a helper thread. Afterwards the thread is free for another grid. */
+/* The main loop on a helper thread. At its end another grid may start a thread instead of this one. */
 static void *run_helper(void *argument)
 {
     vm_family *family = ((vm_runner *)argument)->run->family;
@@ -295,7 +295,7 @@ static void *run_helper(void *argument)
     return NULL;
 }
 
-/* Reserves up to `most` free host threads of the launch. Returns their number. */
+/* Takes up to `most` of the host threads that the launch may still start. Returns their number. */
 static unsigned borrow_threads(vm_family *family, uint64_t most)
 {
     int spare = atomic_load(&family->spare), take;

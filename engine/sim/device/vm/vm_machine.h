@@ -226,8 +226,9 @@ struct vm_block {
     /* Indexed by number: first the barriers of the block, then the number of the cluster's barrier, whose element is
      * unused, then one barrier for each warpgroup. */
     vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
-    bool barred;                  /* a thread has arrived at one of them */
-    struct vm_children *children; /* for child.c; NULL until the block launches work */
+    bool barred;                     /* a thread has arrived at one of them */
+    struct vm_children *children;    /* for child.c; NULL until the block launches work */
+    struct vm_tensor_memory *tensor; /* for tensor_memory.c; NULL until the block allocates columns */
     /* Data of the observers. */
     struct vm_trace_warp *trace;  /* one for each warp; NULL: the block is not traced */
     struct vm_check_block *check; /* NULL: the launch has no checks */

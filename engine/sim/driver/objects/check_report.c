@@ -18,12 +18,13 @@ typedef enum report_format { FORMAT_KILN, FORMAT_TEXT, FORMAT_XML, FORMAT_JSON }
 static struct {
     bool begun;
     report_format format;
-    FILE *to;            /* NULL for FORMAT_JSON */
+    FILE *to;            /* NULL for FORMAT_JSON, as long as the journal can be written */
     sim_journal journal; /* for FORMAT_JSON */
     unsigned checks;     /* the number of checks in the journal */
     pid_t process;       /* the process that opened the journal: a fork of it needs another file */
     char *suppressions;  /* text of the file of suppressions; NULL: no file */
     size_t errors;
+    bool lost; /* the journal could not be written, so the findings go to standard error */
 } report;
 
 static const char *get_variable(const char *name)
@@ -268,6 +269,17 @@ static void add_side(kiln__text *out, const char *key, const kiln_check_side *si
     kiln__text_puts(out, "}");
 }
 
+/* Continues on standard error if the journal cannot be written: a finding must not get lost. The rest of the journal is then
+ * missing, so the exit code of the process tells of findings. */
+static void leave_journal(void)
+{
+    if (report.format != FORMAT_JSON || report.journal.path)
+        return;
+    report.format = FORMAT_KILN;
+    report.to = stderr;
+    report.lost = true;
+}
+
 /* Adds a finding to the journal. Its members have the names that they have in `kiln check --json`; `symbol` is the name of
  * the kernel in its module. `check` and `number` tell findings apart: a later element may renew the count of one. */
 static void put_as_json(const kiln_check_finding *f, unsigned check, size_t number)
@@ -289,6 +301,7 @@ static void put_as_json(const kiln_check_finding *f, unsigned check, size_t numb
     sim_journal_add(&report.journal, &out);
     kiln__text_free(&out);
     free(name);
+    leave_journal();
 }
 
 /* Opens the file of the journal, and writes its head. */
@@ -301,6 +314,7 @@ static void begin_journal(bool child)
     kiln__text_printf(&head, "{\"kiln\": \"findings\", \"version\": 1, \"process\": %ld}", (long)report.process);
     sim_journal_add(&report.journal, &head);
     kiln__text_free(&head);
+    leave_journal();
 }
 
 /* ---- all ---- */
@@ -347,6 +361,13 @@ static void begin_report(void)
         fputs("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<ComputeSanitizerOutput>\n", report.to);
 }
 
+void sim_report_begin(void)
+{
+    const char *format = get_variable("KILN_SIM_CHECK_FORMAT");
+    if (format && strcmp(format, "json") == 0)
+        begin_report();
+}
+
 static bool is_suppressed(const kiln_check_finding *f)
 {
     return report.suppressions && kiln_check_is_suppressed(report.suppressions, f);
@@ -358,11 +379,10 @@ void sim_report_new(sim_context *context)
     if (!context->check_shown || !context->check || context->check_told == vm_check_count(context->check))
         return;
     begin_report();
-    if (report.format != FORMAT_JSON)
-        return; /* the other formats have each finding once, with its last count */
     if (!context->check_id)
         context->check_id = ++report.checks;
-    for (; context->check_told < vm_check_count(context->check); context->check_told++) {
+    for (; report.format == FORMAT_JSON && context->check_told < vm_check_count(context->check);
+         context->check_told++) {
         const kiln_check_finding *f = vm_check_at(context->check, context->check_told);
         if (!is_suppressed(f))
             put_as_json(f, context->check_id, context->check_told);
@@ -374,7 +394,6 @@ static void end_journal(sim_context *context, size_t suppressed)
 {
     const vm_check *check = context->check;
     kiln__text out = {0};
-    sim_report_new(context);
     kiln__text_printf(&out, "{\"check\": %u, \"counts\": [", context->check_id);
     for (size_t k = 0; k < vm_check_count(check); k++)
         kiln__text_printf(&out, "%s%" PRIu64, k ? ", " : "", vm_check_at(check, k)->count);
@@ -382,6 +401,7 @@ static void end_journal(sim_context *context, size_t suppressed)
                       vm_check_dropped(check), vm_check_starved(check) ? "true" : "false");
     sim_journal_add(&report.journal, &out);
     kiln__text_free(&out);
+    leave_journal();
 }
 
 static void put_sum(const vm_check *check, size_t errors, size_t notes, size_t suppressed)
@@ -403,12 +423,15 @@ void sim_report(sim_context *context)
     const vm_check *check = context->check;
     size_t errors = 0, notes = 0, suppressed = 0;
     begin_report();
+    sim_report_new(context);
+    for (size_t k = 0; k < vm_check_count(check); k++)
+        suppressed += is_suppressed(vm_check_at(check, k));
+    if (report.format == FORMAT_JSON)
+        end_journal(context, suppressed);
     for (size_t k = 0; k < vm_check_count(check); k++) {
         const kiln_check_finding *f = vm_check_at(check, k);
-        if (is_suppressed(f)) {
-            suppressed++;
+        if (is_suppressed(f))
             continue;
-        }
         notes += f->note != 0;
         errors += !f->note;
         if (report.format == FORMAT_KILN)
@@ -419,10 +442,8 @@ void sim_report(sim_context *context)
             put_as_xml(f);
     }
     report.errors += errors;
-    if (report.format == FORMAT_JSON) {
-        end_journal(context, suppressed);
+    if (report.format == FORMAT_JSON)
         return;
-    }
     if (report.format == FORMAT_KILN)
         put_sum(check, errors, notes, suppressed);
     fflush(report.to);
@@ -431,6 +452,8 @@ void sim_report(sim_context *context)
 void sim_report_end(void)
 {
     const char *code = get_variable("KILN_SIM_CHECK_EXIT");
+    if (!code && report.lost)
+        code = "1";
     if (!report.begun)
         return;
     if (report.format == FORMAT_TEXT)

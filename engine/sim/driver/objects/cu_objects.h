@@ -414,7 +414,8 @@ bool sim_check_open(sim_context *context);
 void sim_check_show(sim_context *context, bool leaks); /* prints to standard error if the environment requests it */
 /* The findings in the form that the environment asks for; with the process, the end of the report and the exit code. */
 void sim_report(sim_context *context);
-void sim_report_new(sim_context *context); /* after each launch: writes what is new, if the form is a journal */
+void sim_report_begin(void); /* with the first context: creates the journal, if the form is a journal */
+void sim_report_new(sim_context *context); /* after each work of the device: writes what is new, if the form is a journal */
 void sim_report_end(void);
 /* If the context counts, the first function prepares a launch for counting, and returns false if memory runs out. The
  * second function adds the counts of the launch. The caller holds both locks. */

@@ -11,8 +11,15 @@
 
 static const char tail[] = "\n]\n";
 
+static bool write_at(const sim_journal *journal, const char *data, size_t length, off_t at);
+
+/* The disk may be full. Earlier elements stay readable: the end of the array, which was there before, is written again. */
 static void close_failed(sim_journal *journal)
 {
+    const int reason = errno;
+    if (journal->end > 0 && truncate(journal->path, journal->end) == 0)
+        write_at(journal, tail, strlen(tail), journal->end);
+    errno = reason;
     fprintf(stderr, "kiln: %s: %s; nothing more is recorded there\n", journal->path, kiln__error_text(errno));
     sim_journal_close(journal);
 }
@@ -23,7 +30,7 @@ void sim_journal_close(sim_journal *journal)
     *journal = (sim_journal){0};
 }
 
-static bool write_at(sim_journal *journal, const char *data, size_t length, off_t at)
+static bool write_at(const sim_journal *journal, const char *data, size_t length, off_t at)
 {
     int fd = open(journal->path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
     while (fd >= 0 && length > 0) {

@@ -350,8 +350,10 @@ CUresult sim_begin_process(sim_context **context)
 
 CUresult(sim_end_work)(sim_context *context, CUresult result)
 {
-    if (context)
+    if (context) {
         context->clock_ns = sim_clock(context);
+        sim_report_new(context);
+    }
     pthread_mutex_unlock(&sim.state);
     pthread_mutex_unlock(&sim.work);
     return result;
@@ -568,6 +570,8 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
         if (object->meet)
             object->meet(object, made);
     made->check_shown = sim_check_wanted() && sim_check_open(made);
+    if (made->check_shown)
+        sim_report_begin();
     return CUDA_SUCCESS;
 }
 

@@ -183,7 +183,6 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     sim_estimate_ran(context, &estimate, kind == VM_OK, &timed);
     sim_programs()->program_ran(context, &noted, kind == VM_OK, &timed);
     sim_count_ran(context, function, &counters);
-    sim_report_new(context);
     sim_count_work(kiln__now_ns() - start, counters.warp_instructions);
     if (kind == VM_OK)
         return CUDA_SUCCESS;

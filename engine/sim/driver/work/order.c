@@ -11,9 +11,10 @@
  * everything that the host enqueues later is ordered after the work for which it has waited. A flag that a kernel
  * writes in mapped memory bypasses the driver, so it gives no order. Nodes of one graph count as ordered.
  *
- * A work goes through four states. First, sim_order_begin() appends the work. The work runs while `span.until` is
- * UINT32_MAX. Then sim_order_touch() adds its ranges, and sim_order_end() closes its span. Finally forget_works()
- * removes the work when the host has waited for it, because all later work is then ordered after it. */
+ * A work has two states. It runs from sim_order_begin() until sim_order_end(): its `span.until` is UINT32_MAX, and
+ * sim_order_touch() adds its ranges. Then it has ended, and later works are compared with it. The work is removed from
+ * the list in four cases: the host has waited for it (forget_works()), so all later work is ordered after it; the list
+ * is full (drop_old()); the time restarts (keep_time()); its context ends (leave_order()). */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,8 +45,8 @@ typedef struct range { /* memory that a copy or a fill touches */
 
 /* The order of all checked contexts. */
 struct sim_order {
-    unsigned users;                   /* contexts */
-    uint32_t lanes;                   /* number of lanes in use, from 1; lanes of destroyed streams stay in use */
+    unsigned users; /* contexts */
+    uint32_t lanes; /* number of lanes ever given out, plus 1. If all are given out, take_lane() reuses vacant ones */
     uint32_t done[LANES];             /* by lane: number of works that have begun */
     uint32_t known[LANES + 1][LANES]; /* the vector clocks, by lane, and the host's */
     const sim_context *owner[LANES];  /* by lane: its context, or NULL if the context has ended */
@@ -581,7 +582,8 @@ void sim_order_end(sim_context *context)
 }
 
 /* Calls a host function from the running work. Other threads' work may begin and end meanwhile. So the running work
- * ends before the call, and the rest counts as new work. The host function is ordered after everything before it. */
+ * ends before the call, and the rest counts as new work. The host function is ordered after everything before it.
+ * Returns false if the function has destroyed the context. */
 bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user)
 {
     sim_order *o = get_order(context);

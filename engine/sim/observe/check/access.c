@@ -199,13 +199,11 @@ static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint3
     if (VM_UNLIKELY(c->r2.stamp > k->limit))
         vm_check_conflict(k, &c->r2, false, lanes, offset);
     c->w = me;
-    if (VM_UNLIKELY(k->flight && k->strong))
-        c->w.who |= VM_BULK_SIDE;
     if (VM_UNLIKELY(k->strong && !k->quiet)) {
         publish_flag(k, c);
         order_updating_lanes(k, lanes);
     }
-    if (VM_UNLIKELY(k->flight && !k->strong))
+    if (VM_UNLIKELY(k->flight) && !(k->strong && vm_flight_is_generic(k->check, k->flight)))
         vm_flight_write(k, c, &me);
 }
 

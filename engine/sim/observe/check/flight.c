@@ -167,6 +167,12 @@ void vm_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
     c->w.insn = k->flight;
 }
 
+bool vm_flight_is_generic(const vm_check *check, uint32_t id)
+{
+    const vm_flight *f = vm_flight_at(check, id);
+    return f && f->generic;
+}
+
 /* Keeps two reading operations for each cell: this operation, and the previous one unless it is complete. */
 void vm_flight_read(vm_look *k, vm_cell *c)
 {
@@ -231,14 +237,14 @@ static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, 
                                 names[(copy->layout - 1) & 3], f->allocation);
 }
 
-/* Copies in the generic proxy, marks of other operations, marks of bulk reductions, and marks older than the block or the
- * launch need no proxy fence. Writes of other blocks of a cluster are not checked. */
+/* Copies in the generic proxy, marks of other operations, and marks older than the block or the launch need no proxy
+ * fence. Writes of other blocks of a cluster are not checked. */
 void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     const vm_flight *f = vm_flight_at(k->check, k->flight);
     if (f && f->kind == VM_FLIGHT_WGMMA && s->who & VM_PENDING)
         check_layout(k, f, s, lane, offset);
-    if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || s->who & (VM_PENDING | VM_BULK_SIDE) ||
+    if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || s->who & VM_PENDING ||
         s->stamp <= k->check->launch || (k->shared && s->stamp <= k->home->check->base) ||
         (k->w->block->cluster->size > 1 && s->block != (uint32_t)k->w->block->number) || vm_view_fenced(k->w, s, lane))
         return;

@@ -19,6 +19,8 @@ void vm_flight_bind(vm_warp *w, uint32_t m, uint32_t bar);
 void vm_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave, bool read);
 /* Turns the mark of a thread into a mark of its operation. */
 void vm_flight_write(vm_look *k, vm_cell *c, const vm_mark *me);
+/* Returns true if the operation goes through the generic proxy: st.async and red.async. */
+bool vm_flight_is_generic(const vm_check *check, uint32_t id);
 /* Records in the cell that the operation reads it. */
 void vm_flight_read(vm_look *k, vm_cell *c);
 /* Reports a write to a cell that an operation may still read. */

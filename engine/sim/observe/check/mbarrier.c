@@ -313,8 +313,8 @@ static void report_endless_wait(vm_warp *w)
         c->wait_parity, bar->phase, bar->phase & 1, bar->expected - bar->pending, bar->expected, bytes, f->allocation);
 }
 
-/* Counts a failed test. If no warp of the cluster can make progress any more, reports every warp that waits and ends
- * the launch. */
+/* Counts a failed test. If no warp of the cluster can make progress any more, reports every warp that waits for an
+ * mbarrier, and ends the launch. */
 static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t bar, uint32_t parity)
 {
     enum { OFTEN = 256 };
@@ -343,8 +343,9 @@ static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lanes, uint
                    "deadlock: all threads wait for mbarriers or barriers, this one for a phase that never completes");
 }
 
-/* Reports a test that fails although the lane knows a complete phase of that parity. The mbarrier has gone two phases
- * further. With other timing the test passes at once, and orders nothing. */
+/* Reports a test that fails although the lane knows a complete phase of that parity. The phase after it is complete too,
+ * so the mbarrier is again in a phase of that parity. If the wait had come earlier, it would have passed at once, and
+ * would have ordered nothing. */
 static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n, uint32_t parity)
 {
     const vm_clock *c = clock_of(w);
@@ -363,7 +364,8 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
                        parity, known, bar->phase, f->allocation);
 }
 
-/* Gives lanes that know `known` phases the clock of the next phase, if a wait for `parity` can mean that phase. */
+/* Gives lanes that know `known` phases the clock of the next phase, if a wait for `parity` can mean that phase. Only the
+ * last VM_BAR_PHASES clocks are kept. A lane that is further behind gets the oldest of them, so some races are missed. */
 static void learn_phase(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     vm_clock *c = clock_of(w);
@@ -450,7 +452,7 @@ uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies
         if (home && !bar && home->check->bar_count == VM_BARS)
             vm_check_know_all(w); /* there are too many mbarriers, so everything counts as ordered */
         if (!bar || !bar->live)
-            continue; /* a fault follows */
+            continue; /* no live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */
         check_init(w, i, lane, bar, false);
         if (i->size == VM_BAR_INVAL)
             bar->live = false;
@@ -486,5 +488,18 @@ bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t 
     else if (f && f->generic) /* st.async */
         vm_view_arrive(w, &bar->gather, 1u << lane, now);
     count_arrivals(bar, 0, 0, 0, bytes);
+    return true;
+}
+
+bool vm_check_arrive_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
+{
+    if (!vm_check_stretch(w, i, lane, space, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, 0))
+        return false;
+    const vm_block *home = vm_check_home(w, address);
+    const uint32_t n = home ? vm_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
+    if (n == VM_BAR_NONE || !home->check->bars[n].live)
+        return true; /* no live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */
+    check_init(w, i, lane, &home->check->bars[n], false);
+    arrive_lanes(w, i, 1u << lane, home, n, false);
     return true;
 }

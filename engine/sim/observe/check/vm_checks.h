@@ -110,8 +110,7 @@ enum {
     VM_STRONG_SIDE = 2048,   /* atomic, volatile, relaxed or stronger */
     VM_PENDING = 4096,       /* made by an asynchronous operation */
     VM_VOLATILE_SIDE = 8192, /* strong only because it is `volatile` */
-    VM_BLOCK_SIDE = 16384,   /* strong for its own block only (scope .cta) */
-    VM_BULK_SIDE = 32768     /* a reduction by a bulk copy, which goes through the async proxy */
+    VM_BLOCK_SIDE = 16384    /* strong for its own block only (scope .cta) */
 };
 /* A cell of shadow memory: the epochs of accesses to one granule of 1, 2 or 4 bytes. It keeps the last write and two
  * recent reads. In shared memory the two reads come from different warps, in global memory from different blocks. */

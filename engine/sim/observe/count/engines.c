@@ -1,6 +1,7 @@
 /* engines.c - counts the work of tensor cores, and of copies that no thread waits for (ENGINES.md). */
 #include "vm_count.h"
 #include "vm_matrix.h"
+#include "vm_tcgen.h"
 #include "vm_tensor.h"
 
 enum { SECTOR = 5, WHOLE_MASK = 0xffff };
@@ -16,10 +17,9 @@ static uint64_t count_matrix_operations(const vm_matrix *x, unsigned tiles)
     return 2 * (x->sparse ? products / 2 : products);
 }
 
-static void count_matrix(kiln_counters *c, const vm_matrix *x, unsigned tiles, bool group)
+static void add_operations(kiln_counters *c, unsigned a_type, unsigned d_type, uint64_t operations)
 {
-    uint64_t operations = count_matrix_operations(x, tiles);
-    switch (x->a.type) {
+    switch (a_type) {
     case PTX_F16: c->tensor_fp16 += operations; break;
     case PTX_BF16: c->tensor_bf16 += operations; break;
     case PTX_TF32: c->tensor_tf32 += operations; break;
@@ -29,11 +29,28 @@ static void count_matrix(kiln_counters *c, const vm_matrix *x, unsigned tiles, b
     case PTX_S4:
     case PTX_U4: c->tensor_int4 += operations; break;
     case PTX_B1: c->tensor_int1 += operations; break;
-    default: c->tensor_fp8 += operations; break; /* e4m3, e5m2 */
+    default: c->tensor_fp8 += operations; break; /* 8, 6 and 4 bits */
     }
-    c->tensor_fp16_sums += x->d.type == PTX_F16 ? operations : 0;
+    c->tensor_fp16_sums += d_type == PTX_F16 ? operations : 0;
+}
+
+static void count_matrix(kiln_counters *c, const vm_matrix *x, unsigned tiles, bool group)
+{
+    const uint64_t operations = count_matrix_operations(x, tiles);
+    add_operations(c, x->a.type, x->d.type, operations);
     c->tensor_sparse += x->sparse ? operations : 0;
     c->tensor_wgmma += group ? operations : 0;
+}
+
+/* Counts the products of tcgen05.mma. Their shapes are numbers that the kernel computes. */
+static void count_products(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m)
+{
+    VM_EACH(lane, m) {
+        vm_tcgen_product p;
+        if (!vm_tcgen_open(w, i, lane, &p)) /* a fault */
+            return;
+        add_operations(c, p.a_type, p.d_type, (uint64_t)2 * p.m * p.n * p.k);
+    }
 }
 
 /* ---- bulk copies ---- */
@@ -130,7 +147,16 @@ static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_
 static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
 
 /* A column of effects.def. */
-enum { ENGINE_NONE, ENGINE_MATRIX, ENGINE_GROUP, ENGINE_COPY, ENGINE_BULK, ENGINE_TENSOR, ENGINE_MBARRIER };
+enum {
+    ENGINE_NONE,
+    ENGINE_MATRIX,
+    ENGINE_GROUP,
+    ENGINE_COPY,
+    ENGINE_BULK,
+    ENGINE_TENSOR,
+    ENGINE_MBARRIER,
+    ENGINE_TENSOR_PRODUCT
+};
 static const unsigned char engine_of_effect[] = {
 #define EFFECT(name, flow, engine, access, check, act, result) ENGINE_##engine,
 #include "effects.def"
@@ -157,6 +183,7 @@ void vm_count_engines(kiln_counters *c, vm_warp *w, const vm_code *i, const ptx_
         return;
     case ENGINE_BULK: count_bulk(c, w, i, m); return;
     case ENGINE_TENSOR: count_tensor(c, w, i, m); return;
+    case ENGINE_TENSOR_PRODUCT: count_products(c, w, i, m); return;
     case ENGINE_MBARRIER: c->mbarrier_waits += vm_mbarrier_passes(w, i, m); return;
     default: return;
     }

@@ -17,7 +17,7 @@
 #define LIBRARY "libcublas"
 
 struct cublas_context {
-    void *stream;
+    void *stream, *context; /* context: for threads that have none */
     int pointers, math, atomics, sms;
 };
 
@@ -65,7 +65,12 @@ CUBLAS_API int cublasCreate_v2(cublas_handle *handle)
             "kiln: libcublas needs a BLAS of the host: install libopenblas0 (or libblas3), or name one in $KILN_BLAS\n");
         return NOT_INITIALIZED;
     }
+    void *context = vendor_enter(NULL);
+    if (!context)
+        return NOT_INITIALIZED;
     *handle = calloc(1, sizeof **handle);
+    if (*handle)
+        (*handle)->context = context;
     return *handle ? DONE : ALLOC_FAILED;
 }
 
@@ -75,11 +80,13 @@ CUBLAS_API int cublasDestroy_v2(cublas_handle handle)
     return handle ? DONE : NOT_INITIALIZED;
 }
 
-#define SETTING(name, field, type)                                                                                     \
+static bool is_two(int value) { return value == 0 || value == 1; }
+
+#define SETTING(name, field, type, valid)                                                                              \
     CUBLAS_API int cublasSet##name(cublas_handle handle, type value)                                                   \
     {                                                                                                                  \
-        if (!handle)                                                                                                   \
-            return NOT_INITIALIZED;                                                                                    \
+        if (!handle || !(valid))                                                                                       \
+            return handle ? INVALID_VALUE : NOT_INITIALIZED;                                                           \
         handle->field = value;                                                                                         \
         return DONE;                                                                                                   \
     }                                                                                                                  \
@@ -90,11 +97,11 @@ CUBLAS_API int cublasDestroy_v2(cublas_handle handle)
         *value = handle->field;                                                                                        \
         return DONE;                                                                                                   \
     }
-SETTING(Stream_v2, stream, void *)
-SETTING(PointerMode_v2, pointers, int)
-SETTING(AtomicsMode, atomics, int)
-SETTING(MathMode, math, int)
-SETTING(SmCountTarget, sms, int)
+SETTING(Stream_v2, stream, void *, true)
+SETTING(PointerMode_v2, pointers, int, is_two(value))
+SETTING(AtomicsMode, atomics, int, is_two(value))
+SETTING(MathMode, math, int, true)
+SETTING(SmCountTarget, sms, int, value >= 0)
 
 /* The stand-in needs no workspace. */
 CUBLAS_API int cublasSetWorkspace_v2(cublas_handle handle, void *workspace, size_t bytes)
@@ -178,7 +185,8 @@ static int copy_matrix(int64_t rows, int64_t columns, int64_t size, const void *
                             .width = (size_t)(rows * size),
                             .height = (size_t)columns,
                             .to_device = to_device};
-    return rows == 0 || columns == 0 || vendor_copy(&box, waits, stream) ? DONE : EXECUTION_FAILED;
+    return rows == 0 || columns == 0 || (vendor_enter(NULL) && vendor_copy(&box, waits, stream)) ? DONE
+                                                                                                 : EXECUTION_FAILED;
 }
 
 #define COPIES(suffix, waits, parameter, stream)                                                                       \
@@ -265,6 +273,8 @@ static int enqueue(cublas_handle handle, work *w, const void *alpha, const void 
                    bool (*function)(const void *))
 {
     bool done = true;
+    if (!vendor_enter(handle->context))
+        return EXECUTION_FAILED;
     w->device_scalars = handle->pointers == POINTER_DEVICE;
     if (alpha)
         take_scalar(handle, alpha, size, &w->alpha_at, &w->alpha);
@@ -282,7 +292,6 @@ static int cblas_uplo(int uplo) { return uplo == FILL_UPPER ? CBLAS_UPPER : CBLA
 static int cblas_diag(int diag) { return diag == DIAG_UNIT ? CBLAS_UNIT : CBLAS_NON_UNIT; }
 static int cblas_side(int side) { return side == SIDE_RIGHT ? CBLAS_RIGHT : CBLAS_LEFT; }
 static bool is_op(int op) { return op >= OP_N && op <= OP_C; }
-static bool is_two(int value) { return value == 0 || value == 1; }
 static bool fits(int64_t number) { return number >= 0 && number <= INT32_MAX; }
 
 /* The function of the host's BLAS, or a return: the work fails, and its name is told. */
@@ -771,8 +780,8 @@ static void set_strides(work *w, int64_t a, int64_t b, int64_t c, int64_t batch)
 ALL_TYPES(GEMM)
 
 /* Rank-k updates: C = alpha op(A) op(A)^T + beta C. `scalar_` is the type of alpha and beta, `pass` how the host's BLAS takes
- * them. */
-#define SYRK(X_, x_, type, which, scalar_, pass, value)                                                                \
+ * them. `refused` is an operation that the update does not have, or NO_OP. */
+#define SYRK(X_, x_, type, which, scalar_, pass, value, refused)                                                       \
     static bool run_##x_##which(const void *what)                                                                      \
     {                                                                                                                  \
         const work *w = what;                                                                                          \
@@ -798,15 +807,16 @@ ALL_TYPES(GEMM)
                   .k = k,                                                                                              \
                   .a = {.at = a, .rows = op == OP_N ? n : k, .columns = op == OP_N ? k : n, .ld = lda},                \
                   .c = {.at = c, .rows = n, .columns = n, .ld = ldc}};                                                 \
-        CHECK(handle, alpha &&beta &&is_two(uplo) && is_op(op) && is_stored(&w.a) && is_stored(&w.c));                 \
+        CHECK(handle,                                                                                                  \
+              alpha &&beta &&is_two(uplo) && is_op(op) && op != (refused) && is_stored(&w.a) && is_stored(&w.c));      \
         return n == 0 ? DONE : enqueue(handle, &w, alpha, beta, sizeof *alpha, run_##x_##which);                       \
     }
-SYRK(S, s, float, syrk, float, float, VALUE_S)
-SYRK(D, d, double, syrk, double, double, VALUE_D)
-SYRK(C, c, complex8, syrk, complex8, const void *, VALUE_C)
-SYRK(Z, z, complex16, syrk, complex16, const void *, VALUE_Z)
-SYRK(C, c, complex8, herk, float, float, VALUE_S)
-SYRK(Z, z, complex16, herk, double, double, VALUE_D)
+SYRK(S, s, float, syrk, float, float, VALUE_S, NO_OP)
+SYRK(D, d, double, syrk, double, double, VALUE_D, NO_OP)
+SYRK(C, c, complex8, syrk, complex8, const void *, VALUE_C, OP_C)
+SYRK(Z, z, complex16, syrk, complex16, const void *, VALUE_Z, OP_C)
+SYRK(C, c, complex8, herk, float, float, VALUE_S, OP_T)
+SYRK(Z, z, complex16, herk, double, double, VALUE_D, OP_T)
 
 /* Products with a symmetric or Hermitian matrix. */
 #define SYMM(X_, x_, type, which)                                                                                      \
@@ -850,25 +860,27 @@ SYMM(Z, z, complex16, symm)
 SYMM(C, c, complex8, hemm)
 SYMM(Z, z, complex16, hemm)
 
-/* Products with a triangular matrix, and solutions. cuBLAS's trmm writes to a third matrix, and BLAS's in place. */
+/* Products with a triangular matrix (w->k is 1), and solutions (0). cuBLAS's trmm writes to a third matrix, and BLAS's in
+ * place. */
 #define TRIANGULAR(X_, x_, type, real, norm)                                                                           \
     static bool run_##x_##trmm(const void *what)                                                                       \
     {                                                                                                                  \
         const work *w = what;                                                                                          \
         const void *alpha = get_scalar(w, w->alpha_at, &w->alpha, sizeof(type));                                       \
         const type *a = reach(w, &w->a, sizeof(type), false);                                                          \
-        const type *b = w->b.at ? reach(w, &w->b, sizeof(type), false) : NULL;                                         \
+        const bool solves = w->k != 0; /* in place */                                                                  \
+        const type *b = solves ? NULL : reach(w, &w->b, sizeof(type), false);                                          \
         type *c = reach(w, &w->c, sizeof(type), true);                                                                 \
         typedef void function(int, int, int, int, int, int, int, PASS_##X_, const void *, int, void *, int);           \
         FIND(function, multiply, "cblas_" #x_ "trmm")                                                                  \
         FIND(function, solve, "cblas_" #x_ "trsm")                                                                     \
-        if (!alpha || !a || !c || (w->b.at && !b))                                                                     \
+        if (!alpha || !a || !c || (!solves && !b))                                                                     \
             return false;                                                                                              \
         for (int64_t j = 0; b && j < w->n; j++)                                                                        \
             memmove(c + j * w->c.ld, b + j * w->b.ld, (size_t)w->m * sizeof *c);                                       \
-        (w->b.at ? multiply : solve)(CBLAS_COLUMNS, cblas_side(w->side), cblas_uplo(w->uplo), cblas_op(w->op_a),       \
-                                     cblas_diag(w->diag), (int)w->m, (int)w->n, VALUE_##X_(alpha), a, (int)w->a.ld, c, \
-                                     (int)w->c.ld);                                                                    \
+        (solves ? solve : multiply)(CBLAS_COLUMNS, cblas_side(w->side), cblas_uplo(w->uplo), cblas_op(w->op_a),        \
+                                    cblas_diag(w->diag), (int)w->m, (int)w->n, VALUE_##X_(alpha), a, (int)w->a.ld, c,  \
+                                    (int)w->c.ld);                                                                     \
         return true;                                                                                                   \
     }                                                                                                                  \
     static int triangles_##x_(cublas_handle handle, work *w, int side, int uplo, int op, int diag, int m, int n,       \
@@ -883,7 +895,7 @@ SYMM(Z, z, complex16, hemm)
         w->n = n;                                                                                                      \
         w->a = (matrix){.at = a, .rows = order, .columns = order, .ld = lda};                                          \
         CHECK(handle, alpha &&is_two(side) && is_two(uplo) && is_op(op) && is_two(diag) && is_stored(&w->a) &&         \
-                          is_stored(&w->c) && (!w->b.at || is_stored(&w->b)));                                         \
+                          is_stored(&w->c) && (w->k || is_stored(&w->b)));                                             \
         return m == 0 || n == 0 ? DONE : enqueue(handle, w, alpha, NULL, sizeof *alpha, run_##x_##trmm);               \
     }                                                                                                                  \
     CUBLAS_API int cublas##X_##trmm_v2(cublas_handle handle, int side, int uplo, int op, int diag, int m, int n,       \
@@ -898,7 +910,7 @@ SYMM(Z, z, complex16, hemm)
     CUBLAS_API int cublas##X_##trsm_v2(cublas_handle handle, int side, int uplo, int op, int diag, int m, int n,       \
                                        const type *alpha, const type *a, int lda, type *b, int ldb)                    \
     {                                                                                                                  \
-        work w = {.name = "cublas" #X_ "trsm", .c = {.at = b, .rows = m, .columns = n, .ld = ldb}};                    \
+        work w = {.name = "cublas" #X_ "trsm", .k = 1, .c = {.at = b, .rows = m, .columns = n, .ld = ldb}};            \
         return triangles_##x_(handle, &w, side, uplo, op, diag, m, n, alpha, a, lda);                                  \
     }
 ALL_TYPES(TRIANGULAR)
@@ -934,6 +946,8 @@ static uint16_t double_to_half(double value)
     if (isnan(value))
         return 0x7fff;
     const double size = fabs(value);
+    if (size == 0) /* zero has no exponent */
+        return sign;
     if (size >= 65520) /* halfway to the number after the largest */
         return sign | 0x7c00;
     frexp(size, &exponent);
@@ -1006,10 +1020,12 @@ static bool multiply_typed(const work *w, double alpha, double beta, int64_t ind
     typedef void function(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
                           double *, int);
     FIND(function, gemm, "cblas_dgemm")
-    double *a = read_matrix(w, &w->a, w->type_a, index), *b = read_matrix(w, &w->b, w->type_b, index);
+    const bool sums = w->k > 0; /* if not, A and B have no elements, and may be NULL */
+    double *a = sums ? read_matrix(w, &w->a, w->type_a, index) : NULL;
+    double *b = sums ? read_matrix(w, &w->b, w->type_b, index) : NULL;
     double *c = read_matrix(w, &w->c, w->type_c, index);
     void *to = reach_one(w, &w->c, size_of_type(w->type_c), index, true);
-    const bool there = a && b && c && to;
+    const bool there = (!sums || (a && b)) && c && to;
     if (there) {
         const int ld_a = w->a.rows > 1 ? (int)w->a.rows : 1, ld_b = w->b.rows > 1 ? (int)w->b.rows : 1;
         gemm(CBLAS_COLUMNS, cblas_op(w->op_a), cblas_op(w->op_b), (int)w->m, (int)w->n, (int)w->k, alpha, a, ld_a, b,

@@ -16,7 +16,7 @@ enum { /* cublasStatus_t */
        INTERNAL_ERROR = 14,
        NOT_SUPPORTED = 15
 };
-enum { OP_N, OP_T, OP_C };                   /* cublasOperation_t */
+enum { NO_OP = -1, OP_N, OP_T, OP_C };       /* cublasOperation_t */
 enum { FILL_LOWER, FILL_UPPER };             /* cublasFillMode_t */
 enum { DIAG_NON_UNIT, DIAG_UNIT };           /* cublasDiagType_t */
 enum { SIDE_LEFT, SIDE_RIGHT };              /* cublasSideMode_t */

@@ -17,6 +17,7 @@ static struct {
     CUresult (*object)(CUuserObject *, void *, CUhostFn, unsigned, unsigned);
     CUresult (*retain)(CUgraph, CUuserObject, unsigned, unsigned);
     CUresult (*copy)(const CUDA_MEMCPY2D *), (*copy_later)(const CUDA_MEMCPY2D *, CUstream);
+    CUresult (*init)(unsigned), (*current)(CUcontext *), (*set_current)(CUcontext), (*primary)(CUcontext *, CUdevice);
     void *(*reach)(uint64_t, size_t, int, const char *);
     bool found;
 } device;
@@ -38,7 +39,10 @@ static void open_device(void)
                    find(library, "cuGraphRetainUserObject", &device.retain) &&
                    find(library, "cuMemcpy2DUnaligned_v2", &device.copy) &&
                    find(library, "cuMemcpy2DAsync_v2", &device.copy_later) &&
-                   find(library, "kiln_sim_reach", &device.reach);
+                   find(library, "cuCtxGetCurrent", &device.current) &&
+                   find(library, "cuCtxSetCurrent", &device.set_current) &&
+                   find(library, "cuDevicePrimaryCtxRetain", &device.primary) &&
+                   find(library, "cuInit", &device.init) && find(library, "kiln_sim_reach", &device.reach);
 }
 
 bool vendor_open_device(const char *library)
@@ -52,6 +56,19 @@ bool vendor_open_device(const char *library)
             "sim run`\n",
             library);
     return device.found;
+}
+
+void *vendor_enter(void *preferred)
+{
+    CUcontext context = NULL;
+    if (device.init(0) != CUDA_SUCCESS || device.current(&context) != CUDA_SUCCESS)
+        return NULL;
+    if (context)
+        return context;
+    context = preferred;
+    if (!context && device.primary(&context, 0) != CUDA_SUCCESS)
+        return NULL;
+    return device.set_current(context) == CUDA_SUCCESS ? context : NULL;
 }
 
 void *vendor_reach(const void *address, size_t bytes, bool write, const char *what)

@@ -12,6 +12,10 @@
  * call it. */
 bool vendor_open_device(const char *library);
 
+/* Gives the calling thread a context if it has none, as the CUDA runtime below NVIDIA's libraries does: `preferred`, or the primary
+ * context of the first device if that is NULL. Returns the thread's context, or NULL. */
+void *vendor_enter(void *preferred);
+
 /* Runs function(work) on the host in the order of the stream. `work` has `bytes` bytes and is copied. While the stream is
  * captured, the call becomes a host node of the graph, and the graph owns the copy. Returns false if the driver refuses. Without
  * a capture the function has run when the call returns, and *result is what it returned. */

@@ -1,0 +1,425 @@
+/* tcgen.c - tcgen05: allocation, loads and stores of tensor memory, commit, and the operands of products. The products
+ * are computed in vm_tcgen.inc. TENSOR_MEMORY.md has the layouts. */
+#include <string.h>
+
+#include "vm_access.h"
+#include "vm_fault.h"
+#include "vm_hooks.h"
+#include "vm_matrix.h"
+#include "vm_path.h"
+#include "vm_poll.h"
+#include "vm_tcgen.h"
+
+static uint64_t side_address(const vm_warp *w, const vm_side *side, uint32_t lane)
+{
+    uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
+    address += (uint64_t)side->offset;
+    return side->addr32 ? (uint32_t)address : address;
+}
+
+static bool raise_fault(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, const char *what)
+{
+    vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, address, 4, "%s", what);
+    return false;
+}
+
+/* Returns false with a fault recorded unless all lanes of `m` have the same value in a register. */
+static bool is_uniform(vm_warp *w, const vm_code *i, uint32_t m, uint32_t slot, const char *what)
+{
+    const vm_u32 *row = vm_r32(w, slot);
+    const uint32_t value = row[__builtin_ctz(m)];
+    VM_EACH(lane, m)
+        if (row[lane] != value) {
+            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0,
+                           "the lanes of a warp have different %s: 0x%x and 0x%x", what, value, row[lane]);
+            return false;
+        }
+    return true;
+}
+
+/* ---- allocation ---- */
+
+/* Lets the path try the instruction again later, when another warp may have freed columns. */
+static void try_again(vm_warp *w, const vm_code *i, uint32_t m, uint32_t columns)
+{
+    const struct vm_hooks *hooks = w->runner->run->hooks;
+    w->pc = i;
+    w->issued--; /* the instruction is counted when it runs */
+    w->lanes -= vm_lanes_of(m);
+    if (hooks)
+        hooks->unseen(w, i, m, true);
+    vm_charge(w, 1); /* an endless wait uses up the budget of steps */
+    vm_poll(w, i, m, columns, false);
+    w->event |= VM_EVENT_YIELD;
+}
+
+/* tcgen05.alloc. a, imm and space: where the address goes; b: the number of columns. It looks for free columns before
+ * the lanes of the warp meet, because lanes that have met cannot try again. No other warp of the block runs between. */
+static void allocate(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t lane = (uint32_t)__builtin_ctz(m), columns = vm_r32(w, i->b)[lane];
+    uint32_t address;
+    if (vm_tensor_is_full(w->block, columns)) {
+        try_again(w, i, m, columns);
+        return;
+    }
+    m = vm_gather(w, i, m);
+    if (!m || !is_uniform(w, i, m, i->b, "numbers of columns"))
+        return;
+    unsigned char *to = vm_reach(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), sizeof address, true);
+    if (!to || !vm_tensor_allocate(w, i, lane, columns, &address))
+        return;
+    memcpy(to, &address, sizeof address);
+    vm_poll_changed(w, i);
+}
+
+/* Allocates or frees columns, or gives up the right to allocate: `size` (VM_TCGEN_...). dealloc: a is the address, b the
+ * number of columns. */
+void vm_op_tcgen_alloc(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    if (i->size == VM_TCGEN_ALLOC) {
+        allocate(w, i, m);
+        return;
+    }
+    const uint32_t lane = (uint32_t)__builtin_ctz(m);
+    m = vm_gather(w, i, m);
+    if (!m)
+        return;
+    if (i->size == VM_TCGEN_GIVE_UP) {
+        vm_tensor_give_up(w, i, lane);
+        return;
+    }
+    if (is_uniform(w, i, m, i->a, "addresses of tensor memory") && is_uniform(w, i, m, i->b, "numbers of columns") &&
+        vm_tensor_release(w, i, lane, vm_r32(w, i->a)[lane], vm_r32(w, i->b)[lane]))
+        vm_poll_changed(w, i);
+}
+
+/* ---- ld and st ---- */
+
+vm_tcgen_place vm_tcgen_place_of(const vm_tcgen_move *x, uint32_t r, uint32_t lane)
+{
+    const uint32_t each = x->pack ? 2 : 1;
+    vm_tcgen_place at = {0};
+    switch ((vm_tcgen_shape)x->shape) {
+    case VM_TCGEN_32X32B: at = (vm_tcgen_place){lane, r}; break;
+    case VM_TCGEN_16X64B: at = (vm_tcgen_place){lane / 4 + lane % 2 * 8, r * 2 + lane / 2 % 2}; break;
+    case VM_TCGEN_16X128B: at = (vm_tcgen_place){lane / 4 + r % 2 * 8, r / 2 * 4 + lane % 4}; break;
+    case VM_TCGEN_16X256B: at = (vm_tcgen_place){lane / 4 + r / 2 % 2 * 8, r / 4 * 8 + lane % 4 * 2 + r % 2}; break;
+    case VM_TCGEN_16X32BX2: return (vm_tcgen_place){lane % 16, r * each + lane / 16 * x->split};
+    }
+    at.column *= each;
+    return at;
+}
+
+uint32_t vm_tcgen_extent(const vm_tcgen_move *x, uint32_t *columns)
+{
+    const uint32_t each = x->pack ? 2 : 1;
+    const bool whole = x->shape == VM_TCGEN_32X32B, single = whole || x->shape == VM_TCGEN_16X32BX2;
+    *columns = (single ? 1u : 2u) * each * x->count;
+    return whole ? 32 : 16;
+}
+
+/* A warp reaches the quarter of the lanes that its number in the warpgroup names. */
+bool vm_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *address)
+{
+    const vm_tcgen_move *x = i->extra;
+    const uint32_t lane = (uint32_t)__builtin_ctz(m), quarter = w->index % 4 * VM_LANES;
+    uint32_t columns;
+    if (!is_uniform(w, i, m, x->at.slot, "addresses of tensor memory"))
+        return false;
+    *address = (uint32_t)side_address(w, &x->at, lane);
+    const uint32_t row = *address >> 16, rows = vm_tcgen_extent(x, &columns);
+    if (row >= quarter && row + rows <= quarter + VM_LANES && row % rows == 0)
+        return true;
+    vm_fault_raise(
+        w, i, lane, VM_FAULT_ADDRESS, *address, 4,
+        "warp %u accesses the %u lanes from %u on of tensor memory (address 0x%x): it reaches lanes %u to %u, "
+        "and the first lane is a multiple of %u",
+        w->index, rows, row, *address, quarter, quarter + VM_LANES - 1, rows);
+    return false;
+}
+
+/* Moves one register of all lanes. `cells`: the place of the address. */
+static void move_register(vm_warp *w, const vm_tcgen_move *x, uint32_t m, uint32_t r, uint32_t *const cells[2])
+{
+    vm_u32 *reg = vm_r32(w, x->slots[r]);
+    VM_EACH(lane, m) {
+        vm_tcgen_place at = vm_tcgen_place_of(x, r, lane);
+        const bool second = x->shape == VM_TCGEN_16X32BX2 && lane >= 16;
+        at.column -= second ? x->split : 0;
+        uint32_t *cell = cells[second] + (size_t)at.lane * VM_TENSOR_COLUMNS + at.column;
+        if (x->store) {
+            cell[0] = x->pack ? reg[lane] & 0xffff : reg[lane];
+            if (x->pack)
+                cell[1] = reg[lane] >> 16;
+        } else {
+            reg[lane] = x->pack ? (cell[0] & 0xffff) | cell[1] << 16 : cell[0];
+        }
+    }
+}
+
+/* tcgen05.ld and tcgen05.st. They are complete when they are issued. */
+void vm_op_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_tcgen_move *x = i->extra;
+    const char *what = x->store ? "tcgen05.st" : "tcgen05.ld";
+    uint32_t address, columns, *cells[2] = {NULL, NULL};
+    m = vm_gather(w, i, m);
+    if (!m || !vm_tcgen_move_address(w, i, m, &address))
+        return;
+    const uint32_t rows = vm_tcgen_extent(x, &columns), lane = (uint32_t)__builtin_ctz(m);
+    cells[0] = vm_tensor_reach(w, i, lane, w->block, address, rows, columns, what);
+    if (!cells[0])
+        return;
+    if (x->shape == VM_TCGEN_16X32BX2) {
+        /* the sum stays in the lower half, where the column is */
+        const uint32_t second = (address & 0xffff) + x->split;
+        if (second > 0xffff) {
+            raise_fault(w, i, lane, address, "the second half of .16x32bx2 is outside of tensor memory");
+            return;
+        }
+        cells[1] = vm_tensor_reach(w, i, lane, w->block, (address & 0xffff0000u) | second, rows, columns, what);
+        if (!cells[1])
+            return;
+    }
+    for (uint32_t r = 0; r < x->count; r++)
+        move_register(w, x, m, r, cells);
+    vm_charge(w, x->count / 8);
+}
+
+/* ---- commit ---- */
+
+/* tcgen05.commit. extra: the mbarrier. All products are complete already. */
+void vm_op_tcgen_commit(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_bulk *b = i->extra;
+    VM_EACH(lane, m) {
+        const uint64_t bar = side_address(w, &b->bar, lane);
+        uint64_t before;
+        uint32_t ranks;
+        if (!vm_multicast(w, i, lane, b->multicast, &ranks))
+            return;
+        do {
+            if (!vm_mbarrier_count(w, i, lane, b->bar.space, vm_target(bar, ranks), 1, 0, 0, &before))
+                return;
+            ranks &= ranks - 1;
+        } while (ranks);
+    }
+}
+
+/* ---- the operands of a product ---- */
+
+/* Sets the types that the instruction descriptor names. Returns false if the kind of the product does not have them. */
+static bool read_types(const vm_tcgen_mma *x, uint32_t description, vm_tcgen_product *p)
+{
+    static const uint8_t small[8] = {PTX_E4M3, PTX_E5M2, PTX_NONE, PTX_E2M3, PTX_E3M2, PTX_E2M1};
+    static const uint8_t half[8] = {PTX_F16, PTX_BF16}, tf32[8] = {PTX_NONE, PTX_NONE, PTX_TF32};
+    static const uint8_t bytes[8] = {PTX_U8, PTX_S8}, sums[4] = {PTX_F16, PTX_F32, PTX_S32};
+    const uint8_t *types = x->kind == VM_TCGEN_F16    ? half
+                           : x->kind == VM_TCGEN_TF32 ? tf32
+                           : x->kind == VM_TCGEN_I8   ? bytes
+                                                      : small;
+    p->a_type = types[description >> 7 & 7];
+    p->b_type = types[description >> 10 & 7];
+    p->d_type = sums[description >> 4 & 3];
+    const bool good = x->kind == VM_TCGEN_I8     ? p->d_type == PTX_S32
+                      : x->kind == VM_TCGEN_TF32 ? p->d_type == PTX_F32
+                                                 : p->d_type == PTX_F16 || p->d_type == PTX_F32;
+    /* a product of bf16 has no sums of f16 */
+    const bool mixed = x->kind == VM_TCGEN_F16 &&
+                       (p->a_type != p->b_type || (p->a_type == PTX_BF16 && p->d_type == PTX_F16));
+    return good && !mixed && p->a_type != PTX_NONE && p->b_type != PTX_NONE;
+}
+
+/* Returns true if the product has this shape. */
+static bool has_shape(const vm_tcgen_mma *x, const vm_tcgen_product *p)
+{
+    const bool ints = x->kind == VM_TCGEN_I8, pair = x->group == 2;
+    const uint32_t m = p->m / x->group, step = pair ? (ints ? 32 : 16) : m == 64 ? 8 : 16;
+    if ((m != 64 && m != 128) || p->n < step || p->n > 256 || p->n % step)
+        return false;
+    return !ints || p->n <= 24 || p->n % 16 == 0; /* integers: 8, 16, 24, 32, 48, ... */
+}
+
+static bool is_narrow(unsigned type) { return type == PTX_E2M3 || type == PTX_E3M2 || type == PTX_E2M1; }
+
+/* Reads the instruction descriptor. Returns false with a fault recorded if it describes no product of this kind. */
+static bool read_description(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t d, vm_tcgen_product *p)
+{
+    enum { SPARSE = 4, SATURATE = 8, RESERVED = 1u << 6 | 1u << 23 | 1u << 29 };
+    const vm_tcgen_mma *x = i->extra;
+    const bool types = read_types(x, d, p);
+    p->saturate = d & SATURATE;
+    p->a_negative = d >> 13 & 1;
+    p->b_negative = d >> 14 & 1;
+    p->a_across = d >> 15 & 1;
+    p->b_across = d >> 16 & 1;
+    p->n = (d >> 17 & 63) * 8;
+    p->m = (d >> 24 & 31) * 16;
+    if (!types || d & (SPARSE | RESERVED | 3u) || d >> 30 || (p->saturate && x->kind != VM_TCGEN_I8) ||
+        ((p->a_negative || p->b_negative) && x->kind == VM_TCGEN_I8)) {
+        vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0,
+                       "instruction descriptor 0x%x: its types or flags do not fit this tcgen05.mma", d);
+        return false;
+    }
+    if (!has_shape(x, p)) {
+        vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0,
+                       "instruction descriptor 0x%x: this tcgen05.mma has no product with M %u and N %u", d, p->m,
+                       p->n);
+        return false;
+    }
+    if ((is_narrow(p->a_type) && (p->a_across || x->a_tensor)) || (is_narrow(p->b_type) && p->b_across))
+        return raise_fault(w, i, lane, 0,
+                           "a matrix of 4 or 6 bits is transposed, or in tensor memory, which is not supported");
+    p->k = VM_TCGEN_LINE / ptx_type_bytes((ptx_type)p->a_type);
+    return true;
+}
+
+/* Checks a descriptor of a matrix in shared memory. Returns false with a fault recorded. */
+static bool check_descriptor(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t d, bool across)
+{
+    enum { BASE32 = 1 };
+    const unsigned swizzle = (unsigned)(d >> 61);
+    const char *why = NULL;
+    if ((d >> 46 & 7) != 1 || (d >> 53 & 0xff) != 0)
+        why = "bits 46 to 48 are not 1, or bits 53 to 60 are not 0";
+    else if (d >> 52 & 1)
+        why = "an absolute leading dimension is not supported";
+    else if (swizzle == 3 || swizzle == 5 || swizzle == 7)
+        why = "there is no such swizzle";
+    else if (swizzle == BASE32 && !across)
+        why = "the swizzle of 32-byte pieces is for transposed matrices";
+    if (why)
+        vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "descriptor 0x%llx of a matrix in shared memory: %s",
+                       (unsigned long long)d, why);
+    return !why;
+}
+
+/* Checks the lanes of tensor memory at which D or A begins. A block's 64 rows take half of the lanes. */
+static bool check_lanes(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcgen_product *p, uint32_t address)
+{
+    const uint32_t row = address >> 16;
+    if (row == 0 || (row == 16 && p->rows == 64 && p->blocks == 1))
+        return true;
+    vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 4,
+                   "tcgen05.mma at tensor memory address 0x%x: a matrix of %u rows cannot begin at lane %u", address,
+                   p->rows, row);
+    return false;
+}
+
+/* Finds the blocks that compute the product together. Returns false with a fault recorded if one is missing. */
+static bool find_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t count, vm_tcgen_product *p)
+{
+    const vm_cluster *cluster = w->block->cluster;
+    const uint32_t first = count == 2 ? w->block->rank & ~1u : w->block->rank;
+    p->blocks = count;
+    if (first + count > cluster->size)
+        return raise_fault(w, i, lane, 0, "cta_group::2 in a cluster without a second block");
+    for (uint32_t k = 0; k < count; k++) {
+        p->block[k] = cluster->blocks[first + k];
+        if (p->block[k]->ended)
+            return raise_fault(w, i, lane, 0, "cta_group::2, but the other block of the pair has exited");
+    }
+    return true;
+}
+
+bool vm_tcgen_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product *p)
+{
+    const vm_tcgen_mma *x = i->extra;
+    *p = (vm_tcgen_product){.d = (uint32_t)side_address(w, &x->d, lane),
+                            .b_descriptor = vm_r64(w, x->b_descriptor)[lane],
+                            .add = *vm_pred(w, x->enable) >> lane & 1};
+    if (!read_description(w, i, lane, vm_r32(w, x->description)[lane], p) || !find_blocks(w, i, lane, x->group, p))
+        return false;
+    p->rows = p->m / p->blocks;
+    for (unsigned k = 0; k < x->mask_count; k++)
+        p->masks[k] = vm_r32(w, x->masks[k])[lane];
+    if (x->a_tensor)
+        p->a = (uint32_t)side_address(w, &x->a, lane);
+    else
+        p->a_descriptor = vm_r64(w, x->a_descriptor)[lane];
+    return check_lanes(w, i, lane, p, p->d) && check_descriptor(w, i, lane, p->b_descriptor, p->b_across) &&
+           (x->a_tensor ? check_lanes(w, i, lane, p, p->a)
+                        : check_descriptor(w, i, lane, p->a_descriptor, p->a_across));
+}
+
+uint32_t vm_tcgen_row(const vm_tcgen_product *p, uint32_t row, uint32_t j, uint32_t *column)
+{
+    *column = j;
+    if (p->rows == 128)
+        return row;
+    if (p->blocks == 1) /* half of each quarter of the lanes */
+        return row / 16 * 32 + row % 16;
+    /* the left half of the columns in the lower half of the lanes */
+    const uint32_t right = j >= p->n / 2;
+    *column = right ? j - p->n / 2 : j;
+    return row + right * 64;
+}
+
+uint32_t vm_tcgen_d_extent(const vm_tcgen_product *p, uint32_t *columns)
+{
+    *columns = p->rows == 64 && p->blocks == 2 ? p->n / 2 : p->n;
+    return p->rows == 64 && p->blocks == 1 ? 112 : 128;
+}
+
+uint32_t vm_tcgen_a_extent(const vm_tcgen_product *p, uint32_t *columns)
+{
+    *columns = VM_TCGEN_LINE / 4;
+    return p->rows == 64 && p->blocks == 1 ? 112 : 128;
+}
+
+static uint32_t field(uint64_t descriptor, unsigned bit) { return (uint32_t)(descriptor >> bit & 0x3fff) << 4; }
+
+uint32_t vm_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t part, uint32_t bytes)
+{
+    enum { SHARED_MASK = 0x3ffff, BASE32 = 1 };
+    static const uint8_t pieces[8] = {1, 8, 8, 1, 4, 1, 2, 1}; /* of a swizzled line, by the number of the swizzle */
+    const unsigned swizzle = (unsigned)(descriptor >> 61);
+    const uint32_t wide = pieces[swizzle], leading = field(descriptor, 16), stride = field(descriptor, 32);
+    const uint32_t tall = swizzle == BASE32 ? 4 : 8; /* lines of a swizzled block */
+    uint32_t offset;
+    if (!across) {
+        offset = at % 8 * VM_TCGEN_PIECE * wide + at / 8 * stride + part % wide * VM_TCGEN_PIECE +
+                 part / wide * leading;
+    } else {
+        const uint32_t piece = at / (VM_TCGEN_PIECE / bytes);
+        offset = wide == 1 ? piece * stride + part % 8 * VM_TCGEN_PIECE + part / 8 * leading
+                           : piece % wide * VM_TCGEN_PIECE + piece / wide * leading +
+                                 part % tall * VM_TCGEN_PIECE * wide + part / tall * stride;
+    }
+    const uint32_t address = field(descriptor, 0) + offset, line = (address >> 7) - (uint32_t)(descriptor >> 49 & 7);
+    return (swizzle == BASE32 ? address ^ (line & 3) << 5 : address ^ (line & (wide - 1)) << 4) & SHARED_MASK;
+}
+
+/* Elements of less than 8 bits are packed at the start of each 16 bytes: each becomes a byte. */
+static void unpack_piece(unsigned char *piece, unsigned bits)
+{
+    unsigned char packed[VM_TCGEN_PIECE + 1] = {0};
+    memcpy(packed, piece, VM_TCGEN_PIECE);
+    for (unsigned k = 0; k < VM_TCGEN_PIECE; k++) {
+        const unsigned at = k * bits, pair = (unsigned)packed[at / 8] | (unsigned)packed[at / 8 + 1] << 8;
+        piece[k] = (unsigned char)(pair >> at % 8 & ((1u << bits) - 1));
+    }
+}
+
+bool vm_tcgen_fetch(vm_warp *w, const vm_code *i, uint32_t lane, const vm_block *block, uint64_t descriptor,
+                    bool across, unsigned type, uint32_t first, uint32_t count, unsigned char (*out)[VM_TCGEN_LINE])
+{
+    const uint32_t bytes = ptx_type_bytes((ptx_type)type), each = across ? VM_TCGEN_PIECE / bytes : 1;
+    const uint32_t parts = VM_TCGEN_LINE / (across ? bytes : VM_TCGEN_PIECE);
+    for (uint32_t at = 0; at < count; at += each)
+        for (uint32_t part = 0; part < parts; part++) {
+            const uint64_t address = vm_rank_address(vm_tcgen_piece(descriptor, across, first + at, part, bytes),
+                                                     block->rank);
+            const unsigned char *from = vm_reach(w, i, lane, PTX_SPACE_SHARED, address, VM_TCGEN_PIECE, false);
+            if (!from)
+                return false;
+            if (!across)
+                memcpy(out[at] + part * VM_TCGEN_PIECE, from, VM_TCGEN_PIECE);
+            for (uint32_t k = 0; across && k < each; k++)
+                memcpy(out[at + k] + part * bytes, from + k * bytes, bytes);
+            if (is_narrow(type))
+                unpack_piece(out[at] + part * VM_TCGEN_PIECE, type == PTX_E2M1 ? 4 : 6);
+        }
+    return true;
+}

@@ -1,0 +1,366 @@
+/* Tensor memory: allocation, the shapes of tcgen05.ld and tcgen05.st, commit, and the faults of each. The expected
+ * places of registers are the bit strides that the PTX ISA draws: they are computed in another way than the simulator
+ * computes them. */
+#include "tcgen.h"
+#include "vm_checks.h"
+
+/* ---- shapes ---- */
+
+typedef struct shape {
+    const char *name;
+    unsigned registers; /* of .x1 */
+    unsigned most;      /* the largest .xN */
+} shape;
+static const shape shapes[] = {
+    {"32x32b", 1, 128}, {"16x64b", 1, 128}, {"16x128b", 2, 64}, {"16x256b", 4, 32}, {"16x32bx2", 1, 128}};
+enum { SPLIT_SHAPE = 4 };
+
+/* Returns the lane and the 32-bit element of register r of a thread, as sums of strides. */
+static void place_of(unsigned s, unsigned r, unsigned thread, unsigned *lane, unsigned *element)
+{
+    switch (s) {
+    case 0: *lane = thread, *element = r; return;
+    case 1: /* threads (2, 2, 8): 8 lanes, one element, one lane; registers: two elements */
+        *lane = (thread & 1) * 8 + (thread >> 2);
+        *element = (thread >> 1 & 1) + 2 * r;
+        return;
+    case 2: /* threads (4, 8): one element, one lane; registers (2, n): 8 lanes, four elements */
+        *lane = (thread >> 2) + 8 * (r & 1);
+        *element = (thread & 3) + 4 * (r >> 1);
+        return;
+    case 3: /* threads (4, 8): two elements, one lane; registers (2, 2, n): one element, 8 lanes, eight elements */
+        *lane = (thread >> 2) + 8 * (r >> 1 & 1);
+        *element = 2 * (thread & 3) + (r & 1) + 8 * (r >> 2);
+        return;
+    default: *lane = thread & 15, *element = r; return; /* the second half of the warp: behind the distance */
+    }
+}
+
+/* Returns the distance of the two accesses of .16x32bx2. They must not overlap. */
+static unsigned get_split(unsigned n, bool packed)
+{
+    const unsigned span = n * (packed ? 2 : 1);
+    return span < 200 ? span + 5 : span;
+}
+
+/* Returns the first column of the test: not 0, unless the shape takes all columns. */
+static unsigned first_column(unsigned s, unsigned n, bool packed)
+{
+    static const unsigned columns[] = {1, 2, 4, 8, 2};
+    return columns[s] * n * (packed ? 2 : 1) == COLUMNS ? 0 : 3;
+}
+
+/* A kernel that fills tensor memory, moves one register set with the shape, and returns both. */
+static void write_shape(kiln__text *text, unsigned s, unsigned n, bool packed, bool store)
+{
+    const unsigned count = shapes[s].registers * n;
+    char distance[16] = "";
+    if (s == SPLIT_SHAPE)
+        snprintf(distance, sizeof distance, ", %u", get_split(n, packed));
+    kiln__text_puts(text, TCGEN_HEAD TCGEN_KERNEL("k") TCGEN_ALLOC(512) "ld.global.u64 %d1, [%d0];\n");
+    tcgen_all(text, "fill", true);
+    /* the second half of the quarter where a shape has 16 lanes */
+    kiln__text_printf(text,
+                      "add.u32 %%r12, %%r2, %u; ld.global.u64 %%d1, [%%d0+8]; mul.wide.u32 %%d2, %%r0, %u;\n"
+                      "add.u64 %%d2, %%d1, %%d2;\n",
+                      (s ? 16u << 16 : 0) + first_column(s, n, packed), 4 * count);
+    for (unsigned k = 0; k < count && store; k++)
+        kiln__text_printf(text, "ld.global.u32 %%v%u, [%%d2+%u];\n", k, 4 * k);
+    if (store) {
+        kiln__text_printf(text, "tcgen05.st.sync.aligned.%s.x%u%s.b32 [%%r12]%s, ", shapes[s].name, n,
+                          packed ? ".unpack::16b" : "", distance);
+        tcgen_vector(text, count);
+        kiln__text_puts(text, "; tcgen05.wait::st.sync.aligned;\n");
+    } else {
+        kiln__text_printf(text, "tcgen05.ld.sync.aligned.%s.x%u%s.b32 ", shapes[s].name, n, packed ? ".pack::16b" : "");
+        tcgen_vector(text, count);
+        kiln__text_printf(text, ", [%%r12]%s; tcgen05.wait::ld.sync.aligned;\n", distance);
+    }
+    for (unsigned k = 0; k < count && !store; k++)
+        kiln__text_printf(text, "st.global.u32 [%%d2+%u], %%v%u;\n", 4 * k, k);
+    kiln__text_puts(text, "ld.global.u64 %d1, [%d0+16];\n");
+    tcgen_all(text, "show", false);
+    kiln__text_puts(text, TCGEN_FREE(512) "ret;\n}\n");
+}
+
+static void check_shape(unsigned s, unsigned n, bool packed, bool store)
+{
+    const unsigned count = shapes[s].registers * n, each = packed ? 2 : 1;
+    kiln__text text = {0};
+    write_shape(&text, s, n, packed, store);
+    vm_bench b = vm_bench_text(kiln__text_get(&text), text.length, (vm_limits){.cc = 100});
+    uint32_t *fill, *registers, *shown, seed = 3 + 10 * s + n, wrong = 0;
+    uint64_t *pointers, address[3];
+    address[0] = vm_bench_zeros(&b, CELLS * 4, &fill);
+    address[1] = vm_bench_zeros(&b, WARPGROUP * 4 * count, &registers);
+    address[2] = vm_bench_zeros(&b, CELLS * 4, &shown);
+    const uint64_t list = vm_bench_zeros(&b, sizeof address, &pointers);
+    memcpy(pointers, address, sizeof address);
+    for (unsigned k = 0; k < CELLS; k++)
+        fill[k] = tcgen_seed(&seed) ^ tcgen_seed(&seed) << 16;
+    for (unsigned k = 0; k < WARPGROUP * count && store; k++)
+        registers[k] = tcgen_seed(&seed) ^ tcgen_seed(&seed) << 16;
+    uint32_t *want = kiln__calloc(NULL, CELLS, 4);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(want);
+    memcpy(want, fill, CELLS * 4);
+    vm_bench_run(&b, "k", 1, WARPGROUP, &list);
+    for (unsigned t = 0; t < WARPGROUP; t++)
+        for (unsigned r = 0; r < count; r++) {
+            unsigned lane, element;
+            place_of(s, r, t % 32, &lane, &element);
+            lane += t / 32 * 32 + (s ? 16 : 0);
+            uint32_t *cell = want + lane * COLUMNS + first_column(s, n, packed) + element * each;
+            cell += s == SPLIT_SHAPE && t % 32 >= 16 ? get_split(n, packed) : 0;
+            const uint32_t value = registers[t * count + r];
+            if (store) {
+                cell[0] = packed ? value & 0xffff : value;
+                if (packed)
+                    cell[1] = value >> 16;
+            } else {
+                wrong += value != (packed ? (cell[0] & 0xffff) | cell[1] << 16 : cell[0]);
+            }
+        }
+    wrong += (uint32_t)memcmp(want, shown, CELLS * 4);
+    if (wrong)
+        fprintf(stderr, ".%s.x%u%s, %s: wrong\n", shapes[s].name, n, packed ? " packed" : "", store ? "st" : "ld");
+    CHECK(!wrong);
+    kiln__free(NULL, want);
+    kiln__text_free(&text);
+    vm_bench_end(&b);
+}
+
+static void test_shapes(void)
+{
+    for (unsigned s = 0; s < KILN__COUNT(shapes); s++)
+        for (unsigned n = 1; n <= shapes[s].most; n *= 2)
+            for (unsigned how = 0; how < 4; how++)
+                check_shape(s, n, how & 1, how & 2);
+}
+
+/* ---- allocation ---- */
+
+typedef struct outcome {
+    const char *body;
+    const char *fault; /* a part of the message; NULL: none */
+    vm_fault_kind kind;
+    uint32_t out[4];
+} outcome;
+
+static void check_outcome(const outcome *o, uint32_t threads, uint32_t blocks)
+{
+    kiln__text text = {0};
+    kiln__text_printf(&text, "%s%s%s\nret;\n}\n", TCGEN_HEAD, TCGEN_KERNEL("k"), o->body);
+    vm_bench b = vm_bench_text(kiln__text_get(&text), text.length, (vm_limits){.cc = 100});
+    uint32_t *out;
+    const uint64_t address = vm_bench_zeros(&b, 256, &out);
+    const vm_fault_kind kind = vm_bench_try(&b, "k", blocks, threads, &address, 1024);
+    const bool right = kind == o->kind && (!o->fault || strstr(b.fault.message, o->fault)) &&
+                       (o->fault || memcmp(out, o->out, sizeof o->out) == 0);
+    if (!right)
+        fprintf(stderr, "%s:\n  %d %s; %x %x %x %x\n", o->body, (int)kind, b.fault.message, out[0], out[1], out[2],
+                out[3]);
+    CHECK(right);
+    kiln__text_free(&text);
+    vm_bench_end(&b);
+}
+
+#define GET(columns) "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [base], " #columns "; ld.shared.u32 "
+#define PUT(register, columns) "tcgen05.dealloc.cta_group::1.sync.aligned.b32 " register ", " #columns ";\n"
+#define GIVE_UP "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;\n"
+
+static void test_allocation(void)
+{
+    static const outcome one_warp[] = {
+        /* the lowest free columns, which may have been freed before */
+        {GET(32) "%r4, [base];" GET(64) "%r5, [base];" GET(256) "%r6, [base];" PUT("%r5", 64)
+             GET(32) "%r7, [base];\n"
+                     "st.global.v4.u32 [%d0], {%r4, %r5, %r6, %r7};" PUT("%r4", 32) PUT("%r6", 256) PUT("%r7", 32),
+         NULL,
+         VM_OK,
+         {0, 32, 96, 32}},
+        {GET(512) "%r4, [base]; st.global.u32 [%d0], %r4;" GIVE_UP PUT("%r4", 512), NULL, VM_OK, {0}},
+        {GIVE_UP GET(32) "%r4, [base];", "given up its right to allocate", VM_FAULT_INSTRUCTION, {0}},
+        {GET(48) "%r4, [base];", "powers of two from 32 to 512", VM_FAULT_INSTRUCTION, {0}},
+        {GET(16) "%r4, [base];", "powers of two from 32 to 512", VM_FAULT_INSTRUCTION, {0}},
+        {GET(1024) "%r4, [base];", "powers of two from 32 to 512", VM_FAULT_INSTRUCTION, {0}},
+        {GET(64) "%r4, [base];" PUT("%r4", 32), "no such allocation", VM_FAULT_ADDRESS, {0}},
+        {GET(64) "%r4, [base]; add.u32 %r4, %r4, 32;" PUT("%r4", 32), "no such allocation", VM_FAULT_ADDRESS, {0}},
+        {GET(64) "%r4, [base];" PUT("%r4", 64) PUT("%r4", 64), "no such allocation", VM_FAULT_ADDRESS, {0}},
+        {"mov.u32 %r4, 0;" PUT("%r4", 32), "no such allocation", VM_FAULT_ADDRESS, {0}},
+        {"mov.u32 %r4, 0xffffffff;" PUT("%r4", 32), "no such allocation", VM_FAULT_ADDRESS, {0}},
+        {"add.u32 %r4, %r0, 32; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [base], %r4;",
+         "lanes of a warp have different numbers of columns",
+         VM_FAULT_INSTRUCTION,
+         {0}},
+        {"tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [0x7ffffff0], 32;",
+         "invalid write",
+         VM_FAULT_ADDRESS,
+         {0}},
+        {"tcgen05.alloc.cta_group::1.sync.aligned.b32 [%d0], 32; ld.global.u32 %r4, [%d0];" PUT("%r4", 32),
+         NULL,
+         VM_OK,
+         {0}},
+        {GET(512) "%r4, [base];" GET(32) "%r5, [base];", "deadlock", VM_FAULT_DEADLOCK, {0}},
+    };
+    for (size_t k = 0; k < KILN__COUNT(one_warp); k++)
+        check_outcome(&one_warp[k], 32, 1);
+    /* The second warp waits for the columns of the first one, which sees no later value. */
+    static const outcome two_warps = {
+        "setp.eq.u32 %p1, %r1, 1; @%p1 bra second;\n" GET(
+            512) "%r4, [base]; bar.sync 1, 64;\n"
+                 "mov.u32 %r5, 0; again: add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 5000; @%p2 bra again;\n"
+                 "mov.u32 %r6, 7; st.volatile.shared.u32 [s], %r6;" PUT(
+                     "%r4",
+                     512) "bra done;\n"
+                          "second: bar.sync 1, 64; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [base], 32;\n"
+                          "ld.volatile.shared.u32 %r7, [s]; ld.shared.u32 %r4, [base]; st.global.v2.u32 [%d0], {%r7, %r4};" PUT(
+                              "%r4", 32) "done:",
+        NULL,
+        VM_OK,
+        {7, 0}};
+    check_outcome(&two_warps, 64, 1);
+    /* Each block has its own. */
+    static const outcome blocks = {
+        GET(512) "%r4, [base]; mov.u32 %r5, 1; red.global.add.u32 [%d0], %r5;" PUT("%r4", 512), NULL, VM_OK, {64}};
+    check_outcome(&(outcome){blocks.body, NULL, VM_OK, {40 * 32}}, 32, 40);
+}
+
+/* ---- faults of ld and st ---- */
+
+#define LD "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r20, %r21}, "
+#define ST "tcgen05.st.sync.aligned.32x32b.x2.b32 "
+
+static void test_faults(void)
+{
+    static const outcome table[] = {
+        {TCGEN_ALLOC(32) LD "[%r2];" ST "[%r2+30], {%r20, %r21};" TCGEN_FREE(32), NULL, VM_OK, {0}},
+        {LD "[%r2];", "the block has not allocated this column", VM_FAULT_ADDRESS, {0}},
+        {TCGEN_ALLOC(32) LD "[%r2+31];", "column 32: the block has not allocated this column", VM_FAULT_ADDRESS, {0}},
+        {TCGEN_ALLOC(32) ST "[%r2+32], {%r20, %r21};", "column 32: the block has not", VM_FAULT_ADDRESS, {0}},
+        {TCGEN_ALLOC(512) LD "[%r2+511];", "tensor memory has 512 columns", VM_FAULT_ADDRESS, {0}},
+        {TCGEN_ALLOC(512) LD "[%r2+65535];", "tensor memory has 512 columns", VM_FAULT_ADDRESS, {0}},
+        {TCGEN_ALLOC(32) TCGEN_FREE(32) "bar.sync 0;" LD "[%r2];", "this column was freed", VM_FAULT_ADDRESS, {0}},
+        {TCGEN_ALLOC(32) LD "[%r3];",
+         "accesses the 32 lanes from 0 on of tensor memory (address 0x0): it reaches lanes",
+         VM_FAULT_ADDRESS,
+         {0}},
+        {TCGEN_ALLOC(32) "add.u32 %r4, %r2, 0x100000;" LD "[%r4];",
+         "the first lane is a multiple of 32",
+         VM_FAULT_ADDRESS,
+         {0}},
+        {TCGEN_ALLOC(32) "add.u32 %r4, %r2, 0x80000; tcgen05.ld.sync.aligned.16x64b.x1.b32 {%r20}, [%r4];",
+         "the first lane is a multiple of 16",
+         VM_FAULT_ADDRESS,
+         {0}},
+        {TCGEN_ALLOC(32) "mov.u32 %r4, 0xffe00000;" LD "[%r4];", "it reaches lanes", VM_FAULT_ADDRESS, {0}},
+        {TCGEN_ALLOC(32) "add.u32 %r4, %r2, %r0;" LD "[%r4];",
+         "different addresses of tensor memory",
+         VM_FAULT_INSTRUCTION,
+         {0}},
+        {TCGEN_ALLOC(32) "tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r20}, [%r2], 31;" TCGEN_FREE(32), NULL, VM_OK, {0}},
+        {TCGEN_ALLOC(32) "tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r20}, [%r2], 32;",
+         "column 32: the block has not",
+         VM_FAULT_ADDRESS,
+         {0}},
+        {TCGEN_ALLOC(32) "tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r20}, [%r2+65535], 1;",
+         "tensor memory",
+         VM_FAULT_ADDRESS,
+         {0}},
+        /* commit arrives once, at an mbarrier */
+        {"mbarrier.init.shared.b64 [bar], 32; tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
+         "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; selp.u32 %r4, 1, 0, %p1; st.global.u32 [%d0], %r4;",
+         NULL,
+         VM_OK,
+         {1}},
+        {"mbarrier.init.shared.b64 [bar], 33; tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%d4];",
+         "",
+         VM_FAULT_ADDRESS,
+         {0}},
+        {"mov.u32 %r4, s; tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4];",
+         "no initialised mbarrier",
+         VM_FAULT_INSTRUCTION,
+         {0}},
+        {"mbarrier.init.shared.b64 [bar], 32; mov.u16 %h0, 2;\n"
+         "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar], %h0;",
+         "multicast to the blocks 0x2 of a cluster of 1 block",
+         VM_FAULT_INSTRUCTION,
+         {0}},
+    };
+    for (size_t k = 0; k < KILN__COUNT(table); k++)
+        check_outcome(&table[k], strstr(table[k].body, "mbarrier") ? 32 : WARPGROUP, 1);
+}
+
+/* ---- under the checks ---- */
+
+/* Runs a kernel of 32 threads under the checks. Returns how many errors were found; *text is the last one's. */
+static unsigned find_errors(const char *body, char text[512])
+{
+    kiln__text source = {0}, log = {0};
+    kiln__text_printf(&source, "%s%s%s\nret;\n}\n", TCGEN_HEAD, TCGEN_KERNEL("k"), body);
+    const vm_limits limits = {
+        .memory = 1u << 20, .shared_per_block = 227u << 10, .step_budget = 1u << 22, .sm_count = 4, .cc = 100};
+    vm_device *device = vm_device_new(NULL, &limits);
+    vm_check *check = vm_check_new(NULL);
+    ptx_module *ptx = NULL;
+    vm_module *module = NULL;
+    unsigned errors = 0;
+    CU_ASSERT_FATAL(device != NULL && check != NULL);
+    vm_check_attach(device, check);
+    CU_ASSERT_FATAL(ptx_parse(NULL, kiln__text_get(&source), source.length, &ptx, &log) == PTX_OK);
+    CU_ASSERT_FATAL(vm_module_load(device, ptx, &module, &log) == PTX_OK);
+    const uint64_t address = vm_alloc(device, 256);
+    struct vm_watch watch = {.checks = &vm_check_hooks};
+    vm_launch launch = {.module = module,
+                        .kernel = vm_module_kernel(module, "k"),
+                        .grid = {1, 1, 1},
+                        .block = {32, 1, 1},
+                        .params = &address,
+                        .hooks = &vm_watch_hooks,
+                        .watch = &watch};
+    vm_fault fault = {0};
+    vm_counters counters;
+    vm_run(device, &launch, &counters, &fault);
+    snprintf(text, 512, "%s", fault.message);
+    for (size_t k = 0; k < vm_check_count(check); k++) {
+        const kiln_check_finding *f = vm_check_at(check, k);
+        if (!f->note && ++errors)
+            snprintf(text, 512, "%s: %s", kiln_check_text(f->kind), f->message);
+    }
+    vm_module_unload(device, module);
+    vm_device_free(device);
+    vm_check_free(check);
+    kiln__text_free(&source);
+    kiln__text_free(&log);
+    return errors;
+}
+
+#define ROUND(n, commit)                                                                                               \
+    "@!%p1 bra after" #n ";\n" commit "after" #n ": wait" #n ": mbarrier.try_wait.parity.shared.b64 %p2, [bar], " #n   \
+    "; @!%p2 bra wait" #n "; bar.sync 0;\n"
+#define BEGIN "setp.eq.u32 %p1, %r0, 0; @!%p1 bra begun; mbarrier.init.shared.b64 [bar], 1; begun: bar.sync 0;\n"
+#define ARRIVE "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
+
+/* The checks count a commit as an arrival. So two phases of an mbarrier complete. A phase without a commit stays open. */
+static void test_checks(void)
+{
+    char text[512];
+    unsigned errors = find_errors(BEGIN ROUND(0, ARRIVE) ROUND(1, ARRIVE), text);
+    if (errors)
+        fprintf(stderr, "%s\n", text);
+    CHECK(errors == 0 && !text[0]);
+    errors = find_errors(BEGIN ROUND(0, ARRIVE) ROUND(1, ""), text);
+    CHECK(errors == 1 && strstr(text, "barrier misuse: a wait for parity 1 of an mbarrier never ends"));
+    /* an access that is a fault without the checks is one with them */
+    errors = find_errors(GET(32) "%r4, [base];" LD "[%r2+32];" PUT("%r4", 32), text);
+    CHECK(errors == 1 && strstr(text, "the block has not allocated this column"));
+    errors = find_errors(GET(32) "%r4, [base];" LD "[%r2+30];" PUT("%r4", 32), text);
+    CHECK(errors == 0 && !text[0]);
+}
+
+static const check_case cases[] = {
+    {"shapes of ld and st", test_shapes},
+    {"allocation", test_allocation},
+    {"faults", test_faults},
+    {"under the checks", test_checks},
+};
+KILN_SUITE("sim.vm_tcgen", cases)
