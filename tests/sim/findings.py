@@ -148,7 +148,8 @@ done = subprocess.run([KILN, "sim", "run", "sh", "-c", "exit 6", "--check"], cap
 check(f"a late option: {done}", done.returncode == 6 and "after the program" in done.stderr)
 os.mkdir("empty")
 code, text = run("echo ran >ran", "--sarif", "nothing-there/x", TMPDIR="empty")
-check(f"no place: {code} {text}", code == 125 and "nothing-there" in text and not os.path.exists("ran") and not os.listdir("empty"))
+check(f"no place: {code} {text}", code == 125 and "--sarif: nothing-there" in text and not os.path.exists("ran") and
+      not os.listdir("empty"))
 
 # Leaks have no line: their sizes tell them apart, and the program stands for the line, because a code host takes no result without
 # a place.

@@ -3,6 +3,8 @@ dimensions, transposes, types, pointer modes, batches, graphs; and the errors. R
 import argparse
 import ctypes
 import itertools
+import os
+import subprocess
 import sys
 import threading
 
@@ -360,4 +362,7 @@ version = ctypes.c_int()
 call(blas, "cublasGetVersion_v2", handle, ctypes.byref(version))
 assert version.value // 10000 == arguments.major
 call(blas, "cublasDestroy_v2", handle)
+code = f"import ctypes; h = ctypes.c_void_p(); print(ctypes.CDLL('libcublas.so.{arguments.major}').cublasCreate_v2(ctypes.byref(h)))"
+done = subprocess.run([sys.executable, "-c", code], env=os.environ | {"KILN_BLAS": "/nowhere/blas.so"}, capture_output=True, text=True)
+assert done.stdout == "1\n" and "KILN_BLAS: /nowhere/blas.so: " in done.stderr, f"a wrong KILN_BLAS: {done}"
 print("right")

@@ -364,11 +364,11 @@ static void remove_files(const cli_list *files)
 }
 
 /* Opens a file that the option names, before the program runs. Returns -1 after a message. */
-static int open_result(const char *path)
+static int open_result(const char *option, const char *path)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
-        fprintf(stderr, "kiln sim run: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "kiln sim run: %s: %s: %s\n", option, path, strerror(errno));
     return fd;
 }
 
@@ -487,11 +487,11 @@ static int show(const cli *c, const char *folder, const result_places *to, const
 static int run_recorded(const cli *c, const char *folder, bool with_findings, const char *path, char **arguments)
 {
     const sim_args *args = c->args;
-    const result_places to = {.profile = args->output_to ? open_result(args->output_to) : STDERR_FILENO,
-                              .trace = args->trace_to ? open_result(args->trace_to) : -1,
-                              .details = args->details_to ? open_result(args->details_to) : -1,
+    const result_places to = {.profile = args->output_to ? open_result("--output", args->output_to) : STDERR_FILENO,
+                              .trace = args->trace_to ? open_result("--trace", args->trace_to) : -1,
+                              .details = args->details_to ? open_result("--details", args->details_to) : -1,
                               .findings = with_findings};
-    const int sarif = args->sarif_to ? open_result(args->sarif_to)
+    const int sarif = args->sarif_to ? open_result("--sarif", args->sarif_to)
                                      : STDERR_FILENO; /* an error is told before the run */
     if (to.profile < 0 || (args->trace_to && to.trace < 0) || (args->details_to && to.details < 0) || sarif < 0) {
         rmdir(folder);

@@ -16,6 +16,8 @@ static void open_blas(void)
     const char *chosen = getenv("KILN_BLAS");
     if (chosen && *chosen) {
         blas = dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+        if (!blas)
+            fprintf(stderr, "kiln: KILN_BLAS: %s\n", dlerror()); /* the text begins with the name of the file */
         return;
     }
     for (size_t k = 0; !blas && k < sizeof names / sizeof names[0]; k++) {
