@@ -31,27 +31,28 @@
 
 /* ---- memory: every allocation goes through a kiln_allocator; NULL means malloc ---- */
 
-void *kiln__alloc(const kiln_allocator *mem, size_t size); /* NULL: out of memory; size 0 gives a valid pointer */
+void *kiln__alloc(const kiln_allocator *mem, size_t size); /* NULL if memory runs out. Size 0 gives a valid pointer */
 void *kiln__calloc(const kiln_allocator *mem, size_t count, size_t size); /* zeroed; NULL on overflow too */
 void *kiln__realloc(const kiln_allocator *mem, void *pointer, size_t size);
 void kiln__free(const kiln_allocator *mem, void *pointer);
 char *kiln__strdup(const kiln_allocator *mem, const char *text);
-/* Grows *array (elements of `size` bytes, capacity *capacity) so that it holds `need`; false: out of memory. */
+/* Grows *array (elements of `size` bytes, capacity *capacity) so that it holds `need`. Returns false if
+ * memory runs out. */
 bool kiln__grow(const kiln_allocator *mem, void *array, size_t *capacity, size_t need, size_t size);
 
-/* An arena: many small allocations with one lifetime. Zero-initialise it and set mem. Everything is freed together. Not
- * thread-safe.
- * Sticky: after a failure `failed` stays set, so a builder may check once at the end. */
+/* An arena: many small allocations with one lifetime. Zero-initialise it and set mem. kiln__arena_free() frees all
+ * of them together. An arena is not thread-safe. After a failure `failed` stays set, so a builder may check once at the
+ * end. */
 typedef struct kiln__arena {
     const kiln_allocator *mem;
     struct kiln__block *blocks;
     bool failed;
 } kiln__arena;
-void *kiln__arena_alloc(kiln__arena *arena, size_t size); /* zeroed, aligned for any type; NULL: out of memory */
+void *kiln__arena_alloc(kiln__arena *arena, size_t size); /* zeroed, aligned for any type; NULL if memory runs out */
 char *kiln__arena_strndup(kiln__arena *arena, const char *text, size_t length);
 char *kiln__arena_strdup(kiln__arena *arena, const char *text);
 char *kiln__arena_printf(kiln__arena *arena, const char *format, ...) KILN__PRINTF(2, 3);
-/* Everything in `from` moves to `to`, which has the same allocator; `from` is empty then. */
+/* Moves all allocations of `from` to `to`, which must have the same allocator. After this call `from` is empty. */
 void kiln__arena_join(kiln__arena *to, kiln__arena *from);
 void kiln__arena_free(kiln__arena *arena);
 
@@ -171,10 +172,11 @@ kiln_status kiln__take_struct(const kiln_allocator *mem, kiln_error **error, con
 kiln_status kiln__check_size(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
                              size_t size);
 void kiln__give_struct(void *wanted, size_t size, const void *made, size_t known);
-/* The same for run options, whose values are checked too. `argument`: "options", "options.run". */
+/* Does the same as kiln__take_struct() for run options, and also checks their values. `argument` is "options" or
+ * "options.run". */
 kiln_status kiln__take_run(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument,
                            const kiln_run_options *given, kiln_run_options *taken);
-/* The same for a filter of samples. */
+/* Does the same as kiln__take_struct() for a filter of samples. */
 kiln_status kiln__take_filter(const kiln_allocator *mem, kiln_error **error, const char *function,
                               const kiln_store_filter *given, kiln_store_filter *taken);
 
@@ -206,7 +208,7 @@ typedef struct kiln__source {
 } kiln__source;
 
 typedef struct kiln__pos {
-    const kiln__source *source; /* NULL: no place */
+    const kiln__source *source; /* NULL: this struct names no position */
     unsigned line, column;      /* both from 1; the column counts bytes */
 } kiln__pos;
 
@@ -214,7 +216,7 @@ typedef struct kiln__pos {
 typedef struct kiln__diag {
     const kiln_allocator *mem;
     kiln__text text;
-    unsigned count, limit; /* limit 0: 100; further errors are only counted, in a last line */
+    unsigned count, limit; /* a limit of 0 means 100; a last line counts the errors beyond the limit */
 } kiln__diag;
 void kiln__diag_add(kiln__diag *diag, kiln__pos pos, const char *format, ...) KILN__PRINTF(3, 4);
 /* Returns KILN_OK if no error was added. Otherwise returns `status` and creates an error with the whole text and the
@@ -234,8 +236,8 @@ const char *kiln__nearest(const char *name, const char *const *names, size_t cou
  * such as "is a folder, not a regular file". `resolved` is true if the path is the result of realpath() at the time
  * of its check. The function then refuses a path that contains a symbolic link now. */
 kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool resolved, int *fd, kiln_error **error);
-/* The same check without opening, for files that a library opens itself: closing a descriptor of ours would drop this
- * process's locks on the file. A path where nothing exists passes. */
+/* Makes the same check without opening the file. It is for files that a library opens itself, because closing a second
+ * descriptor would drop this process's locks on the file. A path where nothing exists passes. */
 kiln_status kiln__file_check(const kiln_allocator *mem, const char *path, kiln_error **error);
 const char *kiln__file_kind(unsigned mode); /* `mode` is st_mode; returns text such as "a folder" */
 /* Reads a whole file (at most `limit` bytes, 0: 1 GiB) into *data, followed by a NUL. */
@@ -262,19 +264,19 @@ typedef struct kiln__output {
     bool named, replaces; /* the temporary file has a name; an old file exists */
     kiln__text temporary;
 } kiln__output;
-/* The same in several pieces. After a failure nothing is left to drop; an output that is not finished must be
- * dropped. */
+/* These functions write a file in the same way, but in several pieces. If a call fails, it drops the output itself. If
+ * the caller gives up before kiln__output_finish(), it must call kiln__output_drop(). */
 kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln__output *out, kiln_error **error);
 kiln_status kiln__output_add(kiln__output *out, const void *data, size_t length, kiln_error **error);
 kiln_status kiln__output_finish(kiln__output *out, kiln_error **error);
 void kiln__output_drop(kiln__output *out);
-/* Writes all bytes, and continues after signals. 0, or -1 and errno. */
+/* Writes all bytes, and continues after signals. Returns 0, or -1 and sets errno. */
 int kiln__write_all(int fd, const void *data, size_t length);
 kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsigned mode, kiln_error **error);
 bool kiln__file_exists(const char *path);
 /* "dir/of/path" of "dir/of/path/file"; "." for a name without a slash. */
 char *kiln__arena_folder(kiln__arena *arena, const char *path);
-/* True if `path` (which exists) lies in or below `folder` once links in both are resolved. */
+/* Returns true if `path`, which must exist, lies in or below `folder` after links in both are resolved. */
 bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder);
 bool kiln__path_below(const char *path, const char *folder); /* the same for two paths that are resolved already */
 
@@ -289,7 +291,7 @@ typedef struct kiln__target {
 bool kiln__target_parse(const char *text, kiln__target *target); /* "sm_90a", "compute_90", "90" */
 /* "sm_90a" with the prefix "sm"; returns `text`. */
 const char *kiln__target_print(kiln__target target, const char *prefix, char text[KILN__TARGET_TEXT]);
-/* true if PTX for it loads on a device of compute capability cc (90) */
+/* Returns true if PTX for this target loads on a device of compute capability cc, such as 90. */
 bool kiln__target_runs(kiln__target target, int cc);
 
 /* ---- the C locale (locale.c) ----
@@ -297,8 +299,8 @@ bool kiln__target_runs(kiln__target target, int cc);
  * The host program may have set a locale with a decimal comma, or one where 'I' is no capital 'i'. Kiln reads and writes
  * the same bytes in every locale. tests/style/locale.py forbids the functions of the C library that obey the locale. */
 
-/* The calling thread is in the C locale between these two. For calls of a library that reads or writes numbers; a
- * callback of the caller must not run in between. */
+/* Between these two calls the calling thread is in the C locale. Use them around calls of a library that reads or writes
+ * numbers. A callback of the caller must not run between them. */
 locale_t kiln__locale_enter(void);
 void kiln__locale_leave(locale_t before);
 /* strerror() and strsignal(). A text is valid until the next call in this thread. Messages are the same under every locale, so
@@ -308,14 +310,16 @@ const char *kiln__signal_text(int number);
 double kiln__parse_double(const char *text, char **end);                               /* strtod() */
 int kiln__format(char *room, size_t size, const char *format, ...) KILN__PRINTF(3, 4); /* snprintf() */
 int kiln__vformat(char *room, size_t size, const char *format, va_list arguments) KILN__PRINTF(3, 0);
-/* strftime() of a time in microseconds since 1970, in UTC; false: it has no such date, or no room. */
+/* strftime() of a time in microseconds since 1970, in UTC. Returns false if the time has no such date, or if
+ * `size` is too small. */
 bool kiln__format_time(char *room, size_t size, const char *format, int64_t made)
     __attribute__((format(strftime, 3, 0)));
 struct tm;
 char *kiln__parse_time(const char *text, const char *format, struct tm *parts); /* strptime() */
 char kiln__lower(char letter);
 bool kiln__matches(const char *pattern, const char *text); /* fnmatch(), in which a character is a byte */
-/* True if the first `length` letters of two texts are equal but for the case of ASCII's; SIZE_MAX compares whole texts. */
+/* Returns true if the first `length` characters of two texts are equal, without regard to the case of ASCII letters. If
+ * `length` is SIZE_MAX, compares whole texts. */
 bool kiln__same_word(const char *a, const char *b, size_t length);
 
 /* ---- hashes (hash.c) ---- */

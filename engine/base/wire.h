@@ -39,8 +39,8 @@ size_t kiln__wire_read_count(kiln__wire *in); /* for a list; each item takes at 
 kiln_status kiln__wire_read_status(kiln__wire *in);
 
 /* ---- used in the child: a blocking socket ---- */
-bool kiln__socket_receive(int fd, void *data, size_t length); /* false: it closed */
-bool kiln__socket_send(int fd, const kiln__text *message);    /* false: it closed, or the message is incomplete */
+bool kiln__socket_receive(int fd, void *data, size_t length); /* false after an error, or if the connection is closed */
+bool kiln__socket_send(int fd, const kiln__text *message); /* false after an error, or if the message is incomplete */
 /* The next message; the caller frees *body. False: the connection ended, or the bytes are not a message (*body is
  * NULL). */
 bool kiln__socket_message(int fd, kiln__message_header *header, char **body);
@@ -61,11 +61,11 @@ typedef struct kiln__place {
 
 struct kiln__child {
     pid_t pid;
-    int socket; /* -1: no process */
+    int socket; /* -1: there is no process */
     int pidfd;
-    int wake;                 /* a descriptor: a wait stops when it becomes readable; -1: none */
+    int wake;                 /* a wait stops when this descriptor becomes readable; -1: there is no such descriptor */
     const kiln__place *place; /* NULL: this machine. The caller sets it; the functions below only read it */
-    /* its standard output goes to the standard output of this process; otherwise it is discarded */
+    /* true: the child's standard output goes to the standard output of this process; false: it is discarded */
     bool shows;
 };
 bool kiln__child_place_gone(const kiln__child *child);
@@ -87,20 +87,20 @@ int kiln__child_start(kiln__child *child, const char *const *arguments);
  * our kill. */
 int kiln__child_end(kiln__child *child);
 int kiln__child_end_closed(kiln__child *child);
-/* True if it ended, or sent something unexpected, while no answer was awaited. */
+/* Returns true if the child has closed its socket, or has sent bytes although no answer was awaited. */
 bool kiln__child_is_gone(const kiln__child *child);
 /* "it was ended by signal 11, Segmentation fault" */
 void kiln__child_describe(int how, char *text, size_t room);
 
-/* Deadlines are absolute times of kiln__now_ns(); 0: none. */
+/* Deadlines are absolute times of kiln__now_ns(). 0 means that there is no deadline. */
 kiln__io kiln__child_await(const kiln__child *child, uint64_t deadline); /* waits until there is something to read */
 kiln__io kiln__child_send(const kiln__child *child, const kiln__text *message, uint64_t deadline);
 /* The caller frees *body. */
 kiln__io kiln__child_receive(const kiln__child *child, const kiln_allocator *mem, uint64_t deadline, uint32_t *kind,
                              char **body, size_t *length);
 
-/* The same without waiting, for a caller that serves several children: KILN__IO_LATE if it would have to wait. `sent`
- * and `in` are zero before the first call for a message, and keep its progress. */
+/* Send or receive without waiting, for a caller that serves several children. They return KILN__IO_LATE if they would have
+ * to wait. `sent` and `in` are zero before the first call for a message, and keep its progress. */
 typedef struct kiln__incoming {
     kiln__message_header header;
     size_t got; /* bytes of header and body that have arrived */
@@ -115,13 +115,13 @@ typedef struct kiln__process {
     const char *folder;           /* folder in which the child runs */
     const char *output;           /* a new file for its standard output */
     double seconds;               /* 0: no limit */
-    const volatile int *stop;     /* NULL, or nonzero once the caller wants it to end */
+    const volatile int *stop;     /* NULL, or a flag that the caller sets to a nonzero value to end the program */
 } kiln__process;
 typedef enum kiln__ended { KILN__ENDED_ITSELF, KILN__ENDED_LATE, KILN__ENDED_STOPPED } kiln__ended;
 /* Returns 0 and sets *how to the status of waitpid() (-1: not known), or returns the errno of the start. All
  * processes of its group are ended. */
 int kiln__process_run(const kiln__process *program, int *how, kiln__ended *ended);
-/* A new folder for this user alone, in $TMPDIR or /tmp; NULL, and errno. */
+/* Makes a folder in $TMPDIR or /tmp that only this user can use. Returns NULL and sets errno on failure. */
 const char *kiln__folder_private(kiln__arena *arena);
 void kiln__folder_remove(const char *path); /* removes the folder and its contents; does not follow links */
 

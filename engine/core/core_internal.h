@@ -1,4 +1,4 @@
-/* core_internal.h - what the files of core share. */
+/* core_internal.h - declarations that the files of core share. */
 #ifndef KILN_CORE_INTERNAL_H
 #define KILN_CORE_INTERNAL_H
 
@@ -8,14 +8,14 @@
 #define KILN__PCH_FOLDER "pch"               /* folder of precompiled headers in the cache folder */
 #define KILN__REFERENCES_FOLDER "references" /* folder of references in the cache folder */
 
-/* To be called under the engine's lock; the functions without `_locked` take it. */
+/* The caller must hold the engine's lock. The functions without `_locked` take the lock themselves. */
 kiln_status kiln__engine_nvrtc_locked(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error);
 
 #define KILN__DEFAULT_PROFILE "h200" /* profile of the simulated device if there is no GPU and no device is named */
-/* KILN_OK if the engine's device name is "cuda", "cuda:N", "sim" or "sim:PROFILE" with an existing profile. If PROFILE
- * is a file, it is read, and the device name becomes the profile's name; of an architecture it becomes the nearest
- * profile's name. */
+/* Returns KILN_OK if the engine's device name is "cuda", "cuda:N", "sim" or "sim:PROFILE" with an existing profile. If
+ * PROFILE is a file, the function reads it, and the device name becomes the profile's name. If PROFILE is an architecture,
+ * the device name becomes the name of the nearest profile. */
 kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error);
 
 /* ---- device profiles (profiles.c) ---- */
@@ -37,9 +37,11 @@ bool kiln__search_path_make(kiln_engine *engine, const char *option);
 /* Finds the compile worker. Tries in order: `option`, $KILN_WORKER, the folder of the executable, the installed folder.
  * Returns NULL if it is not found. */
 const char *kiln__worker_find(kiln__arena *arena, const char *option);
-/* The cores that a process of a job may use: several of one machine share them, unless the launcher has divided them. */
+/* Returns the number of cores that a process of a job may use. The processes of one machine share its cores equally,
+ * unless the launcher has already limited this process to some of them. */
 unsigned kiln__job_cores(const kiln_ranks *ranks);
-/* NULL with arena->failed unset: there is no home folder for it. */
+/* These return the cache folder and the path of the store. They return NULL without setting arena->failed if there is no
+ * home folder. */
 const char *kiln__cache_folder_find(kiln__arena *arena, const char *option);
-const char *kiln__store_path_find(kiln__arena *arena, const char *option); /* the same */
+const char *kiln__store_path_find(kiln__arena *arena, const char *option);
 #endif

@@ -215,7 +215,7 @@ static void look_at_compiler(doctor *check)
     kiln__nvrtc_close(nvrtc);
 }
 
-/* How workers are confined. A worker is asked, because a container may forbid what the kernel offers. */
+/* Reports how workers are confined. It asks a worker, because a container may forbid mechanisms that the kernel offers. */
 static void look_at_confinement(doctor *check)
 {
     static const char remedy[] =

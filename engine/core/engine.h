@@ -18,7 +18,7 @@
 
 struct kiln_engine {
     kiln_allocator mem_copy;
-    const kiln_allocator *mem; /* NULL: malloc */
+    const kiln_allocator *mem; /* the copy above; NULL: the caller gave none, so malloc() is used */
     kiln__arena arena;         /* strings of the options */
     kiln__log log;
     const volatile int *stop; /* NULL: no flag */
@@ -80,13 +80,14 @@ struct kiln_engine {
     bool exclusive_sought, exclusive_told, exclusive_late; /* late: measures without the lock */
 };
 
-/* Each opens its part if it is not open yet, and may be called from any thread. */
+/* Each function opens its part of the engine if the part is not open yet. Any thread may call these functions. */
 kiln_status kiln__engine_device(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_nvrtc(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__engine_compiler(kiln_engine *engine, kiln_error **error);
 /* Returns NVML for the open device, or NULL if NVML is not available. Use it under the engine's `measuring`. */
 kiln__nvml *kiln__engine_nvml(kiln_engine *engine);
-kiln__cache *kiln__engine_cache(kiln_engine *engine); /* NULL: switched off, or out of memory */
+kiln__cache *
+kiln__engine_cache(kiln_engine *engine); /* returns NULL if the cache is switched off, or if memory runs out */
 
 /* Returns the cache that keeps the answers of references on disk (plan/reference.c). It is not the cache for code: such
  * answers are larger than code and cheaper to make again, so they must not displace code. Returns NULL if the cache is
@@ -102,16 +103,18 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
 
 /* How a measurement waits for another process. All members may be NULL. */
 typedef struct kiln__waiting {
-    /* Called with the process for which this one waits, with a warning where it no longer waits, and with NULL when the
-     * wait is over. NULL: the log has both texts, the first one once. */
+    /* Called with a text about the process for which this one waits, with a warning if this process stops waiting and
+     * measures anyway, and with NULL when the wait is over. If `notify` is NULL, both texts go to the log, the first text
+     * only once. */
     void (*notify)(void *user, const char *why);
     void *user;
     const volatile int *stop; /* nonzero: stop waiting */
     bool (*ends)(void *user); /* called while the process waits; true: stop waiting */
     void *ends_user;
 } kiln__waiting;
-/* To be called around every measurement on a GPU: no other process of Kiln measures on it meanwhile, unless one holds
- * the lock longer than $KILN_LOCK_SECONDS. False: stopped by the caller; then kiln__engine_include() is not called. */
+/* These two functions are called around every measurement on a GPU. Between the calls no other process of Kiln measures
+ * on it, unless another process held the lock longer than $KILN_LOCK_SECONDS. kiln__engine_exclude() returns false if the
+ * caller stopped the wait; the caller must not call kiln__engine_include() then. */
 bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how);
 void kiln__engine_include(kiln_engine *engine);
 
@@ -129,7 +132,8 @@ void kiln__exclusive_give(int fd);
 /* Makes the engine's context current in this thread, and restores the previous one. Cheap if it is current already. */
 kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_error **error);
 void kiln__engine_leave(kiln_engine *engine, CUcontext previous);
-/* After a fault: a new context of a simulated device, which the engine must own; all that was on the device is gone. */
+/* Makes a new context of a simulated device after a fault. The engine must own the old context. All memory and modules of
+ * the device are lost. */
 kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error);
 
 /* ---- the sandbox (sandbox.c) ---- */
@@ -146,8 +150,9 @@ typedef struct kiln__sandbox {
  * compiles that can be done before should be, because the engine's workers are ended. */
 kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, const kiln__sandbox *want,
                                  kiln_error **error);
-bool kiln__sandbox_wanted(const kiln_engine *engine); /* the device is open; it has not happened yet */
-/* False: *why says why kernels of this spec cannot run in a sandbox whatever the system offers. */
+/* Returns true if the process still has to give up its rights before it runs kernels. The device must be open. */
+bool kiln__sandbox_wanted(const kiln_engine *engine);
+/* Returns false if kernels of this spec cannot run in a sandbox, whatever the system offers. *why gets the reason. */
 bool kiln__sandbox_possible(const kiln_engine *engine, const kiln_spec *spec, const char **why);
 /* Logs what a sandbox lacks. */
 void kiln__sandbox_tell(const kiln__log *log, unsigned got, const char *how);
@@ -161,17 +166,20 @@ typedef struct kiln__capture_order {
 /* Returns true if a launch that `matches` accepts shall be captured, and lowers the count. The folder lives in `arena`. */
 bool kiln__capture_claim(kiln_engine *engine, bool (*matches)(void *user, const char *what), void *user,
                          kiln__arena *arena, kiln__capture_order *order);
-/* The defaults, with `folder` unless it is NULL. False: out of memory. */
+/* Sets *order to the defaults. `folder` replaces the default folder unless it is NULL or "". Returns false if memory runs
+ * out. */
 bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture_order *order);
 
-/* Hashes the code of a host function with the libraries that decide on its results. False: an object file was not found. */
+/* Hashes the code of a host function, and of the libraries that decide on its results. Returns false if one of the object
+ * files was not found. */
 bool kiln__host_identity(const kiln__host *host, kiln__hash128 *identity);
 /* returns NULL if there is no such function */
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use);
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);
-/* The name of the first host function that Kiln's own programs lack (registered without KILN_HOST_SHIPPED); NULL: none. */
+/* Returns the name of the first host function that was registered without KILN_HOST_SHIPPED, so Kiln's own programs lack
+ * it. Returns NULL if there is no such function. */
 const char *kiln__engine_own_host(kiln_engine *engine);
-/* Whether Kiln's own programs have the function, so that a spec which calls it can be run by the command. */
+/* Returns true if Kiln's own programs have the function. The command can then run a spec that calls it. */
 bool kiln__engine_host_is_shipped(kiln_engine *engine, const char *name);
 
 /* Finds a file that the spec in `spec_folder` names (links are resolved): below that folder or a folder of the search
@@ -179,11 +187,12 @@ bool kiln__engine_host_is_shipped(kiln_engine *engine, const char *name);
  * `arena`. */
 kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                    const char **path, kiln_error **error);
-/* The same for a kernel source or header: also in kernel_src in the spec's folder or beside it. */
+/* Finds a kernel source or a header in the same way, and also in the folders kernel_src in these folders and beside
+ * them. */
 kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                      const char **path, kiln_error **error);
-/* Where the headers are that a source (of this path) includes, whose variant has `include:`. Everything lives in the
- * arena. */
+/* Finds the folders of the headers that the source with this path includes. `include` has the folders of the variant's
+ * key `include`. All texts live in the arena. */
 kiln_status kiln__engine_include_paths(kiln_engine *engine, const char *spec_folder, const char *source,
                                        const char *const *include, size_t count, kiln__arena *arena,
                                        kiln__include_paths *paths, kiln_error **error);
@@ -192,9 +201,10 @@ kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool 
                                       kiln_error **error);
 /* ---- best-known configurations that are shipped beside a spec (shipped.c) ---- */
 
-/* The distance of two sets of sizes: Euclidean, over the binary logarithms. False: their names differ. */
+/* Computes the distance of two sets of sizes: the Euclidean distance of their binary logarithms. Returns false if their
+ * names differ. */
 bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same);
-/* Tenths of a compute capability: "9.0" is 90. 0: not known. */
+/* Returns a compute capability in tenths: 90 for "9.0". Returns 0 if it is not known. */
 int kiln__capability(const char *cc);
 /* Returns how far two compute capabilities are apart. 0 means the same capability, and 1 to 9 the same generation.
  * Between generations it is 10 plus the difference. An unknown capability `there` (0) is farther than any other. */

@@ -33,7 +33,7 @@ static bool set_lock(int fd, short type, off_t byte)
     return result == 0;
 }
 
-/* Whether set_lock() failed because another file has the lock. */
+/* Returns true if set_lock() failed because another open file description has the lock. */
 static bool is_held(void) { return errno == EAGAIN || errno == EACCES; }
 
 /* Users share the file, so everybody may write to it. In a world-writable folder the kernel may refuse to open another

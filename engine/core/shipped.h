@@ -5,8 +5,8 @@
 #include "engine.h"
 #include "known.h"
 
-/* Adds to the list what is shipped with the spec. A missing file adds nothing; a broken one adds nothing and is a
- * warning in the log. */
+/* Adds the configurations that are shipped with the spec to the list. A missing file adds nothing. A broken file adds
+ * nothing either, and the log gets a warning. */
 kiln_status kiln__shipped_read(kiln_engine *engine, const kiln_spec *spec, kiln__known_list *list, kiln_error **error);
 
 #endif

@@ -60,8 +60,9 @@ typedef struct kiln__scan {
     kiln__word *words; /* word number 0 is empty */
     size_t *closes;    /* for each word: its closing bracket, or the word count */
     size_t count;
-    size_t own;             /* the words of the source itself; then come its headers and the file with the launch */
-    size_t launch;          /* the first word of the file with the launch; 0: it is the source */
+    size_t
+        own; /* number of words of the source itself. The words of its headers and of the file with the launch follow */
+    size_t launch;          /* the first word of the file with the launch; 0: the source has the launch */
     unsigned launch_lines;  /* the number of lines before that file */
     uint16_t *inside;       /* for each word: the branch of #if in which it stands; 0: none */
     kiln__branch *branches; /* from 1 */
@@ -72,8 +73,8 @@ typedef struct kiln__scan {
     size_t kernel_count;
 } kiln__scan;
 
-/* Reads any text. Everything is in the arena, and points into the text. */
-/* The first `own` bytes are the source. Kernels are found in the source only. */
+/* Splits a text into words, and finds its macros and kernels. The text may be any bytes. The results live in the arena,
+ * and point into the text. The first `own` bytes are the source. Kernels are found in the source only. */
 kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t length, size_t own, kiln__scan *scan,
                               kiln_error **error);
 bool kiln__word_is(const kiln__scan *scan, size_t word, const char *text); /* false past the last word */
@@ -98,7 +99,7 @@ typedef struct kiln__tunable {
     const char *name;            /* name in the spec */
     const char *source;          /* name in the source; NULL: not in the source */
     const char *values, *chosen; /* text in the spec: "64, 128, 256", "128" */
-    int64_t number;              /* the chosen number; 0: it is a type */
+    int64_t number;              /* the chosen number; 0: the param is a type */
     const char *why;             /* a comment for the spec */
     bool unknown;                /* the source does not show a value, so the user must give one */
     bool defined;                /* a size for which the source has a value */
@@ -109,8 +110,8 @@ typedef enum kiln__role {
     KILN__ROLE_BUFFER,
     KILN__ROLE_SIZE,
     KILN__ROLE_SCALAR,
-    KILN__ROLE_STRUCT, /* a structure by value; its fields are arguments too, and follow the kernel's arguments */
-    KILN__ROLE_BYTES   /* a structure whose fields are not known */
+    KILN__ROLE_STRUCT, /* a structure that the kernel takes by value; its fields follow the kernel's arguments in the list */
+    KILN__ROLE_BYTES /* a structure whose fields are not known */
 } kiln__role;
 
 typedef struct kiln__draft_argument { /* a parameter of the kernel */
@@ -222,7 +223,7 @@ typedef struct kiln__draft {
     size_t conditions; /* limited: conditions that are read in each other */
     /* limited: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that were compared */
     size_t looked, nested, nodes, compared;
-    /* the reason why the launch in the source could not be used; NULL: it was used, or there is none */
+    /* the reason why the launch in the source could not be used; NULL: it was used, or the source has no launch */
     const char *unread;
     const char *shared;         /* the launch's bytes of shared memory; NULL: not known */
     const char *wheres[16];     /* constraints of static_assert, and of the launches */
@@ -239,8 +240,8 @@ void kiln__guess_macros(kiln__draft *draft);
 void kiln__guess_templates(kiln__draft *draft); /* the parameters of the kernel's template, by the chosen launch */
 /* the values of kiln_draft_options */
 void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t count);
-/* a name that the compiler does not know. Names that the source declares itself do not count: they are unknown only
- * because of another error. */
+/* Adds a param for a name that the compiler does not know. Ignores names that the source itself declares, because the
+ * compiler does not know them only because of another error. */
 void kiln__guess_tunable(kiln__draft *draft, const char *name);
 /* Guesses the names and the roles of the arguments from their words. probe.c corrects the types. */
 kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error);
@@ -248,7 +249,7 @@ kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error);
  * between them. */
 bool kiln__guess_field(kiln__draft *draft, size_t from, size_t to, size_t name, size_t stars, uint64_t count,
                        size_t parent);
-void kiln__guess_structs(kiln__draft *draft); /* the fields of structures by value (structs.c) */
+void kiln__guess_structs(kiln__draft *draft); /* the fields of structures that the kernel takes by value (structs.c) */
 void kiln__guess_symbols(kiln__draft *draft); /* the variables that the host fills (symbols.c) */
 void kiln__guess_sizes(kiln__draft *draft);
 /* Adds a size that is not a parameter of the kernel, and returns its name. Returns NULL if there is no room. */
@@ -285,8 +286,9 @@ const char *kiln__type_of_range(kiln__draft *draft, kiln__range range);
 /* ---- the launch by host code ---- */
 
 void kiln__host_find(kiln__draft *draft); /* finds the launches of the kernel in the source */
-/* Chooses the launch at `line`, or with 0 the only one. Launches that differ in arguments of the template alone count as
- * one, and so do launches in different branches of one #if. Returns KILN_ERROR_NOT_FOUND for others, with their list. */
+/* Chooses the launch at `line`, or with 0 the only one. Launches that differ only in arguments of the template count
+ * as one launch. Launches in different branches of one #if count as one launch too. If several launches remain, returns
+ * KILN_ERROR_NOT_FOUND with their list. */
 kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **error);
 /* Reads an expression of the host. Returns NULL if it cannot read the expression. */
 kiln__tree *kiln__host_read(kiln__draft *draft, kiln__range range);
@@ -298,8 +300,8 @@ bool kiln__host_apply(kiln__draft *draft);                               /* sets
 /* Returns the number that the launch gives to parameter number `param` of the template. NULL: not read. */
 const kiln__tree *kiln__template_tree(const kiln__draft *draft, size_t param);
 const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree); /* the form that a spec has */
-/* Computes a tree with the sizes of the set `tiny`, or with the default ones (`whole`). Names that are not known have
- * the value `otherwise`; 0: the function returns false for them. */
+/* Computes a tree with the sizes of the set `tiny`, or with the default sizes if `whole` is true. Names that are not known
+ * have the value `otherwise`. If `otherwise` is 0, the function returns false for such names. */
 bool kiln__tree_value(const kiln__draft *draft, const kiln__tree *tree, bool whole, int64_t otherwise, int64_t *value);
 /* Computes a tree that has no names. Returns false if it has names, or is NULL. */
 bool kiln__tree_constant(const kiln__draft *draft, const kiln__tree *tree, int64_t *value);

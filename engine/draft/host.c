@@ -105,7 +105,8 @@ static bool is_changed(const kiln__draft *draft, size_t i)
 }
 
 /* Finds the definition of a variable before the launch, or of a constant: `int blocks = (n + 255) / 256;`. Returns the
- * words of its value. {0, 0}: none that can be read. Another empty range: it is changed afterwards. */
+ * words of its value. {0, 0} means that no definition can be read. Another empty range means that the variable is changed
+ * after its definition. */
 static kiln__range find_value(kiln__draft *draft, size_t name, kiln__range where, bool constant)
 {
     kiln__range found = {0, 0};

@@ -30,7 +30,8 @@ bool kiln__words_are_joined(const kiln__draft *draft, size_t at, const char *tex
 /* Splits the words from..to at the commas outside of brackets into at most KILN__MOST_LIST parts. Angle brackets count if
  * `angles` is set. Returns the number of parts. */
 size_t kiln__words_split(const kiln__draft *draft, size_t from, size_t to, bool angles, kiln__range *list);
-/* Returns the outermost braces around a word as a range, without braces of namespaces. {0, 0}: none. */
+/* Returns the outermost braces around a word as a range. Braces of namespaces do not count. Returns {0, 0} if there are no
+ * such braces. */
 kiln__range kiln__enclosing_function(const kiln__draft *draft, size_t word);
 /* Returns the words of the directive around a word: the body of a macro. */
 kiln__range kiln__enclosing_directive(const kiln__draft *draft, size_t word);
@@ -63,7 +64,7 @@ typedef enum kiln__when { KILN__NEVER, KILN__SOMETIMES, KILN__ALWAYS } kiln__whe
 kiln__when kiln__condition(kiln__draft *draft, size_t word, size_t seen, kiln__tree **tree);
 /* Returns true if two words are in different branches of one #if. */
 bool kiln__are_exclusive(const kiln__draft *draft, size_t a, size_t b);
-/* Returns the value of defined(NAME) for word `name` before the word `at`, as a number. NULL: not known. */
+/* Returns the value of defined(NAME) for word `name` before the word `at`, as a number. Returns NULL if it is not known. */
 kiln__tree *kiln__defined(kiln__draft *draft, size_t name, size_t at);
 
 #endif

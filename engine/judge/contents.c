@@ -109,7 +109,7 @@ static double draw_special(kiln__random *random, double low, double high)
     return at < KILN__COUNT(values) ? values[at] : between(random, low, high);
 }
 
-/* Where the elements of a buffer come from. */
+/* The state of the generator for the elements of one buffer. */
 typedef struct source {
     kiln__random random;
     kiln__judge_class class; /* not FILL or MIXED */

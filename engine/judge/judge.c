@@ -194,7 +194,7 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     return trial->phase == KILN__JUDGE_PHASE_CALLS || judge->broken || fault.of_code ? KILN_OK : shrink(judge, error);
 }
 
-/* How many trials a phase has, and how large they may be. */
+/* Returns the number of trials of a phase. *most gets the largest product of the ranged sizes of a trial. */
 static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, uint64_t *most)
 {
     bool moves = false;

@@ -75,16 +75,16 @@ typedef struct kiln__judge_trial {
     kiln__judge_phase phase;
     int64_t *ranged;         /* the values of the sizes that have a range, in the order of judge->ranges */
     size_t set;              /* the size set that has the values of all other sizes */
-    kiln__judge_class class; /* the class of all inputs */
+    kiln__judge_class class; /* the class of contents of all inputs */
     uint64_t seed;           /* the seed of contents, guards and poison */
     uint64_t order;          /* the order of blocks, as in kiln__sim_order() */
-    uint64_t shift;          /* decides how far each buffer is moved; 0: not at all */
+    uint64_t shift;          /* decides how far each buffer is moved; 0: no buffer is moved */
     bool checked;
 } kiln__judge_trial;
 
 /* The fault that a trial found. */
 typedef struct kiln__judge_fault {
-    kiln_judged kind;   /* KILN_JUDGED_PASS: none */
+    kiln_judged kind;   /* KILN_JUDGED_PASS: there is no fault */
     const char *buffer; /* NULL: not known */
     uint64_t element, wrong, of;
     char index[96], expected[40], got[40];
@@ -103,7 +103,7 @@ typedef struct kiln__judge_finding {
 typedef struct kiln__judge_range {
     const char *name;
     int64_t from, to, multiple;
-    int64_t tried; /* the largest value of all trials that ran; below `from`: none ran */
+    int64_t tried; /* the largest value of all trials that ran; below `from` if no trial ran */
 } kiln__judge_range;
 
 /* The memory of one buffer during a trial. */
@@ -185,7 +185,7 @@ int64_t kiln__judge_last(const kiln__judge_range *range);
 size_t kiln__judge_size_values(const kiln__judge *judge, int64_t *values, size_t most);
 /* Writes "N=33 M=1". */
 void kiln__judge_print_sizes(const kiln__judge *judge, const kiln__judge_trial *trial, kiln__text *out);
-/* All sizes of a trial, in the arena; *count gets their number. NULL: no memory. */
+/* Returns all sizes of a trial, in the arena. *count gets their number. Returns NULL if memory runs out. */
 kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *trial, size_t *count);
 
 /* contents.c: makes the content of a buffer for the sizes that the plans have. content->data is NULL for a buffer without
@@ -220,7 +220,7 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
 /* times.c */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error);
 
-/* verdict.c: makes the texts. NULL: no memory. */
+/* verdict.c: makes the texts of the verdict. Returns NULL if memory runs out. */
 kiln_judgement *kiln__judge_conclude(kiln__judge *judge);
 
 #endif

@@ -1,4 +1,4 @@
-/* trial.c - one trial: memory with guard zones, contents, a run, and the evidence in the memory afterwards.
+/* trial.c - one trial: memory with guard zones, contents, a run, and the evidence that the run leaves in the memory.
  *
  * A trial runs the kernel twice in the same memory. Outputs, scratch memory and guard zones hold random bytes before the
  * first run and their complements before the second. An element that still has both patterns was never written, and a

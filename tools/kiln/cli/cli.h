@@ -135,15 +135,15 @@ typedef struct cli { /* one run of the command */
     const cli_command *command;
     cli_list words; /* arguments that are not options */
     cli_output_args output;
-    void *args;          /* the struct of the command; NULL if it has none */
-    const char *line;    /* the whole command line, quoted for a shell */
-    kiln_engine *engine; /* from cli_engine(); closed by main */
-    kiln_spec *spec;     /* from cli_spec(); freed by main */
-    kiln_ranks *ranks;   /* for `kiln tune`; NULL: only this process works. Closed by main, after the engine */
-    unsigned sandbox;    /* sandbox flag of kiln_options, from cli_sandbox(); 0: no sandbox */
-    bool stopped;        /* the sandboxed process was interrupted, and this one shows the results so far */
-    bool apart;          /* this is the sandboxed process that cli_apart() made */
-    int apart_fd;        /* in the sandboxed process: a socket to the command's own process */
+    void *args;                    /* the struct of the command; NULL if it has none */
+    const char *line;              /* the whole command line, quoted for a shell */
+    kiln_engine *engine;           /* from cli_engine(); closed by main */
+    kiln_spec *spec;               /* from cli_spec(); freed by main */
+    kiln_ranks *ranks;             /* for `kiln tune`; NULL: only this process works. main closes it after the engine */
+    unsigned sandbox;              /* sandbox flag of kiln_options, from cli_sandbox(); 0: no sandbox */
+    bool stopped;                  /* the sandboxed process was interrupted, and this one shows the results so far */
+    bool apart;                    /* this is the sandboxed process that cli_apart() made */
+    int apart_fd;                  /* in the sandboxed process: a socket to the command's own process */
     const cli_list *apart_outputs; /* the files that the sandboxed process may write: "BUFFER=FILE" */
     /* in the sandboxed process: why the command could not write a file; NULL: no such error */
     const char *apart_why;
@@ -415,7 +415,7 @@ int cli_exit_code(kiln_status status);
 /* Prints the error (with --json as JSON) and returns the exit code. */
 int cli_fail(const cli *c, kiln_status status, const char *format, ...) CLI_PRINTF(3, 4);
 int cli_usage(const cli *c, const char *format, ...) CLI_PRINTF(2, 3);
-/* The same for an error of the library, which is freed. */
+/* Does the same for an error of the library, and frees it. */
 int cli_error(const cli *c, kiln_error *error);
 
 /* ---- files (files.c) ---- */
@@ -428,10 +428,10 @@ typedef struct cli_stream {
     char *text;
     size_t size;
 } cli_stream;
-FILE *cli_stream_open(cli_stream *stream);                                /* NULL: out of memory */
+FILE *cli_stream_open(cli_stream *stream);                                /* returns NULL if memory runs out */
 int cli_write_stream(const cli *c, const char *path, cli_stream *stream); /* also closes the stream */
 /* Reads a regular file of at most `most` bytes. Returns NULL and sets errno on an error. It never waits for a FIFO.
- * A zero byte follows the file's own bytes, whose number goes to *length; NULL: it is not needed. */
+ * A zero byte follows the file's own bytes, whose number goes to *length, unless `length` is NULL. */
 const char *cli_read_file(const char *path, size_t most, size_t *length);
 /* Returns the file in the folder of `path` whose name is the nearest, among the names that end in one of `ends` (".yaml
  * .yml"). NULL: no name is near. */

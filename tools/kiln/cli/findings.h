@@ -34,7 +34,7 @@ json_t *findings_json(const findings *list);
 /* ---- findings of programs (findings_file.c) ---- */
 
 /* Adds the findings of a file that a process wrote with KILN_SIM_CHECK_FORMAT=json. Returns false after a message if the
- * file cannot be read or is none of that kind; findings before a wrong element stay added. */
+ * file cannot be read or does not have this format. Findings before a wrong element stay added. */
 bool findings_read(findings *list, const char *path);
 /* Prints the findings on one screen: all of them in full if there are few; otherwise a table, and the first in full. */
 void findings_summary(const findings *list);

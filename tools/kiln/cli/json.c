@@ -207,7 +207,7 @@ const char *js_visible(const char *text)
     return made;
 }
 
-/* Not json_dumps(): when it runs out of memory at a key it skips the key and succeeds. */
+/* Does not use json_dumps(): if memory runs out at a key, json_dumps() skips the key and succeeds. */
 char *js_dump(const json_t *object, size_t flags)
 {
     size_t size = json_dumpb(object, NULL, 0, flags);

@@ -38,11 +38,11 @@ typedef struct compare_side {
     const char *why;
 } compare_side;
 
-/* Whether this side is a file. Otherwise it selects samples of the usual store. */
+/* Returns true if this side is a file. Otherwise the side selects samples of the usual store. */
 bool compare_is_file(const char *name);
-/* Reads the rows of `side->name`. `spec`: only rows of this spec; NULL: all. Returns 0 or the exit code. */
+/* Reads the rows of `side->name`. If `spec` is not NULL, reads only rows of this spec. Returns 0 or the exit code. */
 int compare_read(cli *c, const char *spec, compare_side *side);
-/* Whether a larger value of this counter means more work or less use of the hardware. */
+/* Returns true if a larger value of this counter means more work or less use of the hardware. */
 bool compare_more_is_worse(const char *counter);
 
 #endif

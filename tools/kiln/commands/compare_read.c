@@ -59,7 +59,7 @@ static bool contains(const char *text, const char *part)
     return false;
 }
 
-/* Whether a device or a version ("driver 13.0") selects the record. */
+/* Returns true if `select`, a device or a version such as "driver 13.0", selects the record. NULL selects every record. */
 static bool is_selected(const kiln_record *r, const char *select)
 {
     const struct {
@@ -223,7 +223,7 @@ static const char *device_of(const json_t *object)
     return json_is_object(device) ? text_of(device, "name") : text_of(object, "device");
 }
 
-/* Whether --device selects the device of this object: by a part of its name, its id or its uuid. */
+/* Returns true if --device selects the device of this object: by a part of its name, its id or its uuid. */
 static bool takes_device(const compare_args *args, const json_t *object)
 {
     const json_t *device = json_object_get(object, "device");

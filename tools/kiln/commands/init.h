@@ -32,8 +32,8 @@ typedef struct init_file {
 } init_file;
 extern const init_file init_files[]; /* ends with {0} */
 
-/* Writes a spec from a Python script that calls Kernel Tuner, to `to` and files beside it. NULL: prints it. Returns 0 or
- * the exit code. */
+/* Writes a spec from a Python script that calls Kernel Tuner, to `to` and files beside it. If `to` is NULL, prints the
+ * spec. Returns 0 or the exit code. */
 int init_from_script(cli *c, const char *script, const char *to, const char *folder);
 
 #endif

@@ -340,7 +340,7 @@ static int score_all(cli *c, comparison *m, uint64_t seeds)
     return 0;
 }
 
-/* Without a file: the strategies that there are. */
+/* Prints all strategies. The command does this if no file is given. */
 static int list_strategies(const cli *c)
 {
     cli_table table;

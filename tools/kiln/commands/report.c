@@ -33,7 +33,7 @@ static report_time kind_of_time(const kiln_result *result)
                                       : REPORT_NONE;
 }
 
-/* Whether the record has each size of --size. */
+/* Returns true if the record has each size of --size. */
 static bool has_sizes(const kiln_record *record, const cli_list *wanted)
 {
     for (size_t i = 0; i < wanted->count; i++) {

@@ -109,7 +109,7 @@ static const char *day_text(int64_t made)
     return cli_printf("%s", text);
 }
 
-/* Whether the variant is a contender in its spec (which may be NULL). */
+/* Returns true if the variant is a contender in its spec, or if the spec (which may be NULL) does not have it. */
 static bool contends(const kiln_spec *spec, const kept *k)
 {
     int variant = spec ? kiln_spec_variant_find(spec, k->variant) : -1;
@@ -141,7 +141,7 @@ static bool same_problem(const kept *a, const kept *b)
            strcmp(a->sizes, b->sizes) == 0;
 }
 
-/* Whether the list, in the order of problems, has two specs of one name in different files. */
+/* Returns true if the list, in the order of problems, has two specs with the same name in different files. */
 static bool has_namesakes(const kept_list *list)
 {
     for (size_t i = 1; i < list->count; i++)
@@ -310,7 +310,7 @@ static bool contains(const char *text, const char *part)
     return false;
 }
 
-/* Whether `side` selects it: a device, or "driver 13.0", "nvrtc 12.9", "kiln 0.1.0". */
+/* Returns true if `side` selects the sample. `side` is a device, or "driver 13.0", "nvrtc 12.9", "kiln 0.1.0". */
 static bool is_on(const kept *k, const char *side)
 {
     const struct {

@@ -111,7 +111,7 @@ static void host_rows(cli_table *table, const run_view *view, const kiln_result 
     }
 }
 
-/* How the other elements are. */
+/* Returns a text with the error that half of the elements do not exceed, or "" if no element has an error. */
 static const char *others_text(const kiln_result *r)
 {
     if (r->worst_error == 0)

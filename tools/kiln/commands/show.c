@@ -22,7 +22,7 @@ typedef struct space {
     const char *why;
 } space;
 
-/* How many configurations a variant has, or that they cannot be counted. The time and the counts are added to `all`. */
+/* Counts the configurations of a variant, or notes that they cannot be counted. Adds the time and the counts to `all`. */
 static space space_of(cli *c, const cli_choice *asked, const char *variant, space *all)
 {
     space s = {.seconds = COUNT_SECONDS - all->seconds > COUNT_LEAST ? COUNT_SECONDS - all->seconds : COUNT_LEAST};
@@ -103,7 +103,7 @@ static const char *type_of(const kiln_buffer_info *info)
 
 /* ---- --only: for scripts and completions ---- */
 
-/* Whether a text, which has names with commas between them, names the variant. */
+/* Returns true if a list of names with commas between them contains the variant. */
 static bool names_variant(const char *text, const char *variant)
 {
     const size_t length = strlen(variant);

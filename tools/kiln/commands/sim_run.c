@@ -74,7 +74,7 @@ static bool collects(const cli *c)
     return ((const sim_args *)c->args)->check && !(format && *format) && !(file && *file);
 }
 
-/* With an estimate it must be a device that has figures. */
+/* Returns the profile of the simulated device. An estimate needs a device with figures, so the default is then an H200. */
 static const char *device_of(const cli *c)
 {
     const sim_args *args = c->args;

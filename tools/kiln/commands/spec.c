@@ -18,7 +18,7 @@ static const char *need_text(const kiln_spec_key_info *key)
     return "";
 }
 
-/* Whether the key is the first of its mapping. */
+/* Returns true if the key is the first key of its mapping. */
 static bool is_first(size_t number)
 {
     return number == 0 || strcmp(kiln_spec_key(number)->mapping, kiln_spec_key(number - 1)->mapping) != 0;

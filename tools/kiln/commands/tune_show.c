@@ -253,7 +253,7 @@ static void show_ranked(cli *c, const kiln_tuning *tuning, const kiln_sample *be
         out_printf("  ... and %s more (--top)\n", cli_whole(right - top));
 }
 
-/* How certain it is that the first is the best. */
+/* Prints how certain it is that the first configuration is the best. */
 static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
 {
     const kiln_verdict *v = kiln_tuning_verdict(tuning);
@@ -313,7 +313,7 @@ static whole_cost *whole_costs(const kiln_tuning *tuning, size_t *count)
     return costs;
 }
 
-/* With several objectives: the Pareto front, ordered by the first one. */
+/* If there are several objectives, prints the Pareto front, ordered by the first objective. */
 static void show_front(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
 {
     const tune_args *args = c->args;

@@ -114,7 +114,7 @@ static const char *field_text(const char *text)
     return made;
 }
 
-/* The year of the newest sample; "": the times of replays mean nothing. */
+/* Returns the year of the newest sample. Returns "" for replays, because their times are not times of day. */
 static const char *year_of(const report *r)
 {
     double last = 0;

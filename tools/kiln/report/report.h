@@ -37,7 +37,7 @@ typedef struct report_sample {
     bool aside;                 /* 1: not a contender, so it is never the best */
     const kiln_setting *params; /* names and texts are interned: equal ones are the same pointer */
     size_t param_count;
-    const char *reason; /* NULL: it ran; otherwise the kind of the failure */
+    const char *reason; /* the kind of the failure; NULL: the sample ran */
     const char *message;
     report_time time;
     double seconds, flops, bytes, share;  /* share: of the roofline's bound; 0: not known */
@@ -48,7 +48,7 @@ typedef struct report_sample {
     bool verified;
     const char *metrics;   /* "NAME=VALUE ..."; NULL: none */
     const char *command;   /* the command line of its sweep; "": not known */
-    bool elsewhere;        /* its answer was not checked at these sizes: not at all, or at smaller ones */
+    bool elsewhere;        /* its answer was not checked at these sizes, but at smaller sizes or not at all */
     const char *functions; /* "NAME=SECONDS ..." of the functions that made its inputs; NULL: not known */
     size_t number;         /* number in the order of time, from 1 */
     uint32_t *levels;      /* for each param of its variant the index of its value */
@@ -115,7 +115,7 @@ typedef struct report_problem {
     report_sample **samples; /* samples in order of time */
     size_t count, ran, room;
     size_t stopped_early, throttled; /* numbers among all samples that were read */
-    /* samples left out: older ones of the same configuration; ones with another kind of time */
+    /* numbers of samples that were left out: older samples of the same configuration, samples with another kind of time */
     size_t older, other;
     report_variant *variants; /* the variant with the best sample first */
     size_t variant_count;
@@ -139,7 +139,7 @@ typedef struct report_pair {
     size_t count; /* number of configurations that ran on both */
     /* rank correlation; NaN: fewer than three configurations, or all equal */
     double correlation;
-    /* cost of the other's best configuration, as a multiple of the best; 0: not tried */
+    /* time of the other problem's best configuration, as a multiple of the best time; 0: it was not tried */
     double cost_a, cost_b;
     const char *name_a, *name_b;                  /* the parts of device, sizes and store that differ */
     const char *differ;                           /* the values in which the best configurations differ */

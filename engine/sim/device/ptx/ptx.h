@@ -518,8 +518,8 @@ typedef struct ptx_insn {
     uint32_t guard; /* predicate register, or PTX_NO_PRED */
     uint64_t mods[PTX_MOD_WORDS];
     uint32_t line;       /* line in the PTX text */
-    uint32_t loc;        /* index into the module's locs; 0: none */
-    uint32_t reconverge; /* branches: the immediate post-dominator's instruction index; insn_count: the exit */
+    uint32_t loc;        /* index into the module's locs; 0: no source line is known */
+    uint32_t reconverge; /* for a branch: index of the immediate post-dominator; insn_count stands for the exit */
     ptx_operand operands[PTX_MAX_OPERANDS]; /* destination first, as written; call: ret list, target, arg list,
                                                [prototype] */
 } ptx_insn;
@@ -558,12 +558,12 @@ typedef struct ptx_symbol {
     bool pointer_param; /* .param .u64 .ptr */
     bool managed;       /* .attribute(.managed): host and device share it at one address */
     uint32_t align, line;
-    uint64_t bytes;            /* 0: extern .shared name[] - the dynamic shared memory */
+    uint64_t bytes;            /* 0 for extern .shared name[], which is the dynamic shared memory */
     uint32_t function;         /* the function that declares it; UINT32_MAX: the module declares it */
     uint64_t offset;           /* PARAM: within the function's parameter block (entry/func parameters) or, for a
                                      call's .param variables, within its frame (see ptx_function.frame_bytes) */
     bool formal;               /* PARAM: a parameter of the function itself, input or return value */
-    const unsigned char *init; /* bytes long; NULL: zero */
+    const unsigned char *init; /* the initial value, `bytes` long; NULL: all bytes are zero */
     size_t reloc_count;
     const ptx_reloc *relocs;
 } ptx_symbol;
@@ -577,7 +577,7 @@ typedef struct ptx_function {
     const char *name;
     bool entry, defined, noreturn;
     uint8_t linkage;
-    uint32_t alias_of; /* 1 + index of the function whose body and parameters this one has; 0: its own */
+    uint32_t alias_of; /* 1 + index of the function whose body and parameters this one shares; 0: not an alias */
     uint32_t line;
     uint32_t param_count, return_count; /* returns first in `params` */
     const uint32_t *params;             /* symbol indices; offsets laid out by natural alignment: entry: the launch
@@ -588,7 +588,7 @@ typedef struct ptx_function {
     uint32_t reg_count;
     const ptx_reg *regs;
     uint32_t insn_count;
-    const ptx_insn *insns; /* a branch may go to insn_count: the end, a ret */
+    const ptx_insn *insns; /* a branch may go to insn_count, which acts as a ret */
     uint32_t element_count;
     const ptx_operand *elements;
     uint32_t prototype_count;
@@ -601,7 +601,7 @@ typedef struct ptx_function {
 
 typedef struct ptx_loc {
     uint32_t file, line, column;
-    uint32_t inlined_at; /* index into locs; 0: none */
+    uint32_t inlined_at; /* index into locs; 0: the place is not inlined */
     const char *inlined_from;
 } ptx_loc;
 
@@ -630,7 +630,7 @@ typedef enum ptx_result { PTX_OK, PTX_INVALID, PTX_UNSUPPORTED, PTX_MEMORY } ptx
 ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length, ptx_module **module, kiln__text *log);
 /* Does the same for a device of compute capability `device`, such as 90. An instruction that this device does not have
  * is an error that names the line and the target that the instruction needs. The text's .target does not matter for
- * this. 0 stands for a device that has everything. */
+ * this. 0 stands for a device that has every instruction. */
 ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text, size_t length, ptx_module **module,
                          kiln__text *log);
 void ptx_free(const kiln_allocator *mem, ptx_module *module);

@@ -81,11 +81,12 @@ bool ptx_type_find(const char *text, size_t length, ptx_type *type);
 ptx_space ptx_mod_space(ptx_mod mod); /* returns the space that a modifier such as "shared::cta" names, or GENERIC */
 const char *const *ptx_op_forms(ptx_op op); /* returns the texts of ops.def; NULL ends the list */
 const char *ptx_op_since(ptx_op op);        /* returns the text of ops.def; NULL: any target */
-/* The longest prefix of `text`, cut only at dots, that is an opcode; its length, 0 if none. */
+/* Finds the longest prefix of `text`, cut only at dots, that is an opcode. Returns its length, or 0 if there is no such
+ * prefix. */
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
-/* The same among PTX opcodes that the device does not run; NULL if none. */
+/* Returns the longest prefix that is a PTX opcode which the device does not run, or NULL if there is none. */
 const char *ptx_op_later(const char *text, size_t length);
-const char *ptx_op_later_name(unsigned index); /* NULL: past the last */
+const char *ptx_op_later_name(unsigned index); /* returns NULL past the last name */
 bool ptx_suffix_later(const char *text, size_t length);
 
 /* ---- names and scopes ---- */
@@ -262,13 +263,13 @@ typedef struct ptx_parser {
 bool ptx_names_init(ptx_parser *p);
 void ptx_next(ptx_parser *p);
 char ptx_peek(ptx_parser *p); /* the next character that is neither space nor comment; '\0' at the end */
-ptx_name *ptx_intern(ptx_parser *p, const char *text, size_t length); /* NULL: memory */
+ptx_name *ptx_intern(ptx_parser *p, const char *text, size_t length); /* returns NULL if memory runs out */
 bool ptx_is(const ptx_parser *p, char punctuation);
 bool ptx_is_directive(const ptx_parser *p, const char *name);
 bool ptx_accept(ptx_parser *p, char punctuation);
 bool ptx_expect(ptx_parser *p, char punctuation);
 bool ptx_expect_integer(ptx_parser *p, uint64_t limit, const char *what, uint64_t *value);
-/* A line of the log; false, so that a check can end in `return ptx_error(...)`. */
+/* Adds a line to the log. Returns false, so that a check can end in `return ptx_error(...)`. */
 bool ptx_error(ptx_parser *p, uint32_t line, const char *format, ...) KILN__PRINTF(3, 4);
 bool ptx_unsupported(ptx_parser *p, uint32_t line, const char *format, ...) KILN__PRINTF(3, 4);
 #if defined __clang_analyzer__ || defined KILN_ANALYZER /* see kiln__fail() */
@@ -289,7 +290,7 @@ static inline uint32_t ptx_hash(const ptx_parser *p, const char *text, size_t le
     return hash ^ hash >> 15;
 }
 
-/* Returns true if a device of this compute capability has it. A device has the features of its family and of its
+/* Returns true if a device of this compute capability has the feature. A device has the features of its family and of its
  * architecture. */
 static inline bool ptx_device_has(int device, ptx_since since)
 {
@@ -313,12 +314,13 @@ static inline bool ptx_target_has(int target, char letter, ptx_since since)
     const bool alone = since.kind == 'a' || since.kind == 'A';
     return !since.kind || (letter && (!alone || letter == 'a') && ptx_device_has(target, since));
 }
-/* Returns true if both the device and the module's .target have it. */
+/* Returns true if both the device and the module's .target have the feature. */
 bool ptx_is_there(const ptx_parser *p, ptx_since since);
-/* Counts what a text uses again by its name. The module has a copy for each use, so a short text could take any amount of
- * memory. An error if there are more than 4096 and `each` for each byte of the text. */
+/* Adds `more` to the count of items that a text uses by name, such as the instructions of an alias. The module has a copy
+ * of the items for each use, so a short text could take any amount of memory. Reports the error `what` if the count
+ * exceeds 4096 plus `each` for each byte of the text. */
 bool ptx_repeat(ptx_parser *p, uint32_t line, uint64_t *so_far, uint64_t more, unsigned each, const char *what);
-/* An error if the device or the module's .target does not have what is named, such as "directive .explicitcluster". */
+/* Reports an error if the device or the module's .target lacks the feature `what`, such as "directive .explicitcluster". */
 bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, int length);
 
 /* names */
@@ -340,7 +342,8 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits);
 bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name);
 bool ptx_align(ptx_parser *p, uint32_t *align);
 bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes); /* [.v2|.v4] .type */
-bool ptx_attribute(ptx_parser *p, bool *managed); /* sets *managed if it is given; NULL: not of a variable */
+bool ptx_attribute(ptx_parser *p,
+                   bool *managed); /* sets *managed for .managed; NULL for attributes of a function or a parameter */
 bool ptx_layout(uint64_t *offset, uint64_t bytes, uint32_t align, uint64_t *at);
 bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage);
 uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name); /* UINT32_MAX on failure */
@@ -356,8 +359,8 @@ typedef struct ptx_declarator {
 bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator); /* ".param .align 8 .b8 name[16]" */
 bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage);
 bool ptx_alias(ptx_parser *p);
-/* The bytes of the function's return values and parameters. All calls of a function and all lists of targets share one
- * array. NULL: out of memory. */
+/* Returns the sizes in bytes of the function's return values and parameters. All calls of a function and all lists of
+ * targets share one array. Returns NULL if memory runs out. */
 const uint64_t *ptx_param_sizes(ptx_parser *p, uint32_t function);
 void *ptx_keep(ptx_parser *p, const void *data, size_t count, size_t size); /* a copy that lives with the module */
 
