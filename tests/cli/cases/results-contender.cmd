@@ -11,7 +11,7 @@ cat >>half.yaml <<END
 END
 tune() { kiln tune half.yaml --device sim:h200 -s default --no-verify | sed -n -E 's/^ +1  .*(plain|wide|half)  .*/\1/p' | head -n 1; }
 replay() { # all of them; the last one that was the best so far
-    kiln tune --replay $1 --strategy exhaustive | sed -n -E 's/.*variant=(plain|wide|half).*/\1/p' | tail -n 1
+    kiln tune --replay $1 --strategy exhaustive --max-seconds 1000 | sed -n -E 's/.*variant=(plain|wide|half).*/\1/p' | tail -n 1
 }
 echo "tuned: $(tune)"
 kiln results export half.t4.json
