@@ -129,8 +129,8 @@ kiln__when kiln__condition(kiln__draft *draft, size_t word, size_t seen, kiln__t
         return KILN__ALWAYS;
     draft->conditions++;
     for (size_t up = scan->inside[word]; up && possible && followed < MOST_BRANCHES; up = scan->branches[up].up) {
-        if (is_around(scan, up, seen))
-            continue;
+        if (is_around(scan, up, seen)) /* and so are the branches around it */
+            break;
         possible = !is_beside(scan, up, seen) && add_condition(draft, read_own(draft, &scan->branches[up]), tree);
         for (size_t k = scan->branches[up].before; k && possible && followed++ < MOST_BRANCHES;
              k = scan->branches[k].before)
