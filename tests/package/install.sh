@@ -7,41 +7,13 @@
 set -eu
 [ $# -ge 1 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 debs=$(cd "$1" && pwd) here=$(cd "$(dirname "$0")" && pwd)
-mirror=${KILN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' | sed -n 's| bookworm$||p' | head -n 1)}
-[ "$(id -u)" = 0 ] || { echo "install.sh: chroot needs root" >&2; exit 2; }
-root=$(mktemp -d)
-end() {
-    umount "$root/proc" 2>/dev/null || true
-    if mountpoint -q "$root/proc"; then
-        echo "install.sh: $root/proc is still mounted; $root is kept" >&2
-    else
-        rm -rf --one-file-system "$root"
-    fi
-}
-trap end EXIT
-trap 'exit 1' HUP INT TERM
-say() { echo "== $*"; }
-fail() { echo "FAIL: $*" >&2; exit 1; }
-# Nothing of this machine's settings goes in, but what its network may need (of pip, of proxies).
-for name in $(env | sed -n 's/^\(\(KILN\|CMAKE\|CUDA\)_[A-Za-z_]*\)=.*/\1/p') CC CFLAGS LDFLAGS LD_LIBRARY_PATH TMPDIR; do
-    unset "$name"
-done
-export HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
-inside() { chroot "$root" "$@"; }
-install() { inside apt-get -q install -y --no-install-recommends "$@" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "$*"; }; }
+shift
+# shellcheck source=tests/package/bare.sh
+. "$here/bare.sh"
+install() { quietly apt-get -q install -y --no-install-recommends "$@"; }
 
 say "a bare Debian 12"
-if [ $# -ge 2 ]; then
-    cp -a "$2/." "$root"
-else
-    debootstrap --variant=minbase bookworm "$root" "$mirror" >"$root.log" || { tail "$root.log" >&2; exit 1; }
-    rm "$root.log"
-fi
-chmod 755 "$root"
-echo "deb $mirror bookworm main" >"$root/etc/apt/sources.list"
-cp /etc/resolv.conf "$root/etc/resolv.conf"
-mount -t proc proc "$root/proc"
-inside apt-get -q update >/dev/null
+make_bare "$@"
 
 say "the packages, and what they depend on"
 mkdir "$root/debs"

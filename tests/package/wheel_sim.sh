@@ -8,46 +8,13 @@ set -eu
 [ $# -ge 1 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 wheel=$(realpath "$1")
-mirror=${KILN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' | sed -n 's| bookworm$||p' | head -n 1)}
-[ "$(id -u)" = 0 ] || { echo "wheel_sim.sh: chroot needs root" >&2; exit 2; }
-root=$(mktemp -d)
-end() {
-    umount "$root/proc" 2>/dev/null || true
-    if mountpoint -q "$root/proc"; then
-        echo "wheel_sim.sh: $root/proc is still mounted; $root is kept" >&2
-    else
-        rm -rf --one-file-system "$root"
-    fi
-}
-trap end EXIT
-trap 'exit 1' HUP INT TERM
-say() { echo "== $*"; }
-fail() { echo "FAIL: $*" >&2; exit 1; }
-for name in $(env | sed -n 's/^\(\(KILN\|CMAKE\|CUDA\)_[A-Za-z_]*\)=.*/\1/p') CC CFLAGS LDFLAGS LD_LIBRARY_PATH PYTHONPATH TMPDIR; do
-    unset "$name"
-done
-export HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin
-inside() { chroot "$root" "$@"; }
-quietly() { inside "$@" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "$*"; }; }
+shift
+# shellcheck source=tests/package/bare.sh
+. "$here/bare.sh"
 
 say "a bare Debian 12 with Python"
-if [ $# -ge 2 ]; then
-    cp -a "$2/." "$root"
-else
-    debootstrap --variant=minbase bookworm "$root" "$mirror" >"$root.log" || { tail "$root.log" >&2; exit 1; }
-    rm "$root.log"
-fi
-chmod 755 "$root"
-echo "deb $mirror bookworm main" >"$root/etc/apt/sources.list"
-cp /etc/resolv.conf "$root/etc/resolv.conf"
-mount -t proc proc "$root/proc"
-quietly apt-get -q update
-quietly apt-get -q install -y --no-install-recommends python3 python3-venv ca-certificates
-cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" # this machine may be behind a proxy with a certificate of its own
-for library in libyaml-0 libsqlite3 libjansson libelf libnvrtc libcuda; do
-    # Python itself needs SQLite in Debian's package, so that one does not show that the wheel has its own.
-    [ "$library" = libsqlite3 ] || ! inside ldconfig -p | grep "$library" || fail "the bare system has $library"
-done
+make_bare "$@"
+add_python
 cp "$wheel" "$root/root/"
 
 say "the wheel, with NVRTC and pytest"
