@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 
 try:
@@ -322,6 +323,26 @@ for _ in range(2):
 first = a[0].T.astype(np.float64) @ b[0].T
 close("graph", C.read()[0].T, first + 2 * (first + 2 * c[0].T), 20)
 call(cuda, "cuGraphExecDestroy", instance)
+
+# A call of a graph whose memory is gone: no call of the program can return the error, so a line says it, once.
+D, graph, instance = Memory(c), P(), P()
+call(cuda, "cuStreamBeginCapture_v2", stream, 0)
+call(blas, "cublasSgemm_v2", handle, 0, 0, m, n, k, P(one.ctypes.data), A.at, m, B.at, k, P(two.ctypes.data), D.at, m)
+call(cuda, "cuStreamEndCapture", stream, ctypes.byref(graph))
+call(cuda, "cuGraphInstantiateWithFlags", ctypes.byref(instance), graph, ctypes.c_ulonglong(0))
+del D
+with tempfile.TemporaryFile() as errors:
+    kept = os.dup(2)
+    os.dup2(errors.fileno(), 2)
+    for _ in range(2):
+        call(cuda, "cuGraphLaunch", instance, stream)
+    call(cuda, "cuStreamSynchronize", stream)
+    os.dup2(kept, 2)
+    errors.seek(0)
+    said = errors.read().decode()
+assert said.count("cublasSgemm in a graph failed") == 1, said
+call(cuda, "cuGraphExecDestroy", instance)
+call(cuda, "cuGraphDestroy", graph)
 
 # Copies of matrices.
 host, back = np.asfortranarray(make((4, 3), np.float32)), np.zeros((4, 3), np.float32, order="F")

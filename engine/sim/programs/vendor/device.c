@@ -78,14 +78,21 @@ void *vendor_reach(const void *address, size_t bytes, bool write, const char *wh
 
 typedef struct job {
     bool (*function)(const void *work);
-    bool done, kept; /* kept: a graph owns the job, and may run it again */
+    const char *what; /* the name of the library's function */
+    bool done, kept;  /* kept: a graph owns the job, and may run it again */
     _Alignas(16) char work[];
 } job;
 
 static void CUDA_CB run_job(void *what)
 {
     job *j = what;
+    const bool first = j->done;
     j->done = j->function(j->work);
+    if (j->kept && first && !j->done) /* no call of the program can return the error */
+        fprintf(stderr,
+                "kiln: %s in a graph failed: not all of its memory is there. Under `kiln sim run --check` the findings "
+                "name the memory\n",
+                j->what);
 }
 
 static CUgraph captured_graph(CUstream stream)
@@ -100,14 +107,15 @@ static CUgraph captured_graph(CUstream stream)
 
 bool vendor_is_capturing(void *stream) { return captured_graph(stream); }
 
-bool vendor_enqueue(void *stream, bool (*function)(const void *work), const void *work, size_t bytes, bool *result)
+bool vendor_enqueue(void *stream, const char *what, bool (*function)(const void *work), const void *work, size_t bytes,
+                    bool *result)
 {
     CUgraph graph = captured_graph(stream);
     job *j = malloc(sizeof *j + bytes);
     CUuserObject object;
     if (!j)
         return false;
-    *j = (job){.function = function, .kept = graph};
+    *j = (job){.function = function, .what = what, .done = true, .kept = graph};
     memcpy(j->work, work, bytes);
     if (graph && device.object(&object, j, free, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) != CUDA_SUCCESS) {
         free(j);

@@ -19,7 +19,8 @@ void *vendor_enter(void *preferred);
 /* Runs function(work) on the host in the order of the stream. `work` has `bytes` bytes and is copied. While the stream is
  * captured, the call becomes a host node of the graph, and the graph owns the copy. Returns false if the driver refuses. Without
  * a capture the function has run when the call returns, and *result is what it returned. */
-bool vendor_enqueue(void *stream, bool (*function)(const void *work), const void *work, size_t bytes, bool *result);
+bool vendor_enqueue(void *stream, const char *what, bool (*function)(const void *work), const void *work, size_t bytes,
+                    bool *result);
 bool vendor_is_capturing(void *stream);
 
 /* The host's pointer to device memory (reach.h). `what`: the name of the library's function. */
