@@ -348,20 +348,36 @@ static unsigned line_of(const kiln__draft *draft, size_t word)
     return scan->words[word].line - (scan->launch && word >= scan->launch ? scan->launch_lines : 0);
 }
 
-/* Returns the word of the call of the template around a launch. 0: the launch is in no template that is called. */
-static size_t call_of(const kiln__host_launch *launch)
+/* Returns the word of the next call of a template around a launch, from `frame` outwards, because templates may call each
+ * other. Moves *frame to the frame outside of this call. 0: there is no further call. */
+static size_t next_call(const kiln__frame **frame)
 {
-    const kiln__frame *frame = launch->frame;
-    while (frame && !frame->scope.from)
-        frame = frame->up;
-    return frame ? frame->at : 0;
+    while (*frame && !(*frame)->scope.from)
+        *frame = (*frame)->up;
+    const size_t call = *frame ? (*frame)->at : 0;
+    *frame = *frame ? (*frame)->up : NULL;
+    return call;
 }
 
-/* Returns true if the launch, or the call of the template around it, is at this line. */
+/* Returns the outermost of these calls: launches that share the inner calls differ in it. 0: no template around the launch is
+ * called. */
+static size_t outermost_call(const kiln__host_launch *launch)
+{
+    const kiln__frame *frame = launch->frame;
+    size_t found = 0;
+    for (size_t call; (call = next_call(&frame)) != 0;)
+        found = call;
+    return found;
+}
+
+/* Returns true if the launch, or a call of a template around it, is at this line. */
 static bool is_at_line(const kiln__draft *draft, const kiln__host_launch *launch, unsigned line)
 {
-    const size_t call = call_of(launch);
-    return line_of(draft, launch->at) == line || (call && line_of(draft, call) == line);
+    const kiln__frame *frame = launch->frame;
+    bool found = line_of(draft, launch->at) == line;
+    for (size_t call; !found && (call = next_call(&frame)) != 0;)
+        found = line_of(draft, call) == line;
+    return found;
 }
 
 /* Adds the trees of one extent, or its words if it cannot be read. Numbers that the template gets too have the names of the
@@ -498,7 +514,7 @@ static kiln_status ask_launch(kiln__draft *draft, unsigned line, kiln_error **er
     unsigned example = 0;
     for (size_t i = 0; i < draft->launch_count; i++) {
         const kiln__host_launch *launch = &draft->launches[i];
-        const size_t call = call_of(launch);
+        const size_t call = outermost_call(launch);
         if (launch->at == last && call == last_call)
             continue;
         example = shown++ ? example : line_of(draft, call ? call : launch->at);

@@ -114,6 +114,16 @@ kiln tune twice.yaml -q | grep configurations
 sed '/^void/,$d' twice.cu >alone.cu
 sed -n '/^void/,$p' twice.cu >host.cpp
 kiln init alone.cu --launch host.cpp:1 | sed -n '/^params/,/^$/p; /^launch/,$p'
+# Templates that call each other: the call in the plain function tells the launches apart.
+cat >levels.cu <<'X'
+template <int B> __global__ void k(float *x, int n) { int i = blockIdx.x * B + threadIdx.x; if (i < n) x[i] += 1; }
+template <int B, int G> void run(float *x, int n) { k<B><<<G, B>>>(x, n); }
+template <int B, int H> void outer(float *x, int n) { run<B, H>(x, n); }
+void a(float *x, int n) { outer<64, 8>(x, n); }
+void b(float *x, int n) { outer<64, 16>(x, n); }
+X
+kiln init levels.cu; echo $?
+kiln init levels.cu --launch 5 | sed -n '/^launch/,$p'
 # cuBLAS's headers include those of CUDA's 16-bit types, and sources rely on that.
 cat >blas.cu <<'X'
 #include <cublas_v2.h>
