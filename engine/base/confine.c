@@ -6,8 +6,8 @@
  *
  * A process that runs kernels on the simulated device does so before the first launch. The simulator checks every
  * access of a kernel. If a kernel finds a flaw in this check, it controls a process that can reach almost nothing,
- * because only the system calls of a short list are allowed. libseccomp could write the filter, but the list is fixed
- * and the filter is 100 lines, so a dependency would add more code than it saves. */
+ * because only the system calls of a short list are allowed. The library libseccomp could write the filter, but the
+ * list is fixed and the filter is 100 lines, so a dependency would add more code than it saves. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

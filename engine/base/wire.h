@@ -83,8 +83,8 @@ typedef enum kiln__io {
  * exec. Returns 0 or an errno. It does not change `wake`, `place` and `shows`. */
 int kiln__child_start(kiln__child *child, const char *const *arguments);
 /* Ends the child and returns its status from waitpid(), or -1 if the status is unknown or there is no process. The
- * second function first waits up to 2 s for a process that closed its socket, so that the status is its own and not
- * that of the kill. */
+ * second function first waits up to 2 s for a process that closed its socket, so that the status is its own and not the
+ * result of the kill. */
 int kiln__child_end(kiln__child *child);
 int kiln__child_end_closed(kiln__child *child);
 /* Returns true if the child has closed its socket, or has sent bytes although no answer was awaited. */

@@ -50,7 +50,7 @@ typedef struct kiln__unit {
 } kiln__unit;
 void kiln__unit_free(kiln__unit *unit);
 
-/* Returns true on a hit; the caller frees *unit (kiln__unit_free()). Removes a damaged entry if that is possible. */
+/* Returns true on a hit; the caller frees *unit by kiln__unit_free(). Removes a damaged entry if that is possible. */
 bool kiln__cache_get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit);
 /* Writes an entry. A failure is logged once, and the caller does not learn of it. */
 void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln__unit *unit);

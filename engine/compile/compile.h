@@ -148,8 +148,8 @@ typedef struct kiln__compile_request {
 } kiln__compile_request;
 
 /* Compiles in this thread and process. With NVRTC 12.8 or later the compile ends early when *cancel (may be NULL)
- * becomes true, or after `seconds` (<= 0: no limit). The caller frees *unit. A failure leaves *unit as it was. *ns (may
- * be NULL) is not set if NVRTC cannot be loaded or cannot serve the request. */
+ * becomes true, or after `seconds` (<= 0: no limit). The caller frees *unit. A failure does not change *unit. If NVRTC
+ * cannot be loaded or cannot serve the request, *ns is not set. `ns` may be NULL. */
 kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                const atomic_bool *cancel, double seconds, kiln__unit *unit, uint64_t *ns,
                                kiln_error **error);

@@ -42,8 +42,9 @@ static const char *const kiln__include_folders[] = {"", "cooperative_groups/", "
 typedef struct kiln__toolkit kiln__toolkit; /* the CUDA headers that were read so far */
 void kiln__toolkit_free(const kiln_allocator *mem, kiln__toolkit *toolkit);
 
-/* Returns the operand of the next #include at or after *at, and moves *at behind it. Returns NULL if there is no
- * further #include. Set *at to `text` before the first call. Uses the parser of kiln__includes_collect(). */
+/* Returns the operand of the next #include at or after *at, and moves *at to the text after that line start. Returns
+ * NULL if there is no further #include. Set *at to `text` before the first call. Uses the parser of
+ * kiln__includes_collect(). */
 const char *kiln__include_next(const char *text, const char **at);
 
 /* Returns Kiln's own text for a header of the host. NULL: it has no header of that name. */

@@ -10,7 +10,7 @@
  *   cancelled, the first follower becomes QUEUED in its place.
  * - DONE: kiln__compile_take() takes the outcome and frees the job.
  *
- * States of a slot's thread, serve_jobs():
+ * States of a slot's thread (serve_jobs):
  * - idle: waits until there is a job and no other slot retries alone (`lone`).
  * - compiling: without the lock, in compile_there() or compile_here().
  * - retrying: the worker died. retry_alone() waits until nothing else compiles, then compiles once more with a new

@@ -9,8 +9,8 @@ typedef struct kiln__word {
     const char *text; /* points into the source; not terminated */
     size_t length;
     unsigned line;
-    /* 'w': a name or keyword; '0': a number; '"': a quoted text; ' ': the empty word 0; otherwise the character itself
-     */
+    /* 'w' for a name or keyword, '0' for a number, '"' for a quoted text, ' ' for word 0; otherwise the character
+     * itself */
     char kind;
     bool directive; /* the word is in a line that begins with # */
 } kiln__word;

@@ -147,7 +147,7 @@ typedef struct kiln__sandbox {
     size_t file_count;
     const char *writable; /* a folder to which captures may be written; NULL: none */
     unsigned *got; /* gets KILN__CONFINED_... for kiln__sandbox_tell(); if NULL, the missing parts are logged at once */
-    /* `room` bytes that get the mechanisms of the sandbox, or the reason why there is none; may be NULL */
+    /* gets the mechanisms of the sandbox, or the reason why it is missing, in at most `room` bytes; may be NULL */
     char *how;
     size_t room;
 } kiln__sandbox;

@@ -405,8 +405,9 @@ struct kiln_spec {
     const kiln_buffer_info *buffer_infos;
 };
 
-/* The functions by which the checker asks about host functions. known() returns true if `name` is registered for one of
- * `uses` (KILN_HOST_...). names() writes at most `room` names and returns the number of all. */
+/* The functions by which the checker asks about host functions. `known` returns true if `name` is registered for one of
+ * `uses`, which are bits KILN_HOST_... . `names` writes at most `room` names, and returns the number of names that it
+ * wrote. */
 typedef struct kiln__host_lookup {
     bool (*known)(void *user, const char *name, unsigned uses);
     size_t (*names)(void *user, const char **names, size_t room); /* for suggestions */

@@ -7,9 +7,9 @@
  * - pending: new samples go into the file. When the database is free, one transaction adds all of them, and the file is
  *   removed -> no pending file.
  *
- * If the process ends in the second state, the file stays, and the next process that opens the store for writing adds
- * its samples. Adding a sample twice changes nothing, because keys are unique. All functions run under the store's
- * lock. */
+ * * If the process ends while samples are pending, the file stays. The next process that opens the store for writing
+ * adds them. Adding a sample twice changes nothing, because keys are unique. All functions run under the store's lock.
+ */
 #include <dirent.h>
 #include <string.h>
 #include <unistd.h>
