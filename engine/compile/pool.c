@@ -13,8 +13,8 @@
  * become its followers. The group is RUNNING until it is freed. If it fails, its followers become QUEUED again, and each
  * is compiled alone, so that every job has the error of its own kernels.
  *
- * States of a slot's thread, serve_jobs():
- * - idle: waits for a job, and while another slot retries alone (`lone`).
+ * States of a slot's thread (serve_jobs):
+ * - idle: waits until there is a job and no other slot retries alone (`lone`).
  * - compiling: without the lock, in compile_there() or compile_here().
  * - retrying: the worker died. retry_alone() waits until nothing else compiles, then compiles once more with a new
  *   worker.
@@ -304,8 +304,9 @@ static void compile_there(slot *self, kiln__compile_job *job)
     kiln__arena_free(&arena);
 }
 
-/* Retries a job once, alone, after its worker died. The system may have killed the worker for lack of memory, whose
- * cause need not be this source. The caller holds the lock, which is released while compiling. */
+/* Retries a job once after its worker died, while nothing else compiles. The system may have killed the worker for lack
+ * of memory, and another compile may have used that memory. The caller holds the lock, which is released while
+ * compiling. */
 static void retry_alone(slot *self, kiln__compile_job *job)
 {
     kiln__compiler *compiler = self->compiler;
@@ -765,7 +766,8 @@ bool kiln__compiler_is_quiet(kiln__compiler *compiler)
  * the lock. */
 static bool follow_same(kiln__compiler *compiler, kiln__compile_job *job)
 {
-    kiln__compile_job *same = find_same(compiler->waiting.first, &job->message); /* a held job may wait longer */
+    /* does not search `held`: the new job may start during the hold, but held jobs may not */
+    kiln__compile_job *same = find_same(compiler->waiting.first, &job->message);
     for (size_t i = 0; i < compiler->slot_count && !same; i++) {
         kiln__compile_job *running = compiler->slots[i].running;
         const bool in_group = running && running->group && find_same(running->followers, &job->message);

@@ -26,13 +26,13 @@ typedef struct kiln__pch_use {
 bool kiln__pch_open(const kiln_allocator *mem, const char *folder, kiln__pch **pch);
 void kiln__pch_close(const kiln_allocator *mem, kiln__pch *pch);
 const char *kiln__pch_folder(const kiln__pch *pch);
-/* Decides whether a request uses a file, and whether it makes the file first. Plan, made and used need the pool's lock.
- */
+/* Decides whether a request uses a file, and whether it makes the file first. The caller of this function and of the
+ * next two holds the pool's lock. */
 void kiln__pch_plan(kiln__pch *pch, const kiln__nvrtc *nvrtc, const kiln__compile_request *request, kiln__pch_use *use);
 /* Reports whether making the file succeeded. Without a file the request continues without precompiled headers. */
 void kiln__pch_made(kiln__pch *pch, kiln__pch_use *use, bool good);
-/* Reports whether a compile used its file. A file that was refused is removed from use, or deleted if the worker died.
- */
+/* Reports whether a compile used its file. After a compile that did not use it, later requests do not use the file
+ * either, until a request has made it again (pch.c lists the states). If the worker died, the file is deleted. */
 void kiln__pch_used(kiln__pch *pch, const kiln__pch_use *use, bool used, bool died);
 
 /* ---- several requests as one compile (group.c) ---- */
