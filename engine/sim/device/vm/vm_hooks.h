@@ -52,7 +52,8 @@ struct vm_hooks {
     /* Called when all lanes of a warp operation have arrived. `m` are the lanes that arrived last. Some of them may
      * still have to wait. */
     void (*met)(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting);
-    /* Called for a texture fetch, if the coordinate `at` is outside of `size` texels. */
+    /* Called for a texture read by whole coordinates, if the coordinate `at` is outside of the side of `size` texels.
+     * `linear` is true if the texture shows linear memory. */
     void (*outside)(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear);
     void (*malloced)(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
 

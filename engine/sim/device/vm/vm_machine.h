@@ -187,9 +187,9 @@ struct vm_warp {
      * reconverged */
     uint64_t issued, lanes, idle;
     uint64_t charge; /* extra work of instructions, in steps: see vm_charge() */
-    /* index: the warp's number in its block. current: the running path, or VM_PATHS. sync_used: a bit for each element
-     * of `syncs` in use. yields, vain_yields: how often paths gave way because they seemed to spin, and because they
-     * waited in vain. */
+    /* `index` is the warp's number in its block, and `current` the running path, or VM_PATHS. `sync_used` has a bit for
+     * each element of `syncs` in use. `yields` and `vain_yields` tell how often paths gave way, because they seemed to
+     * spin or because they waited in vain. */
     uint32_t index, current, path_count, sync_used, spins, yields, vain_yields;
     bool gave_way; /* its last turn ended because it waits for other warps */
     bool in_vain;  /* in its last turn it only repeated reads of the same values */
