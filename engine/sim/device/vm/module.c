@@ -39,10 +39,13 @@ void vm_module_give(vm_module *module, vm_module *heir)
             from = at + 1;
             if (given->home != module->device)
                 break;
-            if (heir->device == module->device || vm_hand_over(given, heir->device))
+            if (heir->device == module->device || vm_hand_over(given, heir->device)) {
                 module->storage[s] = NULL;
-            else
+                /* the name is in the memory of the module, which ends */
+                given->name = heir->ptx->symbols[heir->managed[at]].name;
+            } else {
                 heir->storage[heir->managed[at]] = NULL; /* out of memory: the variable is lost */
+            }
             break;
         }
     }
