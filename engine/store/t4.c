@@ -289,7 +289,7 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
                              bool contended, json_t *results, uint64_t *count, kiln_error **error)
 {
     int code;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    while ((code = kiln__scan_step(store, statement)) == SQLITE_ROW) {
         kiln__store_row row;
         kiln__arena scratch = {.mem = store->mem};
         kiln__settings params = {0};
