@@ -276,7 +276,8 @@ done:
     return status;
 }
 
-/* Removes the least recently used entries until at most max_bytes are left (LRU). */
+/* Removes the least recently used entries until at most max_bytes are left (LRU), and temporary files that are older
+ * than STALE_TEMP_SECONDS. */
 kiln_status kiln__cache_gc(kiln__cache *cache, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                            kiln_error **error)
 {

@@ -194,9 +194,9 @@ void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
 void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write)
 {
     vm_check *check = device->check;
-    const bool freed = check && vm_was_freed(device, address);
-    kiln_check_finding *f = check ? vm_check_host(check, freed ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS, false, address)
-                                  : NULL;
+    const bool there = check && vm_pointer_read(device, address, bytes), freed = check && vm_was_freed(device, address);
+    const kiln_check_kind kind = there ? KILN_CHECK_READ_ONLY : freed ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS;
+    kiln_check_finding *f = check ? vm_check_host(check, kind, false, address) : NULL;
     if (!f)
         return;
     char where[200];
@@ -207,9 +207,9 @@ void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address,
     f->allocation = vm_check_print(check, "%s", where);
     f->at.what = vm_check_print(check, "%s by %s", write ? "write" : "read", what);
     vm_check_label(check, device, f);
-    f->message =
-        vm_check_print(check, "%s of %" PRIu64 " bytes at global address 0x%" PRIx64 ", of which not all is there: %s",
-                       f->at.what, bytes, address, where);
+    f->message = vm_check_print(
+        check, "%s of %" PRIu64 " bytes at global address 0x%" PRIx64 ", %s: %s", f->at.what, bytes, address,
+        there ? "which the program has registered as read-only" : "of which not all is there", where);
 }
 
 void vm_check_host_launch(vm_device *device, const char *kernel, const char *why)

@@ -63,8 +63,8 @@ void vm_check_time(vm_check *check, uint32_t time);
 void vm_check_anew(vm_device *device, vm_check *check);
 /* Adds the names of the launches that `from` has seen in the interval, for messages about accesses of other devices. */
 void vm_check_heard(vm_check *check, const vm_check *from, vm_period span);
-/* Reports a copy or a fill that the driver refuses because the memory is not there completely. `what` names the
- * operation: "the host's copy". */
+/* Reports a copy or a fill that the driver refuses because the memory is not there completely, or is registered as
+ * read-only. `what` names the operation: "the host's copy". */
 void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write);
 /* Reports a launch that the driver refuses. A program sees the refusal only if it asks for errors. Copies `why`. */
 void vm_check_host_launch(vm_device *device, const char *kernel, const char *why);
