@@ -41,7 +41,7 @@ int main(void)
     TRY(cuModuleGetFunction(&kernel, module, "k"));
     TRY(cuMemHostAlloc((void **)&counter, 64, CU_MEMHOSTALLOC_PORTABLE));
     *counter = 0;
-    if (pthread_create(&thread, NULL, run, NULL) != 0)
+    if (pthread_create(&thread, NULL, run, NULL) != 0 || pthread_detach(thread) != 0)
         return 1;
     while (__atomic_load_n(counter, __ATOMIC_RELAXED) < 1000)
         sched_yield();
