@@ -107,7 +107,8 @@ static entry_state load_entry(kiln__cache *cache, found_entry *entry, char **blo
     if (fd < 0)
         return errno ? ENTRY_UNREAD : ENTRY_DAMAGED;
     size_t length = (size_t)entry->info.st_size;
-    char *bytes = kiln__alloc(cache->mem, length + 1); /* one more byte: an empty file is damaged, and needs memory too */
+    char *bytes = kiln__alloc(cache->mem,
+                              length + 1); /* one more byte: an empty file is damaged, and needs memory too */
     errno = 0;
     const bool read = bytes && kiln__cache_read(fd, bytes, length);
     entry_state state = !bytes ? ENTRY_NO_MEMORY : !read && errno ? ENTRY_UNREAD : ENTRY_DAMAGED;

@@ -37,7 +37,7 @@ typedef struct reader {
     Elf *elf;
     size_t names; /* index of the section with section names */
     kiln__cubin_kernel *kernels;
-    uint32_t *symbols; /* parallel to `kernels`: index of the symbol */
+    uint32_t *symbols;                     /* parallel to `kernels`: index of the symbol */
     size_t count, room, symbol_room, left; /* left: bytes of the file that no section has had yet */
     bool has_system_shared;
 } reader;

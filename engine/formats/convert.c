@@ -14,7 +14,7 @@ typedef struct converter {
     const kiln_allocator *mem;
     const char *name;
     kiln_error **error;
-    bool failed;  /* no memory */
+    bool failed;   /* no memory */
     json_t *keys;  /* names of the params, in order */
     json_t *names; /* the same as members of an object, to look one up */
     const char *objective;

@@ -155,7 +155,8 @@ static kiln_status sort_values(reading *in)
             if (count == 0 || kiln__recording_compare(&sorted[count - 1], &sorted[n]) != 0)
                 sorted[count++] = sorted[n];
         for (size_t n = 0; n < r->row_count; n++) {
-            const kiln_value *found = bsearch(&param->values[n], sorted, count, sizeof *sorted, kiln__recording_compare);
+            const kiln_value *found = bsearch(&param->values[n], sorted, count, sizeof *sorted,
+                                              kiln__recording_compare);
             r->coords[n * (r->param_count + 1) + 1 + i] = (uint32_t)(found - sorted);
         }
         memcpy(param->values, sorted, count * sizeof *sorted);

@@ -45,8 +45,7 @@ static int add_pending_rows(kiln_store *store, uint64_t *count, int *read)
     *read = sqlite3_prepare_v2(store->pending->db,
                                "SELECT " KILN__STORE_LIST " FROM sample WHERE kiln_rises(id) ORDER BY id", -1,
                                &statement, NULL);
-    while (code == SQLITE_DONE && statement &&
-           (*read = kiln__scan_step(store->pending, statement)) == SQLITE_ROW) {
+    while (code == SQLITE_DONE && statement && (*read = kiln__scan_step(store->pending, statement)) == SQLITE_ROW) {
         kiln__store_row row;
         /* A row that this library would not write is skipped, so that it does not block the others. */
         bool fit = kiln__store_read_row(statement, &row) == NULL;

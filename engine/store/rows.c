@@ -128,6 +128,8 @@ const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row
     kiln__settings settings;
     if (strlen(row->key) != 32 || row->key[strspn(row->key, "0123456789abcdef")])
         return "the key must be 32 hexadecimal digits:";
+    if (row->status < 0 || row->status > INT_MAX) /* a sample with such a status is left out when it is read */
+        return "the status is out of range, key:";
     if (!kiln__settings_read(arena, row->params, &settings) || !kiln__settings_read(arena, row->sizes, &settings) ||
         !kiln__settings_read(arena, row->features, &settings))
         return "params, sizes and features must be NAME=VALUE ...:";
@@ -236,11 +238,12 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
     }
     const size_t first = filter->size_count + 6;
     kiln__text sql = {.mem = store->mem};
-    kiln__text_printf(&sql,
-                      "%s WHERE kiln_rises(id) AND (?1 IS NULL OR spec = ?1) AND (?2 IS NULL OR variant = ?2) AND (?3 IS NULL OR "
-                      "device_id = ?3 OR uuid = ?3 OR instr(lower(device), lower(?3))) AND (?4 = 0 OR "
-                      "(status <> 0) = (?4 > 0)) AND (?5 = 0 OR made < ?5)",
-                      head);
+    kiln__text_printf(
+        &sql,
+        "%s WHERE kiln_rises(id) AND (?1 IS NULL OR spec = ?1) AND (?2 IS NULL OR variant = ?2) AND (?3 IS NULL OR "
+        "device_id = ?3 OR uuid = ?3 OR instr(lower(device), lower(?3))) AND (?4 = 0 OR "
+        "(status <> 0) = (?4 > 0)) AND (?5 = 0 OR made < ?5)",
+        head);
     for (size_t i = 0; i < filter->size_count; i++)
         kiln__text_printf(&sql, " AND instr(' ' || sizes || ' ', ?%zu)", i + 6);
     for (size_t i = 0; i < apart.count; i++)

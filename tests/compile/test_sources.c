@@ -462,7 +462,8 @@ static void test_sections_that_share_bytes(void)
         for (size_t k = 1; k < SECTIONS; k++) {
             Elf64_Shdr section = {.sh_name = k > 1, .sh_type = SHT_PROGBITS, .sh_offset = sizeof header, .sh_size = 16};
             if (k == 1)
-                section = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = sizeof header + BYTES, .sh_size = sizeof names};
+                section =
+                    (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = sizeof header + BYTES, .sh_size = sizeof names};
             else if (shared)
                 section.sh_size = BYTES;
             memcpy(file + header.e_shoff + k * sizeof section, &section, sizeof section);
@@ -476,7 +477,9 @@ static void test_sections_that_share_bytes(void)
     }
 }
 
-static const check_case cases[] = {{"options", test_options}, {"headers", test_headers}, {"folders", test_folders},
+static const check_case cases[] = {{"options", test_options},
+                                   {"headers", test_headers},
+                                   {"folders", test_folders},
                                    {"numbers of lines", test_numbers_of_lines},
                                    {"sections that share bytes", test_sections_that_share_bytes}};
 KILN_SUITE("sources", cases)

@@ -251,7 +251,7 @@ static void check_refused(const char *text, const char *says)
     kiln__document_free(&document);
 }
 
-#define LETTERS                                                                                                        \
+#define LETTERS                                                                                                          \
     "\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\",\"j\",\"k\",\"l\",\"m\",\"n\",\"o\",\"p\",\"q\",\"r\",\"s\"," \
     "\"t\",\"u\",\"v\",\"w\",\"x\",\"y\",\"z\""
 #define EMPTY "{\"configuration\": {}}"

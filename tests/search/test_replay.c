@@ -301,7 +301,7 @@ static void memory_runs_out(void)
 static const check_case cases[] = {{"described", described},
                                    {"replayed", replayed},
                                    {"numbers and truth values", numbers_and_truth_values},
-    {"a prior", expected},
+                                   {"a prior", expected},
                                    {"refused", refused},
                                    {"scored", scored},
                                    {"converted", converted},

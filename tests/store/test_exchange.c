@@ -463,6 +463,8 @@ static void what_is_wrong(void)
         const char *text, *says;
     } cases[] = {
         {OWN("\"key\": \"1\""), "t.json: result 2: the key must be 32 hexadecimal digits: '1'; nothing was imported"},
+        {OWN("\"key\": \"0123456789abcdef0123456789abcdef\", \"status\": -1"),
+         "t.json: result 2: the status is out of range, key: '0123456789abcdef0123456789abcdef'; nothing was imported"},
         {OWN("\"spec\": 1"), "t.json: result 2: this is not a text: 'spec'; nothing was imported"},
         {OWN("\"made\": 1.5"), "t.json: result 2: this is not an integer: 'made'; nothing was imported"},
         {OWN("\"flops\": \"many\""), "t.json: result 2: this is not a number: 'flops'; nothing was imported"},
@@ -526,13 +528,9 @@ static void memory_may_be_out(void)
 }
 
 static const check_case cases[] = {
-    {"nothing is lost", nothing_is_lost},
-    {"no formulas", no_formulas},
-    {"too many params", too_many_params},
-    {"one problem a file", one_problem_a_file},
-    {"what others wrote", what_others_wrote},
-    {"what others write today", what_others_write_today},
-    {"what is wrong", what_is_wrong},
-    {"memory may be out", memory_may_be_out},
+    {"nothing is lost", nothing_is_lost},     {"no formulas", no_formulas},
+    {"too many params", too_many_params},     {"one problem a file", one_problem_a_file},
+    {"what others wrote", what_others_wrote}, {"what others write today", what_others_write_today},
+    {"what is wrong", what_is_wrong},         {"memory may be out", memory_may_be_out},
 };
 KILN_SUITE("exchange", cases)

@@ -518,7 +518,8 @@ static void more_rows_than_a_file_can_have(void)
     CHECK(kiln_store_list(f.store, NULL, count_few, &count, &errors[0]) == KILN_ERROR_IO && count <= 2);
     CHECK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_AUTO, NULL, &errors[1]) == KILN_ERROR_IO);
     CHECK(kiln_store_export(f.store, NULL, json, KILN_FORMAT_AUTO, NULL, &errors[2]) == KILN_ERROR_IO);
-    const kiln_store_filter other = {.size = sizeof other, .spec = "other"}, path = {.size = sizeof path, .spec = "matmul", .path = "/a"};
+    const kiln_store_filter other = {.size = sizeof other, .spec = "other"},
+                            path = {.size = sizeof path, .spec = "matmul", .path = "/a"};
     CHECK(kiln_store_list(f.store, &other, count_few, &count, &errors[3]) == KILN_ERROR_IO && count <= 2);
     CHECK(kiln_store_list(f.store, &path, count_few, &count, &errors[4]) == KILN_ERROR_IO && count <= 2);
     for (size_t k = 0; k < KILN__COUNT(errors); k++) {

@@ -253,8 +253,8 @@ void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset
         check_layout(k, f, s, lane, offset);
     if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || s->who & VM_PENDING ||
         s->stamp <= k->check->launch || (k->shared && s->stamp <= k->home->check->base) ||
-        (k->w->block->cluster->size > 1 && s->block != (uint32_t)k->w->block->number) || vm_view_fenced(k->w, s, lane) ||
-        may_meet(k, s, lane))
+        (k->w->block->cluster->size > 1 && s->block != (uint32_t)k->w->block->number) ||
+        vm_view_fenced(k->w, s, lane) || may_meet(k, s, lane))
         return;
     k->told = true;
     kiln_check_finding *found = vm_check_start(k, KILN_CHECK_ASYNC, false, s->insn, lane, 1u << lane);
