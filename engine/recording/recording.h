@@ -50,6 +50,8 @@ struct kiln_recording {
  * which reads the JSON, always uses malloc. */
 kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                                   struct kiln_recording **recording, kiln_error **error);
+/* Compares two kiln_value, for qsort() and bsearch(): numbers by value, then texts. The values of a param have this order. */
+int kiln__recording_compare(const void *one, const void *other);
 /* Computes the baseline of a recording that is otherwise complete. Returns false if memory runs out. */
 bool kiln__baseline_make(struct kiln_recording *recording);
 /* Returns the row of a valid point. */
