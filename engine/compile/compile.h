@@ -145,6 +145,9 @@ typedef struct kiln__compile_request {
     bool types;
     const char *const *names;
     size_t name_count; /* names of kernels: extern "C" names or C++ name expressions */
+    /* The pool may compile this request together with waiting requests that differ only in `names`. The code then has
+     * the kernels of all of them. */
+    bool together;
 } kiln__compile_request;
 
 /* Compiles in this thread and process. With NVRTC 12.8 or later the compile ends early when *cancel (may be NULL)

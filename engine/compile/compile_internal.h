@@ -96,8 +96,9 @@ typedef struct kiln__hello {
     const char *how;      /* the mechanism, or the reason why it is not confined */
 } kiln__hello;
 
-/* Builds messages in memory, with room for the header. */
-void kiln__message_request(kiln__text *message, const kiln__compile_request *request);
+/* Builds messages in memory, with room for the header. kiln__message_request() returns the place of the names in the
+ * message: the names are its last field. */
+size_t kiln__message_request(kiln__text *message, const kiln__compile_request *request);
 void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit, const char *why,
                           bool passing, bool pch); /* passing: kiln__error_is_passing() of the error */
 /* Announces the precompiled headers that the next request may use, or makes. It has no answer. */

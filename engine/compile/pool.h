@@ -35,6 +35,18 @@ void kiln__pch_made(kiln__pch *pch, kiln__pch_use *use, bool good);
  * either, until a request has made it again (pch.c lists the states). If the worker died, the file is deleted. */
 void kiln__pch_used(kiln__pch *pch, const kiln__pch_use *use, bool used, bool died);
 
+/* ---- several requests as one compile (group.c) ---- */
+/* Returns whether two encoded requests differ at most in the names of their kernels. kiln__message_request() returned the
+ * places of the names, `one_names` and `other_names`. */
+bool kiln__group_fits(const kiln__text *one, size_t one_names, const kiln__text *other, size_t other_names);
+/* Adds a member to the request of a group, which is empty at first. All members fit each other. A name that the request
+ * has is not added again. A failure sets message->failed. */
+void kiln__group_add(kiln__text *message, const kiln__text *member, size_t names);
+/* Makes the unit of a member from the unit of its group. The code has the kernels of all members. The symbols and the log
+ * have only this member's kernels. */
+kiln_status kiln__group_part(const kiln_allocator *mem, const kiln__unit *whole, const kiln__text *member, size_t names,
+                             kiln__unit *part, kiln_error **error);
+
 /* A worker process from the library's side. One thread uses it. */
 typedef struct kiln__worker {
     const kiln_allocator *mem;
