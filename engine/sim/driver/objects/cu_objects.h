@@ -414,7 +414,8 @@ bool sim_check_open(sim_context *context);
 void sim_check_show(sim_context *context, bool leaks); /* prints to standard error if the environment requests it */
 /* The findings in the form that the environment asks for; with the process, the end of the report and the exit code. */
 void sim_report(sim_context *context);
-void sim_report_begin(void); /* with the first context: creates the journal, if the form is a journal */
+void sim_report_begin(void); /* with the first context: reads the rules, and creates the journal if the form is one */
+bool sim_report_suppresses(const kiln_check_finding *finding); /* after sim_report_begin() */
 void sim_report_new(
     sim_context *context); /* after each work of the device: writes what is new, if the form is a journal */
 void sim_report_end(void);
