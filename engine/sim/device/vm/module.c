@@ -26,7 +26,8 @@ void vm_module_unload(vm_device *device, vm_module *module)
     kiln__free(device->mem, module);
 }
 
-/* Both modules mostly have the same variables in the same order, so a search begins behind the last find. */
+/* Gives each managed variable that `heir` uses too. Both modules mostly have the same variables in the same order, so
+ * each search begins behind the last find. */
 void vm_module_give(vm_module *module, vm_module *heir)
 {
     uint32_t from = 0;
@@ -43,7 +44,8 @@ void vm_module_give(vm_module *module, vm_module *heir)
             if (heir->device == module->device || vm_hand_over(given, heir->device))
                 module->storage[s] = NULL;
             else
-                heir->storage[heir->managed[at]] = NULL; /* out of memory: the variable is lost */
+                /* out of memory: `module` keeps the variable, and frees it when it is unloaded */
+                heir->storage[heir->managed[at]] = NULL;
             break;
         }
     }
@@ -108,8 +110,8 @@ int vm_module_kernel(const vm_module *module, const char *name)
     return found ? (int)module->kernels[low].function : -1;
 }
 
-/* Returns the largest number of registers that are live at the same time, if each is live from its first to its last
- * occurrence. */
+/* Estimates the registers of a thread: the largest number of 32-bit registers that are live at the same time, if each
+ * is live from its first to its last occurrence, plus a constant. */
 static uint32_t estimate_registers(const vm_module *module, const ptx_function *f)
 {
     enum { BASE = 8, LEAST = 16, MOST = 255 };
@@ -145,8 +147,8 @@ static uint32_t estimate_registers(const vm_module *module, const ptx_function *
     return most < LEAST ? LEAST : most > MOST ? MOST : most;
 }
 
-/* Returns the limit that ptxas derives from .minnctapersm: ptxas spills registers so that this number of blocks fits.
- * All SMs since 5.0 have the same number of registers. */
+/* Returns `registers`, or less if .minnctapersm limits them: ptxas spills registers so that this number of blocks fits
+ * on an SM. All SMs since 5.0 have the same number of registers. */
 static uint32_t registers_for_blocks(const ptx_function *f, uint32_t registers)
 {
     enum { OF_SM = 65536, UNIT = 8, LEAST = 16 };
