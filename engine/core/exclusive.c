@@ -37,9 +37,9 @@ static bool set_lock(int fd, short type, off_t byte)
 /* Returns true if set_lock() failed because another open file description has the lock. */
 static bool is_held(void) { return errno == EAGAIN || errno == EACCES; }
 
-/* Opens the lock file. Users share it, so everybody may write to it. In a world-writable folder the kernel may refuse
- * to open another user's file with O_CREAT (fs.protected_regular), so an existing file is opened without it. Links are
- * not followed. */
+/* Opens the lock file. All users of the machine share the file, so its mode allows everybody to write. In a
+ * world-writable folder the kernel may refuse to open another user's file with O_CREAT (fs.protected_regular), so an
+ * existing file is opened without it. Links are not followed. */
 int kiln__exclusive_open(const char *folder, const char *name)
 {
     char path[512];

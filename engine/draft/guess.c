@@ -268,8 +268,8 @@ void kiln__guess_tunable(kiln__draft *draft, const char *name)
     draft->tunable_count++;
 }
 
-/* Sets values around `value`: the numbers that #if has code for, if there are other numbers than 0 and 1. Otherwise
- * half of the value, the value, and twice the value. If the value is not a power of two, only the value itself. */
+/* Sets values around `value`. If #if has code for more numbers than 0 and 1, the values are these numbers. Otherwise
+ * they are half of the value, the value, and twice the value; if it is not a power of two, only the value itself. */
 static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t value)
 {
     int64_t most = kiln__name_is_block(tunable->source) ? 1024 : INT64_C(1) << 30;
@@ -886,8 +886,8 @@ static bool is_extent_of_another(const kiln__draft *draft, const kiln__draft_arg
     return false;
 }
 
-/* Takes the extent that the accesses of the trial show: the one that is equal, otherwise the smallest that is larger. An
- * array that is read at indices from memory ends at no product of sizes; it gets the extent of another array. */
+/* Takes the extent that the accesses of the trial show: the one that is equal, otherwise the smallest that is larger.
+ * An array that is read at indices from memory ends at no product of sizes; it gets the extent of another array. */
 static void set_shape(const kiln__draft *draft, kiln__draft_argument *argument)
 {
     candidate list[128];

@@ -27,7 +27,7 @@ typedef struct kiln__baseline {
     double mean_cost;              /* mean seconds that a configuration costs */
     /* the number of draws after which random search is within 5 % of the way from optimum to median */
     size_t draws;
-    double budget; /* the same in seconds: draws * mean_cost; 0: strategies cannot be compared */
+    double budget; /* the time of these draws in seconds: draws * mean_cost; 0: strategies cannot be compared */
 } kiln__baseline;
 
 struct kiln_recording {

@@ -70,7 +70,7 @@ static int check_lists(kiln_store *store, looking *l, const char *spec)
     if (code == SQLITE_OK)
         code = sqlite3_bind_text(statement, 1, spec, -1, SQLITE_STATIC);
     while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-        const char *files = (const char *)sqlite3_column_text(statement, 0); /* NULL: reading the row will report it */
+        const char *files = (const char *)sqlite3_column_text(statement, 0); /* NULL: a read of the row will fail */
         code = check_list(store, l, files ? files : "") ? SQLITE_OK : SQLITE_NOMEM;
     }
     sqlite3_finalize(statement);
@@ -144,7 +144,7 @@ void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char
         return;
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    store->hurry = true; /* this update is not worth a wait */
+    store->hurry = true; /* do not wait long for a lock, because this update can be omitted */
     if (store->db && sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
         sqlite3_bind_text(statement, 1, row->key, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(statement, 2, added, -1, SQLITE_STATIC) == SQLITE_OK &&
