@@ -190,8 +190,8 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
                                 kiln__compiler **compiler, kiln_error **error);
 /* Ends running compiles and workers, and joins all threads. Every job must have been taken or cancelled before. */
 void kiln__compiler_close(kiln__compiler *compiler);
-/* An eventfd to poll: readable if a compile has ended since the last read. The first reader clears it. So if two
- * threads wait for one pool, both must also check their jobs from time to time. */
+/* Returns an eventfd for poll(), which is readable if a compile has ended since the last read. A read clears it for all
+ * threads. So if two threads wait for one pool, both must also check their jobs from time to time. */
 int kiln__compiler_ended(const kiln__compiler *compiler);
 /* Gives the machine to something else, for example a measurement. Jobs that wait in the queue are not started until the
  * release; jobs that are requested during the hold are started. Calls may nest. The pool is quiet if nothing compiles

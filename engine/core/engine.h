@@ -143,7 +143,7 @@ kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error);
 
 /* ---- the sandbox (sandbox.c) ---- */
 typedef struct kiln__sandbox {
-    const kiln_file_binding *files; /* files of the options, which the run reads */
+    const kiln_file_binding *files; /* the files of kiln_run_options.inputs, which the run reads */
     size_t file_count;
     const char *writable; /* a folder to which captures may be written; NULL: none */
     unsigned *got; /* gets KILN__CONFINED_... for kiln__sandbox_tell(); if NULL, the missing parts are logged at once */

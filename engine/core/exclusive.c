@@ -1,7 +1,9 @@
-/* exclusive.c - only one process at a time measures on a GPU: an advisory lock on a file for each GPU, by its uuid.
+/* exclusive.c - lets only one process at a time measure on a GPU, by an advisory lock on a file for each GPU (its
+ * uuid).
  *
- * Two bytes of the file are locked. Byte 0 is the device. Byte 1 is the right to be next: it is held while waiting for
- * byte 0, so that two sweeps take turns, and the process that has the device cannot always take it again first.
+ * A process that measures locks byte 0 of the file (DEVICE). A process that waits for byte 0 holds a lock on byte 1
+ * (NEXT). So two sweeps take turns, because a process that gives byte 0 back must get byte 1 before it can have byte 0
+ * again.
  *
  * Every user may lock the file, so a process may hold the lock for ever. Waiting has a time limit, after which Kiln
  * measures without the lock and says so. */
