@@ -353,7 +353,8 @@ int64_t kiln__today_ns(void); /* since 1970, by the clock that may be set */
 
 /* ---- threads (thread.c) ---- */
 
-/* pthread_create() with a stack of 8 MiB, whatever limit of stacks (`ulimit -s`) the process was started with. */
+/* Starts a thread with a stack of 8 MiB, whatever limit of stacks (`ulimit -s`) the process was started with. Returns 0
+ * or an error of pthread_create(). */
 int kiln__thread_start(pthread_t *thread, void *(*run)(void *user), void *user);
 
 /* ---- the machine (host.c) ---- */
