@@ -599,23 +599,31 @@ void vm_runner_update(vm_runner *runner, uint64_t generation)
     pthread_rwlock_unlock(&device->lock);
 }
 
+/* Returns true if the program has registered the memory as read-only. The host may be unable to write it. */
+static bool is_read_only_host(const vm_allocation *a) { return a->shared && a->read_only; }
+
 /* Returns true if [address, address + bytes) lies in `first` and following allocations without a gap, on the device and
- * on the host. Such memory, which was mapped in parts, can be copied at once. */
-static bool covers(const vm_device *device, const vm_allocation *first, uint64_t address, uint64_t bytes)
+ * on the host. Such memory, which was mapped in parts, can be copied at once. With `write`, the host must be able to
+ * write all of it. */
+static bool covers(const vm_device *device, const vm_allocation *first, uint64_t address, uint64_t bytes, bool write)
 {
     size_t at = vm_search(device, first->base);
     uint64_t end = first->base + first->bytes;
+    bool may = !write || !is_read_only_host(first);
     while (bytes > end - address && at < device->live_count && device->live[at]->base == end &&
-           !device->live[at]->filler && device->live[at]->host == first->host + (end - first->base))
+           !device->live[at]->filler && device->live[at]->host == first->host + (end - first->base)) {
+        may = may && !(write && is_read_only_host(device->live[at]));
         end += device->live[at++]->bytes;
-    return bytes <= end - address;
+    }
+    return may && bytes <= end - address;
 }
 
 const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes)
 {
     pthread_rwlock_rdlock(&device->lock);
     const vm_allocation *found = find_live(device, address, bytes ? 1 : 0);
-    const void *pointer = found && covers(device, found, address, bytes) ? found->host + (address - found->base) : NULL;
+    const void *pointer = found && covers(device, found, address, bytes, false) ? found->host + (address - found->base)
+                                                                                : NULL;
     pthread_rwlock_unlock(&device->lock);
     return pointer;
 }
@@ -624,7 +632,7 @@ void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
 {
     pthread_rwlock_wrlock(&device->lock);
     const vm_allocation *found = find_live(device, address, bytes ? 1 : 0);
-    void *pointer = found && covers(device, found, address, bytes) ? found->host + (address - found->base) : NULL;
+    void *pointer = found && covers(device, found, address, bytes, true) ? found->host + (address - found->base) : NULL;
     for (size_t at = pointer ? vm_search(device, address) - 1 : 0; pointer && bytes > 0; at++) {
         const vm_allocation *a = device->live[at];
         uint64_t here = a->bytes - (address - a->base) < bytes ? a->bytes - (address - a->base) : bytes;

@@ -1,4 +1,5 @@
 /* module.c - queries of a loaded module: its variables, its kernels and the resources that they need. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "vm_child.h"
@@ -63,12 +64,50 @@ bool vm_module_global(const vm_module *module, const char *name, uint64_t *addre
 
 const ptx_module *vm_module_ptx(const vm_module *module) { return module->ptx; }
 
+/* ---- kernels by name ---- */
+
+typedef struct vm_named_kernel {
+    const char *name;
+    uint32_t function;
+} vm_named_kernel;
+
+/* Of two kernels with one name, the first of the module comes first. */
+static int compare_kernels(const void *one, const void *other)
+{
+    const vm_named_kernel *a = one, *b = other;
+    const int order = strcmp(a->name, b->name);
+    return order ? order : (a->function > b->function) - (a->function < b->function);
+}
+
+bool vm_module_name_kernels(vm_module *module)
+{
+    const ptx_module *ptx = module->ptx;
+    uint32_t count = 0;
+    for (uint32_t f = 0; f < ptx->function_count; f++)
+        count += ptx->functions[f].entry;
+    module->kernels = kiln__arena_alloc(&module->arena, ((size_t)count + 1) * sizeof *module->kernels);
+    for (uint32_t f = 0; module->kernels && f < ptx->function_count; f++)
+        if (ptx->functions[f].entry)
+            module->kernels[module->kernel_count++] = (vm_named_kernel){ptx->functions[f].name, f};
+    if (module->kernel_count)
+        qsort(module->kernels, module->kernel_count, sizeof *module->kernels, compare_kernels);
+    return module->kernels;
+}
+
+/* Finds the first kernel of the name by binary search: a program asks for every kernel of its module, so a search
+ * through the whole list would take quadratic time. */
 int vm_module_kernel(const vm_module *module, const char *name)
 {
-    for (uint32_t f = 0; f < module->ptx->function_count; f++)
-        if (module->ptx->functions[f].entry && strcmp(module->ptx->functions[f].name, name) == 0)
-            return (int)f;
-    return -1;
+    uint32_t low = 0, high = module->kernel_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (strcmp(module->kernels[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool found = low < module->kernel_count && strcmp(module->kernels[low].name, name) == 0;
+    return found ? (int)module->kernels[low].function : -1;
 }
 
 /* Estimates the registers of a thread: the largest number of 32-bit registers that are live at the same time, if each

@@ -109,9 +109,9 @@ void vm_enlarge(vm_device *device, uint64_t bytes);
  * is left. */
 bool vm_take(vm_device *device, uint64_t bytes);
 void vm_give(vm_device *device, uint64_t bytes);
-/* Returns the host pointer to [address, address + bytes), for copies by the driver. The range must lie in one
- * allocation, or in several without a gap; otherwise returns NULL. The pointer is valid until such an allocation is
- * freed. */
+/* Returns the host pointer to [address, address + bytes), for writes by the driver. The range must lie in one
+ * allocation, or in several without a gap, and not in memory that the program has registered as read-only; otherwise
+ * returns NULL. The pointer is valid until such an allocation is freed. */
 void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes);
 /* Returns a host pointer for reading only. The checks treat memory from vm_pointer() as written, and memory from this
  * function as unchanged. */

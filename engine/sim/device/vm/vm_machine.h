@@ -491,6 +491,8 @@ struct vm_module {
     ptx_module *ptx;
     kiln__arena arena;
     vm_function *functions;
+    struct vm_named_kernel *kernels; /* the kernels, by name */
+    uint32_t kernel_count;
     /* Indexed by symbol: the device address of a global or constant variable, the offset of a shared variable in the
      * block's shared memory, or the offset of a local variable in its frame. */
     uint64_t *address;
@@ -508,6 +510,8 @@ struct vm_module {
     const struct vm_handlers *table; /* the handlers of its instructions */
     void *host_code;                 /* data of the compiler, or NULL */
 };
+/* Sorts the kernels by name for vm_module_kernel(). Returns false if memory runs out. */
+bool vm_module_name_kernels(vm_module *module);
 
 /* ---- operands ---- */
 static inline unsigned char *vm_at(const vm_warp *w, uint32_t slot) { return w->base[slot & 1] + (slot & ~1u); }

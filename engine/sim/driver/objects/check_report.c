@@ -16,7 +16,7 @@
 typedef enum report_format { FORMAT_KILN, FORMAT_TEXT, FORMAT_XML, FORMAT_JSON } report_format;
 
 static struct {
-    bool begun;
+    bool begun, has_rules; /* has_rules: the file of suppressions was read, or there is none */
     report_format format;
     FILE *to;            /* NULL for FORMAT_JSON, as long as the journal can be written */
     sim_journal journal; /* for FORMAT_JSON */
@@ -33,11 +33,15 @@ static const char *get_variable(const char *name)
     return text && *text ? text : NULL;
 }
 
-static void read_suppressions(const char *path)
+static void read_suppressions(void)
 {
+    const char *path = get_variable("KILN_SIM_CHECK_SUPPRESS");
     kiln_error *error = NULL;
     size_t length;
-    if (kiln__file_read(NULL, path, 0, &report.suppressions, &length, &error) == KILN_OK)
+    if (report.has_rules)
+        return;
+    report.has_rules = true;
+    if (!path || kiln__file_read(NULL, path, 0, &report.suppressions, &length, &error) == KILN_OK)
         return;
     fprintf(stderr, "kiln checks: KILN_SIM_CHECK_SUPPRESS: %s\n", kiln_error_message(error));
     kiln_error_free(error);
@@ -337,7 +341,7 @@ static report_format choose_format(void)
  * journal is opened with the first context. In a fork, opens another journal. */
 static void begin_report(void)
 {
-    const char *file = get_variable("KILN_SIM_CHECK_FILE"), *suppress = get_variable("KILN_SIM_CHECK_SUPPRESS");
+    const char *file = get_variable("KILN_SIM_CHECK_FILE");
     if (report.begun) {
         if (report.format == FORMAT_JSON && report.process != getpid())
             begin_journal(true);
@@ -345,8 +349,7 @@ static void begin_report(void)
     }
     report.begun = true;
     report.format = choose_format();
-    if (suppress)
-        read_suppressions(suppress);
+    read_suppressions();
     if (report.format == FORMAT_JSON) {
         begin_journal(false);
         return;
@@ -365,11 +368,12 @@ static void begin_report(void)
 void sim_report_begin(void)
 {
     const char *format = get_variable("KILN_SIM_CHECK_FORMAT");
+    read_suppressions();
     if (format && strcmp(format, "json") == 0)
         begin_report();
 }
 
-static bool is_suppressed(const kiln_check_finding *f)
+bool sim_report_suppresses(const kiln_check_finding *f)
 {
     return report.suppressions && kiln_check_is_suppressed(report.suppressions, f);
 }
@@ -385,7 +389,7 @@ void sim_report_new(sim_context *context)
     for (; report.format == FORMAT_JSON && context->check_told < vm_check_count(context->check);
          context->check_told++) {
         const kiln_check_finding *f = vm_check_at(context->check, context->check_told);
-        if (!is_suppressed(f))
+        if (!sim_report_suppresses(f))
             put_as_json(f, context->check_id, context->check_told);
     }
 }
@@ -427,12 +431,12 @@ void sim_report(sim_context *context)
     begin_report();
     sim_report_new(context);
     for (size_t k = 0; k < vm_check_count(check); k++)
-        suppressed += is_suppressed(vm_check_at(check, k));
+        suppressed += sim_report_suppresses(vm_check_at(check, k));
     if (report.format == FORMAT_JSON)
         end_journal(context, suppressed);
     for (size_t k = 0; k < vm_check_count(check); k++) {
         const kiln_check_finding *f = vm_check_at(check, k);
-        if (is_suppressed(f))
+        if (sim_report_suppresses(f))
             continue;
         notes += f->note != 0;
         errors += !f->note;
@@ -467,7 +471,8 @@ void sim_report_end(void)
     if (report.to && report.to != stderr)
         fclose(report.to);
     kiln__free(NULL, report.suppressions);
-    report.begun = false;
+    report.suppressions = NULL;
+    report.begun = report.has_rules = false;
     if (!report.errors || !code)
         return;
     fflush(NULL); /* the process ends here, without the destructors of libraries that were loaded earlier */

@@ -428,9 +428,11 @@ void sim_check_show(sim_context *context, bool leaks); /* reports the findings i
 /* Writes the findings of a context in the form that the environment requests. sim_report_end() writes the end of the
  * report when the process ends, and may end the process with an exit code. */
 void sim_report(sim_context *context);
-/* Called for each new context: if the form is JSON, creates the journal at the first call */
+/* Called for each new context. The first call reads the rules of suppression and, if the form is JSON, creates the
+ * journal. */
 void sim_report_begin(void);
-/* Called after each work of the device: if the form is JSON, adds new findings to the journal */
+bool sim_report_suppresses(const kiln_check_finding *finding); /* after sim_report_begin() */
+/* Called after each work of the device: if the form is JSON, adds new findings to the journal. */
 void sim_report_new(sim_context *context);
 void sim_report_end(void);
 /* If the context counts, the first function prepares a launch for counting, and returns false if memory runs out. The

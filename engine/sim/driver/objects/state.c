@@ -571,8 +571,10 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
         if (object->meet)
             object->meet(object, made);
     made->check_shown = sim_check_wanted() && sim_check_open(made);
-    if (made->check_shown)
+    if (made->check_shown) {
         sim_report_begin();
+        vm_check_suppress(made->check, sim_report_suppresses);
+    }
     return CUDA_SUCCESS;
 }
 

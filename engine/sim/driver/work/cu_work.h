@@ -78,6 +78,9 @@ void sim_order_end(sim_context *context);
 bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user);
 /* Switches on the guards for pinned memory of asynchronous copies, for all contexts (pinned.c). */
 void sim_order_guard(void);
+/* Called before memory that host and device share is freed: removes its guards. Work of any context may have used the
+ * memory. Needs both locks. `home`: the context that has the memory. */
+void sim_order_shared_gone(const sim_context *home, uint64_t address);
 /* Record that the host has waited for the stream, for all work of the context, or for the work that the event marks. */
 void sim_order_waited(sim_context *context, CUstream stream);
 void sim_order_waited_all(sim_context *context);

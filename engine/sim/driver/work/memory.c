@@ -50,6 +50,7 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer)
     sim_host *host = sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_HOST);
     if (host && host->sharing != SIM_MANAGED)
         return false;
+    sim_order_shared_gone(context, pointer);
     vm_free(context->device, pointer);
     if (host)
         sim_object_free(context, host);

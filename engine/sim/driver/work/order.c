@@ -113,6 +113,19 @@ static int guard_range(const range *r)
     return first < end ? sim_guard_set(first, end - first, !r->write) : -1;
 }
 
+void sim_order_shared_gone(const sim_context *home, uint64_t address)
+{
+    sim_order *o = home->order;
+    uint64_t base, bytes;
+    if (!o || !find_shared(home, address, &base, &bytes))
+        return;
+    for (size_t i = 0; i < o->range_count; i++)
+        if (o->ranges[i].address < base + bytes && base < o->ranges[i].address + o->ranges[i].bytes) {
+            remove_guard(&o->ranges[i]);
+            o->ranges[i].pinned = false; /* not guarded again: the address may become other memory's */
+        }
+}
+
 /* ---- the order ---- */
 
 /* Tells the checks that no work is concurrent with the next work. */
@@ -486,6 +499,9 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
     if (!now || bytes == 0)
         return;
     sim_context *home = sim_home(context, address);
+    /* The context of the memory joins the order, which then forgets the range when that context ends. */
+    if (!get_order(home))
+        return;
     const sim_host *host = sim_host_at(home, address);
     const range made = {.lane = now->lane,
                         .number = now->number,
