@@ -145,8 +145,8 @@ struct epilogue {
     {
     }
 
-    // Returns x / (1 + exp(-2 y)) = x (1 + tanh(y)) / 2. The usual approximation is y = 0.7978846 x + 0.0356774 x^3.
-    // Results of 16 bits use the hardware's tanh, whose error is below 2^-10.
+    // Returns GELU, x (1 + tanh(y)) / 2, as x / (1 + exp(-2 y)). As usual, y is 0.7978846 x + 0.0356774 x^3. Results of
+    // 16 bits use the hardware's tanh, whose error is below 2^-10.
     static __device__ __forceinline__ float gelu(float x)
     {
         const float y = x * fmaf(0.035677408f * x, x, 0.79788456f);

@@ -82,7 +82,8 @@ static void write_head(const hostile_kernel *kernel, const char *declarations, k
 /* Each warp gets columns of tensor memory. */
 #define ALLOCATE "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s_var+64], 64;\n"
 
-/* The loop up to the operands: the number of the set, mbarriers as new, the set's tensor map in its place. */
+/* Writes the loop up to the operands. It stores the number of the set, initialises mbarriers, and copies the set's
+ * tensor map to its place. */
 static void write_begin(const hostile_kernel *kernel, kiln__text *out)
 {
     kiln__text_printf(
