@@ -490,7 +490,7 @@ static int scale(const char *text, size_t length, unsigned threads)
     return ok ? 0 : 1;
 }
 
-/* Prints the row of one kernel. `way`: only in this way, NULL: in all. */
+/* Prints the row of one kernel. `way`: the only way in which it runs, or NULL for all ways. */
 static void print_row(const work *w, machine *ways, const char *way)
 {
     static const char *const names[] = {"interpreted", "compiled", "checked"};

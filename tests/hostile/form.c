@@ -89,7 +89,7 @@ static void note_suffix(writer *x, const char *text, size_t length)
             x->kernel->geometry = geometries[k].name;
 }
 
-/* One of the alternatives of a slot such as "rn|rz?". */
+/* Writes one of the alternatives of a slot such as "rn|rz?". */
 static void write_slot(writer *x, const char *slot, size_t length)
 {
     const bool optional = slot[length - 1] == '?';
@@ -140,7 +140,7 @@ static char next_kind(const char *kinds, unsigned *at)
     return kind;
 }
 
-/* A source operand: the register that the loop fills from the set. */
+/* Writes a source operand: the register that the loop fills from the set. */
 static void write_source(writer *x, char kind, unsigned bytes)
 {
     const unsigned n = hostile_add_operand(x->kernel, kind, bytes);
@@ -317,7 +317,8 @@ static void write_operand(writer *x, const char *word, size_t length)
     }
 }
 
-/* A tensor has as many coordinates as dimensions; a texture of three has four, so that the table above does not do. */
+/* Returns the number of coordinates of a tensor, which is its number of dimensions. A texture of three dimensions has
+ * four, so the table above does not serve. */
 static unsigned rank_of(const char *text)
 {
     for (unsigned rank = 1; rank <= 5; rank++)

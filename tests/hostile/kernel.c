@@ -87,7 +87,8 @@ static const char *meet(const hostile_kernel *kernel)
     return kernel->pair && kernel->cluster > 1 ? "barrier.cluster.arrive;\nbarrier.cluster.wait;\n" : "";
 }
 
-/* The loop up to the operands: the number of the set, mbarriers as new, the set's tensor map in its place. */
+/* Writes the loop up to the operands. It stores the number of the set, initialises mbarriers, and copies the set's
+ * tensor map to its place. */
 static void write_begin(const hostile_kernel *kernel, kiln__text *out)
 {
     kiln__text_printf(

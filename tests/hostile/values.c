@@ -31,7 +31,7 @@ bool hostile_chance(hostile_source *s, uint32_t percent) { return hostile_below(
 
 #define PICK(s, list) ((list)[hostile_below(s, KILN__COUNT(list))])
 
-/* How far from a boundary. */
+/* Returns a distance from a boundary. */
 static uint64_t step(hostile_source *s)
 {
     static const int64_t steps[] = {0,   0,  0,   -1, 1,    -2,  2,    -4,  4,    -8,   8,    -16,   16,
@@ -81,7 +81,7 @@ static uint64_t any_value(hostile_source *s)
     return hostile_chance(s, 80) ? PICK(s, values) : hostile_next(s) >> hostile_below(s, 64);
 }
 
-/* A size: small, huge, or as far as from `from` to some other boundary. */
+/* Returns a size: small, huge, or the distance from `from` to some boundary. */
 static uint64_t hostile_size(hostile_source *s, const hostile_world *w, uint64_t from)
 {
     static const uint64_t sizes[] = {VM_SHARED_WINDOW,
@@ -141,7 +141,7 @@ static uint64_t product_of(hostile_source *s, const hostile_kernel *kernel)
            rows * blocks / 16 << 24;
 }
 
-/* The value that a correct kernel has there. */
+/* Returns the value that a correct kernel has in this place. */
 static uint64_t benign(hostile_source *s, const hostile_world *w, const hostile_kernel *kernel, char kind)
 {
     static const uint32_t floats[] = {0, 0x3f000000, 0x3f800000, 0x40400000, 0xbf800000, 0x41000000};

@@ -97,7 +97,7 @@ static void three_parts(void)
     }
 }
 
-/* The lines of the log, for two texts. */
+/* Tests the lines of the log when these two texts are linked. */
 static void complains(const char *first, const char *second, const char *want)
 {
     kiln__text log = {0};

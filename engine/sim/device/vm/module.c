@@ -74,7 +74,7 @@ typedef struct vm_named_kernel {
     uint32_t function;
 } vm_named_kernel;
 
-/* Of two kernels with one name, the first of the module comes first. */
+/* If two kernels have one name, the first of the module comes first. */
 static int compare_kernels(const void *one, const void *other)
 {
     const vm_named_kernel *a = one, *b = other;
