@@ -117,7 +117,7 @@ static vm_found *found_at(const vm_check *check, size_t index)
 static bool has_room(vm_check *check)
 {
     for (; check->judged < check->found_count; check->judged++)
-        check->shown += !check->is_suppressed || !check->is_suppressed(vm_check_at(check, check->judged));
+        check->shown += !check->is_suppressed || !check->is_suppressed(&found_at(check, check->judged)->finding);
     const size_t piece = check->found_count / VM_FOUND_MOST;
     if (check->shown == VM_FOUND_MOST || piece == VM_FOUND_PIECES)
         return false;
