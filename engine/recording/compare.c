@@ -22,10 +22,10 @@ kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_reco
     return status;
 }
 
-/* The position of each value of one recording in the other recording. */
+/* For one param of the recording `from`: its place in the other recording `to`. */
 typedef struct value_map {
-    size_t param;
-    uint32_t *positions; /* UINT32_MAX: it is not there */
+    size_t param;        /* index of the param of the same name in `to` */
+    uint32_t *positions; /* for each value its index in `to`; UINT32_MAX: absent. NULL: only `from` has the param */
 } value_map;
 
 /* Returns the position of a value among the values of a param, or UINT32_MAX. The truth value of one file may be the
@@ -66,7 +66,8 @@ static kiln_status map_values(const kiln_recording *from, const kiln_recording *
     return KILN_OK;
 }
 
-/* The row of one recording that has the values of a row of the other; NULL: none. */
+/* Returns the row of `r` with the values of `row`, which belongs to `from`, or NULL. `point` is memory for the search.
+ */
 static kiln__recording_row *same_row(kiln_recording *r, const kiln__recording_row *row, const kiln_recording *from,
                                      const value_map *maps, uint32_t *point)
 {
@@ -95,7 +96,7 @@ kiln_status kiln_recording_set_prior(kiln_recording *recording, const kiln_recor
     kiln_status status = arena.failed ? kiln__fail_memory(error) : map_values(prior, r, &arena, maps, error);
     for (size_t i = 0; i < prior->row_count && status == KILN_OK; i++) {
         kiln__recording_row *row = same_row(r, &prior->rows[i], prior, maps, point);
-        if (row && !prior->rows[i].failure) /* like a sweep's store: a failure on another device is not a hint */
+        if (row && !prior->rows[i].failure) /* a failure on another device is no hint, as in a real sweep */
             row->prior = prior->rows[i].seconds;
         known += row != NULL;
     }

@@ -46,7 +46,7 @@ static bool make_value(reading *in, const json_t *json, kiln_value *value)
     }
 }
 
-/* A long double holds every 64-bit integer and every double. */
+/* Orders numbers by value, then texts. A long double holds every 64-bit integer and every double. */
 int kiln__recording_compare(const void *one, const void *other)
 {
     const kiln_value *a = one, *b = other;
@@ -81,7 +81,8 @@ static const char *text_of(reading *in, const json_t *object, const char *key)
     return json_is_string(value) ? kiln__arena_strdup(&in->r->arena, json_string_value(value)) : "";
 }
 
-/* Sets the time of a row, or the word of the file for its failure. */
+/* Sets the time of a row, or the file's word for its failure. `unit` is the unit of the time in seconds; row `n` is
+ * named in errors. */
 static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t *value, const char *word, double unit,
                             size_t n)
 {
@@ -139,7 +140,8 @@ static kiln_status take_values(reading *in, const json_t *configuration, size_t 
     return r->arena.failed ? kiln__fail_memory(in->error) : KILN_OK;
 }
 
-/* Makes the params' lists of values, and the rows' positions in them. */
+/* `values` of a param has one value for each row. The function replaces it by the sorted different values, and sets the
+ * rows' positions in that list. */
 static kiln_status sort_values(reading *in)
 {
     recording *r = in->r;
@@ -251,7 +253,7 @@ static kiln_status read_result(reading *in, const json_t *result, double unit)
     row->compile = (number(times, "compilation") + number(times, "compilation_time")) * unit;
     row->verify = number(times, "validation") * unit;
     row->benchmark = sum(json_object_get(times, "runtimes")) * unit;
-    /* where it came from Kernel Tuner's file */
+    /* a file that was converted from Kernel Tuner's has the cost as a measurement */
     json_array_foreach(json_object_get(result, "measurements"), i, measured)
     {
         const char *name = json_string_value(json_object_get(measured, "name"));
@@ -292,7 +294,7 @@ static kiln_status read_results(reading *in, json_t *results)
     return status;
 }
 
-/* ---- as points ---- */
+/* ---- the rows as points of a search ---- */
 
 static size_t slot_of(const recording *r, const uint32_t *point)
 {
@@ -318,7 +320,7 @@ static kiln_status row_holds(void *user, const uint32_t *point, bool *holds, kil
     return KILN_OK;
 }
 
-/* The first row of a configuration is kept; duplicates are dropped. */
+/* Makes the points and the hash table. The first row of each configuration is kept; duplicates are dropped. */
 static kiln_status make_points(reading *in)
 {
     recording *r = in->r;

@@ -147,7 +147,7 @@ void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char
         return;
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    store->hurry = true; /* this update is not worth a wait */
+    store->hurry = true; /* do not wait long for a lock, because this update can be omitted */
     kiln__scan_begin(store);
     if (store->db && sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
         sqlite3_bind_text(statement, 1, row->key, -1, SQLITE_STATIC) == SQLITE_OK &&

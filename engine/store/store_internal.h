@@ -130,7 +130,8 @@ kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter,
                              kiln_error **error);
 kiln_status kiln__csv_import(kiln_store *store, const char *path, char *text, size_t length, uint64_t *read,
                              uint64_t *taken, kiln_error **error);
-/* T4, or Kernel Tuner's file. An imported file may be either, and may be gzipped or truncated. */
+/* These functions write and read a file of T4 or of Kernel Tuner. The import recognises the format; the file may be
+ * gzipped or truncated. */
 kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter, const char *path, kiln_format format,
                               uint64_t *written, kiln_error **error);
 kiln_status kiln__json_import(kiln_store *store, const char *path, const char *data, size_t length, uint64_t *read,

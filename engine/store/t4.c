@@ -171,7 +171,7 @@ static json_t *make_measurements(writer *w, const kiln__store_row *row, const ch
     double measured = 0;
     for (size_t i = 0; i < row->time_count; i++)
         measured += convert_to_milliseconds(row->times[i]);
-    if (isfinite(measured)) /* Kernel Tuner's simulation counts it, and needs it in each entry */
+    if (isfinite(measured)) /* Kernel Tuner's simulation adds up the measuring times, and needs one in each entry */
         append_item(w, list, make_measurement(w, "benchmark_time", make_real(w, measured), "milliseconds"));
     if (row->energy_joules > 0)
         append_item(w, list, make_measurement(w, "energy", make_real(w, row->energy_joules), "joules"));

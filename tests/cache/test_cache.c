@@ -296,7 +296,7 @@ static void test_degrading(void)
     clean();
 }
 
-/* A full disk, as the limit on file sizes plays it. */
+/* Tests a full disk, which the limit on file sizes imitates. */
 static void test_full(void)
 {
     fresh();
@@ -523,7 +523,7 @@ static void test_processes(void)
     clean();
 }
 
-/* Threads on one cache object; for TSan above all. */
+/* Uses one cache object in several threads, mainly for the thread sanitizer. */
 static void *thread_hammer(void *user)
 {
     for (unsigned i = 0; i < 200; i++) {

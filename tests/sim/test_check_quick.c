@@ -123,7 +123,7 @@ static bool same_marks(const vm_allocation *a, const vm_allocation *b)
 static void test_both(void)
 {
     size_t length;
-    char *text = check_read("check", "script.ptx", &length);
+    char *text = check_read(KILN_TEST_PTX "/check", "script.ptx", &length);
     unsigned wrong = 0, quick = 0;
     uint64_t findings = 0;
     /* Without a sanitizer all programs are compared. A sixth of them shows it every access of both ways. */
