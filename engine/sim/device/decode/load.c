@@ -510,7 +510,8 @@ ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_mo
         tallies += ptx->functions[f].insn_count + 1u; /* the end of the code counts as an instruction, a ret */
     }
     module->tally_count = tallies;
-    ok = ok && vm_module_name_kernels(module) && place_local(module) && place_shared(module, log) && place_globals(module, twin);
+    ok = ok && vm_module_name_kernels(module) && place_local(module) && place_shared(module, log) &&
+         place_globals(module, twin);
     const vm_handlers *table = module->table = vm_table();
     for (uint32_t f = 0; ok && f < ptx->function_count; f++)
         if (ptx->functions[f].defined)

@@ -117,7 +117,7 @@ static vm_found *found_at(const vm_check *check, size_t index)
 static bool has_room(vm_check *check)
 {
     for (; check->judged < check->found_count; check->judged++)
-        check->shown += !check->is_suppressed || !check->is_suppressed(vm_check_at(check, check->judged));
+        check->shown += !check->is_suppressed || !check->is_suppressed(&found_at(check, check->judged)->finding);
     const size_t piece = check->found_count / VM_FOUND_MOST;
     if (check->shown == VM_FOUND_MOST || piece == VM_FOUND_PIECES)
         return false;
@@ -131,7 +131,8 @@ static bool has_room(vm_check *check)
 static vm_found *find_or_add(vm_check *check, const vm_module *module, kiln_check_kind kind, bool note, uint32_t insn,
                              uint32_t other, bool *known)
 {
-    uint32_t *head = &check->found_heads[(insn * 0x9e3779b1u ^ other * 0x85ebca6bu) / (UINT32_MAX / VM_FOUND_HEADS + 1)];
+    uint32_t *head =
+        &check->found_heads[(insn * 0x9e3779b1u ^ other * 0x85ebca6bu) / (UINT32_MAX / VM_FOUND_HEADS + 1)];
     *known = true;
     for (uint32_t k = *head; k; k = found_at(check, k - 1)->next) {
         vm_found *f = found_at(check, k - 1);
