@@ -34,7 +34,8 @@ enum {
     VM_ENGINE_COPY,    /* the phase in which it completes, bytes in shared memory, blocks that get them, then lines */
     VM_ENGINE_STORE,   /* the same from shared to global memory */
     VM_ENGINE_ARRIVE,  /* phase */
-    VM_ENGINE_WAIT     /* phase that is complete */
+    VM_ENGINE_WAIT,    /* phase that is complete */
+    VM_ENGINE_SEND     /* st.async, red.async: the phase in which the bytes arrive in this block; 0: in another block */
 };
 #define VM_TRACE_KIND(word) ((word)&15u)
 #define VM_TRACE_COPY_LINES 4u /* words before a copy's lines */
