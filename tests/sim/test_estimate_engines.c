@@ -375,6 +375,26 @@ static void multicast(void)
     WITHIN(results[1].clocks, h200.l2_latency + h200.bulk_latency + 8192 / h200.l2_bytes_sm, results[0].clocks);
 }
 
+/* A wait for bytes of st.async ends when the network between SMs has delivered them. */
+static void sends(void)
+{
+    static const char *const sent[] = {
+        "mbarrier.arrive.shared.b64 _, [%r6];\n",
+        "mbarrier.arrive.expect_tx.shared.b64 _, [%r6], 4;\n"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r5], %r4, [%r6];\n"};
+    double clocks[2];
+    read_profile();
+    for (unsigned k = 0; k < 2; k++) {
+        kiln__text text = {0};
+        begin_text(&text);
+        kiln__text_puts(&text, "mbarrier.init.shared.b64 [%r6], 1;\n");
+        kiln__text_puts(&text, sent[k]);
+        put_wait(&text, 0, 0, 0);
+        clocks[k] = clocks_of(&text, 1, 1);
+    }
+    WITHIN(clocks[1] - clocks[0], 170, 200);
+}
+
 static const check_case cases[] = {
     {"wgmma", products},
     {"stores", stores},
@@ -386,5 +406,6 @@ static const check_case cases[] = {
     {"bulk copies", bulk_copies},
     {"stages", stages},
     {"multicast", multicast},
+    {"st.async", sends},
 };
 KILN_SUITE("sim estimate of engines", cases)
