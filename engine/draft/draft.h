@@ -315,7 +315,7 @@ bool kiln__tree_constant(const kiln__draft *draft, const kiln__tree *tree, int64
 bool kiln__tree_has_names(const kiln__tree *tree);              /* tree may be NULL */
 bool kiln__tree_uses(const kiln__tree *tree, const char *name); /* tree may be NULL */
 const char *kiln__tree_free(const kiln__tree *tree);            /* the first name without a definition, or NULL */
-void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to); /* gives free names a meaning */
+void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to); /* replaces the free name `from` by `to` */
 
 /* ---- answers of the compiler (probe.c) ---- */
 

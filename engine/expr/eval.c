@@ -1,3 +1,4 @@
+/* eval.c - evaluates parsed expressions on a small stack. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>

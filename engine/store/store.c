@@ -203,7 +203,7 @@ static kiln_status connect_store(kiln_store *store, int *code, kiln_error **erro
 /* Renames the database and its other files. Returns 0 or an error number. */
 static int rename_damaged(kiln_store *store, kiln__text *to)
 {
-    /* the database comes last: until then a retry finds it again */
+    /* The database is renamed last. If an earlier rename fails, the next attempt still finds the database. */
     static const char *const parts[] = {"-wal", "-shm", ""};
     kiln__text_printf(to, "%s.damaged-%lld-%d", store->path, (long long)(kiln__today_ns() / 1000000000), (int)getpid());
     for (size_t i = 0; i < KILN__COUNT(parts); i++) {
