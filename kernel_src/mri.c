@@ -24,7 +24,7 @@ typedef struct samples {
 
 static double unit(kiln__random *random) { return (double)(kiln__random_next(random) >> 40) * 0x1p-24; } /* [0, 1) */
 
-/* A multiple of 2^-16 in [-half, half), which is exact in single precision up to 2^7. */
+/* Returns a random multiple of 2^-16 in [-half, half), which is exact in single precision up to 2^7. */
 static float coarse(kiln__random *random, double half)
 {
     return (float)(floor((2 * unit(random) - 1) * half * 65536) / 65536);

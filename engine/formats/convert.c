@@ -14,8 +14,9 @@ typedef struct converter {
     const kiln_allocator *mem;
     const char *name;
     kiln_error **error;
-    bool failed;  /* memory ran out; checked once at the end */
-    json_t *keys; /* names of the params, in order; borrowed from the header */
+    bool failed;   /* memory ran out; checked once at the end */
+    json_t *keys;  /* names of the params, in order; borrowed from the header */
+    json_t *names; /* the same as members of an object, to look one up */
     const char *objective;
     const char *compilation; /* name of the compile time in the file */
     const char *unit;        /* unit of "time" in the file */
@@ -104,13 +105,7 @@ static void put_key(converter *c, const json_t *configuration, const json_t *cac
 
 /* ---- an entry as a result ---- */
 
-static bool is_param(const converter *c, const char *name)
-{
-    size_t i;
-    json_t *key;
-    json_array_foreach(c->keys, i, key) if (strcmp(json_string_value(key), name) == 0) return true;
-    return false;
-}
+static bool is_param(const converter *c, const char *name) { return json_object_get(c->names, name); }
 
 /* Returns the name that a field of a cache's entry has among the times of a T4 result, or NULL if it is not a time. */
 static const char *time_name(const converter *c, const char *field, const json_t *value)
@@ -411,8 +406,14 @@ bool kiln__document_describe(json_t *results, json_t *header)
 static void read_objective(converter *c, const json_t *header)
 {
     const char *objective = text_in(header, "objective");
+    size_t i;
+    const json_t *key;
     c->objective = objective ? objective : "time";
     c->keys = json_object_get(header, "tune_params_keys");
+    json_decref(c->names);
+    c->names = check_made(c, json_object());
+    json_array_foreach(c->keys, i, key) if (json_is_string(key))
+        set_field(c, c->names, json_string_value(key), check_made(c, json_true()));
 }
 
 /* T4 files differ in the unit of time, in the objective and in the name of the compile time. The function takes these
@@ -461,7 +462,7 @@ static kiln_status check_params(converter *c, const json_t *keys, size_t count, 
 
 /* Converts a whole cache file to T4: the header becomes the metadata, and each entry a result. If the cache was made
  * from a T4 file, its header and its entries contain the originals under the key "t4", and these are used. */
-static kiln_status to_t4(converter *c, json_t *from, json_t **to)
+static kiln_status to_t4(converter *c, json_t *from, size_t length, json_t **to)
 {
     json_t *header = copy_without(c, from, "cache"), *own = json_object_get(header, "t4"),
            *own_root = json_object_get(own, "root");
@@ -469,7 +470,8 @@ static kiln_status to_t4(converter *c, json_t *from, json_t **to)
     const char *key;
     size_t number = 0;
     read_objective(c, header);
-    kiln_status status = check_params(c, c->keys, json_array_size(c->keys), 0, 0);
+    kiln_status status = check_params(c, c->keys, json_array_size(c->keys),
+                                      json_object_size(json_object_get(from, "cache")), length);
     if (status == KILN_OK && !json_is_array(c->keys))
         status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: has no tune_params_keys", c->name);
     if (json_is_object(own_root) && text_in(own, "compilation") && text_in(own, "unit")) {
@@ -505,7 +507,7 @@ static kiln_status to_cache(converter *c, json_t *from, size_t length, json_t **
     kiln_status status;
     if (natural && json_equal(natural, root) && json_is_array(keys)) {
         json_incref(header);
-        status = check_params(c, keys, json_array_size(keys), 0, 0);
+        status = check_params(c, keys, json_array_size(keys), json_array_size(results), length);
     } else {
         read_dialect(c, root, first);
         status = check_params(c, NULL, json_object_size(json_object_get(first, "configuration")),
@@ -545,8 +547,9 @@ kiln_status kiln__document_convert(const kiln_allocator *mem, const char *name, 
                    .compilation = "compilation_time",
                    .unit = "milliseconds",
                    .to_ms = 1};
-    kiln_status status = format == KILN_FORMAT_T4 ? to_t4(&c, from->root, &to->root)
+    kiln_status status = format == KILN_FORMAT_T4 ? to_t4(&c, from->root, from->text_length, &to->root)
                                                   : to_cache(&c, from->root, from->text_length, &to->root);
+    json_decref(c.names);
     if (status == KILN_OK && c.failed)
         status = kiln__fail_memory(error);
     if (status != KILN_OK)

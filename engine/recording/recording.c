@@ -47,7 +47,7 @@ static bool make_value(reading *in, const json_t *json, kiln_value *value)
 }
 
 /* Orders numbers by value, then texts. A long double holds every 64-bit integer and every double. */
-static int compare_values(const void *one, const void *other)
+int kiln__recording_compare(const void *one, const void *other)
 {
     const kiln_value *a = one, *b = other;
     if (a->kind == KILN_TEXT || b->kind == KILN_TEXT)
@@ -151,13 +151,14 @@ static kiln_status sort_values(reading *in)
     for (size_t i = 0; i < r->param_count; i++) {
         kiln__axis_values *param = &r->params[i];
         memcpy(sorted, param->values, r->row_count * sizeof *sorted);
-        qsort(sorted, r->row_count, sizeof *sorted, compare_values);
+        qsort(sorted, r->row_count, sizeof *sorted, kiln__recording_compare);
         size_t count = 0;
         for (size_t n = 0; n < r->row_count; n++)
-            if (count == 0 || compare_values(&sorted[count - 1], &sorted[n]) != 0)
+            if (count == 0 || kiln__recording_compare(&sorted[count - 1], &sorted[n]) != 0)
                 sorted[count++] = sorted[n];
         for (size_t n = 0; n < r->row_count; n++) {
-            const kiln_value *found = bsearch(&param->values[n], sorted, count, sizeof *sorted, compare_values);
+            const kiln_value *found = bsearch(&param->values[n], sorted, count, sizeof *sorted,
+                                              kiln__recording_compare);
             r->coords[n * (r->param_count + 1) + 1 + i] = (uint32_t)(found - sorted);
         }
         memcpy(param->values, sorted, count * sizeof *sorted);

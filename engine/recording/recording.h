@@ -51,6 +51,8 @@ struct kiln_recording {
  * is unchanged. */
 kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                                   struct kiln_recording **recording, kiln_error **error);
+/* Compares two kiln_value, for qsort() and bsearch(): numbers by value, then texts. The values of a param have this order. */
+int kiln__recording_compare(const void *one, const void *other);
 /* Computes the baseline from the rows. Returns false if memory runs out. */
 bool kiln__baseline_make(struct kiln_recording *recording);
 /* Returns the row of a point that is a configuration of the recording. For other points the result is undefined. */

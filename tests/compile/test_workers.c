@@ -51,7 +51,7 @@ static void take_good(kiln__compile_job *job)
     kiln__unit_free(&unit);
 }
 
-/* The status, and whether the message holds `part`. */
+/* Takes the job's outcome, and checks the status and that the message contains `part`. */
 static void take_bad(kiln__compile_job *job, kiln_status wanted, const char *part)
 {
     kiln__unit unit;
@@ -547,7 +547,7 @@ static void test_messages(void)
     }
 }
 
-/* The worker's loop in this process, over a socket: for the leak checker and for bad requests. */
+/* Runs the worker's loop in this process, over a socket, for the leak checker and for bad requests. */
 static void *run_worker(void *user)
 {
     int fd = *(int *)user;
@@ -717,7 +717,7 @@ static void test_confined(void)
 
 /* ---- this program as a bad worker ---- */
 
-/* The page faults of a worker that made `count` compiles. */
+/* Returns the page faults of a worker that made `count` compiles. */
 static long faults_of(int count)
 {
     struct rusage before, after;
@@ -845,7 +845,8 @@ static int act(const char *as, const char *library, const char *include)
     return 0;
 }
 
-/* Not a check: `compile_test_workers time` prints what compiles cost here, alone and by the number of workers. */
+/* Measures for `compile_test_workers time`, which is no check: it prints what compiles cost here, alone and by the
+ * number of workers. */
 static double seconds_for(const char *worker, unsigned jobs, const char *source, bool cubin, double *each)
 {
     enum { COUNT = 24 };

@@ -445,7 +445,7 @@ static int on_devices(run *r)
     return code;
 }
 
-/* Whether KILN_SIM_ISA makes the simulated device take another instruction set than it would. */
+/* Returns true if KILN_SIM_ISA makes the simulated device take another instruction set than it would take itself. */
 static bool selects_less(void)
 {
     const char *isa = getenv("KILN_SIM_ISA");

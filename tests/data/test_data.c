@@ -479,7 +479,7 @@ static void test_compare_types(void)
 
 /* ---- host functions ---- */
 
-/* A host function that uses every function of its call, then ends with the error that `user` chooses. */
+/* Acts as a host function that uses every function of its call. Ends with the error that `user` chooses. */
 static kiln_status greedy(void *user, kiln_call *call)
 {
     int64_t n = 0, seven = 7;

@@ -151,7 +151,8 @@ static void *resize(void *user, void *pointer, size_t size)
 
 static const kiln_allocator little = {resize, NULL};
 
-/* False: the connection would be given up here. */
+/* Reads all messages that have arrived, as the runner and as the sweep. Returns false if the connection would be given
+ * up then. */
 static bool read_all(const kiln__child *child, kiln__incoming *in)
 {
     kiln__io io;

@@ -122,7 +122,7 @@ static void launch_captured(void)
     CHECK(kiln_plan_captured(plan) != NULL);
 }
 
-/* The captured spec in the place of the one that it came from. */
+/* Opens a plan of the captured spec in place of the plan that was captured. */
 static void open_captured(const char *file, const char *variant)
 {
     kiln_error *error = NULL;

@@ -92,7 +92,7 @@ static void open_job(job *j)
     CHECK_OK(kiln__leader_open(j->ranks, false, &error), error);
 }
 
-/* A rank says this. */
+/* Sends a message from a rank. */
 static void say(job *j, int rank, kiln__text *text)
 {
     parcel *made = &j->post.in[j->post.in_count++];

@@ -87,7 +87,7 @@ static void random_spec(kiln__text *out, size_t params, size_t lets, size_t wher
     kiln__text_puts(out, TAIL);
 }
 
-/* Whether all constraints hold, computed the plain way. */
+/* Returns true if all constraints hold, evaluated one by one. */
 static bool holds(const kiln__variant *variant, const kiln__scope *outer, const kiln_setting *settings)
 {
     kiln_setting lets[8];
@@ -104,7 +104,7 @@ static bool holds(const kiln__variant *variant, const kiln__scope *outer, const 
     return true;
 }
 
-/* The number of a configuration in lexical order, of all `raw` ones. */
+/* Returns the number of a configuration in lexical order, among all configurations without constraints. */
 static uint64_t rank_of(const kiln__variant *variant, const kiln_setting *settings)
 {
     uint64_t rank = 0;

@@ -657,7 +657,7 @@ static void others_databases_are_left_alone(void)
     teardown(&f);
 }
 
-/* As another user than root, whom no permission holds back. False: there is no way to be one. */
+/* Becomes a user other than root, whom no permission stops. Returns false if that is not possible. */
 static bool become_nobody(const fixture *f)
 {
     if (geteuid() != 0)

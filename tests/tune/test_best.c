@@ -71,7 +71,7 @@ static kiln_knowledge *parse(fixture *f, const char *text)
     return known;
 }
 
-/* "EXACT plain BLOCK=32 ITEMS=1 FAR=near" */
+/* Returns a result as text, such as "EXACT plain BLOCK=32 ITEMS=1 FAR=near". */
 static const char *show(const kiln_best *best, char text[160])
 {
     static const char *const words[] = {
@@ -90,7 +90,7 @@ static const char *show(const kiln_best *best, char text[160])
     return text;
 }
 
-/* The answer for N in `known`, with a choice's variant and params. */
+/* Tests the answer for size N from the text `known`, for the variant and params of a choice. */
 static void ask(fixture *f, const char *known_text, int64_t n, const kiln_choice *choice, const char *want,
                 double distance)
 {

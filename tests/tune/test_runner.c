@@ -480,7 +480,7 @@ static kiln_status sweep_endless(fixture *f, double limit, kiln_tuning **tuning,
     return kiln_tune(f->engine, f->spec, &options, tuning, error);
 }
 
-/* Killed, retrying the configuration, killed again: recorded. */
+/* A runner is killed, and killed again when the configuration is retried: the sweep records a failure. */
 static void survives_its_end(void)
 {
     fixture f;

@@ -64,7 +64,8 @@ bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator)
     return true;
 }
 
-/* "(.param ... , .param ...)": symbols in the current scope, their indices appended to *list. */
+/* Reads "(.param ... , .param ...)". Each parameter becomes a symbol in the current scope, and its index is appended to
+ * *list. *offset is the end of the parameters so far. */
 static bool ptx_formals(ptx_parser *p, uint32_t **list, size_t *count, size_t *capacity, uint64_t *offset)
 {
     if (!ptx_expect(p, '('))
@@ -110,7 +111,7 @@ static bool ptx_numbers(ptx_parser *p, uint32_t *values, unsigned count)
     return true;
 }
 
-/* The directives of clusters need a target that has them. */
+/* Returns false after an error if the current directive is one of clusters and the target is not sm_90 or later. */
 static bool ptx_directive_known(ptx_parser *p)
 {
     static const struct {
@@ -126,7 +127,7 @@ static bool ptx_directive_known(ptx_parser *p)
     return true;
 }
 
-/* The directives between the parameters and the body. */
+/* Reads the directives between the parameters and the body. */
 static bool ptx_function_directives(ptx_parser *p, ptx_function *function)
 {
     while (p->token.kind == PTX_TOKEN_DIRECTIVE) {

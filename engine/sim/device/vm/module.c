@@ -41,11 +41,14 @@ void vm_module_give(vm_module *module, vm_module *heir)
             from = at + 1;
             if (given->home != module->device)
                 break;
-            if (heir->device == module->device || vm_hand_over(given, heir->device))
+            if (heir->device == module->device || vm_hand_over(given, heir->device)) {
                 module->storage[s] = NULL;
-            else
+                /* the name is in the memory of the module, which ends */
+                given->name = heir->ptx->symbols[heir->managed[at]].name;
+            } else {
                 /* out of memory: `module` keeps the variable, and frees it when it is unloaded */
                 heir->storage[heir->managed[at]] = NULL;
+            }
             break;
         }
     }
@@ -71,7 +74,7 @@ typedef struct vm_named_kernel {
     uint32_t function;
 } vm_named_kernel;
 
-/* Of two kernels with one name, the first of the module comes first. */
+/* If two kernels have one name, the first of the module comes first. */
 static int compare_kernels(const void *one, const void *other)
 {
     const vm_named_kernel *a = one, *b = other;
