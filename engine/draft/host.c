@@ -164,7 +164,7 @@ static const kiln__tunable *find_template(const kiln__draft *draft, size_t name)
     return NULL;
 }
 
-/* Reads the use of a macro of the source that takes arguments: CEIL_DIV(n, 16). r->at is behind the name. */
+/* Reads the use of a macro of the source that takes arguments: CEIL_DIV(n, 16). r->at is the word after the name. */
 static kiln__tree *read_macro_call(reader *r, const kiln__macro *macro)
 {
     const kiln__draft *draft = r->draft;
@@ -248,9 +248,9 @@ static kiln__tree *read_macro(const reader *r, const char *name, size_t above)
     return both ? make_tree(r, '?', condition, both) : tree;
 }
 
-/* Replaces a name by its meaning. The arguments of the macro that is read come first. Then come an argument of the kernel, a
- * param, and an argument of the kernel's template. Then come a parameter of the template around the launch, a local
- * variable, a constant, and a macro. Otherwise the name is free. */
+/* Replaces a name by its meaning. The arguments of the macro that is read come first. Then come an argument of the
+ * kernel, a param, and an argument of the kernel's template. Then come a parameter of the template around the launch, a
+ * local variable, a constant, and a macro. Otherwise the name is free. */
 static kiln__tree *resolve_name(reader *r, size_t name)
 {
     kiln__draft *draft = r->draft;

@@ -40,8 +40,8 @@ static void disconnect(kiln_store *store)
     store->db = NULL;
 }
 
-/* SQLite's busy handler. Returns whether SQLite tries again: until the time is over or the caller stops. Logs a long
- * wait once. */
+/* This is SQLite's busy handler. It returns 1 to let SQLite try again, and 0 when the time is over or the caller stops.
+ * Logs a long wait once. */
 static int wait_for_lock(void *user, int tries)
 {
     kiln_store *store = user;
