@@ -133,7 +133,7 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     /* Results of a run. */
     bool seen, read, written, atomic;
     uint64_t extent; /* number of elements up to the last accessed one */
-    bool beyond;     /* a run accessed elements past `extent` */
+    bool beyond;     /* the whole grid accesses more than the first and the last block */
     bool unwritten;  /* the run did not write it */
     bool same;       /* the run wrote one value everywhere */
     const char *shape;

@@ -886,8 +886,8 @@ static bool is_extent_of_another(const kiln__draft *draft, const kiln__draft_arg
     return false;
 }
 
-/* Takes the extent that the accesses of the trial show: the one that is equal, otherwise the smallest that is larger.
- * An array that is read at indices from memory ends at no product of sizes; it gets the extent of another array. */
+/* Takes the extent that the accesses of the trial show: the one that is equal, otherwise the smallest that is larger. An
+ * array that is read at indices from memory ends at no product of sizes; it gets the extent of another array. */
 static void set_shape(const kiln__draft *draft, kiln__draft_argument *argument)
 {
     candidate list[128];

@@ -248,9 +248,9 @@ static kiln__tree *read_macro(const reader *r, const char *name, size_t above)
     return both ? make_tree(r, '?', condition, both) : tree;
 }
 
-/* Replaces a name by its meaning. The arguments of the macro that is read come first. Then come an argument of the
- * kernel, a param, and an argument of the kernel's template. Then come a parameter of the template around the launch, a
- * local variable, a constant, and a macro. Otherwise the name is free. */
+/* Replaces a name by its meaning. The arguments of the macro that is read come first. Then come an argument of the kernel, a
+ * param, and an argument of the kernel's template. Then come a parameter of the template around the launch, a local
+ * variable, a constant, and a macro. Otherwise the name is free. */
 static kiln__tree *resolve_name(reader *r, size_t name)
 {
     kiln__draft *draft = r->draft;
