@@ -112,7 +112,8 @@ bool kiln__message_read_result(const char *body, size_t length, kiln_status *sta
 bool kiln__message_read_pch(const char *body, size_t length, const char **path, bool *make);
 bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, kiln__hello *hello);
 
-/* Refuses a source whose nesting could make NVRTC overflow the stack of this process. For compiles without a worker. */
+/* Refuses a source whose nesting could make NVRTC overflow the stack of this process. Only compiles without a worker
+ * need this check. */
 kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_request *request, kiln_error **error);
 
 #endif

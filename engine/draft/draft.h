@@ -257,7 +257,7 @@ void kiln__guess_tunable(kiln__draft *draft, const char *name);
 /* Guesses the names and the roles of the arguments from their words. probe.c corrects the types. */
 kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error);
 /* Adds one field of the structure number parent - 1, from the words of its type, its name, and the number of '*'
- * between them. */
+ * between them. Returns false if a spec cannot have the field, or if there is no room. */
 bool kiln__guess_field(kiln__draft *draft, size_t from, size_t to, size_t name, size_t stars, uint64_t count,
                        size_t parent);
 void kiln__guess_structs(kiln__draft *draft); /* the fields of structures that the kernel takes by value (structs.c) */
@@ -294,7 +294,8 @@ void kiln__set_sizes(kiln__draft *draft);
 /* Adds a param for the number of threads of an axis. Its default is `chosen`, or the usual number if `chosen` is 0.
  * Returns its name, or NULL if there is no room. */
 const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t chosen);
-/* Finds an element type by its name in sources: "__nv_bfloat162" is two of "bf16". */
+/* Finds an element type by its name in sources: "__nv_bfloat162" is two of "bf16". Returns false for an unknown name.
+ */
 bool kiln__element_named(const char *name, size_t length, const char **type, int *lanes);
 bool kiln__is_floating(const char *type);          /* a type of a spec */
 uint64_t kiln__type_bytes_named(const char *name); /* size of a type of C or CUDA; 0: unknown type */
@@ -315,7 +316,8 @@ void kiln__host_find(kiln__draft *draft); /* finds the launches of the kernel in
 kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **error);
 /* Reads an expression of the host. Returns NULL if it cannot read the expression. */
 kiln__tree *kiln__host_read(kiln__draft *draft, kiln__range range);
-/* Reads a dim3, or a number, to trees for its axes. Axes that it does not give stay NULL. */
+/* Reads a dim3, or a number, to trees for its axes. Axes that it does not give stay NULL. Returns false if it cannot be
+ * read. */
 bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
 void kiln__host_templates(kiln__draft *draft);                           /* reads the template's arguments */
 bool kiln__host_is_argument(const kiln__draft *draft, const char *name); /* the launch passes this variable */
@@ -331,7 +333,7 @@ bool kiln__tree_constant(const kiln__draft *draft, const kiln__tree *tree, int64
 bool kiln__tree_has_names(const kiln__tree *tree);              /* tree may be NULL */
 bool kiln__tree_uses(const kiln__tree *tree, const char *name); /* tree may be NULL */
 const char *kiln__tree_free(const kiln__tree *tree);            /* the first name without a definition, or NULL */
-void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to); /* gives free names a meaning */
+void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to); /* replaces the free name `from` by `to` */
 
 /* ---- answers of the compiler (probe.c) ---- */
 

@@ -164,7 +164,7 @@ static const kiln__tunable *find_template(const kiln__draft *draft, size_t name)
     return NULL;
 }
 
-/* Reads the use of a macro of the source that takes arguments: CEIL_DIV(n, 16). r->at is behind the name. */
+/* Reads the use of a macro of the source that takes arguments: CEIL_DIV(n, 16). r->at is the word after the name. */
 static kiln__tree *read_macro_call(reader *r, const kiln__macro *macro)
 {
     const kiln__draft *draft = r->draft;
