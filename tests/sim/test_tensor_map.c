@@ -163,7 +163,7 @@ static void not_simulated(void)
     CHECK(!kiln__tensor_map_simulated(&map, &fault) && fault.field == KILN__TENSOR_SWIZZLE);
 }
 
-/* The attribute says what the interpreter runs; maps can be made all the same. */
+/* The device attribute says whether the interpreter runs such copies. Maps can be made in any case. */
 static void attribute(void)
 {
     int has = -1;
