@@ -3,7 +3,7 @@
 #include "sim.h"
 #include "vm.h"
 
-/* A map that keeps all rules, of floats. */
+/* Returns a map of floats that keeps all rules. */
 static kiln__tensor_map good(unsigned rank)
 {
     kiln__tensor_map map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32, .rank = rank, .address = 0x1000};

@@ -148,7 +148,7 @@ static void checked(void)
     check_bench_end(&b);
 }
 
-/* A texture of 8 texels of 4 bytes in linear memory, fetched by `threads` threads. */
+/* Fetches from a texture of 8 texels of 4 bytes in linear memory, with `threads` threads. */
 static void fetched(uint32_t threads, size_t findings)
 {
     static const char text[] = HEAD

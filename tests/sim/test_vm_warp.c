@@ -426,7 +426,7 @@ static void whole_budget(void)
     }
 }
 
-/* A chain of calls as long as the text: found out without recursion. */
+/* Tests a chain of calls as long as the text, which must be analysed without recursion. */
 static void long_chain(void)
 {
     enum { FUNCTIONS = 20000 };
