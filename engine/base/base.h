@@ -308,8 +308,8 @@ bool kiln__target_runs(kiln__target target, int cc);
  * writes numbers. A callback of the caller must not run between them. */
 locale_t kiln__locale_enter(void);
 void kiln__locale_leave(locale_t before);
-/* strerror() and strsignal(). A text is valid until the next call in this thread. Messages are the same under every
- * locale, so that a program or a person can search for them. */
+/* These functions replace strerror() and strsignal(). A text is valid until the next call in this thread. Messages are
+ * the same under every locale, so that a program or a person can search for them. */
 const char *kiln__error_text(int error);
 const char *kiln__signal_text(int number);
 double kiln__parse_double(const char *text, char **end);                               /* strtod() */
@@ -353,7 +353,8 @@ int64_t kiln__today_ns(void); /* since 1970, by the clock that may be set */
 
 /* ---- threads (thread.c) ---- */
 
-/* pthread_create() with a stack of 8 MiB, whatever limit of stacks (`ulimit -s`) the process was started with. */
+/* Starts a thread with a stack of 8 MiB, whatever limit of stacks (`ulimit -s`) the process was started with. Returns 0
+ * or an error of pthread_create(). */
 int kiln__thread_start(pthread_t *thread, void *(*run)(void *user), void *user);
 
 /* ---- the machine (host.c) ---- */

@@ -128,7 +128,7 @@ static bool bind_folder(const char *folder, bool writable)
     struct stat info;
     struct statvfs flags;
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
-        return true; /* a library, which is loaded already */
+        return true; /* `folder` is a library that is loaded already, so it needs no mount */
     if (snprintf(path, sizeof path, "%s", folder) >= (int)sizeof path || *path != '/')
         return false;
     if (!make_folders(path) || mount(folder, path + 1, NULL, MS_BIND, NULL) != 0 || statvfs(path + 1, &flags) != 0)
@@ -397,16 +397,15 @@ static void allow_some(filter *f, bool executes, bool writes)
     allow_bits(f, SYS_clone, 0, CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
                CLONE_VM | CLONE_THREAD | CLONE_SIGHAND);
     allow_values(f, SYS_tgkill, 0, (const uint32_t[]){(uint32_t)getpid()}, 1); /* abort() and raise() */
-    /* F_SETOWN, which is not among these, sends signals to other processes. */
+    /* F_SETOWN is not allowed, because it sends signals to other processes. */
     static const uint32_t commands[] = {F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC};
     allow_values(f, SYS_fcntl, 1, commands, KILN__COUNT(commands));
-    /* These ask whether a descriptor is a terminal, and how wide it is. TIOCSTI, which is not among them, types into
-     * the terminal. */
+    /* The allowed requests ask whether a descriptor is a terminal, and how wide it is. TIOCSTI would type into it. */
     static const uint32_t terminal[] = {TCGETS, TIOCGWINSZ};
     allow_values(f, SYS_ioctl, 1, terminal, KILN__COUNT(terminal));
     static const uint32_t names[] = {PR_SET_NAME};
     allow_values(f, SYS_prctl, 0, names, KILN__COUNT(names));
-    allow_values(f, SYS_prlimit64, 2, (const uint32_t[]){0}, 1); /* no new limit: the C library asks for the stack's */
+    allow_values(f, SYS_prlimit64, 2, (const uint32_t[]){0}, 1); /* only queries (no new limit), for the C library */
     for (size_t i = 0; writes && i < KILN__COUNT(writing); i++)
         answer_call(f, writing[i], SECCOMP_RET_ALLOW);
     allow_bits(f, SYS_openat, 2, WRITE_FLAGS, 0);

@@ -89,7 +89,7 @@ int kiln__child_end(kiln__child *child);
 int kiln__child_end_closed(kiln__child *child);
 /* Returns true if the child has closed its socket, or has sent bytes although no answer was awaited. */
 bool kiln__child_is_gone(const kiln__child *child);
-/* "it was ended by signal 11, Segmentation fault" */
+/* Writes how a child ended, such as "it was ended by signal 11, Segmentation fault". */
 void kiln__child_describe(int how, char *text, size_t room);
 
 /* Deadlines are absolute times of kiln__now_ns(). 0 means that there is no deadline. */

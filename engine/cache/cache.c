@@ -140,6 +140,7 @@ int kiln__cache_open_entry(const kiln__cache *cache, const char *id, struct stat
         (uint64_t)info->st_size <= KILN__CACHE_ENTRY_MAX)
         return fd;
     close(fd);
+    errno = 0;
     return -1;
 }
 

@@ -58,7 +58,7 @@ void kiln__cache_id(const kiln__cache_key *key, char id[KILN__CACHE_ID + 1]);
 bool kiln__cache_is_id(const char *name, size_t length);
 
 /* Opens an entry for reading if it can be trusted: a regular file that belongs to the effective user and that nobody
- * else may write. Returns -1 otherwise. */
+ * else may write. Returns -1 otherwise; errno is then 0 if the file was opened and cannot be trusted. */
 int kiln__cache_open_entry(const kiln__cache *cache, const char *id, struct stat *info);
 /* Reads the first `length` bytes. Returns false on an error, or if there are fewer. */
 bool kiln__cache_read(int fd, void *data, size_t length);

@@ -180,9 +180,9 @@ static bool is_caused_by_source(nvrtcResult result)
            result == NVRTC_ERROR_INVALID_INPUT || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
 }
 
-/* Reads one text of a program; the caller frees it. *length counts the terminating NUL if NVRTC does. If NVRTC has no
- * such text, returns "" and sets *result. A text of KILN__MESSAGE_MAX bytes or more is returned as "" too. Returns NULL
- * if there is no memory. */
+/* Reads one text of a program, which the caller frees. *length counts the terminating NUL if NVRTC does. *result gets
+ * NVRTC's result. The text is "" after an error of NVRTC, or if it had KILN__MESSAGE_MAX bytes or more. Returns NULL if
+ * there is no memory. */
 static char *get_text(const attempt *try, nvrtcResult (*size_of)(nvrtcProgram, size_t *),
                       nvrtcResult (*get)(nvrtcProgram, char *), size_t *length, nvrtcResult *result)
 {

@@ -33,7 +33,8 @@ kiln_status kiln__nvrtc_open(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kil
 /* Finds the library as kiln__nvrtc_open() does, but may postpone loading it. If the names of the files tell the version
  * of a library, that library is loaded at the first call that needs it. */
 kiln_status kiln__nvrtc_find(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kiln_error **error);
-/* Loads the library now if it is not loaded. The functions below call it where they need it. Any thread. */
+/* Loads the library now if it is not loaded. The functions below call this one if they need the library. Any thread
+ * may call it. */
 kiln_status kiln__nvrtc_load(kiln__nvrtc *nvrtc, kiln_error **error);
 /* Opens the library `path` with the headers in the folder `include`. A worker gets both from the process that started
  * it, where kiln__nvrtc_path() and kiln__nvrtc_include() returned them. If `include` is "" or NULL, this function
@@ -50,7 +51,7 @@ const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc); /* folder of the CUDA
 /* Computes a digest of the contents of CUDA's own headers that `names` (as in #include <NAME>) reach, directly or
  * indirectly. The digest is "" if no name is a CUDA header. Each file is read once, and again if stat() shows that it
  * changed. Without `fresh`, the last digest is returned again if it is for the same names and at most a second old. Any
- * thread. */
+ * thread may call the function. */
 kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33],
                                 kiln_error **error);
 /* Finds which of `words` occur in directives of these headers: bit i of *found belongs to words[i]. All bits are set if
@@ -140,8 +141,8 @@ typedef struct kiln__compile_request {
     int arch;            /* 90 */
     char kind;           /* letter of the target: 'a' for sm_90a (kiln__target); '\0': no letter */
     bool cubin;          /* make machine code for sm_ARCH too; PTX for compute_ARCH is always made */
-    /* only names and messages are wanted; no code is made where NVRTC can omit it, except with precompiled headers,
-     * which save more. Not with `cubin` */
+    /* Only names and messages are wanted. If NVRTC can omit the code, it makes none, except with precompiled headers,
+     * which save more time. `cubin` must be false. */
     bool types;
     const char *const *names;
     size_t name_count; /* names of kernels: extern "C" names or C++ name expressions */
@@ -189,8 +190,8 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
                                 kiln__compiler **compiler, kiln_error **error);
 /* Ends running compiles and workers, and joins all threads. Every job must have been taken or cancelled before. */
 void kiln__compiler_close(kiln__compiler *compiler);
-/* An eventfd to poll: readable if a compile has ended since the last read. The first reader clears it. So if two
- * threads wait for one pool, both must also check their jobs from time to time. */
+/* Returns an eventfd for poll(), which is readable if a compile has ended since the last read. A read clears it for all
+ * threads. So if two threads wait for one pool, both must also check their jobs from time to time. */
 int kiln__compiler_ended(const kiln__compiler *compiler);
 /* Gives the machine to something else, for example a measurement. Jobs that wait in the queue are not started until the
  * release; jobs that are requested during the hold are started. Calls may nest. The pool is quiet if nothing compiles
@@ -229,8 +230,9 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
 /* Adds a log of NVRTC to `text` for a person: without statistics of ptxas and control characters, and with at most 200
  * lines. After a message of ptxas that only has a line number it shows that line of PTX. `ptx` may be NULL. */
 void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx);
-/* Returns the next message C7509 to C7520 after *at, in `arena`: in these ptxas says that it serialises wgmma. The text
- * begins with "C7510: ". NULL: there is no more. *at begins as the log. */
+/* ptxas tells in the messages C7509 to C7520 that it serialises wgmma instructions. The function returns the next such
+ * message after *at, in `arena`, such as "C7510: ...", or NULL after the last one. Before the first call *at is the
+ * log. */
 const char *kiln__compile_log_finding(kiln__arena *arena, const char **at);
 /* Reads the bytes of spills per thread of the kernel `symbol`. Returns false if the log does not contain them. */
 bool kiln__compile_log_spills(const char *log, const char *symbol, int64_t *stores, int64_t *loads);

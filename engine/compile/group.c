@@ -1,10 +1,10 @@
-/* group.c - several requests as one compile. NVRTC reads a source and its headers again for each compile, which takes most
- * of the time if the source includes much and each kernel is small. Requests that differ only in the names of their
- * kernels, such as sum<128> and sum<256>, can share that work: one program with all names. The result contains all
- * kernels, and each request gets a copy of it that knows only its own kernels.
+/* group.c - makes one compile of several requests, and divides its result. NVRTC reads a source and its headers again
+ * for each compile, which takes most of the time if the source includes much and each kernel is small. Requests that
+ * differ only in the names of their kernels, such as sum<128> and sum<256>, can share that work: one program with all
+ * names. The result contains all kernels, and each request gets a copy of it that knows only its own kernels.
  *
- * The names are the last field of an encoded request (message.c). So all bytes between the header and the names are equal
- * in the requests of a group. */
+ * The names are the last field of an encoded request (message.c). So all bytes between the header and the names are
+ * equal in the requests of a group. */
 #include <string.h>
 
 #include "chars.h"
@@ -16,7 +16,8 @@ bool kiln__group_fits(const kiln__text *one, size_t one_names, const kiln__text 
     return one_names == other_names && memcmp(one->data + skip, other->data + skip, one_names - skip) == 0;
 }
 
-/* A reader of the names of an encoded request. */
+/* Returns a reader at the first name of an encoded request, whose field of names begins `names` bytes from the start.
+ * *count gets the number of names. */
 static kiln__wire read_names(const kiln__text *message, size_t names, size_t *count)
 {
     kiln__wire in = {.at = message->data + names, .left = message->length - names};
@@ -35,7 +36,7 @@ static bool has_name(const kiln__text *message, size_t names, const char *name)
     return false;
 }
 
-/* The number of the names is in front of them, and is written again. */
+/* Adds the names of `member` that `message` lacks. Their count, which precedes the names, is updated. */
 void kiln__group_add(kiln__text *message, const kiln__text *member, size_t names)
 {
     if (message->length == 0) {
@@ -69,7 +70,8 @@ static bool names_symbol(const char *line, size_t length, const char *symbol)
     return false;
 }
 
-/* Walks over the pairs of a name and its symbol in `lowered`. Returns the symbol, or NULL at the end. */
+/* Returns the symbol of the pair (name, symbol) at *at in `lowered`, and moves *at to the next pair. Returns NULL at
+ * the end. */
 static const char *next_pair(const kiln__unit *unit, const char **at)
 {
     const char *end = unit->lowered + unit->lowered_length;
@@ -82,7 +84,7 @@ static const char *next_pair(const kiln__unit *unit, const char **at)
     return symbol;
 }
 
-/* Copies the log without the lines about kernels of other members. */
+/* Appends the log of the whole group to `log`, except lines that name a symbol of a kernel that `member` lacks. */
 static void add_own_lines(kiln__text *log, const kiln__unit *whole, const kiln__text *member, size_t names)
 {
     const char *end = whole->log + whole->log_length;

@@ -439,7 +439,8 @@ static void advise_missing_header(kiln__text *text, const char *include, const c
                           name, *include ? ", " : ", which were not found", include);
 }
 
-/* Names the headers that declare nothing, if the log has an error about a name that one of them may declare. */
+/* Kiln replaces some headers by empty ones. If the log has an error about an unknown name, the function adds a list of
+ * the empty headers to the advice, because one of them may declare the name. */
 static void advise_empty_headers(kiln__text *text, const kiln__include *headers, size_t count, const char *log)
 {
     static const char *const messages[] = {"is undefined", "must be a class or namespace name", "has no member \"",

@@ -29,7 +29,7 @@ static const uint64_t most_bytes = (uint64_t)1 << 30; /* bytes that all files of
 
 typedef enum state { ABSENT, MAKING, THERE, REFUSED } state;
 
-typedef struct set { /* a file, or a file that could be made; `seen` counts its requests */
+typedef struct set { /* a file of precompiled headers, or one that could be made; `seen` counts the requests for it */
     char id[33];
     state state;
     size_t seen;

@@ -8,10 +8,10 @@
  *   its queue. kiln__compile_cancel() only marks it `abandoned`; the slot frees it after the answer.
  * - FOLLOWING: an equal request is QUEUED or RUNNING (its leader). The leader's answer -> DONE. If a queued leader is
  *   cancelled, the first follower becomes QUEUED in its place.
- * - DONE: kiln__compile_take() takes the outcome and frees the job.
- * A group is a job that the pool makes for several QUEUED jobs which NVRTC can compile as one program (group.c). They
- * become its followers. The group is RUNNING until it is freed. If it fails, its followers become QUEUED again, and each
- * is compiled alone, so that every job has the error of its own kernels.
+ * - DONE: kiln__compile_take() takes the outcome and frees the job. A group is a job that the pool makes for several
+ *   QUEUED jobs which NVRTC can compile as one program (group.c). They become its followers. The group is RUNNING until
+ *   it is freed. If it fails, its followers become QUEUED again, and each is compiled alone, so that every job has the
+ *   error of its own kernels.
  *
  * States of a slot's thread (serve_jobs):
  * - idle: waits until there is a job and no other slot retries alone (`lone`).
@@ -356,9 +356,9 @@ static void requeue_job(slot *self, kiln__compile_job *job)
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* Puts the followers of a group back to the front of their queue, in the order of their requests, and frees the group. Each
- * is compiled alone next, except after the loss of a machine (`gone`), which is no fault of the group. The caller holds the
- * lock. */
+/* Puts the followers of a group back to the front of their queue, in the order of their requests, and frees the group.
+ * Each is compiled alone next, except after the loss of a machine (`gone`), which is no fault of the group. The caller
+ * holds the lock. */
 static void split_group(slot *self, kiln__compile_job *group, bool gone)
 {
     kiln__compiler *compiler = self->compiler;
@@ -390,8 +390,8 @@ static void split_group(slot *self, kiln__compile_job *group, bool gone)
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* Returns the most jobs that the next group may have. Each slot shall get an equal part of the queue. A group shall keep to
- * half of the time limit even if its jobs gain nothing from being together. */
+/* Returns the most jobs that the next group may have. Each slot shall get an equal part of the queue. A group shall
+ * keep to half of the time limit even if its jobs gain nothing from being together. */
 static size_t count_for_group(const kiln__compiler *compiler)
 {
     size_t most = (compiler->waiting.count + compiler->slot_room - 1) / compiler->slot_room;
@@ -401,7 +401,8 @@ static size_t count_for_group(const kiln__compiler *compiler)
     return limit > 0 && longest > 0 && (double)most * longest > limit ? (size_t)(limit / longest) : most;
 }
 
-/* Makes an empty group of jobs that fit `first`. Nobody takes the outcome of the group itself. NULL: there is no memory. */
+/* Makes an empty group of jobs that fit `first`. Nobody takes the outcome of the group itself. NULL: there is no
+ * memory. */
 static kiln__compile_job *make_group(kiln__compiler *compiler, const kiln__compile_job *first)
 {
     kiln__compile_job *group = kiln__calloc(compiler->mem, 1, sizeof *group);
@@ -423,8 +424,8 @@ static void add_member(kiln__compile_job *group, kiln__compile_job *job)
     group->group++;
 }
 
-/* Takes the oldest job of the queue. If other jobs fit it, takes them too, and returns a group of all of them. The caller
- * holds the lock, and the queue is not empty. */
+/* Takes the oldest job of the queue. If other jobs fit it, takes them too, and returns a group of all of them. The
+ * caller holds the lock, and the queue is not empty. */
 static kiln__compile_job *take_next(slot *self)
 {
     kiln__compiler *compiler = self->compiler;
@@ -466,8 +467,8 @@ static void note_compile(kiln__compiler *compiler, const kiln__compile_job *job)
         compiler->longest_together = job->outcome.ns;
 }
 
-/* Gives the followers of a job copies of its outcome. Their time stays 0, so that the time counts once. A job that a group
- * was made for gets its kernels' part, and an equal part of the time. The caller holds the lock. */
+/* Gives the followers of a job copies of its outcome. Their time stays 0, so that the time counts once. A job that a
+ * group was made for gets its kernels' part, and an equal part of the time. The caller holds the lock. */
 static void share_outcome(const kiln__compiler *compiler, kiln__compile_job *job)
 {
     for (kiln__compile_job *at = job->followers, *next; at; at = next) {
@@ -581,8 +582,8 @@ static int add_slot(kiln__compiler *compiler)
     int failed = pthread_attr_init(&attributes);
     if (failed)
         return failed;
-    /* NVRTC recurses deeply, while a thread that waits for a worker needs little stack. Unused pages of a stack take no
-     * memory. */
+    /* Without a worker, NVRTC runs in this thread and recurses deeply. A thread that waits for a worker needs little
+     * stack. Unused pages of a stack take no memory. */
     pthread_attr_setstacksize(&attributes, compiler->worker ? (size_t)1 << 20 : (size_t)512 << 20);
     sigset_t all, before;
     sigfillset(&all);
@@ -762,8 +763,8 @@ bool kiln__compiler_is_quiet(kiln__compiler *compiler)
 
 /* ---- jobs ---- */
 
-/* Makes a job the follower of an equal job that is queued or running. Returns false if there is none. The caller holds
- * the lock. */
+/* Makes a job the follower of an equal job that is queued or running. Returns false if no job is equal. The caller
+ * holds the lock. */
 static bool follow_same(kiln__compiler *compiler, kiln__compile_job *job)
 {
     /* does not search `held`: the new job may start during the hold, but held jobs may not */

@@ -177,8 +177,8 @@ kiln_status kiln__worker_look(const kiln_allocator *mem, const char *program, co
     return status;
 }
 
-/* One compile: replaces a process that is gone or lacks the folder of precompiled headers, sends the request, and
- * converts the answer or the failure into an outcome. */
+/* Compiles one request in the worker. The function first replaces a process that is gone or lacks the folder of
+ * precompiled headers. It converts the answer, or the failure, into an outcome. */
 void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const char *path, bool again,
                           kiln__outcome *outcome)
 {

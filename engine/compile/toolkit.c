@@ -44,12 +44,12 @@ struct kiln__toolkit {
     size_t *queue;
     size_t queue_room;
     uint64_t question; /* number of the current query */
-    /* The last answer is kept: a sweep asks for the same digest a hundred times a second, and CUB has a thousand files.
-     */
+    /* The last answer is kept, because a sweep asks for the same digest a hundred times a second, and CUB has a
+     * thousand files. */
     kiln__hash128 asked;
     uint64_t answered; /* time on the clock of kiln__now_ns(); 0: never answered */
     char answer[33];
-    kiln__hash128 asked_words; /* the same for kiln__nvrtc_mentions() */
+    kiln__hash128 asked_words; /* the last query of kiln__nvrtc_mentions(), and its answer */
     uint64_t answered_words, answer_words;
 };
 

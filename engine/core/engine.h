@@ -143,7 +143,7 @@ kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error);
 
 /* ---- the sandbox (sandbox.c) ---- */
 typedef struct kiln__sandbox {
-    const kiln_file_binding *files; /* files of the options, which the run reads */
+    const kiln_file_binding *files; /* the files of kiln_run_options.inputs, which the run reads */
     size_t file_count;
     const char *writable; /* a folder to which captures may be written; NULL: none */
     unsigned *got; /* gets KILN__CONFINED_... for kiln__sandbox_tell(); if NULL, the missing parts are logged at once */
@@ -190,9 +190,9 @@ const char *kiln__engine_own_host(kiln_engine *engine);
 /* Returns true if Kiln's own programs have the function. The command can then run a spec that calls it. */
 bool kiln__engine_host_is_shipped(kiln_engine *engine, const char *name);
 
-/* Finds a file that the spec in `spec_folder` names (links are resolved): below that folder or a folder of the search
- * path; with KILN_READ_ANYWHERE anywhere. The message of KILN_ERROR_REFUSED says where it may be. The path lives in
- * `arena`. */
+/* Finds a file that the spec in `spec_folder` names, and resolves links. The file must be below that folder or below a
+ * folder of the search path, unless the engine has KILN_READ_ANYWHERE. The message of KILN_ERROR_REFUSED says where the
+ * file may be. The path lives in `arena`. */
 kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                    const char **path, kiln_error **error);
 /* Finds a kernel source or a header as kiln__engine_find_file() does, and also in the folders kernel_src in these

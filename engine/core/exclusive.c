@@ -1,7 +1,9 @@
-/* exclusive.c - only one process at a time measures on a GPU: an advisory lock on a file for each GPU, by its uuid.
+/* exclusive.c - lets only one process at a time measure on a GPU, by an advisory lock on a file for each GPU (its
+ * uuid).
  *
- * Two bytes of the file are locked. Byte 0 is the device. Byte 1 is the right to be next: it is held while waiting for
- * byte 0, so that two sweeps take turns, and the process that has the device cannot always take it again first.
+ * A process that measures locks byte 0 of the file (DEVICE). A process that waits for byte 0 holds a lock on byte 1
+ * (NEXT). So two sweeps take turns, because a process that gives byte 0 back must get byte 1 before it can have byte 0
+ * again.
  *
  * Every user may lock the file, so a process may hold the lock for ever. Waiting has a time limit, after which Kiln
  * measures without the lock and says so. */
@@ -37,9 +39,9 @@ static bool set_lock(int fd, short type, off_t byte)
 /* Returns true if set_lock() failed because another open file description has the lock. */
 static bool is_held(void) { return errno == EAGAIN || errno == EACCES; }
 
-/* Opens the lock file. Users share it, so everybody may write to it. In a world-writable folder the kernel may refuse
- * to open another user's file with O_CREAT (fs.protected_regular), so an existing file is opened without it. Links are
- * not followed. */
+/* Opens the lock file. All users of the machine share the file, so its mode allows everybody to write. In a
+ * world-writable folder the kernel may refuse to open another user's file with O_CREAT (fs.protected_regular), so an
+ * existing file is opened without it. Links are not followed. */
 int kiln__exclusive_open(const char *folder, const char *name)
 {
     char path[512];

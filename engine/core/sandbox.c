@@ -167,7 +167,7 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
     engine->compiler = NULL;
     engine->worker = NULL;
     engine->flags |= KILN_NO_WORKERS;
-    kiln__cache *references = kiln__engine_references(engine); /* opened before, and only read from now on */
+    kiln__cache *references = kiln__engine_references(engine); /* opened before files are forbidden */
     if (references)
         kiln__cache_stop_writing(references);
     else

@@ -41,7 +41,7 @@ static const char *folder_at(const kiln_engine *engine, size_t index)
 typedef struct entry {
     const char *name, *path;
     bool here;
-} entry; /* here: any YAML file of the current folder */
+} entry; /* `here`: the file is in the current folder, where a YAML file that is no spec is ignored silently */
 typedef struct listing {
     entry *entries;
     size_t count, capacity;

@@ -64,7 +64,7 @@ bool kiln__array_hash(const kiln_allocator *mem, const kiln_array *array, kiln__
 /* Appends the exports to two texts: their fields to `list`, the elements of their arrays to `data`. Returns false if
  * memory runs out. */
 bool kiln__exports_pack(const kiln__export *exports, kiln__text *list, kiln__text *data);
-uint64_t kiln__exports_bytes(const kiln__export *exports); /* returns the number of bytes that the second text gets */
+uint64_t kiln__exports_bytes(const kiln__export *exports); /* the number of bytes that `data` gets */
 /* Reads what kiln__exports_pack() wrote, from any bytes. *exports points into `list` and `data`, which must live
  * longer; the caller frees the list itself. *whole is false if the bytes are not such exports. KILN_ERROR_MEMORY is the
  * only failure. */

@@ -121,9 +121,10 @@ void kiln__array_compare(const char *name, const kiln_array *got, const kiln_arr
  * must have been written. */
 void kiln__array_compare_sample(const char *name, const kiln_array *got, const kiln_array *want, bool exact,
                                 double rtol, double atol, kiln__difference *difference);
-/* The reference of a product of matrices. Some elements are compared directly, and all of them by sums with random
- * weights (Freivalds' method). `want` holds the poison except at the directly compared places. sums[i][b] is the
- * exact weighted sum of row i over the columns from b * KILN__PROJECTED on. compare.c derives the error bound. */
+/* The reference of a product of matrices. Some elements are compared directly. All elements are compared by sums with
+ * random weights (Freivalds' method). `want` has the directly compared elements, and the poison at all other places.
+ * sums[i][b] is the exact weighted sum of KILN__PROJECTED elements of row i, from column b * KILN__PROJECTED on.
+ * compare.c derives the error bound. */
 enum { KILN__PROJECTED = 64 };
 typedef struct kiln__projection {
     const kiln_array *weights, *sums; /* f64; shapes [columns] and [rows, columns / KILN__PROJECTED rounded up] */

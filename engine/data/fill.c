@@ -103,8 +103,8 @@ __attribute__((target("avx2"))) static void draw_avx2(uint64_t seed, uint64_t fi
 }
 #endif
 
-/* Draws the words of `count` blocks from `first` on, at their first attempt. `words` has room for a multiple of LANES
- * blocks. With vectors a block takes a quarter of the time of draw(). */
+/* Computes the random words of `count` blocks from block `first` on, each for attempt 0. `words` has room for a
+ * multiple of LANES blocks. With vectors a block takes a quarter of the time of draw(). */
 static void draw_blocks(uint64_t seed, uint64_t first, size_t count, uint64_t *words)
 {
 #if defined(__x86_64__)

@@ -137,7 +137,7 @@ typedef struct kiln__judge {
     kiln__judge_code code;
     kiln__judge_range *ranges;
     size_t range_count;
-    /* of the trial that is being run */
+    /* The following members belong to the trial that is being run. */
     kiln__once_buffer *buffers;
     kiln__judge_place *places;
     size_t buffer_count;

@@ -510,7 +510,7 @@ static kiln_status keep_globals(kiln__judge *judge, kiln_error **error)
 
 /* Makes the variables that the last call has changed count as never written. If a call reads such a variable before it
  * writes it, the call depends on the call before. A counter that every call sets back is not changed. Without the
- * checks of the simulated device only the change itself is known, which is noted. */
+ * checks of the simulated device, the function knows only that a variable has changed, and notes this. */
 static kiln_status forget_globals(kiln__judge *judge, kiln_error **error)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {

@@ -24,7 +24,7 @@ enum {
     KILN__RELAY_GROUP,
     KILN__RELAY_ANSWER /* sent by another leader to rank 0: the answer of its sweep; may be empty */
 };
-/* Limits: bytes of one DATA message, arguments of a program, ranks of a group. */
+/* These are limits: bytes of one DATA message, arguments of a program, ranks of a group. */
 enum { KILN__RELAY_CHUNK = 1 << 18, KILN__RELAY_ARGUMENTS = 32, KILN__RELAY_GROUP_MOST = 1 << 16 };
 
 typedef struct kiln__relayed { /* a parsed message; texts and bytes point into it */

@@ -68,8 +68,8 @@ kiln_status kiln__replay_next(kiln__replay *p, const kiln__recording_row **row, 
 
 /* ---- the score ---- */
 
-/* Adds the best so far at each part of the budget; *share: its share of the optimum after KILN__SCORE_SHARE
- * configurations. */
+/* Replays one search. Adds to sums[i] the best time at the end of part i of the budget. *share gets the optimum divided
+ * by the best time after KILN__SCORE_SHARE configurations. */
 static kiln_status run_once(const struct kiln_recording *r, const kiln__strategy *strategy, uint64_t seed, double *sums,
                             double *share, kiln_error **error)
 {

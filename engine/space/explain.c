@@ -1,5 +1,5 @@
-/* explain.c - why a space has no valid configuration: how many each constraint leaves, alone and with those before it.
- */
+/* explain.c - explains why a space has no valid configuration. It counts the configurations that each constraint
+ * leaves, alone and together with the constraints before it. */
 #include <inttypes.h>
 #include <stdio.h>
 

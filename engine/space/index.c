@@ -165,7 +165,7 @@ static bool find_uses(kiln__index *x)
             for (size_t w = 0; w < x->words; w++)
                 uses_of(x, k)[w] |= uses_of(x, operands[n])[w];
     }
-    /* the sets of pieces without a node follow the sets of the nodes */
+    /* A piece without a node has its own set of params; these sets follow the sets of the nodes. */
     for (size_t p = 0; p < x->piece_count; p++) {
         uint64_t *set = uses_of(x, (uint32_t)(count + p));
         if (x->pieces[p].node == NONE)
@@ -238,7 +238,7 @@ static bool plant(kiln__index *x)
     size_t n = x->params;
     uint32_t *group = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *group);
     uint32_t *of = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *of);
-    /* by group: the last param of the tree above it */
+    /* above[g]: the last param of the tree above group g */
     uint32_t *above = kiln__arena_alloc(&x->arena, (2 * n + 2) * sizeof *above);
     x->branches = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *x->branches);
     if (x->arena.failed)

@@ -49,7 +49,7 @@ bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *
         return value->as.text != NULL;
     }
     kiln__expr *expr = NULL;
-    /* these are functions of the language, but here they are types of the source */
+    /* the expression language has functions of these names, but here they are types of the source */
     if (strcmp(node->text, "float") == 0 || strcmp(node->text, "int") == 0) {
         value->as.text = kiln__arena_strdup(r->arena, node->text);
         return value->as.text != NULL;

@@ -136,8 +136,8 @@ struct kiln__argument {
     kiln__argument_kind kind;
     kiln__pos pos;
     const char *text; /* the text in the spec, for messages */
-    /* VALUE: the value, never NULL. BUFFER, TENSOR_MAP, TEXTURE: the offset from the first element of the buffer, in
-     * elements; NULL means 0. */
+    /* For VALUE this is the value, never NULL. For BUFFER, TENSOR_MAP and TEXTURE it is the offset from the first
+     * element of the buffer, in elements; NULL means 0. */
     kiln__expr *expr;
     const char *buffer;   /* BUFFER, TENSOR_MAP, TEXTURE */
     kiln__tensor *tensor; /* TENSOR_MAP */

@@ -337,8 +337,8 @@ static bool is_tab(const builder *b, kiln__pos pos)
     return (size_t)(end - at) >= pos.column && at[pos.column - 1] == '\t';
 }
 
-/* Reports common mistakes in plain words, because libyaml's messages speak of its grammar. Returns false and reports
- * nothing if the mistake is another one. */
+/* Reports common mistakes in plain words, because libyaml's messages speak of its grammar. If the mistake is not one of
+ * these, the function reports nothing and returns false. */
 static bool explain_yaml(builder *b, const yaml_parser_t *parser)
 {
     const char *problem = parser->problem ? parser->problem : "";

@@ -94,7 +94,7 @@ static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, kiln__
         kiln__text_printf(&lines, "%s%s", i ? "," : "", columns[i]);
     kiln__text_puts(&lines, "\n");
     int code;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW && status == KILN_OK) {
+    while ((code = kiln__scan_step(store, statement)) == SQLITE_ROW && status == KILN_OK) {
         kiln__store_row row;
         const char *wrong = kiln__store_read_row(statement, &row);
         if (wrong) {

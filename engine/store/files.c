@@ -65,11 +65,14 @@ static bool check_list(kiln_store *store, looking *l, const char *files)
 static int check_lists(kiln_store *store, looking *l, const char *spec)
 {
     sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(store->db, "SELECT DISTINCT path FROM sample WHERE spec = ?1 ORDER BY path", -1,
-                                  &statement, NULL);
+    kiln__scan_begin(store);
+    /* the sign keeps SQLite from the index, in whose order the ids do not rise */
+    int code = sqlite3_prepare_v2(store->db,
+                                  "SELECT DISTINCT path FROM sample WHERE kiln_rises(id) AND +spec = ?1 ORDER BY path",
+                                  -1, &statement, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_bind_text(statement, 1, spec, -1, SQLITE_STATIC);
-    while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+    while (code == SQLITE_OK && (code = kiln__scan_step(store, statement)) == SQLITE_ROW) {
         const char *files = (const char *)sqlite3_column_text(statement, 0); /* NULL: reading the row will report it */
         code = check_list(store, l, files ? files : "") ? SQLITE_OK : SQLITE_NOMEM;
     }
@@ -144,7 +147,8 @@ void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char
         return;
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    store->hurry = true; /* this update is not worth a wait */
+    store->hurry = true; /* do not wait long for a lock, because this update can be omitted */
+    kiln__scan_begin(store);
     if (store->db && sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
         sqlite3_bind_text(statement, 1, row->key, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(statement, 2, added, -1, SQLITE_STATIC) == SQLITE_OK &&

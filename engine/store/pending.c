@@ -41,9 +41,11 @@ static int add_pending_rows(kiln_store *store, uint64_t *count, int *read)
 {
     sqlite3_stmt *statement = NULL;
     int code = SQLITE_DONE;
-    *read = sqlite3_prepare_v2(store->pending->db, "SELECT " KILN__STORE_LIST " FROM sample ORDER BY id", -1,
+    kiln__scan_begin(store->pending);
+    *read = sqlite3_prepare_v2(store->pending->db,
+                               "SELECT " KILN__STORE_LIST " FROM sample WHERE kiln_rises(id) ORDER BY id", -1,
                                &statement, NULL);
-    while (code == SQLITE_DONE && statement && (*read = sqlite3_step(statement)) == SQLITE_ROW) {
+    while (code == SQLITE_DONE && statement && (*read = kiln__scan_step(store->pending, statement)) == SQLITE_ROW) {
         kiln__store_row row;
         /* A row that this library would not write is skipped, so that it does not block the others. */
         bool fit = kiln__store_read_row(statement, &row) == NULL;
@@ -71,6 +73,22 @@ static int add_in_transaction(kiln_store *store, uint64_t *count, int *read)
     return code;
 }
 
+/* Handles a pending file whose rows could not all be read. Its readable part is in the store. A damaged file is renamed,
+ * and kept. If the second look finds the file intact, the rest is still in it: all rows are read again. Returns SQLite's
+ * code; anything but SQLITE_OK keeps the file. */
+static int read_again(kiln_store *store, uint64_t *count, int read)
+{
+    kiln_store *pending = store->pending;
+    const ino_t before = pending->inode;
+    pending->log = store->log;
+    if (kiln__store_replace(pending, sqlite3_errstr(read), NULL) != KILN_OK)
+        return read;
+    if (pending->inode != before)
+        return SQLITE_OK;
+    const int code = add_in_transaction(store, count, &read);
+    return code != SQLITE_OK ? code : read == SQLITE_DONE ? SQLITE_OK : read;
+}
+
 int kiln__pending_settle(kiln_store *store)
 {
     uint64_t count = 0;
@@ -79,12 +97,10 @@ int kiln__pending_settle(kiln_store *store)
     int read, code = add_in_transaction(store, &count, &read);
     if (kiln__store_is_damage(code) && kiln__store_replace(store, sqlite3_errstr(code), NULL) == KILN_OK)
         code = add_in_transaction(store, &count, &read);
+    if (code == SQLITE_OK && read != SQLITE_DONE)
+        code = read_again(store, &count, read);
     if (code != SQLITE_OK)
         return code;
-    if (read != SQLITE_DONE) { /* its readable part is in the store; the damaged file is kept under another name */
-        store->pending->log = store->log;
-        kiln__store_replace(store->pending, sqlite3_errstr(read), NULL);
-    }
     if (count)
         kiln__logf(&store->log, KILN_LOG_INFO, "added %llu pending samples from %s to the store %s",
                    (unsigned long long)count, store->pending->path, store->path);

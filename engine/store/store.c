@@ -163,7 +163,9 @@ static kiln_status connect_to(kiln_store *store, const char *name, int flags, in
         return status;
     }
     sqlite3_busy_handler(store->db, wait_for_lock, store);
-    kiln_status status = prepare_database(store, code, error);
+    *code = kiln__scan_open(store);
+    kiln_status status = *code == SQLITE_OK ? prepare_database(store, code, error)
+                                            : kiln__store_fail(store, *code, "opening it", error);
     if (stat(store->path, &info) == 0) {
         store->device = info.st_dev;
         store->inode = info.st_ino;

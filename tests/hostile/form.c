@@ -238,6 +238,7 @@ static void write_immediate(writer *x)
     const unsigned chosen =
         op == PTX_OP_CP_ASYNC            ? numbers[4 + hostile_below(x->source, 4)]
         : op == PTX_OP_ST_BULK           ? 0
+        : op == PTX_OP_TCGEN05_MMA       ? hostile_below(x->source, 16)
         : op == PTX_OP_TENSORMAP_REPLACE ? hostile_below(x->source, 5)
         : op == PTX_OP_TENSORMAP_CP_FENCEPROXY || op == PTX_OP_FENCE_PROXY || op == PTX_OP_MEMBAR_PROXY ||
                 op == PTX_OP_DISCARD || op == PTX_OP_APPLYPRIORITY
@@ -288,7 +289,12 @@ static void write_operand(writer *x, const char *word, size_t length)
     case 's':
     case 'm':
     case 'r':
-    case 'y': write_source(x, next_kind(x->kernel->kind->values, &x->value), bytes); break;
+    case 'y': {
+        const char value = next_kind(x->kernel->kind->values, &x->value);
+        /* if matrix A is in tensor memory, tcgen05.mma has one descriptor of a matrix less */
+        write_source(x, value == 'D' && bytes == 4 ? 'I' : value, bytes);
+        break;
+    }
     case 'p': write_source(x, 'q', 0); break;
     case 'i': write_immediate(x); break;
     case 'I':

@@ -84,6 +84,7 @@ typedef struct hostile_kernel {
     bool im2col, frame, buffer,
         heap;        /* frame: the set has a format and an argument list; %buffer is buffer: of a launch's
                                          parameters, heap: memory by malloc(), which is freed and used again */
+    bool pair;       /* two blocks of a cluster compute a product together */
     unsigned blocks; /* of the grid, beside clusters; several run on several host threads */
     int cc;
 } hostile_kernel;

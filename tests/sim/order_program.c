@@ -1070,6 +1070,24 @@ static void variable_unloaded(void) /* with its module, while a kernel may run t
     for (int i = 0; i < 64; i++)
         free(again[i]);
 }
+static void variable_handed_over(void) /* by a library that is unloaded, to the one of another device: also its name */
+{
+    CUlibrary libraries[2];
+    CUlibraryOption kept = CU_LIBRARY_BINARY_IS_PRESERVED;
+    void *yes = (void *)1;
+    CUdeviceptr at;
+    size_t bytes;
+    second_device();
+    for (int k = 0; k < 2; k++) {
+        TRY(cuCtxSetCurrent(k ? two.second : two.first));
+        TRY(cuLibraryLoadData(&libraries[k], text, NULL, NULL, 0, &kept, &yes, 1));
+    }
+    TRY(cuLibraryGetManaged(&at, &bytes, libraries[1], "first"));
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuLibraryUnload(libraries[0]));
+    TRY(cuCtxSetCurrent(two.second));
+    cuMemsetD8(at + bytes - 4, 0, 8);
+}
 static void variable_neighbour(void) /* an access beyond one does not reach the other */
 {
     const CUdeviceptr one = (CUdeviceptr)variable("first"), other = (CUdeviceptr)variable("second");
@@ -1225,6 +1243,7 @@ static const struct {
     X(variable_waited, ""),
     X(variable_flag, ""),
     X(variable_unloaded, ""),
+    X(variable_handed_over, "of 'first'"),
     X(variable_neighbour, "out of bounds"),
     X(copy_past_end, "out of bounds: read by the host's copy of 4100 bytes"),
     X(rows_past_end, "out of bounds: write by the host's copy of 4160 bytes"),

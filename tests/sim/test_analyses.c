@@ -221,7 +221,7 @@ static void test_long_name_of_a_variable(void)
 /* A program asks for every kernel of its module by name. */
 static void test_names_of_kernels(void)
 {
-    enum { KERNELS = 20000 };
+    enum { KERNELS = 5000 };
     kiln__text text = {0};
     char name[16];
     kiln__text_printf(&text, HEAD);

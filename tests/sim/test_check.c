@@ -243,7 +243,8 @@ static void run_cases(const expected *cases, size_t count, const char *name)
     snprintf(file, sizeof file, "%s.cu", name);
     snprintf(ptx, sizeof ptx, "%s.ptx", name);
     size_t length, text_length;
-    char *source = check_read("check", file, &length), *text = check_read("check", ptx, &text_length);
+    char *source = check_read(KILN_TEST_DATA "/check", file, &length),
+         *text = check_read(KILN_TEST_PTX "/check", ptx, &text_length);
     for (size_t k = 0; k < count; k++) {
         const expected *e = &cases[k];
         check_bench b = check_bench_new(text, text_length);

@@ -323,7 +323,7 @@ static char *read_idioms(void)
     char *text = NULL;
     size_t length;
     kiln_error *error = NULL;
-    CHECK_OK(kiln__file_read(NULL, KILN_TEST_DATA "/mutants/idioms.ptx", 0, &text, &length, &error), error);
+    CHECK_OK(kiln__file_read(NULL, KILN_TEST_PTX "/mutants/idioms.ptx", 0, &text, &length, &error), error);
     return text;
 }
 

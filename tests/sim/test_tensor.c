@@ -482,7 +482,7 @@ static void test_product(void)
     CUdeviceptr at[3];
     CUtensorMap map[2];
     kiln_error *error = NULL;
-    CHECK_OK(kiln__file_read(NULL, KILN_TEST_DATA "/vm/gemm_wgmma.ptx", 0, &text, &length, &error), error);
+    CHECK_OK(kiln__file_read(NULL, KILN_TEST_PTX "/vm/gemm_wgmma.ptx", 0, &text, &length, &error), error);
     open_device();
     CUmodule module = load(text);
     kiln__free(NULL, text);

@@ -38,7 +38,7 @@ static CUresult check_memops(sim_context *context, const CUDA_BATCH_MEM_OP_NODE_
         case CU_STREAM_MEM_OP_WRITE_VALUE_32:
         case CU_STREAM_MEM_OP_WRITE_VALUE_64:
             if (op->writeValue.flags > CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER ||
-                !find_value(context, op->writeValue.address, is_wide(op->operation), true))
+                !find_value(context, op->writeValue.address, is_wide(op->operation), false))
                 return CUDA_ERROR_INVALID_VALUE;
             break;
         case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:

@@ -22,7 +22,8 @@
 #define PAGE 4096u   /* alignment of memory shared with the host: a page of the operating system */
 /* An allocation of this size or more begins at a multiple of it. */
 #define LARGE_BYTES (2u << 20)
-#define FILLER 65536u /* size of the piece that is added when a kernel accesses the unused part of a page */
+#define FILLER_ALIGN 64u /* at least the alignment of the widest access, and at most that of vm_guard_take() */
+#define FILLER 65536u    /* size of the piece that is added when a kernel accesses the unused part of a page */
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
 {
@@ -240,8 +241,11 @@ bool vm_fill(vm_device *device, uint64_t address)
         }
         *made =
             (vm_allocation){.base = low, .bytes = high - low, .reach = high - low, .internal = true, .filler = true};
-        made->taken = high - low;
-        made->host = made->raw = vm_guard_take(&device->guards, (size_t)made->taken, VM_GUARD_ANY, true);
+        /* The filler may begin at any address. It has the same alignment on the host. */
+        const uint64_t skipped = low % FILLER_ALIGN;
+        made->taken = skipped + high - low;
+        made->raw = vm_guard_take(&device->guards, (size_t)made->taken, VM_GUARD_ANY, true);
+        made->host = made->raw ? (unsigned char *)made->raw + skipped : NULL;
         done = made->raw && insert_live(device, made);
         if (!done)
             free_allocation(device, made);

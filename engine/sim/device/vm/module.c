@@ -41,11 +41,14 @@ void vm_module_give(vm_module *module, vm_module *heir)
             from = at + 1;
             if (given->home != module->device)
                 break;
-            if (heir->device == module->device || vm_hand_over(given, heir->device))
+            if (heir->device == module->device || vm_hand_over(given, heir->device)) {
                 module->storage[s] = NULL;
-            else
+                /* the name is in the memory of the module, which ends */
+                given->name = heir->ptx->symbols[heir->managed[at]].name;
+            } else {
                 /* out of memory: `module` keeps the variable, and frees it when it is unloaded */
                 heir->storage[heir->managed[at]] = NULL;
+            }
             break;
         }
     }

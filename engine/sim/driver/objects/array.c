@@ -136,8 +136,9 @@ static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d, shape_kind shape)
     return levels;
 }
 
-/* Checks the descriptor and makes an array with storage for its texels, which counts as device memory. */
-static CUresult array_create(sim_array **out, const CUDA_ARRAY3D_DESCRIPTOR *d, bool mipmapped, unsigned levels)
+/* Checks the descriptor and makes an array with storage for its texels, which counts as device memory. Sets *out to its
+ * handle: another thread may end the context as soon as the call has ended. */
+static CUresult array_create(uint64_t *out, const CUDA_ARRAY3D_DESCRIPTOR *d, bool mipmapped, unsigned levels)
 {
     sim_context *context;
     SIM_TRY(sim_begin_work(&context));
@@ -160,7 +161,7 @@ static CUresult array_create(sim_array **out, const CUDA_ARRAY3D_DESCRIPTOR *d, 
         sim_object_free(context, made);
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
     }
-    *out = made;
+    *out = made->object.handle;
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
@@ -199,12 +200,12 @@ static CUresult array_destroy(const void *handle, bool mipmapped)
 
 CUresult sim_cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
-    sim_array *made = NULL;
+    uint64_t made = 0;
     if (!array)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = array_create(&made, descriptor, false, 1);
     if (result == CUDA_SUCCESS)
-        *array = SIM_HANDLE(CUarray, made);
+        *array = (CUarray)(uintptr_t)made;
     return result;
 }
 
@@ -224,12 +225,12 @@ CUresult sim_cuArrayDestroy(CUarray array) { return array_destroy(array, false);
 
 CUresult sim_cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels)
 {
-    sim_array *made = NULL;
+    uint64_t made = 0;
     if (!array)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = array_create(&made, descriptor, true, levels);
     if (result == CUDA_SUCCESS)
-        *array = SIM_HANDLE(CUmipmappedArray, made);
+        *array = (CUmipmappedArray)(uintptr_t)made;
     return result;
 }
 

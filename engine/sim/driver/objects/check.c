@@ -25,13 +25,13 @@ bool sim_check_open(sim_context *context)
     return true;
 }
 
-void sim_check_show(sim_context *context, bool leaks)
+void sim_check_show(sim_context *context, bool locked, bool leaks)
 {
     if (!context->check || !context->check_shown)
         return;
-    if (context->order)
+    if (locked && context->order)
         context->order_end(context); /* this may report the last findings of the context */
-    if (context->sticky == CUDA_SUCCESS)
+    if (locked && context->sticky == CUDA_SUCCESS)
         vm_check_leaks(context->device, leaks);
     sim_report(context);
     context->check_shown = false;

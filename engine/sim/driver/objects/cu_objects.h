@@ -424,7 +424,10 @@ CUresult sim_begin_device(CUdevice device, const void *out);
 /* check.c. The caller holds both locks. */
 bool sim_check_wanted(void); /* requested by the environment */
 bool sim_check_open(sim_context *context);
-void sim_check_show(sim_context *context, bool leaks); /* reports the findings if the environment requests it */
+/* Prints the findings to standard error if the environment requests it. `locked`: the caller has both locks; otherwise only
+ * the findings so far are printed. */
+void sim_check_show(sim_context *context, bool locked, bool leaks);
+const volatile int *sim_ending(void); /* a flag that becomes 1 when the process ends while kernels are checked */
 /* Writes the findings of a context in the form that the environment requests. sim_report_end() writes the end of the
  * report when the process ends, and may end the process with an exit code. */
 void sim_report(sim_context *context);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cu_objects.h"
 #include "jit.h"
@@ -46,6 +47,7 @@ static struct {
     uint64_t work_start; /* under the `work` lock */
     unsigned outside;    /* number of threads that run a host function */
     pthread_cond_t idle; /* signalled, with the `state` lock, when a thread returns from a host function */
+    volatile int ending; /* 1: the process ends, so running kernels are stopped */
 } sim = {.work = PTHREAD_MUTEX_INITIALIZER,
          .state = PTHREAD_MUTEX_INITIALIZER,
          .free_slot = NO_SLOT,
@@ -585,7 +587,7 @@ static void context_close(sim_context *context)
 {
     sim_object *object = context->objects;
     sim_count_stop(context);
-    sim_check_show(context, true);
+    sim_check_show(context, true, true);
     while (object) { /* a module frees its functions too, so the loop starts again at the head */
         if (object->kind == SIM_LINK)
             sim_link_drop(object);
@@ -620,16 +622,34 @@ static void context_close(sim_context *context)
     sim.free_slot = NO_SLOT;
 }
 
+const volatile int *sim_ending(void) { return &sim.ending; }
+
 /* Reports the findings of all contexts at the end of the process, because a program need not destroy its contexts.
- * sim_report_end() may end the process. */
+ * sim_report_end() may end the process. Another thread may still run a kernel, which
+ * adds findings: the kernel is stopped, and its thread gives the lock back. The wait has a bound, because the thread that
+ * ends the process may have the lock itself, for example in a handler of a signal. Then the findings are shown without
+ * the lock, and without a search for leaks. */
 static void __attribute__((destructor)) show_checks(void)
 {
+    enum { SECONDS = 5 };
+    struct timespec until;
+    if (!sim_check_wanted())
+        return;
+    __atomic_store_n(&sim.ending, 1, __ATOMIC_RELAXED);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += SECONDS;
+    const bool working = pthread_mutex_timedlock(&sim.work, &until) == 0;
+    const bool locked = working && pthread_mutex_timedlock(&sim.state, &until) == 0;
     for (unsigned i = 0; i < SIM_DEVICES_MOST; i++)
         if (sim.primary[i].retained)
-            sim_check_show(&sim.primary[i], false);
+            sim_check_show(&sim.primary[i], locked, false);
     for (sim_context *context = sim.made; context; context = context->next)
-        sim_check_show(context, false);
+        sim_check_show(context, locked, false);
     sim_report_end();
+    if (locked)
+        pthread_mutex_unlock(&sim.state);
+    if (working)
+        pthread_mutex_unlock(&sim.work);
 }
 
 CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)

@@ -155,7 +155,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
                       .limits = context->limits,
                       .order = limited.order,
                       .deadline = limited.deadline,
-                      .stop = limited.stop};
+                      .stop = limited.stop ? limited.stop : sim_ending()};
     _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
                    "the driver's numbers are the runtime's");
     memcpy(what.grid, launch->grid, sizeof what.grid);
