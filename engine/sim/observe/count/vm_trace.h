@@ -45,8 +45,8 @@ enum {
 #define VM_TRACE_KIND(word) ((word)&15u)
 #define VM_TRACE_COPY_LINES 4u /* words before the lines of a copy, the first word included */
 
-/* How an instruction is recorded. Consecutive loads of shared memory may form a group. In lanes that are aligned they
- * cost as much as one wider load, as ptxas combines them. */
+/* How an instruction is recorded. Consecutive loads of shared memory may form a group. If all lanes' addresses are
+ * aligned, the group costs as much as one wider load, because ptxas combines such loads. */
 typedef struct vm_traced {
     bool memory; /* the accesses of the instruction are recorded */
     bool engine; /* an engine's record describes the instruction */
