@@ -153,7 +153,7 @@ kiln_status kiln__output_add(kiln__output *out, const void *data, size_t length,
     return kiln__write_all(out->fd, data, length) == 0 ? KILN_OK : fail_writing(out, errno, error);
 }
 
-/* Gives the file a temporary name, as link() cannot replace an existing one. 0, or errno. */
+/* Gives the file a temporary name, because linkat() cannot replace an existing file. Returns 0 or an error number. */
 static int give_name(kiln__output *out)
 {
     char self[40];

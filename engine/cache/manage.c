@@ -94,8 +94,9 @@ static void sort_by_use(entry_list *list)
         qsort(list->items, list->count, sizeof *list->items, compare_use);
 }
 
-/* Reads and parses an entry. Returns false with *block NULL if it is gone or memory is lacking, and false with a *block
- * if it is damaged. */
+/* Reads and parses an entry. The caller frees *block in every case. If the entry is gone or cannot be trusted, or
+ * memory runs out, returns false and *block is NULL. If the entry is damaged or cannot be read, returns false and
+ * *block is set. */
 static bool load_entry(kiln__cache *cache, found_entry *entry, char **block, kiln__cache_key *key, kiln__unit *unit)
 {
     *block = NULL;
@@ -263,7 +264,8 @@ done:
     return status;
 }
 
-/* Removes the least recently used entries until at most max_bytes are left (LRU). */
+/* Removes the least recently used entries until at most max_bytes are left (LRU), and temporary files that are older
+ * than STALE_TEMP_SECONDS. */
 kiln_status kiln__cache_gc(kiln__cache *cache, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                            kiln_error **error)
 {

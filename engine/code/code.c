@@ -7,7 +7,8 @@
 #include "chars.h"
 #include "config.h"
 
-#define SOURCE_LIMIT ((size_t)16 << 20) /* bytes of one source file */
+#define SOURCE_LIMIT ((size_t)16 << 20)   /* bytes of one source file */
+#define TOGETHER_LEAST ((size_t)64 << 10) /* bytes of a source with its headers that NVRTC should not read twice */
 
 /* The making of one piece of code. kiln__code_take() or kiln__code_cancel() frees it. */
 struct kiln__code_job {
@@ -611,6 +612,21 @@ static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error
     return failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
+/* Allows the compiler to compile this job together with others that differ only in the template arguments of their kernels
+ * (compile/group.c). This pays where NVRTC reads much for few kernels: headers of CUDA, or a long text. It is decided by
+ * the texts alone, so that it does not depend on times. */
+static void allow_together(kiln__code_job *job)
+{
+    kiln__compile_request *request = &job->request;
+    bool instance = false;
+    size_t bytes = job->source.length;
+    for (size_t i = 0; i < request->name_count && !instance; i++)
+        instance = strchr(request->names[i], '<') != NULL;
+    for (size_t i = 0; i < request->include_count && instance; i++)
+        bytes += strlen(request->includes[i].text);
+    request->together = instance && (request->prelude > 0 || job->includes.other_count > 0 || bytes >= TOGETHER_LEAST);
+}
+
 /* ---- jobs ---- */
 
 static void free_job(kiln__code_job *job)
@@ -676,6 +692,7 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
         status = check_kernel_names(job, error);
     if (status == KILN_OK)
         status = make_key(engine, job, error);
+    allow_together(job);
     if (status != KILN_OK) {
         free_job(job);
         return status;
@@ -734,6 +751,8 @@ kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, co
         *result = job;
     return status;
 }
+
+bool kiln__code_goes_together(const kiln__code_job *job) { return job->request.together; }
 
 kiln__hash128 kiln__code_key(const kiln__code_job *job) { return kiln__hash(job->material.data, job->material.length); }
 

@@ -73,6 +73,9 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
                                kiln__code_job **job, kiln_error **error);
 kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error);
 kiln__hash128 kiln__code_key(const kiln__code_job *job);
+/* Returns whether the compiler may make this code together with others that differ only in the template arguments of their
+ * kernels. Several such jobs in the queue cost little more than one. */
+bool kiln__code_goes_together(const kiln__code_job *job);
 bool kiln__code_done(kiln__code_job *job);
 bool kiln__code_wait(kiln__code_job *job, double seconds);
 /* Waits, takes the code and frees the job. A new compile is put into the cache. KILN_ERROR_COMPILE shows NVRTC's log

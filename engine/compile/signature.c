@@ -155,7 +155,8 @@ static bool find_instruction(scanner *s, const char *opcode)
     return read_word(s);
 }
 
-/* The same within one body, which ends at the first brace at the start of a line (nested blocks are indented). */
+/* Finds the next instruction of the current body that begins with `opcode`. A body ends at the first brace at the start
+ * of a line, because nested blocks are indented. */
 static bool find_in_body(scanner *s, const char *opcode)
 {
     const char *from = s->at;

@@ -63,8 +63,8 @@ static bool is_compiled(const kiln_spec *spec)
     return false;
 }
 
-/* Lists the files and folders that the process may read from now on: the files that a spec may name, the input files of the
- * options, the files that the simulated device reads, and the compiler's files. */
+/* Lists the files and folders that the process may read from now on: the files that a spec may name, the input files of
+ * the options, the files that the simulated device reads, and the compiler's files. */
 static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln__sandbox *want, bool executes,
                           path_list *list)
 {
@@ -160,8 +160,8 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
     }
     if (engine->finish_left) /* before the compiler is closed, because it runs these jobs */
         engine->finish_left(engine);
-    /* The compiler's threads and workers. Threads that are there before keep the right to open files, and workers could
-     * not be ended from inside. */
+    /* End the compiler's threads and workers. A thread that exists before keeps the right to open files, and workers
+     * could not be ended from inside the sandbox. */
     if (engine->compiler)
         kiln__compiler_close(engine->compiler);
     engine->compiler = NULL;

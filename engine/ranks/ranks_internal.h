@@ -88,7 +88,7 @@ struct kiln_ranks {
     kiln__launch launch;
     void *library;
     kiln__transport transport;
-    double lease;
+    double lease;    /* seconds */
     int lead;        /* number of the rank that leads this one; its own number if it leads */
     uint64_t beaten; /* time of the last heartbeat */
     kiln__channel **channels;
@@ -130,7 +130,8 @@ void kiln__ranks_part(kiln_ranks *ranks);
 /* Creates the leader's state on an open transport. Without a thread, for tests, kiln__leader_step() is its only clock.
  */
 kiln_status kiln__leader_open(kiln_ranks *ranks, bool thread, kiln_error **error);
-/* The same on a rank that becomes a leader: it leads the ranks of the message. */
+/* Creates the leader's state, with a thread, on a rank that becomes a leader. It then leads the ranks that `group`
+ * names. */
 kiln_status kiln__leader_take_over(kiln_ranks *ranks, const kiln__relayed *group, kiln_error **error);
 /* Does everything that is possible at the time `now` without waiting. Returns true if there was something to do. */
 bool kiln__leader_step(kiln_ranks *ranks, uint64_t now);

@@ -30,8 +30,8 @@ static inline bool kiln__effort_step(kiln__effort *effort, uint64_t units)
 
 typedef struct kiln__space kiln__space;
 
-/* Opens a space. `fixed` gives params fixed values, which may be outside their lists. Unknown names are ignored.
- * `outer` has the sizes and the device names. It is referenced, so it must outlive the space. */
+/* Opens a space. `fixed` gives params fixed values, which may be outside their lists; they are copied, and unknown
+ * names are ignored. `outer` has the sizes and the device names. `variant` and `outer` must outlive the space. */
 kiln_status kiln__space_open(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *outer,
                              kiln__settings fixed, kiln__space **space, kiln_error **error);
 void kiln__space_free(kiln__space *space);

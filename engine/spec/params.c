@@ -208,6 +208,8 @@ typedef struct range_nodes {
     const kiln__spec_node *map, *from, *to, *step, *times;
 } range_nodes;
 
+/* Reads a range: `from`, `to`, and either `step` or `times`. Both ends belong to the range. The default of `step` is 1.
+ * The values get one kind, as in a list. */
 static void read_range(kiln__reader *r, const range_nodes *range, kiln__param *param)
 {
     bool times = range->times != NULL;
@@ -386,6 +388,8 @@ void kiln__check_sizes(kiln__reader *r, const kiln__spec_node *node, const kiln_
     }
 }
 
+/* Reads one size set. The first set (`first` is NULL) declares the names of the sizes. Later sets must have the same
+ * names, and are stored in the order of the first set. */
 static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map, kiln__sizes *set,
                           const kiln__sizes *first)
 {

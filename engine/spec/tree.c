@@ -65,7 +65,8 @@ static void fail(builder *b, kiln__pos pos, const char *text)
     b->failed = true;
 }
 
-/* Appends a node to an array in the arena. */
+/* Appends a node to an array in the arena. If `count` has reached `capacity`, allocates twice the capacity, at least 4;
+ * the caller updates its `capacity`. */
 static bool append(builder *b, kiln__spec_node ***array, size_t count, size_t capacity, kiln__spec_node *node)
 {
     if (count == capacity || !*array) {
@@ -336,7 +337,8 @@ static bool is_tab(const builder *b, kiln__pos pos)
     return (size_t)(end - at) >= pos.column && at[pos.column - 1] == '\t';
 }
 
-/* Explains the mistakes that libyaml describes by its grammar. Returns false for all others. */
+/* Reports common mistakes in plain words, because libyaml's messages speak of its grammar. Returns false and reports
+ * nothing if the mistake is another one. */
 static bool explain_yaml(builder *b, const yaml_parser_t *parser)
 {
     const char *problem = parser->problem ? parser->problem : "";

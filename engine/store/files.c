@@ -1,4 +1,5 @@
-/* files.c - two specs of one name: decides which samples belong to the spec in a file. FILES.md has the rules. */
+/* files.c - specs in different files may have the same name. This file decides which samples of a name belong to the
+ * spec of one file. FILES.md has the rules. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,9 @@ bool kiln__files_have(const char *files, const char *path)
     return false;
 }
 
-/* Returns a file of the list that exists: then the sample belongs to a spec that still exists. NULL: the spec was moved
- * or removed, the sample was made on another machine, or there is no memory. */
+/* Returns the first file of the list that exists. The sample then belongs to a spec that still exists. Returns NULL if
+ * no file exists, because the spec was moved or removed or the sample was made on another machine, or if memory runs
+ * out. */
 static const char *find_present(kiln__arena *arena, const char *files)
 {
     for (const char *at = files; *at;) {
@@ -39,7 +41,8 @@ typedef struct looking { /* a search over the lists of files of one spec name */
 } looking;
 
 /* Looks at one list of files of the spec's name. If the list has the asked file, or none of its files exists, sets
- * l->any. Otherwise another spec has these samples, and the list goes into `apart`. Returns false if memory runs out. */
+ * l->any. Otherwise another spec has these samples, and the list goes into `apart`. Returns false if memory runs out.
+ */
 static bool check_list(kiln_store *store, looking *l, const char *files)
 {
     kiln__arena *arena = &l->apart->arena;
@@ -87,8 +90,8 @@ static size_t name_present(const looking *l, kiln__text *out)
     return different;
 }
 
-/* Handles the case that nothing belongs to the asked file. If there is one other file, its samples are shown. If there
- * are several, a warning names them. */
+/* Handles the case that no sample belongs to the asked file. If the samples belong to one other file, that file's
+ * samples are used. If they belong to several, none are used, and a warning names the files. */
 static void choose_other(kiln_store *store, looking *l, const char *spec)
 {
     kiln__text names = {.mem = store->mem};

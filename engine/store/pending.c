@@ -2,10 +2,14 @@
  * written at once into a store of their own in the same folder (STORE.pending-TIME-PID), which only this process has
  * open. It plays the part of a write-ahead log for the store.
  *
- * States: no pending file -> (a write finds the store locked) pending -> (the lock is free: all samples are added in
- * one transaction, and the file is removed) no pending file. If the process ends first, the file stays. The next
- * process that opens the store for writing adds it. Adding a sample twice changes nothing, because keys are unique. All
- * functions run under the store's lock. */
+ * States:
+ * - no pending file (`pending` is NULL). A write that finds the database locked makes the file -> pending.
+ * - pending: new samples go into the file. When the database is free, one transaction adds all of them, and the file is
+ *   removed -> no pending file.
+ *
+ * * If the process ends while samples are pending, the file stays. The next process that opens the store for writing
+ * adds them. Adding a sample twice changes nothing, because keys are unique. All functions run under the store's lock.
+ */
 #include <dirent.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,8 +102,8 @@ uint64_t kiln__pending_count(const kiln_store *store)
 
 /* ---- the pending file of this process ---- */
 
-/* Opens the pending file of this process. Another process that collects pending files may have found the file before it
- * was locked, and removed it: then it tries another name. */
+/* Opens the pending file of this process. Another process that collects pending files may find the file before it is
+ * locked, and remove it. Then this function tries another name, at most three names in all. */
 static kiln_status open_pending(kiln_store *store, kiln_error **error)
 {
     kiln_status status = KILN_ERROR_TIMEOUT;

@@ -210,8 +210,9 @@ static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const k
     return code;
 }
 
-/* Adds pending samples first, then builds the WHERE clause: parameters 1 to 5 are the fixed filters, then one for each
- * size, then one for each list of files that is excluded. */
+/* Adds pending samples first, then builds the WHERE clause. Its parameters 1 to 5 are the fixed filters; then come one
+ * for each size and one for each excluded list of files. A `head` that begins with D is a DELETE, which never takes the
+ * samples of another spec. */
 kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_store_filter *filter, const char *tail,
                               sqlite3_stmt **statement, kiln_error **error)
 {

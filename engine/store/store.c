@@ -69,7 +69,7 @@ static int wait_for_lock(void *user, int tries)
 
 /* Sets the journal mode. The index of a write-ahead log is in memory that processes of one machine share. On a network
  * file system two machines would damage the database, so a rollback journal is used there, which needs only locks.
- * SQLite does not wait for other processes when the mode changes, so this function does. */
+ * SQLite does not wait for other processes when the mode changes, so this function waits. */
 static int set_journal(kiln_store *store)
 {
     for (unsigned waited = 0;; waited += 5) {
@@ -80,8 +80,8 @@ static int set_journal(kiln_store *store)
     }
 }
 
-/* Hardens the connection, creates the tables in an empty database, checks and upgrades the others, and prepares the
- * statements. *code is SQLite's code. */
+/* Hardens the connection. Creates the tables if the database is empty; otherwise checks them, and upgrades an earlier
+ * version. Then prepares the statements. *code is SQLite's code. */
 static kiln_status prepare_database(kiln_store *store, int *code, kiln_error **error)
 {
     int64_t version = 0, objects = 0;
@@ -220,8 +220,9 @@ static int rename_damaged(kiln_store *store, kiln__text *to)
     return 0;
 }
 
-/* Moves the file only if it is still the open one, with the folder locked: another process may have found the damage
- * too. */
+/* Renames the damaged database if its path still names the file that was open. Another process may have found the
+ * damage too, so this function locks the folder meanwhile (flock). Returns 0 or an error number; `to` stays empty if
+ * the file is another one. */
 static int rename_if_same(kiln_store *store, kiln__text *to)
 {
     kiln__arena arena = {.mem = store->mem};
@@ -338,7 +339,8 @@ static kiln_status open_path(kiln_store *store, kiln_error **error)
     return status;
 }
 
-/* Samples written to a removed or replaced file would be lost, so it continues in the file that is there now. */
+/* Samples that are written to a removed or replaced file would be lost, so the store continues in the file that is
+ * there now. */
 kiln_status kiln__store_reach(kiln_store *store, kiln_error **error)
 {
     struct stat info;

@@ -54,7 +54,8 @@ int kiln__store_run(kiln_store *store, const char *sql);
 int kiln__store_number(kiln_store *store, const char *sql, int64_t *value); /* runs a query that returns one number */
 /* Reopens the store if its file was moved or removed. Called before a sample is written or searched. */
 kiln_status kiln__store_reach(kiln_store *store, kiln_error **error);
-/* Renames the damaged database, logs that, and opens a new one. */
+/* Handles a database that SQLite calls damaged. Checks it again, and reopens it if it is intact. Otherwise renames it,
+ * logs that, and opens a new database. */
 kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error **error);
 /* Returns SQLITE_DONE on success, and *taken says whether the row was stored. Otherwise it returns SQLite's code. */
 int kiln__store_insert(kiln_store *store, const kiln__store_row *row, bool *taken);

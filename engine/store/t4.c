@@ -270,7 +270,7 @@ typedef struct whose { /* the problem that all rows of a file share */
     const char *spec, *device, *sizes;
 } whose;
 
-/* Finds out whether a contender is among the rows. If there is none, all others are candidates, as in a sweep. */
+/* Finds out whether a contender is among the rows. If there is none, all variants are candidates, as in a sweep. */
 static kiln_status find_contender(kiln_store *store, const kiln_store_filter *filter, bool *found, kiln_error **error)
 {
     sqlite3_stmt *statement = NULL;

@@ -158,6 +158,9 @@ static int check_run(cli *c)
     args->run.check = args->run.no_measure = true;
     if (!args->engine.device)
         args->engine.device = "sim";
+    else if (strncmp(args->engine.device, "sim", strlen("sim")) != 0)
+        return cli_usage(c, "only the simulated device can check kernels: write --device sim, not --device %s",
+                         args->engine.device);
     cli_sandbox(c, &args->engine);
     int code = cli_spec(c, &args->engine);
     if (code)

@@ -110,7 +110,7 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
                 lanes &= ~(1u << lane);
     }
     const vm_code *back = w->pc;
-    if (lanes != w->mask) { /* then the instruction after the call is a reconvergence point */
+    if (lanes != w->mask) { /* the instruction after the call becomes a reconvergence point */
         uint32_t others = m & ~lanes, passed = w->mask & ~m;
         w->sync = vm_diverge(w, back);
         w->mask = lanes;
@@ -122,7 +122,8 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
     enter_call(w, i, call, callee, lanes, back);
 }
 
-/* Runs at the start of a function: copies the parameters whose address the function takes into its local memory. */
+/* An extra operation at the start of a function: copies one parameter, whose address the function takes, into its local
+ * memory. */
 void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_function *function = w->frame->function;

@@ -23,8 +23,8 @@ bool sim_format(CUarray_format format, vm_format *out)
     {                                                                                                                  \
         CU_DEVICE_ATTRIBUTE_MAXIMUM_##a, CU_DEVICE_ATTRIBUTE_MAXIMUM_##b, CU_DEVICE_ATTRIBUTE_MAXIMUM_##c              \
     }
-/* The limits of each kind of array: width, height, and depth or layers. If a kind has no height or no layers, its
- * extent there is 1, so the entry repeats another limit. */
+/* The limits of each kind of array: width, height, and depth or layers. If a kind has no height or no depth, its extent
+ * there is 1. The entry then repeats another limit, which 1 never exceeds. */
 typedef enum shape_kind { ONE, TWO, THREE, THREE_DEEP, ONE_LAYERED, TWO_LAYERED, CUBE, CUBE_LAYERED } shape_kind;
 static const CUdevice_attribute texture_most[][3] = {
     [ONE] = ATTRIBUTES(TEXTURE1D_WIDTH, TEXTURE1D_WIDTH, TEXTURE1D_WIDTH),
@@ -101,8 +101,8 @@ static uint32_t level_size(size_t size, unsigned level)
     return at ? (uint32_t)at : 1;
 }
 
-/* Lays out the levels one after the other, and each level layer by layer. A row has a multiple of 16 bytes, which is
- * the widest access of a surface. */
+/* Lays out the levels one after the other, and each level layer by layer. Returns the number of bytes. A row has a
+ * multiple of 16 bytes, which is the widest access of a surface. */
 static uint64_t lay_out(vm_image *image, const CUDA_ARRAY3D_DESCRIPTOR *d, shape_kind shape, unsigned levels)
 {
     const uint64_t texel = (uint64_t)vm_format_bytes(image->format) * d->NumChannels;

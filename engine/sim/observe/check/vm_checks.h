@@ -26,7 +26,10 @@ void vm_check_free(vm_check *check);
 void vm_check_attach(vm_device *device, vm_check *check);
 size_t vm_check_count(const vm_check *check);
 const kiln_check_finding *vm_check_at(const vm_check *check, size_t index);
-/* Returns how many findings were dropped because the check had VM_FOUND_MOST already. */
+/* Names the function that tells which findings nobody wants to see. They stay in the list, and take no room of the other
+ * findings. Call this before the first launch. */
+void vm_check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_finding *finding));
+/* Returns how many findings were dropped because the check had VM_FOUND_MOST already that are not suppressed. */
 uint64_t vm_check_dropped(const vm_check *check);
 /* Returns true if memory for shadow cells or clocks, or numbers for asynchronous operations, ran out. Some races may then
  * be missed. */
