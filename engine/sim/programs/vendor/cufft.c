@@ -370,11 +370,14 @@ static bool transform(const void *what)
         set_basic(&p, &p.in, true, in_place);
         set_basic(&p, &p.out, false, in_place);
     }
-    const size_t bytes = count_bytes(&p, &p.in, true), align = single ? sizeof(float) : sizeof(double);
+    const size_t bytes = count_bytes(&p, &p.in, true), out_bytes = count_bytes(&p, &p.out, false);
+    const size_t align = single ? sizeof(float) : sizeof(double);
     if ((uintptr_t)w->in % align || (uintptr_t)w->out % align)
         return false;
+    if (!bytes || !out_bytes) /* the padded rows of a transform in place are too long */
+        return false;
     void *in = vendor_reach(w->in, bytes, in_place, w->name), *copy = NULL;
-    void *out = in ? vendor_reach(w->out, count_bytes(&p, &p.out, false), true, w->name) : NULL;
+    void *out = in ? vendor_reach(w->out, out_bytes, true, w->name) : NULL;
     if (!out)
         return false;
     if (in_place ? !p.basic : kind_of(p.type) == FFT_C2R) {
