@@ -258,7 +258,7 @@ static void *ask(void *kernel)
  * a use of memory that is freed meanwhile. */
 static void closing(void)
 {
-    enum { TIMES = 2000 };
+    enum { TIMES = 100000 };
     static const wrapper image = {MAGIC, 1, ptx, NULL};
     cudaKernel_t kernel;
     pthread_t thread;
