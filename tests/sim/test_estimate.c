@@ -248,7 +248,7 @@ static void test_arithmetic(void)
 {
     read_profile();
     CHECK(about(each("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 32, 0), h200.model.alu_latency)); /* a chain */
-    /* 32 of them: a clock each, and one for eight, which share a line of code */
+    /* each of the 32 instructions takes a clock, and each eight of them one more, because they share a line of code */
     CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 32, 0), 1.125));
     CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 128, 0), 1.125)); /* each scheduler has a warp */
     CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 256, 0), 2));     /* two warps share one */
@@ -269,7 +269,7 @@ static void test_shared(void)
 
 static void test_global(void)
 {
-    /* From the L1: as many clocks as lines. */
+    /* loads from the L1 take as many clocks as lines */
     CHECK(about(each("ld.global.f32 %%f%d, [%%rd3];\n", 128, 1), 4));
     CHECK(about(each("ld.global.f32 %%f%d, [%%rd3];\n", 128, 32), 4 * 32));
 }

@@ -230,7 +230,7 @@ static void put_bars(kiln__text *text, unsigned count, unsigned arrivals, unsign
         kiln__text_printf(text, "@%%p3 mbarrier.init.shared.b64 [%%r6+%u], %u;\n", 8 * (from + k), arrivals);
 }
 
-/* A spin of one instruction: the phase is complete when it is looked at. */
+/* Writes a loop that waits for a phase. The simulated device finds the phase complete at the first test. */
 static void put_wait(kiln__text *text, unsigned bar, unsigned parity, unsigned label)
 {
     kiln__text_printf(text, "W%u: mbarrier.try_wait.parity.shared.b64 %%p0, [%%r6+%u], %u;\n@!%%p0 bra W%u;\n", label,
@@ -300,7 +300,8 @@ static void spins(void)
     WITHIN(end(&r).clocks, 1, 2000);
 }
 
-/* A block with a thread that copies 4 KiB for each of the warpgroup's four products, through `stages` of a ring. */
+/* Returns the estimated clocks of a block in which one thread copies 4 KiB for each of the warpgroup's four products,
+ * through a ring of `stages` stages. */
 static double pipeline(unsigned stages)
 {
     double clocks[2];

@@ -362,8 +362,8 @@ void out_start_json(void); /* after this call standard output gets one JSON obje
 /* ends the JSON mode and gives back the original standard output, for a program that is started */
 void out_release(void);
 void out_json(const char *text);
-void out_keep_json(void);        /* after this call js_print() keeps the last object instead of writing it, */
-const char *out_kept_json(void); /* until this function returns the object; NULL: there was no object */
+void out_keep_json(void);        /* after this call js_print() keeps its object instead of writing it */
+const char *out_kept_json(void); /* returns the last kept object, or NULL if there was none; js_print() writes again */
 int out_error(void);             /* errno of the first write that failed; 0: none failed */
 void out_start(void);            /* checks the terminal and the locale, once */
 bool out_utf8(void);

@@ -105,7 +105,8 @@ static size_t least_of_three(size_t a, size_t b, size_t c)
     return m < c ? m : c;
 }
 
-/* Edit distance, with two letters swapped counted as one edit; texts above 63 bytes are never near. */
+/* Returns the edit distance (Damerau-Levenshtein: two swapped neighbours are one edit). Texts above 63 bytes are never
+ * near. */
 static size_t distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
@@ -230,7 +231,7 @@ static void add_commas(cli_list *list, const char *text)
 static void *field_of(cli *c, size_t group, const cli_option *option)
 {
     const cli_use *use = c->command->groups ? &c->command->groups[group] : NULL;
-    if (!use || !use->group) /* the common group follows the groups of the command */
+    if (!use || !use->group) /* the common group comes after the groups of the command */
         return (char *)&c->output + option->offset;
     return (char *)c->args + use->at + option->offset;
 }

@@ -37,7 +37,8 @@ static void close_sources(sources *s)
     kiln_store_close(s->store);
 }
 
-/* 0, or an exit code. A missing store counts as empty. */
+/* Opens the store, and reads the file of --known. A missing store counts as empty, unless the user named it. Returns 0
+ * or the exit code. */
 static int open_sources(cli *c, sources *s, bool writes)
 {
     const best_args *args = c->args;

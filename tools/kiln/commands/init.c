@@ -56,7 +56,7 @@ static int by_value(const void *a, const void *b)
     return (x->value.as.i > y->value.as.i) - (x->value.as.i < y->value.as.i);
 }
 
-/* Every value that a configuration of the recorded space has. 0, or the exit code. */
+/* Adds every value that a configuration of the recorded space has. Returns 0 or the exit code. */
 static int read_space(cli *c, value_list *list)
 {
     const init_args *args = c->args;
@@ -81,13 +81,13 @@ kiln_value init_value(const char *text)
     char *end = NULL;
     errno = 0;
     long long whole = strtoll(text, &end, 10);
-    bool octal = text[0] == '0' && text[1]; /* 010 is 8 in C; as a text it stays what it is */
+    bool octal = text[0] == '0' && text[1]; /* 010 is 8 in C, so it must stay a text */
     if (*text && !*end && errno == 0 && !octal)
         return (kiln_value){.kind = KILN_INT, .as.i = whole};
     return (kiln_value){.kind = KILN_TEXT, .as.text = text};
 }
 
-/* "BLOCK=64,128". 0, or the exit code. */
+/* Adds the values of --param, such as "BLOCK=64,128". Returns 0 or the exit code. */
 static int read_params(cli *c, value_list *list)
 {
     const init_args *args = c->args;
@@ -104,7 +104,8 @@ static int read_params(cli *c, value_list *list)
 
 /* ---- --launch: a file, a line, or both ---- */
 
-/* Splits "FILE", "LINE" or "FILE:LINE". *file is NULL for the source itself. Returns the line; 0: none is given. */
+/* Splits "FILE", "LINE" or "FILE:LINE". *file is NULL for the source itself. Returns the line, or 0 if none is
+ * given. */
 static unsigned split_launch(const char *text, const char **file)
 {
     const char *colon = text ? strrchr(text, ':') : NULL, *digits = colon ? colon + 1 : text;
@@ -136,6 +137,14 @@ static const char *path_between(const char *folder, const char *file)
         rest += *rest == '/';
     }
     return cli_printf("%s%s", up, file + same);
+}
+
+const char *init_path_between(const char *folder, const char *file)
+{
+    char base[PATH_MAX];
+    if (!realpath(folder, base))
+        return file;
+    return strcmp(base, file) == 0 ? "." : path_between(strcmp(base, "/") == 0 ? "" : base, file);
 }
 
 /* Returns the path by which a spec in `folder` names the source. A spec may read files below its folder. Other files need
@@ -216,21 +225,33 @@ static int init_run(cli *c)
         return code;
     const char *launch = NULL;
     const unsigned launch_line = split_launch(args->launch, &launch);
-    kiln_draft_options options = {.size = sizeof options,
-                                  .kernel = args->kernel,
-                                  .source = named,
-                                  .folder = folder,
-                                  .values = values.items,
-                                  .value_count = values.count,
-                                  .launch = launch,
-                                  .launch_line = launch_line,
-                                  .includes = plan.includes.items,
-                                  .include_count = plan.includes.count,
-                                  .options = plan.options.items,
-                                  .option_count = plan.options.count,
-                                  .defines = plan.defines,
-                                  .define_count = plan.define_count};
-    if (kiln_draft(c->engine, source, &options, keep_draft, &made, &error) != KILN_OK) {
+    kiln_status status = KILN_OK;
+    for (bool again = true; again;) { /* once more for each folder of headers that is found */
+        const kiln_draft_options options = {.size = sizeof options,
+                                            .kernel = args->kernel,
+                                            .source = named,
+                                            .folder = folder,
+                                            .values = values.items,
+                                            .value_count = values.count,
+                                            .launch = launch,
+                                            .launch_line = launch_line,
+                                            .includes = plan.includes.items,
+                                            .include_count = plan.includes.count,
+                                            .options = plan.options.items,
+                                            .option_count = plan.options.count,
+                                            .defines = plan.defines,
+                                            .define_count = plan.define_count};
+        status = kiln_draft(c->engine, source, &options, keep_draft, &made, &error);
+        again = status != KILN_OK && init_find_headers(c, &plan, kiln_error_message(error));
+        if (again) {
+            kiln_error_free(error);
+            error = NULL;
+            code = cli_engine(c, &args->engine);
+            if (code)
+                return code;
+        }
+    }
+    if (status != KILN_OK) {
         const char *near = access(source, F_OK) == 0 ? NULL : cli_similar_file(source, ".cu .cuh");
         if (!near)
             return cli_error(c, error);

@@ -75,7 +75,8 @@ static const char *const with_value[] = {"-o",
                                          "-MF",
                                          "-isystem"};
 
-/* Returns the value of the option `name` at word *i: "-std=c++17", "-std c++17". NULL: it is another word. */
+/* Returns the value of the option `name` at word *i: "-std=c++17", "-std c++17". Returns NULL if the word is another
+ * option. */
 static const char *value_of(const cli_list *words, size_t *i, const char *name)
 {
     const char *word = words->items[*i];
@@ -87,8 +88,8 @@ static const char *value_of(const cli_list *words, size_t *i, const char *name)
 
 /* ---- folders ---- */
 
-/* Returns the path of `folder` below `base`; "." for `base` itself. Returns NULL if the file is not below the folder,
- * or if there is no file. */
+/* Returns the path of `folder` below `base`; That is "." for `base` itself. Returns NULL if the file is not below the
+ * folder, or if there is no file. */
 static const char *path_below(const char *folder, const char *base)
 {
     char whole[PATH_MAX], root[PATH_MAX];
@@ -100,7 +101,7 @@ static const char *path_below(const char *folder, const char *base)
     return whole[length] ? cli_printf("%s", whole + length + 1) : ".";
 }
 
-static void add_include(cli *c, init_plan *plan, const char *folder)
+void init_add_include(cli *c, init_plan *plan, const char *folder)
 {
     init_args *args = c->args;
     struct stat info;
@@ -161,13 +162,13 @@ int init_read_nvcc(cli *c, init_plan *plan)
     split_words(args->nvcc, &words);
     for (size_t i = 0; i < words.count; i++) {
         const char *word = words.items[i], *value = NULL;
-        bool taken = i == 0 && !strchr("-", *word); /* nvcc itself */
+        bool taken = i == 0 && !strchr("-", *word); /* the name of nvcc itself */
         if (strncmp(word, "-I", 2) == 0 && (word[2] || i + 1 < words.count)) {
-            add_include(c, plan, word[2] ? word + 2 : words.items[++i]);
+            init_add_include(c, plan, word[2] ? word + 2 : words.items[++i]);
             taken = true;
         } else if ((value = value_of(&words, &i, "--include-path")) != NULL ||
                    (value = value_of(&words, &i, "-isystem")) != NULL) {
-            add_include(c, plan, value);
+            init_add_include(c, plan, value);
             taken = true;
         } else if (strncmp(word, "-D", 2) == 0 && (word[2] || i + 1 < words.count)) {
             int code = take_define(c, plan, word[2] ? word + 2 : words.items[++i]);
