@@ -73,7 +73,7 @@ static const char *kind_text(const kiln_best *best)
 static void show_tie_rule(const kiln_best *best)
 {
     if (best->estimated && !best->measured)
-        out_puts("among nearly equal estimates, " CLI_TIE_RULE "\n");
+        out_puts("nearly equal estimates " CLI_TIE_RULE "\n");
 }
 
 /* Prints the work of the host before the first repetition. */

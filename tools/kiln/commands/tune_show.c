@@ -554,7 +554,7 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         none += is_untimed(kiln_tuning_sample(tuning, i), true);
     out_puts("  estimated by the simulator's model, not measured\n"
-             "  among nearly equal estimates, " CLI_TIE_RULE "\n");
+             "  nearly equal estimates " CLI_TIE_RULE "\n");
     if (none)
         out_printf("  %s could not be estimated: their ranks follow the others\n", cli_whole(none));
     if (!view->device_named && !args->arch)
