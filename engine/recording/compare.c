@@ -192,7 +192,7 @@ kiln_status kiln_recording_score(const kiln_recording *recording, const char *st
     kiln_status status = kiln__strategy_named(r->mem, strategy, &found, error);
     kiln_score made = {0};
     if (status == KILN_OK)
-        status = kiln__score(r, found, seeds, &made, error);
+        status = kiln__score(r, found, 1, seeds, &made, error);
     if (status == KILN_OK)
         KILN__GIVE(score, &made);
     return status;

@@ -22,7 +22,7 @@ void kiln__replay_free(kiln__replay *replay); /* NULL is allowed */
 kiln_status kiln__replay_next(kiln__replay *replay, const kiln__recording_row **row, double *clock, kiln_error **error);
 
 enum { KILN__SCORE_SHARE = 100 }; /* number of configurations after which the share of the optimum is taken */
-/* Computes the mean score over the seeds 1 to `seeds`, which must be at least 1. */
-kiln_status kiln__score(const struct kiln_recording *recording, const kiln__strategy *strategy, unsigned seeds,
-                        kiln_score *score, kiln_error **error);
+/* Computes the mean score over `seeds` seeds from `first` on. `seeds` must be at least 1. */
+kiln_status kiln__score(const struct kiln_recording *recording, const kiln__strategy *strategy, uint64_t first,
+                        unsigned seeds, kiln_score *score, kiln_error **error);
 #endif

@@ -174,7 +174,7 @@ static void sizes(void)
     (void)cudaGetLastError();
 }
 
-/* An array with more room than there are kernels: the runtime does not read the rest. */
+/* Passes an array with more room than there are kernels. The runtime must not read the rest. */
 static void enumerated(void)
 {
     enum { ROOM = 4 };

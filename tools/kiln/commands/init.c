@@ -139,6 +139,14 @@ static const char *path_between(const char *folder, const char *file)
     return cli_printf("%s%s", up, file + same);
 }
 
+const char *init_path_between(const char *folder, const char *file)
+{
+    char base[PATH_MAX];
+    if (!realpath(folder, base))
+        return file;
+    return strcmp(base, file) == 0 ? "." : path_between(strcmp(base, "/") == 0 ? "" : base, file);
+}
+
 /* Returns the path by which a spec in `folder` names the source. A spec may read files below its folder. Other files need
  * --read-anywhere, which the user gave by naming the source. */
 static const char *name_from(init_args *args, const char *source, const char *folder)
@@ -217,21 +225,33 @@ static int init_run(cli *c)
         return code;
     const char *launch = NULL;
     const unsigned launch_line = split_launch(args->launch, &launch);
-    kiln_draft_options options = {.size = sizeof options,
-                                  .kernel = args->kernel,
-                                  .source = named,
-                                  .folder = folder,
-                                  .values = values.items,
-                                  .value_count = values.count,
-                                  .launch = launch,
-                                  .launch_line = launch_line,
-                                  .includes = plan.includes.items,
-                                  .include_count = plan.includes.count,
-                                  .options = plan.options.items,
-                                  .option_count = plan.options.count,
-                                  .defines = plan.defines,
-                                  .define_count = plan.define_count};
-    if (kiln_draft(c->engine, source, &options, keep_draft, &made, &error) != KILN_OK) {
+    kiln_status status = KILN_OK;
+    for (bool again = true; again;) { /* once more for each folder of headers that is found */
+        const kiln_draft_options options = {.size = sizeof options,
+                                            .kernel = args->kernel,
+                                            .source = named,
+                                            .folder = folder,
+                                            .values = values.items,
+                                            .value_count = values.count,
+                                            .launch = launch,
+                                            .launch_line = launch_line,
+                                            .includes = plan.includes.items,
+                                            .include_count = plan.includes.count,
+                                            .options = plan.options.items,
+                                            .option_count = plan.options.count,
+                                            .defines = plan.defines,
+                                            .define_count = plan.define_count};
+        status = kiln_draft(c->engine, source, &options, keep_draft, &made, &error);
+        again = status != KILN_OK && init_find_headers(c, &plan, kiln_error_message(error));
+        if (again) {
+            kiln_error_free(error);
+            error = NULL;
+            code = cli_engine(c, &args->engine);
+            if (code)
+                return code;
+        }
+    }
+    if (status != KILN_OK) {
         const char *near = access(source, F_OK) == 0 ? NULL : cli_similar_file(source, ".cu .cuh");
         if (!near)
             return cli_error(c, error);

@@ -101,7 +101,7 @@ static const char *path_below(const char *folder, const char *base)
     return whole[length] ? cli_printf("%s", whole + length + 1) : ".";
 }
 
-static void add_include(cli *c, init_plan *plan, const char *folder)
+void init_add_include(cli *c, init_plan *plan, const char *folder)
 {
     init_args *args = c->args;
     struct stat info;
@@ -164,11 +164,11 @@ int init_read_nvcc(cli *c, init_plan *plan)
         const char *word = words.items[i], *value = NULL;
         bool taken = i == 0 && !strchr("-", *word); /* the name of nvcc itself */
         if (strncmp(word, "-I", 2) == 0 && (word[2] || i + 1 < words.count)) {
-            add_include(c, plan, word[2] ? word + 2 : words.items[++i]);
+            init_add_include(c, plan, word[2] ? word + 2 : words.items[++i]);
             taken = true;
         } else if ((value = value_of(&words, &i, "--include-path")) != NULL ||
                    (value = value_of(&words, &i, "-isystem")) != NULL) {
-            add_include(c, plan, value);
+            init_add_include(c, plan, value);
             taken = true;
         } else if (strncmp(word, "-D", 2) == 0 && (word[2] || i + 1 < words.count)) {
             int code = take_define(c, plan, word[2] ? word + 2 : words.items[++i]);

@@ -74,11 +74,16 @@ static bool collects(const cli *c)
     return ((const sim_args *)c->args)->check && !(format && *format) && !(file && *file);
 }
 
-/* Returns the profile of the simulated device. An estimate needs a device with figures, so the default is then an H200. */
+/* Returns the profile of the simulated device, which --device names with or without `sim:`, as in every other command. An
+ * estimate needs a device with figures, so the default is then an H200. */
 static const char *device_of(const cli *c)
 {
     const sim_args *args = c->args;
     const char *set = getenv("KILN_SIM_DEVICE");
+    if (args->device && strcmp(args->device, "sim") == 0)
+        return "generic";
+    if (args->device && strncmp(args->device, "sim:", 4) == 0)
+        return args->device + 4;
     return args->device ? args->device : set && *set ? NULL : records(c) ? "h200" : NULL;
 }
 
