@@ -58,7 +58,7 @@ static const char *in_front(const char *folder, const char *variable)
 typedef struct setting {
     const char *name, *value;
 } setting;
-enum { SETTINGS_MOST = 14 };
+enum { SETTINGS_MOST = 15 };
 
 static bool records(const cli *c)
 {
@@ -98,6 +98,8 @@ static size_t settings(const cli *c, const char *folder, const record_files *fil
     size_t count = 0;
     to[count++] = (setting){"LD_LIBRARY_PATH", in_front(folder, "LD_LIBRARY_PATH")};
     to[count++] = (setting){"PATH", in_front(cli_printf("%s/bin", folder), "PATH")};
+    /* CMake looks there first, so find_package(CUDAToolkit) finds Kiln's libraries for CUDA::cudart_static and others */
+    to[count++] = (setting){"CMAKE_LIBRARY_PATH", in_front(folder, "CMAKE_LIBRARY_PATH")};
     if (device_of(c))
         to[count++] = (setting){"KILN_SIM_DEVICE", device_of(c)};
     if (files->profile)
