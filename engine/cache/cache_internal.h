@@ -52,7 +52,7 @@ typedef struct kiln__cache_header {
  * header is not valid for a file of `total` bytes. */
 bool kiln__cache_header_check(const void *data, size_t length, uint64_t total, kiln__cache_header *header,
                               uint64_t *offsets);
-/* Returns an entry as bytes. NULL: there is no memory, or a part is too large. */
+/* Returns an entry as bytes, or NULL if memory runs out or a part is too large. The caller frees it. */
 char *kiln__cache_entry_make(const kiln_allocator *mem, const kiln__cache_key *key, const kiln__unit *unit,
                              size_t *length);
 void kiln__cache_id(const kiln__cache_key *key, char id[KILN__CACHE_ID + 1]);

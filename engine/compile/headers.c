@@ -418,8 +418,8 @@ static const char *const declared_in[][2] = {
     {"cuComplex", "cuComplex.h"},    {"cuDoubleComplex", "cuComplex.h"},
 };
 
-/* Copies the quoted text after `before` to room[], at most size - 1 bytes. Returns where `before` is in the log; NULL:
- * not found, or too long. */
+/* Copies the quoted text after `before` to room[], at most size - 1 bytes. Returns the place of `before` in the log, or
+ * NULL if it is not found or the text is too long. */
 static const char *find_quoted(const char *log, const char *before, char *room, size_t size)
 {
     const char *at = strstr(log, before);

@@ -419,8 +419,7 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             top--;
             set_bool(top, top[1].as.i != op->operand);
             break;
-            /* The usual operations of constraints on integers are inline, for speed. All other operations, and every error,
-         * go through apply(). */
+            /* The usual operations on integers are inline, for speed. apply() does all others, and reports errors. */
 #define ARITHMETIC(op_, builtin)                                                                                       \
     case KILN__OP_##op_:                                                                                               \
         top--;                                                                                                         \

@@ -305,7 +305,8 @@ typedef struct kiln__variant {
     kiln__pos pos;
     /* 1: it does the work of the spec for any data, so it may be called the best. */
     bool contender;
-    /* The source as in the spec. NULL: the source of the spec, which then is not NULL, unless step_count is 0. */
+    /* The variant's own source, as in the spec. If it is NULL, the variant has the source of the spec, which is then
+     * not NULL unless step_count is 0. */
     const char *source;
     /* If source_text is not NULL, it replaces the content of the file `source`, but messages show the name of that
      * file. source_folder is then the folder in which the headers of the text are searched. */
