@@ -160,7 +160,7 @@ __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, int
         : "memory");
 }
 
-// The same for each block of the cluster whose bit is set in `blocks`: the copy goes to the same address, and is
+// Does the same for each block of the cluster whose bit is set in `blocks`: the copy goes to the same address, and is
 // counted on the barrier at the same address, in each of these blocks.
 __device__ __forceinline__ void tensor_multicast(void *to, const tensor_map &map, int x, int y, barrier *full,
                                                  unsigned blocks)

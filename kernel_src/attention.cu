@@ -281,7 +281,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 
 #if defined(ATTENTION_FLASH_ASYNC) || !defined(ATTENTION_ONE)
-// The same with STAGES tiles of keys and values. All but one of them are being copied (cp.async) while one is
+// Does the same as flash with STAGES tiles of keys and values. All but one are being copied (cp.async) while one is
 // multiplied.
 //
 // Compared with flash: the time of a copy is hidden, copies in flight need no registers, and a tile needs one barrier

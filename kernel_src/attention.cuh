@@ -29,9 +29,9 @@ __device__ __forceinline__ float exp2_fast(float power)
     return result;
 }
 
-// The same for powers up to 127, by additions and multiplications alone. Their units are otherwise idle while a warp
-// waits for exponentials. The power is split into a whole number, which becomes the exponent's bits, and a rest f in
-// [-1/2, 1/2]. 2^f is 1 + f (...), and its coefficients keep the relative error below 1.02e-4 (2^-13.2). That is a
+// Returns 2^power for powers up to 127, by additions and multiplications alone. Their units are otherwise idle while a
+// warp waits for exponentials. The power is split into a whole number, which becomes the exponent's bits, and a rest f
+// in [-1/2, 1/2]. 2^f is 1 + f (...), and its coefficients keep the relative error below 1.02e-4 (2^-13.2). That is a
 // sixteenth of the largest error of rounding to bfloat16. The polynomial is 1 at 0, so 2^-127 has the bits of 0. All
 // smaller powers become 0 too. Results between 2^-127 and 2^-126 are not exact.
 __device__ __forceinline__ float exp2_by_polynomial(float power)
@@ -44,7 +44,7 @@ __device__ __forceinline__ float exp2_by_polynomial(float power)
     return __uint_as_float(__float_as_uint(result) + (__float_as_uint(shifted) << 23));
 }
 
-// The factor of the scores: log2(e) / sqrt(HEAD_DIM).
+// Returns the factor of the scores: log2(e) / sqrt(HEAD_DIM).
 __device__ __forceinline__ constexpr float factor()
 {
     return HEAD_DIM == 64 ? 0.180336880f : 0.127517432f;

@@ -238,7 +238,7 @@ static void read_rows(const problem *p, const kiln_array *from, uint64_t first, 
     }
 }
 
-/* Elements of a row of scores: the keys, padded to whole panels. */
+/* Returns the number of elements of a row of scores: the keys, padded to whole panels. */
 static size_t padded_keys(const problem *p) { return (size_t)((p->keys + WIDTH - 1) / WIDTH * WIDTH); }
 
 /* Puts the keys of a head into panels. Keys that pad the last panel are zeros. */

@@ -61,7 +61,7 @@ static place in_disk(kiln__random *random)
     }
 }
 
-/* Every second body of `apart` is in one place, far from the others. */
+/* Returns the place of body i. Every second body of the kind `apart` is in one place, far from the others. */
 static place make_place(body_kind kind, kiln__random *random, uint64_t i)
 {
     place p;
@@ -163,7 +163,7 @@ typedef struct body {
 typedef struct node {
     double x, y, mass, extent; /* the centre of mass; the longer side of the box */
     double left, low, right, top;
-    uint32_t first, count, child; /* child: 0: a leaf */
+    uint32_t first, count, child; /* child: the number of the first child; 0: the node is a leaf */
 } node;
 
 enum { LEAF = 16, LIST_MOST = 256, SUBTREES = 256, TOP = 2 * SUBTREES + 2, AT_ONCE = 64, WAY_MOST = 4096 };
@@ -175,7 +175,7 @@ typedef struct problem {
     place *velocity, *pull; /* the body's number is the index */
     node *nodes;            /* TOP nodes, and two for each body; empty if all pairs are added */
     size_t top;             /* the number of nodes above the subtrees */
-    size_t ends[TOP];       /* where the nodes of the subtree below each top node end; 0: it has no subtree */
+    size_t ends[TOP];       /* by top node: the end of the nodes of the subtree below it; 0: it has no subtree */
     uint64_t every;         /* AT_ONCE bodies in `every` times as many are computed */
 } problem;
 
@@ -366,7 +366,7 @@ static void find(walk *w, double x, double y, double mass)
 
 static double outside(double low, double high, double x) { return x < low ? low - x : x > high ? x - high : 0; }
 
-/* Whether a node may stand for its bodies, seen from the whole box of the leaf. */
+/* Returns true if a node may stand for its bodies, seen from the whole box of the leaf. */
 static bool is_point(const walk *w, const node *n)
 {
     const double dx = outside(w->leaf->left, w->leaf->right, n->x), dy = outside(w->leaf->low, w->leaf->top, n->y);

@@ -8,7 +8,8 @@
 
 enum { MOST = 1000 };
 
-/* The device counts with the same roundings: no operation is fused (the build sets -ffp-contract=off). */
+/* Returns the number of points of a curve. The kernel counts with the same roundings, because no operation is fused
+ * here (the build sets -ffp-contract=off). */
 static uint32_t point_count(const float *c, float scale)
 {
     float x = c[2] - 0.5F * (c[0] + c[4]), y = c[3] - 0.5F * (c[1] + c[5]), w = c[4] - c[0], h = c[5] - c[1];

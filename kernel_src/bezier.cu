@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- the points ----
 
 #if defined BEZIER_BLOCK_A_CURVE || !defined BEZIER_ONE
-// One block per curve. If curves are nearly straight, most threads of a block are idle; a block with many points takes
+// One block per curve. If curves are nearly straight, most threads of a block are idle. A block with many points takes
 // long.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bezier_block_a_curve(const Curve *curves, const u32 *offsets, float2 *points)

@@ -717,7 +717,7 @@ __device__ __forceinline__ void begin_search(search &s, block_part &mine, u32 so
     __syncthreads();
 }
 
-// The last block that leaves resets the shared state.
+// Leaves the search. The last block that leaves resets the shared state.
 __device__ __forceinline__ void end_search(search &s)
 {
     control *c = s.all;

@@ -191,7 +191,7 @@ template <class Op> __device__ __forceinline__ typename Op::item warp_all_reduce
     return mine;
 }
 
-// An inclusive scan: each lane gets the combination of the items of all lanes up to its own.
+// Makes an inclusive scan: each lane gets the combination of the items of all lanes up to its own.
 template <class Op> __device__ __forceinline__ typename Op::item warp_scan(typename Op::item mine)
 {
 #pragma unroll
@@ -231,7 +231,7 @@ template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, c
 #endif
 }
 
-// The same, but writes zeros if not `inside`. `from` must always be a valid address. From sm_80 on only.
+// Does the same, but writes zeros if not `inside`. `from` must always be a valid address. It needs sm_80.
 template <unsigned bytes> __device__ __forceinline__ void copy_async(void *to, const void *from, bool inside)
 {
     unsigned shared = (unsigned)__cvta_generic_to_shared(to), read = inside ? bytes : 0;

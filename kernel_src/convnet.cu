@@ -97,8 +97,8 @@ template <unsigned count> __device__ __forceinline__ void store_together(float *
         asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(global), "f"(from[0]), "f"(from[1 % count]) : "memory");
 }
 
-// Like copy_async of common.cuh, but the shared address is a number. A constant that is added to this number costs no
-// instruction.
+// Does the same as copy_async() of common.cuh, for a shared address that is a number. A constant that is added to this
+// number costs no instruction.
 template <unsigned bytes>
 __device__ __forceinline__ void copy_to(unsigned to, const float *from, bool inside = true)
 {
@@ -1838,7 +1838,7 @@ constexpr unsigned MADE_W = SPAN_W <= SIZE ? (SIZE - SPAN_W) / STRIDE_W + 1 : 1;
 constexpr unsigned GRID_H = ceil_div(at_least_one(OUT_H), MADE_H), GRID_W = ceil_div(OUT_W_1, MADE_W);
 constexpr unsigned HALF = SIZE / 2 + 1; // columns that are stored of a transform
 
-// cos(k / 32 of the circle), for k below 16. The value is a constant after unrolling.
+// Returns cos(k / 32 of the circle), for k below 16. The value is a constant after unrolling.
 __device__ __forceinline__ float cosine(unsigned k)
 {
     float value = 0.0f;

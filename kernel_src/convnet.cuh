@@ -41,7 +41,7 @@ enum : unsigned {
     OUT_W_1 = at_least_one(OUT_W)
 };
 
-// The index of an element in its array.
+// Returns the index of an element in its array.
 __device__ __forceinline__ offset index_x(unsigned image, unsigned channel, unsigned row, unsigned column)
 {
     return NHWC ? (((offset)image * HEIGHT + row) * WIDTH + column) * CHANNELS + channel

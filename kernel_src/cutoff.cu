@@ -69,7 +69,7 @@ __device__ __forceinline__ float coordinate(int i, float spacing)
     return __fmul_rn((float)i, spacing);
 }
 
-// One instruction of the special-function unit, within 2^-22.9 of the value. A denormal number counts as 0.
+// Returns 1 / sqrt(x) within 2^-22.9 of the value, by the special-function unit. A denormal x counts as 0.
 __device__ __forceinline__ float inverse_root(float x)
 {
     float root;
@@ -86,7 +86,7 @@ __device__ __forceinline__ float potential(float charge, float r2, float per_squ
     return charge * (s * s) * inverse_root(r2);
 }
 
-// An atom that adds 0 at every point.
+// Returns an atom that adds 0 at every point.
 __device__ __forceinline__ float4 dummy_atom()
 {
     return make_float4(1e18f, 1e18f, 1e18f, 0);
@@ -184,7 +184,7 @@ __device__ __forceinline__ u32 place_in_bin(u32 *counts, u32 bin)
 }
 
 #if defined CUTOFF_BIN || !defined CUTOFF_ONE
-// One launch: one thread per atom takes a place in its bin and stores the atom there, or in the overflow list.
+// Binning in one launch: each thread takes a place for its atom in a bin, or in the overflow list, and stores it there.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_bin(const float4 *atoms, u32 count, float4 *bins, u32 *counts, float4 *overflow, u32 *taken, int nx, int ny,
                int nz, float spacing, float radius)
@@ -205,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined CUTOFF_COUNT || !defined CUTOFF_ONE
-// The same in two launches: the first makes the counts and each atom's place.
+// Binning in two launches: the first makes the counts and each atom's place.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     cutoff_count(const float4 *atoms, u32 count, u32 *counts, u32 *slots, int nx, int ny, int nz, float spacing,
                  float radius)
@@ -284,7 +284,7 @@ enum : u32 {
     THREADS = BIN * THREADS_Y * THREADS_Z // threads of a block: the points of a region
 };
 
-// The number of a thread in a three-dimensional block.
+// Returns the number of a thread in a three-dimensional block.
 __device__ __forceinline__ u32 thread_of_block()
 {
     return (threadIdx.z * THREADS_Y + threadIdx.y) * BIN + threadIdx.x;

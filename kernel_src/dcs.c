@@ -37,7 +37,7 @@ static kiln_status take(kiln_call *call, const char *spacing_name, problem *p)
 
 enum { VECTORS = 8, GROUP = KILN__LANES * VECTORS }; /* points that one call sums up */
 
-/* The potential of the atoms at GROUP points of a row. */
+/* Computes the potential of the atoms at GROUP points of a row. */
 static inline __attribute__((always_inline)) void row_points(const problem *p, double y, double z, const double *x,
                                                              double *to)
 {

@@ -299,7 +299,7 @@ __host__ __device__ constexpr bool takes_newton(unsigned k)
     return (k + 1) * NEWTON / TILE_POINTS != k * NEWTON / TILE_POINTS;
 }
 
-// An atom at infinite distance gets charge 0, because Newton's iteration would make NaN of an infinite square.
+// Gives an atom at infinite distance the charge 0, because Newton's iteration would make NaN of an infinite square.
 __device__ __forceinline__ float4 usable(float4 atom)
 {
     float reach = fabsf(atom.x) + fabsf(atom.y) + fabsf(atom.z);

@@ -60,13 +60,13 @@ __constant__ unsigned all_moduli[LIMBS] = {0x6e91ad00, 0x3bdc0108, 0xf11c7ad1, 0
 
 // ---- scales ----
 
-// 2^exponent, for -1022 to 1023.
+// Returns 2^exponent, for -1022 to 1023.
 __device__ __forceinline__ double power_of_two(int exponent)
 {
     return __hiloint2double((exponent + 1023) << 20, 0);
 }
 
-// x 2^exponent, for -2044 to 2046. It is computed in two steps, so that no step overflows unless the result does.
+// Returns x 2^exponent, for -2044 to 2046. It has two steps, so that no step overflows unless the result does.
 __device__ __forceinline__ double times_power(double x, int exponent)
 {
     const int half = exponent / 2;

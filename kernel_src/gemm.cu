@@ -145,8 +145,8 @@ struct epilogue {
     {
     }
 
-    // x (1 + tanh(y)) / 2 = x / (1 + exp(-2 y)), where y = 0.7978846 x + 0.0356774 x^3 by the usual approximation.
-    // Results of 16 bits use the hardware's tanh, whose error is below 2^-10.
+    // Returns GELU, x (1 + tanh(y)) / 2, as x / (1 + exp(-2 y)). As usual, y is 0.7978846 x + 0.0356774 x^3. Results of
+    // 16 bits use the hardware's tanh, whose error is below 2^-10.
     static __device__ __forceinline__ float gelu(float x)
     {
         const float y = x * fmaf(0.035677408f * x, x, 0.79788456f);
@@ -1075,7 +1075,7 @@ struct stage {
         box_steps = 128 / 32
     };
 
-    // One thread begins to copy the tile at (row, column) and k.
+    // Begins to copy the tile at (row, column) and k. One thread calls it.
     static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
                                                 unsigned row, unsigned column, unsigned k, barrier *full,
                                                 unsigned product = 0)
@@ -1090,10 +1090,10 @@ struct stage {
                   product, full);
     }
 
-    // The same for a block of a cluster whose blocks share tiles. `first` is the first of these blocks, and this block
-    // is number (m, n) of them. The block loads the n-th share of the rows of each box of A for all blocks with the
-    // same rows of C, and the m-th share of B for all blocks with the same columns. Every block expects the bytes of
-    // all shares.
+    // Does the same for a block of a cluster whose blocks share tiles. `first` is the first of these blocks, and this
+    // block is number (m, n) of them. The block loads the n-th share of the rows of each box of A for all blocks with
+    // the same rows of C, and the m-th share of B for all blocks with the same columns. Every block expects the bytes
+    // of all shares.
     static __device__ __forceinline__ void load_shares(unsigned char *to, const tensor_map &map_a,
                                                        const tensor_map &map_b, unsigned row, unsigned column,
                                                        unsigned k, barrier *full, unsigned m, unsigned n,
@@ -1164,7 +1164,7 @@ struct ring {
     {
         return full(step) + STAGES;
     }
-    // The parity of the phase in which this step uses its stage.
+    // Returns the parity of the phase in which this step uses its stage.
     static __device__ __forceinline__ unsigned parity(unsigned step)
     {
         return step / STAGES & 1;
@@ -1294,7 +1294,7 @@ struct group_product {
     }
 #endif
 
-    // The same for a single quad, number i of thread `thread` of the group: two neighbours in each of two rows.
+    // Stores a single quad, number i of thread `thread` of the group: two neighbours in each of two rows.
     static __device__ __forceinline__ void store_quad(float4 quad, unsigned i, unsigned thread, result *C,
                                                       unsigned first_row, unsigned first_column, unsigned M, unsigned N)
     {

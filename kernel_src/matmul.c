@@ -417,7 +417,8 @@ static kiln_status matmul_f64(void *user, kiln_call *call)
     return multiply_two(&x, "P", call);
 }
 
-/* Returns one of `count` matrices that are stored one after the other. */
+/* Returns matrix `index` of `count` matrices that are stored one after the other. The result refers to the elements of
+ * `all`. */
 static kiln_array one_of(const kiln_array *all, uint64_t count, uint64_t index)
 {
     kiln_array one = *all;

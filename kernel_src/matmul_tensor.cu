@@ -51,8 +51,8 @@ struct Corner {
     unsigned row, col;
 };
 
-// The order of tiles goes down `walk` block rows before the next block column, so that blocks that run at the same time
-// share rows of A and columns of B in the L2.
+// Returns the block's tile. The order of tiles goes down `walk` block rows before the next block column, so that blocks
+// that run at the same time share rows of A and columns of B in the L2.
 template <unsigned height, unsigned width>
 __device__ __forceinline__ Corner tile_corner(unsigned block, unsigned M, unsigned N, unsigned walk)
 {

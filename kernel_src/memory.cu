@@ -163,7 +163,7 @@ extern "C" __global__ void memory_wide(const unsigned *__restrict__ x, unsigned 
 #endif
 
 #if defined(MEMORY_STREAMED) || !defined(MEMORY_ONE)
-// The same with the hint that the data is used only once (ld.cs, st.cs). The L2 evicts such lines first, and writes go
+// Accesses have the hint that the data is used only once (ld.cs, st.cs). The L2 evicts such lines first, and writes go
 // to memory in longer runs. No counter of requests or sectors changes.
 extern "C" __global__ void memory_streamed(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {

@@ -118,7 +118,7 @@ __device__ __forceinline__ u32 key_of(pair item)
     return item.key;
 }
 
-// Item i of the input.
+// Gets item i of the input.
 __device__ __forceinline__ void get(u32 &to, const u32 *keys, const u32 *, offset i)
 {
     to = ordered(keys[i]);
@@ -582,7 +582,7 @@ extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BL
     write_tile<SORT_BLOCK>(Output{to, sorted_keys, sorted_values, last != 0}, s, begin, count);
 }
 #else
-// A barrier of aligned groups of `threads`.
+// Waits at a barrier of an aligned group of `threads` threads.
 __device__ __forceinline__ void sync_group(u32 threads)
 {
     if (threads <= WARP)

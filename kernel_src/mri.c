@@ -1,8 +1,8 @@
 /* mri_samples: samples in k-space as inputs. mri_f64: the reference of F^H d and Q, in double and by all cores.
  *
- * exp(i 2 pi (kx x + ky y + kz z)) is a product of three factors, each of which depends on one coordinate. So a sample
- * needs one sine and one cosine for each column, row and slice of a group of voxels. A pair of a sample and a voxel
- * then needs one complex multiplication. */
+ * The exponential of i 2 pi (kx x + ky y + kz z) is a product of three factors, each of which depends on one
+ * coordinate. So a sample needs one sine and one cosine for each column, row and slice of a group of voxels. A pair of
+ * a sample and a voxel then needs one complex multiplication. */
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ typedef struct samples {
 
 static double unit(kiln__random *random) { return (double)(kiln__random_next(random) >> 40) * 0x1p-24; } /* [0, 1) */
 
-/* A multiple of 2^-16 in [-half, half), which is exact in single precision up to 2^7. */
+/* Returns a random multiple of 2^-16 in [-half, half), which is exact in single precision up to 2^7. */
 static float coarse(kiln__random *random, double half)
 {
     return (float)(floor((2 * unit(random) - 1) * half * 65536) / 65536);

@@ -253,8 +253,8 @@ __device__ __forceinline__ float base_of(float maximum)
     return maximum == least() ? 0 : maximum;
 }
 
-// exp(x - base), by the special-function unit. The difference is computed before the multiplication by log2(e). A
-// single multiply-add, x log2(e) - base log2(e), would have an error that grows with the base, because the second
+// Returns exp(x - base), by the special-function unit. The difference is computed before the multiplication by log2(e).
+// A single multiply-add, x log2(e) - base log2(e), would have an error that grows with the base, because the second
 // product is rounded. Results below 2^-126 become 0.
 __device__ __forceinline__ float exp_from(float x, float base)
 {
@@ -844,8 +844,8 @@ struct Blocks { // a team of CLUSTER blocks
         }
     }
 
-    // Like result_of(), but each warp computes its elements relative to its own maximum or mean, so that the blocks
-    // exchange their statistics only once.
+    // Does the same as result_of(). Each warp computes its elements relative to its own maximum or mean, so that the
+    // blocks exchange their statistics only once.
     __device__ __forceinline__ Result result(Held &held, Row row, float epsilon)
     {
         if (ONLINE) {

@@ -32,7 +32,7 @@ static uint64_t ordered(kiln_type type, uint64_t bits)
     return ~bits & (sign | (sign - 1));
 }
 
-/* The inverse of ordered(). */
+/* Returns the bits of an ordered number: the inverse of ordered(). */
 static uint64_t raw(kiln_type type, uint64_t number)
 {
     const uint64_t sign = sign_of(type);
@@ -119,7 +119,7 @@ static void make_part(void *user, size_t part, size_t worker)
         write_key(s->keys, i, key_at(s, i));
 }
 
-/* Arguments `keys` (a name of RADIXSORT_KINDS), `type`, `n`, `seed`; exports `keys`. */
+/* Arguments: `keys` (a name of RADIXSORT_KINDS), `type`, `n`, `seed`. The function exports `keys`. */
 static kiln_status radixsort_keys(void *user, kiln_call *call)
 {
     (void)user;

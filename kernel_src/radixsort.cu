@@ -83,7 +83,7 @@ typedef choose<KEY / 3, unsigned, unsigned long long> word; // the bits of a key
 static_assert(BLOCK >= RADIX, "a thread counts one digit");
 static_assert(TILE <= 65536, "a rank has 16 bits");
 
-// The bits of a key as a number in the key's order, and the way back.
+// ordered() turns the bits of a key into a number in the key's order, raw() back.
 __device__ __forceinline__ word ordered(word bits)
 {
     constexpr word sign = (word)1 << (sizeof(word) * 8 - 1);
@@ -114,7 +114,7 @@ struct Digit {
     {
         return (unsigned)(number >> shift) & mask;
     }
-    // The digit times 2^log, by two instructions: the place of the digit's entry in an array, in bytes.
+    // Returns the digit times 2^log, by two instructions: the place of the digit's entry in an array, in bytes.
     template <unsigned log> __device__ __forceinline__ unsigned scaled(word number) const
     {
         if (sizeof(word) == 8)
@@ -124,7 +124,7 @@ struct Digit {
     }
 };
 
-// The entry of an array at a distance of `bytes` bytes from its first.
+// Returns the entry of an array that lies `bytes` bytes after its first.
 template <class T> __device__ __forceinline__ T &entry(T *array, unsigned bytes)
 {
     return *(T *)((char *)array + bytes);

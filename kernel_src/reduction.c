@@ -26,7 +26,7 @@ typedef struct reduction {
     part *parts;
 } reduction;
 
-/* Returns whether b replaces a in a search for the maximum. If the values are equal, the earlier one stays. */
+/* Returns true if b replaces a in a search for the maximum. If the values are equal, the earlier one stays. */
 static bool is_above(double b, double a)
 {
     if (isnan(a) || isnan(b))

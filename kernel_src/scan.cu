@@ -260,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // arrangement of vectors). So loads and stores are coalesced vectors of 16 bytes, and no item goes through shared
 // memory. Shuffles compute the prefix of each quad.
 
-// The index in the tile of this lane's quad number k.
+// Returns the index in the tile of this lane's quad number k.
 template <unsigned quads> __device__ __forceinline__ unsigned quad_index(unsigned k)
 {
     return (warp_id() * quads + k) * QUAD_WARP + lane_id() * 4;
@@ -285,7 +285,7 @@ __device__ __forceinline__ void load_tile(quad (&q)[quads], const value *x, offs
     }
 }
 
-// prefix[k]: the sum of the warp's items before this lane's quad k. Returns the warp's aggregate.
+// Sets prefix[k] to the sum of the warp's items before this lane's quad k. Returns the warp's aggregate.
 template <unsigned quads> __device__ __forceinline__ value warp_prefixes(const quad (&q)[quads], value (&prefix)[quads])
 {
     value running = 0;
@@ -299,7 +299,7 @@ template <unsigned quads> __device__ __forceinline__ value warp_prefixes(const q
     return running;
 }
 
-// The scan of a quad whose prefix is `sum`.
+// Returns the scan of a quad whose prefix is `sum`.
 __device__ __forceinline__ quad scan_quad(quad q, value sum)
 {
     quad out;

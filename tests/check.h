@@ -55,7 +55,7 @@ static inline bool check_is_left_out(const check_case *one)
             fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);                             \
         CU_ASSERT_TRUE(holds_);                                                                                        \
     } while (0)
-/* The status is KILN_OK; shows and frees `error` (a kiln_error *) otherwise. */
+/* Checks that the status is KILN_OK. Otherwise prints and frees `error`, a kiln_error *. */
 #define CHECK_OK(status, error)                                                                                        \
     do {                                                                                                               \
         kiln_status got_ = (status);                                                                                   \
@@ -99,7 +99,7 @@ static inline const check_case *check_find(const check_case *cases, size_t count
     return NULL;
 }
 
-/* An unknown name: the nearest one that there is, or all. */
+/* Prints the existing name that is nearest to an unknown one, or all names. */
 static inline void check_suggest(const check_case *cases, size_t count, const char *name)
 {
     const char *names[256];

@@ -36,6 +36,18 @@ function(kiln_costs)
   endwhile()
 endfunction()
 
+# kiln_unpack(TARGET FOLDER FILE.gz ...): the target TARGET unpacks each FILE.gz to FOLDER/FILE.
+function(kiln_unpack target folder)
+  set(unpacked "")
+  foreach(packed ${ARGN})
+    get_filename_component(name ${packed} NAME_WLE)
+    add_custom_command(OUTPUT ${folder}/${name} COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
+                       COMMAND gzip -dc ${packed} > ${folder}/${name} DEPENDS ${packed} VERBATIM)
+    list(APPEND unpacked ${folder}/${name})
+  endforeach()
+  add_custom_target(${target} DEPENDS ${unpacked})
+endfunction()
+
 # A file that makes a test's inputs, and is no part of the engine: under sanitizers it took half of its test's time.
 function(kiln_plain_source)
   if(KILN_SANITIZE)
@@ -72,6 +84,10 @@ function(kiln_suite part rooms)
     target_compile_definitions(${part}_${name} PRIVATE KILN_TEST_DATA="${KILN_ROOT}/tests/${part}"
                                KILN_SOURCE_DIR="${KILN_ROOT}" KILN_BINARY_DIR="${CMAKE_BINARY_DIR}")
     target_link_libraries(${part}_${name} PRIVATE ${rooms} PkgConfig::CUNIT)
+    if(part STREQUAL sim)
+      target_compile_definitions(${part}_${name} PRIVATE KILN_TEST_PTX="${CMAKE_BINARY_DIR}/ptx")
+      add_dependencies(${part}_${name} sim_ptx)
+    endif()
     add_test(NAME ${label} COMMAND ${part}_${name})
     set_tests_properties(${label} PROPERTIES TIMEOUT 900 SKIP_RETURN_CODE 77)
     # Repeated under the thread sanitizer: what runs threads. Launches of the simulated device do, but not those that are

@@ -5,8 +5,8 @@
 
 #include "base.h"
 
-/* The largest options struct that a newer header could have. A larger size is a mistake of the caller; reading that
- * many bytes could leave its memory. */
+/* The largest options struct that a newer header could have. A larger size is a mistake of the caller, and reading this
+ * number of bytes could go beyond the caller's struct. */
 enum { MOST_BYTES = 4096 };
 
 kiln_status kiln__fail_null(const kiln_allocator *mem, kiln_error **error, const char *function, const char *argument)

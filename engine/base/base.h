@@ -15,7 +15,8 @@
 #include "kiln_tune.h"
 
 #define KILN__PRINTF(f, a) __attribute__((format(printf, f, a)))
-/* Sanitizers reserve terabytes of address space, start threads and read /proc. */
+/* KILN__SANITIZED is 1 in a build with sanitizers. They reserve terabytes of address space, start threads and read
+ * /proc, so limits of memory and the sandbox need exceptions. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define KILN__SANITIZED 1
 #elif defined(__has_feature)
@@ -219,15 +220,16 @@ typedef struct kiln__diag {
     unsigned count, limit; /* a limit of 0 means 100; a last line counts the errors beyond the limit */
 } kiln__diag;
 void kiln__diag_add(kiln__diag *diag, kiln__pos pos, const char *format, ...) KILN__PRINTF(3, 4);
-/* Returns KILN_OK if no error was added. Otherwise returns `status` and creates an error with the whole text and the
- * number of errors. Frees the contents of `diag`. */
+/* Returns KILN_OK if no error was added. Otherwise returns `status` and creates an error with the whole text. Frees the
+ * contents of `diag`. */
 kiln_status kiln__diag_finish(kiln__diag *diag, kiln_status status, kiln_error **error);
-/* One error at a position. */
+/* Creates an error with a single message at a position, and returns `status`. */
 kiln_status kiln__diag_fail(const kiln_allocator *mem, kiln_error **error, kiln_status status, kiln__pos pos,
                             const char *format, va_list arguments);
 
-/* Returns the name that is nearest to `name` by edit distance, or NULL if every distance is above a third of its
- * length. */
+/* Returns the name that is nearest to `name` by edit distance, which ignores case. The distance may be at most a third
+ * of the length of `name` (rounded down) plus 1; otherwise returns NULL. A name of one letter is near only to the same
+ * letter. NULL entries of `names` are skipped. */
 const char *kiln__nearest(const char *name, const char *const *names, size_t count);
 
 /* ---- files ---- */
@@ -240,11 +242,12 @@ kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool re
  * descriptor would drop this process's locks on the file. A path where nothing exists passes. */
 kiln_status kiln__file_check(const kiln_allocator *mem, const char *path, kiln_error **error);
 const char *kiln__file_kind(unsigned mode); /* `mode` is st_mode; returns text such as "a folder" */
-/* Reads a whole file (at most `limit` bytes, 0: 1 GiB) into *data, followed by a NUL. */
+/* Reads a whole file (at most `limit` bytes, 0: 1 GiB) into *data, followed by a NUL that *length does not count. The
+ * caller frees *data. */
 kiln_status kiln__file_read(const kiln_allocator *mem, const char *path, size_t limit, char **data, size_t *length,
                             kiln_error **error);
+/* Reads a file as kiln__file_read() does, but refuses a path that contains a symbolic link. */
 kiln_status kiln__file_read_resolved(const kiln_allocator *mem, const char *path, size_t limit, char **data,
-                                     /* for a path whose links are resolved; does not follow links */
                                      size_t *length, kiln_error **error);
 /* Reads a file only if its resolved path lies in one of the folders. The folders must be resolved already. */
 kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, const char *const *folders, size_t count,
@@ -259,7 +262,7 @@ kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const 
                              kiln_error **error);
 typedef struct kiln__output {
     const kiln_allocator *mem;
-    const char *path; /* the caller's */
+    const char *path; /* belongs to the caller, who keeps it until the output is finished or dropped */
     int fd;
     bool named, replaces; /* the temporary file has a name; an old file exists */
     kiln__text temporary;
@@ -272,9 +275,10 @@ kiln_status kiln__output_finish(kiln__output *out, kiln_error **error);
 void kiln__output_drop(kiln__output *out);
 /* Writes all bytes, and continues after signals. Returns 0, or -1 and sets errno. */
 int kiln__write_all(int fd, const void *data, size_t length);
+/* Makes a folder and its missing parents, all with `mode`. An existing folder is no error. */
 kiln_status kiln__make_folders(const kiln_allocator *mem, const char *path, unsigned mode, kiln_error **error);
 bool kiln__file_exists(const char *path);
-/* "dir/of/path" of "dir/of/path/file"; "." for a name without a slash. */
+/* Returns the folder of a path: "dir/of/path" for "dir/of/path/file", and "." for a name without a slash. */
 char *kiln__arena_folder(kiln__arena *arena, const char *path);
 /* Returns true if `path`, which must exist, lies in or below `folder` after links in both are resolved. */
 bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder);
@@ -296,15 +300,16 @@ bool kiln__target_runs(kiln__target target, int cc);
 
 /* ---- the C locale (locale.c) ----
  *
- * The host program may have set a locale with a decimal comma, or one where 'I' is no capital 'i'. Kiln reads and writes
- * the same bytes in every locale. tests/style/locale.py forbids the functions of the C library that obey the locale. */
+ * The host program may have set a locale with a decimal comma, or one where 'I' is no capital 'i'. Kiln reads and
+ * writes the same bytes in every locale. tests/style/locale.py forbids the functions of the C library that obey the
+ * locale. */
 
-/* Between these two calls the calling thread is in the C locale. Use them around calls of a library that reads or writes
- * numbers. A callback of the caller must not run between them. */
+/* Between these two calls the calling thread is in the C locale. Use them around calls of a library that reads or
+ * writes numbers. A callback of the caller must not run between them. */
 locale_t kiln__locale_enter(void);
 void kiln__locale_leave(locale_t before);
-/* strerror() and strsignal(). A text is valid until the next call in this thread. Messages are the same under every locale, so
- * that a program or a person can search for them. */
+/* These functions replace strerror() and strsignal(). A text is valid until the next call in this thread. Messages are
+ * the same under every locale, so that a program or a person can search for them. */
 const char *kiln__error_text(int error);
 const char *kiln__signal_text(int number);
 double kiln__parse_double(const char *text, char **end);                               /* strtod() */
@@ -348,7 +353,8 @@ int64_t kiln__today_ns(void); /* since 1970, by the clock that may be set */
 
 /* ---- threads (thread.c) ---- */
 
-/* pthread_create() with a stack of 8 MiB, whatever limit of stacks (`ulimit -s`) the process was started with. */
+/* Starts a thread with a stack of 8 MiB, whatever limit of stacks (`ulimit -s`) the process was started with. Returns 0
+ * or an error of pthread_create(). */
 int kiln__thread_start(pthread_t *thread, void *(*run)(void *user), void *user);
 
 /* ---- the machine (host.c) ---- */
@@ -373,6 +379,7 @@ typedef struct kiln__log {
     kiln_log_fn fn; /* NULL: no log */
     void *user;
 } kiln__log;
+/* Logs a message of at most 2047 bytes; the rest is cut off. `log` may be NULL. */
 void kiln__logf(const kiln__log *log, kiln_log_level level, const char *format, ...) KILN__PRINTF(3, 4);
 
 #endif

@@ -5,9 +5,9 @@
  * NVRTC needs is loaded, except the CUDA headers.
  *
  * A process that runs kernels on the simulated device does so before the first launch. The simulator checks every
- * access of a kernel; if that check ever has a hole, the kernel is code in a process that has nothing to give. Its system
- * calls are on a short list. libseccomp could write the filter, but the list is fixed and the filter is 100 lines, so a
- * dependency would add more code than it saves. */
+ * access of a kernel. If a kernel finds a flaw in this check, it controls a process that can reach almost nothing,
+ * because only the system calls of a short list are allowed. The library libseccomp could write the filter, but the
+ * list is fixed and the filter is 100 lines, so a dependency would add more code than it saves. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -128,7 +128,7 @@ static bool bind_folder(const char *folder, bool writable)
     struct stat info;
     struct statvfs flags;
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
-        return true; /* a library, which is loaded already */
+        return true; /* `folder` is a library that is loaded already, so it needs no mount */
     if (snprintf(path, sizeof path, "%s", folder) >= (int)sizeof path || *path != '/')
         return false;
     if (!make_folders(path) || mount(folder, path + 1, NULL, MS_BIND, NULL) != 0 || statvfs(path + 1, &flags) != 0)
@@ -230,7 +230,7 @@ static void allow_values(filter *f, long number, unsigned argument, const uint32
     put_return(f, SECCOMP_RET_ERRNO | EPERM);
 }
 
-/* A call is allowed if an argument has none of the bits `none` and all of the bits `all`. */
+/* Allows a call if an argument has none of the bits `none` and all of the bits `all`. */
 static void allow_bits(filter *f, long number, unsigned argument, uint32_t none, uint32_t all)
 {
     add_line(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 6));
@@ -243,8 +243,9 @@ static void allow_bits(filter *f, long number, unsigned argument, uint32_t none,
     put_return(f, SECCOMP_RET_ERRNO | EPERM);
 }
 
-/* Holds for all threads of the process. Kernels before 5.16 switch off speculative stores of a process with a filter
- * unless it declines: that costs several percent, and protects secrets that this process does not have. */
+/* Installs a filter for all threads of the process. Linux before 5.16 switches off speculative stores of a process with
+ * a filter, which costs several percent. SPEC_ALLOW declines that, because it would protect secrets that this process
+ * does not have. */
 static bool install(const filter *f)
 {
     struct sock_fprog program = {.len = f->count, .filter = (struct sock_filter *)(uintptr_t)f->lines};
@@ -259,7 +260,7 @@ static bool install(const filter *f)
     return result == 0;
 }
 
-/* For a compiler, whose calls are not known in detail: all but these. */
+/* Refuses the listed calls and allows all others. This is for a compiler, whose calls are not known in detail. */
 static void refuse_some(filter *f)
 {
     static const long refused[] = {
@@ -286,8 +287,9 @@ static void refuse_some(filter *f)
     put_return(f, SECCOMP_RET_ALLOW);
 }
 
-/* For kernels of the simulated device: none but these. Calls that name a file by its path only read; Landlock decides
- * which files they may open. `writes`: Landlock confines files to one folder for writing, so such calls are allowed. */
+/* Allows the listed calls and refuses all others. This is for kernels of the simulated device. Calls that name a file
+ * by its path can only read, and Landlock decides which files they may open. If `writes` is true, Landlock allows
+ * writing in one folder only, so calls that write are allowed too. */
 static void allow_some(filter *f, bool executes, bool writes)
 {
     static const long allowed[] = {
@@ -389,20 +391,21 @@ static void allow_some(filter *f, bool executes, bool writes)
     uint32_t forbidden = executes ? 0 : PROT_EXEC;
     allow_bits(f, SYS_mmap, 2, forbidden, 0);
     allow_bits(f, SYS_mprotect, 2, forbidden, 0);
-    /* Threads, and no processes. The filter cannot read the arguments of clone3, so the C library must use clone. */
+    /* Allow new threads, but no new processes. The filter cannot read the arguments of clone3, so the C library must
+     * use clone. */
     answer_call(f, 435 /* clone3 */, SECCOMP_RET_ERRNO | ENOSYS);
     allow_bits(f, SYS_clone, 0, CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS,
                CLONE_VM | CLONE_THREAD | CLONE_SIGHAND);
     allow_values(f, SYS_tgkill, 0, (const uint32_t[]){(uint32_t)getpid()}, 1); /* abort() and raise() */
-    /* F_SETOWN, which is not among these, sends signals to other processes. */
+    /* F_SETOWN is not allowed, because it sends signals to other processes. */
     static const uint32_t commands[] = {F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC};
     allow_values(f, SYS_fcntl, 1, commands, KILN__COUNT(commands));
-    /* Is it a terminal, and how wide? TIOCSTI, which is not among these, types into the terminal. */
+    /* The allowed requests ask whether a descriptor is a terminal, and how wide it is. TIOCSTI would type into it. */
     static const uint32_t terminal[] = {TCGETS, TIOCGWINSZ};
     allow_values(f, SYS_ioctl, 1, terminal, KILN__COUNT(terminal));
     static const uint32_t names[] = {PR_SET_NAME};
     allow_values(f, SYS_prctl, 0, names, KILN__COUNT(names));
-    allow_values(f, SYS_prlimit64, 2, (const uint32_t[]){0}, 1); /* no new limit: the C library asks for the stack's */
+    allow_values(f, SYS_prlimit64, 2, (const uint32_t[]){0}, 1); /* only queries (no new limit), for the C library */
     for (size_t i = 0; writes && i < KILN__COUNT(writing); i++)
         answer_call(f, writing[i], SECCOMP_RET_ALLOW);
     allow_bits(f, SYS_openat, 2, WRITE_FLAGS, 0);
@@ -431,8 +434,8 @@ static bool refuse_calls(const kiln__confinement *want, bool files)
 #endif
 }
 
-/* Landlock and namespaces hold for the calling thread and threads that it starts later, not for those that a library has
- * started before. */
+/* Returns the number of threads of this process. Landlock and namespaces hold for the calling thread and for threads
+ * that it starts later, but not for threads that a library has started before. */
 static size_t thread_count(void)
 {
     size_t count = 0;
@@ -444,7 +447,7 @@ static size_t thread_count(void)
     return count;
 }
 
-/* KILN_CONFINE=none, for tests and for systems where it does harm. */
+/* Returns true if KILN_CONFINE=none switches confinement off. This is for tests, and for systems where it does harm. */
 static bool is_off(char *how, size_t room)
 {
     const char *forced = getenv("KILN_CONFINE");
@@ -454,7 +457,7 @@ static bool is_off(char *how, size_t room)
     return off;
 }
 
-/* Asks by the calls that confining makes, because a container may forbid what the kernel offers. */
+/* Makes the calls with which confining begins, because a container may forbid mechanisms that the kernel offers. */
 unsigned kiln__confine_look(char *how, size_t room)
 {
     if (is_off(how, room))

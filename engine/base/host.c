@@ -118,7 +118,7 @@ uint64_t kiln__host_memory(void)
     return v1 < bytes ? v1 : bytes;
 }
 
-/* The number after `key`, which starts a line, in a file in /proc or /sys; 0: not found. */
+/* Returns the number after `key`, which starts a line, in a file of /proc or /sys. Returns 0 if it is not found. */
 static uint64_t read_figure(const char *path, const char *key)
 {
     FILE *file = fopen(path, "re");

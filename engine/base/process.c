@@ -53,7 +53,8 @@ static int start(const kiln__process *program, pid_t *pid)
     return failed;
 }
 
-/* Waits for a while at most: the end of the process, or a request to stop, is seen at the latest after that. */
+/* Waits at most `ms` milliseconds for the end of the process, so that the caller notices a request to stop in time.
+ * Without a pidfd (-1) it waits the whole time. */
 static void wait_a_while(int pidfd, int ms)
 {
     struct pollfd gone = {.fd = pidfd, .events = POLLIN};

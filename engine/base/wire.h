@@ -41,8 +41,8 @@ kiln_status kiln__wire_read_status(kiln__wire *in);
 /* ---- used in the child: a blocking socket ---- */
 bool kiln__socket_receive(int fd, void *data, size_t length); /* false after an error, or if the connection is closed */
 bool kiln__socket_send(int fd, const kiln__text *message); /* false after an error, or if the message is incomplete */
-/* The next message; the caller frees *body. False: the connection ended, or the bytes are not a message (*body is
- * NULL). */
+/* Receives the next message. The caller frees *body with kiln__free(NULL, ...). Returns false with *body NULL if the
+ * connection ended, memory ran out, or the bytes are not a message. */
 bool kiln__socket_message(int fd, kiln__message_header *header, char **body);
 
 /* ---- used by the parent (child.c): a process of another program, whose standard input is a socket ---- */
@@ -83,13 +83,13 @@ typedef enum kiln__io {
  * exec. Returns 0 or an errno. It does not change `wake`, `place` and `shows`. */
 int kiln__child_start(kiln__child *child, const char *const *arguments);
 /* Ends the child and returns its status from waitpid(), or -1 if the status is unknown or there is no process. The
- * second function first waits a short time for a process that closed its socket, so that the status is its own and not
- * our kill. */
+ * second function first waits up to 2 s for a process that closed its socket, so that the status is its own and not the
+ * result of the kill. */
 int kiln__child_end(kiln__child *child);
 int kiln__child_end_closed(kiln__child *child);
 /* Returns true if the child has closed its socket, or has sent bytes although no answer was awaited. */
 bool kiln__child_is_gone(const kiln__child *child);
-/* "it was ended by signal 11, Segmentation fault" */
+/* Writes how a child ended, such as "it was ended by signal 11, Segmentation fault". */
 void kiln__child_describe(int how, char *text, size_t room);
 
 /* Deadlines are absolute times of kiln__now_ns(). 0 means that there is no deadline. */
@@ -99,8 +99,8 @@ kiln__io kiln__child_send(const kiln__child *child, const kiln__text *message, u
 kiln__io kiln__child_receive(const kiln__child *child, const kiln_allocator *mem, uint64_t deadline, uint32_t *kind,
                              char **body, size_t *length);
 
-/* Send or receive without waiting, for a caller that serves several children. They return KILN__IO_LATE if they would have
- * to wait. `sent` and `in` are zero before the first call for a message, and keep its progress. */
+/* Send or receive without waiting, for a caller that serves several children. They return KILN__IO_LATE if they would
+ * have to wait. `sent` and `in` are zero before the first call for a message, and keep its progress. */
 typedef struct kiln__incoming {
     kiln__message_header header;
     size_t got; /* bytes of header and body that have arrived */
@@ -113,7 +113,7 @@ kiln__io kiln__child_receive_some(const kiln__child *child, const kiln_allocator
 typedef struct kiln__process {
     const char *const *arguments; /* ends with NULL; the first is looked for in PATH. No shell sees them. */
     const char *folder;           /* folder in which the child runs */
-    const char *output;           /* a new file for its standard output */
+    const char *output;           /* a new file for its standard output and error; the file must not exist */
     double seconds;               /* 0: no limit */
     const volatile int *stop;     /* NULL, or a flag that the caller sets to a nonzero value to end the program */
 } kiln__process;

@@ -58,8 +58,8 @@ static void list_candidates(kiln__best_search *s)
 
 static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
 
-/* The order of kinds: these sizes, similar inputs, these sizes on another device of the same compute capability, near
- * sizes, other devices. */
+/* Returns the place of a candidate's kind in the order of README.md: these sizes, similar inputs, these sizes on
+ * another device of the same compute capability, near sizes, other devices. */
 static int rank_kind(const kiln__candidate *candidate)
 {
     const bool alike = candidate->device_distance == 0 && candidate->distance == 0;
@@ -86,8 +86,8 @@ static int compare_nearness(const void *left, const void *right)
     return order ? order : strcmp(a->known->params_text, b->known->params_text);
 }
 
-/* Lists everything that is known about the spec, without duplicates: the later sample of a configuration counts, from
- * store or file. Knowledge beside the spec is read unless the caller gives its own. */
+/* Lists what the store and the knowledge say about the spec. Without knowledge from the caller, the file beside the
+ * spec is read. If a configuration occurs several times, the latest sample counts. */
 static kiln_status gather_known(kiln__best_search *s, const kiln_best_options *options, kiln_error **error)
 {
     const kiln_knowledge *knowledge = options->knowledge;
@@ -120,8 +120,8 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
                : kiln__fail_number(mem, error, function, "options.tune_seconds", options->tune_seconds);
 }
 
-/* Returns whether features are needed: the sizes are unknown, and other inputs have features. Making inputs may take
- * long. */
+/* Returns whether features are needed: no candidate has exactly these sizes, and a verified one has features. The check
+ * saves time, because computing the features of the requested input means making its inputs. */
 static bool needs_features(const kiln__best_search *s)
 {
     bool any = false;
@@ -225,7 +225,8 @@ void kiln_best_free(kiln_best *best)
     kiln__free(mem, a);
 }
 
-/* Makes an answer with a complete configuration. `candidate` NULL: it does not come from a sample. */
+/* Makes an answer with a complete configuration. `candidate` is NULL if the configuration does not come from a sample.
+ */
 static kiln_status make_answer(const kiln__best_search *s, const kiln__config *config, const kiln__candidate *candidate,
                                kiln_best **best, kiln_error **error)
 {
@@ -295,9 +296,9 @@ static kiln_status validate_candidate(const kiln__best_search *s, const char *va
 
 /* ---- the defaults ---- */
 
-/* Limits of the search for one valid configuration, in units of kiln__effort, so that the answer is the same on every
- * machine; the seconds are for slow machines. The search goes through the space in order first, where a good
- * configuration is more likely, and then draws at random. */
+/* Limits of the search for one valid configuration. The limit in units of kiln__effort gives the same answer on every
+ * machine; the seconds are reached on a slow machine only. Each limit counts twice: first for a walk through the space
+ * in order, where a good configuration is more likely, then for random draws. */
 #define LOOK_UNITS ((uint64_t)1 << 26)
 #define LOOK_SECONDS 2.0
 
@@ -385,8 +386,8 @@ static kiln_status find_first_valid(kiln__best_search *s, const kiln__variant *v
     return status;
 }
 
-/* The answer without knowledge: the defaults of the choice. If they break a constraint, the first valid configuration
- * of a variant that may answer. */
+/* Answers without knowledge, with the defaults of the choice. If they break a constraint, the answer is the first valid
+ * configuration of a variant that may answer. */
 static kiln_status answer_defaults(kiln__best_search *s, kiln_best **best, kiln_error **error)
 {
     kiln__config *config = NULL;

@@ -27,10 +27,11 @@ typedef struct kiln__candidate {
     double distance;     /* distance of the sizes; if `inputs` is not 0, distance of the features */
     size_t inputs;       /* number of known inputs that judged it; 0: features did not judge it */
     double slowdown;     /* mean slowdown at these inputs: the time divided by the best time */
-    /* the slowdown, which is lower for the default configuration: it gets the benefit of the doubt */
+    /* the key of the order: the slowdown, reduced for the default configuration, which gets the benefit of the doubt */
     double rank;
 } kiln__candidate;
-/* The search for one problem. Its candidates are sorted; `at` is the next one to validate. */
+
+/* The search for one problem. Its candidates are sorted; items[at] is the next one to validate. */
 typedef struct kiln__best_search {
     kiln_engine *engine;
     const kiln_spec *spec;
@@ -44,15 +45,17 @@ typedef struct kiln__best_search {
     bool ended;      /* the defaults were returned already */
     kiln_error *cut; /* the error if no valid configuration was found within the limits */
 } kiln__best_search;
-/* Copies and checks the options of the public function `function`. */
+/* Copies the options that the caller gave to the public function `function`, and checks the copy. */
 kiln_status kiln__best_take(const kiln_engine *engine, const char *function, const kiln_best_options *given,
                             kiln_best_options *options, kiln_error **error);
 kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                             const kiln_best_options *options, kiln__best_search *search, kiln_error **error);
 void kiln__best_close(kiln__best_search *search);
-/* Returns the next valid candidate, and at last the defaults. Afterwards *best is NULL. */
+/* Gives the next valid candidate, and at last the defaults. Later calls set *best to NULL and return KILN_OK. The
+ * caller frees *best. */
 kiln_status kiln__best_next(kiln__best_search *search, kiln_best **best, kiln_error **error);
-/* Makes an answer from a copy of a sample. */
+/* Makes an answer of the kind KILN_BEST_TUNED from a sample of this device at the requested sizes. *best stays as it is
+ * if the configuration is not valid. The caller frees *best. */
 kiln_status kiln__best_of_sample(kiln__best_search *search, const kiln_sample *sample, kiln_best **best,
                                  kiln_error **error);
 

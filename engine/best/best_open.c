@@ -15,7 +15,8 @@ static bool is_of_configuration(kiln_status status)
 
 /* ---- tuning ---- */
 
-/* Runs a sweep of a variant (NULL: of all) for the remaining time. *best becomes its first sample if that is better. */
+/* Runs a sweep of a variant (NULL: of all) for the remaining time. If the best sample of the sweep is faster than
+ * *best, it replaces *best. */
 static kiln_status run_sweep(kiln__best_search *s, const kiln_best_options *how, uint64_t start, const char *variant,
                              const kiln_setting *params, size_t count, kiln_best **best, kiln_error **error)
 {
@@ -60,8 +61,8 @@ static kiln_status run_sweep(kiln__best_search *s, const kiln_best_options *how,
     return status;
 }
 
-/* Measures the suggestion first, so that a short sweep is never worse, then the other configurations until the time is
- * over. *best stays NULL if nothing worked. */
+/* Measures the suggestion first, so that a short sweep is never worse than no sweep. Then it measures other
+ * configurations until the time is over. *best stays NULL if none worked. */
 static void tune_from(kiln__best_search *s, const kiln_best_options *options, const kiln_best *suggestion,
                       kiln_best **best)
 {
@@ -128,7 +129,8 @@ static kiln_status open_first(kiln__best_search *s, kiln_best *first, kiln_plan 
     }
 }
 
-/* Finds a suggestion, tunes unless it is known for exactly these sizes and this device, and opens a plan. */
+/* Finds a suggestion and opens a plan with it. If the options give time for tuning, and the suggestion was not measured
+ * at exactly these sizes on this kind of device, the function tunes first. */
 kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                 const kiln_best_options *given, kiln_plan **plan, kiln_best **best, kiln_error **error)
 {

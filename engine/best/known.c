@@ -1,5 +1,5 @@
-/* known.c - the best known configurations of many problems: collected from a store, read from a text file, written to
- * one. */
+/* known.c - the best known configurations of many problems: collects them from a store, reads them from a text file and
+ * writes them to one. */
 #include <math.h>
 #include <string.h>
 
@@ -78,7 +78,7 @@ void kiln_knowledge_free(kiln_knowledge *knowledge)
     kiln__free(mem, knowledge);
 }
 
-/* Removes duplicates and returns the list, or frees it on failure. */
+/* After KILN_OK, removes duplicates and sets *knowledge; after an error, frees `made`. Returns `status`. */
 static kiln_status finish_knowledge(kiln_knowledge *made, kiln_status status, kiln_knowledge **knowledge)
 {
     if (status != KILN_OK) {

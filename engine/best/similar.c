@@ -9,7 +9,7 @@
 /* The NEAREST inputs judge a configuration. If an input has no sample of it, it counts as UNKNOWN times slower than the
  * best. */
 enum { NEAREST = 3, UNKNOWN = 4 };
-#define NEAR 0.1 /* added to distances, so that an equal input does not outweigh all others without limit */
+#define NEAR 0.1 /* added to distances, so that the weight of an input at distance 0 is finite */
 /* The further away the nearest input, the less it says. Another configuration goes before the default only if it is
  * faster by more than exp(DOUBT * distance). */
 #define DOUBT 0.12
@@ -113,8 +113,8 @@ static int compare_configurations(const kiln__known *a, const kiln__known *b)
     return order ? order : strcmp(a->params_text, b->params_text);
 }
 
-/* Finds an input's sample of a configuration by binary search: an input's samples are sorted by configuration. NULL:
- * there is none that counts. */
+/* Finds an input's sample of a configuration by binary search, because the samples of an input are sorted by
+ * configuration. Returns NULL if there is none that counts. */
 static const kiln__candidate *find_sample(const kiln__best_search *s, const input *in, const kiln__known *configuration)
 {
     size_t first = in->first, end = in->end;

@@ -140,6 +140,7 @@ int kiln__cache_open_entry(const kiln__cache *cache, const char *id, struct stat
         (uint64_t)info->st_size <= KILN__CACHE_ENTRY_MAX)
         return fd;
     close(fd);
+    errno = 0;
     return -1;
 }
 
@@ -225,9 +226,9 @@ static int create_temporary(kiln__cache *cache, const char *id, char *name, size
     return -1;
 }
 
-/* Writes an entry: temporary file, fsync unless the cache is fast, rename. A reader therefore sees the whole entry or
- * none. A failure removes
- * the temporary file and warns once. A permanent one makes the cache read-only. */
+/* Writes an entry to a temporary file, syncs that file unless the cache is fast, and renames it. So a reader sees the
+ * whole entry or none. A failure removes the temporary file and is logged once. A permanent failure makes the cache
+ * read-only. */
 void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln__unit *unit)
 {
     if (cache->fd < 0 || !atomic_load(&cache->writable))
@@ -255,8 +256,8 @@ void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln_
     kiln__free(cache->mem, bytes);
     if (!why)
         return;
-    /* A late answer makes a file server rename a second time, when there is nothing left to rename. The entry was
-     * written. */
+    /* A file server whose answer came late got the request to rename twice. The second request found nothing to rename,
+     * but the first had written the entry. */
     if (begun && why == ENOENT)
         return;
     if (why == EROFS || why == EACCES || why == EPERM || why == ENOENT) /* permanent */

@@ -17,8 +17,8 @@ typedef struct kiln__cache kiln__cache;
 kiln_status kiln__cache_open(const kiln_allocator *mem, const char *folder, const kiln__log *log, kiln__cache **cache,
                              kiln_error **error);
 void kiln__cache_close(kiln__cache *cache);
-/* Makes writes faster: an entry is not synced to the disk before it is renamed. After a power failure it may be damaged,
- * which is a miss. Call this right after opening. */
+/* Makes writes faster: an entry is not synced to the disk before it is renamed. After a power failure it may be
+ * damaged, which is a miss. Call this right after opening. */
 void kiln__cache_write_fast(kiln__cache *cache);
 void kiln__cache_stop_writing(kiln__cache *cache); /* from then on, the cache only reads */
 const char *kiln__cache_folder(const kiln__cache *cache);
@@ -50,10 +50,11 @@ typedef struct kiln__unit {
 } kiln__unit;
 void kiln__unit_free(kiln__unit *unit);
 
-/* Returns true on a hit. Removes a damaged entry if that is possible. */
+/* Returns true on a hit; the caller frees *unit by kiln__unit_free(). Removes a damaged entry if that is possible. */
 bool kiln__cache_get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit *unit);
+/* Writes an entry. A failure is logged once, and the caller does not learn of it. */
 void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln__unit *unit);
-/* calls of kiln__cache_get() since opening */
+/* Counts the calls of kiln__cache_get() since opening. */
 void kiln__cache_counts(const kiln__cache *cache, uint64_t *hits, uint64_t *misses);
 
 kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each, void *user, kiln_error **error);

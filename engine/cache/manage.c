@@ -94,20 +94,29 @@ static void sort_by_use(entry_list *list)
         qsort(list->items, list->count, sizeof *list->items, compare_use);
 }
 
-/* Reads and parses an entry. Returns false with *block NULL if it is gone or memory is lacking, and false with a *block
- * if it is damaged. */
-static bool load_entry(kiln__cache *cache, found_entry *entry, char **block, kiln__cache_key *key, kiln__unit *unit)
+/* UNREAD: an error of the disk, of the file server or of this process, which says nothing about the entry. */
+typedef enum entry_state { ENTRY_WHOLE, ENTRY_DAMAGED, ENTRY_UNREAD, ENTRY_NO_MEMORY } entry_state;
+
+/* Reads and parses an entry. An entry that cannot be trusted counts as damaged. The caller frees *block, into which the
+ * other results point. */
+static entry_state load_entry(kiln__cache *cache, found_entry *entry, char **block, kiln__cache_key *key,
+                              kiln__unit *unit)
 {
     *block = NULL;
     int fd = kiln__cache_open_entry(cache, entry->id, &entry->info);
     if (fd < 0)
-        return false;
+        return errno ? ENTRY_UNREAD : ENTRY_DAMAGED;
     size_t length = (size_t)entry->info.st_size;
-    char *bytes = kiln__alloc(cache->mem, length);
-    bool whole = bytes && kiln__cache_read(fd, bytes, length) && kiln__cache_entry_parse(bytes, length, key, unit);
+    char *bytes = kiln__alloc(cache->mem,
+                              length + 1); /* one more byte: an empty file is damaged, and needs memory too */
+    errno = 0;
+    const bool read = bytes && kiln__cache_read(fd, bytes, length);
+    entry_state state = !bytes ? ENTRY_NO_MEMORY : !read && errno ? ENTRY_UNREAD : ENTRY_DAMAGED;
+    if (read && kiln__cache_entry_parse(bytes, length, key, unit))
+        state = ENTRY_WHOLE;
     close(fd);
     *block = bytes;
-    return whole;
+    return state;
 }
 
 /* Reads the labels of an entry from its first bytes. They point into `page`. */
@@ -146,7 +155,7 @@ static kiln_cache_entry describe_entry(const found_entry *entry)
 }
 
 /* Lists the entries, the newest first. Without `verify` it reads only the labels. With `verify` it reads each entry
- * completely and removes a damaged one. */
+ * completely and removes a damaged one. An entry that cannot be read at this moment stays. */
 kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each, void *user, kiln_error **error)
 {
     enum { LABELS = sizeof(kiln__cache_header) + 4 * (KILN__CACHE_LABEL_MAX + 1) + 16 };
@@ -167,13 +176,15 @@ kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each
             kiln__cache_key key;
             kiln__unit unit;
             char id[KILN__CACHE_ID + 1];
-            bool whole = load_entry(cache, &list.items[i], &block, &key, &unit);
-            if (!whole && !block) {
-                struct stat now; /* the entry no longer exists, or cannot be trusted */
-                if (fstatat(cache->fd, shown.id, &now, AT_SYMLINK_NOFOLLOW) != 0)
-                    continue;
+            struct stat now;
+            const entry_state state = load_entry(cache, &list.items[i], &block, &key, &unit);
+            if (state == ENTRY_NO_MEMORY) {
+                status = kiln__fail_memory(error);
+                break;
             }
-            if (whole) {
+            if (state == ENTRY_UNREAD && fstatat(cache->fd, shown.id, &now, AT_SYMLINK_NOFOLLOW) != 0)
+                continue; /* another process has removed it */
+            if (state == ENTRY_WHOLE) {
                 kiln__cache_id(&key, id);
                 shown.intact = strcmp(id, shown.id) == 0;
                 shown.source = key.source;
@@ -181,7 +192,7 @@ kiln_status kiln__cache_list(kiln__cache *cache, bool verify, kiln_cache_fn each
                 shown.compiler = key.compiler;
                 shown.options = key.options;
             }
-            if (!shown.intact)
+            if (!shown.intact && state != ENTRY_UNREAD)
                 kiln__cache_remove(cache, shown.id, &list.items[i].info);
         } else {
             load_labels(cache, &list.items[i], page, LABELS, &shown);
@@ -204,8 +215,11 @@ static kiln_status show_one(kiln__cache *cache, found_entry *entry, kiln_cache_s
     kiln__cache_key key;
     kiln__unit unit;
     char *block = NULL;
-    if (!load_entry(cache, entry, &block, &key, &unit)) {
+    const entry_state state = load_entry(cache, entry, &block, &key, &unit);
+    if (state != ENTRY_WHOLE) {
         kiln__free(cache->mem, block);
+        if (state == ENTRY_NO_MEMORY)
+            return kiln__fail_memory(error);
         return kiln__fail(cache->mem, error, KILN_ERROR_NOT_FOUND,
                           "%s: the entry is damaged or was removed; `kiln cache verify` removes damaged entries",
                           entry->id);
@@ -263,7 +277,8 @@ done:
     return status;
 }
 
-/* Removes the least recently used entries until at most max_bytes are left (LRU). */
+/* Removes the least recently used entries until at most max_bytes are left (LRU), and temporary files that are older
+ * than STALE_TEMP_SECONDS. */
 kiln_status kiln__cache_gc(kiln__cache *cache, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                            kiln_error **error)
 {

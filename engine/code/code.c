@@ -1,5 +1,5 @@
-/* code.c - from a configuration to compiled code. It writes the macros before the source, makes the cache key, looks
- * into the cache, and otherwise starts a compile. After a failed compile it explains errors in terms of params. */
+/* code.c - gets the compiled code of a configuration. The functions write the macros before the source, make the cache
+ * key and look into the cache. On a miss they start a compile. If it fails, they explain its errors by the params. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "chars.h"
 #include "config.h"
 
-#define SOURCE_LIMIT ((size_t)16 << 20) /* bytes of one source file */
+#define SOURCE_LIMIT ((size_t)16 << 20)   /* bytes of one source file */
+#define TOGETHER_LEAST ((size_t)64 << 10) /* bytes of a source with its headers; see allow_together() */
 
 /* The making of one piece of code. kiln__code_take() or kiln__code_cancel() frees it. */
 struct kiln__code_job {
@@ -97,7 +98,7 @@ kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocato
 
 /* ---- a kernel that the source does not have ---- */
 
-/* Finds the place in the spec where a launch names the kernel. */
+/* Finds the place in the spec where a launch names the kernel; `source` is NULL if no step launches it. */
 static kiln__pos find_place(const kiln__step *steps, size_t count, const kiln__scope *scope, const kiln_allocator *mem,
                             const char *kernel)
 {
@@ -144,7 +145,8 @@ static void add_kernels(kiln__arena *arena, const char *text, name_list *list)
     }
 }
 
-/* Adds to the compiler's message which kernels the source has, for each kernel of the spec that it lacks. */
+/* Appends a line for each kernel of the spec that the source lacks: its place in the spec, and the kernels that the
+ * source has. */
 static void explain_names(const kiln__code_job *job, kiln__arena *arena, kiln__text *out)
 {
     name_list list = {0};
@@ -175,8 +177,8 @@ static void explain_names(const kiln__code_job *job, kiln__arena *arena, kiln__t
 
 /* ---- the macros ---- */
 
-/* Returns why a text cannot be the value of a macro, or NULL. It could end its line, or hide the text after it, for
- * example an #include from includes.c. */
+/* Returns why a text cannot be the value of a macro, or NULL if it can. A bad text could end the line of its #define,
+ * or turn text after it into a comment, for example an #include that includes.c must see. */
 static const char *is_unfit(const char *text)
 {
     for (const char *at = text; *at; at++) {
@@ -201,7 +203,7 @@ static kiln_status check_text(const kiln_allocator *mem, const char *name, kiln_
     return kiln__fail(mem, error, KILN_ERROR_REFUSED, "the macro %s cannot be a text with %s", name, why);
 }
 
-/* A macro of a configuration: a param, a let or expression under `define:`, a size under `bake:`. */
+/* A macro of a configuration. It is a param, a let or expression under `define:`, or a size under `bake:`. */
 typedef struct macro {
     const char *name, *of, *value; /* `of`: the name without the spec's prefix */
     bool param;
@@ -322,7 +324,8 @@ static void write_macro(kiln__code_job *job, const macro *m)
     kiln__text_printf(&job->source, "#define %s %s\n", m->name, m->value);
 }
 
-/* Writes the prelude, the CUDA headers that the source begins with, and tells the request about it. */
+/* Writes the prelude (the CUDA headers that the source begins with), and sets the fields of the request about it. Bit i
+ * of *first is set if macro i was written before the headers. */
 static kiln_status write_prelude(kiln__code_job *job, const char *const *prelude, size_t count, uint64_t *first,
                                  kiln_error **error)
 {
@@ -370,8 +373,8 @@ static kiln_status write_macros(kiln__code_job *job, kiln_error **error)
     return status;
 }
 
-/* Whether a kernel may have a name that no text of the job has as one word. The source may build the name from tokens. It
- * may also include a header of the toolkit, which Kiln does not read. */
+/* Returns whether a kernel may have a name that is a word in no text of the job. The source may build the name from
+ * tokens. It may also include a header of the toolkit, which Kiln does not read. */
 static bool may_have_other_names(const kiln__code_job *job)
 {
     const kiln__compile_request *request = &job->request;
@@ -390,13 +393,14 @@ static bool names_kernel(const kiln__code_job *job, const char *plain)
     for (size_t i = 0; i < request->include_count && !found; i++)
         found = contains_name(request->includes[i].text, plain);
     for (size_t i = 0; i < request->option_count && !found; i++)
-        found = strstr(request->options[i], plain) != NULL; /* -DKERNEL=add, and -Dadd, where no word begins at `add` */
+        found = strstr(request->options[i], plain) != NULL; /* no word search: in -Dadd, no word begins at `add` */
     return found;
 }
 
-/* Fails for a kernel whose name occurs nowhere in the source, its headers and the options, so that a misspelt name is told
- * before anything is compiled. It refuses only names that are certainly wrong. It leaves all others to the compiler: names
- * that are more than one word of ASCII. If may_have_other_names(), it leaves every name to the compiler. */
+/* Fails if the name of a kernel occurs nowhere in the source, its headers and the options. So a misspelt name is
+ * reported before anything is compiled. The function refuses only names that are certainly wrong. It leaves to the
+ * compiler a name that is more than one word of ASCII, such as `space::sum`, and every name if may_have_other_names().
+ */
 static kiln_status check_kernel_names(kiln__code_job *job, kiln_error **error)
 {
     const kiln__compile_request *request = &job->request;
@@ -442,7 +446,7 @@ static kiln_status collect_includes(kiln_engine *engine, const kiln__config *con
                                error);
 }
 
-/* Reads the source and collects its headers. */
+/* Reads the source and collects its headers. Sets the request's name and headers, and job->includes. */
 static kiln_status read_source(kiln_engine *engine, const kiln__config *config, kiln__code_job *job, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
@@ -479,7 +483,7 @@ static kiln_status read_source(kiln_engine *engine, const kiln__config *config, 
         status = kiln__fail(engine->mem, error, KILN_ERROR_IO, "%s: not a text file: it contains a zero byte", path);
     else
         status = collect_includes(engine, config, path, kept, job, error);
-    /* The name without its folder: equal files in another folder must have the same key. */
+    /* An absolute name loses its folder, because equal files in two folders must have the same key. */
     job->request.name = *name == '/' ? strrchr(name, '/') + 1 : name;
     kiln__free(engine->mem, text);
     return status;
@@ -510,7 +514,7 @@ static kiln_status add_option(kiln_engine *engine, const kiln__template *option,
     kiln_error *why = NULL;
     if (status == KILN_OK && (!filled || text.failed))
         status = kiln__fail_memory(error);
-    else if (status == KILN_OK && text.length > 0) { /* a param may be empty and so remove an option: {X} */
+    else if (status == KILN_OK && text.length > 0) { /* the option {X} is left out if the param X is empty */
         status = kiln__option_check(engine->mem, text.data, &why);
         if (status != KILN_OK) {
             kiln__diag_add(&diag, kiln__template_pos(option), "%s", kiln_error_message(why));
@@ -611,6 +615,21 @@ static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error
     return failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
+/* Allows the compiler to compile this job together with others that differ only in the template arguments of their
+ * kernels (compile/group.c). This pays if NVRTC reads much for few kernels: headers of CUDA, or a long text. Only the
+ * texts decide, so that the decision does not depend on times. */
+static void allow_together(kiln__code_job *job)
+{
+    kiln__compile_request *request = &job->request;
+    bool instance = false;
+    size_t bytes = job->source.length;
+    for (size_t i = 0; i < request->name_count && !instance; i++)
+        instance = strchr(request->names[i], '<') != NULL;
+    for (size_t i = 0; i < request->include_count && instance; i++)
+        bytes += strlen(request->includes[i].text);
+    request->together = instance && (request->prelude > 0 || job->includes.other_count > 0 || bytes >= TOGETHER_LEAST);
+}
+
 /* ---- jobs ---- */
 
 static void free_job(kiln__code_job *job)
@@ -640,7 +659,7 @@ static kiln_status note_places(const kiln__config *config, kiln__code_job *job, 
     return job->arena.failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Everything before the cache look-up, in the order of dependence: macros, source, options, kernels, text, key. */
+/* Each step needs the results of the earlier ones. */
 kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                                kiln__code_job **result, kiln_error **error)
 {
@@ -676,6 +695,7 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
         status = check_kernel_names(job, error);
     if (status == KILN_OK)
         status = make_key(engine, job, error);
+    allow_together(job);
     if (status != KILN_OK) {
         free_job(job);
         return status;
@@ -684,7 +704,8 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
     return KILN_OK;
 }
 
-/* Puts the code of jobs into the cache that kiln__code_leave() left and that are compiled by now. */
+/* Takes the jobs that kiln__code_leave() left to the engine and that are compiled by now. Their code goes into the
+ * cache. */
 static void collect_left(kiln_engine *engine)
 {
     kiln__code_job *done = NULL;
@@ -735,6 +756,8 @@ kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, co
     return status;
 }
 
+bool kiln__code_goes_together(const kiln__code_job *job) { return job->request.together; }
+
 kiln__hash128 kiln__code_key(const kiln__code_job *job) { return kiln__hash(job->material.data, job->material.length); }
 
 bool kiln__code_done(kiln__code_job *job) { return !job->compile || kiln__compile_done(job->compile); }
@@ -757,7 +780,9 @@ static bool is_own_line(const kiln__code_job *job, const char *line)
     return ours;
 }
 
-/* Adds one sentence for each macro that a line of the source names, at the first error with that macro. */
+/* `line` is the source line of an error, and `ours` is true if it is in the source or its own headers. The function
+ * adds one sentence for each macro that the line names, unless told[] says that an earlier error has explained the
+ * macro. */
 static void explain_line(const kiln__code_job *job, const char *line, bool ours, unsigned char *told, kiln__text *out)
 {
     for (size_t i = 0; i < job->macro_count; i++) {
@@ -808,8 +833,6 @@ static bool headers_are_the_same(kiln__code_job *job)
            strcmp(now, job->headers) == 0;
 }
 
-/* Takes the result of the compile, or explains its failure. A new result goes into the cache if the headers are
- * unchanged. */
 kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **error)
 {
     kiln_engine *engine = job->engine;
@@ -862,7 +885,8 @@ void kiln__code_cancel(kiln__code_job *job)
 
 #define QUIET_SECONDS 0.5 /* a shorter wait is not worth a message */
 
-/* Waits for a compile until it ends or the caller of the engine wants to stop. Tells once, through *told, that it waits. */
+/* Waits for a compile. Returns false if the engine's `stop` flag is set before it ends. After QUIET_SECONDS the
+ * function warns that it waits, once for all calls with the same *told. */
 static bool await_left(kiln__code_job *job, bool *told)
 {
     const volatile int *stop = job->engine->stop;
@@ -882,7 +906,8 @@ static bool await_left(kiln__code_job *job, bool *told)
     return true;
 }
 
-/* Finishes the jobs that kiln__code_leave() kept. A compile that fails is forgotten: the next sweep finds out again. */
+/* Finishes the jobs that kiln__code_leave() left to the engine, whose code goes into the cache. The engine calls this
+ * before it closes its compiler. The error of a failed compile is dropped, because the next sweep compiles again. */
 static void finish_left(kiln_engine *engine)
 {
     bool told = false, goes_on = true;
@@ -919,7 +944,7 @@ void kiln__code_leave(kiln__code_job *job, bool unfinished)
             kiln__code_free(&code);
         return;
     }
-    /* the text belonged to the spec */
+    /* the name belongs to the spec, which may be freed before the compile ends */
     job->request.name = job->key.source = kiln__arena_strdup(&job->arena, job->key.source);
     if (!job->key.source) {
         kiln__code_cancel(job);

@@ -26,7 +26,8 @@ kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, con
     return status;
 }
 
-/* Returns the first contender that the device can run. If there is none, it is the first contender. */
+/* Returns the first contender that the device can run. If it can run none, returns the first contender. If the spec has
+ * no contenders, all variants count. */
 static const kiln__variant *find_first_variant(kiln_engine *engine, const kiln_spec *spec)
 {
     const size_t first = kiln_spec_variant_first(spec);
@@ -50,8 +51,8 @@ static kiln_status find_variant(kiln_engine *engine, const kiln_spec *spec, cons
 }
 
 /* Finds the value in the param's list that is equal to `value` after conversion. An integer may become a float. 0, 1
- * and words may become booleans. A number may become a name that looks like a number. NULL: the list has no such value.
- */
+ * and words may become booleans. A number may become a text that looks like the number. Returns NULL if the list has no
+ * such value. */
 static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value)
 {
     for (size_t i = 0; i < param->count; i++)
@@ -75,7 +76,8 @@ static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param
 
 static double read_number(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* Makes KILN_ERROR_CONSTRAINT with the values of the param, and the nearest number. */
+/* Makes a KILN_ERROR_CONSTRAINT whose message lists the values of the param, and the nearest one if they are numbers.
+ */
 static kiln_status fail_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value, kiln_error **error)
 {
     kiln__text text = {.mem = mem};
@@ -139,8 +141,8 @@ static bool is_extent(kiln_value value)
     return value.kind == KILN_TEXT && kiln__is_extent(value.as.text, &length, &dim);
 }
 
-/* Converts the value of a size. A size is an integer unless the spec gives it another kind. Texts are copied into the
- * arena. */
+/* Sets a size to the given value, converted to the kind that *size has. An integer may also be given as an extent, such
+ * as "A.shape[0]", which read_extent() replaces. Texts are copied into the arena. */
 static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, const kiln_setting *given,
                                 kiln_setting *size, kiln_error **error)
 {
@@ -173,7 +175,7 @@ static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, c
     return KILN_OK;
 }
 
-/* Replaces "A.shape[0]" by the number in the header of A's file. */
+/* Replaces an extent, such as "A.shape[0]", by the number in the header of the file of the buffer A. */
 static kiln_status read_extent(kiln_engine *engine, kiln__config *config, kiln_setting *size, kiln_error **error)
 {
     const kiln_spec *spec = config->spec;
@@ -334,7 +336,6 @@ static void link_scopes(kiln__config *config, kiln__scope device)
     config->scopes[3] = (kiln__scope){.outer = &config->scopes[2]};
 }
 
-/* Everything except lets and the check of the constraints. */
 kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error)
 {
@@ -380,7 +381,8 @@ kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const 
     return status;
 }
 
-/* Copies the params with their texts, which may end before the configuration: they belong to a request or a sample. */
+/* Copies the params with their texts. The originals belong to a request or a sample, which may be freed before the
+ * configuration. */
 static bool copy_params(const kiln_setting *params, kiln__config *config)
 {
     const kiln__variant *variant = config->variant;
@@ -445,7 +447,8 @@ static kiln_status count_variant(kiln_engine *engine, const kiln_spec *spec, con
                                  kiln_error **error)
 {
     bool counted = true;
-    /* Sizes and device names come from a configuration. The walk gives the params, so the configuration gets none. */
+    /* The walk needs a configuration for its sizes and device names. The choice has no params, because the walk gives
+     * them. */
     kiln_choice sizes = {.variant = variant->name,
                          .size_set = choice->size_set,
                          .sizes = choice->sizes,
@@ -466,7 +469,7 @@ static kiln_status count_variant(kiln_engine *engine, const kiln_spec *spec, con
     return status;
 }
 
-/* The caller's function that may stop the counting. */
+/* The caller's function that may stop the counting, with its argument. */
 typedef struct asker {
     int (*stop)(void *user);
     void *user;

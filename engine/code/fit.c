@@ -1,5 +1,5 @@
-/* fit.c - whether a device has room for the launches of a configuration. It checks the spec's geometry before the
- * compile, and the needs of the machine code before loading. */
+/* fit.c - checks whether a device has room for the launches of a configuration. Before the compile it checks the
+ * extents and the shared memory that the spec gives; after it, also the needs of the machine code. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +66,7 @@ kiln_status kiln__block_fits(const kiln_allocator *mem, const kiln_device_info *
 
 /* ---- the launches of a configuration ---- */
 
-/* Finds the machine code's figures for the kernel of a launch; NULL: they are unknown. */
+/* Finds the machine code's figures for the kernel of a launch. Returns NULL if they are unknown. */
 static const kiln__cubin_kernel *find_kernel(const fit *f, const kiln__step *step)
 {
     kiln__text filled = {.mem = f->engine->mem};
@@ -129,7 +129,8 @@ static kiln_status check_launch(const fit *f, const kiln__step *step)
     return kernel ? check_registers(f, step, kernel, block.extents[0] * block.extents[1] * block.extents[2]) : KILN_OK;
 }
 
-/* Checks the steps that are certain to run. The body of a loop that may not be entered is left out. */
+/* Checks the steps that are certain to run. It leaves out the body of every `while`, and of a `repeat` whose count is 0
+ * or unknown. */
 static kiln_status check_steps(const fit *f, const kiln__step *steps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -149,8 +150,8 @@ kiln_status kiln__config_fits(const kiln_engine *engine, const kiln__config *con
     const kiln__variant *variant = config->variant;
     kiln__cubin_kernel *kernels = NULL;
     fit f = {.engine = engine, .scope = kiln__config_scope(config), .code = code, .error = error};
-    /* The registers of relocatable code are unknown until it is linked. Code that cannot be read is left to the driver.
-     */
+    /* Relocatable code has no final number of registers until it is linked. Code that cannot be parsed is left to the
+     * driver. */
     if (code && code->unit.cubin && !kiln__is_relocatable(code->unit.cubin, code->unit.cubin_length) &&
         kiln__cubin_kernels(engine->mem, code->unit.cubin, code->unit.cubin_length, &kernels, &f.kernel_count, NULL) ==
             KILN_ERROR_MEMORY)

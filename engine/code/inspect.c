@@ -1,4 +1,5 @@
-/* inspect.c - the compiler's output for a configuration, for any architecture, without a device. */
+/* inspect.c - tells what the compiler makes of a configuration: registers, spills, occupancy, findings. The
+ * architecture may be one of which the machine has no device. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ struct kiln_inspection {
     size_t finding_count, finding_capacity;
 };
 
-/* Parses "sm_90a", "compute_90" or "90", for an architecture that this NVRTC supports. */
+/* Parses "sm_90a", "compute_90" or "90". Fails if this NVRTC does not support the architecture. */
 static kiln_status parse_target(kiln_engine *engine, const char *text, kiln__target *target, kiln_error **error)
 {
     kiln__target found;
@@ -87,8 +88,8 @@ static void describe_launch(const kiln__step *step, const kiln__scope *scope, ki
         kernel->carveout = (int)value;
 }
 
-/* Fills in one kernel: figures of the cubin, spills of the log, geometry of its launch, and occupancy if the block is
- * known. */
+/* Fills in one kernel: the figures of the cubin, the spills of the log, the geometry of its first launch, and the
+ * occupancy if the block is known. */
 static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *config, int arch, const char *name,
                                    const kiln__cubin_kernel *found, const char *log, kiln_inspected_kernel *kernel,
                                    kiln_error **error)

@@ -1,9 +1,9 @@
-/* target.c - whether a variant can run on the engine's device, and for which target it is compiled there. */
+/* target.c - tests whether a variant can run on the engine's device, and chooses the target of its compile. */
 #include <string.h>
 
 #include "config.h"
 
-/* Prints such as "device.cc = 75, device.tma = false". */
+/* Prints the device's values of the names in an expression, such as "device.cc = 75, device.tma = false". */
 static void print_names(const kiln__expr *expr, const kiln__scope *device, kiln__text *out)
 {
     for (size_t i = 0; i < kiln__expr_name_count(expr); i++) {
@@ -60,7 +60,8 @@ kiln_status kiln__variant_target(kiln_engine *engine, const kiln__variant *varia
         status = check_need(engine, variant, its->needs[i], error);
     if (status != KILN_OK)
         return status;
-    /* for a plain target, the device's own architecture does at least as well */
+    /* If a target without a letter fits, the variant is compiled for the device's own architecture, which includes all
+     * features of the target. */
     kiln__target found = {engine->arch, '\0'};
     bool runs = its->target_count == 0;
     for (size_t i = 0; i < its->target_count && !runs; i++) {

@@ -24,7 +24,7 @@ static int on_flow(void *user, void *reserved)
     return state->cancelled || state->late;
 }
 
-/* One attempt: an nvrtcProgram from creation to results. */
+/* One attempt to compile. run_attempt() creates its program, log and PTX, and frees them before it returns. */
 typedef struct attempt {
     const kiln_allocator *mem;
     kiln__nvrtc *nvrtc;
@@ -59,7 +59,7 @@ static bool is_minimal_word(const kiln__word *word, const kiln__word *end)
     if (word->kind != 'w')
         return true;
     if (word->directive && word->length == 7 &&
-        /* an #include of a CUDA header, or by a macro, needs the whole compiler; */
+        /* #include <NAME> and #include MACRO may name a CUDA header, which needs the whole compiler */
         memcmp(word->text, "include", 7) == 0)
         return end - word > 1 && word[1].kind == '"'; /* the text of another header is read separately */
     return !(word->length >= 3 && memcmp(word->text, "tex", 3) == 0) &&
@@ -95,7 +95,8 @@ static bool allow_minimal(const kiln_allocator *mem, const kiln__compile_request
     return judged;
 }
 
-/* A growing list of options. A failure stays until the list is used. */
+/* A growing list of options. `arena` owns the texts that are made for it. If memory runs out, `failed` becomes true and
+ * later options are dropped; the user of the list tests `failed`. */
 typedef struct option_list {
     const kiln_allocator *mem;
     kiln__arena arena;
@@ -179,7 +180,9 @@ static bool is_caused_by_source(nvrtcResult result)
            result == NVRTC_ERROR_INVALID_INPUT || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
 }
 
-/* Reads one text of a program. Returns "" and sets *result if NVRTC has none. Returns NULL if there is no memory. */
+/* Reads one text of a program, which the caller frees. *length counts the terminating NUL if NVRTC does. *result gets
+ * NVRTC's result. The text is "" after an error of NVRTC, or if it had KILN__MESSAGE_MAX bytes or more. Returns NULL if
+ * there is no memory. */
 static char *get_text(const attempt *try, nvrtcResult (*size_of)(nvrtcProgram, size_t *),
                       nvrtcResult (*get)(nvrtcProgram, char *), size_t *length, nvrtcResult *result)
 {
@@ -214,7 +217,8 @@ static kiln_status get_names(const attempt *try, kiln__text *lowered, nvrtcResul
     return lowered->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Collects PTX, machine code, symbols and log of a successful compile into a unit. */
+/* Collects PTX, machine code, symbols and log of a successful compile into a unit. With `types` of the attempt, the
+ * unit has only symbols and log. */
 static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **error)
 {
     const kiln__nvrtc *nvrtc = try->nvrtc;
@@ -262,8 +266,8 @@ static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **erro
 
 /* ---- an attempt ---- */
 
-/* Makes the error of a failed attempt: the log for a person, hints about headers, and the reason if it is not the
- * source. */
+/* Makes the error of a failed attempt. The message has the log in a form for people, and hints about missing headers.
+ * If the source is not the cause, the message has NVRTC's own reason, and the error is marked as passing. */
 static kiln_status describe_failure(attempt *try, nvrtcResult result, kiln_error **error)
 {
     const kiln__compile_request *request = try->request;
@@ -327,8 +331,8 @@ static bool request_made(const attempt *try)
     return !try->request->pch_make || (try->nvrtc->pch_status && try->nvrtc->pch_status(try->program) == NVRTC_SUCCESS);
 }
 
-/* Runs one attempt and frees its program. *result is NVRTC's result, from which the caller decides about another
- * attempt. */
+/* Runs one attempt and frees its program. From *result, NVRTC's result, the caller decides about another attempt. If
+ * NVRTC did not use the precompiled headers, *result is NVRTC_ERROR_INVALID_OPTION. */
 static kiln_status run_attempt(attempt *try, unsigned own, kiln__unit *unit, nvrtcResult *result, kiln_error **error)
 {
     option_list list = {.mem = try->mem, .arena = {.mem = try->mem}};
@@ -414,7 +418,9 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
  * - PCH: the precompiled headers were refused.
  * - TYPES, then all except VERBOSE: NVRTC found an invalid option, which may be one of the engine's own.
  * - MINIMAL: the compile failed, and the messages must come from the complete compiler.
- * - VERBOSE: the compile failed without a message. NVRTC 13.0 loses the message if it prints statistics. */
+ * - VERBOSE: the compile failed without a message. NVRTC 13.0 loses the message if it prints statistics.
+ *
+ * After a success without EXTRAS, `plain` of `nvrtc` is set, and later compiles begin with VERBOSE alone. */
 static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                 const flow *limits, kiln__unit *unit, kiln_error **error)
 {
@@ -440,7 +446,7 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
         unsigned fewer = own;
         if (!stopped && try.pch_refused)
             fewer = (fewer & ~(unsigned)PCH) |
-                    (request->types ? (unsigned)TYPES : 0u); /* messages do not depend on them */
+                    (request->types ? (unsigned)TYPES : 0u); /* without PCH, nothing prevents TYPES any more */
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION && (own & TYPES))
             fewer &= ~(unsigned)TYPES;
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION)
@@ -468,7 +474,7 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
 
 /* ---- without the host's code ---- */
 
-/* Rounds of blanking declarations of the host. */
+/* The most rounds of blanking declarations of the host. */
 enum { MOST_HOST_ROUNDS = 8 };
 
 static bool may_have_host_code(const kiln__compile_request *request, const kiln_error *why)
@@ -508,7 +514,8 @@ static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, 
     return !arena->failed;
 }
 
-/* Blanks the declarations of the host in which `log` reports errors. Returns false if nothing was blanked. */
+/* Blanks the declarations of the host in which `log` reports errors, and adds their positions to `places`. Returns
+ * false if nothing was blanked. */
 static bool remove_host(const kiln_allocator *mem, const kiln__compile_request *less, kiln__include *includes,
                         const char *log, kiln__text *places)
 {
@@ -533,9 +540,10 @@ static void say_removed(const kiln_allocator *mem, const kiln__text *places, kil
     }
 }
 
-/* Compiles a source that has functions of the host too, as files for nvcc do. Declarations in which NVRTC finds an
- * error are blanked, up to MOST_HOST_ROUNDS times, until no error is left or all errors are in code of the device. *why
- * is then the last error. */
+/* Compiles a source that has functions of the host too, as files for nvcc do. *why is the error of the whole source;
+ * its message has the log. This function blanks the declarations of the host that have an error, and compiles again. It
+ * ends when no error is left, when all errors are in code of the device, or after MOST_HOST_ROUNDS compiles. Then *why
+ * is the error of the last compile, or NULL. */
 static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *nvrtc,
                                         const kiln__compile_request *request, const flow *limits, kiln__unit *unit,
                                         kiln_error **why)
@@ -564,8 +572,9 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
 
 /* ---- with the names that nvcc declares unasked ---- */
 
-/* Returns a copy of the request in the arena. The source of the copy begins with the text of the missing header. Line
- * numbers in messages stay. NULL: the log misses no name of such a header, or there is no memory. */
+/* Returns a copy of the request in the arena. The source of the copy begins with the text of the missing header, and a
+ * #line keeps the line numbers in messages. Returns NULL if the log misses no name of such a header, if the source
+ * already begins with this text, or if there is no memory. */
 static kiln__compile_request *add_implied(kiln__arena *arena, const kiln__compile_request *from, const char *log)
 {
     const char *text = NULL;
@@ -573,7 +582,7 @@ static kiln__compile_request *add_implied(kiln__arena *arena, const kiln__compil
     if (!to)
         return NULL;
     const char *skip = strncmp(text, "#pragma once\n", 13) == 0 ? text + 13 : text;
-    if (strncmp(from->source, skip, strlen(skip)) == 0) /* this option was added before and did not help */
+    if (strncmp(from->source, skip, strlen(skip)) == 0) /* this text was added before and did not help */
         return NULL;
     *to = *from;
     to->prelude = 0;

@@ -42,8 +42,9 @@ static const char *const kiln__include_folders[] = {"", "cooperative_groups/", "
 typedef struct kiln__toolkit kiln__toolkit; /* the CUDA headers that were read so far */
 void kiln__toolkit_free(const kiln_allocator *mem, kiln__toolkit *toolkit);
 
-/* Returns the operand of the next #include at or after *at, with the parser of kiln__includes_collect(). NULL at the
- * end. *at begins as `text`. */
+/* Returns the operand of the next #include at or after *at, and moves *at to the text after that line start. Returns
+ * NULL if there is no further #include. Set *at to `text` before the first call. Uses the parser of
+ * kiln__includes_collect(). */
 const char *kiln__include_next(const char *text, const char **at);
 
 /* Returns Kiln's own text for a header of the host. NULL: it has no header of that name. */
@@ -74,7 +75,7 @@ struct kiln__nvrtc {
     size_t arch_count;
     pthread_mutex_t lock; /* guards `toolkit` and the loading */
     kiln__toolkit *toolkit;
-    atomic_bool plain; /* this version of NVRTC does not know one of our options: compile without our options */
+    atomic_bool plain; /* this version of NVRTC does not know one of the engine's own options, so none is given */
     kiln__nvrtc_set_flow_fn *set_flow;
     kiln__nvrtc_pch_status_fn *pch_status;
 #define KILN_X(name, needed) __typeof__(name) *name;
@@ -95,8 +96,9 @@ typedef struct kiln__hello {
     const char *how;      /* the mechanism, or the reason why it is not confined */
 } kiln__hello;
 
-/* Builds messages in memory, with room for the header. */
-void kiln__message_request(kiln__text *message, const kiln__compile_request *request);
+/* Builds messages in memory, with room for the header. kiln__message_request() returns the place of the names in the
+ * message: the names are its last field. */
+size_t kiln__message_request(kiln__text *message, const kiln__compile_request *request);
 void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit, const char *why,
                           bool passing, bool pch); /* passing: kiln__error_is_passing() of the error */
 /* Announces the precompiled headers that the next request may use, or makes. It has no answer. */
@@ -110,7 +112,8 @@ bool kiln__message_read_result(const char *body, size_t length, kiln_status *sta
 bool kiln__message_read_pch(const char *body, size_t length, const char **path, bool *make);
 bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, kiln__hello *hello);
 
-/* Refuses a source whose nesting could make NVRTC overflow the stack of this process. For compiles without a worker. */
+/* Refuses a source whose nesting could make NVRTC overflow the stack of this process. Only compiles without a worker
+ * need this check. */
 kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_request *request, kiln_error **error);
 
 #endif

@@ -37,8 +37,8 @@ typedef struct reader {
     Elf *elf;
     size_t names; /* index of the section with section names */
     kiln__cubin_kernel *kernels;
-    uint32_t *symbols; /* parallel to `kernels`: index of the symbol */
-    size_t count, room, symbol_room;
+    uint32_t *symbols;                     /* parallel to `kernels`: index of the symbol */
+    size_t count, room, symbol_room, left; /* left: bytes of the file that no section has had yet */
     bool has_system_shared;
 } reader;
 
@@ -177,7 +177,8 @@ static void read_section(reader *in, Elf_Scn *section, const GElf_Shdr *header, 
     }
 }
 
-/* Reads all sections. The first pass finds the kernels, which the second pass fills in. */
+/* Reads all sections. The first pass finds the kernels, which the second pass fills in. Sections whose
+ * contents are read and that share bytes are an error: a file could have one large section thousands of times. */
 static kiln_status read_sections(reader *in, bool first, kiln_error **error)
 {
     for (Elf_Scn *section = NULL; (section = elf_nextscn(in->elf, section)) != NULL;) {
@@ -187,6 +188,10 @@ static kiln_status read_sections(reader *in, bool first, kiln_error **error)
         const char *name = elf_strptr(in->elf, in->names, header.sh_name);
         if (!name)
             continue;
+        const bool reads = first ? header.sh_type == SHT_SYMTAB : strip_prefix(name, ".nv.info") != NULL;
+        if (reads && header.sh_size > in->left)
+            return kiln__fail(in->mem, error, KILN_ERROR_IO, "the cubin's sections are longer than the file");
+        in->left -= reads ? header.sh_size : 0;
         kiln_status status = KILN_OK;
         if (!first)
             read_section(in, section, &header, name);
@@ -213,7 +218,7 @@ bool kiln__is_relocatable(const void *cubin, size_t length)
 kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, size_t length,
                                 kiln__cubin_kernel **kernels, size_t *count, kiln_error **error)
 {
-    reader in = {.mem = mem};
+    reader in = {.mem = mem, .left = length};
     kiln_status status = KILN_OK;
     GElf_Ehdr header;
     /* libelf converts some sections in place, and needs alignment: it gets a copy */

@@ -361,8 +361,9 @@ bool kiln__header_is_of_host(const char *text)
 
 /* ---- headers that nvcc includes unasked ----
  *
- * nvcc puts cuda_runtime.h before every source, which brings in <math.h>, <stdlib.h> and others. So sources use INFINITY
- * or uint32_t without an #include. These texts include nothing, because the key of the cache does not cover them. */
+ * nvcc puts cuda_runtime.h before every source, which brings in <math.h>, <stdlib.h> and others. So sources use
+ * INFINITY or uint32_t without an #include. These texts include nothing, because the key of the cache does not cover
+ * them. */
 
 /* Names that other compilers declare without an #include, and the header that has them. */
 // clang-format off
@@ -450,7 +451,8 @@ static void advise_missing_header(kiln__text *text, const char *include, const c
                           name, *include ? ", " : ", which were not found", include);
 }
 
-/* Names the headers that declare nothing, if the log has an error about a name that one of them may declare. */
+/* Kiln replaces some headers by empty ones. If the log has an error about an unknown name, the function adds a list of
+ * the empty headers to the advice, because one of them may declare the name. */
 static void advise_empty_headers(kiln__text *text, const kiln__include *headers, size_t count, const char *log)
 {
     static const char *const messages[] = {"is undefined", "must be a class or namespace name", "has no member \"",
@@ -472,7 +474,9 @@ static void advise_empty_headers(kiln__text *text, const kiln__include *headers,
                         "one)\n");
 }
 
-/* Looks for known messages of NVRTC in the log, one kind after the other, and adds the advice for the first. */
+/* Looks for known messages of NVRTC in the log, and adds advice for each kind that it finds. After advice about a
+ * missing header or a missing #include of CUDA (`told`), it omits the advice about std::, empty headers and host
+ * functions. */
 void kiln__header_hints(kiln__text *text, const char *include, const kiln__include *headers, size_t header_count,
                         const char *log)
 {

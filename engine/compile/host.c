@@ -1,5 +1,6 @@
 /* host.c - removes code of the host from a source: whole declarations at namespace scope in which the compiler found an
  * error, and which contain nothing of the device. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,7 +110,10 @@ static void follow_line(reader *r, size_t at)
 {
     if (get_kind(r, at) != '#' || !is_text(r, at + 1, "line") || get_kind(r, at + 2) != '0')
         return;
-    r->shift = strtol(r->words[at + 2].text, NULL, 10) - (long)r->words[at].line - 1;
+    const long line = strtol(r->words[at + 2].text, NULL, 10);
+    if (line > INT_MAX) /* the compiler refuses such a number */
+        return;
+    r->shift = line - (long)r->words[at].line - 1;
     if (get_kind(r, at + 3) == '"' && r->words[at + 3].length >= 2) {
         r->file = r->words[at + 3].text + 1;
         r->file_length = r->words[at + 3].length - 2;

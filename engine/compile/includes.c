@@ -2,8 +2,8 @@
  * covers them. NVRTC does not look for such headers in folders. It compares the names after #include. So this file
  * gives each header one name, and changes names in the texts where that is needed.
  *
- * The worklist is the recursion of collect_includes(): each file is read once, and its own #includes are followed. Depth, number
- * and bytes are bounded. */
+ * collect_includes() searches depth first: it reads each file once, and calls itself for each new file that the text
+ * includes. Depth, number and bytes are bounded. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ typedef struct collector {
     kiln__include *items;
     const char **files; /* parallel to items: the path of each file with its links resolved */
     size_t count, item_room, file_room, bytes;
-    size_t looked;       /* bytes that were read more than once, see most_looked */
+    size_t looked;       /* bytes that were read after line starts and in macros; at most most_looked */
     const char **others; /* names that were not found, for the digest of CUDA's headers */
     size_t other_count, other_room;
     kiln_error **error;

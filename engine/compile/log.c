@@ -63,8 +63,9 @@ static void add_ptx_line(kiln__text *text, const char *message, size_t length, c
 }
 
 /* Handles errors in the name of a kernel. NVRTC reports them for a generated file, "__nv_name_map(2): error: identifier
- * ...", with a line that is in no source. Returns the part of a first line that is shown, "" for a line of a follow-up
- * error, and NULL for any other line. */
+ * ...", with a line that is in no source. Returns the text to show instead of such a line, in `room`. Returns "" for
+ * the line "Error in parsing name expression", which repeats the error and is not shown. Returns NULL for any other
+ * line. */
 static const char *shorten_name_error(const char *line, size_t length, char *room, size_t size)
 {
     static const char file[] = "__nv_name_map(", mark[] = "): error: ", echo[] = "Error in parsing name expression";

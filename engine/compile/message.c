@@ -6,7 +6,7 @@
 
 /* ---- writing ---- */
 
-void kiln__message_request(kiln__text *message, const kiln__compile_request *request)
+size_t kiln__message_request(kiln__text *message, const kiln__compile_request *request)
 {
     kiln__wire_begin(message, KILN__MESSAGE_REQUEST);
     kiln__wire_string(message, request->name);
@@ -27,10 +27,12 @@ void kiln__message_request(kiln__text *message, const kiln__compile_request *req
     kiln__wire_number(message, request->option_count);
     for (size_t i = 0; i < request->option_count; i++)
         kiln__wire_string(message, request->options[i]);
+    const size_t names = message->length;
     kiln__wire_number(message, request->name_count);
     for (size_t i = 0; i < request->name_count; i++)
         kiln__wire_string(message, request->names[i]);
     kiln__wire_end(message);
+    return names;
 }
 
 void kiln__message_result(kiln__text *message, kiln_status status, uint64_t ns, const kiln__unit *unit, const char *why,

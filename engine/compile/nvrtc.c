@@ -1,6 +1,6 @@
 /* nvrtc.c - finds libnvrtc and the CUDA headers, loads the library, and computes its identity for cache keys. Loading
- * is postponed if the names of the files tell the version: it takes longer than a command whose kernels are all cached.
- */
+ * is postponed if the names of the files tell the version, because it would take half of the time of a command whose
+ * kernels are all cached. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -296,7 +296,8 @@ static bool search_loader_path(search *found)
             return true;
         if (use_library(found, sonames[i]))
             return true;
-        if (found->tried.length > before && !found->tried.failed) /* one line instead of four */
+        /* the final message names the loader's path once, so a name that is not found there needs no line */
+        if (found->tried.length > before && !found->tried.failed)
             if (strstr(found->tried.data + before, "cannot open shared object file: No such file")) {
                 found->tried.length = before;
                 found->tried.data[before] = '\0';
@@ -332,7 +333,8 @@ static void read_archs(kiln__nvrtc *nvrtc)
         nvrtc->nvrtcGetSupportedArchs(all) == NVRTC_SUCCESS)
         for (int i = 0; i < count && nvrtc->arch_count < KILN__MAX_ARCHS; i++)
             nvrtc->archs[nvrtc->arch_count++] = all[i];
-    for (size_t i = 1; i < nvrtc->arch_count; i++) /* ascending in practice, but that is not documented */
+    for (size_t i = 1; i < nvrtc->arch_count;
+         i++) /* NVRTC returns them in ascending order, but does not document that */
         for (size_t j = i; j > 0 && nvrtc->archs[j - 1] > nvrtc->archs[j]; j--) {
             int swap = nvrtc->archs[j];
             nvrtc->archs[j] = nvrtc->archs[j - 1];

@@ -46,7 +46,8 @@ typedef enum value_kind { NOTHING, WORD, MACRO, PTXAS } value_kind;
     X("--brief-diagnostics", "-brief-diag", WORD)                                                                      \
     X("--ptxas-options", "-Xptxas", PTXAS)
 
-/* The same for ptxas. NVRTC passes the whole value as one option, so a comma cannot add another. */
+/* The options of ptxas that a spec may give. NVRTC passes the whole value as one option, so a comma cannot add another.
+ */
 #define ALLOWED_PTXAS(X)                                                                                               \
     X("--verbose", "-v", NOTHING)                                                                                      \
     X("--opt-level", "-O", WORD)                                                                                       \

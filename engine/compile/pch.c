@@ -3,10 +3,16 @@
  * NVRTC writes the state of its front end into a file, and reads that file faster than the headers. The file holds
  * addresses. So only a process with the same library at the same address can use the file (see worker.c).
  *
- * States of a set (one prelude with its options): ABSENT -> MAKING at its second request (at the first one with `again`
- * of kiln__compile_request), which makes the file -> THERE
- * if that succeeded, otherwise REFUSED. If a compile does not use a file that is THERE, the set becomes ABSENT once,
- * and REFUSED the next time or if the worker died. REFUSED is final for this pool. The pool's lock guards all of it. */
+ * States of a set, which is one prelude with its options. A new set is THERE if the folder has its file, otherwise
+ * ABSENT.
+ * - ABSENT: there is no file. The second request, or the first with `again` (kiln__compile_request), makes it ->
+ *   MAKING.
+ * - MAKING: one request makes the file, and the others compile without it. A success -> THERE, a failure -> REFUSED.
+ * - THERE: requests use the file. If a compile did not use the file -> ABSENT, so that a request makes it again. If
+ *   that compile was of the request that made the file, or if its worker died -> REFUSED.
+ * - REFUSED: requests compile without a file, as long as this pool exists.
+ *
+ * The pool's lock guards all sets. Sets after the first MOST_SETS have no file. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,13 +23,13 @@
 
 #include "pool.h"
 
-/* SWEEP: number of requests from which a file is worth its making, unless the caller says that more will come */
+/* SWEEP: the number of requests for a set at which its file is made, unless the caller says that more will come */
 enum { MOST_SETS = 64, MOST_FILES = 64, SWEEP = 2 };
 static const uint64_t most_bytes = (uint64_t)1 << 30; /* bytes that all files of the folder may take */
 
 typedef enum state { ABSENT, MAKING, THERE, REFUSED } state;
 
-typedef struct set { /* a file, or a file that could be made; `seen` counts its requests */
+typedef struct set { /* a file of precompiled headers, or one that could be made; `seen` counts the requests for it */
     char id[33];
     state state;
     size_t seen;
@@ -203,6 +209,6 @@ void kiln__pch_used(kiln__pch *pch, const kiln__pch_use *use, bool used, bool di
     set *at = &pch->sets[use->set - 1];
     if (died)
         remove_files(pch->folder, at->id);
-    if (at->state == THERE) /* The file was made under other circumstances: make it again, once. */
+    if (at->state == THERE) /* if another request made the file, a request may make it again */
         at->state = use->make || died ? REFUSED : ABSENT;
 }

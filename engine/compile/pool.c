@@ -8,10 +8,13 @@
  *   its queue. kiln__compile_cancel() only marks it `abandoned`; the slot frees it after the answer.
  * - FOLLOWING: an equal request is QUEUED or RUNNING (its leader). The leader's answer -> DONE. If a queued leader is
  *   cancelled, the first follower becomes QUEUED in its place.
- * - DONE: kiln__compile_take() takes the outcome and frees the job.
+ * - DONE: kiln__compile_take() takes the outcome and frees the job. A group is a job that the pool makes for several
+ *   QUEUED jobs which NVRTC can compile as one program (group.c). They become its followers. The group is RUNNING until
+ *   it is freed. If it fails, its followers become QUEUED again, and each is compiled alone, so that every job has the
+ *   error of its own kernels.
  *
- * States of a slot's thread, serve_jobs():
- * - idle: waits for a job, and while another slot retries alone (`lone`).
+ * States of a slot's thread (serve_jobs):
+ * - idle: waits until there is a job and no other slot retries alone (`lone`).
  * - compiling: without the lock, in compile_there() or compile_here().
  * - retrying: the worker died. retry_alone() waits until nothing else compiles, then compiles once more with a new
  *   worker.
@@ -31,6 +34,8 @@
 
 enum { QUEUED, RUNNING, FOLLOWING, DONE };
 
+enum { GROUP_MOST = 8 }; /* the code of each job holds the kernels of its whole group, so a group stays small */
+
 /* One request. The pool owns it until kiln__compile_take() or kiln__compile_cancel(). */
 struct kiln__compile_job {
     kiln__compiler *compiler;
@@ -40,6 +45,10 @@ struct kiln__compile_job {
     /* Jobs with equal requests: the followers get copies of the leader's outcome. */
     kiln__compile_job *leader, *followers; /* a list, linked by `next` */
     kiln__text message;                    /* the encoded request, a copy */
+    size_t names;                          /* place of the names in the message */
+    bool together;                         /* as in the request; false: it failed in a group */
+    bool member;                           /* it follows a group that was made for it */
+    size_t group;                          /* number of jobs that a group was made for; 0: this is no group */
     bool prelude;                          /* the request has a prelude */
     bool again;                            /* as in the request */
     kiln__outcome outcome;
@@ -76,9 +85,11 @@ struct kiln__compiler {
     queue waiting, held; /* held: the queue in which jobs wait until the last hold is released */
     size_t holds;
     size_t idle;
-    size_t running; /* number of running compiles */
-    kiln__pch *pch; /* NULL: there are no precompiled headers */
-    bool lone;      /* a slot retries a job alone, or waits for that; no other compile starts */
+    size_t running;            /* number of running compiles */
+    kiln__pch *pch;            /* NULL: there are no precompiled headers */
+    size_t group_most;         /* most jobs of a group: more after each good one, half after a failed one */
+    uint64_t longest_together; /* longest compile of one job that allows groups, in nanoseconds */
+    bool lone;                 /* a slot retries a job alone, or waits for that; no other compile starts */
     slot *slots;
     size_t slot_count, slot_room;
 };
@@ -100,6 +111,14 @@ static void push_job(queue *into, kiln__compile_job *job)
     else
         into->first = job;
     into->last = job;
+    into->count++;
+}
+
+static void push_front(queue *into, kiln__compile_job *job)
+{
+    job->next = into->first;
+    into->first = job;
+    into->last = into->last ? into->last : job;
     into->count++;
 }
 
@@ -159,6 +178,21 @@ static void remove_follower(kiln__compile_job *job)
     while (*link != job)
         link = &(*link)->next;
     *link = job->next;
+}
+
+/* Makes a job a follower of `leader`, and the job's own followers too. */
+static void add_follower(kiln__compile_job *leader, kiln__compile_job *job)
+{
+    kiln__compile_job *own = job->followers, *next;
+    job->followers = NULL;
+    job->state = FOLLOWING;
+    job->leader = leader;
+    job->next = leader->followers;
+    leader->followers = job;
+    for (; own; own = next) { /* a follower has no followers, so this recursion ends there */
+        next = own->next;
+        add_follower(leader, own);
+    }
 }
 
 /* Appends all jobs of one queue to another. */
@@ -270,8 +304,9 @@ static void compile_there(slot *self, kiln__compile_job *job)
     kiln__arena_free(&arena);
 }
 
-/* Retries a job once, alone, after its worker died. The system may have killed the worker for lack of memory, whose
- * cause need not be this source. The caller holds the lock, which is released while compiling. */
+/* Retries a job once after its worker died, while nothing else compiles. The system may have killed the worker for lack
+ * of memory, and another compile may have used that memory. The caller holds the lock, which is released while
+ * compiling. */
 static void retry_alone(slot *self, kiln__compile_job *job)
 {
     kiln__compiler *compiler = self->compiler;
@@ -316,23 +351,136 @@ static void requeue_job(slot *self, kiln__compile_job *job)
         free_job(job);
     } else {
         job->state = QUEUED;
-        job->next = into->first;
-        into->first = job;
-        into->last = into->last ? into->last : job;
-        into->count++;
+        push_front(into, job);
     }
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* Copies the outcome of a job to its followers. Their time stays 0, so that the time counts once. The caller holds the
- * lock. */
+/* Puts the followers of a group back to the front of their queue, in the order of their requests, and frees the group.
+ * Each is compiled alone next, except after the loss of a machine (`gone`), which is no fault of the group. The caller
+ * holds the lock. */
+static void split_group(slot *self, kiln__compile_job *group, bool gone)
+{
+    kiln__compiler *compiler = self->compiler;
+    queue back = {0}, *into = compiler->holds ? &compiler->held : &compiler->waiting;
+    for (kiln__compile_job *at = group->followers, *next; at; at = next) { /* the newest first */
+        next = at->next;
+        at->leader = NULL;
+        at->member = false;
+        at->together = gone;
+        kiln__compile_job *same = find_same(back.first, &at->message);
+        if (same) {
+            add_follower(same, at);
+        } else {
+            at->state = QUEUED;
+            push_front(&back, at);
+        }
+    }
+    group->followers = NULL;
+    move_jobs(into, &back);
+    *into = back;
+    if (!gone && compiler->group_most > 1)
+        compiler->group_most /= 2;
+    if (self->running) {
+        self->running = NULL;
+        compiler->running--;
+        pthread_cond_broadcast(&compiler->quiet);
+    }
+    free_job(group);
+    pthread_cond_broadcast(&compiler->work);
+}
+
+/* Returns the most jobs that the next group may have. Each slot shall get an equal part of the queue. A group shall
+ * keep to half of the time limit even if its jobs gain nothing from being together. */
+static size_t count_for_group(const kiln__compiler *compiler)
+{
+    size_t most = (compiler->waiting.count + compiler->slot_room - 1) / compiler->slot_room;
+    if (most > compiler->group_most)
+        most = compiler->group_most;
+    const double longest = (double)compiler->longest_together * 1e-9, limit = compiler->timeout / 2;
+    return limit > 0 && longest > 0 && (double)most * longest > limit ? (size_t)(limit / longest) : most;
+}
+
+/* Makes an empty group of jobs that fit `first`. Nobody takes the outcome of the group itself. NULL: there is no
+ * memory. */
+static kiln__compile_job *make_group(kiln__compiler *compiler, const kiln__compile_job *first)
+{
+    kiln__compile_job *group = kiln__calloc(compiler->mem, 1, sizeof *group);
+    if (!group)
+        return NULL;
+    group->compiler = compiler;
+    group->message.mem = compiler->mem;
+    group->names = first->names;
+    group->prelude = first->prelude;
+    group->again = group->abandoned = true;
+    return group;
+}
+
+static void add_member(kiln__compile_job *group, kiln__compile_job *job)
+{
+    kiln__group_add(&group->message, &job->message, job->names);
+    add_follower(group, job);
+    job->member = true;
+    group->group++;
+}
+
+/* Takes the oldest job of the queue. If other jobs fit it, takes them too, and returns a group of all of them. The
+ * caller holds the lock, and the queue is not empty. */
+static kiln__compile_job *take_next(slot *self)
+{
+    kiln__compiler *compiler = self->compiler;
+    const size_t most = compiler->worker ? count_for_group(compiler) : 1;
+    kiln__compile_job *first = take_first(&compiler->waiting), *group = NULL;
+    if (most < 2 || !first->together)
+        return first;
+    for (kiln__compile_job *job = compiler->waiting.first, *next; job; job = next) {
+        next = job->next;
+        if (!job->together || !kiln__group_fits(&first->message, first->names, &job->message, job->names))
+            continue;
+        if (!group) {
+            group = make_group(compiler, first);
+            if (!group)
+                return first;
+            add_member(group, first);
+        }
+        remove_job(&compiler->waiting, job);
+        add_member(group, job);
+        if (group->group >= most)
+            break;
+    }
+    if (!group)
+        return first;
+    if (!group->message.failed && group->message.length <= KILN__MESSAGE_MAX)
+        return group;
+    split_group(self, group, false); /* its members are the first jobs of the queue again */
+    return take_first(&compiler->waiting);
+}
+
+/* Learns from a compile how large groups may be. */
+static void note_compile(kiln__compiler *compiler, const kiln__compile_job *job)
+{
+    if (job->outcome.status != KILN_OK)
+        return;
+    if (job->group && compiler->group_most < GROUP_MOST)
+        compiler->group_most++;
+    if (!job->group && job->together && job->outcome.ns > compiler->longest_together)
+        compiler->longest_together = job->outcome.ns;
+}
+
+/* Gives the followers of a job copies of its outcome. Their time stays 0, so that the time counts once. A job that a
+ * group was made for gets its kernels' part, and an equal part of the time. The caller holds the lock. */
 static void share_outcome(const kiln__compiler *compiler, kiln__compile_job *job)
 {
     for (kiln__compile_job *at = job->followers, *next; at; at = next) {
         next = at->next;
         at->next = at->leader = NULL;
         at->outcome.status = job->outcome.status;
-        if (job->outcome.status == KILN_OK)
+        if (at->member)
+            at->outcome.ns = job->outcome.ns / job->group;
+        if (job->outcome.status == KILN_OK && job->group)
+            at->outcome.status = kiln__group_part(compiler->mem, &job->outcome.unit, &at->message, at->names,
+                                                  &at->outcome.unit, &at->outcome.error);
+        else if (job->outcome.status == KILN_OK)
             at->outcome.status = kiln__unit_make(compiler->mem, &job->outcome.unit, &at->outcome.unit,
                                                  &at->outcome.error);
         else if (job->outcome.error)
@@ -359,7 +507,7 @@ static void *serve_jobs(void *user)
         }
         if (atomic_load(&compiler->closing))
             break;
-        kiln__compile_job *job = take_first(&compiler->waiting);
+        kiln__compile_job *job = take_next(self);
         job->state = RUNNING;
         self->running = job;
         compiler->running++;
@@ -369,7 +517,15 @@ static void *serve_jobs(void *user)
         else
             compile_here(compiler, &job->message, &job->outcome);
         pthread_mutex_lock(&compiler->lock);
-        if (job->outcome.died && (!job->abandoned || job->followers) && !kiln__child_place_gone(&self->worker.child))
+        note_compile(compiler, job);
+        const bool gone = kiln__child_place_gone(&self->worker.child);
+        if (job->group && job->outcome.status != KILN_OK) {
+            split_group(self, job, gone);
+            if (gone)
+                break;
+            continue;
+        }
+        if (job->outcome.died && (!job->abandoned || job->followers) && !gone)
             retry_alone(self, job);
         if (job->outcome.status != KILN_OK && kiln__child_place_gone(&self->worker.child)) {
             requeue_job(self, job);
@@ -426,8 +582,8 @@ static int add_slot(kiln__compiler *compiler)
     int failed = pthread_attr_init(&attributes);
     if (failed)
         return failed;
-    /* NVRTC recurses deeply, while a thread that waits for a worker needs little stack. Unused pages of a stack take no
-     * memory. */
+    /* Without a worker, NVRTC runs in this thread and recurses deeply. A thread that waits for a worker needs little
+     * stack. Unused pages of a stack take no memory. */
     pthread_attr_setstacksize(&attributes, compiler->worker ? (size_t)1 << 20 : (size_t)512 << 20);
     sigset_t all, before;
     sigfillset(&all);
@@ -515,6 +671,7 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
     made->mem = mem;
     made->nvrtc = nvrtc;
     made->timeout = options->timeout;
+    made->group_most = GROUP_MOST;
     made->wake = made->ended = -1;
     if (options->log)
         made->log = *options->log;
@@ -606,20 +763,20 @@ bool kiln__compiler_is_quiet(kiln__compiler *compiler)
 
 /* ---- jobs ---- */
 
-/* Makes a job the follower of an equal job that is queued or running. Returns false if there is none. The caller holds
- * the lock. */
+/* Makes a job the follower of an equal job that is queued or running. Returns false if no job is equal. The caller
+ * holds the lock. */
 static bool follow_same(kiln__compiler *compiler, kiln__compile_job *job)
 {
-    kiln__compile_job *same = find_same(compiler->waiting.first, &job->message); /* a held job may wait longer */
-    for (size_t i = 0; i < compiler->slot_count && !same; i++)
-        same = find_same(compiler->slots[i].running, &job->message);
-    if (!same)
-        return false;
-    job->state = FOLLOWING;
-    job->leader = same;
-    job->next = same->followers;
-    same->followers = job;
-    return true;
+    /* does not search `held`: the new job may start during the hold, but held jobs may not */
+    kiln__compile_job *same = find_same(compiler->waiting.first, &job->message);
+    for (size_t i = 0; i < compiler->slot_count && !same; i++) {
+        kiln__compile_job *running = compiler->slots[i].running;
+        const bool in_group = running && running->group && find_same(running->followers, &job->message);
+        same = in_group ? running : find_same(running, &job->message);
+    }
+    if (same)
+        add_follower(same, job);
+    return same != NULL;
 }
 
 /* Encodes the request, joins an equal job if there is one, and otherwise queues the job and starts one more slot if no
@@ -634,7 +791,8 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
     made->message.mem = compiler->mem;
     made->prelude = request->prelude > 0;
     made->again = request->again;
-    kiln__message_request(&made->message, request);
+    made->together = request->together;
+    made->names = kiln__message_request(&made->message, request);
     if (made->message.failed || made->message.length > KILN__MESSAGE_MAX) {
         kiln_status status = made->message.failed
                                  ? kiln__fail_memory(error)

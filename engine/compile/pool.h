@@ -26,14 +26,26 @@ typedef struct kiln__pch_use {
 bool kiln__pch_open(const kiln_allocator *mem, const char *folder, kiln__pch **pch);
 void kiln__pch_close(const kiln_allocator *mem, kiln__pch *pch);
 const char *kiln__pch_folder(const kiln__pch *pch);
-/* Decides whether a request uses a file, and whether it makes the file first. Plan, made and used need the pool's lock.
- */
+/* Decides whether a request uses a file, and whether it makes the file first. The caller of this function and of the
+ * next two holds the pool's lock. */
 void kiln__pch_plan(kiln__pch *pch, const kiln__nvrtc *nvrtc, const kiln__compile_request *request, kiln__pch_use *use);
 /* Reports whether making the file succeeded. Without a file the request continues without precompiled headers. */
 void kiln__pch_made(kiln__pch *pch, kiln__pch_use *use, bool good);
-/* Reports whether a compile used its file. A file that was refused is removed from use, or deleted if the worker died.
- */
+/* Reports whether a compile used its file. After a compile that did not use it, later requests do not use the file
+ * either, until a request has made it again (pch.c lists the states). If the worker died, the file is deleted. */
 void kiln__pch_used(kiln__pch *pch, const kiln__pch_use *use, bool used, bool died);
+
+/* ---- several requests as one compile (group.c) ---- */
+/* Returns whether two encoded requests differ at most in the names of their kernels. kiln__message_request() returned the
+ * places of the names, `one_names` and `other_names`. */
+bool kiln__group_fits(const kiln__text *one, size_t one_names, const kiln__text *other, size_t other_names);
+/* Adds a member to the request of a group, which is empty at first. All members fit each other. A name that the request
+ * has is not added again. A failure sets message->failed. */
+void kiln__group_add(kiln__text *message, const kiln__text *member, size_t names);
+/* Makes the unit of a member from the unit of its group. The code has the kernels of all members. The symbols and the log
+ * have only this member's kernels. */
+kiln_status kiln__group_part(const kiln_allocator *mem, const kiln__unit *whole, const kiln__text *member, size_t names,
+                             kiln__unit *part, kiln_error **error);
 
 /* A worker process from the library's side. One thread uses it. */
 typedef struct kiln__worker {

@@ -1,8 +1,13 @@
 /* process.c - the library's side of a worker process: starting, messages, time limits, ending. One thread uses a
  * worker.
  *
- * States of a worker: absent (no socket), started (waiting for HELLO), ready, compiling. Any error in the last two ends
- * the process -> absent. */
+ * States of a worker:
+ * - absent: there is no socket. kiln__worker_greet() starts the process -> started.
+ * - started: waits for HELLO. A good HELLO -> ready. Any failure ends the process -> absent.
+ * - ready: waits for a request -> compiling. If the idle process is gone, or lacks the folder of precompiled headers
+ *   that a request needs -> absent, and the next process starts at once.
+ * - compiling: waits for RESULT. A RESULT -> ready, also if it reports an error of the source. A time-out, a stop, a
+ *   closed connection or a malformed message ends the process -> absent. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -172,8 +177,8 @@ kiln_status kiln__worker_look(const kiln_allocator *mem, const char *program, co
     return status;
 }
 
-/* One compile: replaces a process that is gone or lacks the folder of precompiled headers, sends the request, and
- * converts the answer or the failure into an outcome. */
+/* Compiles one request in the worker. The function first replaces a process that is gone or lacks the folder of
+ * precompiled headers. It converts the answer, or the failure, into an outcome. */
 void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const char *path, bool again,
                           kiln__outcome *outcome)
 {

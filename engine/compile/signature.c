@@ -155,7 +155,8 @@ static bool find_instruction(scanner *s, const char *opcode)
     return read_word(s);
 }
 
-/* The same within one body, which ends at the first brace at the start of a line (nested blocks are indented). */
+/* Finds the next instruction of the current body that begins with `opcode`. A body ends at the first brace at the start
+ * of a line, because nested blocks are indented. */
 static bool find_in_body(scanner *s, const char *opcode)
 {
     const char *from = s->at;
@@ -243,25 +244,27 @@ done:
     return status;
 }
 
-/* Returns whether only directives precede `at` in its line, so that it is in no comment and no quoted text. */
-static bool is_directive(const char *begin, const char *at)
+/* Moves *from, a position in front of `at`, forward to `at`. *plain: only directives are between the start of the line and
+ * that position, so that it is in no comment and no quoted text. The whole text is read once, however many positions are
+ * asked for in one line. */
+static void follow_line(const char **from, const char *at, bool *plain)
 {
-    while (at > begin && at[-1] != '\n') {
-        at--;
-        if (!(*at >= 'a' && *at <= 'z') && *at != '.' && *at != ' ' && *at != '\t')
-            return false;
+    for (; *from < at; ++*from) {
+        const char c = **from;
+        *plain = c == '\n' || (*plain && ((c >= 'a' && c <= 'z') || c == '.' || c == ' ' || c == '\t'));
     }
-    return true;
 }
 
 kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t length, const char *symbol,
                                  kiln__signature *signature, kiln_error **error)
 {
     scanner s = {.at = ptx, .end = ptx + length};
+    const char *from = ptx;
+    bool plain = true;
     *signature = (kiln__signature){0};
     while (find_instruction(&s, ".entry")) {
-        const char *at = s.word;
-        if (is_directive(ptx, at) && is_text(&s, ".entry") && read_word(&s) && is_text(&s, symbol))
+        follow_line(&from, s.word, &plain);
+        if (plain && is_text(&s, ".entry") && read_word(&s) && is_text(&s, symbol))
             return read_entry(arena, &s, symbol, signature, error);
     }
     return kiln__fail(arena->mem, error, KILN_ERROR_NOT_FOUND, "the compiled code has no kernel '%s'", symbol);

@@ -35,7 +35,7 @@ typedef struct file {
     size_t word_count, word_room;
 } file;
 
-/* All headers that were asked for, and the last answers. */
+/* All headers that queries have reached, and the last answers. */
 struct kiln__toolkit {
     file *files;
     size_t count, room;
@@ -43,13 +43,13 @@ struct kiln__toolkit {
     size_t slot_count;
     size_t *queue;
     size_t queue_room;
-    uint64_t question;
-    /* The last answer is kept: a sweep asks for the same digest a hundred times a second, and CUB has a thousand files.
-     */
+    uint64_t question; /* number of the current query */
+    /* The last answer is kept, because a sweep asks for the same digest a hundred times a second, and CUB has a
+     * thousand files. */
     kiln__hash128 asked;
     uint64_t answered; /* time on the clock of kiln__now_ns(); 0: never answered */
     char answer[33];
-    kiln__hash128 asked_words; /* the same for kiln__nvrtc_mentions() */
+    kiln__hash128 asked_words; /* the last query of kiln__nvrtc_mentions(), and its answer */
     uint64_t answered_words, answer_words;
 };
 
@@ -291,7 +291,7 @@ static bool walk_headers(kiln__nvrtc *nvrtc, kiln__arena *arena, size_t count, k
             good = read_file(nvrtc, arena, place);
             at = &kit->files[place]; /* reading may have moved the table */
             if (good)
-                at->stamp = now; /* read before the file, so that a change in between is noticed */
+                at->stamp = now; /* the stamp is older than the read, so the next query notices a change in between */
         }
         if (!at->there || !good)
             continue;
@@ -321,7 +321,8 @@ static bool query_headers(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *co
     return good && walk_headers(nvrtc, arena, queued, text);
 }
 
-/* Returns the digest for some names, from the kept answer if that is recent enough. The caller holds the lock. */
+/* Writes the digest for some names, which is the kept answer if that is recent enough. Returns false if memory runs
+ * out. The caller holds the lock. */
 static bool answer_digest(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33])
 {
     if (!nvrtc->toolkit && !(nvrtc->toolkit = kiln__calloc(nvrtc->mem, 1, sizeof *nvrtc->toolkit)))
@@ -386,7 +387,7 @@ static bool find_words(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const
     return good;
 }
 
-/* Answers from the last answer if it is recent and for the same question. */
+/* Gives the last answer again if it is for the same names and words and at most ANSWER_NS old. */
 kiln_status kiln__nvrtc_mentions(kiln__nvrtc *nvrtc, const char *const *names, size_t count, const char *const *words,
                                  size_t word_count, uint64_t *found, kiln_error **error)
 {

@@ -9,15 +9,16 @@ typedef struct kiln__word {
     const char *text; /* points into the source; not terminated */
     size_t length;
     unsigned line;
-    char
-        kind; /* 'w': a word; '0': a number; '"': a quoted text; otherwise the character itself, or a space of an empty word */
+    /* 'w' for a name or keyword, '0' for a number, '"' for a quoted text, ' ' for word 0; otherwise the character
+     * itself */
+    char kind;
     bool directive; /* the word is in a line that begins with # */
 } kiln__word;
 
 enum { KILN__WORDS_MAX = 1 << 20 };
 
-/* Splits a text into at most KILN__WORDS_MAX words. Word 0 is empty. The caller frees them (kiln__free). Returns NULL
- * if there is no memory. */
+/* Splits a text into at most KILN__WORDS_MAX words, and skips comments. Word 0 is empty. The caller frees the words
+ * (kiln__free). Returns NULL if there is no memory. */
 kiln__word *kiln__words_read(const kiln_allocator *mem, const char *text, size_t length, size_t *count);
 
 #endif

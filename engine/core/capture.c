@@ -13,7 +13,8 @@ static const char *read_environment(const char *name)
     return text && *text ? text : NULL;
 }
 
-/* "512M": digits and K, M, G or nothing. */
+/* Reads a number of bytes such as "512M": digits, then K, M, G (2^10, 2^20, 2^30) or nothing. Returns false for any
+ * other text, for 0, and for a number that does not fit. */
 static bool read_bytes(const char *text, uint64_t *bytes)
 {
     static const char units[] = "KMG";
@@ -44,7 +45,8 @@ bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture
     return order->folder != NULL;
 }
 
-/* Takes ownership of the texts. */
+/* Replaces the engine's order to capture launches, and takes ownership of both texts. `what` NULL means any launch, and
+ * `folder` NULL the default folder. */
 static void give_order(kiln_engine *engine, char *what, char *folder, unsigned count, uint64_t limit)
 {
     pthread_mutex_lock(&engine->lock);
@@ -80,7 +82,8 @@ kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_options *given,
     return KILN_OK;
 }
 
-/* WHAT:COUNT, where WHAT may be a C++ name that contains colons. */
+/* Reads WHAT or WHAT:COUNT. WHAT may be a C++ name that contains colons, so only a single colon with nothing but digits
+ * after it separates the count. */
 kiln_status kiln__capture_environment(kiln_engine *engine, kiln_error **error)
 {
     uint64_t bytes;

@@ -18,7 +18,7 @@ kiln_status kiln__engine_nvrtc(kiln_engine *engine, kiln_error **error)
     return status;
 }
 
-/* The other ranks' machines, in the arena. */
+/* Lists the machines of the other ranks, in the engine's arena. */
 static const kiln__compile_place *list_places(kiln_engine *engine, size_t *count)
 {
     kiln__compile_place *places = kiln__arena_alloc(&engine->arena,
@@ -32,7 +32,8 @@ static const kiln__compile_place *list_places(kiln_engine *engine, size_t *count
     return places;
 }
 
-/* Under the engine's lock. NULL: switched off, or out of memory. */
+/* Opens the cache if it is not open, and returns it. Returns NULL if the cache is switched off, or if memory runs out.
+ * The caller holds the engine's lock. */
 static kiln__cache *open_cache(kiln_engine *engine)
 {
     if (!engine->cache_open && engine->cache_dir) {
@@ -89,8 +90,9 @@ kiln__cache *kiln__engine_cache(kiln_engine *engine)
     return cache;
 }
 
-/* Under the engine's lock. A folder in which code may not be written has no references either. The log has the reason
- * already. */
+/* Opens the cache of references if it is not open, and returns it; NULL: references are not kept. If code cannot be
+ * written to the cache, references are not kept either, and the log has the reason already. The caller holds the
+ * engine's lock. */
 static kiln__cache *open_references(kiln_engine *engine)
 {
     if (engine->references_open || !engine->references_dir)

@@ -12,7 +12,7 @@ static bool is_simulated(const char *name)
 
 static const char *profile_of(const char *name) { return name && strncmp(name, "sim:", 4) == 0 ? name + 4 : NULL; }
 
-/* 90 for "sm_90", "sm_90a" and "sm_90f"; 0 for anything else. */
+/* Returns 90 for "sm_90", "sm_90a" and "sm_90f", and 0 for anything else. */
 static int arch_of(const char *name)
 {
     if (strncmp(name, "sm_", 3) != 0)
@@ -23,8 +23,8 @@ static int arch_of(const char *name)
     return right ? (int)strtol(name + 3, NULL, 10) : 0;
 }
 
-/* Returns the profile with figures for estimates whose compute capability is nearest to `arch`, or NULL if no profile has
- * such figures. */
+/* Returns the profile with figures for estimates whose compute capability is nearest to `arch`, or NULL if no profile
+ * has such figures. */
 static const char *nearest_estimate(const kiln_engine *engine, int arch)
 {
     const kiln__simulator *simulator = kiln__driver_simulator();
@@ -55,28 +55,48 @@ static int ordinal_of(const char *name)
     return errno == 0 && *end == '\0' && ordinal <= 4096 ? (int)ordinal : -1;
 }
 
+/* Warns that a device stands for an architecture that no profile has: its features and its times differ. */
+static void warn_of_arch(const kiln_engine *engine, const char *wanted, const char *found)
+{
+    const kiln__simulator *simulator = kiln__driver_simulator();
+    const char *at;
+    for (size_t i = 0; (at = simulator->profile_at(i)); i++)
+        if (strcmp(at, found) == 0 && simulator->model_at(i) != arch_of(wanted))
+            kiln__logf(
+                &engine->log, KILN_LOG_WARNING,
+                "no device profile has the architecture %s: sim:%s, whose architecture is sm_%d, takes its place",
+                wanted, found, simulator->model_at(i));
+}
+
+/* Checks the engine's device name, and replaces the name of a profile or of an architecture by sim:PROFILE. A profile may be
+ * named with or without `sim:`, as `kiln sim run --device` allows too. */
 kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
 {
     const char *name = engine->device_name;
-    if (!is_simulated(name))
-        return ordinal_of(name) >= 0 ? KILN_OK
-                                     : kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
-                                                  "device '%s': write cuda:0, sim or sim:PROFILE", name);
-    const char *wanted = profile_of(name), *known[64];
-    if (!wanted)
+    const bool simulated = is_simulated(name);
+    if (!simulated && ordinal_of(name) >= 0)
         return KILN_OK;
-    const char *found = arch_of(wanted) ? nearest_estimate(engine, arch_of(wanted)) : NULL;
-    kiln_status status = found ? KILN_OK : kiln__profile_find(engine, wanted, &engine->arena, &found, error);
+    const char *wanted = simulated ? profile_of(name) : *name ? name : NULL, *known[64];
+    if (simulated && !wanted)
+        return KILN_OK;
+    const char *found = simulated && arch_of(wanted) ? nearest_estimate(engine, arch_of(wanted)) : NULL;
+    if (found)
+        warn_of_arch(engine, wanted, found);
+    kiln_status status = found || !wanted ? KILN_OK : kiln__profile_find(engine, wanted, &engine->arena, &found, error);
     if (status != KILN_OK)
         return status;
     size_t count = 0;
-    for (const char *at; count < KILN__COUNT(known) && (at = kiln__driver_simulator()->profile_at(count)); count++) {
+    for (const char *at; found && count < KILN__COUNT(known) && (at = kiln__driver_simulator()->profile_at(count));
+         count++) {
         if (strcmp(at, found) == 0) {
             engine->device_name = kiln__arena_printf(&engine->arena, "sim:%s", found);
             return engine->device_name ? KILN_OK : kiln__fail_memory(error);
         }
         known[count] = at;
     }
+    if (!simulated)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': write cuda:0, sim or sim:PROFILE",
+                          name);
     kiln__profile_find_all(engine);
     for (count = 0; count < KILN__COUNT(known) && kiln__driver_simulator()->profile_at(count); count++)
         known[count] = kiln__driver_simulator()->profile_at(count);
@@ -148,7 +168,7 @@ static kiln_status open_driver(kiln_engine *engine, kiln_error **error)
     return status;
 }
 
-/* The device that the caller's context belongs to. */
+/* Sets engine->device to the device of the caller's context. */
 static kiln_status device_of_context(kiln_engine *engine, kiln_error **error)
 {
     const kiln__driver *driver = &engine->driver;
@@ -163,7 +183,7 @@ static kiln_status device_of_context(kiln_engine *engine, kiln_error **error)
     return KILN_OK;
 }
 
-/* Finds the device of the engine's name, the first one without a name. */
+/* Sets engine->device to the device that the caller named, or to the first device if the caller named none. */
 static kiln_status find_device(kiln_engine *engine, kiln_error **error)
 {
     const kiln__driver *driver = &engine->driver;
@@ -184,8 +204,9 @@ static kiln_status find_device(kiln_engine *engine, kiln_error **error)
     return KILN_OK;
 }
 
-/* Retains the device's primary context, if the engine has no context yet. On a GPU that takes a tenth of a second and some
- * hundred MB of its memory, so it waits until something runs there: a sweep that measures in another process needs none. */
+/* Retains the device's primary context, if the engine has no context yet. On a GPU that takes a tenth of a second and
+ * some hundred MB of its memory, so the engine does this only before something runs there. A sweep that measures in
+ * another process needs no context. */
 static kiln_status retain_primary_locked(kiln_engine *engine, kiln_error **error)
 {
     if (engine->context)
@@ -213,7 +234,7 @@ kiln__nvml *kiln__engine_nvml(kiln_engine *engine)
     return engine->nvml;
 }
 
-/* "device.NAME" for expressions. */
+/* Sets engine->device_settings: the values of the names "device.NAME" that expressions may use. */
 static void name_settings(kiln_engine *engine)
 {
     const kiln_device_info *info = &engine->info;
@@ -254,7 +275,8 @@ static void name_settings(kiln_engine *engine)
     engine->device_setting_count = KILN__COUNT(values);
 }
 
-/* Returns the device's architecture if NVRTC knows it, otherwise the newest architecture of NVRTC that is not above it. */
+/* Returns the device's architecture if NVRTC knows it, otherwise the newest architecture of NVRTC that is not above it.
+ */
 static int choose_arch(kiln_engine *engine)
 {
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor, best = cc;
@@ -300,8 +322,8 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     name_settings(engine);
     engine->arch = choose_arch(engine);
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor;
-    /* Machine code runs only on devices with the same major number. If NVRTC knows only an older major number, the code is
-     * PTX. The simulated device does not run machine code, but an estimate of times needs its register count. */
+    /* Machine code runs only on devices with the same major number. If NVRTC knows only an older major number, the code
+     * is PTX. The simulated device does not run machine code, but an estimate of times needs its register count. */
     engine->want_cubin = engine->arch / 10 == cc / 10 &&
                          (!engine->driver.simulator || kiln__driver_simulator()->has_model());
     engine->device_open = true;
@@ -376,7 +398,7 @@ kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error)
     kiln_status status = KILN_OK;
     if (result == CUDA_SUCCESS)
         status = kiln__engine_enter(engine, &previous, error);
-    /* if another engine uses the context too, it was kept, with its fault */
+    /* if another engine uses the context too, the driver kept the context together with its fault */
     if (result == CUDA_SUCCESS && status == KILN_OK) {
         result = engine->driver.cuCtxSynchronize_();
         kiln__engine_leave(engine, previous);
@@ -395,8 +417,8 @@ static int show_device(const kiln__driver *driver, CUdevice device, kiln_device_
     return each(user, &info);
 }
 
-/* Shows every GPU, then every simulated device, until the callback ends the list. A machine without a driver has no GPUs,
- * which is no error. The drivers opened here are separate from the engine's. */
+/* Shows every GPU, then every simulated device, until the callback ends the list. A machine without a driver has no
+ * GPUs, which is no error. The drivers opened here are separate from the engine's. */
 kiln_status kiln_devices(kiln_engine *engine, kiln_device_fn each, void *user, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, engine);

@@ -5,7 +5,7 @@
 
 const char *kiln_cache_dir(kiln_engine *engine) { return engine ? engine->cache_dir : NULL; }
 
-/* *references is NULL if none can be kept. */
+/* Opens both caches. *references is NULL if references are not kept. */
 static kiln_status open_caches(kiln_engine *engine, kiln__cache **code, kiln__cache **references, kiln_error **error)
 {
     if (!engine->cache_dir)
@@ -15,7 +15,7 @@ static kiln_status open_caches(kiln_engine *engine, kiln__cache **code, kiln__ca
     return *code ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* The caller's function, and whether it wants no more entries. */
+/* The caller's function. `ended` becomes true when the function wants no more entries. */
 typedef struct listing {
     kiln_cache_fn each;
     void *user;
@@ -89,7 +89,8 @@ kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show
     return kiln__cache_show(of_references.matches ? references : code, id, show, user, error);
 }
 
-/* Shares max_bytes: compiled code has the first claim, references the second, precompiled headers the rest. */
+/* Divides max_bytes among three kinds: compiled code comes first, then references, and precompiled headers get the
+ * rest. *removed and *kept_bytes do not count precompiled headers. */
 kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                           kiln_error **error)
 {

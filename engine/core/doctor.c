@@ -1,4 +1,5 @@
-/* doctor.c - kiln doctor: lists the parts that were found on this machine, the parts that are missing, and the remedies. */
+/* doctor.c - kiln doctor: lists the parts that were found on this machine, the parts that are missing, and the
+ * remedies. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ typedef struct doctor {
     int driver_version;
 } doctor;
 
-typedef enum grade { FINE, POORER, BROKEN } grade; /* POORER: works without it */
+typedef enum grade { FINE, POORER, BROKEN } grade; /* POORER: kiln works without this part, but less well */
 
 /* The format gives the text of the finding; `remedy` is a complete sentence. */
 static void add_finding(doctor *check, const char *topic, grade how, const char *remedy, const char *format, ...)
@@ -45,8 +46,8 @@ static void add_finding(doctor *check, const char *topic, grade how, const char 
     kiln__text_free(&found);
 }
 
-/* Reports an error. Messages about the driver and NVRTC have two sentences, the fault and the remedy. If there is a second
- * sentence, it replaces `remedy`. */
+/* Reports an error. Messages about the driver and NVRTC have two sentences, the fault and the remedy. If there is a
+ * second sentence, it replaces `remedy`. */
 static void say_error(doctor *check, const char *topic, grade how, const kiln_error *error, const char *remedy)
 {
     const char *message = kiln_error_message(error), *end = strstr(message, ". ");
@@ -137,7 +138,8 @@ static void look_at_simulator(doctor *check)
             "no supported libLLVM was found: simulated kernels are interpreted");
 }
 
-/* An older driver rejects PTX of a newer toolkit; it accepts machine code of the same major version. */
+/* Reports whether the driver can load the output of NVRTC. An older driver rejects PTX of a newer toolkit, but accepts
+ * machine code of the same major version. */
 static void compare_versions(doctor *check, int nvrtc)
 {
     int driver = check->driver_version;
@@ -163,7 +165,8 @@ static void compare_versions(doctor *check, int nvrtc)
                     driver / 1000, driver % 1000 / 10, nvrtc / 1000, nvrtc % 1000 / 10);
 }
 
-/* NVRTC loads libnvrtc-builtins itself, and without it fails at the first compile. So a compile is tried. */
+/* Reports whether a small kernel compiles. NVRTC loads libnvrtc-builtins at the first compile, so only a compile shows
+ * whether that library is there. */
 static void look_at_builtins(doctor *check, kiln__nvrtc *nvrtc)
 {
     static const char source[] = "extern \"C\" __global__ void probe(float *x) { x[threadIdx.x] = sqrtf(x[0]); }\n";
@@ -215,7 +218,8 @@ static void look_at_compiler(doctor *check)
     kiln__nvrtc_close(nvrtc);
 }
 
-/* Reports how workers are confined. It asks a worker, because a container may forbid mechanisms that the kernel offers. */
+/* Reports how workers are confined. It asks a worker, because a container may forbid mechanisms that the kernel offers.
+ */
 static void look_at_confinement(doctor *check)
 {
     static const char remedy[] =

@@ -61,12 +61,13 @@ struct kiln_engine {
     kiln__compiler *compiler;
     kiln__cache *cache;
     bool cache_open;
-    /* Compiles that a sweep has left to the engine (code.c), and the function that finishes them; NULL: none. Under the lock. */
+    /* Compiles that a sweep has left to the engine (code.c), and the function that finishes them; NULL: none. Under the
+     * lock. */
     struct kiln__code_job *left;
     void (*finish_left)(kiln_engine *engine);
     kiln__cache *references;
     bool references_open;
-    /* serial measurement: one at a time on a device */
+    /* serial measurement: an engine makes one measurement at a time on its device */
     pthread_mutex_t measuring; /* also guards the next two members */
     kiln__nvml *nvml;
     bool nvml_looked;
@@ -74,7 +75,7 @@ struct kiln_engine {
     atomic_uint capture_left;            /* launches still to capture; changed under the lock, read without */
     char *capture_what, *capture_folder; /* NULL: any launch, the default folder */
     uint64_t capture_limit;              /* bytes */
-    /* the same between processes (exclusive.c) */
+    /* serial measurement between processes (exclusive.c) */
     int exclusive;                                         /* descriptor of the device's lock file; -1: no file */
     unsigned exclusive_depth;                              /* runs of this engine that hold it */
     bool exclusive_sought, exclusive_told, exclusive_late; /* late: measures without the lock */
@@ -94,18 +95,20 @@ kiln__engine_cache(kiln_engine *engine); /* returns NULL if the cache is switche
  * switched off, if no folder can be written, or if memory runs out. */
 kiln__cache *kiln__engine_references(kiln_engine *engine);
 #define KILN__REFERENCES_MOST ((uint64_t)2 << 30) /* the default of `references_most` */
-/* Lets an engine without a cache use the references in this folder, which may be "". The text must outlive the engine. */
+/* Lets an engine without a cache use the references in this folder, which may be "". The text must outlive the engine.
+ */
 void kiln__engine_use_references(kiln_engine *engine, const char *folder);
 
-/* A device of the engine's driver by name, as in kiln_options; it may be the engine's own, which must be open. */
+/* Finds a device of the engine's driver by its name, as in kiln_options.device, and sets *device and *info. It may be
+ * the engine's own device, which must be open. */
 kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *device, kiln_device_info *info,
                               kiln_error **error);
 
 /* How a measurement waits for another process. All members may be NULL. */
 typedef struct kiln__waiting {
     /* Called with a text about the process for which this one waits, with a warning if this process stops waiting and
-     * measures anyway, and with NULL when the wait is over. If `notify` is NULL, both texts go to the log, the first text
-     * only once. */
+     * measures anyway, and with NULL when the wait is over. If `notify` is NULL, both texts go to the log, the first
+     * text only once. */
     void (*notify)(void *user, const char *why);
     void *user;
     const volatile int *stop; /* nonzero: stop waiting */
@@ -113,8 +116,8 @@ typedef struct kiln__waiting {
     void *ends_user;
 } kiln__waiting;
 /* These two functions are called around every measurement on a GPU. Between the calls no other process of Kiln measures
- * on it, unless another process held the lock longer than $KILN_LOCK_SECONDS. kiln__engine_exclude() returns false if the
- * caller stopped the wait; the caller must not call kiln__engine_include() then. */
+ * on it, unless another process held the lock longer than $KILN_LOCK_SECONDS. kiln__engine_exclude() returns false if
+ * the caller stopped the wait; the caller must not call kiln__engine_include() then. */
 bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how);
 void kiln__engine_include(kiln_engine *engine);
 
@@ -129,25 +132,29 @@ long kiln__exclusive_holder(int fd);
 kiln__turn kiln__exclusive_take(int fd, double seconds, bool (*ends)(void *user), void *user);
 void kiln__exclusive_give(int fd);
 
-/* Makes the engine's context current in this thread, and restores the previous one. Cheap if it is current already. */
+/* kiln__engine_enter() makes the engine's context current in the calling thread. *previous gets the context that was
+ * current, which kiln__engine_leave() restores. Both are cheap if the engine's context was current. KILN_ERROR_TIMEOUT:
+ * the engine is `stuck`. */
 kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_error **error);
 void kiln__engine_leave(kiln_engine *engine, CUcontext previous);
-/* Makes a new context of a simulated device after a fault. The engine must own the old context. All memory and modules of
- * the device are lost. */
+/* Makes a new context of a simulated device after a fault. The engine must own the old context. All memory and modules
+ * of the device are lost. */
 kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error);
 
 /* ---- the sandbox (sandbox.c) ---- */
 typedef struct kiln__sandbox {
-    const kiln_file_binding *files; /* files of the options, which the run reads */
+    const kiln_file_binding *files; /* the files of kiln_run_options.inputs, which the run reads */
     size_t file_count;
     const char *writable; /* a folder to which captures may be written; NULL: none */
     unsigned *got; /* gets KILN__CONFINED_... for kiln__sandbox_tell(); if NULL, the missing parts are logged at once */
+    /* gets the mechanisms of the sandbox, or the reason why it is missing, in at most `room` bytes; may be NULL */
     char *how;
     size_t room;
 } kiln__sandbox;
 /* If KILN_SANDBOX is set, the process gives up its rights before it runs kernels on a simulated device. After that it
- * can read only the files that the spec may name, and can neither write files nor start programs. It does so once; all
- * compiles that can be done before should be, because the engine's workers are ended. */
+ * can read only the files that the spec may name, cannot start programs, and can write files only in `writable`. A
+ * process does this once. The engine's workers and cache are closed, so the caller compiles everything that it can
+ * before. */
 kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, const kiln__sandbox *want,
                                  kiln_error **error);
 /* Returns true if the process still has to give up its rights before it runs kernels. The device must be open. */
@@ -163,32 +170,33 @@ typedef struct kiln__capture_order {
     const char *folder;
     uint64_t limit;
 } kiln__capture_order;
-/* Returns true if a launch that `matches` accepts shall be captured, and lowers the count. The folder lives in `arena`. */
+/* Returns true if a launch that `matches` accepts shall be captured, and lowers the count. The folder lives in `arena`.
+ */
 bool kiln__capture_claim(kiln_engine *engine, bool (*matches)(void *user, const char *what), void *user,
                          kiln__arena *arena, kiln__capture_order *order);
-/* Sets *order to the defaults. `folder` replaces the default folder unless it is NULL or "". Returns false if memory runs
- * out. */
+/* Sets *order to the defaults. `folder` replaces the default folder unless it is NULL or "". Returns false if memory
+ * runs out. */
 bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture_order *order);
 
-/* Hashes the code of a host function, and of the libraries that decide on its results. Returns false if one of the object
- * files was not found. */
+/* Hashes the code of a host function, and of the libraries that decide on its results. Returns false if one of the
+ * object files was not found. */
 bool kiln__host_identity(const kiln__host *host, kiln__hash128 *identity);
 /* returns NULL if there is no such function */
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use);
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);
-/* Returns the name of the first host function that was registered without KILN_HOST_SHIPPED, so Kiln's own programs lack
- * it. Returns NULL if there is no such function. */
+/* Returns the name of the first host function that was registered without KILN_HOST_SHIPPED, so Kiln's own programs
+ * lack it. Returns NULL if there is no such function. */
 const char *kiln__engine_own_host(kiln_engine *engine);
 /* Returns true if Kiln's own programs have the function. The command can then run a spec that calls it. */
 bool kiln__engine_host_is_shipped(kiln_engine *engine, const char *name);
 
-/* Finds a file that the spec in `spec_folder` names (links are resolved): below that folder or a folder of the search
- * path; with KILN_READ_ANYWHERE anywhere. The message of KILN_ERROR_REFUSED says where it may be. The path lives in
- * `arena`. */
+/* Finds a file that the spec in `spec_folder` names, and resolves links. The file must be below that folder or below a
+ * folder of the search path, unless the engine has KILN_READ_ANYWHERE. The message of KILN_ERROR_REFUSED says where the
+ * file may be. The path lives in `arena`. */
 kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                    const char **path, kiln_error **error);
-/* Finds a kernel source or a header in the same way, and also in the folders kernel_src in these folders and beside
- * them. */
+/* Finds a kernel source or a header as kiln__engine_find_file() does, and also in the folders kernel_src in these
+ * folders and beside them, and in the folders of $KILN_INCLUDE. */
 kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                      const char **path, kiln_error **error);
 /* Finds the folders of the headers that the source with this path includes. `include` has the folders of the variant's
@@ -201,8 +209,8 @@ kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool 
                                       kiln_error **error);
 /* ---- best-known configurations that are shipped beside a spec (shipped.c) ---- */
 
-/* Computes the distance of two sets of sizes: the Euclidean distance of their binary logarithms. Returns false if their
- * names differ. */
+/* Computes the distance of two sets of sizes: the Euclidean distance of their binary logarithms. *same tells whether
+ * all sizes are equal. Returns false if their names differ. */
 bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, bool *same);
 /* Returns a compute capability in tenths: 90 for "9.0". Returns 0 if it is not known. */
 int kiln__capability(const char *cc);
@@ -214,7 +222,7 @@ typedef struct kiln__shipped {
     const char *variant, *device, *sizes; /* sizes: as a text */
     kiln__settings params;
     double seconds, distance; /* distance: of the sizes */
-    int apart;                /* distance of the devices; 0: the same kind */
+    int apart;                /* 0: a device of this model; otherwise 1 + kiln__capability_distance() */
     int problem;              /* configurations with the same number have the same sizes and device */
 } kiln__shipped;
 /* Lists the configurations that are shipped with the spec for sizes of these names, in `arena`. Entries are sorted by

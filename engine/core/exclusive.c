@@ -1,7 +1,9 @@
-/* exclusive.c - only one process at a time measures on a GPU: an advisory lock on a file for each GPU, by its uuid.
+/* exclusive.c - lets only one process at a time measure on a GPU, by an advisory lock on a file for each GPU (its
+ * uuid).
  *
- * Two bytes of the file are locked. Byte 0 is the device. Byte 1 is the right to be next: it is held while waiting for
- * byte 0, so that two sweeps take turns, and the process that has the device cannot always take it again first.
+ * A process that measures locks byte 0 of the file (DEVICE). A process that waits for byte 0 holds a lock on byte 1
+ * (NEXT). So two sweeps take turns, because a process that gives byte 0 back must get byte 1 before it can have byte 0
+ * again.
  *
  * Every user may lock the file, so a process may hold the lock for ever. Waiting has a time limit, after which Kiln
  * measures without the lock and says so. */
@@ -22,7 +24,8 @@ enum { DEVICE = 0, NEXT = 1 };
 #define FIRST_NAP_NS 500000
 #define LAST_NAP_NS 20000000
 
-/* Never waits. The lock belongs to an open file, not to a process: two engines of one process exclude each other too. */
+/* Locks or unlocks one byte, and never waits. The lock belongs to an open file description, not to a process, so two
+ * engines of one process exclude each other too. */
 static bool set_lock(int fd, short type, off_t byte)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
@@ -36,8 +39,9 @@ static bool set_lock(int fd, short type, off_t byte)
 /* Returns true if set_lock() failed because another open file description has the lock. */
 static bool is_held(void) { return errno == EAGAIN || errno == EACCES; }
 
-/* Users share the file, so everybody may write to it. In a world-writable folder the kernel may refuse to open another
- * user's file with O_CREAT (fs.protected_regular), so an existing file is opened without it. Links are not followed. */
+/* Opens the lock file. All users of the machine share the file, so its mode allows everybody to write. In a
+ * world-writable folder the kernel may refuse to open another user's file with O_CREAT (fs.protected_regular), so an
+ * existing file is opened without it. Links are not followed. */
 int kiln__exclusive_open(const char *folder, const char *name)
 {
     char path[512];
@@ -62,8 +66,8 @@ int kiln__exclusive_open(const char *folder, const char *name)
     return fd;
 }
 
-/* Returns the process that took the lock last, from the file, or 0 if it is unknown. It serves only for a message, because
- * any user can write to the file. */
+/* Returns the process that took the lock last, from the file, or 0 if it is unknown. It serves only for a message,
+ * because any user can write to the file. */
 long kiln__exclusive_holder(int fd)
 {
     char text[16] = "";
@@ -75,7 +79,7 @@ long kiln__exclusive_holder(int fd)
 bool kiln__exclusive_try(int fd) { return set_lock(fd, F_WRLCK, NEXT) && set_lock(fd, F_WRLCK, DEVICE); }
 
 /* Polls, because a process that sleeps in fcntl() obeys neither a time limit nor a request to stop. The naps double up
- * to 20 ms. If locking fails for another reason than a holder, measure all the same. */
+ * to 20 ms. If locking fails because of an error and not because of a holder, the lock counts as taken. */
 kiln__turn kiln__exclusive_take(int fd, double seconds, bool (*ends)(void *user), void *user)
 {
     const uint64_t start = kiln__now_ns();
@@ -100,7 +104,8 @@ void kiln__exclusive_give(int fd) { set_lock(fd, F_UNLCK, DEVICE); }
 
 /* ---- the engine's lock ---- */
 
-/* Under the engine's lock. -1: measuring is not exclusive here. */
+/* Returns the descriptor of the device's lock file, which the first call opens. Returns -1 if measuring is not
+ * exclusive here. The caller holds the engine's lock. */
 static int lock_of(kiln_engine *engine)
 {
     char uuid[KILN__UUID_TEXT] = "";
@@ -122,7 +127,7 @@ static int lock_of(kiln_engine *engine)
     return engine->exclusive;
 }
 
-/* Seconds that a measurement waits for another process. */
+/* Returns the number of seconds that a measurement waits for another process. */
 static double most_seconds(const kiln_engine *engine)
 {
     const char *text = getenv("KILN_LOCK_SECONDS");
@@ -139,7 +144,7 @@ static double most_seconds(const kiln_engine *engine)
     return MOST_SECONDS;
 }
 
-/* Tells the caller of the measurement, or the log, that something about other processes is so. */
+/* Passes `why` to the caller of the measurement, or to the log if the caller gave no function. */
 static void notify(kiln_engine *engine, const kiln__waiting *how, const char *why)
 {
     if (how->notify)

@@ -1,5 +1,5 @@
-/* identity.c - what a host function is, as a hash: the machine code of its object file, of libkiln and of libm, and the
- * processor's features by which libm chooses its functions. */
+/* identity.c - computes the identity of a host function: a hash of the machine code of its object file, of libkiln and
+ * of libm, and of the processor's features by which libm chooses its functions. */
 #include <link.h>
 #include <math.h>
 #include <string.h>
@@ -24,8 +24,9 @@ static bool holds(const struct dl_phdr_info *object, uintptr_t address)
     return false;
 }
 
-/* Hashes the parts of an object that nothing changes after loading: its code, its constants, and
- * the linker's build id if the object has one. They are in memory already, so no file is opened, and a file that was replaced since does not matter. */
+/* Hashes the parts of an object that nothing changes after loading: its code, its constants, and the linker's build id
+ * if the object has one. They are in memory already, so no file is opened, and a file that was replaced since does not
+ * matter. */
 static kiln__hash128 hash_object(const struct dl_phdr_info *object)
 {
     kiln__hash128 parts[2] = {{0}};
@@ -58,7 +59,8 @@ static int hash_wanted(struct dl_phdr_info *object, size_t size, void *user)
     return 0;
 }
 
-/* The features on which the results of libm depend: it has functions with and without fused multiply-add. */
+/* Returns the features of the processor on which the results of libm depend, because libm has functions with and
+ * without fused multiply-add. */
 static unsigned long processor_features(void)
 {
 #if defined __x86_64__ || defined __i386__

@@ -158,8 +158,8 @@ const char *kiln__worker_find(kiln__arena *arena, const char *option)
 
 /* ---- the cache and the store ---- */
 
-/* Returns $VARIABLE/below, as the XDG specification says, or the fallback in the home folder if the variable is not set.
- * Returns NULL if there is no home folder. */
+/* Returns $VARIABLE/below, as the XDG specification says, or the fallback in the home folder if the variable is not
+ * set. Returns NULL if there is no home folder. */
 static const char *home_folder(kiln__arena *arena, const char *variable, const char *fallback, const char *below)
 {
     const char *base = read_environment(variable);
@@ -210,7 +210,8 @@ typedef struct roots {
 
 enum { PLACES = 3 }; /* per folder: itself, ./kernel_src, ../kernel_src */
 
-/* NULL with arena->failed unset: it does not exist. */
+/* Returns the path with its links resolved, in the arena. Returns NULL without setting arena->failed if nothing exists
+ * there. */
 static const char *resolve(kiln__arena *arena, const char *path)
 {
     char *full = path ? realpath(path, NULL) : NULL;
@@ -290,8 +291,8 @@ static kiln_status fail_path(const roots *where, const char *name, bool refused,
     return status;
 }
 
-/* The returned path has its links resolved, and kiln__file_open() then follows no link: the file that is opened is the
- * one that was checked, even if the folders change meanwhile. */
+/* Finds a file in the allowed folders. *path has its links resolved, and kiln__file_open() then follows no link. So the
+ * file that is opened is the file that was checked, even if the folders change meanwhile. */
 static kiln_status find(roots *where, const char *name, kiln__arena *arena, const char **path, kiln_error **error)
 {
     if (!*name)

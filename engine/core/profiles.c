@@ -1,5 +1,5 @@
 /* profiles.c - device profiles for the simulated device: files NAME.profile, in the current folder, in the folders of
- * the search path and in `devices` beside them. */
+ * the search path and in their subfolders `devices`. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool is_path(const char *text)
     return strchr(text, '/') || (length > tail && strcmp(text + length - tail, ending) == 0);
 }
 
-/* A file's name without folder and suffix. */
+/* Returns the name of a file without its folder and the suffix .profile. */
 static const char *name_of(kiln__arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;

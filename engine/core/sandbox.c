@@ -63,8 +63,8 @@ static bool is_compiled(const kiln_spec *spec)
     return false;
 }
 
-/* Lists the files and folders that the process may read from now on: the files that a spec may name, the input files of the
- * options, the files that the simulated device reads, and the compiler's files. */
+/* Lists the files and folders that the process may read from now on: the files that a spec may name, the input files of
+ * the options, the files that the simulated device reads, and the compiler's files. */
 static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln__sandbox *want, bool executes,
                           path_list *list)
 {
@@ -97,8 +97,8 @@ static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln
     }
 }
 
-/* A command that the user allowed may do anything that the user may, so a sandbox would protect nothing from this spec,
- * and the command could not run in it. */
+/* Returns true if the spec has a command as a reference, and the user allowed commands. Such a command may do anything
+ * that the user may. So a sandbox would protect nothing from this spec, and the command could not run in it. */
 static bool runs_commands(const kiln_engine *engine, const kiln_spec *spec)
 {
     for (size_t i = 0; i < spec->verify_count; i++)
@@ -160,14 +160,14 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
     }
     if (engine->finish_left) /* before the compiler is closed, because it runs these jobs */
         engine->finish_left(engine);
-    /* The compiler's threads and workers. Threads that are there before keep the right to open files, and workers could
-     * not be ended from inside. */
+    /* End the compiler's threads and workers. A thread that exists before keeps the right to open files, and workers
+     * could not be ended from inside the sandbox. */
     if (engine->compiler)
         kiln__compiler_close(engine->compiler);
     engine->compiler = NULL;
     engine->worker = NULL;
     engine->flags |= KILN_NO_WORKERS;
-    kiln__cache *references = kiln__engine_references(engine); /* opened before, and only read from now on */
+    kiln__cache *references = kiln__engine_references(engine); /* opened before files are forbidden */
     if (references)
         kiln__cache_stop_writing(references);
     else

@@ -11,8 +11,8 @@
 
 /* ---- distances ---- */
 
-/* A size counts by its factors, not its difference: 64 is as far from 128 as 4096 is from 8192. 0 is as far from 1 as 1
- * is from 2. */
+/* Returns the binary logarithm of a size, because ratios of sizes count: 64 is as far from 128 as 4096 is from 8192.
+ * The integer 0 counts as 0.5, so it is as far from 1 as 1 is from 2. */
 static double log_of(kiln_value value)
 {
     if (value.kind == KILN_FLOAT)
@@ -42,7 +42,6 @@ bool kiln__size_distance(kiln__settings a, kiln__settings b, double *distance, b
     return true;
 }
 
-/* Tenths of a compute capability: "9.0" is 90. 0: not known. */
 int kiln__capability(const char *cc)
 {
     char *end;

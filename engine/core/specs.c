@@ -25,7 +25,8 @@ static bool is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* The folders in which a spec is searched by name: the current one, ./specs, the search path. */
+/* Returns folder number `index` of the folders in which a spec is searched by name, or NULL at the end. They are the
+ * current folder, ./specs and the search path. */
 static const char *folder_at(const kiln_engine *engine, size_t index)
 {
     static const char *const near[] = {".", "specs"};
@@ -40,7 +41,7 @@ static const char *folder_at(const kiln_engine *engine, size_t index)
 typedef struct entry {
     const char *name, *path;
     bool here;
-} entry; /* here: any YAML file of the current folder */
+} entry; /* `here`: the file is in the current folder, where a YAML file that is no spec is ignored silently */
 typedef struct listing {
     entry *entries;
     size_t count, capacity;
@@ -56,7 +57,7 @@ static bool is_listed(const listing *list, const char *name, size_t length)
     return false;
 }
 
-/* Adds the folder's specs whose names are not in an earlier folder. False: out of memory. */
+/* Adds the folder's specs whose names are not in an earlier folder. Returns false if memory runs out. */
 static bool list_folder(const kiln_allocator *mem, kiln__arena *arena, listing *list, const char *folder, bool here)
 {
     DIR *directory = opendir(folder);
@@ -132,7 +133,7 @@ static kiln_status load_path(kiln_engine *engine, const char *path, kiln_spec **
     return status;
 }
 
-/* "there is no spec 'matmull'; did you mean 'matmul'? Searched ., specs, ..." */
+/* Makes the error for an unknown name: "there is no spec 'matmull'; did you mean 'matmul'? Searched ., specs, ..." */
 static kiln_status fail_name(kiln_engine *engine, const char *name, kiln_error **error)
 {
     kiln__arena arena = {.mem = engine->mem};
@@ -160,9 +161,9 @@ static kiln_status fail_name(kiln_engine *engine, const char *name, kiln_error *
     return status;
 }
 
-/* A variant whose default configuration breaks a constraint is mostly a mistake: `kiln run` refuses such a variant, and
- * no other variant can use it as a reference. Constraints over sizes, the device or inputs are left out: a variant may
- * be for some of them only. */
+/* Warns of a variant whose default configuration breaks a constraint. It is mostly a mistake: `kiln run` refuses such a
+ * variant, and no other variant can use it as a reference. Constraints over sizes, the device or inputs are not
+ * checked, because a variant may be meant for some of them only. */
 static void warn_of_defaults(kiln_engine *engine, const kiln_spec *spec)
 {
     kiln__arena arena = {.mem = engine->mem};
@@ -234,7 +235,8 @@ kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_s
                                  : fail_name(engine, path_or_name, error);
 }
 
-/* YAML files in the current folder need not be specs, so those that are not are silently skipped. */
+/* Skips YAML files of the current folder that are not specs without a message, because such files are usual. Logs a
+ * warning for a broken spec in any other folder. */
 kiln_status kiln_spec_list(kiln_engine *engine, kiln_list_fn each, void *user, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, engine);

@@ -1,3 +1,4 @@
+/* array.c - makes arrays, and converts their elements to and from doubles. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -66,14 +67,15 @@ void kiln__huge_pages(const kiln_allocator *mem, void *block, uint64_t bytes)
     if (mem || !block || bytes < LEAST)
         return;
     const uintptr_t at = (uintptr_t)block, first = (at + PAGE - 1) / PAGE * PAGE, end = (at + bytes) / PAGE * PAGE;
-    if (first < end) /* advice: a system that refuses it works as before */
+    if (first < end) /* this is only advice: if the system refuses it, the block works as before */
         (void)madvise((char *)block + (first - at), (size_t)(end - first), MADV_HUGEPAGE);
 }
 
 /* ---- poison ---- */
 
-/* A NaN for floats, 0xA5... for integers and booleans. f64 repeats a 32-bit word so that a device's memset can write it;
- * the word is a quiet NaN of f32 as well. Kernels do not make these NaNs: of 8 bits it is the negative one. */
+/* Returns a NaN for floats, and bytes 0xA5 for integers and booleans. f64 repeats a 32-bit word so that a device's
+ * memset can write it; the word is a quiet NaN of f32 as well. The arithmetic of kernels does not make these NaNs. For
+ * a float of 8 bits the pattern is the negative NaN. */
 uint32_t kiln__poison_pattern(kiln_type type, size_t *width)
 {
     const kiln__type_row *row = &kiln__types[type];
@@ -162,7 +164,8 @@ uint16_t kiln__double_to_narrow(kiln_type type, double value)
     return (uint16_t)(sign | (sum > most ? most : sum));
 }
 
-/* Floats of at most 16 bits. Normal numbers need two shifts and an addition, in a loop whose constants are known. */
+/* Converts floats of at most 16 bits to doubles. A normal number needs two shifts and an addition, in a loop whose
+ * constants are known. */
 static void widen(kiln_type type, const void *data, uint64_t first, size_t count, double *out)
 {
     const kiln__type_row *row = &kiln__types[type];

@@ -1,5 +1,5 @@
-/* call.h - calls of host functions: the members of a kiln_call, and the functions by which the engine makes a call. A host
- * function knows nothing of this header: it sees the public functions kiln_call_*() alone. */
+/* call.h - calls of host functions: the members of a kiln_call, and the functions by which the engine makes a call. A
+ * host function knows nothing of this header: it sees the public functions kiln_call_*() alone. */
 #ifndef KILN_CALL_H
 #define KILN_CALL_H
 
@@ -54,19 +54,20 @@ struct kiln_call {
 #endif
 /* Calls the function. If it fails, the error has the place `pos`. */
 kiln_status kiln__call(kiln_call *call, const kiln__host *host, kiln__pos pos, kiln_error **error);
-/* NULL: there is no such argument */
+/* Returns NULL if there is no export of this name. */
 const kiln__export *kiln__export_find(const kiln__export *exports, const char *name);
 void kiln__exports_free(const kiln_allocator *mem, kiln__export *exports);
 
 /* ---- exports as bytes (exports.c) ---- */
 /* Hashes the elements of an array, with all cores. Returns false if memory is exhausted. */
 bool kiln__array_hash(const kiln_allocator *mem, const kiln_array *array, kiln__hash128 *hash);
-/* Appends the exports to two texts: their fields to `list`, the elements of their arrays to `data`. */
+/* Appends the exports to two texts: their fields to `list`, the elements of their arrays to `data`. Returns false if
+ * memory runs out. */
 bool kiln__exports_pack(const kiln__export *exports, kiln__text *list, kiln__text *data);
-uint64_t kiln__exports_bytes(const kiln__export *exports); /* returns the number of bytes that the second text gets */
-/* Reads what kiln__exports_pack() wrote, from any bytes. *exports points into `list` and `data`, which must live longer;
- * the caller frees the list itself. *whole is false if the bytes are not such exports. KILN_ERROR_MEMORY is the only
- * failure. */
+uint64_t kiln__exports_bytes(const kiln__export *exports); /* the number of bytes that `data` gets */
+/* Reads what kiln__exports_pack() wrote, from any bytes. *exports points into `list` and `data`, which must live
+ * longer; the caller frees the list itself. *whole is false if the bytes are not such exports. KILN_ERROR_MEMORY is the
+ * only failure. */
 kiln_status kiln__exports_unpack(const kiln_allocator *mem, const void *list, size_t list_length, const void *data,
                                  size_t data_length, kiln__export **exports, bool *whole);
 void kiln__call_free(kiln_call *call); /* frees the arena, the exports and the failure */

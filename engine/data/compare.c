@@ -1,3 +1,4 @@
+/* compare.c - compares a result with the expected one, element by element or by sums. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -40,7 +41,7 @@ static int class_of(double error)
     return class < CLASSES ? (int)class : CLASSES - 1;
 }
 
-/* The middle of a class. */
+/* Returns the error in the middle of a class. */
 static double error_of(int class)
 {
     double part = 1 + ((class & ((1 << CLASS_BITS) - 1)) + 0.5) / (1 << CLASS_BITS);
@@ -101,12 +102,12 @@ static bool any_is(const void *data, size_t count, size_t size, uint32_t pattern
         for (size_t i = 0; i < count; i++)
             found += words[i] == both;
     } else {
-        return true; /* the caller looks at each */
+        return true; /* the caller then tests each element */
     }
     return found > 0;
 }
 
-/* Whether a run of elements is one that the reference has left out, and all of it was written. */
+/* Returns true if the reference has left out all elements of a run, and the kernel has written all of them. */
 static bool is_left_out(const comparison *c, uint64_t first, size_t count)
 {
     size_t width, size = kiln__type_bytes(c->got->type);
@@ -124,7 +125,7 @@ static bool is_left_out(const comparison *c, uint64_t first, size_t count)
     return !any_is((const char *)c->got->data + first * size, count, size, repeated);
 }
 
-/* |got - want|, computed in integers where doubles would round both to the same value. */
+/* Returns |got - want|. It computes 64-bit integers as integers, because doubles could round both to the same value. */
 static double distance_of(const comparison *c, uint64_t index, double got, double want)
 {
     if (c->got->type == KILN_i64) {
@@ -140,7 +141,8 @@ static double distance_of(const comparison *c, uint64_t index, double got, doubl
     return fabs(got - want);
 }
 
-/* One element: a number, or the real and the imaginary part of one. NaN equals NaN in each part. `classes`: of this part. */
+/* Compares one element: a number, or the real and the imaginary part of a complex number. NaN equals NaN in each part.
+ * `classes` has the counts of this task. */
 static void compare_element(const comparison *c, finding *f, uint64_t index, const double *got, const double *want,
                             uint32_t *classes)
 {
@@ -175,7 +177,7 @@ static void compare_element(const comparison *c, finding *f, uint64_t index, con
     }
 }
 
-/* An element that the reference has not computed. */
+/* Handles an element that the reference has not computed. It is wrong if the kernel has not written it. */
 static void look_whether_written(const comparison *c, finding *f, uint64_t index)
 {
     if (!is_poison(c->got, index))
@@ -277,7 +279,7 @@ static int print_element(char *out, size_t room, const kiln_array *array, uint64
 
 enum { PLACE_BYTES = 8 * 22 };
 
-/* "[3, 17]" */
+/* Writes the index of an element, such as "[3, 17]". */
 static void print_place(char *place, const kiln_array *array, uint64_t element)
 {
     uint64_t index[KILN_MAX_DIMS];
@@ -363,10 +365,9 @@ void kiln__array_compare_sample(const char *name, const kiln_array *got, const k
     compare(name, &c, difference);
 }
 
-/* ---- products of matrices, by random sums ----
- * R. Freivalds, "Probabilistic machines can use less running time", 1977: C = A B is checked by C r = A (B r) for a random
- * r, which takes as long as reading the matrices. Here r covers KILN__PROJECTED columns at a time, so that one wrong
- * element is not lost among thousands of right ones.
+/* ---- products of matrices, by random sums ---- R. Freivalds, "Probabilistic machines can use less running time",
+ * 1977: C = A B is checked by C r = A (B r) for a random r, which takes as long as reading the matrices. Here r covers
+ * KILN__PROJECTED columns at a time, so that one wrong element is not lost among thousands of right ones.
  *
  * The bound. Let e_j be the errors of a row of right elements, |e_j| <= t_j = atol + rtol |want_j|. The weights r_j are
  * independent, symmetric about 0, and |r_j| <= 1; they do not depend on the errors. By Hoeffding's inequality
@@ -376,7 +377,8 @@ void kiln__array_compare_sample(const char *name, const kiln_array *got, const k
  *
  * The check finds an element whose error is more than twice the bound divided by its weight, which is at least 1/2.
  * With tolerances alike in a row that is 4 * 8 * sqrt(64) = 256 times the tolerance. As weights differ, errors of
- * opposite sign do not cancel. Elements that are nearer are compared at the places that were computed. */
+ * opposite sign do not cancel. Smaller errors are found only at the places whose elements the reference has computed.
+ */
 #define PROJECTED_DEVIATIONS 8
 
 typedef struct projected {
@@ -387,7 +389,8 @@ typedef struct projected {
     _Atomic uint64_t wrong, first; /* first: the smallest number of a sum that is wrong */
 } projected;
 
-/* The sum number `block` of a row, from its elements: how far it is from the right one, and how far it may be. */
+/* Computes weighted sum number `block` of a row, and returns its distance from the reference's sum. *bound gets the
+ * largest distance that a row of right elements may have. */
 static double project_row(const projected *p, uint64_t row, uint64_t block, double *bound)
 {
     const uint64_t first = block * KILN__PROJECTED;

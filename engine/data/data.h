@@ -12,7 +12,8 @@ const char *kiln__type_name(kiln_type type);
 bool kiln__type_find(const char *name, kiln_type *type);
 /* Computes the number of bytes of an array. Returns false on overflow of 64 bits or of size_t. */
 bool kiln__array_bytes(kiln_type type, int dims, const uint64_t *shape, uint64_t *bytes);
-/* Zeroed data from mem. The message of KILN_ERROR_MEMORY names the requested size. */
+/* Makes an array of zeros, which kiln__array_free() frees. The message of KILN_ERROR_MEMORY names the requested size.
+ */
 kiln_status kiln__array_make(const kiln_allocator *mem, kiln_type type, int dims, const uint64_t *shape,
                              kiln_array *array, kiln_error **error);
 void kiln__array_free(const kiln_allocator *mem, kiln_array *array);
@@ -20,13 +21,13 @@ void kiln__array_free(const kiln_allocator *mem, kiln_array *array);
  * each byte. Does nothing for small blocks and for blocks of a caller's allocator. */
 void kiln__huge_pages(const kiln_allocator *mem, void *block, uint64_t bytes);
 
-/* Convert elements first .. first + count - 1 of an array to doubles, and back. The conversion back rounds to nearest
- * even; for integers it also saturates, and NaN becomes 0. For complex elements the doubles are the real parts, and
- * the imaginary parts become 0. */
+/* These functions convert elements first .. first + count - 1 of an array to doubles, and back. The conversion back
+ * rounds to nearest even; for integers it also saturates, and NaN becomes 0. For complex elements the doubles are the
+ * real parts, and the imaginary parts become 0. */
 void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t count, double *out);
 void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count, const double *in);
-/* Convert one element of a float type of at most 16 bits. A value beyond the range of the type becomes infinite, or
- * NaN if the type has no infinities. */
+/* These functions convert one element of a float type of at most 16 bits. A value beyond the range of the type becomes
+ * infinite, or NaN if the type has no infinities. */
 double kiln__narrow_to_double(kiln_type type, uint16_t bits);
 uint16_t kiln__double_to_narrow(kiln_type type, double value);
 
@@ -49,13 +50,15 @@ typedef struct kiln__fill_values {
     bool integers;
     int64_t ia, ib;
 } kiln__fill_values;
+/* Fills an array, with all cores. `mem` is for temporary memory. KILN_ERROR_ARGUMENT: the type of the elements cannot
+ * hold the values, or the parameters make no sense. */
 kiln_status kiln__array_fill(kiln_array *array, const kiln__fill_values *fill, const kiln_allocator *mem,
                              kiln_error **error);
 /* Fills an array with a pattern by which unwritten outputs are recognised: NaN (floats) or 0xA5A5... (integers). */
 void kiln__array_poison(kiln_array *array);
 /* Returns the pattern for device memory, and the number of its bytes that repeat (1, 2 or 4). */
 uint32_t kiln__poison_pattern(kiln_type type, size_t *width);
-/* One block of Philox 4x32-10, for tests. */
+/* Computes one block of Philox 4x32-10, for tests. */
 void kiln__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 /* ---- .npy files: versions 1.0 to 3.0, C order (Fortran order is transposed on reading), little-endian ----
@@ -68,17 +71,18 @@ bool kiln__type_reads(kiln_type wanted, kiln_type read);
 /* Returns true if no other type has its code, so that the file alone determines the type. */
 bool kiln__type_told(kiln_type read);
 /* Reads a file, which is untrusted input: any bytes give an array or an error message. `limit` is the most bytes of
- * data. */
+ * data. The caller frees the array. */
 kiln_status kiln__npy_read(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
                            kiln_error **error);
-/* The same for a path that was resolved when it was checked (kiln__file_open). */
+/* Reads a file whose path was resolved when it was checked (kiln__file_open). */
 kiln_status kiln__npy_read_resolved(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
                                     kiln_error **error);
-/* Type and shape alone, of a resolved path; *array has no data. */
+/* Reads only the type and the shape from a file with a resolved path; *array has no data. */
 kiln_status kiln__npy_look(const kiln_allocator *mem, const char *path, kiln_array *array, kiln_error **error);
+/* Reads the bytes of a file. `name` is for messages. */
 kiln_status kiln__npy_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                             uint64_t limit, kiln_array *array, kiln_error **error);
-/* The bytes of the file, which the caller frees. */
+/* Makes the bytes of a file, which the caller frees. `path` is for messages. */
 kiln_status kiln__npy_make(const kiln_allocator *mem, const char *path, const kiln_array *array, char **file,
                            size_t *length, kiln_error **error);
 kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const kiln_array *array, kiln_error **error);
@@ -98,8 +102,8 @@ typedef struct kiln__difference {
     uint64_t unwritten; /* number of elements that still hold the poison */
     char text[256];     /* "P[3, 17]: got 1.25, want 1.5 (error 12.5 times the tolerance); 12 of 640 wrong" */
 } kiln__difference;
-/* The counts of a comparison, which another device may have made. The errors of 2^KILN__ERROR_LEAST and more are counted in
- * classes: 2^KILN__ERROR_BITS in each power of two, the last one for all above. */
+/* The counts of a comparison, which another device may have made. The errors of 2^KILN__ERROR_LEAST and more are
+ * counted in classes: 2^KILN__ERROR_BITS in each power of two, the last one for all above. */
 enum { KILN__ERROR_BITS = 5, KILN__ERROR_LEAST = -48, KILN__ERROR_CLASSES = 64 << KILN__ERROR_BITS };
 typedef struct kiln__counted {
     uint64_t wrong, left; /* left: elements that a sampled reference did not compute */
@@ -117,9 +121,10 @@ void kiln__array_compare(const char *name, const kiln_array *got, const kiln_arr
  * must have been written. */
 void kiln__array_compare_sample(const char *name, const kiln_array *got, const kiln_array *want, bool exact,
                                 double rtol, double atol, kiln__difference *difference);
-/* The reference of a product of matrices. Some elements are compared directly, and all of them by sums with random
- * weights (Freivalds' method). `want` holds the poison except at the directly compared places. sums[i][b] is the
- * exact weighted sum of row i over the columns from b * KILN__PROJECTED on. compare.c derives the error bound. */
+/* The reference of a product of matrices. Some elements are compared directly. All elements are compared by sums with
+ * random weights (Freivalds' method). `want` has the directly compared elements, and the poison at all other places.
+ * sums[i][b] is the exact weighted sum of KILN__PROJECTED elements of row i, from column b * KILN__PROJECTED on.
+ * compare.c derives the error bound. */
 enum { KILN__PROJECTED = 64 };
 typedef struct kiln__projection {
     const kiln_array *weights, *sums; /* f64; shapes [columns] and [rows, columns / KILN__PROJECTED rounded up] */
@@ -139,11 +144,11 @@ void kiln__array_changed(const char *name, const kiln_array *before, const void 
                          kiln__change *change);
 
 /* ---- statistics ---- */
-/* Sorts the samples, and computes the median and its 95 % confidence interval. */
+/* Sorts the samples, and computes the median and its 95 % confidence interval. Without samples all three are 0. */
 void kiln__median(double *samples, unsigned count, double *median, double *low, double *high);
 /* Returns the probability of at least `wins` heads in n (at most 1000) throws of a fair coin. */
 double kiln__sign_test(unsigned n, unsigned wins);
-/* Returns the 1-based ranks of the order statistics of n samples that enclose the median with a probability of at
+/* Computes the 1-based ranks of the order statistics of n samples that enclose the median with a probability of at
  * least 95 %. */
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
 #endif

@@ -30,7 +30,7 @@ void kiln__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out
     out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
 
-/* Two 64-bit words for a block number and an attempt. */
+/* Draws two 64-bit words for a block number and an attempt. */
 static void draw(uint64_t seed, uint64_t block, uint32_t attempt, uint64_t out[2])
 {
     const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), attempt, 0};
@@ -50,8 +50,8 @@ static void draw_base(uint64_t seed, uint64_t first, size_t count, uint64_t *wor
 }
 
 #if defined(__x86_64__)
-/* The state of four blocks, a block in each 64-bit lane. Only the lower 32 bits of a lane belong to the state. The upper
- * bits may hold anything: _mm256_mul_epu32() ignores them, so the rounds need no mask. */
+/* The state of four blocks, a block in each 64-bit lane. Only the lower 32 bits of a lane belong to the state. The
+ * upper bits may hold anything: _mm256_mul_epu32() ignores them, so the rounds need no mask. */
 typedef struct lanes {
     __m256i c[4];
 } lanes;
@@ -103,8 +103,8 @@ __attribute__((target("avx2"))) static void draw_avx2(uint64_t seed, uint64_t fi
 }
 #endif
 
-/* The words of `count` blocks from `first` on, at their first attempt; `words` has room for a multiple of LANES blocks. In
- * vectors a block takes a quarter of the time of draw(). */
+/* Computes the random words of `count` blocks from block `first` on, each for attempt 0. `words` has room for a
+ * multiple of LANES blocks. With vectors a block takes a quarter of the time of draw(). */
 static void draw_blocks(uint64_t seed, uint64_t first, size_t count, uint64_t *words)
 {
 #if defined(__x86_64__)
@@ -123,7 +123,8 @@ static double unit(uint64_t word) /* [0, 1), 53 bits */ { return (double)(word >
 static const double LN2_HIGH = 0x1.62e42fefa38p-1,
                     LN2_LOW = 0x1.ef35793c7673p-45; /* their sum is ln 2; the high part has few bits */
 
-/* ln x for x > 0: 2 atanh((m - 1) / (m + 1)) + e ln 2 with x = m 2^e, m in [1/sqrt 2, sqrt 2). */
+/* Returns ln x for x > 0. With x = m 2^e, m in [1/sqrt 2, sqrt 2) and s = (m - 1) / (m + 1), it is
+ * 2 atanh s + e ln 2. */
 static double ln(double x)
 {
     uint64_t bits;
@@ -142,7 +143,7 @@ static double ln(double x)
     return exponent * LN2_HIGH + (exponent * LN2_LOW + 2 * (s + s * sum));
 }
 
-/* e^x by x = n ln 2 + r, |r| <= ln 2 / 2. The result is infinity above 709, and 0 below -708. */
+/* Returns e^x, with x = n ln 2 + r and |r| <= ln 2 / 2. The result is infinity above 709, and 0 below -708. */
 static double exponential(double x)
 {
     if (x > 709)
@@ -158,7 +159,7 @@ static double exponential(double x)
     return sum * scale;
 }
 
-/* (e^x - 1) / x and ln(1 + x) / x, continuous through 0. */
+/* These functions return (e^x - 1) / x and ln(1 + x) / x, and their limit 1 at x = 0. */
 static double exponential_ratio(double x)
 {
     if (fabs(x) > 0.25)
@@ -181,7 +182,7 @@ static double logarithm_ratio(double x)
     return 2 * (s + s * sum) / x;
 }
 
-/* Cosine and sine of 2 pi u, u in [0, 1). */
+/* Computes cosine and sine of 2 pi u, for u in [0, 1). */
 static void sine_and_cosine(double u, double *cosine, double *sine)
 {
     double t = u * 4, quadrant = floor(t), f = t - quadrant;
@@ -235,7 +236,7 @@ static void zipf_begin(zipf *z, double n, double s)
     z->shortcut = 2 - zipf_inverse(z, zipf_integral(z, 2.5) - zipf_density(z, 2));
 }
 
-/* An attempt with the uniform number `u`: the value, or -1 where the attempt is rejected. */
+/* Makes an attempt with the uniform number `u`. Returns the value, or -1 if the attempt is rejected. */
 static double zipf_attempt(const zipf *z, double u)
 {
     double x = zipf_inverse(z, u), k = floor(x + 0.5);
@@ -245,7 +246,7 @@ static double zipf_attempt(const zipf *z, double u)
 
 static double zipf_uniform(const zipf *z, uint64_t word) { return z->high + unit(word) * (z->low - z->high); }
 
-/* The value of element `index`, whose first attempt has the random `word`. */
+/* Returns the value of element `index`, whose first attempt has the random `word`. */
 static double zipf_element(const zipf *z, uint64_t seed, uint64_t index, uint64_t word)
 {
     for (uint32_t attempt = 1;; attempt++) { /* an attempt fails with probability < 1/2, so 1000 attempts suffice */
@@ -260,12 +261,13 @@ static double zipf_element(const zipf *z, uint64_t seed, uint64_t index, uint64_
 
 /* A table of values, because an attempt takes 80 ns and its first bits mostly decide it. All words of a class have the
  * first TABLE_BITS in common. u falls as the word grows, and x falls with u. So a condition holds within a class if it
- * holds at both ends by more than the rounding errors. An UNDECIDED class has a border of two values in it: its words are
- * computed. */
+ * holds at both ends by more than the rounding errors. An UNDECIDED class has a border of two values in it: its words
+ * are computed. */
 enum { TABLE_BITS = 16, TABLE_SIZE = 1 << TABLE_BITS, TABLE_VALUES = 1 << 14, TABLE_PART = 1 << 10 };
 static const uint16_t UNDECIDED = UINT16_MAX;
 
-/* A bound of the error of zipf_inverse(): 1 + t loses digits where it is near 0. The error itself is below 2^-51 of it. */
+/* Returns a bound of the error of zipf_inverse(), which grows near 1 + t = 0, because 1 + t loses digits there. The
+ * real error is below 2^-51 of the bound. */
 static double zipf_error(const zipf *z, double u, double x)
 {
     double t = u * (1 - z->s);
@@ -294,7 +296,7 @@ static void zipf_classes(void *user, size_t part, size_t worker)
         z->table[i] = zipf_class(z, i << (64 - TABLE_BITS), ((i + 1) << (64 - TABLE_BITS)) - 1);
 }
 
-/* For fills that are longer than the table. False: no memory. */
+/* Makes the table for fills that are longer than the table. Returns false if memory runs out. */
 static bool zipf_tabulate(zipf *z, const kiln_allocator *mem, uint64_t count)
 {
     if (z->n > TABLE_VALUES || count < TABLE_SIZE)
@@ -324,7 +326,7 @@ static bool fits_type(kiln_type type, int64_t value)
 
 static bool has_fraction(kiln_type type) { return kiln__types[type].exponent > 0; }
 
-/* A finite value that the type of floats turns into an infinity, or a NaN. */
+/* Returns true for a finite value that becomes an infinity or a NaN in the type. */
 static bool overflows(kiln_type type, double value)
 {
     uint64_t room[2];
@@ -357,7 +359,7 @@ typedef struct fill_job {
     zipf zipf;
 } fill_job;
 
-/* Two elements of a random fill from the two words of a block. */
+/* Computes two elements of a random fill from the two words of a block. */
 static void float_pair(const kiln__fill_values *fill, const uint64_t words[2], double out[2])
 {
     if (fill->kind == KILN__FILL_UNIFORM) {
@@ -372,7 +374,8 @@ static void float_pair(const kiln__fill_values *fill, const uint64_t words[2], d
     out[1] = fill->a + fill->b * (radius * sine);
 }
 
-/* values[0, count), from element `first` on, which is even; one more may be written where count is odd. */
+/* Computes the values of the `count` elements from `first` on, which is even. If `count` is odd, one more value may be
+ * written. */
 static void float_elements(const fill_job *job, uint64_t first, size_t count, double *values)
 {
     const kiln__fill_values *fill = &job->fill;
@@ -394,7 +397,7 @@ static void float_elements(const fill_job *job, uint64_t first, size_t count, do
     }
 }
 
-/* Fills elements first .. first + count of an array of integers by the table. */
+/* Fills elements first .. first + count - 1 of an array of integers by the table. */
 static void tabulated_elements(const fill_job *job, uint64_t first, size_t count)
 {
     const zipf *z = &job->zipf;
@@ -408,14 +411,16 @@ static void tabulated_elements(const fill_job *job, uint64_t first, size_t count
     }
 }
 
-/* No number below this one can become `end` or more by rounding to the type: an error is at most half of a step. */
+/* Returns a number with this property: no smaller number becomes `end` or more when it is rounded to the type. The
+ * error of rounding is at most half of a step. */
 static double keep_edge(kiln_type type, double end)
 {
     const kiln__type_row *row = &kiln__types[type];
     return end - 2 * ldexp(fabs(end), -row->mantissa) - ldexp(1, 3 - (1 << (row->exponent - 1)) - row->mantissa);
 }
 
-/* Rounding to a narrow type can give b, which [a, b) excludes: use the value below it then. */
+/* Corrects element `i` of a uniform fill of [low, end). If rounding to the type has made it `end` or more, replaces it
+ * by the next value below. */
 static void keep_below(kiln_type type, void *data, uint64_t i, double low, double end)
 {
     if (type == KILN_f32) {
@@ -461,7 +466,7 @@ static void fill_integers(const fill_job *job, uint64_t first, uint64_t last)
     }
 }
 
-/* The tails of a distribution would become NaN in a type without infinities: they are cut off. */
+/* Cuts off the tails of a distribution, which would become NaN in a type without infinities. */
 static void keep_finite(kiln_type type, double *values, size_t count)
 {
     double most = kiln__narrow_to_double(type, (uint16_t)((1u << (8 * kiln__type_bytes(type) - 1)) - 2));
@@ -527,7 +532,7 @@ static kiln_status check_integers(const fill_job *job, const kiln_allocator *mem
     return KILN_OK;
 }
 
-/* The values of floats that the fill names, against the type's range. The open end of [a, b) may round to infinity. */
+/* Checks that a float type can hold the values that the fill names. The open end of [a, b) may round to infinity. */
 static kiln_status check_range(const fill_job *job, const kiln_allocator *mem, kiln_error **error)
 {
     const kiln__fill_values *fill = &job->fill;

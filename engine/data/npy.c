@@ -41,7 +41,7 @@ static bool take_char(scanner *s, char c)
     return true;
 }
 
-/* A quoted text without escapes; false if it is not one or does not fit. */
+/* Reads a quoted text without escapes. Returns false if there is no such text, or if it does not fit. */
 static bool take_text(scanner *s, char *out, size_t room)
 {
     skip_space(s);
@@ -339,7 +339,7 @@ static kiln_status read_data(const kiln_allocator *mem, const char *path, FILE *
     return status;
 }
 
-/* `look`: only at the header. */
+/* Reads a file. If `look` is true, it reads only the header, and *array gets no data. */
 static kiln_status read_path(const kiln_allocator *mem, const char *path, bool resolved, bool look, uint64_t limit,
                              kiln_array *array, kiln_error **error)
 {

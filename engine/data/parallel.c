@@ -1,3 +1,4 @@
+/* parallel.c - runs a function on several threads. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -32,7 +33,7 @@ void kiln__parallel(size_t threads, size_t count, void (*work)(void *user, size_
     size_t want = threads ? threads : kiln__cpu_count(), started = 0;
     if (want > count)
         want = count;
-    /* One less than wanted, as this thread works too. It is not an error if a thread cannot be created. */
+    /* One thread less than wanted, because this thread works too. It is not an error if a thread cannot be created. */
     while (started + 1 < want && started < MOST && kiln__thread_start(&ids[started], run_worker, &all) == 0)
         started++;
     run_worker(&all);

@@ -4,10 +4,10 @@
 
 #include "data.h"
 
-/* A distribution-free confidence interval. With x(1) <= ... <= x(n), the median lies in [x(l), x(n + 1 - l)] with
- * probability 1 - 2 P(B < l), where B is binomial with n trials of probability 1/2 (W. J. Conover, Practical
- * Nonparametric Statistics, 3rd ed., section 3.2). With fewer than 6 samples even [x(1), x(n)] does not reach 95 %;
- * the function then returns this interval. */
+/* Computes a confidence interval of the median that holds for every distribution. With x(1) <= ... <= x(n), the median
+ * lies in [x(l), x(n + 1 - l)] with probability 1 - 2 P(B < l), where B is binomial with n trials of probability 1/2
+ * (W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.2). With fewer than 6 samples even [x(1),
+ * x(n)] does not reach 95 %; the function then returns this interval. */
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high)
 {
     unsigned l = 1;
@@ -28,7 +28,8 @@ void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high)
     *high = n ? n + 1 - l : 0;
 }
 
-/* The sum of binomial coefficients over 2^n, from the rarest on. */
+/* Adds the binomial probabilities P(B = k) from k = n down to k = wins. Mostly the smallest comes first, which keeps
+ * rounding errors small. */
 double kiln__sign_test(unsigned n, unsigned wins)
 {
     double term = ldexp(1, -(int)n), sum = 0; /* P(B = n) */

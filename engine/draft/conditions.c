@@ -1,10 +1,10 @@
-/* conditions.c - the conditions of #if around host code. Params decide some of them: `#if BM == 64`. */
+/* conditions.c - evaluates the conditions of #if around host code. Params decide some of them: `#if BM == 64`. */
 #include "host_internal.h"
 
 enum {
     MOST_CONDITIONS = 4,
     MOST_BRANCHES = 64
-}; /* conditions that are read in each other; branches that are followed */
+}; /* limits, because the source is untrusted text: conditions read inside each other, branches that are followed */
 
 static bool has_part(const char *name, const char *part) { return strstr(name, part) != NULL; }
 
@@ -22,7 +22,8 @@ static kiln__tree *number(kiln__draft *draft, bool value)
     return tree;
 }
 
-/* Kiln defines params and the macros of the options. The source may define others before `at`. */
+/* A name is defined if it is a param that is a macro, a macro of the options or of NVRTC, or a macro that the source
+ * defines before `at`. */
 kiln__tree *kiln__defined(kiln__draft *draft, size_t name, size_t at)
 {
     const char *text = kiln__word_copy(draft->scan, name);
@@ -51,7 +52,8 @@ static bool set_zeros(kiln__tree *tree)
     return set_zeros(tree->a) && set_zeros(tree->b);
 }
 
-/* Reads the condition of one branch. The conditions of the branches before it are not in it. NULL: it cannot be read. */
+/* Reads the own condition of a branch, without the conditions of the branches before it. Returns NULL if it cannot be
+ * read. */
 static kiln__tree *read_own(kiln__draft *draft, const kiln__branch *branch)
 {
     kiln__tree *tree = NULL;
@@ -68,8 +70,8 @@ static kiln__tree *read_own(kiln__draft *draft, const kiln__branch *branch)
     return branch->kind == KILN__BRANCH_IFNDEF ? kiln__tree_not(draft, tree) : tree;
 }
 
-/* Removes the parts of a condition that are numbers: 0 && x is 0, and 1 && x is x. Operators nest at most as deep as
- * host.c reads them. */
+/* Removes the parts of a condition that are numbers: 0 && x is 0, and 1 && x is x. host.c limits the depth of a tree,
+ * so the recursion is limited too. */
 static kiln__tree *simplify(kiln__draft *draft, kiln__tree *tree)
 {
     int64_t value = 0;

@@ -291,9 +291,9 @@ static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_erro
 
 /* ---- the public function ---- */
 
-/* Sets the folder of the spec and the path of the source in the spec. Without a given folder, it is the one from which
- * `source` leads to the file, so that the draft may read the same files as the spec. Without `source` it is the folder of
- * the source. */
+/* Sets the folder of the spec, and the path of the source in the spec. If only `source` is given, the folder is the one
+ * from which this path leads to the source. So the draft may read the same files as the spec. Without `source`, it is
+ * the folder of the source. */
 static bool set_places(kiln__draft *draft, const char *folder, const char *source)
 {
     size_t length = strlen(draft->path), behind = source ? strlen(source) : 0;
@@ -348,7 +348,7 @@ static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *tex
     if (launch)
         KILN__TRY(kiln__file_read(engine->mem, launch, MOST_SOURCE, &other, &other_length, error));
     kiln_status status = kiln__draft_include_paths(engine, draft, &where, error);
-    if (status == KILN_OK) /* a header that may not be read: the compile tells it */
+    if (status == KILN_OK) /* if a header may not be read, the compile fails later */
         kiln__includes_collect(engine->mem, draft->arena, draft->path, text, &where, &includes, NULL);
     kiln__text_add(&whole, text, length);
     for (size_t i = 0; i < includes.count && whole.length < MOST_HEADERS_BYTES; i++)

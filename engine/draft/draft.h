@@ -1,4 +1,5 @@
-/* draft.h - reads a CUDA source as words, and collects the data for a first spec. Only for this room and its tests. */
+/* draft.h - declarations that the files of draft/ share: the words of a CUDA source, and the data for a first spec. A
+ * word is named by its number, and a range of words by its first word and the word after its last one. */
 #ifndef KILN_DRAFT_H
 #define KILN_DRAFT_H
 
@@ -37,7 +38,8 @@ typedef struct kiln__kernel {
     size_t template_count;
 } kiln__kernel;
 
-/* A branch of #if: the words behind #if, #ifdef, #ifndef, #elif or #else, and the branches around and before it. */
+/* A branch of an #if: the words of its condition, and the branches around and before it. #elif has the kind
+ * KILN__BRANCH_IF. */
 typedef enum kiln__branch_kind {
     KILN__BRANCH_IF,
     KILN__BRANCH_IFDEF,
@@ -52,13 +54,13 @@ typedef struct kiln__branch {
     size_t first;    /* the first branch of the same #if */
 } kiln__branch;
 
-/* Limit for a draft: words that are compared with names that are looked up. The source is untrusted text. */
+/* The number of words that the searches for names may compare in one draft. The source is untrusted text. */
 enum { KILN__MOST_COMPARED = 1 << 27 };
 
 typedef struct kiln__scan {
     kiln__arena *arena;
     kiln__word *words; /* word number 0 is empty */
-    size_t *closes;    /* for each word: its closing bracket, or the word count */
+    size_t *closes;    /* for each word the word that closes it as a bracket; the word count: none */
     size_t count;
     size_t
         own; /* number of words of the source itself. The words of its headers and of the file with the launch follow */
@@ -84,7 +86,8 @@ size_t kiln__word_close(const kiln__scan *scan, size_t open);
 /* Returns true if the words from..to contain that word outside of directives. */
 bool kiln__words_have(const kiln__scan *scan, size_t from, size_t to, const char *text);
 const kiln__macro *kiln__macro_find(const kiln__scan *scan, const char *name); /* NULL: not found */
-bool kiln__word_whole(const kiln__scan *scan, size_t word, int64_t *value);    /* a whole number */
+/* Reads a decimal whole number, perhaps with a suffix such as `u`. Returns false if the word is something else. */
+bool kiln__word_whole(const kiln__scan *scan, size_t word, int64_t *value);
 
 /* ---- the content of the spec ---- */
 
@@ -98,8 +101,8 @@ typedef struct kiln__tunable {
     kiln__tunable_kind kind;
     const char *name;            /* name in the spec */
     const char *source;          /* name in the source; NULL: not in the source */
-    const char *values, *chosen; /* text in the spec: "64, 128, 256", "128" */
-    int64_t number;              /* the chosen number; 0: the param is a type */
+    const char *values, *chosen; /* texts for the spec: a list such as "64, 128, 256", and the default, such as "128" */
+    int64_t number;              /* the default as a number; 0: a type, or a switch that is off */
     const char *why;             /* a comment for the spec */
     const char *left_out;        /* values with which a trial failed, one per line: "2: misaligned"; NULL: none */
     bool launched;               /* the source launches the kernel with each of the values */
@@ -133,7 +136,7 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     bool seen, read, written, atomic;
     uint64_t extent; /* number of elements up to the last accessed one */
     uint64_t begin;  /* the extent that the first block accessed */
-    bool beyond;     /* the whole grid accesses more than the first and the last block */
+    bool beyond;     /* the whole grid accesses elements that the first and the last block do not */
     bool unwritten;  /* the run did not write it */
     bool partly;     /* the run wrote only some of its elements */
     bool same;       /* the run wrote one value everywhere */
@@ -142,7 +145,7 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     const char *given;  /* the value that the launch passes, as an expression of the spec; NULL: not known */
 } kiln__draft_argument;
 
-#define KILN__SHARED_EACH 8 /* the first guess */
+#define KILN__SHARED_EACH 8 /* the first guess of kiln__draft.shared_each */
 /* `parent` of a variable of the source, which is no argument and no field */
 #define KILN__NO_PARENT SIZE_MAX
 enum { KILN__MOST_TUNABLES = 64, KILN__MOST_ARGUMENTS = 64, KILN__MOST_SIZES = 8 };
@@ -161,7 +164,7 @@ typedef struct kiln__size {
 /* An expression of the host. `op` tells its kind:
  *
  * - '0' is a whole number, '.' is another number, and 'w' is a name.
- * - '?' is a condition, with the two results in b. '!' is a negation, and 'n' is a minus.
+ * - '?' is a condition, with the two results in b, which has the kind ':'. '!' is a negation, and 'n' is a minus.
  * - 'C' is ceil_div(). 'm' and 'M' are min() and max().
  * - '+', '-', '*', '/', '%', '<' and '>' are operators. 'l', 'g', 'e' and 'd' are <=, >=, == and !=.
  * - 'a', 'o', 'L' and 'R' are &&, ||, << and >>. */
@@ -188,7 +191,8 @@ typedef struct kiln__host_launch {
     kiln__range templates[KILN__MOST_LIST], arguments[KILN__MOST_LIST];
     kiln__tree *trees[KILN__MOST_LIST]; /* the template's arguments that are numbers; NULL: not read */
     size_t template_count, argument_count;
-    /* the use of the macro, the call of the template or the case of the switch in which this launch stands; NULL: none */
+    /* the use of the macro, the call of the template or the case of the switch in which this launch stands; NULL: none
+     */
     const kiln__frame *frame;
     const char
         *values[KILN__MOST_LIST]; /* all values that launches give to a parameter of the template; NULL: only one */
@@ -246,7 +250,8 @@ typedef struct kiln__draft {
  */
 void kiln__guess_macros(kiln__draft *draft);
 void kiln__guess_templates(kiln__draft *draft); /* the parameters of the kernel's template, by the chosen launch */
-/* the values of kiln_draft_options */
+/* Makes params of the values of kiln_draft_options. A name may occur with several values; the middle one is the
+ * default. */
 void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t count);
 /* Adds a param for a name that the compiler does not know. Ignores names that the source itself declares, because the
  * compiler does not know them only because of another error. */
@@ -254,7 +259,7 @@ void kiln__guess_tunable(kiln__draft *draft, const char *name);
 /* Guesses the names and the roles of the arguments from their words. probe.c corrects the types. */
 kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error);
 /* Adds one field of the structure number parent - 1, from the words of its type, its name, and the number of '*'
- * between them. */
+ * between them. Returns false if a spec cannot have the field, or if there is no room. */
 bool kiln__guess_field(kiln__draft *draft, size_t from, size_t to, size_t name, size_t stars, uint64_t count,
                        size_t parent);
 void kiln__guess_structs(kiln__draft *draft); /* the fields of structures that the kernel takes by value (structs.c) */
@@ -262,12 +267,13 @@ void kiln__guess_symbols(kiln__draft *draft); /* the variables that the host fil
 void kiln__guess_sizes(kiln__draft *draft);
 /* Adds a size that is not a parameter of the kernel, and returns its name. Returns NULL if there is no room. */
 const char *kiln__guess_another_size(kiln__draft *draft, const char *name);
-/* guesses grid and block from the use of blockIdx, blockDim and threadIdx */
+/* Guesses grid and block from the use of blockIdx, blockDim and threadIdx. */
 void kiln__guess_launch(kiln__draft *draft);
 void kiln__guess_shapes(kiln__draft *draft);
-/* finds it by its name in the source */
+/* Finds a param by its name in the source. Returns NULL if no param has the name. */
 const kiln__tunable *kiln__tunable_find(const kiln__draft *draft, const char *source);
-/* Returns the name of the param for a parameter of the template. */
+/* Returns a name for the param of a template's parameter. It differs from the parameter's name, because the param
+ * becomes a macro, which would replace the parameter in the source. */
 const char *kiln__template_name(const kiln__draft *draft, const char *name);
 bool kiln__name_is_block(const char *name); /* the name looks like a number of threads of a block, or a tile */
 
@@ -280,7 +286,8 @@ const char *kiln__guess_scalar(const char *name);                     /* a value
 bool kiln__is_enumerator(const kiln__draft *draft, const char *name); /* an `enum` of the source has this name */
 /* Makes a size of the parameter number `argument`, which is a whole number. Returns its name, or NULL. */
 const char *kiln__guess_size_of(kiln__draft *draft, size_t argument);
-/* Returns true if a word occurs in a function other than host functions with launches. */
+/* Returns true if a word occurs in a function that does not look like one of the host. A function looks so if it has a
+ * launch or a call such as cudaMalloc(). */
 bool kiln__is_used_by_device(const kiln__draft *draft, const char *name);
 /* Lowers the default numbers of threads until the block fits __launch_bounds__ and the device. */
 void kiln__fit_block(kiln__draft *draft);
@@ -289,13 +296,14 @@ void kiln__set_sizes(kiln__draft *draft);
 /* Adds a param for the number of threads of an axis. Its default is `chosen`, or the usual number if `chosen` is 0.
  * Returns its name, or NULL if there is no room. */
 const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t chosen);
-/* Finds an element type by its name in sources: "__nv_bfloat162" is two of "bf16". */
+/* Finds an element type by its name in sources: "__nv_bfloat162" is two of "bf16". Returns false for an unknown name.
+ */
 bool kiln__element_named(const char *name, size_t length, const char **type, int *lanes);
 bool kiln__is_floating(const char *type);          /* a type of a spec */
 uint64_t kiln__type_bytes_named(const char *name); /* size of a type of C or CUDA; 0: unknown type */
 
-/* Returns the name of the type that an argument of a template is, without aliases and without the template around the
- * launch. NULL: a type that no spec has. */
+/* Reads an argument of a template that is a type: an alias, or a parameter of the template around the launch, is
+ * replaced. Returns the name of the type in sources, such as "float", or NULL if no spec has the type. */
 const char *kiln__type_of_range(kiln__draft *draft, kiln__range range);
 
 /* ---- the launch by host code ---- */
@@ -310,23 +318,24 @@ void kiln__host_find(kiln__draft *draft); /* finds the launches of the kernel in
 kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **error);
 /* Reads an expression of the host. Returns NULL if it cannot read the expression. */
 kiln__tree *kiln__host_read(kiln__draft *draft, kiln__range range);
-/* Reads a dim3, or a number, to trees for its axes. Axes that it does not give stay NULL. */
+/* Reads a dim3, or a number, to trees for its axes. Axes that it does not give stay NULL. Returns false if it cannot be
+ * read. */
 bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
 void kiln__host_templates(kiln__draft *draft);                           /* reads the template's arguments */
 bool kiln__host_is_argument(const kiln__draft *draft, const char *name); /* the launch passes this variable */
 bool kiln__host_apply(kiln__draft *draft);                               /* sets sizes, arguments, axes */
-/* Returns the number that the launch gives to parameter number `param` of the template. NULL: not read. */
+/* Returns the number that the launch gives to parameter number `param` of the template, or NULL if it was not read. */
 const kiln__tree *kiln__template_tree(const kiln__draft *draft, size_t param);
-const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree); /* the form that a spec has */
-/* Computes a tree with the sizes of the set `tiny`, or with the default sizes if `whole` is true. Names that are not known
- * have the value `otherwise`. If `otherwise` is 0, the function returns false for such names. */
+const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree); /* as a spec writes it */
+/* Computes a tree with the sizes of the set `tiny`, or with the default sizes if `whole` is true. Names that are not
+ * known have the value `otherwise`. If `otherwise` is 0, the function returns false for such names. */
 bool kiln__tree_value(const kiln__draft *draft, const kiln__tree *tree, bool whole, int64_t otherwise, int64_t *value);
 /* Computes a tree that has no names. Returns false if it has names, or is NULL. */
 bool kiln__tree_constant(const kiln__draft *draft, const kiln__tree *tree, int64_t *value);
 bool kiln__tree_has_names(const kiln__tree *tree);              /* tree may be NULL */
 bool kiln__tree_uses(const kiln__tree *tree, const char *name); /* tree may be NULL */
 const char *kiln__tree_free(const kiln__tree *tree);            /* the first name without a definition, or NULL */
-void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to); /* gives free names a meaning */
+void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to); /* replaces the free name `from` by `to` */
 
 /* ---- answers of the compiler (probe.c) ---- */
 

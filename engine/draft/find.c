@@ -5,14 +5,15 @@
 #include "chars.h"
 #include "host_internal.h"
 
-/* Limits, because the source is untrusted text: launches that are tried, templates that call each other, launches of one
- * kernel. */
+/* Limits, because the source is untrusted text: places that are tried as launches, templates that call each other,
+ * launches of one kernel. */
 enum { MOST_TRIED = 200, MOST_LEVELS = 3, MOST_LAUNCHES = 32 };
 
 /* ---- finding the launch ---- */
 
 /* Returns true if the name of a launched function is the kernel, or a variable that is set to it. The name may be
- * pasted in a macro: reduce_##type##_kernel. `from` and `to` are the words of the name. */
+ * pasted in a macro: reduce_##type##_kernel. `from` and `to` are the words of the name. If the variable is set to
+ * kernel<...>, *templates gets the arguments of the template. */
 static bool names_kernel(kiln__draft *draft, size_t from, size_t to, kiln__range *templates)
 {
     const char *plain = draft->kernel->plain;
@@ -130,7 +131,7 @@ static bool read_chevrons(kiln__draft *draft, size_t at)
     return true;
 }
 
-/* Returns the words behind `object.member =`, before the launch. */
+/* Finds `object.member = value;` before the launch, and returns the words of the value, or {0, 0}. */
 static kiln__range member_value(const kiln__draft *draft, size_t object, const char *member)
 {
     for (size_t i = draft->host.scope.from; i + 4 < draft->host.at; i++)
@@ -178,8 +179,8 @@ static bool read_launch_call(kiln__draft *draft, size_t at)
 
 /* ---- functions around a launch ---- */
 
-/* Finds `template <...>` and the name of the function or structure whose braces begin before word `scope`. Returns the word
- * of the name, and the words of the parameters. 0: it is no template. */
+/* Finds `template <...>` and the name of the function or structure whose braces begin before word `scope`. Returns the
+ * word of the name, or 0 if it is no template. *params gets the words of the parameters. */
 static size_t find_template_head(const kiln__draft *draft, size_t scope, kiln__range *params)
 {
     enum { MOST_HEAD = 200 };
@@ -293,7 +294,8 @@ static bool add_calls(kiln__draft *draft, const kiln__host_launch *launch, size_
     return any;
 }
 
-/* Binds the variable of a switch to the number of the case in which the launch stands: `switch (threads) { case 512: ...`. */
+/* Binds the variable of a switch to the number of the case in which the launch stands: `switch (threads) { case 512:
+ * ...`. */
 static void bind_case(kiln__draft *draft, kiln__host_launch *launch)
 {
     enum { MOST_BACK = 4000 };
@@ -349,8 +351,8 @@ static unsigned line_of(const kiln__draft *draft, size_t word)
     return scan->words[word].line - (scan->launch && word >= scan->launch ? scan->launch_lines : 0);
 }
 
-/* Returns the word of the next call of a template around a launch, from `frame` outwards, because templates may call each
- * other. Moves *frame to the frame outside of this call. 0: there is no further call. */
+/* Templates may call each other. The function returns the word of the next call of a template around a launch, from
+ * *frame outwards, or 0 after the last call. It moves *frame to the frame outside of this call. */
 static size_t next_call(const kiln__frame **frame)
 {
     while (*frame && !(*frame)->scope.from)
@@ -360,8 +362,8 @@ static size_t next_call(const kiln__frame **frame)
     return call;
 }
 
-/* Returns the outermost of these calls: launches that share the inner calls differ in it. 0: no template around the launch is
- * called. */
+/* Returns the word of the outermost call of a template around the launch, or 0 if there is no call. Launches that share
+ * the inner calls differ in it. */
 static size_t outermost_call(const kiln__host_launch *launch)
 {
     const kiln__frame *frame = launch->frame;
@@ -381,8 +383,8 @@ static bool is_at_line(const kiln__draft *draft, const kiln__host_launch *launch
     return found;
 }
 
-/* Adds the trees of one extent, or its words if it cannot be read. Numbers that the template gets too have the names of the
- * template's parameters. */
+/* Adds one extent of a launch to the key: its trees, or its words if it cannot be read. If a number is also an argument
+ * of the template, the parameter's place stands for it. */
 static void add_key(kiln__draft *draft, kiln__range range, bool axes, kiln__text *key)
 {
     kiln__tree *trees[3] = {NULL};
@@ -401,7 +403,7 @@ static void add_key(kiln__draft *draft, kiln__range range, bool axes, kiln__text
     kiln__text_puts(key, ";");
 }
 
-/* Returns a text that is the same for two launches that differ only in arguments of the template and in arrays. */
+/* Returns a text that is equal for two launches if they differ only in arguments of the template and of the kernel. */
 static const char *launch_key(kiln__draft *draft, const kiln__host_launch *launch)
 {
     kiln__text key = {.mem = draft->mem};
@@ -415,7 +417,8 @@ static const char *launch_key(kiln__draft *draft, const kiln__host_launch *launc
     return kept;
 }
 
-/* Returns the value that a launch gives to a parameter of the template: "64", "float", "true". NULL: not known. */
+/* Returns the value that a launch gives to a parameter of the template, such as "64", "float" or "true". Returns NULL
+ * if it is not known. */
 static const char *template_value(kiln__draft *draft, const kiln__host_launch *launch, size_t param)
 {
     int64_t value = 0;
@@ -434,8 +437,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Lists the values that the launches give to the parameters of the template, and keeps combinations that no launch has out
- * of the space. */
+/* Lists the values that the launches give to the parameters of the template. A constraint excludes the combinations
+ * that no launch has. */
 static void merge_templates(kiln__draft *draft)
 {
     kiln__host_launch *first = &draft->launches[0];
@@ -542,7 +545,7 @@ static kiln_status ask_launch(kiln__draft *draft, unsigned line, kiln_error **er
     return status;
 }
 
-/* Keeps the launches that the compiler can see, and at the line if it is given. */
+/* Drops the launches that #if hides from the compiler. If a line is given, drops the launches at other lines too. */
 static void drop_launches(kiln__draft *draft, unsigned line)
 {
     size_t kept = 0;

@@ -26,6 +26,7 @@ static bool has_one_of(const char *name, const char *const *parts, size_t count)
             return true;
     return false;
 }
+/* Returns true if the name contains one of the texts, in small or capital letters. */
 #define HAS(name, ...)                                                                                                 \
     has_one_of(name, (const char *const[]){__VA_ARGS__}, KILN__COUNT(((const char *const[]){__VA_ARGS__})))
 
@@ -293,8 +294,8 @@ void kiln__guess_tunable(kiln__draft *draft, const char *name)
     draft->tunable_count++;
 }
 
-/* Sets values around `value`: the numbers that #if has code for, if there are other numbers than 0 and 1. Otherwise
- * half of the value, the value, and twice the value. If the value is not a power of two, only the value itself. */
+/* Sets values around `value`. If #if has code for more numbers than 0 and 1, the values are these numbers. Otherwise
+ * they are half of the value, the value, and twice the value; if it is not a power of two, only the value itself. */
 static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t value)
 {
     int64_t most = kiln__name_is_block(tunable->source) ? 1024 : INT64_C(1) << 30;
@@ -596,8 +597,8 @@ uint64_t kiln__type_bytes_named(const char *name)
                : 0;
 }
 
-/* Finds the type for which the source has another name: `using vec = T;`, `typedef REAL number;`. Returns the words of
- * that type. {0, 0}: the source defines no such name. */
+/* Finds the definition of another name of a type: `using vec = T;`, `typedef REAL number;`. Returns the words of the
+ * type, or {0, 0} if the source has no such definition. */
 static kiln__range find_alias(const kiln__scan *scan, size_t name)
 {
     const kiln__word *words = scan->words;
@@ -632,7 +633,7 @@ static const char *source_name(const char *type)
 
 bool kiln__is_floating(const char *type) { return type[0] == 'f' || strcmp(type, "bf16") == 0; }
 
-/* Guesses the type from its words, for the case that the compiler does not tell it. */
+/* Guesses the type of an argument from its words, in case the compiler does not give it. */
 static void read_type(kiln__draft *draft, size_t from, size_t to, kiln__draft_argument *argument)
 {
     const kiln__scan *scan = draft->scan;
@@ -802,7 +803,7 @@ static bool is_small_number(const char *name)
 /* Sets sizes that are multiples of usual blocks and tiles. They all differ, so that a run can distinguish them. */
 void kiln__set_sizes(kiln__draft *draft)
 {
-    int64_t next = 1; /* the distance of rows is larger than a row */
+    int64_t next = 1; /* strides get the largest numbers: rows may not overlap */
     for (int far = 0; far < 2; far++)
         for (size_t i = 0; i < draft->size_count; i++)
             if (HAS(draft->sizes[i].name, "stride", "step", "pitch") == far)

@@ -1,16 +1,16 @@
-/* host.c - reads the launch of a kernel by host code in the same text: `kernel<BM, T><<<grid, block, shared>>>(x, n)` or
- * cudaLaunchKernelEx(). The launch gives the grid, the block, the shared memory, the arguments of the template and the
- * numbers among the arguments of the kernel.
+/* host.c - reads the launch of a kernel by host code in the same text: `kernel<BM, T><<<grid, block, shared>>>(x, n)`
+ * or cudaLaunchKernelEx(). The launch gives the grid, the block, the shared memory, the arguments of the template and
+ * the numbers among the arguments of the kernel.
  *
  * The host code is not run. Its expressions are parsed to trees, and names are replaced by their definitions: local
- * variables, constants and macros. A name that has no definition that can be read becomes a size of the spec. */
+ * variables, constants and macros. A name without a definition that can be read becomes a size of the spec. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "host_internal.h"
 
-/* Limits, because the source is untrusted text: definitions that are followed in each other, definitions that are looked up
- * in all, words of a statement, launches that are tried, namespaces around a place. */
+/* Limits, because the source is untrusted text: definitions that are followed inside each other, parts of a list, names
+ * that are looked up in all, words of a statement. */
 enum { MOST_FOLLOWED = 12, MOST_LIST = KILN__MOST_LIST, MOST_LOOKED = 2000, MOST_STATEMENT = 256 };
 
 /* ---- trees ---- */
@@ -64,7 +64,7 @@ static kiln__tree *read_range(const reader *up, kiln__range range, const frame *
     return r.failed || r.at != r.to ? NULL : tree;
 }
 
-/* Returns true if the words from..to are `text`, perhaps within parentheses or behind a cast. */
+/* Returns true if the range is only the word `name`, perhaps within parentheses or after a cast. */
 static bool is_plain_name(const kiln__draft *draft, kiln__range range, size_t name)
 {
     while (range.to - range.from >= 3 && kind_of_word(draft, range.from) == '(') {
@@ -105,8 +105,8 @@ static bool is_changed(const kiln__draft *draft, size_t i)
 }
 
 /* Finds the definition of a variable before the launch, or of a constant: `int blocks = (n + 255) / 256;`. Returns the
- * words of its value. {0, 0} means that no definition can be read. Another empty range means that the variable is changed
- * after its definition. */
+ * words of its value. {0, 0} means that no definition can be read. Another empty range means that the variable is
+ * changed after its definition. */
 static kiln__range find_value(kiln__draft *draft, size_t name, kiln__range where, bool constant)
 {
     kiln__range found = {0, 0};
@@ -164,7 +164,7 @@ static const kiln__tunable *find_template(const kiln__draft *draft, size_t name)
     return NULL;
 }
 
-/* Reads the use of a macro of the source that takes arguments: CEIL_DIV(n, 16). r->at is behind the name. */
+/* Reads the use of a macro of the source that takes arguments: CEIL_DIV(n, 16). r->at is the word after the name. */
 static kiln__tree *read_macro_call(reader *r, const kiln__macro *macro)
 {
     const kiln__draft *draft = r->draft;
@@ -182,7 +182,7 @@ static kiln__tree *read_macro_call(reader *r, const kiln__macro *macro)
     return read_range(r, (kiln__range){head + 1, macro->to}, &made);
 }
 
-/* Reads the words for which a parameter stands, in the place where these words are. */
+/* Reads the value of a name of a frame. If the value stands in another function, its names are looked up there. */
 static kiln__tree *read_in_frame(const reader *r, const frame *f, kiln__range value)
 {
     kiln__host_launch *host = &r->draft->host;
@@ -202,8 +202,9 @@ static kiln__tree *read_in_frame(const reader *r, const frame *f, kiln__range va
     return tree;
 }
 
-/* Reads the value of a variable before word `before`. If the last definition stands in a branch of #if that params decide,
- * the definition before it counts otherwise. *changed: no definition gives the value. */
+/* Reads the value of a variable before word `before`. If the last definition stands in a branch of #if that params
+ * decide, the definition before it counts otherwise. *changed is set if the variable changes after its definition, so
+ * that no definition gives its value. */
 static kiln__tree *read_variable(const reader *r, size_t name, size_t before, bool *changed)
 {
     kiln__draft *draft = r->draft;
@@ -225,8 +226,8 @@ static kiln__tree *read_variable(const reader *r, size_t name, size_t before, bo
     return both ? make_tree(r, '?', condition, both) : tree;
 }
 
-/* Reads a macro without arguments. If it is defined in several branches of #if, the conditions choose. `above`: the
- * number of macros of the source that count. */
+/* Reads a macro without arguments. If it is defined in several branches of #if, the conditions choose. Only the first
+ * `above` macros of the source count. */
 static kiln__tree *read_macro(const reader *r, const char *name, size_t above)
 {
     const kiln__scan *scan = r->draft->scan;
@@ -362,7 +363,7 @@ static kiln__tree *read_fraction(reader *r)
     return text ? tree : NULL;
 }
 
-/* Reads `name(a, b)`: the functions that every project has for a rounded division, and min() and max(). */
+/* Reads a call with arguments: a cast, sizeof, min, max, or a function whose name means a division that rounds up. */
 static kiln__tree *read_call(reader *r, size_t name)
 {
     kiln__draft *draft = r->draft;
@@ -496,7 +497,8 @@ static kiln__tree *read_primary(reader *r)
     return resolve_name(r, at);
 }
 
-/* Returns the precedence of the operator at r->at, and its letter and number of words. 0: no operator. */
+/* Returns the precedence of the operator at r->at, or 0 if there is no operator. *op gets its letter, and *words its
+ * number of words. */
 static int operator_at(const reader *r, char *op, size_t *words)
 {
     static const struct {
@@ -599,8 +601,8 @@ kiln__tree *kiln__host_read(kiln__draft *draft, kiln__range range)
 
 static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln__tree **axes);
 
-/* A dim3 may be made from another one (block.x), but not from itself without end. Definitions count up to word `end_at`;
- * 0: up to the launch. */
+/* Limits how deep dim3 variables are read inside each other, because one may be made from another (block.x), and so
+ * from itself. Definitions count up to word `end_at`, or up to the launch if it is 0. */
 static bool read_axes_before(kiln__draft *draft, kiln__range range, size_t end_at, kiln__tree **axes)
 {
     enum { MOST_NESTED = 4 };
@@ -635,8 +637,8 @@ bool kiln__axes_choose(kiln__draft *draft, const kiln__tree *condition, kiln__tr
     return true;
 }
 
-/* Reads a dim3 whose definition stands in a branch of #if. `value` is its last definition. The definition before it counts
- * otherwise. */
+/* Reads a dim3 whose definition stands in a branch of #if. `value` is its last definition. The definition before it
+ * counts otherwise. */
 static bool read_conditional_axes(kiln__draft *draft, kiln__range range, kiln__range value, kiln__tree *condition,
                                   kiln__tree **axes)
 {

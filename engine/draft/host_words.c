@@ -1,17 +1,15 @@
-/* host_words.c - the words of host code: operators of several words, lists, the braces around a word. */
+/* host_words.c - looks at the words of host code: operators of several words, lists, the braces around a word. */
 #include <string.h>
 
 #include "host_internal.h"
 
 enum { MOST_SPACES = 256 }; /* namespaces around a place: the source is untrusted text */
 
-/* Returns true if the words at `at` are three of this character: <<<, also with blanks between them. */
 bool kiln__words_are_three(const kiln__draft *draft, size_t at, char c)
 {
     return kind_of_word(draft, at) == c && kind_of_word(draft, at + 1) == c && kind_of_word(draft, at + 2) == c;
 }
 
-/* Returns true if the words at `at` are these characters without blanks between them. */
 bool kiln__words_are_joined(const kiln__draft *draft, size_t at, const char *text)
 {
     for (size_t i = 0; text[i]; i++)
@@ -21,8 +19,6 @@ bool kiln__words_are_joined(const kiln__draft *draft, size_t at, const char *tex
     return true;
 }
 
-/* Splits the words from..to at the commas outside of brackets. Angle brackets count if `angles` is set. Returns the
- * number of parts. */
 size_t kiln__words_split(const kiln__draft *draft, size_t from, size_t to, bool angles, kiln__range *list)
 {
     size_t count = 0, depth = 0, begin = from;
@@ -41,7 +37,6 @@ size_t kiln__words_split(const kiln__draft *draft, size_t from, size_t to, bool 
     return count;
 }
 
-/* Returns the outermost braces around a word as a range, without braces of namespaces. {0, 0}: none. */
 kiln__range kiln__enclosing_function(const kiln__draft *draft, size_t word)
 {
     const kiln__scan *scan = draft->scan;
@@ -62,7 +57,6 @@ kiln__range kiln__enclosing_function(const kiln__draft *draft, size_t word)
     return (kiln__range){0, 0};
 }
 
-/* Returns the words of the directive around a word: the body of a macro. */
 kiln__range kiln__enclosing_directive(const kiln__draft *draft, size_t word)
 {
     const kiln__scan *scan = draft->scan;

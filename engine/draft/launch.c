@@ -4,8 +4,8 @@
 
 #include "draft.h"
 
-/* Limits, because the source is untrusted text. MOST_STEPS: words that are read for one product, with the definitions that
- * are followed. MOST_BACK: words before a comparison in which the compared variable is searched. */
+/* Limits, because the source is untrusted text. MOST_STEPS: words that are read for one product, with the definitions
+ * that are followed. MOST_BACK: words before a comparison in which the compared variable is searched. */
 enum { MOST_FACTORS = 8, MOST_PLACES = 16, MOST_STEPS = 200, MOST_BACK = 256 };
 static const char *const axis_names[] = {"x", "y", "z"};
 
@@ -37,15 +37,15 @@ static bool is_one_of(const kiln__draft *draft, size_t word, const char *kinds)
     return kind_of_word(draft, word) != '\0' && strchr(kinds, kind_of_word(draft, word));
 }
 
-/* Returns true if the words at `at` are `blockIdx . x`. */
+/* Returns true if the words at `at` are `object . x`, for the axis x, y or z. */
 static bool is_member(const kiln__draft *draft, size_t at, const char *object, int axis)
 {
     return kiln__word_is(draft->scan, at, object) && kind_of_word(draft, at + 1) == '.' &&
            kiln__word_is(draft->scan, at + 2, axis_names[axis]);
 }
 
-/* Returns true if the kernel uses `object`.x (NULL: any of the three objects). If the kernel uses none, the whole
- * file counts. */
+/* Returns true if the kernel uses `object`.x. If the kernel uses neither blockIdx nor threadIdx, the whole file counts.
+ */
 static bool uses(const kiln__draft *draft, const char *object, int axis)
 {
     const kiln__kernel *kernel = draft->kernel;
@@ -68,7 +68,7 @@ static void add_factor(factors *f, const char *text, int64_t value, bool blocky)
     f->blocky[f->count++] = blocky;
 }
 
-/* Returns true for a cast, which is not a factor. */
+/* Returns true if the name is a part of a cast, which is not a factor. */
 static bool names_a_type(const char *name)
 {
     static const char *const types[] = {"int",  "unsigned", "long",    "size_t",   "short",   "signed",
@@ -79,8 +79,8 @@ static bool names_a_type(const char *name)
     return false;
 }
 
-/* Reads the words from..to as a product of names and numbers. `depth` is the number of definitions that were
- * followed. */
+/* Reads the words from..to as a product of names and numbers, and adds its factors. `depth` is the number of
+ * definitions that were followed. */
 static void add_words(const kiln__draft *draft, size_t from, size_t to, int depth, factors *f)
 {
     const kiln__scan *scan = draft->scan;
@@ -200,7 +200,7 @@ static size_t find_places(const kiln__draft *draft, int axis, place *list)
     return count;
 }
 
-/* Returns the variable that the statement around `at` sets; 0: no variable. */
+/* Returns the variable that the statement around `at` sets, or 0 if it sets none. */
 static size_t set_by(const kiln__draft *draft, size_t at)
 {
     for (size_t i = at; i > draft->kernel->body_from && !strchr(";{}", kind_of_word(draft, i)); i--)
@@ -225,7 +225,7 @@ static int64_t tiny_of(const kiln__draft *draft, const char *size)
     return 1;
 }
 
-/* Returns `width` of `p.width`, the field of a parameter that is a structure. */
+/* Returns the word `width` of `p.width` if the parameter p is a structure, and otherwise the word `at`. */
 static size_t member_of(const kiln__draft *draft, size_t at)
 {
     for (size_t i = 0; i < draft->argument_count && kind_of_word(draft, at + 1) == '.'; i++)
@@ -254,8 +254,8 @@ static limit read_limit(const kiln__draft *draft, size_t at)
     return found;
 }
 
-/* Returns the limit with which `variable` is compared: `if (i < n)`, `if (i >= w * h) return`, `first + i * BLOCK <
- * n`. */
+/* Returns the limit with which `variable` is compared, as in `if (i < n)`, `if (i >= w * h) return` or `first + i *
+ * BLOCK < n`. Its text is NULL if there is no such comparison. */
 static limit limit_of(const kiln__draft *draft, size_t variable)
 {
     const char *name = kiln__word_copy(draft->scan, variable);
@@ -310,7 +310,7 @@ const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t c
     return name;
 }
 
-/* Returns a param whose name means the number of threads of an axis, if no product shows one. */
+/* Returns a param whose name means the number of threads of an axis, or NULL. */
 static const kiln__tunable *tunable_of_axis(const kiln__draft *draft, int axis)
 {
     const kiln__tunable *plain = NULL;
@@ -327,8 +327,8 @@ static const kiln__tunable *tunable_of_axis(const kiln__draft *draft, int axis)
     return plain;
 }
 
-/* Returns the step of a loop over the part that the threads of a block share: `for (j = 0; j < TILE; j += ROWS) ...
- * threadIdx.y + j`. */
+/* Finds the step of a loop over the part that the threads of a block share: `for (j = 0; j < TILE; j += ROWS) ...
+ * threadIdx.y + j`. f->count stays 0 if there is no such loop. */
 static void read_stride(const kiln__draft *draft, int axis, factors *f)
 {
     const kiln__kernel *kernel = draft->kernel;
@@ -349,7 +349,7 @@ static void read_stride(const kiln__draft *draft, int axis, factors *f)
         *f = (factors){0};
 }
 
-/* Returns the param that the word names, if the param is a number. */
+/* Returns the param that the word names if the param is a number, and otherwise NULL. */
 static const kiln__tunable *tunable_at(const kiln__draft *draft, size_t word)
 {
     const char *name = kind_of_word(draft, word) == 'w' ? kiln__word_copy(draft->scan, word) : NULL;
@@ -357,7 +357,7 @@ static const kiln__tunable *tunable_at(const kiln__draft *draft, size_t word)
     return tunable && !tunable->size && tunable->number > 0 ? tunable : NULL;
 }
 
-/* Returns the number in __launch_bounds__, also if a macro or a constant names it. */
+/* Finds the number in __launch_bounds__, also if a macro or a constant names it. Returns false if it is not known. */
 static bool find_bound(const kiln__draft *draft, int64_t *bound)
 {
     const size_t word = draft->kernel->bounds;
@@ -386,7 +386,7 @@ static aliases find_aliases(const kiln__draft *draft, int axis)
     return found;
 }
 
-/* Returns the number of words of threadIdx.x at `at`, or of a variable that is set to it. 0: something else. */
+/* Returns the number of words if threadIdx.x, or a variable that is set to it, stands at `at`. Otherwise returns 0. */
 static size_t thread_words(const kiln__draft *draft, size_t at, int axis, const aliases *known)
 {
     const kiln__word *words = draft->scan->words;
@@ -399,8 +399,8 @@ static size_t thread_words(const kiln__draft *draft, size_t at, int axis, const 
     return 0;
 }
 
-/* Returns the param that is the extent of the block, as the number of a thread shows: DIM_X * threadIdx.y + threadIdx.x.
- * The extent of y is the param with the same name but Y. */
+/* Returns the param that is the extent of the block along an axis, or NULL. The kernel shows the extent of x where it
+ * numbers its threads: DIM_X * threadIdx.y + threadIdx.x. The extent of y is the param with Y in place of X. */
 static const kiln__tunable *extent_in_index(const kiln__draft *draft, int axis)
 {
     const kiln__tunable *x = NULL;
@@ -435,7 +435,7 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
     to->block = "1";
     to->threads = 1;
     if (!uses(draft, "threadIdx", axis) && !uses(draft, "blockDim", axis)) {
-        if (!flat && find_bound(draft, &bound)) /* functions of a header may use it */
+        if (!flat && find_bound(draft, &bound)) /* functions of a header may use threadIdx */
             to->block = kiln__arena_printf(draft->arena, "%lld", (long long)bound);
         to->threads = bound > 0 ? bound : 1;
         if (!flat && (tunable = tunable_at(draft, draft->kernel->bounds)) != NULL) {
@@ -547,7 +547,8 @@ static void find_rows(kiln__draft *draft)
         draft->axes[0].rows = draft->sizes[strcmp(draft->sizes[0].name, length) == 0].name;
 }
 
-/* Returns the size that a share of a block names: M for BLK_M or BLOCK_M_VALUE. NULL: it names none. */
+/* Returns the size that the name of a block's share ends with: M for BLK_M or BLOCK_M_VALUE. Returns NULL if no size
+ * fits. */
 static const char *size_of_share(const kiln__draft *draft, const factors *f)
 {
     for (size_t i = 0; i < f->count; i++)

@@ -7,7 +7,8 @@
 
 enum { MOST_BLOCK = 1024 };
 
-/* Returns the only word of an argument, without casts and parentheses: `n`, `(n)`, `(int)n`. 0: it is more. */
+/* Returns the only word of an argument, without casts and parentheses: `n`, `(n)`, `(int)n`. Returns 0 if the argument
+ * is more than a name. */
 static size_t only_word(const kiln__draft *draft, kiln__range range)
 {
     while (range.to - range.from >= 3 && kind_of_word(draft, range.from) == '(') {
@@ -35,7 +36,8 @@ static void remove_size(kiln__draft *draft, const char *name)
         memmove(size, size + 1, (--draft->size_count - at) * sizeof *size);
 }
 
-/* Gives each size the name that the host has for it. The value of a constant of the host becomes the size's default. */
+/* Gives each size the name that the host has for it. If the host's value is a constant, it becomes the size's default.
+ */
 static void bind_sizes(kiln__draft *draft)
 {
     for (size_t i = 0; i < draft->argument_count && i < draft->host.argument_count; i++) {
@@ -57,7 +59,7 @@ static void bind_sizes(kiln__draft *draft)
     }
 }
 
-/* Takes numbers of the launch for the other arguments, and expressions of sizes. */
+/* Sets the values of the arguments that bind_sizes() left open: numbers, null pointers and expressions of sizes. */
 static void take_arguments(kiln__draft *draft)
 {
     for (size_t i = 0; i < draft->argument_count && i < draft->host.argument_count; i++) {
@@ -89,7 +91,7 @@ static void take_arguments(kiln__draft *draft)
 
 /* ---- names that only the host has ---- */
 
-/* Makes a size of each name without a definition. Returns false if there is no room. */
+/* Makes a size of each name in a tree that has no definition. Returns false if there is no room. */
 static bool add_free(kiln__draft *draft, kiln__tree *tree)
 {
     for (const char *name; (name = kiln__tree_free(tree)) != NULL;) {
@@ -116,7 +118,6 @@ static bool add_free(kiln__draft *draft, kiln__tree *tree)
 
 /* ---- the block ---- */
 
-/* Passes over all functions. A launch or a call of the runtime marks a function of the host. */
 bool kiln__is_used_by_device(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;
@@ -148,7 +149,6 @@ static bool has_number(const kiln__tree *tree, const kiln__tree *number)
             has_number(tree->a, number) || has_number(tree->b, number));
 }
 
-/* Replaces a number of the block by a param, in a tree of the launch. */
 void kiln__tree_replace(kiln__tree *tree, const kiln__tree *number, const char *name)
 {
     if (!tree)
@@ -163,8 +163,8 @@ void kiln__tree_replace(kiln__tree *tree, const kiln__tree *number, const char *
     kiln__tree_replace(tree->b, number, name);
 }
 
-/* Returns true if the kernel walks over its work in steps of the number of threads: `i += blockDim.x`, or a variable that
- * is set to it. */
+/* Returns true if the kernel walks over its work in steps of the number of threads: `i += blockDim.x`, or a variable
+ * that is set to it. */
 static bool strides_by_block(const kiln__draft *draft)
 {
     enum { MOST_TRIED = 64 };
@@ -292,8 +292,8 @@ static int64_t largest_value(const kiln__tunable *tunable)
     return most;
 }
 
-/* Makes the tiny sizes multiples of the largest share that a block has of an axis. A kernel may rely on whole tiles. The
- * sizes stay different, so that a run can distinguish them. */
+/* Makes the tiny sizes multiples of the largest share that a block has of an axis. A kernel may rely on whole tiles.
+ * The sizes stay different, so that a run can distinguish them. */
 static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
 {
     enum { MOST_SHARE = 512 };
@@ -492,8 +492,8 @@ static bool join_launches(kiln__draft *draft, kiln__tree **grid, kiln__tree **bl
     return read;
 }
 
-/* Sets the launch of the draft from the launch of the host. Returns false if the source has none that can be read. Then
- * kiln__guess_launch() guesses it from the kernel alone. */
+/* Sets the launch of the draft from the launch of the host. Returns false if the source has no launch that can be read.
+ * Then the caller guesses a launch by kiln__guess_launch(), from the kernel alone. */
 bool kiln__host_apply(kiln__draft *draft)
 {
     kiln__host_launch *host = &draft->host;

@@ -44,8 +44,8 @@ static kiln__prelude_macro *list_macros(const kiln__draft *draft, size_t *count)
 }
 
 /* Writes the text for the compiler as a sweep does: the CUDA headers at the beginning of the source come before the
- * macros. So the macros cannot disturb the headers, and the headers are precompiled for the draft, its trial run and the
- * first sweep. */
+ * macros. So the macros cannot disturb the headers, and the headers are precompiled for the draft, its trial run and
+ * the first sweep. */
 static kiln_status fill(kiln_engine *engine, const kiln__draft *draft, const kiln__includes *includes,
                         const char *headers, const char *more, kiln__text *out, kiln__compile_request *request,
                         kiln_error **error)
@@ -70,8 +70,8 @@ static kiln_status fill(kiln_engine *engine, const kiln__draft *draft, const kil
     return out->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* "tile<16, float>". A number that the launch computes from sizes is computed here with 256 for names without a value,
- * because the sizes are not known yet. */
+/* Returns the name of an instance of the kernel, such as "tile<16, float>". If the launch computes an argument of the
+ * template from sizes, 256 stands for each size, because the sizes are not known yet. */
 static const char *instance(const kiln__draft *draft)
 {
     const char *name = draft->kernel->name, *arguments = NULL;
@@ -136,7 +136,7 @@ static kiln_status compile(kiln_engine *engine, const kiln__draft *draft, const 
     return kiln__compile_take(job, unit, &ns, error);
 }
 
-/* The name may also occur within a directive: `#pragma unroll UNROLL`. */
+/* Returns true if the source has the name, also within a directive: `#pragma unroll UNROLL`. */
 static bool is_in_source(const kiln__draft *draft, const char *name)
 {
     for (size_t i = 1; i < draft->scan->count; i++)
@@ -225,8 +225,8 @@ bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *
     return pointer && at < end && *at != 'P';
 }
 
-/* Returns the part between `before` and `behind` of the mangled name of the template function `probe`, as in
- * "_Z10kiln_probeIPKfEvv". */
+/* Returns the part between `before` and `behind` of the symbol of the kernel `name`, as in "_Z10kiln_probeIPKfEvv", or
+ * NULL. The part is not terminated; *length gets its length. */
 static const char *find_mangled(const kiln__unit *unit, const char *name, const char *before, const char *behind,
                                 size_t *length)
 {
@@ -288,7 +288,8 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
 
 /* ---- compiling and reading types ---- */
 
-/* Asks for the values of names that the source uses and gives no value. A guess would mostly be wrong. */
+/* Fails with a request for the values of names that the source uses and does not define, because a guess would mostly
+ * be wrong. Returns KILN_OK if there are no such names of this kind. */
 static kiln_status ask(const kiln__draft *draft, kiln__tunable_kind kind, kiln_error **error)
 {
     kiln__text names = {.mem = draft->mem}, options = {.mem = draft->mem};
@@ -318,7 +319,7 @@ static kiln_status ask(const kiln__draft *draft, kiln__tunable_kind kind, kiln_e
     return status;
 }
 
-/* Lists the guesses with which the source did not compile, because they may be the reason. */
+/* Makes the error of a failed compile. The message lists the guesses, because one of them may be the reason. */
 static void fail(const kiln__draft *draft, kiln_status status, const char *why, kiln_error **error)
 {
     kiln__text guesses = {.mem = draft->mem};

@@ -4,7 +4,8 @@
 #include "chars.h"
 #include "draft.h"
 
-/* Limits, because the source is untrusted text. MOST_HEAD: words between `__global__` and the parenthesis behind a name. */
+/* Limits, because the source is untrusted text. MOST_HEAD: words between `__global__` and the parenthesis after a name.
+ * WORDS_BEHIND is no limit: see read_words(). */
 enum { MOST_FOUND = 4096, MOST_DEPTH = 64, MOST_ANGLES = 4096, MOST_HEAD = 1024, WORDS_BEHIND = 4 };
 
 /* ---- words ---- */
@@ -21,8 +22,8 @@ static bool is_word(const kiln__word *word, const char *text)
     return word->length == strlen(text) && memcmp(word->text, text, word->length) == 0;
 }
 
-/* Removes the words between `#if 0` and its #else, #elif or #endif, because no compiler sees them. Returns the number of the
- * words that are left. Other conditions are not evaluated. */
+/* Removes the words between `#if 0` and its #else, #elif or #endif, because no compiler sees them. Returns the number
+ * of the words that are left. Other conditions are not evaluated. */
 static size_t drop_disabled(kiln__word *words, size_t count)
 {
     size_t kept = 1, until = 1, depth = 0; /* depth: of conditions inside `#if 0` */
@@ -50,8 +51,8 @@ static size_t drop_disabled(kiln__word *words, size_t count)
     return kept;
 }
 
-/* Reads the words of a text. Behind the last one lie WORDS_BEHIND empty words of no kind, because many functions look at the
- * next one or two words of a word. */
+/* Reads the words of a text. WORDS_BEHIND empty words of no kind follow the last one, because many functions look at
+ * the next words without a check of the count. */
 static kiln_status read_words(kiln__scan *scan, const char *text, size_t length, kiln_error **error)
 {
     kiln__word *words = kiln__words_read(scan->arena->mem, text, length, &scan->count);
@@ -85,9 +86,10 @@ size_t kiln__word_close(const kiln__scan *scan, size_t open)
     return open < scan->count ? scan->closes[open] : scan->count;
 }
 
-/* Finds the closing bracket of every bracket, in one pass with a stack for each kind: a source may have a million brackets
- * that are never closed. A bracket without a closing one has scan->count. Angle brackets are also operators, so they have
- * no closing one behind a ';' or a '{', or MOST_ANGLES words later. Each stack is a list through scan->closes. */
+/* Finds the closing bracket of every bracket. A source may have a million brackets that are never closed, so one pass
+ * with a stack for each kind does it. Each stack is a list through scan->closes. A bracket that nothing closes gets
+ * scan->count. Angle brackets are also operators. Therefore nothing closes one after a ';' or a '{', or MOST_ANGLES
+ * words later. */
 static bool match_brackets(kiln__scan *scan)
 {
     static const char kinds[4][2] = {{'(', ')'}, {'[', ']'}, {'{', '}'}, {'<', '>'}};
@@ -248,7 +250,8 @@ static void follow_braces(const kiln__scan *scan, size_t at, names *around)
     }
 }
 
-/* Returns the words of `template <...>` between the angle brackets. */
+/* Reads the parameters of a template: the words between the angle brackets of `template <...>`. Returns false if memory
+ * runs out. */
 static bool read_templates(kiln__scan *scan, size_t from, size_t to, kiln__kernel *kernel)
 {
     kernel->templates = kiln__arena_alloc(scan->arena, (to - from + 1) * sizeof *kernel->templates);
@@ -277,7 +280,8 @@ static bool read_templates(kiln__scan *scan, size_t from, size_t to, kiln__kerne
     return !scan->arena->failed;
 }
 
-/* Reads the kernel whose __global__ is word `at`. Returns false if it has no body or is not a function. */
+/* Reads the kernel whose __global__ is word `at`. `angles` is the '<' of its template, or 0. Returns false if the
+ * kernel has no body or is not a function. */
 static bool read_kernel(kiln__scan *scan, size_t at, const names *around, size_t angles, kiln__kernel *kernel)
 {
     size_t open = at + 1;

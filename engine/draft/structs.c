@@ -1,4 +1,4 @@
-/* structs.c - finds the fields of parameters that are structures, from the words of the source. */
+/* structs.c - finds the fields of parameters that are structures in the words of the source. */
 #include <string.h>
 
 #include "draft.h"
@@ -154,7 +154,7 @@ void kiln__guess_structs(kiln__draft *draft)
     for (size_t i = 0; i < whole; i++) {
         kiln__draft_argument *argument = &draft->arguments[i];
         size_t first = draft->argument_count, open = 0;
-        /* a vector or a half is a structure with one field */
+        /* a vector or a half has a type, and the spec writes it as a structure with one field */
         if (argument->role != KILN__ROLE_STRUCT || argument->type)
             continue;
         for (size_t w = argument->from; w < argument->to && w - argument->from < MOST_WORDS && !open; w++)

@@ -21,8 +21,8 @@ static bool is_filled_by_host(const kiln__draft *draft, const char *name)
     return false;
 }
 
-/* Reads the extents behind the name of a variable to an expression of the spec: [R][2 * R + 1]. Returns "1" if there are
- * no extents, and NULL if they are not known. */
+/* Reads the extents behind the name of a variable to an expression of the spec: [R][2 * R + 1]. Returns "1" if there
+ * are no extents, and NULL if they are not known. */
 static const char *read_extents(kiln__draft *draft, size_t at)
 {
     const char *product = NULL;
@@ -39,7 +39,8 @@ static const char *read_extents(kiln__draft *draft, size_t at)
     return product ? product : "1";
 }
 
-/* Adds one variable, the word `name`, whose type is the words type..type_end. */
+/* Adds the variable `name` if the host fills it and a kernel uses it. `type` has the words of its type, and `stop` is
+ * the word after its extents. */
 static void add_symbol(kiln__draft *draft, kiln__range type, size_t name, size_t stop, bool constant)
 {
     const kiln__word *words = draft->scan->words;
@@ -65,7 +66,8 @@ static void add_symbol(kiln__draft *draft, kiln__range type, size_t name, size_t
                                           : extents;
 }
 
-/* Reads a declaration behind __constant__ or __device__: `float mask[9], scale;`. Variables with a value are left out. */
+/* Reads a declaration behind __constant__ or __device__: `float mask[9], scale;`. Variables with a value are left out.
+ */
 static void read_declaration(kiln__draft *draft, size_t at, bool constant)
 {
     const kiln__scan *scan = draft->scan;

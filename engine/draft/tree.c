@@ -1,4 +1,5 @@
-/* tree.c - expressions of the host as trees: makes and copies them, writes them as expressions of a spec, and computes them. */
+/* tree.c - handles expressions of the host as trees: makes, copies and computes them, and writes them as expressions of
+ * a spec. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +41,8 @@ kiln__tree *kiln__tree_copy(kiln__draft *draft, const kiln__tree *tree)
 
 #define MOST_VALUE (INT64_C(1) << 40) /* larger numbers are not computed */
 
-/* Computes an operator of two numbers. Returns false if the result is not a small whole number. */
+/* Computes an operator of two numbers. Returns false if an operand is too large or not allowed. A product above
+ * MOST_VALUE counts as MOST_VALUE. */
 static bool fold(char op, int64_t a, int64_t b, int64_t *value)
 {
     const int64_t most = MOST_VALUE;
@@ -152,8 +154,6 @@ const char *kiln__tree_text(const kiln__draft *draft, const kiln__tree *tree)
     return kept ? kept : "1";
 }
 
-/* Computes an expression of the launch for the tiny sizes, or with `whole` for the default sizes. A name that is
- * neither a size, a param, true nor false counts as `otherwise`. Returns false if the expression has no value. */
 bool kiln__tree_value(const kiln__draft *draft, const kiln__tree *tree, bool whole, int64_t otherwise, int64_t *value)
 {
     int64_t a, b;

@@ -109,8 +109,8 @@ static void write_where(const kiln__draft *draft, kiln__text *out)
                           draft->where_from[i]);
 }
 
-/* Writes the section `params` with a comment for each param, and a comment about the macros that the source defines
- * unconditionally and thus cannot be tuned yet. */
+/* Writes the section `params` with a comment for each param. Another comment lists the macros that the source defines
+ * in any case, which cannot be tuned yet. */
 static void write_params(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;
@@ -216,7 +216,7 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
     kiln__text_puts(out, first ? "" : "\n");
 }
 
-/* Returns true if the output of every configuration has the same shape as the output of the default one. */
+/* Returns true if the output has the same shape in every configuration. */
 static bool is_comparable(const kiln__draft *draft, const kiln__draft_argument *argument)
 {
     for (size_t i = 0; i < draft->tunable_count; i++)

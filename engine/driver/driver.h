@@ -9,8 +9,8 @@
 #include "simulator.h"
 #include "tensor_map.h"
 
-/* X(name, signature, required). `name` is the name in the API without a version suffix. The loader uses the version to
- * which cuda.h maps the name. Optional functions are NULL if the driver lacks them. */
+/* X(name, signature, required). `name` is the name in the API without a version suffix. load.c looks up the name with
+ * suffix to which cuda.h maps it. A function that is not required is NULL if the driver lacks it. */
 #define KILN__DRIVER_MAP(X)                                                                                            \
     X(cuInit, (unsigned flags), 1)                                                                                     \
     X(cuDriverGetVersion, (int *version), 1)                                                                           \
@@ -117,39 +117,37 @@ typedef struct kiln__driver {
 } kiln__driver;
 /* cuda.h renames functions by macros (cuMemAlloc is cuMemAlloc_v2), so the names of the members end in `_`. */
 
-/* Fills `driver` from libcuda.so.1 and calls cuInit. It can fail for many reasons: no library, too old, no device, no
- * permission, device lost. Each is a KILN_ERROR_NO_DEVICE whose message has one sentence about the cause and one
- * about the remedy. */
+/* Fills `driver` from libcuda.so.1, or the file that $KILN_LIBCUDA names, and calls cuInit. Every failure (no library,
+ * an old driver, no device, no permission, a lost device) is a KILN_ERROR_NO_DEVICE. Its message has one sentence about
+ * the cause and one about the remedy. The caller ends with kiln__driver_close(). */
 kiln_status kiln__driver_open_cuda(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
-/* Fills `driver` from the simulated device. It fails only if memory runs out. */
+/* Fills `driver` from the simulated device. Fails only if the simulated device does not start. */
 kiln_status kiln__driver_open_sim(const kiln_allocator *mem, kiln__driver *driver, kiln_error **error);
-/* Returns the simulated device of this process, also if no driver is open. It serves to list devices. */
+/* Returns the simulated device of this process, also if no driver is open. The result is never NULL. */
 const kiln__simulator *kiln__driver_simulator(void);
 void kiln__driver_close(kiln__driver *driver);
 
-/* Makes an error from a failed call. The status is KILN_ERROR_DEVICE, or _DEVICE_MEMORY or _LAUNCH, depending on
- * `result`. The message is "call: NAME (string)" and, from the simulated device, its last fault. `what` describes the
- * call: "cuMemAlloc of 1024 bytes for buffer A". */
+/* Makes an error from a failed call and returns its status, which `result` determines: mostly KILN_ERROR_DEVICE. `what`
+ * describes the call, such as "cuMemAlloc of 1024 bytes for buffer A". The message has this text, the name and the
+ * description of `result`, and from the simulated device its last fault. */
 kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
                               kiln_error **error, const char *what, ...) KILN__PRINTF(5, 6);
 #if defined __clang_analyzer__ || defined KILN_ANALYZER /* same parameters as kiln__fail() */
 #define kiln__driver_fail(...) (kiln__driver_fail(__VA_ARGS__), KILN_ERROR_DEVICE)
 #endif
-/* returns true if the context is lost: illegal address, assert, launch timeout, ... */
+/* Returns true if the context is lost after this result, as after an illegal address, an assert or a launch timeout. */
 bool kiln__driver_is_sticky(CUresult result);
-/* Returns the uuid of a device in the form of nvidia-smi, "GPU-8-4-4-4-12". Returns false and "" if the driver has
- * none, or if the device is simulated. */
+/* Writes the uuid of a device in the form of nvidia-smi, "GPU-8-4-4-4-12". Returns false, and writes "", if the driver
+ * does not give a uuid, or if the device is simulated. */
 #define KILN__UUID_TEXT 48
 bool kiln__driver_uuid(const kiln__driver *driver, CUdevice device, char text[KILN__UUID_TEXT]);
-/* Returns the place of the device on the PCI bus, in the form of /sys: "0000:41:00.0". A simulated device has an
- * invented place. Returns false if the driver does not offer it. */
+/* Writes the place of the device on the PCI bus in the form of /sys: "0000:41:00.0". A simulated device has an invented
+ * place. Returns false if a query fails. A part that the driver does not know is 0. */
 #define KILN__PCI_TEXT 40
 bool kiln__driver_place(const kiln__driver *driver, CUdevice device, char text[KILN__PCI_TEXT]);
-/* Reads the figures of a device. A figure that the driver does not offer is 0. If the result is not CUDA_SUCCESS, a
- * query failed, and *info is incomplete. */
 /* Sets info->unit_flops and peak_flops by name, cc, sm_count and clock_hz of `info`. */
 void kiln__peaks_set(kiln_device_info *info);
-/* Returns the peak of any unit number (KILN_UNIT_...). 0: the device has no such unit. */
+/* Returns the peak of a unit (KILN_UNIT_...), or 0 if the device has no such unit. `unit` may be any number. */
 static inline double kiln__peak_flops(const kiln_device_info *info, unsigned unit)
 {
     return unit < KILN__COUNT(info->unit_flops) ? info->unit_flops[unit] : 0;
@@ -160,5 +158,7 @@ bool kiln__driver_tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fau
 /* Returns false if the driver is the simulated device and does not support such maps. */
 bool kiln__driver_tensor_map_runs(const kiln__driver *driver, const kiln__tensor_map *map, kiln__tensor_fault *fault);
 
+/* Reads the figures of a device. A figure that the driver does not offer is 0. If the result is not CUDA_SUCCESS, a
+ * query failed, and *info is incomplete. */
 CUresult kiln__driver_device_info(const kiln__driver *driver, CUdevice device, kiln_device_info *info);
 #endif

@@ -1,3 +1,4 @@
+/* load.c - fills the table of the driver from libcuda or from the simulated device, and explains why a driver fails. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,7 @@
 KILN__DRIVER_MAP(KILN_X)
 #undef KILN_X
 
-/* "cuMemAlloc_v2" for cuMemAlloc: the name under which libcuda exports the function. */
+/* EXPORTED(cuMemAlloc) is "cuMemAlloc_v2": the name under which libcuda exports the function. */
 #define EXPORTED_(name) #name
 #define EXPORTED(name) EXPORTED_(name)
 
@@ -35,14 +36,14 @@ static const entry entries[] = {
 #undef KILN_X
 };
 
-/* Fills the table. Returns the name of the first required function that is missing, or NULL. It uses dlsym with the
- * names to which cuda.h maps, as a program linked to libcuda does. It does not use cuGetProcAddress, which returns the
- * newest version of a name even if the header has the older signature for it (cuCtxSynchronize of CUDA 13). */
+/* Fills the table. Returns the name of the first required function that is missing, or NULL. The names are those to
+ * which cuda.h maps, which a linker would take too. cuGetProcAddress would return the newest version of a name, even if
+ * the header has the older signature: an example is cuCtxSynchronize of CUDA 13. */
 static const char *fill(kiln__driver *driver)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++) {
         void *symbol = dlsym(driver->library, entries[i].exported);
-        if (!symbol) /* an older driver: later suffixes (cuEventElapsedTime_v2 of 12.8) changed no type */
+        if (!symbol) /* an older driver lacks the suffix; cuEventElapsedTime_v2 of 12.8 changed no type */
             symbol = dlsym(driver->library, entries[i].name);
         /* memcpy, because ISO C does not allow this cast */
         memcpy((char *)driver + entries[i].offset, &symbol, sizeof symbol);
@@ -90,7 +91,7 @@ bool kiln__driver_tensor_map_runs(const kiln__driver *driver, const kiln__tensor
     return !driver->simulator || kiln__tensor_map_simulated(map, fault);
 }
 
-/* 0: it can be opened; otherwise errno. */
+/* Returns 0 if the device node can be opened, and otherwise errno. */
 static int node_error(const char *node)
 {
     int fd = open(node, O_RDWR | O_CLOEXEC | O_NONBLOCK);

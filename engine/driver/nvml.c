@@ -1,5 +1,5 @@
-/* nvml.c - NVML by dlopen. Its ABI is stable and documented (NVML API reference manual); the header is part of the
- * toolkit and not of the driver, so the functions used are declared here. */
+/* nvml.c - calls NVML, which it loads by dlopen(). The header is part of the toolkit and not of the driver. So the
+ * functions are declared here; their ABI is stable and documented (NVML API reference manual). */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void load(void *library, const char *name, void *pointer)
     memcpy(pointer, &symbol, sizeof symbol); /* ISO C casts no data pointer to a function */
 }
 
-/* The first required function that is missing, or NULL. */
+/* Fills the table. Returns the name of the first required function that is missing, or NULL. */
 static const char *fill(kiln__nvml *n)
 {
     const char *missing = NULL;
@@ -114,7 +114,8 @@ static double clock_now(const kiln__nvml *n, int which)
     return told ? megahertz * 1e6 : 0;
 }
 
-/* The bits of nvmlDeviceGetCurrentClocksThrottleReasons. Bit 0 (idle) is not throttling. */
+/* Translates the bits of nvmlDeviceGetCurrentClocksThrottleReasons(). Bit 0 (idle) is not throttling. Returns false if
+ * the function is missing or fails. */
 static bool throttle_now(const kiln__nvml *n, unsigned *throttle)
 {
     static const struct {

@@ -8,12 +8,13 @@
 
 typedef struct kiln__nvml kiln__nvml; /* handle of one device, for one thread at a time */
 
-/* Opens $KILN_LIBNVML or libnvidia-ml.so.1 for the GPU that the driver gives this uuid. NULL: NVML is missing or does
- * not know the GPU; `why` (may be NULL) gets one sentence. */
+/* Opens $KILN_LIBNVML or libnvidia-ml.so.1 for the GPU to which the driver gives this uuid. The caller closes the
+ * result. Returns NULL if NVML is missing or does not know the GPU; then `why`, which may be NULL, gets one sentence.
+ */
 kiln__nvml *kiln__nvml_open(const kiln_allocator *mem, const char *uuid, kiln__text *why);
 void kiln__nvml_close(kiln__nvml *nvml); /* NULL is allowed */
-/* Describes the figures that it can read now: "libnvidia-ml.so.1 of driver 580.95: clocks, throttling, temperature,
- * power, energy". */
+/* Lists the figures that can be read now: "libnvidia-ml.so.1 of driver 580.95: clocks, throttling, temperature, power,
+ * energy". */
 void kiln__nvml_describe(kiln__nvml *nvml, kiln__text *out);
 
 /* The clocks. An unknown value is 0. If `nvml` is NULL, all are unknown. */
@@ -22,6 +23,7 @@ typedef struct kiln__nvml_clocks {
     unsigned throttle; /* KILN_THROTTLE_... */
 } kiln__nvml_clocks;
 void kiln__nvml_clocks_now(kiln__nvml *nvml, kiln__nvml_clocks *clocks);
+/* These functions return 0 if the figure is unknown, or if `nvml` is NULL. */
 double kiln__nvml_temperature(kiln__nvml *nvml); /* degrees Celsius */
 double kiln__nvml_power(kiln__nvml *nvml);       /* watts */
 /* Reads the energy counter of the board. Returns false if there is no counter. */

@@ -1,3 +1,4 @@
+/* query.c - reads the figures of a device, and makes errors from the results of the driver. */
 #include <stdio.h>
 #include <string.h>
 
@@ -65,7 +66,8 @@ kiln_status(kiln__driver_fail)(const kiln__driver *driver, const kiln_allocator 
     return status;
 }
 
-/* Keeps the first error other than "the driver does not know this attribute". */
+/* Stores the first error in *wrong, except the errors by which a driver tells that it does not know an attribute.
+ * Returns true if `result` is CUDA_SUCCESS. */
 static bool keep_error(CUresult result, CUresult *wrong)
 {
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE && result != CUDA_ERROR_NOT_SUPPORTED &&
@@ -133,7 +135,7 @@ static unsigned features_of(const kiln__driver *driver, CUdevice device, const k
     return found;
 }
 
-/* Takes the peaks of the units from the device profile. */
+/* Takes the peaks of the units from the device profile. A negative rate means that the profile lacks it. */
 static void simulated_peaks(const kiln__simulator *simulator, CUdevice device, kiln_device_info *info)
 {
     for (unsigned unit = KILN_UNIT_FP32; unit < KILN__COUNT(info->unit_flops); unit++) {

@@ -57,12 +57,13 @@ typedef enum kiln__opcode {
     KILN__OP_NOT,
     KILN__OP_TRUTH,      /* the top becomes a boolean */
     KILN__OP_JUMP,       /* skips `operand` instructions */
-    KILN__OP_JUMP_FALSE, /* pops; jumps if that was false */
+    KILN__OP_JUMP_FALSE, /* pops the top, and jumps if it was false */
     KILN__OP_AND,        /* if the top is false, it stays and we jump; otherwise it is popped */
     KILN__OP_OR,         /* if the top is true, it stays and we jump; otherwise it is popped */
-    KILN__OP_CHAIN,      /* a b -- b, or a b -- false and a jump: a link of a chained comparison, `detail` says which */
-    KILN__OP_IN,         /* x, found, member -- x, found or x == member */
-    KILN__OP_IN_END      /* x, found -- found, negated where `operand` is 1 */
+    /* a link of a chained comparison, which `detail` names: a b -- b if it holds; otherwise a b -- false, and a jump */
+    KILN__OP_CHAIN,
+    KILN__OP_IN,    /* x, found, member -- x, found or x == member */
+    KILN__OP_IN_END /* x, found -- found, negated where `operand` is 1 */
 } kiln__opcode;
 
 typedef struct kiln__expr_op {
@@ -72,7 +73,7 @@ typedef struct kiln__expr_op {
     uint32_t at;     /* offset into the text, for messages */
 } kiln__expr_op;
 
-/* With this flag `if` ends the expression: the condition of a comprehension may be followed by another. */
+/* With this flag `if` ends the expression, because a second `if` may follow the condition of a comprehension. */
 #define KILN__EXPR_NO_CHOICE 0x80000000u
 
 enum { KILN__EXPR_STACK = 64, KILN__EXPR_NESTING = 100, KILN__EXPR_LENGTH = 1 << 16 };
@@ -89,8 +90,8 @@ struct kiln__expr {
     kiln_value *constants;
 };
 
-/* The place of text[at] if text[0] is at `pos`. It is exact if the file contains the text literally; for a text that
- * YAML folded or unescaped it is `pos`. */
+/* Returns the place of text[at] if text[0] is at `pos`. The place is exact if the file contains the text literally. For
+ * a text that YAML folded or unescaped it is `pos`. */
 kiln__pos kiln__expr_place(kiln__pos pos, const char *text, size_t length, size_t at);
 
 /* Parses one expression from text[from..length). *end is where it ends: the first character that cannot continue it.
@@ -98,10 +99,11 @@ kiln__pos kiln__expr_place(kiln__pos pos, const char *text, size_t length, size_
  * expression: a copy for each part of a long text would need memory that is quadratic in the text's length. */
 kiln__expr *kiln__expr_parse_part(kiln__arena *arena, const char *text, size_t from, size_t length, kiln__pos pos,
                                   unsigned flags, const kiln__lists *lists, size_t *end, kiln__diag *diag);
-/* The first offset from `at` on that is not a blank. */
+/* Returns the first offset from `at` on that is not a blank. */
 size_t kiln__expr_skip(const char *text, size_t at, size_t length);
 
-/* One operator on values, for folding constants; false and, if diag is not NULL, a message at `pos`. */
+/* Applies one operator to values, for folding constants; a unary operator ignores `b`. On an error returns false and
+ * adds a message at `pos` to `diag`, which may be NULL. */
 bool kiln__expr_apply(kiln__opcode code, kiln_value a, kiln_value b, kiln_value *out, kiln__pos pos, kiln__diag *diag);
 
 #endif

@@ -1,3 +1,4 @@
+/* eval.c - evaluates parsed expressions on a small stack. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -5,8 +6,8 @@
 
 #include "code.h"
 
-/* Where a failing operator reports. The place of an error is the instruction's place in `expr`, or `pos` if there is no
- * expression. */
+/* The place at which a failing operator reports its error: the place of instruction `at` in `expr`, or `pos` if there
+ * is no expression. */
 typedef struct report {
     const kiln__expr *expr;
     uint32_t at;
@@ -94,14 +95,15 @@ static bool overflow(const report *r, kiln__opcode code, kiln_value a, kiln_valu
     return FAIL(r, "%s %s %s does not fit 64 bits", show(a).text, op_text(code), show(b).text);
 }
 
-/* Rounds down, as Python and unlike C: -7 // 2 is -4. The caller has excluded b == 0 and INT64_MIN / -1. */
+/* Divides and rounds down like Python, so that -7 // 2 is -4. C would round to -3. The caller has excluded b == 0 and
+ * INT64_MIN / -1. */
 static int64_t floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* Has the sign of b: a == b * (a // b) + a % b. */
+/* Returns the remainder with the sign of b, so that a == b * (a // b) + a % b. */
 static int64_t floor_mod(int64_t a, int64_t b)
 {
     int64_t rest = b == -1 ? 0 : a % b;
@@ -361,6 +363,8 @@ static bool read_truth(const report *r, kiln_value v, bool *result)
 
 #define BOTH_INTEGERS(pair) ((pair)[0].kind == KILN_INT && (pair)[1].kind == KILN_INT)
 
+/* Runs the code of an expression, which is in postfix order, on a stack of values. The value that is left is the
+ * result. Returns false after an error, which `diag` gets unless it is NULL. */
 static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kiln__diag *diag)
 {
     kiln_value stack[KILN__EXPR_STACK + 1], *top = stack; /* [0] is below the bottom; the parser limits the depth */
@@ -415,8 +419,8 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             top--;
             set_bool(top, top[1].as.i != op->operand);
             break;
-            /* The usual operations of constraints, on integers: inline, for speed. All others and every error go through
-         * apply(). */
+            /* The usual operations of constraints on integers are inline, for speed. All other operations, and every error,
+         * go through apply(). */
 #define ARITHMETIC(op_, builtin)                                                                                       \
     case KILN__OP_##op_:                                                                                               \
         top--;                                                                                                         \

@@ -17,7 +17,8 @@ typedef struct kiln__expr kiln__expr;
  * NULL. `text` is copied into the arena. Nesting is limited, so untrusted text cannot exhaust the stack. */
 kiln__expr *kiln__expr_parse(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, unsigned flags,
                              kiln__diag *diag);
-/* The lists that the Python dialect may name: The parser computes `max(NAME)` and `min(NAME)` from these values. */
+/* The lists that the Python dialect may name. The parser computes `max(NAME)` and `min(NAME)` from their values. find()
+ * returns false if there is no list of this name. */
 typedef struct kiln__lists {
     bool (*find)(void *user, const char *name, const kiln_value **values, size_t *count);
     void *user;
@@ -46,16 +47,16 @@ typedef struct kiln__scope {
 } kiln__scope;
 bool kiln__scope_find(const kiln__scope *scope, const char *name, kiln_value *value);
 
-/* Evaluates an expression. A failure adds one entry with its place to `diag`, which may be NULL. Failures are an
- * unknown name (with the nearest known one), a division by zero, an overflow, an inexact `/`, and wrong kinds. A text
- * result lives as long as the expression or the setting from which it came. */
+/* Evaluates an expression. Returns false after a failure, which adds one entry with its place to `diag`, unless that is
+ * NULL. Failures are an unknown name (with the nearest known one), a division by zero, an overflow, an inexact `/`, and
+ * wrong kinds. A text result lives as long as the expression or the setting from which it came. */
 bool kiln__expr_eval(const kiln__expr *expr, const kiln__scope *scope, kiln_value *value, kiln__diag *diag);
-/* Evaluates without look-ups of names, for loops over many configurations: name number i has the value
- * values[slots[i]]. */
+/* Does the work of kiln__expr_eval() without look-ups of names, for loops over many configurations: name number i has
+ * the value values[slots[i]]. */
 bool kiln__expr_eval_slots(const kiln__expr *expr, const kiln_value *values, const uint32_t *slots, kiln_value *value,
                            kiln__diag *diag);
-/* Evaluate to a value of one kind, with conversion if that is exact. `what` is the name of the value in messages
- * ("grid x"). */
+/* These functions evaluate to a value of one kind, with conversion if that is exact. They return false after a failure.
+ * `what` is the name of the value in messages ("grid x"). */
 bool kiln__expr_eval_int(const kiln__expr *expr, const kiln__scope *scope, const char *what, int64_t *value,
                          kiln__diag *diag);
 bool kiln__expr_eval_float(const kiln__expr *expr, const kiln__scope *scope, const char *what, double *value,
@@ -64,11 +65,12 @@ bool kiln__expr_eval_bool(const kiln__expr *expr, const kiln__scope *scope, cons
                           kiln__diag *diag);
 
 /* Reads a Python list expression of a T1 file: literals, range(), list(), comprehensions, `+`. The values go into the
- * arena. There are at most `limit` values, or `most_range` if the whole list is one range, as in `list(range(...))`. */
+ * arena. There are at most `limit` values, or `most_range` if the whole list is one range, as in `list(range(...))`.
+ * Returns false after an error. */
 bool kiln__expr_list(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, const kiln__scope *scope,
                      size_t limit, size_t most_range, kiln_value **values, size_t *count, kiln__diag *diag);
 
-/* Text with expressions in braces: "transpose<float, {TILE}>". `{{` is a brace. */
+/* Text with expressions in braces: "transpose<float, {TILE}>". `{{` and `}}` stand for the braces themselves. */
 typedef struct kiln__template kiln__template;
 kiln__template *kiln__template_parse(kiln__arena *arena, const char *text, size_t length, kiln__pos pos,
                                      kiln__diag *diag);
@@ -76,17 +78,21 @@ const char *kiln__template_text(const kiln__template *template_); /* the text of
 kiln__pos kiln__template_pos(const kiln__template *template_);
 size_t kiln__template_expr_count(const kiln__template *template_);
 const kiln__expr *kiln__template_expr(const kiln__template *template_, size_t index);
+/* Adds the text to `out`, with the value of each expression in its place. Returns false if an expression has an error.
+ */
 bool kiln__template_fill(const kiln__template *template_, const kiln__scope *scope, kiln__text *out, kiln__diag *diag);
 
-/* "32", "0.5" (shortest text that reads back the same, with a point or exponent), "true", "ca". */
+/* Writes a value as a text: "32", "true" or "ca". It writes a float as kiln__print_double() does. */
 void kiln__value_print(kiln__text *out, kiln_value value);
-/* The shortest text that reads back the same, in the C locale. */
+/* Writes the shortest text that reads back as the same number, with a point or an exponent, in the C locale. 40 bytes
+ * suffice. */
 void kiln__print_double(char *room, size_t size, double value);
 bool kiln__value_equal(kiln_value a, kiln_value b); /* numbers by value: 1, 1.0 and true are equal */
-/* True if the value is a number other than 0 or true; false for texts. */
+/* Returns true for a number other than 0 and for `true`. Returns false for a text. */
 bool kiln__value_truth(kiln_value value);
-/* A name that specs may give to something: a letter or '_', then letters, digits, '_'; not a reserved word. */
+/* Returns true for a name that a spec may define: a letter or '_', then letters, digits and '_', but not a reserved
+ * word. */
 bool kiln__name_valid(const char *name);
-/* True for and, or, not, if, else, in, for, true, false, device and the functions. */
+/* Returns true for and, or, not, if, else, in, for, true, false, device and the names of functions. */
 bool kiln__name_reserved(const char *name);
 #endif

@@ -7,8 +7,8 @@
 /* Nodes that are not instructions of the evaluator. */
 enum { NODE_INPUT = 200, NODE_CONSTANT, NODE_SELECT, NODE_UNKNOWN };
 
-/* Floats that are whole numbers are computed as integers while both give the same result, which is certain below
- * this. */
+/* Floats that are whole numbers are computed as integers as long as both computations give the same result. This is
+ * certain if no operand and no result has a larger magnitude. */
 #define WHOLE_MOST ((int64_t)1 << 26)
 
 void kiln__graph_free(kiln__graph *graph)
@@ -152,7 +152,8 @@ unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t 
 
 /* ---- values ---- */
 
-/* The evaluator's own arithmetic, for the operations that compute() does not do itself. */
+/* Computes an operation on integers with the evaluator's own arithmetic, for operations that compute() does not know.
+ */
 static bool evaluate_general(const kiln__expr_node *n, int64_t a, int64_t b, int64_t *out)
 {
     kiln_value x = {.kind = KILN_INT, .as.i = a}, y = {.kind = KILN_INT, .as.i = b}, z;
@@ -219,7 +220,7 @@ void kiln__graph_run(const kiln__graph *graph, const uint32_t *nodes, size_t cou
 
 /* ---- building ---- */
 
-/* A node for an operation, computed at once if its operands are constants. */
+/* Returns a node for an operation. If the operands are constants, computes it and returns the node of the result. */
 static uint32_t apply(kiln__graph *graph, kiln__expr_node n)
 {
     if (graph->failed)
@@ -240,7 +241,8 @@ static uint32_t apply(kiln__graph *graph, kiln__expr_node n)
     return compute(&n, a->value, b->value, &value) ? add_constant(graph, n.kind, value) : unknown_node(graph);
 }
 
-/* The kind of the result; false: it is an error for every value, or this graph cannot represent it. */
+/* Sets *kind to the kind of the result. Returns false if the operation is an error for every value, or if this graph
+ * cannot represent it. */
 static bool result_kind(unsigned op, unsigned a, unsigned b, uint8_t *kind)
 {
     bool texts = a == KILN__NODE_TEXT || b == KILN__NODE_TEXT, floats = a == KILN__NODE_FLOAT || b == KILN__NODE_FLOAT;
@@ -336,7 +338,8 @@ static void join_branches(builder *b, size_t at)
     }
 }
 
-/* One instruction of the evaluator, on nodes instead of values. */
+/* Runs one instruction of the evaluator on nodes instead of values (abstract interpretation). A jump becomes a meeting,
+ * which join_branches() turns into a select node at the target. */
 static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn resolve, void *user)
 {
     kiln__graph *graph = b->graph;

@@ -40,7 +40,7 @@ typedef struct kiln__graph {
 #define KILN__NO_NODE UINT32_MAX
 
 void kiln__graph_free(kiln__graph *graph);
-/* Returns the node of the `number`-th name from outside. */
+/* Returns the node of input number `number`: a name whose value the caller sets. */
 uint32_t kiln__graph_input(kiln__graph *graph, uint32_t number, kiln__expr_node_kind kind);
 /* Returns the node of a constant. A fraction has the kind OTHER. */
 uint32_t kiln__graph_constant(kiln__graph *graph, kiln_value value);
@@ -55,8 +55,10 @@ uint32_t kiln__graph_add(kiln__graph *graph, const kiln__expr *expr, kiln__resol
 
 /* Returns true if the node is the conjunction `left and right`, in a condition. */
 bool kiln__graph_split(const kiln__graph *graph, uint32_t node, uint32_t *left, uint32_t *right);
+/* Returns true if the node has the same value always, or is always unknown (*known is then false). */
 bool kiln__graph_is_constant(const kiln__graph *graph, uint32_t node, int64_t *value, bool *known);
 bool kiln__graph_is_input(const kiln__graph *graph, uint32_t node);
+/* Writes the operands of a node, and returns their number; 0: an input or a constant. */
 unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t out[3]);
 
 /* Computes nodes in the order given; their operands must have values. */

@@ -39,7 +39,7 @@ static bool sum(reader *r, const kiln__scope *scope, values *out);
 #define FAIL(r, offset, ...)                                                                                           \
     (kiln__diag_add((r)->diag, kiln__expr_place((r)->pos, (r)->text, (r)->length, offset), __VA_ARGS__), false)
 
-/* Either arena may have failed; the caller checks only its own. */
+/* Marks the caller's arena as failed and returns false, because the caller does not know the arenas of loops. */
 static bool no_memory(reader *r)
 {
     r->home->failed = true;
@@ -128,7 +128,7 @@ static bool value(reader *r, const kiln__scope *scope, kiln_value *out)
     return expr && kiln__expr_eval(expr, scope, out, r->diag);
 }
 
-/* The number of values. Unsigned, because the full range of int64_t has more than INT64_MAX. */
+/* Returns the number of values. It is unsigned, because the full range of int64_t has more than INT64_MAX values. */
 static uint64_t range_count(const int64_t bounds[3])
 {
     bool up = bounds[2] > 0;
@@ -138,7 +138,7 @@ static uint64_t range_count(const int64_t bounds[3])
     return (span - 1) / (up ? (uint64_t)bounds[2] : -(uint64_t)bounds[2]) + 1;
 }
 
-/* A range that is the whole list: its count is checked before any value is stored. */
+/* Adds a range that is the whole list. Checks the number of its values before it stores the first one. */
 static bool long_range(reader *r, const int64_t bounds[3], size_t start, values *out)
 {
     uint64_t count = range_count(bounds);
@@ -186,7 +186,8 @@ static bool read_range(reader *r, const kiln__scope *scope, values *out)
     return true;
 }
 
-/* The offset of the bracket that closes a comprehension; needed if its inner clauses are not parsed. */
+/* Returns the offset of the bracket that closes a comprehension. A loop without values does not parse its inner
+ * clauses, so parsing does not find the bracket. */
 static size_t closing(const reader *r)
 {
     int depth = 0;

@@ -261,7 +261,8 @@ static kiln_value *constant_at(parser *p, size_t back)
     return op->code == KILN__OP_CONSTANT ? &p->constants[op->operand] : NULL;
 }
 
-/* Folds an operation on constants. If that fails it is left to the evaluation, which reports the error. */
+/* Emits a unary operator, or folds it if the operand is a constant. If folding fails, it emits the operator, so that
+ * the evaluation reports the error. emit_binary() does the same for two operands. */
 static void emit_unary(parser *p, kiln__opcode code, size_t at)
 {
     kiln_value *a = constant_at(p, 1);
@@ -325,7 +326,8 @@ static void nested(parser *p, void (*rule)(parser *))
     p->nesting--;
 }
 
-/* max(NAME) of a list that the caller has named, in Python's dialect. */
+/* In Python's dialect, replaces max(NAME) or min(NAME) by a constant if the caller knows a list of this name. Returns
+ * false and reads nothing if the text has another form. */
 static bool list_extreme(parser *p, kiln__opcode code, size_t at)
 {
     if (!p->lists || p->token.kind != TOKEN_NAME || p->token.length >= 128)
@@ -351,7 +353,7 @@ static bool list_extreme(parser *p, kiln__opcode code, size_t at)
     return true;
 }
 
-/* Returns the function that CUDA sources and other programs call `name`; NULL: none. */
+/* Returns the function that CUDA sources and other programs call `name`, or NULL if there is no such function. */
 static const char *other_function(const char *name)
 {
     static const char *const others[][2] = {

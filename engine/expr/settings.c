@@ -78,7 +78,8 @@ static int digit_value(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* A quoted text; *at stands on the opening quote, and then past the closing one. */
+/* Reads a quoted text, and moves *at from the opening quote to behind the closing quote. Returns NULL if the text is
+ * malformed, or if memory runs out. */
 static const char *read_text(kiln__arena *arena, const char **at)
 {
     const char *from = *at + 1;

@@ -14,15 +14,16 @@ typedef struct converter {
     const kiln_allocator *mem;
     const char *name;
     kiln_error **error;
-    bool failed;  /* no memory */
-    json_t *keys; /* names of the params, in order */
+    bool failed;   /* memory ran out; checked once at the end */
+    json_t *keys;  /* names of the params, in order; borrowed from the header */
+    json_t *names; /* the same as members of an object, to look one up */
     const char *objective;
     const char *compilation; /* name of the compile time in the file */
     const char *unit;        /* unit of "time" in the file */
-    double to_ms;            /* the file's unit of time */
+    double to_ms;            /* milliseconds in the T4 file's unit of time; 0: unknown unit */
 } converter;
 
-/* X(in a cache's entry, in a result's times) */
+/* X(name of a time in a cache's entry, its name among the times of a T4 result) */
 #define TIMES(X)                                                                                                       \
     X("compile_time", "compilation_time")                                                                              \
     X("framework_time", "framework")                                                                                   \
@@ -44,7 +45,7 @@ static json_t *check_made(converter *c, json_t *value)
     return value;
 }
 
-/* Takes ownership of `value`. */
+/* Takes ownership of `value`, at a failure too. */
 static void set_field(converter *c, json_t *object, const char *key, json_t *value)
 {
     if (!object)
@@ -84,8 +85,8 @@ static void put_value(kiln__text *out, const json_t *value)
     }
 }
 
-/* The key of a configuration in a cache that holds the earlier ones: its values, followed by its number if that key
- * exists already. */
+/* Prints the key that a configuration gets in `cache`, which holds the earlier ones. The key is made of its values; if
+ * it exists already, "#" and the number of the configuration (the first is 1) follow, and then more "#" as needed. */
 static void put_key(converter *c, const json_t *configuration, const json_t *cache, size_t number, kiln__text *out)
 {
     size_t i;
@@ -104,15 +105,9 @@ static void put_key(converter *c, const json_t *configuration, const json_t *cac
 
 /* ---- an entry as a result ---- */
 
-static bool is_param(const converter *c, const char *name)
-{
-    size_t i;
-    json_t *key;
-    json_array_foreach(c->keys, i, key) if (strcmp(json_string_value(key), name) == 0) return true;
-    return false;
-}
+static bool is_param(const converter *c, const char *name) { return json_object_get(c->names, name); }
 
-/* The name of an entry's field among a result's times; NULL: it is not a time. */
+/* Returns the name that a field of a cache's entry has among the times of a T4 result, or NULL if it is not a time. */
 static const char *time_name(const converter *c, const char *field, const json_t *value)
 {
     static const struct {
@@ -280,7 +275,7 @@ static json_t *plain_entry(converter *c, const json_t *result)
 
 /* ---- with the original, if the other format cannot express it ---- */
 
-/* The result for an entry and its key, in a cache that holds the earlier ones. */
+/* Converts an entry of a cache to a T4 result, a new reference. `before` has the keys of the earlier entries. */
 static json_t *to_result(converter *c, const char *key, json_t *entry, const json_t *before, size_t number)
 {
     json_t *original = json_object_get(entry, "t4");
@@ -330,7 +325,7 @@ static void add_entry(converter *c, const json_t *result, json_t *cache, size_t 
 
 /* ---- what precedes the configurations ---- */
 
-/* A copy with all fields but one. */
+/* Returns a copy of an object without one of its fields. */
 static json_t *copy_without(converter *c, json_t *object, const char *name)
 {
     json_t *copy = check_made(c, json_object()), *value;
@@ -350,7 +345,8 @@ static json_t *root_of(converter *c, json_t *header)
     return root;
 }
 
-/* Adds the names in the first configuration, and the values of each that occur. */
+/* Adds to a header the names in the first configuration ("tune_params_keys"), and for each name the different values
+ * in all configurations ("tune_params"). */
 static void describe_params(converter *c, json_t *results, json_t *header)
 {
     json_t *first = json_object_get(json_array_get(results, 0), "configuration"), *keys = check_made(c, json_array());
@@ -381,7 +377,8 @@ static void describe_params(converter *c, json_t *results, json_t *header)
     set_field(c, header, "tune_params", params);
 }
 
-/* The header of a cache for a T4 file that was not converted from one; the file's own is kept in it. */
+/* Makes the header of a cache for a T4 file that was not converted from a cache. It contains the header of the T4 file
+ * under the key "t4". */
 static json_t *derived_header(converter *c, json_t *root, json_t *results)
 {
     json_t *header = check_made(c, json_object()), *own = check_made(c, json_object()),
@@ -409,11 +406,18 @@ bool kiln__document_describe(json_t *results, json_t *header)
 static void read_objective(converter *c, const json_t *header)
 {
     const char *objective = text_in(header, "objective");
+    size_t i;
+    const json_t *key;
     c->objective = objective ? objective : "time";
     c->keys = json_object_get(header, "tune_params_keys");
+    json_decref(c->names);
+    c->names = check_made(c, json_object());
+    json_array_foreach(c->keys, i, key) if (json_is_string(key))
+        set_field(c, c->names, json_string_value(key), check_made(c, json_true()));
 }
 
-/* Finds out from its first result how a T4 file writes what can be written in several ways. */
+/* T4 files differ in the unit of time, in the objective and in the name of the compile time. The function takes these
+ * from the metadata and from the first result. */
 static void read_dialect(converter *c, const json_t *root, const json_t *first)
 {
     const char *timeunit = text_in(json_object_get(root, "metadata"), "timeunit"), *unit;
@@ -436,10 +440,9 @@ static kiln_status fail_configuration(converter *c, size_t number, const char *w
     return kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: configuration %zu: %s", c->name, number + 1, what);
 }
 
-/* Converts a whole cache file to T4. The header becomes the metadata, and each entry a result. An entry that was made
- * from T4 earlier gets its original fields back. */
-/* Refuses a list of names of params that has other items or is too long, and more rows than a text of this size can have.
- * Both are searched for each param of each row, so the time would be quadratic. `length` is 0 if there was no text. */
+/* Refuses a list of names of params that has other items than texts or is too long, and more rows than a text of
+ * `length` bytes can hold. Without these limits the conversion could take quadratic time, because it searches the list
+ * for each field of each row. If `length` is 0, the rows are not checked. `keys` may be NULL. */
 static kiln_status check_params(converter *c, const json_t *keys, size_t count, size_t rows, size_t length)
 {
     enum { MOST_PARAMS = 1000, LEAST_BYTES = 5 }; /* the limits of recorded spaces (recording/recording.c) */
@@ -457,9 +460,9 @@ static kiln_status check_params(converter *c, const json_t *keys, size_t count, 
     return KILN_OK;
 }
 
-/* Converts a whole cache file to T4. If an earlier conversion from T4 left its metadata in the header, the result gets
- * them back. */
-static kiln_status to_t4(converter *c, json_t *from, json_t **to)
+/* Converts a whole cache file to T4: the header becomes the metadata, and each entry a result. If the cache was made
+ * from a T4 file, its header and its entries contain the originals under the key "t4", and these are used. */
+static kiln_status to_t4(converter *c, json_t *from, size_t length, json_t **to)
 {
     json_t *header = copy_without(c, from, "cache"), *own = json_object_get(header, "t4"),
            *own_root = json_object_get(own, "root");
@@ -467,7 +470,8 @@ static kiln_status to_t4(converter *c, json_t *from, json_t **to)
     const char *key;
     size_t number = 0;
     read_objective(c, header);
-    kiln_status status = check_params(c, c->keys, json_array_size(c->keys), 0, 0);
+    kiln_status status = check_params(c, c->keys, json_array_size(c->keys),
+                                      json_object_size(json_object_get(from, "cache")), length);
     if (status == KILN_OK && !json_is_array(c->keys))
         status = kiln__fail(c->mem, c->error, KILN_ERROR_SPEC, "%s: has no tune_params_keys", c->name);
     if (json_is_object(own_root) && text_in(own, "compilation") && text_in(own, "unit")) {
@@ -490,8 +494,8 @@ static kiln_status to_t4(converter *c, json_t *from, json_t **to)
     return status;
 }
 
-/* Converts a whole T4 file to a cache file. If the metadata are those that to_t4() would make from a stored header,
- * this header is used again; otherwise a header is derived from the results. */
+/* Converts a whole T4 file to a cache file. If the file has exactly the metadata that to_t4() makes from the header
+ * which it contains, the cache gets this header again. Otherwise a header is derived from the results. */
 static kiln_status to_cache(converter *c, json_t *from, size_t length, json_t **to)
 {
     json_t *results = json_object_get(from, "results"), *root = copy_without(c, from, "results"), *result;
@@ -503,7 +507,7 @@ static kiln_status to_cache(converter *c, json_t *from, size_t length, json_t **
     kiln_status status;
     if (natural && json_equal(natural, root) && json_is_array(keys)) {
         json_incref(header);
-        status = check_params(c, keys, json_array_size(keys), 0, 0);
+        status = check_params(c, keys, json_array_size(keys), json_array_size(results), length);
     } else {
         read_dialect(c, root, first);
         status = check_params(c, NULL, json_object_size(json_object_get(first, "configuration")),
@@ -543,8 +547,9 @@ kiln_status kiln__document_convert(const kiln_allocator *mem, const char *name, 
                    .compilation = "compilation_time",
                    .unit = "milliseconds",
                    .to_ms = 1};
-    kiln_status status = format == KILN_FORMAT_T4 ? to_t4(&c, from->root, &to->root)
+    kiln_status status = format == KILN_FORMAT_T4 ? to_t4(&c, from->root, from->text_length, &to->root)
                                                   : to_cache(&c, from->root, from->text_length, &to->root);
+    json_decref(c.names);
     if (status == KILN_OK && c.failed)
         status = kiln__fail_memory(error);
     if (status != KILN_OK)

@@ -34,8 +34,9 @@ double kiln__unit_seconds(const char *name)
 
 /* ---- truncated files ---- */
 
-/* Finds the end of the last complete item on the second level (0: none) and the brackets that are open there. *whole:
- * all brackets are closed at the end of the text. */
+/* An item is an object or array inside two brackets, such as the entry of one configuration. The function returns the
+ * end of the last complete item (0: no item is complete). `open` gets the two brackets around it. *whole is true if all
+ * brackets are closed at the end of the text. */
 static size_t last_whole_item(const char *text, size_t length, char open[2], bool *whole)
 {
     size_t depth = 0, end = 0;
@@ -62,12 +63,15 @@ static size_t last_whole_item(const char *text, size_t length, char open[2], boo
 /* ---- how much memory a file may take ---- */
 
 #define MIB ((uint64_t)1 << 20)
-#define TEXT_MOST (1024 * MIB) /* bytes of JSON, */
-#define TEXT_RATIO 256         /* also limited to this multiple of the size of a gzipped file, */
-#define TEXT_LEAST (64 * MIB)  /* but this much in any case */
-#define TREE_MOST (4096 * MIB) /* most bytes that jansson allocates for the file, */
-#define TREE_RATIO 64          /* also limited to this multiple of the file's size, */
-#define TREE_LEAST (512 * MIB) /* but this much in any case */
+/* The text of a file is limited to TEXT_MOST bytes. The text of a gzipped file is also limited to TEXT_RATIO times the
+ * file's size, but TEXT_LEAST bytes are always allowed. The TREE_ limits are the same for the bytes that jansson
+ * allocates; here TREE_RATIO counts for every file. */
+#define TEXT_MOST (1024 * MIB)
+#define TEXT_RATIO 256
+#define TEXT_LEAST (64 * MIB)
+#define TREE_MOST (4096 * MIB)
+#define TREE_RATIO 64
+#define TREE_LEAST (512 * MIB)
 
 static uint64_t limit_of(size_t length, uint64_t ratio, uint64_t least, uint64_t most)
 {
@@ -75,7 +79,8 @@ static uint64_t limit_of(size_t length, uint64_t ratio, uint64_t least, uint64_t
     return limit < least ? least : limit;
 }
 
-/* An estimate, rather too high, of the memory that jansson needs for a text: an empty object of two bytes takes 240. */
+/* Estimates the bytes that jansson allocates for a text. The estimate is rather too high. It is needed because two
+ * bytes of text, an empty object, take 240 bytes. */
 static uint64_t tree_bytes(const char *text, size_t length)
 {
     enum { OBJECT = 256, ARRAY = 144, VALUE = 48, NAME = 80, STRING = 48 };
@@ -96,7 +101,8 @@ static uint64_t tree_bytes(const char *text, size_t length)
     return bytes;
 }
 
-/* Kernel Tuner writes Python's NaN, Infinity and -Infinity, which JSON does not have: they become null. */
+/* Replaces NaN, Infinity and -Infinity outside strings by null. Kernel Tuner writes these words of Python, which JSON
+ * does not have. *text is replaced by a longer or shorter block with room for two more bytes. */
 static kiln_status replace_non_numbers(const kiln_allocator *mem, char **text, size_t *length, kiln_error **error)
 {
     static const char *const names[] = {"NaN", "Infinity", "-Infinity"};
@@ -141,7 +147,8 @@ static kiln_status replace_non_numbers(const kiln_allocator *mem, char **text, s
     return KILN_OK;
 }
 
-/* There must be room for two bytes after the text. */
+/* Parses the text and finds out its format. If the end is missing, the function writes two closing brackets after the
+ * last complete item, so the block must have room for two bytes after the text. */
 static kiln_status parse(const kiln_allocator *mem, const char *name, char *text, size_t length,
                          kiln__document *document, kiln_error **error)
 {
@@ -184,7 +191,7 @@ kiln_status kiln__document_read(const kiln_allocator *mem, const char *name, con
     kiln_status status = KILN_OK;
     *document = (kiln__document){0};
     if (length >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
-        bool cut_off; /* the end is missing, as the text shows */
+        bool cut_off; /* not used: parse() sees in the text itself that its end is missing */
         uint64_t limit = limit_of(length, TEXT_RATIO, TEXT_LEAST, TEXT_MOST);
         status = kiln__gunzip(mem, name, data, length, (size_t)limit, &text, &text_length, &cut_off, error);
     } else if (length > TEXT_MOST) {
@@ -240,7 +247,7 @@ static int add_bytes(const char *bytes, size_t length, void *user)
     return out->failed ? -1 : 0;
 }
 
-/* `key` may be NULL. 17 digits are enough for every number. */
+/* Prints a value, after its key unless `key` is NULL. 17 digits tell all doubles apart. */
 static void write_field(kiln__text *out, const char *key, const json_t *value)
 {
     json_t *name = key ? json_string(key) : NULL;
@@ -254,7 +261,8 @@ static void write_field(kiln__text *out, const char *key, const json_t *value)
     json_decref(name);
 }
 
-/* One item per line, as Kernel Tuner writes it: a truncated file can still be read. */
+/* Prints the configurations, one per line, as Kernel Tuner does. So a line tool can work with the file, and the
+ * complete lines of a truncated file can be read. */
 static void put_items(kiln__text *out, const char *key, json_t *list)
 {
     const char *name;

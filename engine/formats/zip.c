@@ -1,4 +1,4 @@
-/* zip.c - gzipped bytes. */
+/* zip.c - packs and unpacks gzip data. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,7 +13,8 @@
 static void *zip_alloc(void *user, unsigned count, unsigned size) { return kiln__calloc(user, count, size); }
 static void zip_free(void *user, void *pointer) { kiln__free(user, pointer); }
 
-/* Inflates into *text, which grows. Z_STREAM_END, Z_BUF_ERROR where input ends early, or an error. */
+/* Inflates all members into *text, which grows. Returns Z_STREAM_END, Z_BUF_ERROR if the input ends early, Z_NEED_DICT
+ * if the text is longer than `limit`, or an error of zlib. */
 static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit, char **text, size_t *length)
 {
     size_t capacity = 0;
@@ -43,8 +44,6 @@ static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit
     }
 }
 
-/* Unpacks gzip data in memory, at most `limit` bytes. Data that end too early are returned as far as they go, with
- * *cut_off set. Damaged data and data above the limit are errors. */
 kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void *data, size_t length, size_t limit,
                          char **text, size_t *text_length, bool *cut_off, kiln_error **error)
 {
@@ -93,7 +92,8 @@ static kiln_status damaged(const unzip *z, const kiln_allocator *mem, kiln_error
     return kiln__fail(mem, error, KILN_ERROR_SPEC, "%s: the gzip data is damaged", z->name);
 }
 
-/* All of the piece that was read. *between: a member has ended, and nothing has followed. */
+/* Inflates the whole piece that was read, and writes its text. *between is true if a member of the gzip file has ended
+ * and the next has not begun. */
 static kiln_status inflate_piece(unzip *z, const kiln_allocator *mem, bool *between, kiln_error **error)
 {
     do {
@@ -148,7 +148,7 @@ static kiln_status inflate_file(unzip *z, const kiln_allocator *mem, bool (*more
     }
 }
 
-/* A file without a name. */
+/* Opens a temporary file without a name. The system deletes it when it is closed. */
 static kiln_status open_scratch(const kiln_allocator *mem, int *fd, kiln_error **error)
 {
     const char *folder = getenv("TMPDIR");
@@ -196,7 +196,7 @@ kiln_status kiln__gunzip_file(const kiln_allocator *mem, const char *name, int f
     return status;
 }
 
-/* In parts whose size fits zlib's counters. */
+/* Packs the text in parts whose size fits zlib's counters. */
 static int deflate_all(z_stream *stream, const char *text, size_t length, kiln__text *out)
 {
     unsigned char room[1 << 14];

@@ -30,7 +30,8 @@ static bool is_float(kiln_type type)
            type == KILN_f8e5m2 || type == KILN_complex64 || type == KILN_complex128;
 }
 
-/* A buffer whose elements the judge may choose: its fill is random, or the contract gives a range. */
+/* Returns true if the judge may choose the elements of the buffer, because its fill is random or the contract gives a
+ * range. */
 static bool is_drawn(const kiln__judge *judge, const kiln__once_buffer *b)
 {
     const kiln__assumption *a = b->of_spec ? kiln__judge_assumption(judge, b->buffer->name) : NULL;
@@ -60,13 +61,15 @@ kiln__judge_class kiln__judge_choose_class(const kiln__judge *judge, unsigned nu
     for (unsigned c = 0; c < KILN__JUDGE_CLASS_COUNT; c++)
         if (class_fits(judge, (kiln__judge_class)c))
             fitting[count++] = (kiln__judge_class)c;
-    if (class_fits(judge, KILN__JUDGE_SPECIAL)) /* twice: eight different values, at a few elements each */
+    if (class_fits(judge, KILN__JUDGE_SPECIAL)) /* a second turn, because eight values share a few elements */
         fitting[count++] = KILN__JUDGE_SPECIAL;
-    /* one further in each round: sizes take turns too, and a class must not always meet the same ones */
+    /* each round begins one class later, because sizes take turns too, and a class must not always meet the same sizes
+     */
     return fitting[(judge->options.seed + number + number / count) % count];
 }
 
-/* Sets the range of the elements: the one of the contract, or the one of the fill. */
+/* Sets the range of the elements. The contract gives it; otherwise it is the range of the fill. A normal
+ * distribution counts as 4 deviations wide on each side. */
 static kiln_status find_range(kiln__judge *judge, size_t buffer, double *low, double *high, kiln__fill_values *fill,
                               kiln_error **error)
 {
@@ -92,7 +95,8 @@ static double between(kiln__random *random, double low, double high)
     return low * (1 - u) + high * u;
 }
 
-/* A value whose magnitude is uniform in its exponent, over 2^-24 of the range's larger end and above. */
+/* Draws a value with a uniform binary exponent: its magnitude is between 2^-25 of the range's larger end and that end.
+ */
 static double draw_spread(kiln__random *random, double low, double high)
 {
     const double most = fmax(fabs(low), fabs(high));
@@ -120,12 +124,12 @@ typedef struct source {
     double previous; /* the element before */
     double width;    /* of the part of the range that LOW and HIGH use */
     double first;    /* where STEPS begins */
-    bool falling;    /* STEPS ends there instead */
+    bool falling;    /* STEPS goes down to `first` instead of up from it */
     int64_t sizes[8];
     size_t size_count;
 } source;
 
-/* Draws what all elements have in common. */
+/* Draws the values that all elements of a buffer share. */
 static void begin_source(source *s)
 {
     enum { AROUND = 2 };
@@ -141,8 +145,8 @@ static void begin_source(source *s)
     s->falling = kiln__random_below(&s->random, 2);
 }
 
-/* A whole number around the sizes of the trial. The neighbours of 0 and of each size come first, so that a short buffer
- * has them too. Later ones alternate with any numbers below a size. */
+/* Draws a whole number around the sizes of the trial. The neighbours of 0 and of each size come first, so that a short
+ * buffer has them too. Half of the later elements are such neighbours, the other half any numbers below a size. */
 static double draw_size(source *s, uint64_t i)
 {
     const uint64_t edges = 3 * (s->size_count + 1), at = i < edges ? i : kiln__random_below(&s->random, 2 * edges);
@@ -152,7 +156,7 @@ static double draw_size(source *s, uint64_t i)
     return below > 0 ? (double)kiln__random_below(&s->random, (uint64_t)below) : 0;
 }
 
-/* Element `i`. */
+/* Draws element `i`. The caller draws the elements in their order, because CANCEL uses the previous element. */
 static double draw(source *s, uint64_t i)
 {
     kiln__random *random = &s->random;
@@ -184,7 +188,8 @@ static double draw(source *s, uint64_t i)
     return s->previous = fmin(fmax(value, s->low), s->high);
 }
 
-/* Fills by a class: the spec's own distribution with another seed, or the elements that draw() makes. */
+/* Fills *content by a class: the spec's own distribution with another seed, or the elements that draw() makes. MIXED
+ * draws a class. RANGE replaces a class that does not apply to this buffer. */
 static kiln_status draw_all(kiln__judge *judge, size_t buffer, kiln__judge_class class, uint64_t seed,
                             kiln_array *content, kiln_error **error)
 {

@@ -38,7 +38,7 @@ static size_t find_buffer(const kiln__judge *judge, const char *name)
 }
 
 static bool is_complex(kiln_type type) { return type == KILN_complex64 || type == KILN_complex128; }
-/* The type of a part of an element: the two parts of a complex number are compared on their own. */
+/* Returns the type of a part of an element. The two parts of a complex number are compared separately. */
 static kiln_type part_of(kiln_type type)
 {
     return type == KILN_complex64 ? KILN_f32 : type == KILN_complex128 ? KILN_f64 : type;
@@ -113,7 +113,8 @@ static double scale_of(const kiln__judge *judge)
     return scale;
 }
 
-/* Computes the expected content of one verify entry, as doubles if `values` is not NULL. */
+/* Computes the expected content of verify entry `v`. As in write_contents(), `change` tells how to change the inputs.
+ * The caller frees expected->want. */
 static kiln_status compute(kiln__judge *judge, size_t v, uint64_t change, kiln__once_expected *expected,
                            kiln_error **error)
 {
@@ -205,8 +206,8 @@ static double get_greatest(kiln_type type)
     }
 }
 
-/* Returns true if `got` is right where `want` is expected. Above a quarter of the type's greatest number a partial
- * result may have been infinite, so nothing is held against the kernel there. */
+/* Returns true if `got` is right where `want` is expected. `allowed` is the allowed error; NULL: none. If `want` is
+ * above a quarter of the type's greatest number, a partial result may have been infinite, so any answer is right. */
 static bool is_right(kiln_type type, double got, double want, const double *allowed)
 {
     if (!allowed)

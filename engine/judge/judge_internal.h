@@ -22,7 +22,7 @@ typedef struct kiln__judge_code {
     size_t constant_count, constant_capacity;
     kiln__judge_global *globals;
     size_t global_count, global_capacity;
-    CUmodule module;       /* the code that was read: another size may be compiled anew */
+    CUmodule module;       /* the module whose PTX was read; another size may be compiled to another module */
     const char *forbidden; /* the reason why no trial runs; NULL: none */
     char digest[33];       /* the digest of the PTX */
 } kiln__judge_code;
@@ -137,13 +137,13 @@ typedef struct kiln__judge {
     kiln__judge_code code;
     kiln__judge_range *ranges;
     size_t range_count;
-    /* of the trial that is being run */
+    /* The following members belong to the trial that is being run. */
     kiln__once_buffer *buffers;
     kiln__judge_place *places;
     size_t buffer_count;
     kiln__once_expected *expected; /* one entry for each verify entry */
     double **allowed; /* for each verify entry the allowed error of each element; NULL: the comparison is exact */
-    int64_t *sized;   /* the sizes that the plans have now; NULL: none yet */
+    int64_t *sized;   /* the ranged sizes that the plans have now, unless sized_set is SIZE_MAX */
     size_t sized_set;
     bool broken; /* the context is lost: nothing can run any more */
     /* results */
@@ -179,17 +179,18 @@ bool kiln__judge_read_ranges(kiln__judge *judge);
 /* Draws the sizes of trial `number` of a phase. The product of the ranged sizes is at most `most`. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial);
-/* The largest multiple in the range. */
+/* Returns the largest multiple in the range. */
 int64_t kiln__judge_last(const kiln__judge_range *range);
 /* Writes the integer sizes that the plans have now, `most` at most. Returns their number. */
 size_t kiln__judge_size_values(const kiln__judge *judge, int64_t *values, size_t most);
 /* Writes "N=33 M=1". */
 void kiln__judge_print_sizes(const kiln__judge *judge, const kiln__judge_trial *trial, kiln__text *out);
-/* Returns all sizes of a trial, in the arena. *count gets their number. Returns NULL if memory runs out. */
+/* Returns all sizes of a trial, which the caller frees (kiln__free). *count gets their number. Returns NULL if memory
+ * runs out. */
 kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *trial, size_t *count);
 
-/* contents.c: makes the content of a buffer for the sizes that the plans have. content->data is NULL for a buffer without
- * content. The caller frees it. */
+/* contents.c: makes the content of a buffer for the sizes that the plans have. content->data is NULL for a buffer
+ * without content. The caller frees it. */
 kiln_status kiln__judge_content(kiln__judge *judge, size_t buffer, kiln__judge_class class, uint64_t seed,
                                 kiln_array *content, kiln_error **error);
 /* Returns the class of trial `number`. The classes that the contract allows take turns, and the seed decides which one
@@ -203,17 +204,19 @@ void kiln__judge_drop_expected(kiln__judge *judge);
 /* Compares what was read from the device. */
 void kiln__judge_compare(kiln__judge *judge, kiln__judge_fault *fault);
 
-/* code.c: takes the failure of the candidate's compile, and `why`. *fault tells it, or the status if the candidate is not
- * to blame. */
+/* code.c: handles a failed compile of the candidate, and takes over its error `why`. If the candidate is at fault, sets
+ * *fault and returns KILN_OK. Without memory or a compiler, or after an interruption, returns the status and the error.
+ */
 kiln_status kiln__judge_refuse(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
                                kiln_error **error);
 
 /* trial.c. A status other than KILN_OK means that the judge itself failed. */
-/* Runs one trial of the candidate, or of the original. *fault tells what it found. *fits is false if the spec's
- * constraints exclude these sizes. */
+/* Runs one trial of the candidate, or of the original. Sets *fault to the fault that it found. The trial does not run
+ * if the spec's constraints exclude these sizes, if they would take too long, or if a host function refuses them. Then
+ * *fits is false. */
 kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, bool original, kiln__judge_fault *fault,
                             bool *fits, kiln_error **error);
-/* The trial of several calls in one memory. */
+/* Runs the trial of several calls in one memory. *fault and *fits are set as by kiln__judge_try(). */
 kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                               kiln_error **error);
 

@@ -65,8 +65,8 @@ static int64_t draw_one(const kiln__judge *judge, kiln__random *random, const ki
     return clamp(range, value, most);
 }
 
-/* The numbers of the code that fit the range, the largest first, each with its two neighbours: number 0 is the largest one.
- * Returns false if there are fewer. */
+/* Sets *value to entry `number` of a list: the numbers of the code that fit the range, the largest first, each followed
+ * by its two neighbours. Returns false if the list is shorter. */
 static bool take_constant(const kiln__judge *judge, const kiln__judge_range *range, unsigned number, uint64_t most,
                           int64_t *value)
 {

@@ -8,7 +8,8 @@
 enum { ELEMENTS_MOST = 1 << 22, ELEMENTS_MOST_GPU = 1 << 28 };
 #define FASTER 1.05 /* a measured time that is shorter than the bound by more than clocks and events explain */
 
-/* Chooses the size set with the most elements that are not too many, by its number. *found is false if all sets are too large. */
+/* Chooses the size set with the most elements among those that are small enough for this device. *set gets its number.
+ * *found is false if all sets are too large. */
 static kiln_status choose_set(kiln__judge *judge, size_t *set, bool *found, kiln_error **error)
 {
     uint64_t best = 0;

@@ -1,9 +1,9 @@
 /* trial.c - one trial: memory with guard zones, contents, a run, and the evidence that the run leaves in the memory.
  *
- * A trial runs the kernel twice in the same memory. Outputs, scratch memory and guard zones hold random bytes before the
- * first run and their complements before the second. An element that still has both patterns was never written, and a
- * kernel that reads any of these bytes computes from two different numbers. Under the checks of the simulated device a
- * buffer is one exact allocation instead, so that the checks see its ends, and the kernel runs once. */
+ * A trial runs the kernel twice in the same memory. Outputs, scratch memory and guard zones hold random bytes before
+ * the first run and their complements before the second. An element that still has both patterns was never written, and
+ * a kernel that reads any of these bytes computes from two different numbers. Under the checks of the simulated device
+ * a buffer is one exact allocation instead, so that the checks see its ends, and the kernel runs once. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -28,9 +28,9 @@ static void free_places(kiln__judge *judge)
     }
 }
 
-/* Returns by how many bytes a trial moves a buffer: a multiple of its alignment and of its elements. In trial n, from 1 on,
- * buffer n - 1 alone stays, so that a kernel which looks at the address of one buffer takes all for aligned. Later trials
- * move each buffer at random. */
+/* Returns by how many bytes a trial moves a buffer: a multiple of its alignment and of its elements. If `shift` is a
+ * number from 1 to the number of buffers, only buffer shift - 1 stays. So a kernel that tests the address of one buffer
+ * may wrongly take all buffers for aligned. A larger `shift` moves each buffer at random. */
 static size_t get_shift(const kiln__judge *judge, const kiln__judge_trial *trial, size_t buffer)
 {
     const kiln__once_buffer *b = &judge->buffers[buffer];
@@ -81,7 +81,8 @@ static void write_pattern(unsigned char *to, size_t bytes, uint64_t seed, unsign
     }
 }
 
-/* Writes the memory before a call. `again`: scratch memory with a fill keeps what the call before left there. */
+/* Writes the memory before a call. If `again` is true, scratch memory with a fill keeps the bytes that the previous
+ * call left there. */
 static kiln_status write_buffers(kiln__judge *judge, const kiln__judge_trial *trial, unsigned pass, bool again,
                                  kiln_error **error)
 {
@@ -174,7 +175,7 @@ static const kiln__judge_global *find_global(const kiln__judge *judge, uint64_t 
     return NULL;
 }
 
-/* The text of kiln_check_text(), which belongs to a room that this one does not use. */
+/* Returns the same text as kiln_check_text(), which belongs to a room that this room does not use. */
 static const char *get_kind(kiln_check_kind kind)
 {
     static const char *const texts[] = {
@@ -224,7 +225,8 @@ static int on_finding(void *user, const kiln_check_finding *f)
                                            ? find_global(l->judge, f->address)
                                            : NULL;
     note_finding(l, f);
-    /* the checks only note a read of a word that is unwritten in part, such as a counter of which one byte has changed */
+    /* the checks only note a read of a word that is unwritten in part, such as a counter of which one byte has changed
+     */
     if ((f->note && !global) || (l->late && f->kind == KILN_CHECK_FAULT) || fault->kind != KILN_JUDGED_PASS)
         return 0;
     *fault = (kiln__judge_fault){.kind = global ? KILN_JUDGED_STATE : KILN_JUDGED_UNSAFE};
@@ -267,7 +269,7 @@ static kiln_status take_failure(kiln__judge *judge, kiln_status status, kiln_err
     return KILN_OK;
 }
 
-/* Runs the steps once over memory that is written, and reads it. */
+/* Runs the steps once, and reads the buffers. The caller has written the buffers before. */
 static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial, listener *l,
                             kiln_error **error)
 {
@@ -416,7 +418,7 @@ static kiln_status expect_answer(kiln__judge *judge, const kiln__judge_trial *tr
     return status;
 }
 
-/* The two runs of a trial, or the one under checks. */
+/* Runs the kernel twice, or once under checks, and compares the outputs of each run. */
 static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial, bool original,
                              kiln__judge_fault *fault, bool *fits, kiln_error **error)
 {
@@ -443,7 +445,7 @@ static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__ju
         for (size_t i = 0; i < judge->buffer_count && pass == 0; i++)
             memcpy(judge->places[i].first, judge->places[i].got, (size_t)judge->buffers[i].bytes);
     }
-    /* the first run's answer, after the second has shown which elements are written at all */
+    /* compare the first run's answer last, because only the second run shows which elements are written at all */
     for (size_t i = 0; i < judge->buffer_count && passes == 2 && fault->kind == KILN_JUDGED_PASS; i++)
         memcpy(judge->places[i].got, judge->places[i].first, (size_t)judge->buffers[i].bytes);
     if (passes == 2 && fault->kind == KILN_JUDGED_PASS)
@@ -508,7 +510,7 @@ static kiln_status keep_globals(kiln__judge *judge, kiln_error **error)
 
 /* Makes the variables that the last call has changed count as never written. If a call reads such a variable before it
  * writes it, the call depends on the call before. A counter that every call sets back is not changed. Without the
- * checks of the simulated device only the change itself is known, which is noted. */
+ * checks of the simulated device, the function knows only that a variable has changed, and notes this. */
 static kiln_status forget_globals(kiln__judge *judge, kiln_error **error)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {
@@ -537,7 +539,7 @@ static kiln_status forget_globals(kiln__judge *judge, kiln_error **error)
     return KILN_OK;
 }
 
-/* One call of the sequence. `again` is false for the first one. */
+/* Makes call `number` (from 0) of the sequence. A wrong answer of a later call is a fault of state. */
 static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, listener *l,
                              bool *fits, kiln_error **error)
 {
@@ -564,8 +566,8 @@ static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial,
     return KILN_OK;
 }
 
-/* The calls: contents A, A again, B, B with one element changed in each input, A. A kernel that keeps answers, counts
- * calls, or skips work for known pointers or contents fails at one of them. */
+/* Makes five calls in one memory, with the contents A, A again, B, B with one element changed in each input, and A. A
+ * kernel that keeps answers, counts calls, or skips work for known pointers or contents fails at one of them. */
 kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                               kiln_error **error)
 {

@@ -1,5 +1,5 @@
-/* verdict.c - the texts of a verdict: JSON for programs, and a page for people. The digest covers everything that follows
- * from candidate, spec and seed; times and the machine are outside of it. */
+/* verdict.c - the texts of a verdict: JSON for programs, and a page for people. The digest covers everything that
+ * follows from candidate, spec, seed and device. Times and the description of the machine are outside of it. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static void put_sizes(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "}");
 }
 
-/* The smallest case in which the candidate fails, or null. */
+/* Writes the smallest case in which the candidate fails, or null. */
 static void put_case(const kiln__judge *judge, kiln__text *out)
 {
     const kiln__judge_fault *f = &judge->fault;
@@ -154,7 +154,7 @@ static void put_trials(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "}},\n");
 }
 
-/* Numbers are written in a form that every locale reads; a number that JSON cannot hold becomes null. */
+/* Writes a number in the same form under every locale. NaN and infinities, which JSON cannot hold, become null. */
 static void put_number(kiln__text *out, const char *name, double value)
 {
     if (isfinite(value))
@@ -187,7 +187,7 @@ static void put_times(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "},\n");
 }
 
-/* The part that the digest covers: everything that follows from candidate, spec, seed and device. */
+/* Writes the part that the digest covers: everything that follows from candidate, spec, seed and device. */
 static void put_settled(const kiln__judge *judge, kiln__text *out)
 {
     const kiln__judge_fault *f = &judge->fault;

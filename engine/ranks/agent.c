@@ -204,7 +204,7 @@ kiln_status kiln__ranks_work(kiln_ranks *ranks, const kiln__rank_info *info, con
             sleep_until_news(ranks, &fds, &room, kiln__ranks_pause(&pause, worked));
     }
     ranks->deserted = a.status != KILN_OK;
-    if (ranks->lead != ranks->transport.rank) { /* otherwise the channels belong to the new leader */
+    if (ranks->lead != ranks->transport.rank) { /* if this rank has become a leader, it keeps the channels */
         drop_channels(ranks);
         kiln__ranks_part(ranks);
     }

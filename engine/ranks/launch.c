@@ -18,7 +18,7 @@ static const struct {
     {"a PMIx launcher", "PMIX_RANK", "PMIX_SIZE", "PMIX_LOCAL_RANK", "PMIX_LOCAL_SIZE"},
 };
 
-/* Reads a number from the environment. -1: it is not set, or not a number. */
+/* Reads a number from the environment. Returns -1 if the variable is not set or is not a number. */
 static int read_number(const char *name)
 {
     const char *text = getenv(name);
@@ -27,8 +27,9 @@ static int read_number(const char *name)
     return value >= 0 && value < INT_MAX && !*end ? (int)value : -1;
 }
 
-/* Returns the first of these variables that is set, or -1. `srun --mpi=pmi2` sets PMI_RANK, but only Slurm's own
- * variables for the machine. */
+/* Returns the first number that any launcher's variable gives: the number of this task on its machine, or with `field`
+ * 1 the number of all tasks there. Returns -1 if no variable is set. All launchers are asked, because `srun --mpi=pmi2`
+ * sets PMI_RANK, but only Slurm's own variables for the machine. */
 static int read_any_number(size_t field)
 {
     int found = -1;

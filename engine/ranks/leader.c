@@ -504,7 +504,8 @@ static void send_answer(kiln_ranks *ranks, const char *answer)
     ranks->told = post_letter(ranks, 0, &text);
 }
 
-/* Waits on rank 0 for the answers of all other leaders. Once *stop is nonzero it waits one more lease. */
+/* Rank 0 waits for the answers of all other leaders. After *stop has become nonzero it waits at most one more lease.
+ * The caller holds the lock. */
 static void await_answers(kiln_ranks *ranks, const volatile int *stop)
 {
     uint64_t until = 0;
@@ -516,8 +517,8 @@ static void await_answers(kiln_ranks *ranks, const volatile int *stop)
         }
 }
 
-/* Another leader sends its answer and waits until it has left. Rank 0 waits for all answers and passes each to the
- * callback. */
+/* A leader other than rank 0 sends its answer and waits until the answer has left. Rank 0 waits for all answers and
+ * passes each to the callback. */
 kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const volatile int *stop,
                                kiln_ranks_answer_fn each, void *user, kiln_error **error)
 {

@@ -34,7 +34,8 @@ static kiln_status load_plugin(kiln_ranks *ranks, const char *plugin, kiln_error
     return KILN_OK;
 }
 
-/* Refuses a launcher of another MPI. Each process would be alone in a world of one, and each would do all the work. */
+/* Refuses a launcher of another MPI. With such a launcher each process would be alone in a world of one, and would do
+ * all the work. */
 static kiln_status check_size(const kiln_ranks *ranks, kiln_error **error)
 {
     const kiln__launch *launch = &ranks->launch;
@@ -139,5 +140,3 @@ void kiln_ranks_close(kiln_ranks *ranks)
     kiln_allocator mem = ranks->mem_copy; /* a copy, because the allocator is stored in the block that is freed next */
     kiln__free(ranks->mem ? &mem : NULL, ranks);
 }
-
-/* ---- what both sides share ---- */

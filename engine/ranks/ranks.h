@@ -23,8 +23,8 @@ const kiln__launch *kiln__ranks_launch(const kiln_ranks *ranks);
 
 /* ---- opening ---- */
 
-/* Joins the job. `plugin` is the path of the plug-in; NULL: there is none, which is an error that says how to get one.
- */
+/* Joins the job. `plugin` is the path of the plug-in; NULL: there is none, which is an error whose message says how to
+ * get one. If this process is alone in the job, returns KILN_OK and leaves *ranks unchanged. */
 kiln_status kiln__ranks_start(const kiln_ranks_options *options, const kiln__launch *launch, const char *plugin,
                               kiln_ranks **ranks, kiln_error **error);
 
@@ -33,15 +33,15 @@ kiln_status kiln__ranks_start(const kiln_ranks_options *options, const kiln__lau
 typedef struct kiln__rank_info { /* a rank's description of itself */
     kiln_device_info device;
     char name[1024];          /* name of the device in the form for programs on that rank */
-    char uuid[64], host[256]; /* host: from */
+    char uuid[64], host[256]; /* `host` is the text of kiln__host_describe() */
     unsigned jobs;            /* number of compiles at a time */
 } kiln__rank_info;
 
 /* Waits until every rank has sent its description or is given up. Later calls return at once. */
 void kiln__ranks_gather(kiln_ranks *ranks);
-/* The description of a rank and the place for programs on it, by number from 1 to kiln_ranks_count() - 1. The
- * description is NULL for the leader and for a rank that has sent none. The place lives as long as `ranks`, also when
- * the rank is gone. */
+/* kiln__ranks_info() returns the description of a rank, kiln__ranks_place() the place for programs on it. `rank` is a
+ * number from 1 to kiln_ranks_count() - 1. The description is NULL for a leader and for a rank that has sent none. The
+ * place lives as long as `ranks`, also when the rank is gone. */
 const kiln__rank_info *kiln__ranks_info(kiln_ranks *ranks, int rank);
 const kiln__place *kiln__ranks_place(kiln_ranks *ranks, int rank);
 /* Dismisses these ranks: from now on the first of them leads them in a job of their own. */

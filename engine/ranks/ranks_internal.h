@@ -24,7 +24,7 @@ enum {
     KILN__RELAY_GROUP,
     KILN__RELAY_ANSWER /* sent by another leader to rank 0: the answer of its sweep; may be empty */
 };
-/* Limits: bytes of one DATA message, arguments of a program, ranks of a group. */
+/* These are limits: bytes of one DATA message, arguments of a program, ranks of a group. */
 enum { KILN__RELAY_CHUNK = 1 << 18, KILN__RELAY_ARGUMENTS = 32, KILN__RELAY_GROUP_MOST = 1 << 16 };
 
 typedef struct kiln__relayed { /* a parsed message; texts and bytes point into it */
@@ -88,7 +88,7 @@ struct kiln_ranks {
     kiln__launch launch;
     void *library;
     kiln__transport transport;
-    double lease;
+    double lease;    /* seconds */
     int lead;        /* number of the rank that leads this one; its own number if it leads */
     uint64_t beaten; /* time of the last heartbeat */
     kiln__channel **channels;
@@ -110,7 +110,7 @@ struct kiln_ranks {
     uint64_t last_id, late; /* late: number of messages of channels that had ended */
 };
 
-/* Sends a message and frees it. */
+/* Sends a message and frees it. Returns false if memory ran out or the plug-in cannot send it. */
 bool kiln__ranks_send(kiln_ranks *ranks, int to, kiln__text *text);
 /* Takes the next message in *bytes (for kiln__free()). Returns false if there is none now. */
 bool kiln__ranks_receive(kiln_ranks *ranks, int *from, char **bytes, size_t *length);
@@ -130,7 +130,8 @@ void kiln__ranks_part(kiln_ranks *ranks);
 /* Creates the leader's state on an open transport. Without a thread, for tests, kiln__leader_step() is its only clock.
  */
 kiln_status kiln__leader_open(kiln_ranks *ranks, bool thread, kiln_error **error);
-/* The same on a rank that becomes a leader: it leads the ranks of the message. */
+/* Creates the leader's state, with a thread, on a rank that becomes a leader. It then leads the ranks that `group`
+ * names. */
 kiln_status kiln__leader_take_over(kiln_ranks *ranks, const kiln__relayed *group, kiln_error **error);
 /* Does everything that is possible at the time `now` without waiting. Returns true if there was something to do. */
 bool kiln__leader_step(kiln_ranks *ranks, uint64_t now);

@@ -11,7 +11,7 @@ static int compare_doubles(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* The k-th fastest of N is the best of n with the chance C(N - k, n - 1) / C(N, n). */
+/* Sums the k-th fastest time of N times its chance to be the best of n draws, which is C(N - k, n - 1) / C(N, n). */
 double kiln__baseline_best(const kiln__baseline *b, uint64_t draws)
 {
     if (draws == 0)
@@ -47,7 +47,7 @@ bool kiln__baseline_make(struct kiln_recording *r)
     for (size_t i = ran; i < n; i++)
         b->sorted[i] = b->worst;
     double goal = b->optimum + (b->median - b->optimum) * 0.05;
-    size_t low = 0, high = b->count; /* low does not reach it, high does */
+    size_t low = 0, high = b->count; /* `low` draws do not reach the goal, `high` draws do */
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
         if (kiln__baseline_best(b, middle) <= goal)

@@ -1,5 +1,6 @@
 /* compare.c - the public functions on recorded spaces. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine.h"
@@ -21,11 +22,27 @@ kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_reco
     return status;
 }
 
-/* The position of each value of one recording in the other recording. */
+/* For one param of the recording `from`: its place in the other recording `to`. */
 typedef struct value_map {
-    size_t param;
-    uint32_t *positions; /* UINT32_MAX: it is not there */
+    size_t param;        /* index of the param of the same name in `to` */
+    uint32_t *positions; /* for each value its index in `to`; UINT32_MAX: absent. NULL: only `from` has the param */
 } value_map;
+
+/* Returns the position of a value among the values of a param, or UINT32_MAX. The truth value of one file may be the
+ * number 1 or 0 of the other. */
+static uint32_t find_position(const kiln__axis_values *among, kiln_value value)
+{
+    const kiln_value *values = among->values,
+                     *found = bsearch(&value, values, among->count, sizeof value, kiln__recording_compare);
+    if (!found && value.kind != KILN_TEXT) {
+        const bool is_one = kiln__value_equal(value, (kiln_value){KILN_INT, {.i = 1}});
+        const bool is_number = is_one || kiln__value_equal(value, (kiln_value){KILN_INT, {.i = 0}});
+        const kiln_value same = {value.kind == KILN_BOOL ? KILN_INT : KILN_BOOL, {.i = is_one}};
+        if (is_number)
+            found = bsearch(&same, values, among->count, sizeof same, kiln__recording_compare);
+    }
+    return found ? (uint32_t)(found - values) : UINT32_MAX;
+}
 
 static kiln_status map_values(const kiln_recording *from, const kiln_recording *to, kiln__arena *arena, value_map *maps,
                               kiln_error **error)
@@ -43,17 +60,14 @@ static kiln_status map_values(const kiln_recording *from, const kiln_recording *
         if (!positions)
             return kiln__fail_memory(error);
         maps[there - from->params].positions = positions;
-        for (size_t v = 0; v < there->count; v++) {
-            positions[v] = UINT32_MAX;
-            for (size_t w = 0; w < wanted->count; w++)
-                if (kiln__value_equal(there->values[v], wanted->values[w]))
-                    positions[v] = (uint32_t)w;
-        }
+        for (size_t v = 0; v < there->count; v++)
+            positions[v] = find_position(wanted, there->values[v]);
     }
     return KILN_OK;
 }
 
-/* The row of one recording that has the values of a row of the other; NULL: none. */
+/* Returns the row of `r` with the values of `row`, which belongs to `from`, or NULL. `point` is memory for the search.
+ */
 static kiln__recording_row *same_row(kiln_recording *r, const kiln__recording_row *row, const kiln_recording *from,
                                      const value_map *maps, uint32_t *point)
 {
@@ -82,7 +96,7 @@ kiln_status kiln_recording_set_prior(kiln_recording *recording, const kiln_recor
     kiln_status status = arena.failed ? kiln__fail_memory(error) : map_values(prior, r, &arena, maps, error);
     for (size_t i = 0; i < prior->row_count && status == KILN_OK; i++) {
         kiln__recording_row *row = same_row(r, &prior->rows[i], prior, maps, point);
-        if (row && !prior->rows[i].failure) /* like a sweep's store: a failure on another device is not a hint */
+        if (row && !prior->rows[i].failure) /* a failure on another device is no hint, as in a real sweep */
             row->prior = prior->rows[i].seconds;
         known += row != NULL;
     }
@@ -178,7 +192,7 @@ kiln_status kiln_recording_score(const kiln_recording *recording, const char *st
     kiln_status status = kiln__strategy_named(r->mem, strategy, &found, error);
     kiln_score made = {0};
     if (status == KILN_OK)
-        status = kiln__score(r, found, seeds, &made, error);
+        status = kiln__score(r, found, 1, seeds, &made, error);
     if (status == KILN_OK)
         KILN__GIVE(score, &made);
     return status;

@@ -46,8 +46,8 @@ static bool make_value(reading *in, const json_t *json, kiln_value *value)
     }
 }
 
-/* Numbers by value, then texts. A long double holds every 64-bit integer and every double. */
-static int compare_values(const void *one, const void *other)
+/* Orders numbers by value, then texts. A long double holds every 64-bit integer and every double. */
+int kiln__recording_compare(const void *one, const void *other)
 {
     const kiln_value *a = one, *b = other;
     if (a->kind == KILN_TEXT || b->kind == KILN_TEXT)
@@ -81,7 +81,8 @@ static const char *text_of(reading *in, const json_t *object, const char *key)
     return json_is_string(value) ? kiln__arena_strdup(&in->r->arena, json_string_value(value)) : "";
 }
 
-/* Sets the time of a row, or the word of the file for its failure. */
+/* Sets the time of a row, or the file's word for its failure. `unit` is the unit of the time in seconds; row `n` is
+ * named in errors. */
 static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t *value, const char *word, double unit,
                             size_t n)
 {
@@ -139,7 +140,8 @@ static kiln_status take_values(reading *in, const json_t *configuration, size_t 
     return r->arena.failed ? kiln__fail_memory(in->error) : KILN_OK;
 }
 
-/* Makes the params' lists of values, and the rows' positions in them. */
+/* `values` of a param has one value for each row. The function replaces it by the sorted different values, and sets the
+ * rows' positions in that list. */
 static kiln_status sort_values(reading *in)
 {
     recording *r = in->r;
@@ -149,13 +151,14 @@ static kiln_status sort_values(reading *in)
     for (size_t i = 0; i < r->param_count; i++) {
         kiln__axis_values *param = &r->params[i];
         memcpy(sorted, param->values, r->row_count * sizeof *sorted);
-        qsort(sorted, r->row_count, sizeof *sorted, compare_values);
+        qsort(sorted, r->row_count, sizeof *sorted, kiln__recording_compare);
         size_t count = 0;
         for (size_t n = 0; n < r->row_count; n++)
-            if (count == 0 || compare_values(&sorted[count - 1], &sorted[n]) != 0)
+            if (count == 0 || kiln__recording_compare(&sorted[count - 1], &sorted[n]) != 0)
                 sorted[count++] = sorted[n];
         for (size_t n = 0; n < r->row_count; n++) {
-            const kiln_value *found = bsearch(&param->values[n], sorted, count, sizeof *sorted, compare_values);
+            const kiln_value *found = bsearch(&param->values[n], sorted, count, sizeof *sorted,
+                                              kiln__recording_compare);
             r->coords[n * (r->param_count + 1) + 1 + i] = (uint32_t)(found - sorted);
         }
         memcpy(param->values, sorted, count * sizeof *sorted);
@@ -250,7 +253,7 @@ static kiln_status read_result(reading *in, const json_t *result, double unit)
     row->compile = (number(times, "compilation") + number(times, "compilation_time")) * unit;
     row->verify = number(times, "validation") * unit;
     row->benchmark = sum(json_object_get(times, "runtimes")) * unit;
-    /* where it came from Kernel Tuner's file */
+    /* a file that was converted from Kernel Tuner's has the cost as a measurement */
     json_array_foreach(json_object_get(result, "measurements"), i, measured)
     {
         const char *name = json_string_value(json_object_get(measured, "name"));
@@ -291,7 +294,7 @@ static kiln_status read_results(reading *in, json_t *results)
     return status;
 }
 
-/* ---- as points ---- */
+/* ---- the rows as points of a search ---- */
 
 static size_t slot_of(const recording *r, const uint32_t *point)
 {
@@ -317,7 +320,7 @@ static kiln_status row_holds(void *user, const uint32_t *point, bool *holds, kil
     return KILN_OK;
 }
 
-/* The first row of a configuration is kept; duplicates are dropped. */
+/* Makes the points and the hash table. The first row of each configuration is kept; duplicates are dropped. */
 static kiln_status make_points(reading *in)
 {
     recording *r = in->r;

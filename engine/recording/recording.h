@@ -9,7 +9,7 @@ typedef struct kiln__recording_row {
     double seconds;                    /* HUGE_VAL: the configuration failed */
     const char *failure;               /* the word in the file for the failure; NULL: it did not fail */
     double compile, verify, benchmark; /* seconds that the configuration cost */
-    double prior;                      /* expected time in seconds; 0: not known */
+    double prior;                      /* expected time in seconds, a hint for the search; 0: none */
 } kiln__recording_row;
 
 typedef struct kiln__axis_values {
@@ -27,7 +27,7 @@ typedef struct kiln__baseline {
     double mean_cost;              /* mean seconds that a configuration costs */
     /* the number of draws after which random search is within 5 % of the way from optimum to median */
     size_t draws;
-    double budget; /* the same in seconds: draws * mean_cost; 0: strategies cannot be compared */
+    double budget; /* the time of these draws in seconds: draws * mean_cost; 0: strategies cannot be compared */
 } kiln__baseline;
 
 struct kiln_recording {
@@ -47,12 +47,15 @@ struct kiln_recording {
 };
 
 /* Reads the bytes of a file: plain or gzipped, complete or truncated. If `mem` is NULL, malloc is used. jansson,
- * which reads the JSON, always uses malloc. */
+ * which reads the JSON, always uses malloc. The caller frees *recording with kiln_recording_free(); after an error it
+ * is unchanged. */
 kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                                   struct kiln_recording **recording, kiln_error **error);
-/* Computes the baseline of a recording that is otherwise complete. Returns false if memory runs out. */
+/* Compares two kiln_value, for qsort() and bsearch(): numbers by value, then texts. The values of a param have this order. */
+int kiln__recording_compare(const void *one, const void *other);
+/* Computes the baseline from the rows. Returns false if memory runs out. */
 bool kiln__baseline_make(struct kiln_recording *recording);
-/* Returns the row of a valid point. */
+/* Returns the row of a point that is a configuration of the recording. For other points the result is undefined. */
 const kiln__recording_row *kiln__recording_find_row(const struct kiln_recording *recording, const uint32_t *point);
 static inline double kiln__recording_row_cost(const kiln__recording_row *row)
 {

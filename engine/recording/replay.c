@@ -68,8 +68,8 @@ kiln_status kiln__replay_next(kiln__replay *p, const kiln__recording_row **row, 
 
 /* ---- the score ---- */
 
-/* Adds the best so far at each part of the budget; *share: its share of the optimum after KILN__SCORE_SHARE
- * configurations. */
+/* Replays one search. Adds to sums[i] the best time at the end of part i of the budget. *share gets the optimum divided
+ * by the best time after KILN__SCORE_SHARE configurations. */
 static kiln_status run_once(const struct kiln_recording *r, const kiln__strategy *strategy, uint64_t seed, double *sums,
                             double *share, kiln_error **error)
 {
@@ -95,7 +95,7 @@ static kiln_status run_once(const struct kiln_recording *r, const kiln__strategy
     return status;
 }
 
-kiln_status kiln__score(const struct kiln_recording *r, const kiln__strategy *strategy, unsigned seeds,
+kiln_status kiln__score(const struct kiln_recording *r, const kiln__strategy *strategy, uint64_t first, unsigned seeds,
                         kiln_score *scored, kiln_error **error)
 {
     const kiln__baseline *b = &r->baseline;
@@ -107,7 +107,7 @@ kiln_status kiln__score(const struct kiln_recording *r, const kiln__strategy *st
         return kiln__fail_memory(error);
     *scored = (kiln_score){0};
     for (unsigned seed = 0; seed < seeds && status == KILN_OK; seed++)
-        status = run_once(r, strategy, seed + 1, scored->best, &shares[seed], error);
+        status = run_once(r, strategy, first + seed, scored->best, &shares[seed], error);
     for (size_t i = 0; i < KILN_SCORE_STEPS; i++) {
         /* the draws that fit into the time, plus a little against rounding errors */
         double draws = b->budget * (double)(i + 1) / KILN_SCORE_STEPS / b->mean_cost * (1 + 1e-12);

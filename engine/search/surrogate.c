@@ -3,7 +3,7 @@
  * The model is a Gaussian process (gaussian.c) while there are few answers, and a random forest (forest.c) later. The
  * acquisition function is a lower confidence bound, mean - b * deviation, whose factor b is drawn at random for each
  * proposal. That is nearest to randomised GP-UCB (Berk et al., Randomised Gaussian Process Upper Confidence Bound for
- * Bayesian Optimisation, 2020). README.md lists the differences from published methods, and explains every constant.
+ * Bayesian Optimisation, 2020). README.md lists the differences from published methods.
  *
  * States of a search, as surrogate_propose() sees them:
  * - Design: fewer than FIRST answers, or no configuration that ran. propose_first() chooses points far apart, or points
@@ -19,7 +19,7 @@
 #include "search_internal.h"
 #include "forest.h"
 
-/* The section "Constants" of README.md describes the purpose of each constant and the origin of its value. */
+/* CONSTANTS.md has the purpose of each constant, the origin of its value, and the effect of other values. */
 enum {
     /* the design: points before the first fit */
     FIRST = 4,      /* answers before the first fit */

@@ -16,8 +16,8 @@ kiln_status kiln__lets_eval(const kiln_allocator *mem, const kiln__variant *vari
     return KILN_OK;
 }
 
-/* The lets of a configuration. Each is computed when a constraint first needs it, as an earlier constraint may guard a
- * let that cannot be computed. */
+/* The lets of a configuration. Each let is computed when a constraint first needs it, because an earlier constraint may
+ * exclude a configuration for which the let cannot be computed. */
 typedef struct asked {
     const kiln__variant *variant;
     kiln__scope scope; /* the lets computed so far; then params, sizes and the device */

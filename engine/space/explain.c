@@ -1,4 +1,5 @@
-/* explain.c - why a space has no valid configuration: how many each constraint leaves, alone and with those before it. */
+/* explain.c - explains why a space has no valid configuration. It counts the configurations that each constraint
+ * leaves, alone and together with the constraints before it. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -7,7 +8,8 @@
 enum { MOST_CONSTRAINTS = 40 };
 #define COUNT_UNITS ((uint64_t)1 << 23) /* the effort of one count */
 
-/* "12", "more than 12" of the space with `count` constraints from number `from` on. */
+/* Writes how many configurations the `count` constraints from number `from` on leave: "12", "more than 12", or "fails"
+ * if a constraint cannot be computed. */
 static kiln_status count_with(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *outer,
                               kiln__settings fixed, size_t from, size_t count, char text[40], kiln_error **error)
 {

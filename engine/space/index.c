@@ -18,13 +18,15 @@ enum { MEMO_LEAST = 12, MEMO_MOST = 20 }; /* entries, as powers of two: 32 bytes
 typedef struct piece {
     size_t constraint; /* number in the variant's where */
     uint32_t node;     /* NONE: the expression itself must be evaluated */
-    uint32_t param;    /* the param in the tree at which it can be tested */
+    uint32_t param;    /* the param in the tree at which it can be tested; NONE: it uses no params */
     bool whole;        /* the constraint has no other piece */
 } piece;
 
 typedef struct branch { /* a param in the tree */
     uint32_t parent, first_child, sibling;
     uint32_t depth;
+    /* ops: the nodes that get their last operand from this param. keys: the nodes above whose values the subtree uses.
+     * pieces: the constraints that are tested at this param */
     uint32_t *ops, *keys, *pieces;
     size_t op_count, key_count, piece_count;
     bool memo;        /* a table of counts is used, because it has fewer keys than there are values above it */
@@ -50,11 +52,11 @@ struct kiln__index {
     piece *pieces;
     size_t piece_count, piece_capacity;
     branch *branches;
-    uint32_t root;    /* the first of the top ones; the rest are its siblings */
-    int64_t **values; /* for each input: its value for each value of the param */
+    uint32_t root;    /* the first param of the top level; the others are its siblings */
+    int64_t **values; /* values[i][v]: the integer that stands for value v of param i */
     int64_t *value;   /* current value of each node */
-    bool *unknown;
-    size_t *choice; /* chosen value of each param */
+    bool *unknown;    /* for each node: it has no value at present (expr/graph.h) */
+    size_t *choice;   /* chosen value of each param */
     kiln_setting *settings;
     memo_entry *memo;
     size_t memo_bits, memo_used;
@@ -163,7 +165,7 @@ static bool find_uses(kiln__index *x)
             for (size_t w = 0; w < x->words; w++)
                 uses_of(x, k)[w] |= uses_of(x, operands[n])[w];
     }
-    /* the sets of pieces without a node follow the sets of the nodes */
+    /* A piece without a node has its own set of params; these sets follow the sets of the nodes. */
     for (size_t p = 0; p < x->piece_count; p++) {
         uint64_t *set = uses_of(x, (uint32_t)(count + p));
         if (x->pieces[p].node == NONE)
@@ -180,7 +182,7 @@ static const uint64_t *piece_uses(const kiln__index *x, size_t number)
 
 /* ---- the tree ---- */
 
-/* Counts units of work. False: the effort has ended. */
+/* Counts units of work. Returns false if the effort has ended. */
 static bool step(kiln__index *x, uint64_t units)
 {
     if (!x->halted && !kiln__effort_step(x->effort, units))
@@ -188,7 +190,8 @@ static bool step(kiln__index *x, uint64_t units)
     return !x->halted;
 }
 
-/* The param of the group that occurs in most of its constraints; of equal ones the first. */
+/* Returns the param of group `id` that occurs in the most constraints, and the first of equal params. Returns NONE if
+ * the group is empty. */
 static size_t choose(const kiln__index *x, const uint32_t *group, uint32_t id)
 {
     size_t best = NONE, most = 0;
@@ -211,7 +214,8 @@ static uint32_t find_leader(uint32_t *of, uint32_t i)
     return i;
 }
 
-/* Splits the params of group `id` into groups that share no constraint. */
+/* Splits the params of group `id` into groups that share no constraint. `of` becomes a union-find forest, in which the
+ * params of one new group have the same leader. */
 static void split_group(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *of)
 {
     for (uint32_t i = 0; i < x->params; i++)
@@ -234,7 +238,7 @@ static bool plant(kiln__index *x)
     size_t n = x->params;
     uint32_t *group = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *group);
     uint32_t *of = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *of);
-    /* by group: the last param of the tree above it */
+    /* above[g]: the last param of the tree above group g */
     uint32_t *above = kiln__arena_alloc(&x->arena, (2 * n + 2) * sizeof *above);
     x->branches = kiln__arena_alloc(&x->arena, (n + 1) * sizeof *x->branches);
     if (x->arena.failed)
@@ -277,7 +281,7 @@ static bool plant(kiln__index *x)
     return true;
 }
 
-/* The param of the set that is deepest in the tree; NONE: the set is empty. */
+/* Returns the param of the set that is deepest in the tree, or NONE if the set is empty. */
 static uint32_t find_deepest(const kiln__index *x, const uint64_t *set)
 {
     uint32_t best = NONE;
@@ -342,14 +346,15 @@ static bool schedule(kiln__index *x)
     return true;
 }
 
-/* Marks in `set` (one byte per node) which values a subtree uses from above; children first. */
+/* Sets the keys of each param in a subtree, children first: the nodes above the subtree whose values it uses. `set` has
+ * one byte for each node, and is all zero before and after a success. Returns false if memory runs out. */
 static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
 {
     branch *b = &x->branches[param];
     if (!step(x, x->graph.count + x->params * b->piece_count))
         return true;
     for (uint32_t child = b->first_child; child != NONE; child = x->branches[child].sibling)
-        if (!find_keys(x, child, set)) /* on failure the set is empty */
+        if (!find_keys(x, child, set))
             return false;
     for (uint32_t child = b->first_child; child != NONE; child = x->branches[child].sibling)
         for (size_t k = 0; k < x->branches[child].key_count; k++)
@@ -402,7 +407,7 @@ static bool remember(kiln__index *x, kiln__hash128 key, uint64_t count)
     return true;
 }
 
-/* Whether the count of a subtree can be memoized in the current state, and its key. */
+/* Returns true if the count of a subtree can be memoized for the current values, and sets its key. */
 static bool key_of(const kiln__index *x, uint32_t param, kiln__hash128 *key)
 {
     enum { KEYS = 32 };
@@ -420,7 +425,8 @@ static bool key_of(const kiln__index *x, uint32_t param, kiln__hash128 *key)
     return true;
 }
 
-/* Evaluates a constraint that is not integers only; all of its params must have values. */
+/* Evaluates a constraint that the graph cannot represent, because it has values that are not integers. All of its
+ * params must have values. If it cannot be evaluated, sets `lost` and returns false. */
 static bool evaluate_plainly(kiln__index *x, size_t constraint)
 {
     bool holds = false;
@@ -432,7 +438,8 @@ static bool evaluate_plainly(kiln__index *x, size_t constraint)
     return holds;
 }
 
-/* Gives the param its v-th value; false: a constraint excludes it. */
+/* Gives the param its value number `v`, and computes the nodes of the param. Returns false if a constraint excludes
+ * this value, or if `lost` is set. */
 static bool set_value(kiln__index *x, uint32_t param, size_t v)
 {
     const branch *b = &x->branches[param];
@@ -463,7 +470,7 @@ static uint64_t multiply_saturated(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* The units of work of giving a param a value. */
+/* Returns the units of work that set_value() takes for a param. */
 static uint64_t cost_of(const kiln__index *x, uint32_t param)
 {
     const branch *b = &x->branches[param];
@@ -498,7 +505,7 @@ static uint64_t count_branch(kiln__index *x, uint32_t param)
     return sum;
 }
 
-/* The same for a param and its siblings. */
+/* Counts the configurations of a param and its siblings, with all params below them, for the current values above. */
 static uint64_t count_all(kiln__index *x, uint32_t first)
 {
     uint64_t product = 1;
@@ -507,7 +514,8 @@ static uint64_t count_all(kiln__index *x, uint32_t first)
     return product;
 }
 
-/* The same for all params. The top ones keep the cumulative sums, so that a number can be found by bisection. */
+/* Counts the whole space into x->count. The params of the top level keep cumulative sums, so that the configuration
+ * with a given number can be found by bisection. */
 static bool count_top(kiln__index *x)
 {
     x->count = 1;
@@ -532,7 +540,7 @@ static bool count_top(kiln__index *x)
     return true;
 }
 
-/* The last value of a top param before which there are at most `number` configurations. */
+/* Returns the last value of a top param before which there are at most `number` configurations, by bisection. */
 static size_t find_top(const kiln__index *x, uint32_t param, uint64_t number)
 {
     const uint64_t *before = x->branches[param].before;
@@ -567,7 +575,7 @@ static void pick(kiln__index *x, uint32_t first, uint64_t n)
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling) {
         bool last = x->branches[at].sibling == NONE; /* n is less than its count */
         uint64_t count = last ? UINT64_MAX : count_branch(x, at);
-        if (!count) /* the effort or the memory ended meanwhile: the caller looks */
+        if (!count) /* the effort or the memory has ended, for which the caller tests */
             return;
         uint64_t here = n % count;
         n /= count;
@@ -585,6 +593,8 @@ static void pick(kiln__index *x, uint32_t first, uint64_t n)
 
 /* ---- entry points ---- */
 
+/* Builds the graph, the tree and the schedule, then counts the space. Returns false if memory runs out. If the effort
+ * ends before, `halted` is set and the rest is left out. */
 static bool build(kiln__index *x)
 {
     const kiln__space *space = x->space;
@@ -676,7 +686,7 @@ void kiln__index_free(kiln__index *x)
 
 uint64_t kiln__index_count(const kiln__index *x) { return x->count; }
 
-/* Finds a configuration by walking, where the index cannot. */
+/* Finds the configuration of a number by walking, for a space that the graph cannot count (`lost`). */
 static kiln_status walk_to(const kiln__index *x, uint64_t number, kiln_setting *settings, kiln_error **error)
 {
     kiln__walk *walk = NULL;
@@ -750,7 +760,8 @@ kiln_status kiln__index_positions(kiln__index *x, uint64_t number, uint32_t *pos
     return KILN_OK;
 }
 
-/* In the same order as counting, so that only values that counting has computed are needed. */
+/* Gives the params the values at `positions`, in the order of counting, so that it computes no value that counting has
+ * not computed. Returns false if a constraint excludes them. */
 static bool descend(kiln__index *x, uint32_t first, const uint32_t *positions)
 {
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling)

@@ -7,26 +7,31 @@
 
 typedef struct kiln__index kiln__index;
 
-/* The space is referenced. One thread at a time. *index stays NULL where there are 2^64 - 1 configurations or more: their
- * numbers would not fit into 64 bits. */
+/* Counts the configurations of a space and gives each a number. The space must outlive the index. Only one thread at a
+ * time may use an index. If there are 2^64 - 1 configurations or more, *index stays NULL, because their numbers would
+ * not fit into 64 bits. */
 kiln_status kiln__index_open(const kiln__space *space, kiln__index **index, kiln_error **error);
-/* The same with limited effort. If it ends first, or there are 2^64 - 1 configurations or more, *index stays NULL and
- * *found is a lower bound of the number of configurations. */
+/* Opens an index with limited effort. If the effort ends first, or if there are 2^64 - 1 configurations or more, *index
+ * stays NULL and *found is a lower bound of the number of configurations. */
 kiln_status kiln__index_open_within(const kiln__space *space, kiln__effort *effort, kiln__index **index,
                                     uint64_t *found, kiln_error **error);
 void kiln__index_free(kiln__index *index); /* NULL is allowed */
-/* The number of valid configurations, always below UINT64_MAX. */
+/* Returns the number of valid configurations, which is below UINT64_MAX. */
 uint64_t kiln__index_count(const kiln__index *index);
-/* The configuration of a number below the count: settings[param_count] in the variant's order. Each valid one has one
- * number. Their order is private to the index, and the same for the same space. */
+/* Sets settings[param_count], in the variant's order, to the configuration with this number, which must be below the
+ * count. Each valid configuration has exactly one number. The order of the numbers has no meaning, but is the same for
+ * the same space. */
 kiln_status kiln__index_at(kiln__index *index, uint64_t number, kiln_setting *settings, kiln_error **error);
 
-/* *quick: finding a configuration by its number takes at most `units` of work (kiln__effort) on average. */
+/* Finds some configurations by their numbers. *quick tells whether this took at most `units` of work (kiln__effort) on
+ * average. */
 kiln_status kiln__index_quick(kiln__index *index, uint64_t units, bool *quick, kiln_error **error);
 
-/* The same by positions: for each param the index of its value, from 0. A pinned param has one value. */
+/* These functions describe a configuration by positions: for each param the index of its value, from 0. A pinned param
+ * has one value. kiln__index_values() returns the number of values of a param. */
 size_t kiln__index_values(const kiln__index *index, size_t param, const kiln_value **values);
 kiln_status kiln__index_positions(kiln__index *index, uint64_t number, uint32_t *positions, kiln_error **error);
-/* Whether the constraints allow it. Each position must be below the number of values of its param. */
+/* Sets *holds to whether the constraints allow a configuration. A constraint that cannot be computed does not hold.
+ * Each position must be below the number of values of its param. */
 kiln_status kiln__index_holds(kiln__index *index, const uint32_t *positions, bool *holds, kiln_error **error);
 #endif

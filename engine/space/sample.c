@@ -16,7 +16,7 @@ struct kiln__sampler {
     kiln_value *slots;
     level *levels;
     kiln__tally tally;
-    bool none;
+    bool none; /* the whole space was searched, and nothing is valid */
 };
 
 kiln_status kiln__sampler_open(const kiln__space *space, kiln__sampler **out, kiln_error **error)
@@ -61,7 +61,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Visits every value once: a random start, and a random step that has no common divisor with the number of values. */
+/* Begins to visit every value of a param once. The order begins at a random value and advances by a random step that
+ * has no common divisor with the number of values. */
 static void enter(level *l, size_t count, kiln__below_fn below, void *user)
 {
     *l = (level){.count = count, .stride = 1};

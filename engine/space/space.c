@@ -46,7 +46,7 @@ static uint32_t outer_slot(kiln__space *space, const char *name, kiln_value valu
     return (uint32_t)space->slot_count++;
 }
 
-/* The slot of a name; *level: the number of params after which it has a value. */
+/* Returns the slot of a name. *level gets the number of params after which the name has a value. */
 static uint32_t find_slot(kiln__space *space, const kiln__expr *expr, size_t name, size_t *level, kiln__diag *diag)
 {
     const kiln__variant *variant = space->variant;
@@ -262,8 +262,8 @@ void kiln__walk_free(kiln__walk *walk)
 void kiln__walk_limit(kiln__walk *walk, kiln__effort *effort) { walk->effort = effort; }
 const kiln__tally *kiln__walk_tally(const kiln__walk *walk) { return &walk->tally; }
 
-/* Goes to the next assignment of the first `depth` params that no check on them excludes. EXCLUDED: none is left, or
- * the effort has ended and the walk is halted. */
+/* Goes to the next assignment of the first `depth` params that no check excludes. Returns EXCLUDED if no assignment is
+ * left, or if the effort has ended and the walk is halted. */
 static kiln__outcome advance(kiln__walk *walk, size_t depth, kiln__diag *diag)
 {
     const kiln__space *space = walk->space;
@@ -326,7 +326,8 @@ kiln_status kiln__walk_next(kiln__walk *walk, const kiln_setting **settings, kil
     return KILN_OK;
 }
 
-/* Params after the last check only multiply the count. */
+/* Walks only through the params up to the last check. The params after it have no constraints, so they multiply the
+ * count. */
 kiln_status kiln__space_walk_count(const kiln__space *space, kiln__effort *effort, uint64_t *valid, kiln_error **error)
 {
     kiln__walk *walk = NULL;

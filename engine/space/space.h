@@ -30,8 +30,8 @@ static inline bool kiln__effort_step(kiln__effort *effort, uint64_t units)
 
 typedef struct kiln__space kiln__space;
 
-/* Opens a space. `fixed` gives params fixed values, which may be outside their lists. Unknown names are ignored.
- * `outer` has the sizes and the device names. It is referenced, so it must outlive the space. */
+/* Opens a space. `fixed` gives params fixed values, which may be outside their lists; they are copied, and unknown
+ * names are ignored. `outer` has the sizes and the device names. `variant` and `outer` must outlive the space. */
 kiln_status kiln__space_open(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *outer,
                              kiln__settings fixed, kiln__space **space, kiln_error **error);
 void kiln__space_free(kiln__space *space);
@@ -62,8 +62,8 @@ const kiln__tally *kiln__walk_tally(const kiln__walk *walk);
  * the constraint that rejected most of them. */
 kiln_status kiln__space_none_found(const kiln__space *space, const kiln__tally *tally, double seconds,
                                    kiln_error **error);
-/* Returns the next valid configuration: param_count settings in the variant's order, valid until the next call.
- * *settings is NULL at the end. */
+/* Gives the next valid configuration: param_count settings in the variant's order, valid until the next call. *settings
+ * is NULL at the end. */
 kiln_status kiln__walk_next(kiln__walk *walk, const kiln_setting **settings, kiln_error **error);
 
 /* Draws valid configurations at random without knowing their number. Each param in order gets a random value. If a

@@ -44,7 +44,8 @@ enum { KILN__CHECK_UNITS = 16 }; /* units of work of evaluating an expression */
 
 /* Counts by walking. If the effort ends first, *valid is the number found so far. */
 kiln_status kiln__space_walk_count(const kiln__space *space, kiln__effort *effort, uint64_t *valid, kiln_error **error);
-/* Tests one constraint, by its number, in a scope with params and outer names. False: it cannot be computed. */
+/* Tests one constraint, by its number, in a scope with params and outer names. Returns false if it cannot be computed,
+ * or if memory runs out. */
 bool kiln__space_holds(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *scope,
                        size_t constraint, bool *holds);
 #endif

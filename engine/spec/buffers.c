@@ -1,9 +1,10 @@
+/* buffers.c - reads buffers: their types, shapes and fills. */
 #include <string.h>
 
 #include "read.h"
 
-/* Returns the name of a type without what other languages add: np.float32, torch.float32, "float *". NULL: there is nothing
- * to leave out. */
+/* Returns the name of a type without the module or the sign of a pointer that users write with it: np.float32,
+ * torch.float32, "float *". Returns NULL if the text has neither, or if memory runs out. */
 static const char *bare_type(kiln__reader *r, const char *text)
 {
     const char *dot = strrchr(text, '.'), *from = dot ? dot + 1 : text;
@@ -13,6 +14,8 @@ static const char *bare_type(kiln__reader *r, const char *text)
     return kiln__arena_strndup(r->arena, from, length);
 }
 
+/* Reads the type of a buffer: one of Kiln's types, or an expression such as a param whose values are types. If the text
+ * is the name that CUDA or another library has for a type, the message suggests Kiln's name. */
 static void read_type(kiln__reader *r, const kiln__spec_node *node, kiln__buffer *buffer)
 {
     if (node->kind != KILN__SCALAR) {
@@ -94,7 +97,8 @@ static void read_shape(kiln__reader *r, kiln__spec_node *const *node, kiln__buff
 
 static int64_t name_seed(const char *name) { return kiln__hash_short(name, strlen(name)) & 0x7fffffff; }
 
-/* Reports a fill that is a word, unless the spec has a value of this name. */
+/* Reports a fill that is a word such as `zeros`, the name of a .npy file, or a Python expression, and returns true. A
+ * word that is a name of the spec is not reported. */
 static bool is_word(kiln__reader *r, const kiln__spec_node *node)
 {
     static const char *const words[][2] = {{"iota", "{iota: [0, 1]}"},
@@ -132,7 +136,7 @@ static bool is_word(kiln__reader *r, const kiln__spec_node *node)
     return false;
 }
 
-/* Reports bounds of random numbers of which the first is larger. */
+/* Reports `uniform` if both bounds are constants and the first is larger than the second. */
 static void check_bounds(kiln__reader *r, kiln__pos pos, const kiln__fill *fill)
 {
     kiln_value a, b;
@@ -145,6 +149,7 @@ static void check_bounds(kiln__reader *r, kiln__pos pos, const kiln__fill *fill)
                        high, low);
 }
 
+/* Reads `fill`: a single number, or a mapping with exactly one of the keys in `fills`, and perhaps a seed. */
 static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer *buffer)
 {
     KILN__KEYS_fill(KILN__NODE) const struct {
@@ -199,7 +204,7 @@ static void read_fill(kiln__reader *r, const kiln__spec_node *map, kiln__buffer 
         check_bounds(r, values->pos, fill);
     }
     if (chosen == KILN__COUNT(fills) && map->count > 0) {
-        return; /* its keys are unknown, which is reported */
+        return; /* kiln__read_map() has reported the unknown keys */
     } else if (chosen == KILN__COUNT(fills)) {
         kiln__diag_add(r->diag, map->pos, "'fill' is empty: give a number, iota, uniform, normal or zipf");
     } else if (fills[chosen].kind == KILN__FILL_VALUE || fills[chosen].kind == KILN__FILL_IOTA) {

@@ -10,6 +10,7 @@
 #include "spec.h"
 
 typedef struct kiln__edit kiln__edit;
+/* Begins to edit a spec, which must outlive the edit. The caller frees *edit with kiln__edit_free(). */
 kiln_status kiln__edit_open(const kiln_allocator *mem, const kiln_spec *spec, kiln__edit **edit, kiln_error **error);
 void kiln__edit_free(kiln__edit *edit); /* NULL is allowed */
 

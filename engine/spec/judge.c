@@ -4,7 +4,7 @@
 
 #include "read.h"
 
-enum { ALIGN_MOST = 256 }; /* bytes; the least alignment of an allocation */
+enum { ALIGN_MOST = 256 }; /* bytes; CUDA aligns every allocation at least so */
 
 /* Reads a constant number. `whole`: it must be an integer of at most 53 bits. Returns false after a message. */
 static bool read_number(kiln__reader *r, const kiln__spec_node *node, const char *what, bool whole, double *number)
@@ -28,7 +28,8 @@ static const kiln__buffer *find_buffer(const kiln__buffer *buffers, size_t count
     return NULL;
 }
 
-/* Reports a key that a size, or a buffer, does not have. */
+/* Reports the key whose value is `node`, because a size or a buffer cannot have it. Does nothing if `node` is NULL,
+ * which means that the spec does not have the key. */
 static void refuse(kiln__reader *r, const kiln__spec_node *node, const char *text)
 {
     if (node)

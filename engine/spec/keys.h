@@ -41,9 +41,9 @@
     X(CODE, "code") /* the compiled code, and with it its samples */                                                   \
     X(RUN, "run")   /* the launches of the code, or the check of their answer */                                       \
     X(BOTH, "code and run")                                                                                            \
-    X(NAME, "name")         /* the name under which samples are stored */                                              \
-    X(CHOICE, "choice")     /* the set of configurations and sizes, and their ranking; each sample has its own */      \
-    X(PROSE, "nothing")     /* text for people only */                                                                 \
+    X(NAME, "name")     /* the name under which samples are stored */                                                  \
+    X(CHOICE, "choice") /* the set of configurations and sizes, and their ranking; a sample has only one of them */    \
+    X(PROSE, "nothing") /* text for people, and assumptions of `kiln judge` */                                         \
     X(KEYS, "see its keys") /* the key holds mappings with rows of their own */
 
 /* ---- the keys ----

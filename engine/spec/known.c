@@ -58,7 +58,7 @@ static bool are_fit(kiln__settings settings)
 }
 
 /* Adds a copy of `known` whose texts live in the arena. It skips entries without a time or a spec, and entries whose
- * sizes or params a file cannot hold. It drops only the features if just they cannot be held. */
+ * sizes or params a file cannot hold. If a file cannot hold the features, it keeps the entry without features. */
 bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
 {
     if (!(known->seconds > 0) || !*known->spec)

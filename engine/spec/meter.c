@@ -4,6 +4,7 @@
 
 #include "spec.h"
 
+/* The state of computing the metrics of one variant. */
 typedef struct metering {
     const kiln__metered *of;
     kiln__diag *diag;
@@ -13,7 +14,8 @@ typedef struct metering {
     bool failed;
 } metering;
 
-/* Returns false if there is no such measurement, or if it was not made. */
+/* Finds a measurement by its name. Returns false if the name is unknown. If the measurement was not made, returns false
+ * and sets `missing`. */
 static bool find_measured(metering *m, const char *name, kiln_value *value)
 {
     static const kiln_result none;

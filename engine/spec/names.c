@@ -35,8 +35,8 @@ const char *kiln__nearest_name(const kiln__reader *r, const char *text, unsigned
     return kiln__nearest(text, names, count);
 }
 
-/* Returns a list of the known names of these kinds, for a message: "; the names here are N, BLOCK". "" if there are none,
- * or too many. */
+/* Returns a list of the known names of these kinds, for a message: "; the names here are N, BLOCK". Returns "" if there
+ * are no such names, or more than MOST. */
 static const char *list_names(const kiln__reader *r, unsigned kinds)
 {
     enum { MOST = 12 };
@@ -196,7 +196,7 @@ void kiln__check_expr(kiln__reader *r, const kiln__expr *expr, size_t inputs)
 {
     size_t count = kiln__expr_name_count(expr);
     for (size_t i = 0; i < count; i++)
-        /* finding its place takes a pass over the whole text of the spec */
+        /* kiln__expr_name_pos() reads the whole text of the spec, so it is called for wrong names only */
         if (!is_right(r, kiln__expr_name(expr, i), inputs))
             check_name(r, kiln__expr_name(expr, i), kiln__expr_name_pos(expr, i), inputs);
     kiln_value value;

@@ -49,7 +49,7 @@ bool kiln__read_value(kiln__reader *r, const kiln__spec_node *node, const char *
         return value->as.text != NULL;
     }
     kiln__expr *expr = NULL;
-    /* these are functions of the language, but here they are types of the source */
+    /* the expression language has functions of these names, but here they are types of the source */
     if (strcmp(node->text, "float") == 0 || strcmp(node->text, "int") == 0) {
         value->as.text = kiln__arena_strdup(r->arena, node->text);
         return value->as.text != NULL;
@@ -208,6 +208,8 @@ typedef struct range_nodes {
     const kiln__spec_node *map, *from, *to, *step, *times;
 } range_nodes;
 
+/* Reads a range: `from`, `to`, and either `step` or `times`. Both ends belong to the range. The default of `step` is 1.
+ * The values get one kind, as in a list. */
 static void read_range(kiln__reader *r, const range_nodes *range, kiln__param *param)
 {
     bool times = range->times != NULL;
@@ -284,7 +286,7 @@ static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__para
 {
     const kiln__spec_node *map = *node;
     KILN__KEYS_param(KILN__NODE) param->macro = true;
-    (void)options_; /* read when all params are declared (read_section() in parse.c) */
+    (void)options_; /* read_section() in parse.c reads them later, when all params are declared */
     if (map->kind != KILN__MAP) {
         read_list(r, node, param);
         return;
@@ -386,6 +388,8 @@ void kiln__check_sizes(kiln__reader *r, const kiln__spec_node *node, const kiln_
     }
 }
 
+/* Reads one size set. The first set (`first` is NULL) declares the names of the sizes. Later sets must have the same
+ * names, and are stored in the order of the first set. */
 static void read_size_set(kiln__reader *r, const kiln__spec_node *key, const kiln__spec_node *map, kiln__sizes *set,
                           const kiln__sizes *first)
 {

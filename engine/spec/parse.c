@@ -271,7 +271,8 @@ static unsigned read_unit(kiln__reader *r, const kiln__spec_node *node)
     return 0;
 }
 
-/* Reads one section. `shared` is the section of the spec while a section of a variant is read. */
+/* Reads one section. `shared` is the section of the spec if `map` is a variant, and NULL if `map` is the spec itself.
+ */
 static void read_section(kiln__reader *r, const kiln__spec_node *map, const section *shared, section *out)
 {
     KILN__KEYS_section(KILN__NODE, section) KILN__KEYS_metrics(KILN__NODE, section) size_t inputs = r->input_count;
@@ -554,7 +555,8 @@ void kiln__read_spec(kiln__reader *r, const kiln__spec_node *map)
     kiln__read_judge(r, judge_, shared.buffers, shared.buffer_count);
 }
 
-/* Completes the spec or reports the errors, and frees everything except the spec. */
+/* Ends the reading. If there was no error, completes the spec and sets *out. Otherwise frees the spec and returns the
+ * errors. Frees the scratch data in both cases. */
 static kiln_status finish(kiln__reader *r, kiln_spec *spec, kiln_spec **out, kiln_error **error)
 {
     const kiln_allocator *mem = r->diag->mem;

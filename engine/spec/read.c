@@ -1,3 +1,4 @@
+/* read.c - reads nodes of the tree: the functions that all readers share. */
 #include <string.h>
 
 #include "read.h"
@@ -7,7 +8,8 @@ void *kiln__read_array(kiln__reader *r, size_t count, size_t size)
     return kiln__arena_alloc(r->arena, (count ? count : 1) * size); /* the nodes of the file bound the count */
 }
 
-/* Returns the key of a mapping that other programs, or a first guess, call `key`; NULL: none of `keys`. */
+/* Returns the one of `keys` that users are likely to mean by the unknown key `key`, for example because another program
+ * calls it so. Returns NULL if there is no such key. */
 static const char *other_name(const char *key, const char *const *keys)
 {
     static const char *const others[][2] = {{"src", "source"},
@@ -65,8 +67,8 @@ static bool is_nothing(const kiln__spec_node *node)
     return node->kind == KILN__SCALAR && node->length == 0 && !node->quoted;
 }
 
-/* Reports an entry of a mapping that is a key without a value, as in {1, 2} or {block: X, 1}: the values of a list without
- * its brackets. Several such entries in a row are reported once. */
+/* Reports an entry of a mapping that is a key without a value, as in {1, 2} or {block: X, 1}: the values of a list
+ * without its brackets. Several such entries in a row are reported once. */
 static void report_alone(kiln__reader *r, const kiln__spec_node *map, size_t at, const char *what)
 {
     const char *key = map->keys[at]->text, *first = key, *second = "";

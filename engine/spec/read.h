@@ -56,16 +56,17 @@ typedef struct kiln__reader {
 
 /* Returns true if `node` is a mapping; otherwise reports an error. Reports keys that have no row in keys.h. */
 bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, kiln__mapping mapping);
-/* Does the same for a mapping of another format. `keys` ends with NULL. */
+/* Returns true if `node` is a mapping; otherwise reports an error. Reports keys that are not in `keys`, which ends with
+ * NULL. Mappings of other formats than the spec's use this function; `what` names the mapping. */
 bool kiln__read_map_of(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys);
 /* Returns true if the mapping has the key; otherwise reports that the key is missing. */
 bool kiln__read_key(kiln__reader *r, const kiln__spec_node *map, kiln__key key);
 bool kiln__read_need(kiln__reader *r, const kiln__spec_node *map, const char *what, const char *key);
-/* Returns the number of entries of a mapping from names to values (lets, buffers), at most KILN__MOST. A NULL node
- * has 0 entries. */
+/* Returns the number of entries of a mapping from names to values (lets, buffers). A NULL node has 0 entries. Reports a
+ * node that is not a mapping, or has more than KILN__MOST entries, and returns 0. */
 size_t kiln__read_entries(kiln__reader *r, const kiln__spec_node *node, const char *what);
 /* Returns the number of items of a list and sets *items. A single value counts as a list with one item. For a NULL
- * node it returns 0 and sets *items to NULL. */
+ * node it returns 0 and sets *items to NULL. It does the same for a mapping, and reports it. */
 size_t kiln__read_items(kiln__reader *r, kiln__spec_node *const *node, const char *what,
                         kiln__spec_node *const **items);
 /* Returns a scalar as a text in the spec's arena. Reports an error and returns NULL if the node is not a scalar or is
@@ -100,8 +101,12 @@ kiln__expr *kiln__read_arg(kiln__reader *r, const kiln__spec_node *node, const c
 const char *kiln__read_path(kiln__reader *r, const kiln__spec_node *node, const char *what, kiln__template **path);
 /* Returns the name of a buffer. Reports an error and returns NULL if there is no such buffer. */
 const char *kiln__read_buffer_name(kiln__reader *r, const kiln__spec_node *node, const char *what);
+/* Reads the arguments of a host function: all keys of `map` except `skip` (NULL: all keys). `inputs` is the number of
+ * inputs that exist when the function is called. `buffers` tells whether an argument may be a buffer. */
 kiln__arg *kiln__read_host_args(kiln__reader *r, const kiln__spec_node *map, const char *skip, size_t inputs,
                                 bool buffers, size_t *count);
+/* Returns the name of a host function, or NULL if the node is not a text. Reports a function that is not registered for
+ * `use` (KILN_HOST_...), but returns its name. */
 const char *kiln__read_host(kiln__reader *r, const kiln__spec_node *node, const char *what, unsigned use);
 
 /* ---- sections ---- */
@@ -122,10 +127,12 @@ void kiln__read_for_device(kiln__reader *r, kiln__spec_node *target, kiln__spec_
 void kiln__join_for_device(kiln__reader *r, const kiln__for_device *spec, const kiln__for_device *own,
                            kiln__for_device *both);
 
-/* metrics.c. Returns the spec's metrics, then the variant's metrics. If both have a metric of the same name, the
- * variant's metric applies. */
+/* metrics.c. Reads the metrics of the spec or of a variant. They may use the metrics in `shared`, which a variant has
+ * from the spec. */
 kiln__named_expr *kiln__read_metrics(kiln__reader *r, const kiln__spec_node *map, const kiln__named_expr *shared,
                                      size_t shared_count, size_t *count);
+/* Sets the metrics of a variant: the spec's metrics, then its own. If both have a metric of the same name, the
+ * variant's own metric applies. Reports a metric that depends on itself. */
 void kiln__join_metrics(kiln__reader *r, const kiln__named_expr *shared, size_t shared_count,
                         const kiln__named_expr *own, size_t own_count, kiln__variant *variant);
 /* buffers.c */

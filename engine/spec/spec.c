@@ -95,7 +95,7 @@ void kiln_spec_free(kiln_spec *spec)
 {
     if (!spec)
         return;
-    kiln_allocator mem = spec->mem_copy; /* kiln__spec_free() frees the block that holds mem_copy */
+    kiln_allocator mem = spec->mem_copy; /* a copy, because the last call frees the block that holds mem_copy */
     const kiln_allocator *with = spec->mem ? &mem : NULL;
     spec->arena.mem = with;
     kiln__arena_free(&spec->arena);

@@ -112,7 +112,7 @@ typedef struct kiln__tensor {
     bool flip, nan;
     kiln__pos at[KILN__AT_COUNT];
 } kiln__tensor;
-/* The values of a texture outside of its bounds. X(name, word in the spec), in the order of CUaddress_mode. */
+/* The rules for coordinates outside of a texture. X(name, word in the spec), in the order of CUaddress_mode. */
 #define KILN__ADDRESS_MAP(X) X(WRAP, "wrap") X(CLAMP, "clamp") X(MIRROR, "mirror") X(BORDER, "border")
 typedef enum kiln__address {
 #define KILN_X(name, text) KILN__ADDRESS_##name,
@@ -136,8 +136,8 @@ struct kiln__argument {
     kiln__argument_kind kind;
     kiln__pos pos;
     const char *text; /* the text in the spec, for messages */
-    /* VALUE: the value, never NULL. BUFFER, TENSOR_MAP, TEXTURE: the offset from the first element of the buffer, in
-     * elements; NULL means 0. */
+    /* For VALUE this is the value, never NULL. For BUFFER, TENSOR_MAP and TEXTURE it is the offset from the first
+     * element of the buffer, in elements; NULL means 0. */
     kiln__expr *expr;
     const char *buffer;   /* BUFFER, TENSOR_MAP, TEXTURE */
     kiln__tensor *tensor; /* TENSOR_MAP */
@@ -215,11 +215,11 @@ struct kiln__step {
         struct {
             const char *from, *to;
             kiln__expr *count, *from_offset, *to_offset;
-        } copy; /* NULL: the whole buffer, offset 0, offset 0 */
+        } copy; /* count and offsets are in elements; NULL: the whole buffer, offset 0 */
         struct {
             const char *symbol, *from;
             kiln__expr *count, *offset;
-        } symbol; /* byte offset into `from` */
+        } symbol; /* `offset` is the first element in `from`; NULL: 0. `count` is in elements; NULL: all from there */
         struct {
             const char *a, *b;
         } swap;
@@ -259,7 +259,8 @@ typedef struct kiln__verify {
     const char **words;   /* COMMAND: at least one word */
     kiln__template *path; /* FILE: a template if the path has sizes in it, otherwise NULL */
     size_t arg_count;
-    /* HOST: buffers that the function knows by other names. They are the same for all configurations. */
+    /* HOST: arguments that the spec gives by name: buffers, sizes, inputs or expressions. They are the same for all
+     * configurations. */
     kiln__arg *args;
     size_t param_count;
     kiln__named_expr *params; /* VARIANT: params of that variant; other params have their defaults */
@@ -306,8 +307,8 @@ typedef struct kiln__variant {
     bool contender;
     /* The source as in the spec. NULL: the source of the spec, which then is not NULL, unless step_count is 0. */
     const char *source;
-    /* The text of the source, in place of the file `source`, whose name messages show, and the folder in which its
-     * headers are searched. NULL: the file is read. */
+    /* If source_text is not NULL, it replaces the content of the file `source`, but messages show the name of that
+     * file. source_folder is then the folder in which the headers of the text are searched. */
     const char *source_text, *source_folder;
     kiln__for_device device;
     size_t include_count;
@@ -366,7 +367,8 @@ typedef struct kiln__metered {
 bool kiln__metrics_count(const kiln__metered *of, kiln_result *to, kiln__diag *diag);
 /* Writes all other metrics as a text. It leaves out a metric that needs a figure that was not measured. */
 bool kiln__metrics_print(const kiln__metered *of, kiln_metric_values *to, kiln__diag *diag);
-/* Computes one metric. *missing is set to the measurement that it lacks, or to NULL. */
+/* Computes one metric. *missing is NULL after a success. Otherwise it is the measurement that the metric lacks, or "?"
+ * if the expression has an error. */
 bool kiln__metrics_one(const kiln__metered *of, size_t metric, double *value, const char **missing, kiln__diag *diag);
 
 typedef struct kiln__sizes {
@@ -403,7 +405,9 @@ struct kiln_spec {
     const kiln_buffer_info *buffer_infos;
 };
 
-/* The questions of the checker about host functions. Returns true if `name` is registered for one of `uses`. */
+/* The functions by which the checker asks about host functions. `known` returns true if `name` is registered for one of
+ * `uses`, which are bits KILN_HOST_... . `names` writes at most `room` names, and returns the number of names that it
+ * wrote. */
 typedef struct kiln__host_lookup {
     bool (*known)(void *user, const char *name, unsigned uses);
     size_t (*names)(void *user, const char **names, size_t room); /* for suggestions */
@@ -424,12 +428,12 @@ bool kiln__spec_describe(kiln_spec *spec);
 /* Each returns the object with this name, or NULL if the variant has no such object. */
 const kiln__param *kiln__variant_param(const kiln__variant *variant, const char *name);
 const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name);
-/* Returns the tolerances of the variant. Without such tolerances it returns the ones in `verify`. */
+/* Gives the tolerances that the variant has for this output, or otherwise those in `verify`. */
 void kiln__tolerance_of(const kiln__verify *verify, const kiln__variant *variant, const kiln__expr **rtol,
                         const kiln__expr **atol);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
-/* Returns true if the kernels must not change the buffer. Such a buffer has data and is not an output, and only
- * launches may write it. */
+/* Returns true if the kernels must not change the buffer. Such a buffer is not an output, its content is more than a
+ * single number, and no step other than a launch may write it. */
 bool kiln__variant_keeps(const kiln__variant *variant, const kiln__buffer *buffer);
 /* Returns true if a step other than a launch may change the buffer. */
 bool kiln__variant_writes(const kiln__variant *variant, const kiln__buffer *buffer);
@@ -461,11 +465,13 @@ bool kiln__type_is_float(kiln_type type);
 bool kiln__type_is_integer(kiln_type type); /* true for signed and unsigned integers; false for bool */
 /* Returns f32 for complex64, f64 for complex128, and any other type itself. */
 kiln_type kiln__type_part(kiln_type type);
-/* Finds the type with this name: "f32", or the name in CUDA sources: "float". */
+/* Finds the type with this name: "f32", or the name in CUDA sources: "float". Returns false for an unknown name. */
 bool kiln__type_named(const char *text, kiln_type *type);
-/* Returns the type of a spec for a name that other programs have for it: "float32", "size_t". NULL: it is no such name. */
+/* Returns Kiln's name of a type that other programs call `text`, such as "float32" or "size_t". Returns NULL if the
+ * name is unknown. */
 const char *kiln__type_advice(const char *text);
-/* Finds a CUDA vector type such as float4: the type of its elements, and their number. */
+/* Finds a CUDA vector type such as float4: the type of its elements, and their number. Returns false for an unknown
+ * name. */
 bool kiln__vector_named(const char *text, kiln_type *type, size_t *lanes);
 
 /* Names of device properties that every expression may use ("device.sm_count", ...). X(name) */

@@ -1,3 +1,4 @@
+/* steps.c - reads the steps of a variant: launches, loops, copies and the others. */
 #include <string.h>
 
 #include "read.h"
@@ -17,7 +18,7 @@ static kiln__expr *read_needed(kiln__reader *r, const kiln__spec_node *map, cons
     return kiln__read_key(r, map, key) ? read_optional(r, node, key) : NULL;
 }
 
-/* Reads [x, y, z]. Missing dimensions are 1. */
+/* Reads [x, y, z]. Missing dimensions are 1. If the key is missing, the extents stay NULL. */
 static void read_extent(kiln__reader *r, kiln__spec_node *node, kiln__key key, kiln__expr *extent[3])
 {
     const char *name = kiln__keys[key].info.name;
@@ -195,7 +196,7 @@ static void read_read(kiln__reader *r, const kiln__spec_node *node, kiln__read *
     read->element = kiln__read_expr(r, &element, "the element's number", KILN__ALL_INPUTS);
 }
 
-/* Reads a `while` step: the values that it reads after each round, the condition and the inner steps. The names of
+/* Reads a `while` step: the elements that it reads before each round, the condition and the inner steps. The names of
  * `read` are known in the condition and in the inner steps only. */
 static void read_while(kiln__reader *r, const kiln__spec_node *map, kiln__step *step)
 {

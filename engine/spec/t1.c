@@ -5,7 +5,7 @@
  * these files, so unknown keys are ignored. Expressions name the sizes ProblemSize[0], ProblemSize[1] and so on.
  *
  * The grid is computed as in Kernel Tuner: ceil(ProblemSize / product of GridDiv). If the file has no GridDiv,
- * GlobalSize gives the grid. It counts blocks if GlobalSizeType is CUDA, and threads if it is OpenCL. */
+ * GlobalSize gives the grid. It counts blocks if GlobalSizeType is CUDA or missing. Otherwise it counts threads. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* tree.c - reads YAML to a tree of nodes with places. */
 #include <string.h>
 #include <yaml.h>
 
@@ -65,7 +66,8 @@ static void fail(builder *b, kiln__pos pos, const char *text)
     b->failed = true;
 }
 
-/* Appends a node to an array in the arena. */
+/* Appends a node to an array in the arena. If `count` has reached `capacity`, allocates twice the capacity, at least 4;
+ * the caller updates its `capacity`. */
 static bool append(builder *b, kiln__spec_node ***array, size_t count, size_t capacity, kiln__spec_node *node)
 {
     if (count == capacity || !*array) {
@@ -336,7 +338,8 @@ static bool is_tab(const builder *b, kiln__pos pos)
     return (size_t)(end - at) >= pos.column && at[pos.column - 1] == '\t';
 }
 
-/* Explains the mistakes that libyaml describes by its grammar. Returns false for all others. */
+/* Reports common mistakes in plain words, because libyaml's messages speak of its grammar. If the mistake is not one of
+ * these, the function reports nothing and returns false. */
 static bool explain_yaml(builder *b, const yaml_parser_t *parser)
 {
     const char *problem = parser->problem ? parser->problem : "";

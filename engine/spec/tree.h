@@ -26,9 +26,9 @@ typedef struct kiln__spec_node {
 
 enum { KILN__TREE_DEPTH = 64, KILN__TREE_NODES = 200000, KILN__TREE_KEYS = 4096 };
 
-/* Builds the tree of source->text in `arena`. Returns NULL if the text is not YAML, which `diag` reports, or if
- * memory runs out (arena->failed). Errors such as duplicate keys are reported in `diag`, and the tree is returned
- * nevertheless. */
+/* Builds the tree of source->text in `arena`. Returns NULL if the text is empty, is not YAML or exceeds a limit, which
+ * `diag` reports, or if memory runs out (arena->failed). Errors such as duplicate keys are reported in `diag`, and the
+ * tree is returned nevertheless. */
 kiln__spec_node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag);
 
 /* Returns the text of the file at the place of a node, up to the end of the file; NULL: the node has no place. */

@@ -19,8 +19,8 @@ static void read_against_variant(kiln__reader *r, const kiln__spec_node *node, k
                    near);
 }
 
-/* Whether the function gets an argument of this name: a buffer, a size, the exports of an input, or a name that the
- * verification gives. */
+/* Returns true if the function gets an argument of this name: a buffer, a size, the exports of an input, or a name that
+ * the verification gives. */
 static bool is_given(const kiln__reader *r, const kiln__verify *verify, const char *name)
 {
     const kiln__name *found = kiln__find_name(r, name);
@@ -39,8 +39,8 @@ static const char *first_buffer(const kiln__reader *r)
     return "x";
 }
 
-/* Reports the arguments without a default that the function does not get. Without this check every configuration would
- * compile and run before the function can say so. */
+/* Reports the arguments that have no default and that the function does not get. Without this check every configuration
+ * would compile and run before the function could report it. */
 static void check_host_args(kiln__reader *r, const kiln__spec_node *host, const kiln__verify *verify)
 {
     const char *takes = verify->name && r->hosts && r->hosts->takes ? r->hosts->takes(r->hosts->user, verify->name)
@@ -234,8 +234,9 @@ void kiln__read_tolerances(kiln__reader *r, const kiln__spec_node *node, kiln__v
     }
 }
 
-/* Checks the tolerances of a variant. These entries are read together with their variant, because they may use its
- * params. So they are read before `verify`. */
+/* Checks that each tolerance of a variant belongs to an output that `verify` compares with tolerances. The tolerances
+ * are read with their variant, because they may use its params. So they are checked later, when `verify` has been read.
+ */
 static void check_tolerances(kiln__reader *r, const kiln__variant *variant)
 {
     const kiln_spec *spec = r->spec;

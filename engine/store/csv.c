@@ -3,7 +3,7 @@
  * A spreadsheet treats a cell that begins with = + - @ or white space as a formula, quoted or not, and a formula may
  * run programs. Names and messages come from specs, which are untrusted. So such a text gets a leading apostrophe,
  * which means "text" to a spreadsheet. A text that begins with apostrophes and then such a character gets one more.
- * Import removes one apostrophe from both. Numbers are unchanged, in columns of texts too. */
+ * Import removes one apostrophe from both. A text that is a number, such as -5, gets no apostrophe. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static kiln_status write_rows(kiln_store *store, sqlite3_stmt *statement, kiln__
         kiln__text_printf(&lines, "%s%s", i ? "," : "", columns[i]);
     kiln__text_puts(&lines, "\n");
     int code;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW && status == KILN_OK) {
+    while ((code = kiln__scan_step(store, statement)) == SQLITE_ROW && status == KILN_OK) {
         kiln__store_row row;
         const char *wrong = kiln__store_read_row(statement, &row);
         if (wrong) {
@@ -159,7 +159,8 @@ static kiln_status fail_line(reader *r, unsigned line, kiln_error **error, const
                       value ? " '" : "", value ? value : "", value ? "'" : "");
 }
 
-/* Splits off the next field. *last says that it ends its line. Returns NULL if a quote is not closed. */
+/* Splits off the next field. *last becomes true if the field ends its line. Returns NULL if a quote is not closed, or
+ * if more text follows the closing quote. */
 static char *next_field(reader *r, bool *last)
 {
     char *from = r->at, *to = from, *at = from;

@@ -29,7 +29,7 @@ kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *given,
     return status;
 }
 
-/* Returns whether a file is JSON, packed or not. A CSV heading begins with a letter. */
+/* Returns whether a file is JSON, gzipped or not. A CSV heading begins with a letter. */
 static bool is_json(const char *data, size_t length)
 {
     size_t at = 0;

@@ -1,4 +1,5 @@
-/* files.c - two specs of one name: decides which samples belong to the spec in a file. FILES.md has the rules. */
+/* files.c - specs in different files may have the same name. This file decides which samples of a name belong to the
+ * spec of one file. FILES.md has the rules. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,9 @@ bool kiln__files_have(const char *files, const char *path)
     return false;
 }
 
-/* Returns a file of the list that exists: then the sample belongs to a spec that still exists. NULL: the spec was moved
- * or removed, the sample was made on another machine, or there is no memory. */
+/* Returns the first file of the list that exists. The sample then belongs to a spec that still exists. Returns NULL if
+ * no file exists, because the spec was moved or removed or the sample was made on another machine, or if memory runs
+ * out. */
 static const char *find_present(kiln__arena *arena, const char *files)
 {
     for (const char *at = files; *at;) {
@@ -39,7 +41,8 @@ typedef struct looking { /* a search over the lists of files of one spec name */
 } looking;
 
 /* Looks at one list of files of the spec's name. If the list has the asked file, or none of its files exists, sets
- * l->any. Otherwise another spec has these samples, and the list goes into `apart`. Returns false if memory runs out. */
+ * l->any. Otherwise another spec has these samples, and the list goes into `apart`. Returns false if memory runs out.
+ */
 static bool check_list(kiln_store *store, looking *l, const char *files)
 {
     kiln__arena *arena = &l->apart->arena;
@@ -62,11 +65,14 @@ static bool check_list(kiln_store *store, looking *l, const char *files)
 static int check_lists(kiln_store *store, looking *l, const char *spec)
 {
     sqlite3_stmt *statement = NULL;
-    int code = sqlite3_prepare_v2(store->db, "SELECT DISTINCT path FROM sample WHERE spec = ?1 ORDER BY path", -1,
-                                  &statement, NULL);
+    kiln__scan_begin(store);
+    /* the sign keeps SQLite from the index, in whose order the ids do not rise */
+    int code = sqlite3_prepare_v2(store->db,
+                                  "SELECT DISTINCT path FROM sample WHERE kiln_rises(id) AND +spec = ?1 ORDER BY path",
+                                  -1, &statement, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_bind_text(statement, 1, spec, -1, SQLITE_STATIC);
-    while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+    while (code == SQLITE_OK && (code = kiln__scan_step(store, statement)) == SQLITE_ROW) {
         const char *files = (const char *)sqlite3_column_text(statement, 0); /* NULL: reading the row will report it */
         code = check_list(store, l, files ? files : "") ? SQLITE_OK : SQLITE_NOMEM;
     }
@@ -87,8 +93,8 @@ static size_t name_present(const looking *l, kiln__text *out)
     return different;
 }
 
-/* Handles the case that nothing belongs to the asked file. If there is one other file, its samples are shown. If there
- * are several, a warning names them. */
+/* Handles the case that no sample belongs to the asked file. If the samples belong to one other file, that file's
+ * samples are used. If they belong to several, none are used, and a warning names the files. */
 static void choose_other(kiln_store *store, looking *l, const char *spec)
 {
     kiln__text names = {.mem = store->mem};
@@ -141,7 +147,8 @@ void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char
         return;
     sqlite3_stmt *statement = NULL;
     pthread_mutex_lock(&store->lock);
-    store->hurry = true; /* this update is not worth a wait */
+    store->hurry = true; /* do not wait long for a lock, because this update can be omitted */
+    kiln__scan_begin(store);
     if (store->db && sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
         sqlite3_bind_text(statement, 1, row->key, -1, SQLITE_STATIC) == SQLITE_OK &&
         sqlite3_bind_text(statement, 2, added, -1, SQLITE_STATIC) == SQLITE_OK &&

@@ -2,10 +2,14 @@
  * written at once into a store of their own in the same folder (STORE.pending-TIME-PID), which only this process has
  * open. It plays the part of a write-ahead log for the store.
  *
- * States: no pending file -> (a write finds the store locked) pending -> (the lock is free: all samples are added in
- * one transaction, and the file is removed) no pending file. If the process ends first, the file stays. The next
- * process that opens the store for writing adds it. Adding a sample twice changes nothing, because keys are unique. All
- * functions run under the store's lock. */
+ * States:
+ * - no pending file (`pending` is NULL). A write that finds the database locked makes the file -> pending.
+ * - pending: new samples go into the file. When the database is free, one transaction adds all of them, and the file is
+ *   removed -> no pending file.
+ *
+ * * If the process ends while samples are pending, the file stays. The next process that opens the store for writing
+ * adds them. Adding a sample twice changes nothing, because keys are unique. All functions run under the store's lock.
+ */
 #include <dirent.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,9 +41,11 @@ static int add_pending_rows(kiln_store *store, uint64_t *count, int *read)
 {
     sqlite3_stmt *statement = NULL;
     int code = SQLITE_DONE;
-    *read = sqlite3_prepare_v2(store->pending->db, "SELECT " KILN__STORE_LIST " FROM sample ORDER BY id", -1,
+    kiln__scan_begin(store->pending);
+    *read = sqlite3_prepare_v2(store->pending->db,
+                               "SELECT " KILN__STORE_LIST " FROM sample WHERE kiln_rises(id) ORDER BY id", -1,
                                &statement, NULL);
-    while (code == SQLITE_DONE && statement && (*read = sqlite3_step(statement)) == SQLITE_ROW) {
+    while (code == SQLITE_DONE && statement && (*read = kiln__scan_step(store->pending, statement)) == SQLITE_ROW) {
         kiln__store_row row;
         /* A row that this library would not write is skipped, so that it does not block the others. */
         bool fit = kiln__store_read_row(statement, &row) == NULL;
@@ -67,6 +73,22 @@ static int add_in_transaction(kiln_store *store, uint64_t *count, int *read)
     return code;
 }
 
+/* Handles a pending file whose rows could not all be read. Its readable part is in the store. A damaged file is renamed,
+ * and kept. If the second look finds the file intact, the rest is still in it: all rows are read again. Returns SQLite's
+ * code; anything but SQLITE_OK keeps the file. */
+static int read_again(kiln_store *store, uint64_t *count, int read)
+{
+    kiln_store *pending = store->pending;
+    const ino_t before = pending->inode;
+    pending->log = store->log;
+    if (kiln__store_replace(pending, sqlite3_errstr(read), NULL) != KILN_OK)
+        return read;
+    if (pending->inode != before)
+        return SQLITE_OK;
+    const int code = add_in_transaction(store, count, &read);
+    return code != SQLITE_OK ? code : read == SQLITE_DONE ? SQLITE_OK : read;
+}
+
 int kiln__pending_settle(kiln_store *store)
 {
     uint64_t count = 0;
@@ -75,12 +97,10 @@ int kiln__pending_settle(kiln_store *store)
     int read, code = add_in_transaction(store, &count, &read);
     if (kiln__store_is_damage(code) && kiln__store_replace(store, sqlite3_errstr(code), NULL) == KILN_OK)
         code = add_in_transaction(store, &count, &read);
+    if (code == SQLITE_OK && read != SQLITE_DONE)
+        code = read_again(store, &count, read);
     if (code != SQLITE_OK)
         return code;
-    if (read != SQLITE_DONE) { /* its readable part is in the store; the damaged file is kept under another name */
-        store->pending->log = store->log;
-        kiln__store_replace(store->pending, sqlite3_errstr(read), NULL);
-    }
     if (count)
         kiln__logf(&store->log, KILN_LOG_INFO, "added %llu pending samples from %s to the store %s",
                    (unsigned long long)count, store->pending->path, store->path);
@@ -98,8 +118,8 @@ uint64_t kiln__pending_count(const kiln_store *store)
 
 /* ---- the pending file of this process ---- */
 
-/* Opens the pending file of this process. Another process that collects pending files may have found the file before it
- * was locked, and removed it: then it tries another name. */
+/* Opens the pending file of this process. Another process that collects pending files may find the file before it is
+ * locked, and remove it. Then this function tries another name, at most three names in all. */
 static kiln_status open_pending(kiln_store *store, kiln_error **error)
 {
     kiln_status status = KILN_ERROR_TIMEOUT;

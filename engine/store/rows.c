@@ -76,6 +76,7 @@ void kiln__store_leave_out(const kiln_store *store, const kiln__store_row *row, 
 int kiln__store_insert(kiln_store *store, const kiln__store_row *row, bool *taken)
 {
     int code = bind_row(store->insert, row);
+    kiln__scan_begin(store);
     if (code == SQLITE_OK)
         code = sqlite3_step(store->insert);
     if (taken)
@@ -127,6 +128,8 @@ const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row
     kiln__settings settings;
     if (strlen(row->key) != 32 || row->key[strspn(row->key, "0123456789abcdef")])
         return "the key must be 32 hexadecimal digits:";
+    if (row->status < 0 || row->status > INT_MAX) /* a sample with such a status is left out when it is read */
+        return "the status is out of range, key:";
     if (!kiln__settings_read(arena, row->params, &settings) || !kiln__settings_read(arena, row->sizes, &settings) ||
         !kiln__settings_read(arena, row->features, &settings))
         return "params, sizes and features must be NAME=VALUE ...:";
@@ -158,6 +161,7 @@ static int find_row(kiln_store *store, const char *key, kiln__arena *arena, kiln
                     const char **bad)
 {
     kiln__store_row here;
+    kiln__scan_begin(store);
     int code = sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
     if (code == SQLITE_OK)
         code = sqlite3_step(store->find);
@@ -210,8 +214,9 @@ static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const k
     return code;
 }
 
-/* Adds pending samples first, then builds the WHERE clause: parameters 1 to 5 are the fixed filters, then one for each
- * size, then one for each list of files that is excluded. */
+/* Adds pending samples first, then builds the WHERE clause. Its parameters 1 to 5 are the fixed filters; then come one
+ * for each size and one for each excluded list of files. A `head` that begins with D is a DELETE, which never takes the
+ * samples of another spec. */
 kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_store_filter *filter, const char *tail,
                               sqlite3_stmt **statement, kiln_error **error)
 {
@@ -233,11 +238,12 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
     }
     const size_t first = filter->size_count + 6;
     kiln__text sql = {.mem = store->mem};
-    kiln__text_printf(&sql,
-                      "%s WHERE (?1 IS NULL OR spec = ?1) AND (?2 IS NULL OR variant = ?2) AND (?3 IS NULL OR "
-                      "device_id = ?3 OR uuid = ?3 OR instr(lower(device), lower(?3))) AND (?4 = 0 OR "
-                      "(status <> 0) = (?4 > 0)) AND (?5 = 0 OR made < ?5)",
-                      head);
+    kiln__text_printf(
+        &sql,
+        "%s WHERE kiln_rises(id) AND (?1 IS NULL OR spec = ?1) AND (?2 IS NULL OR variant = ?2) AND (?3 IS NULL OR "
+        "device_id = ?3 OR uuid = ?3 OR instr(lower(device), lower(?3))) AND (?4 = 0 OR "
+        "(status <> 0) = (?4 > 0)) AND (?5 = 0 OR made < ?5)",
+        head);
     for (size_t i = 0; i < filter->size_count; i++)
         kiln__text_printf(&sql, " AND instr(' ' || sizes || ' ', ?%zu)", i + 6);
     for (size_t i = 0; i < apart.count; i++)
@@ -257,6 +263,7 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
     for (size_t i = 0; i < apart.count && code == SQLITE_OK; i++)
         code = sqlite3_bind_text(*statement, (int)(first + i), apart.lists[i], -1, SQLITE_TRANSIENT);
     kiln__files_free(store, &apart);
+    kiln__scan_begin(store);
     if (code == SQLITE_OK)
         return KILN_OK;
     sqlite3_finalize(*statement);
@@ -375,7 +382,7 @@ kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *given, k
     int code = status == KILN_OK ? SQLITE_ROW : SQLITE_DONE;
     bool enough = false;
     while (code == SQLITE_ROW && status == KILN_OK && !enough) {
-        code = sqlite3_step(statement);
+        code = kiln__scan_step(store, statement);
         if (code == SQLITE_ROW) {
             kiln__store_row row;
             const char *bad = kiln__store_read_row(statement, &row);

@@ -136,8 +136,10 @@ static kiln_status check_objects(kiln_store *store, int *code, kiln_error **erro
     bool there[KILN__COUNT(ours)] = {false};
     sqlite3_stmt *statement = NULL;
     kiln_status status = KILN_OK;
-    *code = sqlite3_prepare_v2(store->db, "SELECT type, name, sql FROM main.sqlite_master", -1, &statement, NULL);
-    while (*code == SQLITE_OK && status == KILN_OK && (*code = sqlite3_step(statement)) == SQLITE_ROW) {
+    kiln__scan_begin(store);
+    *code = sqlite3_prepare_v2(store->db, "SELECT type, name, sql FROM main.sqlite_master WHERE kiln_rises(rowid)", -1,
+                               &statement, NULL);
+    while (*code == SQLITE_OK && status == KILN_OK && (*code = kiln__scan_step(store, statement)) == SQLITE_ROW) {
         const char *type = read_text(statement, 0), *name = read_text(statement, 1), *sql = read_text(statement, 2);
         size_t i = 0;
         while (i < KILN__COUNT(ours) && strcmp(ours[i].name, name) != 0)
@@ -190,6 +192,7 @@ static kiln_status check_columns(kiln_store *store, int64_t version, int *code, 
     size_t count = columns_of[version];
     sqlite3_stmt *statement = NULL;
     kiln_status status = KILN_OK;
+    kiln__scan_begin(store);
     *code = sqlite3_prepare_v2(store->db, "PRAGMA main.table_xinfo(sample)", -1, &statement, NULL);
     while (*code == SQLITE_OK && status == KILN_OK && (*code = sqlite3_step(statement)) == SQLITE_ROW) {
         status = check_column(store, statement, count, there, error);

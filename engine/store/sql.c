@@ -12,7 +12,10 @@ bool kiln__store_stopped(const kiln_store *store) { return store->stop && *store
 
 bool kiln__store_is_busy(int code) { return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED; }
 
-bool kiln__store_is_damage(int code) { return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB; }
+bool kiln__store_is_damage(int code)
+{
+    return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_INTERRUPT;
+}
 
 /* Maps SQLite's codes to statuses. Each message names the path, the operation, and a remedy if there is one. */
 kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kiln_error **error)
@@ -40,6 +43,10 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
     case SQLITE_NOTADB:
         return kiln__fail(mem, error, KILN_ERROR_IO, "the store %s: %s: it is damaged (%s)", store->path, doing,
                           sqlite3_errstr(code));
+    case SQLITE_INTERRUPT:
+        return kiln__fail(mem, error, KILN_ERROR_IO,
+                          "the store %s: %s: it is damaged (it takes more steps than a file of its size needs)",
+                          store->path, doing);
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_IOERR:
@@ -64,6 +71,7 @@ kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kil
 int kiln__store_number(kiln_store *store, const char *sql, int64_t *value)
 {
     sqlite3_stmt *statement = NULL;
+    kiln__scan_begin(store);
     int code = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_step(statement);
@@ -75,7 +83,11 @@ int kiln__store_number(kiln_store *store, const char *sql, int64_t *value)
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-int kiln__store_run(kiln_store *store, const char *sql) { return sqlite3_exec(store->db, sql, NULL, NULL, NULL); }
+int kiln__store_run(kiln_store *store, const char *sql)
+{
+    kiln__scan_begin(store);
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+}
 
 kiln_status kiln__store_import_on(const kiln_store *store, const char *path, kiln_error **error)
 {

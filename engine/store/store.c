@@ -40,8 +40,8 @@ static void disconnect(kiln_store *store)
     store->db = NULL;
 }
 
-/* SQLite's busy handler. Returns whether SQLite tries again: until the time is over or the caller stops. Logs a long
- * wait once. */
+/* This is SQLite's busy handler. It returns 1 to let SQLite try again, and 0 when the time is over or the caller stops.
+ * Logs a long wait once. */
 static int wait_for_lock(void *user, int tries)
 {
     kiln_store *store = user;
@@ -69,7 +69,7 @@ static int wait_for_lock(void *user, int tries)
 
 /* Sets the journal mode. The index of a write-ahead log is in memory that processes of one machine share. On a network
  * file system two machines would damage the database, so a rollback journal is used there, which needs only locks.
- * SQLite does not wait for other processes when the mode changes, so this function does. */
+ * SQLite does not wait for other processes when the mode changes, so this function waits. */
 static int set_journal(kiln_store *store)
 {
     for (unsigned waited = 0;; waited += 5) {
@@ -80,8 +80,8 @@ static int set_journal(kiln_store *store)
     }
 }
 
-/* Hardens the connection, creates the tables in an empty database, checks and upgrades the others, and prepares the
- * statements. *code is SQLite's code. */
+/* Hardens the connection. Creates the tables if the database is empty; otherwise checks them, and upgrades an earlier
+ * version. Then prepares the statements. *code is SQLite's code. */
 static kiln_status prepare_database(kiln_store *store, int *code, kiln_error **error)
 {
     int64_t version = 0, objects = 0;
@@ -163,7 +163,9 @@ static kiln_status connect_to(kiln_store *store, const char *name, int flags, in
         return status;
     }
     sqlite3_busy_handler(store->db, wait_for_lock, store);
-    kiln_status status = prepare_database(store, code, error);
+    *code = kiln__scan_open(store);
+    kiln_status status = *code == SQLITE_OK ? prepare_database(store, code, error)
+                                            : kiln__store_fail(store, *code, "opening it", error);
     if (stat(store->path, &info) == 0) {
         store->device = info.st_dev;
         store->inode = info.st_ino;
@@ -203,7 +205,7 @@ static kiln_status connect_store(kiln_store *store, int *code, kiln_error **erro
 /* Renames the database and its other files. Returns 0 or an error number. */
 static int rename_damaged(kiln_store *store, kiln__text *to)
 {
-    /* the database comes last: until then a retry finds it again */
+    /* The database is renamed last. If an earlier rename fails, the next attempt still finds the database. */
     static const char *const parts[] = {"-wal", "-shm", ""};
     kiln__text_printf(to, "%s.damaged-%lld-%d", store->path, (long long)(kiln__today_ns() / 1000000000), (int)getpid());
     for (size_t i = 0; i < KILN__COUNT(parts); i++) {
@@ -220,8 +222,9 @@ static int rename_damaged(kiln_store *store, kiln__text *to)
     return 0;
 }
 
-/* Moves the file only if it is still the open one, with the folder locked: another process may have found the damage
- * too. */
+/* Renames the damaged database if its path still names the file that was open. Another process may have found the
+ * damage too, so this function locks the folder meanwhile (flock). Returns 0 or an error number; `to` stays empty if
+ * the file is another one. */
 static int rename_if_same(kiln_store *store, kiln__text *to)
 {
     kiln__arena arena = {.mem = store->mem};
@@ -338,7 +341,8 @@ static kiln_status open_path(kiln_store *store, kiln_error **error)
     return status;
 }
 
-/* Samples written to a removed or replaced file would be lost, so it continues in the file that is there now. */
+/* Samples that are written to a removed or replaced file would be lost, so the store continues in the file that is
+ * there now. */
 kiln_status kiln__store_reach(kiln_store *store, kiln_error **error)
 {
     struct stat info;

@@ -73,18 +73,20 @@ typedef struct kiln__store_row {
 void kiln__store_row_result(const kiln__store_row *row, kiln_result *result);
 void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result); /* texts still belong to the result */
 
-/* Opens the store at `path`, which is copied; see kiln_store_open(). */
+/* Opens the store at `path`, which is copied, with the flags of kiln_store_open(). Waits at most KILN__STORE_WAIT_MS
+ * for another process that holds the lock. kiln_store_close() frees the store. */
 kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                              kiln_store **store, kiln_error **error);
 /* Default time in milliseconds to wait for another process. */
 #define KILN__STORE_WAIT_MS 10000
-/* The same, with the time in milliseconds to wait for another process that holds the lock. If `stop` is not NULL and
- * becomes nonzero, waiting and importing end. */
+/* Opens the store as kiln__store_open() does, but its operations wait at most `wait_ms` milliseconds for another
+ * process that holds the lock. If `stop` is not NULL and *stop becomes nonzero, waiting and importing end. `stop` must
+ * outlive the store. */
 kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                                  unsigned wait_ms, const volatile int *stop, kiln_store **store, kiln_error **error);
 /* Writes a row. If two rows have the same key, the store keeps the row that was made later. *taken (may be NULL) tells
- * whether it was this row. On return the row is in the database, or in a pending file while another process holds the
- * lock. In both cases it survives the end of this process. */
+ * whether this row was kept. While another process holds the lock, the row goes into a pending file, and *taken is
+ * true. In both files it survives the end of this process. */
 kiln_status kiln__store_add(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_error **error);
 /* Adds pending samples to the database. With `wait` it waits for another process as long as opening does; otherwise
  * only a moment. The message of KILN_ERROR_TIMEOUT says how many samples are still pending, and where. */
@@ -93,8 +95,9 @@ kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error)
 kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
                              kiln_error **error);
 
-/* Notes that a sweep uses a stored sample: adds the spec's file to the files of the sample, and stores what the spec
- * says about the variant today. If the store cannot be written at this moment, the sample stays unchanged. */
+/* Notes that a sweep uses a stored sample. Adds the spec's file `path` to the files of the sample, and stores whether
+ * the spec now declares the variant as a comparison. If the store cannot be written at this moment, the sample stays
+ * unchanged. */
 void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char *path, bool comparison);
 
 #endif

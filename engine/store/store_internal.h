@@ -17,6 +17,12 @@
 #define KILN__FILES_LONG "4000"   /* length in bytes from which the list of files of a sample begins again */
 #define KILN__STORE_BESIDE 0x100u /* flag for opening a pending file (pending.c) */
 
+/* What the running statement has read so far (scan.c). */
+typedef struct kiln__scan {
+    uint64_t steps, rows, bytes, size; /* size: bytes of the file + 1; 0: not asked for yet */
+    int64_t last;                      /* the id of the last row */
+} kiln__scan;
+
 /* An open store. */
 struct kiln_store {
     kiln_allocator mem_copy;
@@ -27,6 +33,7 @@ struct kiln_store {
     pthread_mutex_t lock; /* guards everything below */
     sqlite3 *db;
     sqlite3_stmt *insert, *find;
+    kiln__scan scan;
     dev_t device; /* identity of the open file: only that file is moved if it is damaged */
     ino_t inode;
     bool told_network;
@@ -52,9 +59,17 @@ bool kiln__store_is_busy(int code);
 bool kiln__store_stopped(const kiln_store *store);
 int kiln__store_run(kiln_store *store, const char *sql);
 int kiln__store_number(kiln_store *store, const char *sql, int64_t *value); /* runs a query that returns one number */
+/* ---- limits for a file that somebody else may have made (scan.c) ---- */
+int kiln__scan_open(kiln_store *store);   /* for a new connection, before anything is read; returns SQLite's code */
+void kiln__scan_begin(kiln_store *store); /* before each statement */
+/* sqlite3_step() for statements that may return many rows. Returns SQLITE_CORRUPT if the rows so far have more bytes than the
+ * file. */
+int kiln__scan_step(kiln_store *store, sqlite3_stmt *statement);
+
 /* Reopens the store if its file was moved or removed. Called before a sample is written or searched. */
 kiln_status kiln__store_reach(kiln_store *store, kiln_error **error);
-/* Renames the damaged database, logs that, and opens a new one. */
+/* Handles a database that SQLite calls damaged. Checks it again, and reopens it if it is intact. Otherwise renames it,
+ * logs that, and opens a new database. */
 kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error **error);
 /* Returns SQLITE_DONE on success, and *taken says whether the row was stored. Otherwise it returns SQLite's code. */
 int kiln__store_insert(kiln_store *store, const kiln__store_row *row, bool *taken);
@@ -115,7 +130,8 @@ kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter,
                              kiln_error **error);
 kiln_status kiln__csv_import(kiln_store *store, const char *path, char *text, size_t length, uint64_t *read,
                              uint64_t *taken, kiln_error **error);
-/* T4, or Kernel Tuner's file. An imported file may be either, and may be gzipped or truncated. */
+/* These functions write and read a file of T4 or of Kernel Tuner. The import recognises the format; the file may be
+ * gzipped or truncated. */
 kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter, const char *path, kiln_format format,
                               uint64_t *written, kiln_error **error);
 kiln_status kiln__json_import(kiln_store *store, const char *path, const char *data, size_t length, uint64_t *read,

@@ -109,8 +109,8 @@ static double convert_to_milliseconds(double seconds)
     return plain;
 }
 
-/* Makes the complete row. It contains the times only if the runtimes, which are in milliseconds, do not give them
- * exactly. */
+/* Makes an object with all columns of a row. It has the times of the repetitions only if T4's runtimes, which are in
+ * milliseconds, do not give these times exactly. */
 static json_t *make_row(writer *w, const kiln__store_row *row)
 {
     json_t *object = json_object(), *times;
@@ -171,7 +171,7 @@ static json_t *make_measurements(writer *w, const kiln__store_row *row, const ch
     double measured = 0;
     for (size_t i = 0; i < row->time_count; i++)
         measured += convert_to_milliseconds(row->times[i]);
-    if (isfinite(measured)) /* Kernel Tuner's simulation counts it, and needs it in each entry */
+    if (isfinite(measured)) /* Kernel Tuner's simulation adds up the measuring times, and needs one in each entry */
         append_item(w, list, make_measurement(w, "benchmark_time", make_real(w, measured), "milliseconds"));
     if (row->energy_joules > 0)
         append_item(w, list, make_measurement(w, "energy", make_real(w, row->energy_joules), "joules"));
@@ -226,14 +226,27 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
 
 /* ---- a document of them ---- */
 
-/* Gives every configuration all params, as a recorded space requires. A param that a variant lacks becomes "". */
-static void fill_configurations(writer *w, json_t *results)
+/* Gives every configuration all params, as a recorded space requires. A param that a variant lacks becomes "". Refuses
+ * samples of which each has params of its own: the file would grow with the square of their number. */
+static kiln_status fill_configurations(kiln_store *store, writer *w, json_t *results, kiln_error **error)
 {
+    enum { TIMES_LARGER = 16, LEAST = 1 << 20 };
     json_t *all = json_object(), *result, *value;
     const char *name;
-    size_t i;
+    size_t i, own_params = 0;
     json_array_foreach(results, i, result) if (all)
+    {
+        own_params += json_object_size(json_object_get(result, "configuration"));
         w->failed |= json_object_update_missing(all, json_object_get(result, "configuration")) != 0;
+    }
+    if (all && json_object_size(all) * json_array_size(results) > TIMES_LARGER * own_params + LEAST) {
+        const size_t params = json_object_size(all);
+        json_decref(all);
+        return kiln__fail(store->mem, error, KILN_ERROR_ARGUMENT,
+                          "a recorded space gives each configuration all params, but these samples have %zu different "
+                          "ones: select one variant, or export CSV",
+                          params);
+    }
     json_array_foreach(results, i, result)
     {
         json_t *configuration = json_object_get(result, "configuration"), *whole = json_object();
@@ -246,6 +259,7 @@ static void fill_configurations(writer *w, json_t *results)
     }
     w->failed |= !all;
     json_decref(all);
+    return KILN_OK;
 }
 
 static json_t *make_root(writer *w, const char *spec, const char *device, kiln__settings sizes, json_t *results)
@@ -270,7 +284,7 @@ typedef struct whose { /* the problem that all rows of a file share */
     const char *spec, *device, *sizes;
 } whose;
 
-/* Finds out whether a contender is among the rows. If there is none, all others are candidates, as in a sweep. */
+/* Finds out whether a contender is among the rows. If there is none, all variants are candidates, as in a sweep. */
 static kiln_status find_contender(kiln_store *store, const kiln_store_filter *filter, bool *found, kiln_error **error)
 {
     sqlite3_stmt *statement = NULL;
@@ -289,7 +303,7 @@ static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer 
                              bool contended, json_t *results, uint64_t *count, kiln_error **error)
 {
     int code;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    while ((code = kiln__scan_step(store, statement)) == SQLITE_ROW) {
         kiln__store_row row;
         kiln__arena scratch = {.mem = store->mem};
         kiln__settings params = {0};
@@ -363,7 +377,9 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
         status = kiln__fail(store->mem, error, KILN_ERROR_NOT_FOUND, "%s has no such samples", store->path);
     if (status == KILN_OK) {
         w.failed |= !kiln__settings_read(&arena, of.sizes, &sizes) && arena.failed;
-        fill_configurations(&w, results);
+        status = fill_configurations(store, &w, results, error);
+    }
+    if (status == KILN_OK) {
         root = make_root(&w, of.spec, of.device, sizes, results);
         status = w.failed ? kiln__fail_memory(error) : save_document(store, path, format, root, error);
     }

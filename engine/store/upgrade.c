@@ -1,9 +1,9 @@
-/* upgrade.c - upgrades a store of an earlier version to this version. If the file cannot be written, a temporary
+/* upgrade.c - upgrades a store of an earlier version to this version. If the store is opened read-only, a temporary
  * view hides its table and adds the missing columns. */
 #include "store_internal.h"
 
-/* upgrades[v] upgrades a database from version v to the next version. views[v] shows it as the newest version if it
- * cannot be written. */
+/* upgrades[v] upgrades a database from version v to the next version. views[v] shows a read-only database of version v
+ * as the newest version. */
 #define TEXT(name) "ALTER TABLE sample ADD COLUMN " #name " TEXT NOT NULL DEFAULT '';"
 #define WHOLE(name) "ALTER TABLE sample ADD COLUMN " #name " INTEGER NOT NULL DEFAULT 0;"
 #define REAL(name) "ALTER TABLE sample ADD COLUMN " #name " REAL DEFAULT 0;"

@@ -56,7 +56,9 @@
  * does not leave the workers idle, and small enough that little work is lost when the sweep stops. For a strategy that
  * learns the number is smaller, because without answers its proposals are hardly better than random. */
 #define AHEAD_PER_JOB 4
-#define AHEAD_LEARNING 2 /* in addition to one for each compile worker */
+#define AHEAD_LEARNING 2          /* in addition to one for each compile worker */
+#define AHEAD_TOGETHER 6          /* for each worker, if several codes are compiled as one (compile/group.c) */
+#define AHEAD_TOGETHER_LEARNING 3 /* the same for a search that learns */
 #define AHEAD_MOST 512
 #define AHEAD_REPEATABLE 4 /* a constant, so that the same seed leads to the same configurations on every machine */
 #define READY_MORE 1       /* compiled configurations that may wait, in addition to the one that each device measures */
@@ -96,6 +98,7 @@ typedef struct sweep {
     kiln_tuning *tuning;
     job *jobs;           /* the first is the oldest */
     size_t count, ahead; /* the number of queued jobs, and its limit */
+    size_t together;     /* the limit once a code goes together with others (kiln__code_goes_together()) */
     size_t workers;      /* processes that compile, on all hosts */
     bool repeatable;     /* KILN_TUNE_REPEATABLE: the order of questions and answers does not depend on times */
     uint64_t begun;      /* configurations that were drawn and were not in the store */
@@ -392,6 +395,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
         kiln__code_cancel(made.code); /* the configuration is not compiled */
         s->refused++;
     } else if (status == KILN_OK) {
+        s->ahead = kiln__code_goes_together(made.code) ? s->together : s->ahead;
         status = kiln__code_begin(made.code, &why);
     }
     s->tuning->totals.compile_seconds +=
@@ -1060,7 +1064,9 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     jobs = jobs < AHEAD_MOST / AHEAD_PER_JOB ? jobs : AHEAD_MOST / AHEAD_PER_JOB;
     s->ahead = kiln__tune_source_learns(s->source) ? jobs + AHEAD_LEARNING : jobs * AHEAD_PER_JOB;
     s->ahead = s->repeatable && s->ahead < AHEAD_REPEATABLE ? AHEAD_REPEATABLE : s->ahead;
-    s->jobs = kiln__calloc(engine->mem, s->ahead + s->sites.count, sizeof *s->jobs);
+    s->together = jobs * (kiln__tune_source_learns(s->source) ? AHEAD_TOGETHER_LEARNING : AHEAD_TOGETHER);
+    s->together = s->together < s->ahead ? s->ahead : s->together;
+    s->jobs = kiln__calloc(engine->mem, s->together + s->sites.count, sizeof *s->jobs);
     if (!s->jobs)
         return kiln__fail_memory(error);
     status = kiln__recorder_open(engine, s->spec, s->options, &s->sites, &s->recorder, error);

@@ -23,7 +23,7 @@ typedef struct reader {
     kiln__atoms *atoms;
     bool xyz;
     uint64_t line;   /* lines so far */
-    uint64_t wanted; /* of .xyz: atoms that its first line announces */
+    uint64_t wanted; /* the number of atoms that the first line of an .xyz file announces */
     bool failed, out_of_memory;
 } reader;
 
@@ -99,7 +99,7 @@ static void xyz_line(reader *r, const char *line, const char *end, uint64_t plac
             fail(r, place, line, line, "the first line is the number of atoms");
         return;
     }
-    if (r->line == 1 || r->atoms->count == r->wanted) /* comment, or more frames */
+    if (r->line == 1 || r->atoms->count == r->wanted) /* the line is the comment, or belongs to further frames */
         return;
     float atom[4] = {0, 0, 0, 1};
     if (next_word(&at, end, &word) == 0) {
@@ -162,13 +162,13 @@ enum { CLOUD = 4000 }; /* atoms of a cloud */
 
 static float unit(kiln__random *random) { return (float)(kiln__random_next(random) >> 40) * 0x1p-24F; }
 
-/* middle: of the cloud. */
+/* Returns one coordinate of an atom. `middle`: the middle of its cloud. */
 static float make_place(int kind, uint64_t points, float spacing, float middle, kiln__random *random)
 {
     const uint64_t half = points / 2;
     float u, v;
     switch (kind) {
-    case CLUSTERED: /* the sum of three: about the bell curve, of deviation CLOUD_SIZE */
+    case CLUSTERED: /* the sum of three uniform numbers is nearly normally distributed, with the deviation CLOUD_SIZE */
         u = unit(random);
         v = unit(random);
         return middle + 2 * CLOUD_SIZE * (u + v + unit(random) - 1.5F);
@@ -188,7 +188,7 @@ static void make_atom(int kind, const lattice *l, const float middle[3], kiln__r
     atom[3] = kind == COINCIDENT ? fabsf(charge) : charge;
 }
 
-/* To the middle of the lattice. */
+/* Moves the atoms to the middle of the lattice. */
 static void move_atoms(kiln__atoms *atoms, const lattice *l)
 {
     for (int i = 0; i < 3; i++) {

@@ -9,7 +9,7 @@ static const kiln__family *const families[] = {
 #undef KILN_X
 };
 
-/* The host function of that number, counted through all families in order; NULL past the last. */
+/* Returns host function `number`, counted through all families in order, or NULL past the last one. */
 static const kiln__family_host *host_at(size_t number)
 {
     for (size_t i = 0; i < KILN__COUNT(families); i++) {

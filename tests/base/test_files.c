@@ -172,7 +172,8 @@ static void test_below(void)
 
 /* ---- writing ---- */
 
-/* A device of this test's own where that may be made: a fault must not cost the machine its /dev/null. */
+/* Returns the path of a null device. The test makes its own if it may, so that an error of the code cannot destroy
+ * /dev/null of the machine. */
 static const char *a_device(void)
 {
     return mknod("device", S_IFCHR | 0666, (dev_t)(1 << 8 | 3)) == 0 ? "device" : "/dev/null";
@@ -235,7 +236,8 @@ static void alone(job run)
     CHECK(WIFEXITED(how) && WEXITSTATUS(how) == 0);
 }
 
-/* As on a file system that has no files without names. */
+/* Installs a filter that refuses O_TMPFILE, as a file system does that has no files without names. Returns false if
+ * that fails. */
 static bool without_tmpfile(void)
 {
     struct sock_filter code[] = {

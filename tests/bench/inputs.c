@@ -61,7 +61,7 @@ static void timed_item(void *user, size_t index, size_t worker)
     l->seconds[index] = clock_of(CLOCK_THREAD_CPUTIME_ID) - start;
 }
 
-/* The end of a schedule that gives each item, in order, to the core that is free first. */
+/* Returns the end of a schedule that gives each item, in order, to the core that is free first. */
 static double schedule(const double *seconds, size_t count, size_t cores)
 {
     double free_at[CORES_MOST] = {0}, end = 0;

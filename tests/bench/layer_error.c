@@ -48,7 +48,7 @@ static void fail(const char *what, const char *name)
     exit(1);
 }
 
-/* A .npy file of single precision, version 1.0: 128 bytes, then the numbers. */
+/* Writes a .npy file of single precision, version 1.0: 128 bytes, then the numbers. */
 static void write_numbers(const char *name, const long shape[4], int class)
 {
     FILE *file = fopen(name, "wb");

@@ -6,8 +6,8 @@
  * launch ends on that many threads than on one. The peer is that many devices with one thread each, which run at the
  * same time and share nothing.
  *
- * Usage: sim_speed sim_speed.ptx [THREADS | KERNEL [interpreted | compiled | checked]]
- * With a kernel's name only that kernel runs; with a third word, in that way only, so that a profiler sees nothing else. */
+ * Usage: sim_speed [THREADS | KERNEL [interpreted | compiled | checked]]
+ * With a kernel's name only that kernel runs; with a second word, in that way only, so that a profiler sees nothing else. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -490,7 +490,7 @@ static int scale(const char *text, size_t length, unsigned threads)
     return ok ? 0 : 1;
 }
 
-/* Prints the row of one kernel. `way`: only in this way, NULL: in all. */
+/* Prints the row of one kernel. `way`: the only way in which it runs, or NULL for all ways. */
 static void print_row(const work *w, machine *ways, const char *way)
 {
     static const char *const names[] = {"interpreted", "compiled", "checked"};
@@ -524,19 +524,19 @@ int main(int count, char **arguments)
     char *text;
     size_t length;
     machine ways[3];
-    if (count < 2 || kiln__file_read(NULL, arguments[1], 0, &text, &length, NULL) != KILN_OK) {
-        fprintf(stderr, "usage: sim_speed sim_speed.ptx [THREADS | KERNEL [interpreted | compiled | checked]]\n");
+    if (kiln__file_read(NULL, SIM_SPEED_PTX, 0, &text, &length, NULL) != KILN_OK) {
+        fprintf(stderr, "sim_speed: cannot read %s\n", SIM_SPEED_PTX);
         return 2;
     }
-    if (count > 2 && atoi(arguments[2]) > 0)
-        return scale(text, length, (unsigned)atoi(arguments[2]));
+    if (count > 1 && atoi(arguments[1]) > 0)
+        return scale(text, length, (unsigned)atoi(arguments[1]));
     for (unsigned k = 0; k < KILN__COUNT(ways); k++)
         if (!machine_open(&ways[k], text, length, k == 1 ? 256 : 0, 1, WORDS, k == 2))
             return 1;
     printf("%-14s %10s %20s %20s %20s\n", "kernel", "scalar C", "interpreted (x C)", "compiled (x C)", "checked (x C)");
     for (size_t k = 0; k < KILN__COUNT(works); k++)
-        if (count < 3 || strcmp(arguments[2], works[k].kernel) == 0)
-            print_row(&works[k], ways, count > 3 ? arguments[3] : NULL);
+        if (count < 2 || strcmp(arguments[1], works[k].kernel) == 0)
+            print_row(&works[k], ways, count > 2 ? arguments[2] : NULL);
     for (unsigned k = 0; k < KILN__COUNT(ways); k++)
         machine_close(&ways[k]);
     return 0;

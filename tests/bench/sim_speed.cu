@@ -1,4 +1,4 @@
-/* The kernels of sim_speed.c. nvcc -ptx -arch=sm_90 -o sim_speed.ptx sim_speed.cu */
+/* The kernels of sim_speed.c. tests/sim/ptx.py compiles them. */
 
 /* Every kernel has the parameters of every other one: five arrays, its size, and two numbers of the stage. */
 #define KERNEL extern "C" __global__ void

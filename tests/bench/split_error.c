@@ -74,7 +74,8 @@ static float draw_normal(uint64_t *state)
 static const char *const classes[] = {"uniform [-1, 1]", "uniform [0, 1]", "normal", "spread over 2^+-20",
                                       "ill-conditioned"};
 
-/* A row of A or a column of B. Ill-conditioned: the second half takes back the first but for 2^-12 of it. */
+/* Makes a row of A or a column of B. In the ill-conditioned class the second half cancels the first, except for 2^-12
+ * of it. */
 static void make(int class, int of_a, int k_count, float *x, uint64_t *state)
 {
     for (int k = 0; k < k_count; k++) {

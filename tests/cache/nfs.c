@@ -52,7 +52,8 @@ static kiln__cache *open_cache(const char *folder)
     return cache;
 }
 
-/* 1: a hit, 0: none, and it is put if `puts`. Ends the process if it is wrong. */
+/* Looks for entry n. Returns 1 for a hit. Otherwise returns 0, after it has stored the entry if `puts` is set. Ends the
+ * process if the entry is wrong. */
 static unsigned use(kiln__cache *cache, unsigned n, bool puts)
 {
     static sample s;

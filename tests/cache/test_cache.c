@@ -296,7 +296,7 @@ static void test_degrading(void)
     clean();
 }
 
-/* A full disk, as the limit on file sizes plays it. */
+/* Tests a full disk, which the limit on file sizes imitates. */
 static void test_full(void)
 {
     fresh();
@@ -523,7 +523,7 @@ static void test_processes(void)
     clean();
 }
 
-/* Threads on one cache object; for TSan above all. */
+/* Uses one cache object in several threads, mainly for the thread sanitizer. */
 static void *thread_hammer(void *user)
 {
     for (unsigned i = 0; i < 200; i++) {
@@ -588,6 +588,33 @@ static void test_oom(void)
     clean();
 }
 
+/* Verifying without memory is an error, and removes no entry. */
+static void test_verifying_without_memory(void)
+{
+    fresh();
+    sample s;
+    make(&s, 1);
+    kiln__cache *plain = open_at(folder, NULL);
+    kiln__cache_put(plain, &s.key, &s.unit);
+    for (long n = 0;; n++) {
+        check_oom oom = {.countdown = n};
+        kiln_allocator mem = {check_oom_resize, &oom};
+        kiln__cache *cache = NULL;
+        kiln_error *error = NULL;
+        kiln_status status = kiln__cache_open(&mem, folder, NULL, &cache, &error);
+        if (status == KILN_OK)
+            status = kiln__cache_list(cache, true, NULL, NULL, &error);
+        CHECK(status == KILN_OK || (oom.failed && status == KILN_ERROR_MEMORY));
+        kiln__cache_close(cache);
+        kiln_error_free(error);
+        CHECK(found(plain, 1));
+        if (!oom.failed)
+            break;
+    }
+    kiln__cache_close(plain);
+    clean();
+}
+
 /* Not a check of anything: `cache_test_cache time` prints what a hit on a 20 KB entry costs. */
 static int print_times(void)
 {
@@ -624,6 +651,7 @@ static const check_case cases[] = {
     {"trust", test_trust},
     {"degrading", test_degrading},
     {"a full disk", test_full},
+    {"verifying without memory", test_verifying_without_memory},
     {"list, show, gc, verify", test_managing},
     {"eight processes", test_processes},
     {"threads", test_threads},

@@ -1,9 +1,10 @@
 /* Tests that need no NVRTC: the options that may be given, and the headers that a source reaches. */
+#include <elf.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
-#include "compile.h"
+#include "compile_internal.h"
 
 /* Options that a spec may give, and options that are refused, each with the reason in the message. */
 static void test_options(void)
@@ -422,5 +423,63 @@ static void test_headers(void)
     CHECK(system(command) == 0);
 }
 
-static const check_case cases[] = {{"options", test_options}, {"headers", test_headers}, {"folders", test_folders}};
+/* A number of a line that no compiler takes: the lines that follow keep their own numbers, and no sum of numbers
+ * overflows. */
+static void test_numbers_of_lines(void)
+{
+    char text[] = "#line 9223372036854775807\n\n\n\nint a = b;\n#line 20\nint c = d;\n";
+    kiln__text places = {0};
+    CHECK(kiln__host_remove(NULL, text, "a.cu", "a.cu(5): error: x\na.cu(20): error: y\n", &places) == 2);
+    CHECK_TEXT(kiln__text_get(&places), "a.cu:5, a.cu:20");
+    CHECK(strstr(text, "int") == NULL);
+    kiln__text_free(&places);
+}
+
+/* A cubin with many sections that are all the same bytes of the file. */
+static void test_sections_that_share_bytes(void)
+{
+    enum { SECTIONS = 1000, BYTES = 1 << 16 };
+    static const char names[] = "\0.nv.info";
+    static unsigned char file[sizeof(Elf64_Ehdr) + BYTES + 16 + SECTIONS * sizeof(Elf64_Shdr)];
+    Elf64_Ehdr header = {.e_type = ET_EXEC,
+                         .e_machine = 190, /* EM_CUDA */
+                         .e_version = EV_CURRENT,
+                         .e_shoff = sizeof header + BYTES + 16,
+                         .e_ehsize = sizeof header,
+                         .e_shentsize = sizeof(Elf64_Shdr),
+                         .e_shnum = SECTIONS,
+                         .e_shstrndx = 1};
+    memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = ELFDATA2LSB;
+    header.e_ident[EI_VERSION] = EV_CURRENT;
+    memcpy(file + sizeof header + BYTES, names, sizeof names);
+    for (size_t shared = 0; shared < 2; shared++) {
+        kiln__cubin_kernel *kernels = NULL;
+        kiln_error *error = NULL;
+        size_t count = 1;
+        memcpy(file, &header, sizeof header);
+        for (size_t k = 1; k < SECTIONS; k++) {
+            Elf64_Shdr section = {.sh_name = k > 1, .sh_type = SHT_PROGBITS, .sh_offset = sizeof header, .sh_size = 16};
+            if (k == 1)
+                section =
+                    (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = sizeof header + BYTES, .sh_size = sizeof names};
+            else if (shared)
+                section.sh_size = BYTES;
+            memcpy(file + header.e_shoff + k * sizeof section, &section, sizeof section);
+        }
+        const kiln_status status = kiln__cubin_kernels(NULL, file, sizeof file, &kernels, &count, &error);
+        CHECK(status == (shared ? KILN_ERROR_IO : KILN_OK));
+        CHECK(!shared || strcmp(kiln_error_message(error), "the cubin's sections are longer than the file") == 0);
+        CHECK(shared || count == 0);
+        kiln_error_free(error);
+        kiln__free(NULL, kernels);
+    }
+}
+
+static const check_case cases[] = {{"options", test_options},
+                                   {"headers", test_headers},
+                                   {"folders", test_folders},
+                                   {"numbers of lines", test_numbers_of_lines},
+                                   {"sections that share bytes", test_sections_that_share_bytes}};
 KILN_SUITE("sources", cases)

@@ -51,7 +51,7 @@ static void take_good(kiln__compile_job *job)
     kiln__unit_free(&unit);
 }
 
-/* The status, and whether the message holds `part`. */
+/* Takes the job's outcome, and checks the status and that the message contains `part`. */
 static void take_bad(kiln__compile_job *job, kiln_status wanted, const char *part)
 {
     kiln__unit unit;
@@ -318,6 +318,105 @@ static void test_same(void)
     unsetenv("KILN_TEST_WORKER_MARKS");
 }
 
+static const char source_scales[] =
+    "template <int N> __global__ void scale(int *x) { static_assert(N < 100, \"N is too large\"); x[threadIdx.x] *= N; }\n";
+
+static kiln__compile_job *start_kernel(kiln__compiler *compiler, const char *kernel, const char *option, bool together)
+{
+    kiln__compile_job *job = NULL;
+    kiln_error *error = NULL;
+    kiln__compile_request request = {.name = "scales.cu",
+                                     .source = source_scales,
+                                     .arch = 90,
+                                     .cubin = true,
+                                     .options = &option,
+                                     .option_count = option != NULL,
+                                     .names = &kernel,
+                                     .name_count = 1,
+                                     .together = together};
+    CHECK_OK(kiln__compile_start(compiler, &request, &job, &error), error);
+    return job;
+}
+
+/* Takes a job and checks that its code has `entries` kernels, and that it knows and tells only of its own kernel. */
+static uint64_t take_kernel(kiln__compile_job *job, const char *kernel, int entries)
+{
+    kiln__unit unit = {0};
+    kiln_error *error = NULL;
+    uint64_t ns = 0;
+    CHECK_OK(kiln__compile_take(job, &unit, &ns, &error), error);
+    int found = 0, told = 0;
+    for (const char *at = unit.ptx; at && (at = strstr(at, ".entry")) != NULL; at++)
+        found++;
+    for (const char *at = unit.log; at && (at = strstr(at, "Compiling entry function")) != NULL; at++)
+        told++;
+    CHECK(found == entries);
+    CHECK(told == 1);
+    CHECK_TEXT(unit.lowered, kernel);
+    if (unit.lowered) {
+        const char *symbol = unit.lowered + strlen(kernel) + 1;
+        CHECK(symbol + strlen(symbol) + 1 == unit.lowered + unit.lowered_length); /* one pair */
+        CHECK(unit.log && strstr(unit.log, symbol));
+        CHECK(unit.ptx && strstr(unit.ptx, symbol));
+    }
+    kiln__unit_free(&unit);
+    return ns;
+}
+
+/* Requests that differ only in their kernels, and that allow it, are one compile. If it fails, each is compiled alone and
+ * has its own error. */
+static void test_groups(void)
+{
+    char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(marks));
+    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
+    setenv("KILN_TEST_WORKER_MARKS", marks, 1);
+    kiln__compiler *compiler = open_pool(self, 1, 60);
+    kiln__compile_job *first = start(compiler, "small.cu", source_small, "-DWAITS"); /* for the file `go` */
+    while (kiln__compiler_is_quiet(compiler))
+        usleep(1000);
+    kiln__compile_job *two = start_kernel(compiler, "scale<2>", NULL, true);
+    kiln__compile_job *gone = start_kernel(compiler, "scale<3>", NULL, true);
+    kiln__compile_job *four = start_kernel(compiler, "scale<4>", NULL, true);
+    kiln__compile_job *alone = start_kernel(compiler, "scale<5>", NULL, false);
+    kiln__compile_job *other = start_kernel(compiler, "scale<6>", "-DOTHER", true);
+    kiln__compile_job *twin = start_kernel(compiler, "scale<2>", NULL, true);
+    kiln__compile_job *seven = start_kernel(compiler, "scale<7>", NULL, true);
+    kiln__compile_cancel(gone);
+    snprintf(path, sizeof path, "%s/go", marks);
+    FILE *go = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(go);
+    fclose(go);
+    CHECK(take_kernel(two, "scale<2>", 3) > 0);
+    CHECK(take_kernel(four, "scale<4>", 3) > 0);
+    CHECK(take_kernel(twin, "scale<2>", 3) == 0);
+    CHECK(take_kernel(seven, "scale<7>", 3) > 0);
+    CHECK(take_kernel(alone, "scale<5>", 1) > 0);
+    CHECK(take_kernel(other, "scale<6>", 1) > 0);
+    take_good(first);
+    CHECK(unlink(path) == 0);
+    first = start(compiler, "small.cu", source_small, "-DWAITS=2");
+    while (kiln__compiler_is_quiet(compiler))
+        usleep(1000);
+    two = start_kernel(compiler, "scale<20>", NULL, true);
+    kiln__compile_job *bad = start_kernel(compiler, "scale<200>", NULL, true);
+    four = start_kernel(compiler, "scale<40>", NULL, true);
+    go = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(go);
+    fclose(go);
+    take_kernel(four, "scale<40>", 1);
+    take_bad(bad, KILN_ERROR_COMPILE, "N is too large");
+    take_kernel(two, "scale<20>", 1);
+    kiln__compile_cancel(first);
+    kiln__compiler_close(compiler);
+    CHECK(unlink(path) == 0);
+    snprintf(path, sizeof path, "%s/busy", marks);
+    CHECK(unlink(path) == 0);
+    CHECK(rmdir(marks) == 0);
+    unsetenv("KILN_TEST_WORKER_ACTS");
+    unsetenv("KILN_TEST_WORKER_MARKS");
+}
+
 /* A worker that the system ends between two jobs costs nothing. */
 static pid_t worker_of_ours(void)
 {
@@ -448,7 +547,7 @@ static void test_messages(void)
     }
 }
 
-/* The worker's loop in this process, over a socket: for the leak checker and for bad requests. */
+/* Runs the worker's loop in this process, over a socket, for the leak checker and for bad requests. */
 static void *run_worker(void *user)
 {
     int fd = *(int *)user;
@@ -618,7 +717,7 @@ static void test_confined(void)
 
 /* ---- this program as a bad worker ---- */
 
-/* The page faults of a worker that made `count` compiles. */
+/* Returns the page faults of a worker that made `count` compiles. */
 static long faults_of(int count)
 {
     struct rusage before, after;
@@ -746,7 +845,8 @@ static int act(const char *as, const char *library, const char *include)
     return 0;
 }
 
-/* Not a check: `compile_test_workers time` prints what compiles cost here, alone and by the number of workers. */
+/* Measures for `compile_test_workers time`, which is no check: it prints what compiles cost here, alone and by the
+ * number of workers. */
 static double seconds_for(const char *worker, unsigned jobs, const char *source, bool cubin, double *each)
 {
     enum { COUNT = 24 };
@@ -843,6 +943,7 @@ static const check_case cases[] = {
     {"a worker that is killed once", test_killed_once},
     {"a compiler that is held", test_held},
     {"the same request", test_same},
+    {"groups", test_groups},
     {"no worker", test_no_worker},
     {"confined", test_confined},
     {"memory", test_memory},

@@ -71,7 +71,8 @@ enum { CONF_OBJECT = 64 };
  * body, or "" if there is no such text. objects.c explains these names. */
 void conf_object(const conf_case *each, char name[CONF_OBJECT]);
 
-/* The bits of a floating point type, of one half if it has two; whether it is one. */
+/* Returns true for a floating-point type. Sets the numbers of bits of its exponent and mantissa, for one half if the
+ * type is packed. */
 bool conf_is_float(const char *type, int *exponent, int *mantissa);
 
 /* All cases, in a fixed order. Exits with a message if cases.def is wrong or memory ends: a test program may. */
@@ -81,16 +82,21 @@ void conf_suite_free(conf_suite *suite);
 /* A whole module with the kernels of `count` cases, named k0, k1, ... from `first` on; to be freed. */
 char *conf_module(const conf_suite *suite, const size_t *cases, size_t count);
 
-/* in[tuple * CONF_INPUTS + i] is input i, with the register's other bits random. Depends on the case's name alone. */
+/* Makes the inputs: in[tuple * CONF_INPUTS + i] is input i, with random bits in the rest of the register. They depend
+ * only on the case's name. */
 void conf_inputs(const conf_case *each, uint64_t *in);
 
-/* The value as it is compared: high bits gone, and for EXACT every NaN one NaN. */
+/* Returns the value as it is compared: without the bits above its type and, for EXACT, with one NaN in place of every
+ * NaN. */
 uint64_t conf_canonical(conf_kind kind, const conf_operand *output, uint64_t value);
-/* Whether `got` may stand where the device said `want`; both canonical. Approximate ones: both are within the bound. */
+/* Returns true if `got` is an acceptable result where the device gave `want`. Both are canonical. For approximate
+ * results both must be within the bound. */
 bool conf_accept(const conf_case *each, int output, const uint64_t *in, uint64_t got, uint64_t want);
 
 void *conf_alloc(size_t bytes);
 float conf_half(uint64_t bits);
 float conf_bfloat(uint64_t bits);
 uint64_t conf_hash(const void *data, size_t length, uint64_t seed);
+/* conf_hash() of four texts with the seed 0. A hash waits for each of its multiplications, so four take hardly longer than one. */
+void conf_hash_four(const void *const data[4], const size_t lengths[4], uint64_t hashes[4]);
 #endif

@@ -26,7 +26,7 @@ typedef struct conf_result {
     uint64_t *values; /* [tuple * output_count + output], as the device wrote them */
 } conf_result;
 
-/* False: there is no such device (said on stderr). */
+/* Opens the device. Returns false after a message on standard error if there is no such device. */
 bool conf_device_open(conf_device *device, bool simulated);
 void conf_device_close(conf_device *device);
 /* Loads the cases as one module and runs each. If the driver refuses the module, it loads them one by one.

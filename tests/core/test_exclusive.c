@@ -55,7 +55,7 @@ typedef struct taker {
     unsigned turns[8];
 } taker;
 
-/* Whether another one waits: it has the place of the next, which is byte 1 of the file. */
+/* Returns true if another process waits: it has locked byte 1 of the file, the place of the next one. */
 static bool somebody_waits(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1};
@@ -144,7 +144,7 @@ static bool ends_third_time(void *user)
     return ++h->asked == 3;
 }
 
-/* An engine with a lock on a file in `folder`, which another open file holds. */
+/* Makes an engine with a lock on a file in `folder`. Another open file holds the lock. */
 static void make_engine(kiln_engine *engine, heard *h, const char *folder, int *holder)
 {
     *holder = kiln__exclusive_open(folder, "GPU-1");

@@ -52,7 +52,8 @@ static void refuses(kiln_engine *engine, const char *name, bool source, kiln_sta
     kiln__arena_free(&arena);
 }
 
-/* The folders for `include`, joined by spaces, below the scratch folder; or the error. */
+/* Tests the folders that the engine makes of `include`, as names below the scratch folder with spaces between them, or
+ * the error. */
 static void check_include(kiln_engine *engine, const char *const *include, size_t count, const char *want)
 {
     kiln__arena arena = {0};

@@ -9,7 +9,7 @@
 enum { AXES_MAX = 8, VALUES_MAX = 512 };
 static const int every_arch[] = {75, 80, 90, 100};
 
-/* The words of a line, split at blanks. */
+/* Returns the words of a line, split at blanks, and their number in *count. */
 static const char **words(kiln__arena *arena, const char *line, size_t length, size_t *count)
 {
     const char **list = kiln__arena_alloc(arena, VALUES_MAX * sizeof *list);
@@ -23,7 +23,7 @@ static const char **words(kiln__arena *arena, const char *line, size_t length, s
     return list;
 }
 
-/* One line after "//! ". */
+/* Reads a line of a case's head, without its "//! ". */
 static bool directive(kiln__arena *arena, corpus_case *made, const char *line, size_t length)
 {
     size_t count = 0;
@@ -128,7 +128,8 @@ bool corpus_read(kiln__arena *arena, const char *folder, corpus_case **cases, si
 
 size_t corpus_modules(const corpus_case *of) { return of->combinations * (of->every ? of->arch_count : 1); }
 
-/* The case's text with a #define of each value behind its last #include, so that headers do not see them. */
+/* Returns the case's text with a #define of each value after its last #include, so that headers do not see the
+ * macros. */
 static const char *fill(kiln__arena *arena, const corpus_case *of, const char *defines)
 {
     const char *after = of->source;

@@ -31,12 +31,13 @@ typedef struct corpus_module {
     int arch;
 } corpus_module;
 
-/* The cases of a folder in order of their names. False: *error has a line that says why. */
+/* Reads the cases of a folder, in order of their names. Returns false if that fails; *error then has a line with the
+ * reason. */
 bool corpus_read(kiln__arena *arena, const char *folder, corpus_case **cases, size_t *count, const char **error);
 size_t corpus_modules(const corpus_case *of);
-/* The module of that index; NULL: out of memory. */
+/* Returns module `index` of a case, or NULL if memory runs out. */
 corpus_module *corpus_at(kiln__arena *arena, const corpus_case *of, size_t index);
-/* Returns the options of NVRTC for the case, or NULL if there are none. `cuda` has the toolkit's headers, and
+/* Returns the options of NVRTC for the case, or NULL if the case has no options. `cuda` has the toolkit's headers, and
  * `folder` has other headers. */
 const char **corpus_options(kiln__arena *arena, const char *cuda, const char *folder, const corpus_case *of,
                             size_t *count);

@@ -9,7 +9,8 @@
 #include "corpus.h"
 #include "sim/vm_check.h"
 
-/* PTX of that source for compute_80, to be freed with kiln__free(NULL, ...). Ends the test if it does not compile. */
+/* Compiles the source to PTX for compute_80. The caller frees the result with kiln__free(NULL, ...). Ends the test if
+ * the source does not compile. */
 static inline char *run_compile(const char *name, const char *source)
 {
     static kiln__arena arena; /* lives as long as the program */
@@ -31,7 +32,7 @@ static inline char *run_compile(const char *name, const char *source)
     CU_ASSERT_PTR_NOT_NULL_FATAL(ptx);
     return ptx;
 }
-/* The module of that source. */
+/* Compiles the source and loads it as the module of a device. */
 static inline vm_bench run_source(const char *name, const char *source)
 {
     char *ptx = run_compile(name, source);

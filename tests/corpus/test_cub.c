@@ -64,7 +64,7 @@ static void test_radix_sort(void)
     sorts("radix_u64", 8, down_u64);
 }
 
-/* Each key with the values that it had, in their order. */
+/* Tests a stable sort: each key keeps its values in their order. */
 static void stable(const char *kernel)
 {
     struct {

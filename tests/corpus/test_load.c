@@ -44,7 +44,7 @@ static void *count_resize(void *user, void *pointer, size_t size)
     return made;
 }
 
-/* The module's only kernel over and over, each time by another name, until the text is `length` bytes long. */
+/* Writes the module's only kernel again and again, each time with another name, until the text has `length` bytes. */
 static void repeat(kiln__text *out, const char *ptx, size_t length)
 {
     const char *entry = strstr(ptx, ".visible .entry k("), *rest = entry ? strchr(entry, '(') : NULL;

@@ -17,7 +17,7 @@ static real r_sinpi(real x)
 static real r_cospi(real x) { return fabsl(remainderl(x, 1)) == 0.5L ? 0 : r_sinpi(0.5L - fabsl(remainderl(x, 2))); }
 static real r_erfcx(real x) { return expl(x * x) * erfcl(x); }
 static real r_normcdf(real x) { return 0.5L * erfcl(-x / M_SQRT2l); }
-/* Newton's method from a bisection. */
+/* Returns the y in [low, high] with f(y) = x, by bisection. f is monotonic. */
 static real inverse(real (*f)(real), real x, real low, real high)
 {
     for (int i = 0; i < 120; i++) {
@@ -125,7 +125,7 @@ static const function functions[] = {
 };
 enum { COUNT = sizeof functions / sizeof *functions, VALUES = 2048 };
 
-/* A kernel for each function in float and in double. */
+/* Writes a kernel for each function in float and in double. */
 static void write_source(kiln__text *text)
 {
     for (size_t i = 0; i < COUNT; i++)

@@ -114,7 +114,7 @@ static void test_philox(void)
     }
 }
 
-/* One hash for each fill that must be the same on every machine. */
+/* Checks the hash of a fill, which must be the same on every machine. */
 static void check_hash(const char *name, kiln_type type, kiln__fill_values values, const char *want)
 {
     kiln_array array = make(type, 1, 10007, 0);
@@ -479,7 +479,7 @@ static void test_compare_types(void)
 
 /* ---- host functions ---- */
 
-/* A host function that uses every function of its call, then ends with the error that `user` chooses. */
+/* Acts as a host function that uses every function of its call. Ends with the error that `user` chooses. */
 static kiln_status greedy(void *user, kiln_call *call)
 {
     int64_t n = 0, seven = 7;
@@ -531,7 +531,8 @@ static kiln_status try_call(int what, const kiln_allocator *mem, kiln_call *call
     return kiln__call(call, &host, (kiln__pos){&source, 1, 14}, error);
 }
 
-/* The functions of a kiln_call: arguments by kind, missing ones, outputs and exports, each with its message. */
+/* Tests the functions of a kiln_call: arguments by kind, missing arguments, outputs and exports, and the message of
+ * each error. */
 static void test_calls(void)
 {
     static const char *const why[] = {

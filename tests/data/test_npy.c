@@ -5,7 +5,7 @@
 
 static char npy[4096];
 
-/* A file of version `major` with this header and data. */
+/* Makes a file of version `major` with this header and data. Returns its size. */
 static size_t make_npy(int major, const char *header, const void *data, size_t bytes)
 {
     size_t n = strlen(header), at = major == 1 ? 10 : 12;

@@ -125,8 +125,8 @@ static void guess(kiln__arena *arena, const char *text, size_t number, kiln__sca
     kiln__guess_shapes(draft);
 }
 
-/* The launch of a kernel with this body and these parameters, as "grid | block", with a '!' for each axis of the grid that is
- * not certain. */
+/* Tests the guessed launch of a kernel with this body and these parameters, as "grid | block", with a '!' for each axis
+ * of the grid that is not certain. */
 static void check_launch(const char *before, const char *parameters, const char *body, const char *want)
 {
     char text[2048], got[512] = "";
@@ -149,7 +149,7 @@ static void check_launch(const char *before, const char *parameters, const char 
     kiln__arena_free(&arena);
 }
 
-/* The launch that host code has, as "grid | block | shared | template arguments | arguments | constraints". */
+/* Tests the launch that host code has, as "grid | block | shared | template arguments | arguments | constraints". */
 static void check_host(const char *text, const char *want)
 {
     char got[1024] = "";
@@ -445,7 +445,7 @@ static void test_launch(void)
                  "int i = blockIdx.x * blockDim.x + threadIdx.x; x[i] = n;", "ceil_div(n, THREADS_) | THREADS_ !");
 }
 
-/* The values of a name that the compiler misses, "VALUES | DEFAULT"; a size: "size". */
+/* Tests the guess for a name that the compiler misses: "VALUES | DEFAULT" for a param, "size" for a size. */
 static void check_values(const char *text, const char *name, const char *want)
 {
     kiln__arena arena = {0};

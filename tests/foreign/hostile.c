@@ -103,7 +103,7 @@ static void find_devices(void)
 
 enum { CUBIN = 1, PTX, LTOIR, FATBIN, OBJECT, LIBRARY, INDEX, ANY = 10 };
 
-/* A link for the architecture, or NULL. */
+/* Returns a new link for the architecture, or NULL. */
 static nvJitLinkHandle new_link(const char *option)
 {
     nvJitLinkHandle link = NULL;

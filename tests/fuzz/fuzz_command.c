@@ -250,7 +250,7 @@ static size_t make_words(bytes *b, char **words)
     return count;
 }
 
-/* Whether the word is an option whose value is the next word. */
+/* Returns true if the word is an option whose value is the next word. */
 static bool takes_next(const char *name, const char *word)
 {
     const cli_group *groups[CLI_MAX_GROUPS];
@@ -280,7 +280,7 @@ static bool is_exit_code(int code)
     return code == 1;
 }
 
-/* Under --json: nothing, or one value and no more. */
+/* Tests the output of --json: it is empty, or exactly one JSON value. */
 static void check_json(int fd)
 {
     off_t length = lseek(fd, 0, SEEK_END);

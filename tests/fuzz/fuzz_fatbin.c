@@ -38,7 +38,7 @@ static unsigned below(maker *m, unsigned n)
     return (unsigned)(m->rng * 0x2545f4914f6cdd1dull >> 33) % n;
 }
 
-/* A number for a field: mostly the right one. */
+/* Returns a number for a field: mostly the right one. */
 static uint64_t number(maker *m, uint64_t right)
 {
     static const uint64_t ends[] = {0,         1,          63,        64,         65,         0x7fff,
@@ -67,7 +67,7 @@ static void set(maker *m, size_t at, uint64_t value, unsigned bytes)
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";
 
-/* One entry of a fat binary: its header, and data that are packed or not, damaged or not. */
+/* Writes one entry of a fat binary: its header and its data, which may be packed and may be damaged. */
 static void put_entry(maker *m)
 {
     static const unsigned kinds[] = {1, 1, 1, 2, 8, 0xffff}, archs[] = {52, 80, 90, 100, 120, UINT32_MAX},
@@ -114,7 +114,7 @@ static void put_fatbin(maker *m)
     set(m, at + 8, number(m, m->image.length - at - 16), 8);
 }
 
-/* An ELF file whose section 1 has fat binaries, and whose section 2 has the names. */
+/* Writes an ELF file whose section 1 has fat binaries, and whose section 2 has the names. */
 static void put_object(maker *m)
 {
     enum { HEADER = 64, SHAPE = 64, SECTIONS = 3 };
@@ -181,7 +181,7 @@ static void put_archive(maker *m)
     }
 }
 
-/* The output of cuLinkComplete(). Its lengths are hostile, and its hash is right. */
+/* Writes an image as cuLinkComplete() makes it. Its lengths are hostile, and its hash is right. */
 static void put_linked(maker *m)
 {
     enum { HASH = 8, LENGTH = 16, COUNT = 24 };

@@ -54,7 +54,7 @@ typedef struct word {
     char text[64];
 } word;
 
-/* One of the alternatives up to `end`, | between. */
+/* Returns one of the alternatives before `end`, which | separates. */
 static word pick(maker *m, const char *list, char end)
 {
     unsigned count = 1;
@@ -82,7 +82,7 @@ static word operand(maker *m, char letter)
     return w;
 }
 
-/* As emit() of tests/random/generate.c; `guard` stands before the last instruction. */
+/* Writes a template as emit() of tests/random/generate.c does. `guard` stands before the last instruction. */
 static void emit(maker *m, const char *template, const char *guard)
 {
     word chosen[9];
@@ -586,7 +586,7 @@ static void side_close(side *s)
     vm_device_free(s->device);
 }
 
-/* False: memory may differ from here on. */
+/* Runs the kernel both ways and compares. Returns false if memory may differ from here on. */
 static bool both(const plan *p, side *a, side *b, vm_launch *launch)
 {
     vm_counters ca, cb;

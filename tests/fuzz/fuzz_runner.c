@@ -138,7 +138,8 @@ static void as_sweep(const char *body, size_t length)
 
 /* ---- the socket ---- */
 
-/* A header may ask for a gigabyte, which is allowed and takes the sanitizer half a second: as if there were no memory. */
+/* Refuses large allocations, as if memory ran out. A header may ask for a gigabyte, which is allowed, but takes the
+ * sanitizer half a second. */
 static void *resize(void *user, void *pointer, size_t size)
 {
     (void)user;
@@ -151,7 +152,8 @@ static void *resize(void *user, void *pointer, size_t size)
 
 static const kiln_allocator little = {resize, NULL};
 
-/* False: the connection would be given up here. */
+/* Reads all messages that have arrived, as the runner and as the sweep. Returns false if the connection would be given
+ * up then. */
 static bool read_all(const kiln__child *child, kiln__incoming *in)
 {
     kiln__io io;

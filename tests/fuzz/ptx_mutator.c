@@ -61,7 +61,7 @@ static const char *type_named(const char *text, size_t length)
     return NULL;
 }
 
-/* One of the alternatives of a slot such as "rn|rz?". */
+/* Writes one of the alternatives of a slot such as "rn|rz?". */
 static void make_suffix(maker *m, const char *slot, size_t length)
 {
     bool optional = slot[length - 1] == '?';
@@ -151,7 +151,7 @@ static void make_address(maker *m)
     say(m, "%s]", offsets[pick(m, KILN__COUNT(offsets))]);
 }
 
-/* The predicate of "%r1|%p2". */
+/* Writes the predicate of "%r1|%p2". */
 static void make_second(maker *m)
 {
     say(m, "|");
@@ -333,7 +333,7 @@ static void learn(maker *m, const uint8_t *data, size_t at)
     }
 }
 
-/* The start of a random line. */
+/* Returns the start of a random line. */
 static size_t some_line(maker *m, const uint8_t *data, size_t size)
 {
     size_t at = pick(m, (uint32_t)(size ? size : 1));
@@ -349,7 +349,8 @@ static size_t line_end(const uint8_t *data, size_t size, size_t at)
     return at < size ? at + 1 : size;
 }
 
-/* The same between the braces of a function, as far as that can be told without reading the text, which costs more. */
+/* Returns the start of a random line that is probably inside a function. To be sure it would have to read the whole
+ * text, which costs more. */
 static size_t some_statement(maker *m, const uint8_t *data, size_t size)
 {
     size_t at = 0;

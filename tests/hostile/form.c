@@ -89,7 +89,7 @@ static void note_suffix(writer *x, const char *text, size_t length)
             x->kernel->geometry = geometries[k].name;
 }
 
-/* One of the alternatives of a slot such as "rn|rz?". */
+/* Writes one of the alternatives of a slot such as "rn|rz?". */
 static void write_slot(writer *x, const char *slot, size_t length)
 {
     const bool optional = slot[length - 1] == '?';
@@ -140,7 +140,7 @@ static char next_kind(const char *kinds, unsigned *at)
     return kind;
 }
 
-/* A source operand: the register that the loop fills from the set. */
+/* Writes a source operand: the register that the loop fills from the set. */
 static void write_source(writer *x, char kind, unsigned bytes)
 {
     const unsigned n = hostile_add_operand(x->kernel, kind, bytes);
@@ -238,6 +238,7 @@ static void write_immediate(writer *x)
     const unsigned chosen =
         op == PTX_OP_CP_ASYNC            ? numbers[4 + hostile_below(x->source, 4)]
         : op == PTX_OP_ST_BULK           ? 0
+        : op == PTX_OP_TCGEN05_MMA       ? hostile_below(x->source, 16)
         : op == PTX_OP_TENSORMAP_REPLACE ? hostile_below(x->source, 5)
         : op == PTX_OP_TENSORMAP_CP_FENCEPROXY || op == PTX_OP_FENCE_PROXY || op == PTX_OP_MEMBAR_PROXY ||
                 op == PTX_OP_DISCARD || op == PTX_OP_APPLYPRIORITY
@@ -288,7 +289,12 @@ static void write_operand(writer *x, const char *word, size_t length)
     case 's':
     case 'm':
     case 'r':
-    case 'y': write_source(x, next_kind(x->kernel->kind->values, &x->value), bytes); break;
+    case 'y': {
+        const char value = next_kind(x->kernel->kind->values, &x->value);
+        /* if matrix A is in tensor memory, tcgen05.mma has one descriptor of a matrix less */
+        write_source(x, value == 'D' && bytes == 4 ? 'I' : value, bytes);
+        break;
+    }
     case 'p': write_source(x, 'q', 0); break;
     case 'i': write_immediate(x); break;
     case 'I':
@@ -311,7 +317,8 @@ static void write_operand(writer *x, const char *word, size_t length)
     }
 }
 
-/* A tensor has as many coordinates as dimensions; a texture of three has four, so that the table above does not do. */
+/* Returns the number of coordinates of a tensor, which is its number of dimensions. A texture of three dimensions has
+ * four, so the table above does not serve. */
 static unsigned rank_of(const char *text)
 {
     for (unsigned rank = 1; rank <= 5; rank++)

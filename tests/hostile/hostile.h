@@ -46,7 +46,8 @@ enum {
 };
 
 const hostile_case *hostile_case_of(ptx_op op); /* NULL: cases.def has no row */
-/* Whether the instruction reaches memory, a barrier, the stack or a function of the device, by its row in ops.def. */
+/* Returns true if the instruction reaches memory, a barrier, the stack or a function of the device, by its row in
+ * ops.def. */
 bool hostile_touches(ptx_op op);
 unsigned hostile_form_count(ptx_op op);
 const char *hostile_form(ptx_op op, unsigned form); /* as ops.def has it */
@@ -83,11 +84,12 @@ typedef struct hostile_kernel {
     bool im2col, frame, buffer,
         heap;        /* frame: the set has a format and an argument list; %buffer is buffer: of a launch's
                                          parameters, heap: memory by malloc(), which is freed and used again */
+    bool pair;       /* two blocks of a cluster compute a product together */
     unsigned blocks; /* of the grid, beside clusters; several run on several host threads */
     int cc;
 } hostile_kernel;
 
-/* Writes a kernel around a random choice of the form. False: the choice is not one that can be written. */
+/* Writes a kernel around a random choice of the form. Returns false if this choice cannot be written. */
 bool hostile_kernel_make(hostile_source *s, ptx_op op, unsigned form, unsigned function, hostile_kernel *kernel);
 size_t hostile_set_words(const hostile_kernel *kernel); /* words of a set in the table */
 
@@ -135,7 +137,7 @@ bool hostile_world_open(hostile_source *s, hostile_world *world, const hostile_k
 void hostile_world_close(hostile_world *world);
 bool hostile_guard_add(hostile_world *world, const char *name, unsigned char *memory, size_t bytes);
 void hostile_guard_module(hostile_world *world, const vm_module *module); /* its constants */
-/* Compares all guards. False: `out` says what changed. */
+/* Compares all guards. Returns false if one has changed; `out` then says what changed. */
 bool hostile_world_check(const hostile_world *world, kiln__text *out);
 /* Looks for host addresses in the guest's memory. If a word looks like one, and `seed` is not NULL, the seed runs again in a
  * process whose memory lies elsewhere: a word that is the same there is guest data. `out` names the words of both kinds.
@@ -146,11 +148,12 @@ bool hostile_has_host_address(const hostile_world *world, const uint64_t *seed, 
 void hostile_displace(unsigned blocks);
 void *hostile_map(size_t bytes); /* as mmap(), but in that process at another distance from all other mappings */
 bool hostile_show(const hostile_world *world, int file);
-/* Writes a host address, or guest data that looks like one, to the guest's memory. False: there is no such kind. */
+/* Writes a host address, or guest data that looks like one, to the guest's memory. Returns false if there is no such
+ * kind. */
 bool hostile_plant(hostile_world *world, const char *kind);
 /* Fills one set. */
 void hostile_set_make(hostile_source *s, const hostile_world *world, const hostile_kernel *kernel, uint64_t *set);
-/* A format of printf, terminated, into `out`. */
+/* Writes a format of printf, with its terminating zero, to `out`. */
 void hostile_format_make(hostile_source *s, char *out, size_t size);
 
 /* ---- runs ---- */
@@ -177,12 +180,15 @@ typedef struct hostile_wish { /* what a run is about */
     const char *plant;    /* the kind of word that is planted; NULL: none */
 } hostile_wish;
 
-/* The handlers in a row: instructions with a case, then functions. Sets wish->op and wish->function. */
+/* The handlers are numbered: the instructions with a case, then the functions. hostile_handler_count() returns their
+ * number, and the second function sets wish->op and wish->function. */
 unsigned hostile_handler_count(void);
 void hostile_handler_at(unsigned index, hostile_wish *wish);
-/* One kernel in one world with `wish->sets` sets. False: a canary changed; the report is on standard error. */
+/* Runs one kernel in one world with `wish->sets` sets. Returns false if a guard has changed; the report is on standard
+ * error. */
 bool hostile_run(hostile_source *s, const hostile_wish *wish, hostile_counts *counts);
-/* A round of driver calls with hostile arguments. */
+/* Makes a round of driver calls with hostile arguments. Returns false after a message if host memory beside the buffers
+ * has changed, or if the calls could not be made. */
 bool hostile_calls(hostile_source *s, unsigned calls, hostile_counts *counts);
 /* Writes to standard error which instruction is being executed. A crash handler calls it. */
 void hostile_describe(void);

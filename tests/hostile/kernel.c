@@ -79,10 +79,16 @@ static void write_head(const hostile_kernel *kernel, const char *declarations, k
         HOSTILE_SHARED, HOSTILE_OPERANDS, HOSTILE_OPERANDS, HOSTILE_OPERANDS, HOSTILE_OPERANDS, HOSTILE_OPERANDS);
 }
 
-/* Each warp gets columns of tensor memory. */
-#define ALLOCATE "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s_var+64], 64;\n"
+/* Each warp gets columns of tensor memory, of which a block has 512. */
+#define ALLOCATE "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s_var+64], 256;\n"
+/* The two blocks of a pair use each other's tensor memory: both have theirs before the first use, and until the last. */
+static const char *meet(const hostile_kernel *kernel)
+{
+    return kernel->pair && kernel->cluster > 1 ? "barrier.cluster.arrive;\nbarrier.cluster.wait;\n" : "";
+}
 
-/* The loop up to the operands: the number of the set, mbarriers as new, the set's tensor map in its place. */
+/* Writes the loop up to the operands. It stores the number of the set, initialises mbarriers, and copies the set's
+ * tensor map to its place. */
 static void write_begin(const hostile_kernel *kernel, kiln__text *out)
 {
     kiln__text_printf(
@@ -91,13 +97,13 @@ static void write_begin(const hostile_kernel *kernel, kiln__text *out)
         "ld.param.u64 %%done, [done];\nld.param.u64 %%results, [results];\nld.param.u64 %%maps, [maps];\n"
         "mov.u32 %%lane, %%laneid;\ncvt.u64.u32 %%lane64, %%lane;\nmov.b64 %%buffer, 0;\n"
         "mad.wide.u32 %%set, %%index, %zu, %%set;\nst.local.u32 [l_var], %%lane;\n"
-        "mov.u32 %%v0, %%tid.x;\nsetp.eq.u32 %%one, %%v0, 0;\n%s"
+        "mov.u32 %%v0, %%tid.x;\nsetp.eq.u32 %%one, %%v0, 0;\n%s%s"
         "LOOP:\nsetp.ge.u32 %%stop, %%index, %%end;\n@%%stop bra DONE;\n@%%one st.global.u32 [%%done], %%index;\n"
         "ld.global.u64 %%u0, [%%set];\ncvt.u32.u64 %%mask, %%u0;\nshr.u64 %%u1, %%u0, 32;\ncvt.u32.u64 %%v1, %%u1;\n"
         "shr.u32 %%v2, %%mask, %%lane;\nand.b32 %%v2, %%v2, 1;\nsetp.ne.u32 %%go, %%v2, 0;\n"
         "setp.eq.u32 %%odd, %%v1, %%lane;\n",
         hostile_set_words(kernel) * 8,
-        strpbrk(kernel->kind->addresses, "T") || strpbrk(kernel->kind->values, "T") ? ALLOCATE : "");
+        strpbrk(kernel->kind->addresses, "T") || strpbrk(kernel->kind->values, "T") ? ALLOCATE : "", meet(kernel));
     for (unsigned k = 0; k < HOSTILE_BARS; k++)
         kiln__text_printf(out, "@%%one mbarrier.init.shared.b64 [s_var+%u], %u;\n", k * 8, k < 2 ? 0xfffffu : 1u);
     if (kernel->rank || strchr(kernel->kind->addresses, 'm'))
@@ -128,8 +134,8 @@ static void write_end(const hostile_kernel *kernel, unsigned results, kiln__text
         kiln__text_printf(
             out, "cvt.u64.u32 %%u1, %%Rw%u;\nst.global.u64 [%%u2+%u], %%u1;\nst.global.u64 [%%u2+%u], %%Rd%u;\n", k,
             k * 16, k * 16 + 8, k);
-    kiln__text_printf(out, "add.u32 %%index, %%index, 1;\nadd.u64 %%set, %%set, %zu;\nbra LOOP;\nDONE:\nret;\n}\n",
-                      hostile_set_words(kernel) * 8);
+    kiln__text_printf(out, "add.u32 %%index, %%index, 1;\nadd.u64 %%set, %%set, %zu;\nbra LOOP;\nDONE:\n%sret;\n}\n",
+                      hostile_set_words(kernel) * 8, meet(kernel));
 }
 
 bool hostile_kernel_make(hostile_source *s, ptx_op op, unsigned form, unsigned function, hostile_kernel *kernel)
@@ -150,6 +156,9 @@ bool hostile_kernel_make(hostile_source *s, ptx_op op, unsigned form, unsigned f
         hostile_write_call(s, kernel, &code, &declarations);
     else
         good = hostile_write_form(s, kernel, &code, &results);
+    kernel->pair = op == PTX_OP_TCGEN05_MMA && strstr(kiln__text_get(&code), ".cta_group::2");
+    if (kernel->pair && hostile_chance(s, 80))
+        kernel->cluster = 2;
     const bool twice = !(flags & (HOSTILE_SPECIAL | HOSTILE_WHOLE)) && strpbrk(kernel->kind->addresses, "gG.") &&
                        hostile_chance(s, 15);
     if (twice) {

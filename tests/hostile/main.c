@@ -86,8 +86,8 @@ static bool run_seed(const options *o, uint64_t seed, bool usable, hostile_count
     return hostile_run(&s, &wish, counts);
 }
 
-/* A device with a compiler, which keeps LLVM loaded for all others: loading it takes a second under a sanitizer. NULL:
- * there is no LLVM. */
+/* Opens a device with a compiler. It keeps LLVM loaded for all other devices, because loading takes a second under a
+ * sanitizer. Returns NULL if there is no LLVM. */
 static vm_device *open_llvm(void)
 {
     vm_device *device = vm_device_new(NULL, &(vm_limits){.memory = 1 << 20});
@@ -178,7 +178,7 @@ static void show(const char *name, const hostile_count *c)
            name, c->executions, c->launches, c->faults, c->modules, c->refused);
 }
 
-/* False: a handler that the run is about was not executed. */
+/* Prints the report. Returns false if a handler that the run is about was not executed. */
 static bool report(const options *o, const job *jobs, double seconds)
 {
     static hostile_counts sum;

@@ -77,8 +77,8 @@ static bool was_given(const hostile_world *w, uint64_t value)
 /* On x86-64 programs, libraries, heaps and stacks lie above 2^46. The sanitizer's own map of memory lies below. */
 static bool may_be_pointer(uint64_t value) { return value >> 46 && !(value >> 48); }
 
-/* Collects the words of memory that kernels can write and that may be pointers. suspects: only mapped addresses that no
- * kernel could compute. False: out of memory. */
+/* Collects the words of memory that kernels can write and that may be pointers. `suspects`: only mapped addresses that
+ * no kernel could compute. Returns false if memory runs out. */
 static bool collect(const hostile_world *w, bool suspects, words *out)
 {
     for (size_t k = 0; k < w->device->live_count; k++) {
@@ -118,8 +118,8 @@ static bool has_moved(const witness *here, const witness *there)
     return true;
 }
 
-/* Whether a kernel made the word from a given address: in both processes the word is as far from that address, or differs from
- * it in the same bits. No other memory may be as far from it: hostile_map() sees to that. */
+/* Returns true if a kernel made the word from a given address: in both processes the word is as far from that address,
+ * or differs from it in the same bits. No other memory may be as far from it: hostile_map() sees to that. */
 static bool is_derived(const witness *here, const witness *there, uint64_t value, uint64_t other)
 {
     const uint64_t a = here->given, b = there->given;
@@ -180,7 +180,7 @@ bool hostile_show(const hostile_world *w, int file)
     return done;
 }
 
-/* Reads everything from the file. The caller frees the result. NULL: out of memory, or an error. */
+/* Reads everything from the file. The caller frees the result. Returns NULL if memory runs out or reading fails. */
 static char *read_all(int file, size_t *bytes)
 {
     size_t capacity = 0;
@@ -248,7 +248,7 @@ static char *repeat(uint64_t seed, unsigned blocks, size_t *bytes)
     return NULL;
 }
 
-/* The word at the same place in the other process; NULL: it is no possible pointer there. */
+/* Returns the word at the same place in the other process, or NULL if it is no possible pointer there. */
 static const word *word_at(const word *list, size_t count, const word *wanted)
 {
     for (size_t k = 0; k < count; k++)

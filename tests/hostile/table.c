@@ -11,7 +11,7 @@ static const hostile_case cases[PTX_OP_COUNT] = {
 
 const hostile_case *hostile_case_of(ptx_op op) { return op < PTX_OP_COUNT && cases[op].addresses ? &cases[op] : NULL; }
 
-/* An operand in brackets, a texture or a tensor. */
+/* Returns true if the form has an operand in brackets, a texture or a tensor. */
 static bool form_reaches(const char *form)
 {
     const char *colon = strchr(form, ':');

@@ -31,7 +31,7 @@ bool hostile_chance(hostile_source *s, uint32_t percent) { return hostile_below(
 
 #define PICK(s, list) ((list)[hostile_below(s, KILN__COUNT(list))])
 
-/* How far from a boundary. */
+/* Returns a distance from a boundary. */
 static uint64_t step(hostile_source *s)
 {
     static const int64_t steps[] = {0,   0,  0,   -1, 1,    -2,  2,    -4,  4,    -8,   8,    -16,   16,
@@ -81,7 +81,7 @@ static uint64_t any_value(hostile_source *s)
     return hostile_chance(s, 80) ? PICK(s, values) : hostile_next(s) >> hostile_below(s, 64);
 }
 
-/* A size: small, huge, or as far as from `from` to some other boundary. */
+/* Returns a size: small, huge, or the distance from `from` to some boundary. */
 static uint64_t hostile_size(hostile_source *s, const hostile_world *w, uint64_t from)
 {
     static const uint64_t sizes[] = {VM_SHARED_WINDOW,
@@ -129,7 +129,19 @@ static uint64_t fitting_handle(hostile_source *s, const hostile_world *w, const 
     return w->handles[hostile_below(s, w->handle_count)];
 }
 
-/* The value that a correct kernel has there. */
+/* The descriptor of a product that the kernel's tcgen05.mma has: a block has 64 or 128 rows, and D up to 64 columns. */
+static uint64_t product_of(hostile_source *s, const hostile_kernel *kernel)
+{
+    const char *text = kiln__text_get(&kernel->text);
+    const bool ints = strstr(text, ".kind::i8"), tf32 = strstr(text, ".kind::tf32");
+    const uint32_t blocks = strstr(text, ".cta_group::2") ? 2 : 1, rows = 64u << hostile_below(s, 2);
+    const uint32_t step = blocks == 2 && ints ? 32 : blocks == 1 && rows == 64 && !ints ? 8 : 16;
+    const uint32_t types = ints ? 2u << 4 : tf32 ? 1u << 4 | 2u << 7 | 2u << 10 : 1u << 4; /* of D, A and B */
+    return types | hostile_below(s, 4) << 15 | (1 + hostile_below(s, 64 / step)) * step / 8 << 17 |
+           rows * blocks / 16 << 24;
+}
+
+/* Returns the value that a correct kernel has in this place. */
 static uint64_t benign(hostile_source *s, const hostile_world *w, const hostile_kernel *kernel, char kind)
 {
     static const uint32_t floats[] = {0, 0x3f000000, 0x3f800000, 0x40400000, 0xbf800000, 0x41000000};
@@ -158,14 +170,12 @@ static uint64_t benign(hostile_source *s, const hostile_world *w, const hostile_
     case 'w':
         return shared_offset(w, 1024) >> 4 | (uint64_t)hostile_below(s, 8) << 16 | (uint64_t)hostile_below(s, 8) << 32 |
                (uint64_t)hostile_below(s, 4) << 62;
-    case 'T': return hostile_below(s, 48);
+    case 'T': return hostile_chance(s, 50) ? 0 : hostile_below(s, 48);
     case 'C': return 32u << hostile_below(s, 2);
-    case 'D':
-        return shared_offset(w, 1024) >> 4 | (uint64_t)hostile_below(s, 32) << 16 |
-               (uint64_t)hostile_below(s, 32) << 32 | (uint64_t)1 << 46 | (uint64_t)hostile_below(s, 8) << 61;
-    case 'I': /* 64 or 128 rows, 8 to 64 columns, the first types */
-        return 1u << 4 | hostile_below(s, 4) << 15 | (1 + hostile_below(s, 8)) << 17 |
-               (4u << hostile_below(s, 2)) << 24;
+    case 'D': /* the swizzles that both layouts of a matrix have */
+        return shared_offset(w, 1024) >> 4 | (uint64_t)hostile_below(s, 16) << 16 |
+               (uint64_t)hostile_below(s, 16) << 32 | (uint64_t)1 << 46 | (uint64_t)hostile_below(s, 4) << 62;
+    case 'I': return product_of(s, kernel);
     case 'x': return hostile_below(s, 12);
     case 'X': return PICK(s, floats);
     case 'h': return fitting_handle(s, w, kernel);
@@ -185,10 +195,14 @@ static uint64_t benign(hostile_source *s, const hostile_world *w, const hostile_
 }
 
 /* Returns a hostile value of a kind (hostile.h): an address near the ends of memory, a size, a handle, a field. */
-static uint64_t hostile(hostile_source *s, const hostile_world *w, char kind, uint64_t from)
+static uint64_t hostile(hostile_source *s, const hostile_world *w, const hostile_kernel *kernel, char kind,
+                        uint64_t from)
 {
     static const uint64_t field[] = {0,  1,   2,   3,   4,    5,    12,         13,        15,
                                      16, 255, 256, 257, 1023, 1024, 0x80000000, 0xffffffff};
+    /* addresses of tensor memory: lane and column */
+    static const uint64_t cells[] = {0,   192,    224,      248,       256,       448,
+                                     512, 0xffff, 16 << 16, 112 << 16, 127 << 16, 128 << 16};
     switch (kind) {
     case 'G':
     case 'c':
@@ -200,8 +214,8 @@ static uint64_t hostile(hostile_source *s, const hostile_world *w, char kind, ui
     case 'j':
     case 'M':
     case 'u': return point(s, w) + step(s);
-    case 'S': return hostile(s, w, 's', from) + VM_SHARED_BASE;
-    case 'B': return hostile(s, w, 'b', from) + VM_SHARED_BASE;
+    case 'S': return hostile(s, w, kernel, 's', from) + VM_SHARED_BASE;
+    case 'B': return hostile(s, w, kernel, 'b', from) + VM_SHARED_BASE;
     case 's':
     case 'b': {
         const uint64_t window = hostile_chance(s, 40) ? 0 : VM_SHARED_WINDOW * hostile_below(s, 18);
@@ -218,6 +232,15 @@ static uint64_t hostile(hostile_source *s, const hostile_world *w, char kind, ui
     }
     case 'z': return hostile_size(s, w, from);
     case 'w': return hostile_next(s);
+    case 'T': return hostile_chance(s, 60) ? PICK(s, cells) + step(s) : any_value(s);
+    case 'D': /* one part of a good descriptor */
+        return hostile_chance(s, 20)
+                   ? hostile_next(s)
+                   : shared_offset(w, 1024) >> 4 | (uint64_t)1 << 46 |
+                         (PICK(s, field) & 0x3fff) << 16 * hostile_below(s, 3) | (uint64_t)hostile_below(s, 8) << 61;
+    case 'I': /* a good product with other bits */
+        return hostile_chance(s, 20) ? hostile_next(s)
+                                     : product_of(s, kernel) ^ 1u << hostile_below(s, 32) ^ 1u << hostile_below(s, 32);
     case 't': return hostile_chance(s, 60) ? PICK(s, field) : point(s, w) + step(s);
     case 'x': return hostile_chance(s, 50) ? PICK(s, field) - hostile_below(s, 9) : any_value(s);
     case 'h': return hostile_chance(s, 50) ? w->handles[hostile_below(s, w->handle_count)] + step(s) : any_value(s);
@@ -325,7 +348,7 @@ static void make_frame(hostile_source *s, const hostile_world *w, const hostile_
     static const char kinds[] = "0zzzGzzz0zzzGzzzzzzv";
     for (unsigned k = 0; k < sizeof kinds - 1; k++)
         words[k] = kinds[k] == '0'                             ? 0
-                   : hostility && hostile_chance(s, 15)        ? hostile(s, w, kinds[k], words[4])
+                   : hostility && hostile_chance(s, 15)        ? hostile(s, w, kernel, kinds[k], words[4])
                    : (k >= 1 && k <= 3) || (k >= 9 && k <= 11) ? 0
                    : k >= 17 && k <= 18                        ? 2
                                                                : benign(s, w, kernel, kinds[k]);
@@ -358,11 +381,11 @@ void hostile_set_make(hostile_source *s, const hostile_world *w, const hostile_k
         const char kind = kernel->operands[k].kind;
         const bool bad = many == 9 ? hostile_chance(s, 60)
                                    : many > 1 && !changed && (k == first || (many > 6 && k == second));
-        at[0] = bad ? hostile(s, w, kind, last) : benign(s, w, kernel, kind);
+        at[0] = bad ? hostile(s, w, kernel, kind, last) : benign(s, w, kernel, kind);
         if (strchr("gGslcS", kind))
             last = kind == 's' ? at[0] + VM_SHARED_BASE : at[0];
         const bool wide = strchr("gGslcS", kind) && !kernel->rank && hostile_chance(s, 40);
         at[1] = uniform ? 0 : wide ? 16 : bad && hostile_chance(s, 30) ? PICK(s, strides) : 0;
-        at[2] = uniform || !hostile_chance(s, 50) ? at[0] : hostile(s, w, kind, last);
+        at[2] = uniform || !hostile_chance(s, 50) ? at[0] : hostile(s, w, kernel, kind, last);
     }
 }

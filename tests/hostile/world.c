@@ -222,7 +222,7 @@ static bool add_objects(hostile_world *w, uint64_t memory)
     return true;
 }
 
-/* The bytes between the end of an allocation and the end of the host memory that it has. */
+/* Guards the bytes between the end of each allocation and the end of its host memory. */
 static bool guard_slack(hostile_world *w)
 {
     bool done = true;

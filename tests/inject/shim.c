@@ -256,7 +256,7 @@ __attribute__((constructor)) static void start(int count, char **arguments)
         return real arguments;                                                                                         \
     }
 
-/* The same for a stream, which remembers that it failed (_IO_ERR_SEEN of glibc). */
+/* Marks a stream as failed (_IO_ERR_SEEN of glibc), as a call that fails does. */
 static void fail_stream(FILE *file)
 {
     if (file)
@@ -392,7 +392,7 @@ WRAP_NUMBER(pthread_rwlock_init, (pthread_rwlock_t * lock, const pthread_rwlocka
 WRAP_NUMBER(posix_memalign, (void **to, size_t alignment, size_t size), (to, alignment, size))
 WRAP(void *, aligned_alloc, (size_t alignment, size_t size), (alignment, size), NULL)
 
-/* A close that fails has closed all the same, as on Linux. */
+/* Closes the descriptor even if the call fails, as Linux does. */
 EXPORT int close(int fd)
 {
     REAL(close);

@@ -53,7 +53,7 @@ static int print_store(kiln_engine *engine, const char *path, const char *from)
     return status ? fail(error) : 0;
 }
 
-/* All but the line that says when it was made. */
+/* Prints a file without the line that says when it was made. */
 static int print_file(const char *path)
 {
     char line[1024];

@@ -426,7 +426,7 @@ typedef struct answer {
 #define MAKE_NOTHING(call) call
 #define A(i, value) (at == (i) ? NULL : (value))
 
-/* Makes the call with a NULL for the pointer argument `at`; -1: with none. */
+/* Makes the call with a NULL for the pointer argument `at`, or with no NULL if `at` is -1. */
 #define X(kind, name, policy, arguments)                                                                               \
     static answer call_##name(int at)                                                                                  \
     {                                                                                                                  \
@@ -504,7 +504,7 @@ static const char *word_at(const char *at, char *word, size_t room)
     return at;
 }
 
-/* One argument: "const kiln_spec *spec", "void (*visit)(void *user, ...)", "kiln_list_fn each". */
+/* Adds an argument, such as "const kiln_spec *spec", "void (*visit)(void *user, ...)", "kiln_list_fn each". */
 static void add_argument(function *f, const char *text, size_t length)
 {
     char copy[256], type[64] = "", name[64] = "";

@@ -64,7 +64,7 @@ static unsigned wrong(const float *a, const float *b, const float *p)
     return count;
 }
 
-/* The device of these tests: the simulated one, or the GPU where $KILN_TEST_DEVICE says cuda:0. */
+/* Returns the device of these tests: the simulated device, or the GPU that $KILN_TEST_DEVICE names (cuda:0). */
 static const char *device_name(void)
 {
     const char *name = getenv("KILN_TEST_DEVICE");

@@ -85,7 +85,7 @@ static void fake_gather(void **args, const unsigned *grid, const unsigned *block
         fake_floats(args[1])[i] = sum;
     }
 }
-/* The test's cuTensorMapEncode* writes 0x5a everywhere. */
+/* A kernel that takes a tensor map. The test's cuTensorMapEncode* writes 0x5a everywhere. */
 static void fake_mapped(void **args, const unsigned *grid, const unsigned *block)
 {
     (void)grid, (void)block;
@@ -337,7 +337,7 @@ static CUresult CUDAAPI fake_cuLaunchKernel(CUfunction function, unsigned grid_x
     return CUDA_SUCCESS;
 }
 
-/* An engine on the fake device. */
+/* Opens an engine on the fake device. */
 static kiln_engine *fake_engine_of(const kiln_allocator *mem, bool simulated)
 {
     kiln_engine *engine = NULL;
@@ -397,7 +397,7 @@ static kiln_engine *fake_engine_of(const kiln_allocator *mem, bool simulated)
     return engine;
 }
 
-/* A plan from a spec's text, with the fake code in place of compiled code. */
+/* Opens a plan of a spec, with the fake code in place of compiled code. */
 static kiln_status fake_plan_of(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice, kiln_plan **plan,
                                 kiln_error **error)
 {

@@ -29,7 +29,7 @@ static void leave(void)
     unsetenv("TMPDIR");
 }
 
-/* A spec whose reference is `script`, which has the folder as $0 and the size as $1. */
+/* Returns a spec whose reference is `script`. The script gets the folder as $0 and the size as $1. */
 static const char *spec_of(const char *kernel, const char *script)
 {
     static char text[2000];

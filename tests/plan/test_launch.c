@@ -8,7 +8,7 @@
     "  s: {type: i8, shape: [2, 3, 4, 5, 16]}\n  y: {type: f32, shape: [8], out: true}\nsteps:\n"
 #define MAPPED(map) "  - launch: {kernel: mapped, grid: [1], block: [1], args: [{tensor_map: " map "}, y]}\n"
 
-/* The last call. */
+/* The last call of the driver. */
 static struct {
     int calls, result;
     kiln__tensor_map map;

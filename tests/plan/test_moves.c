@@ -68,7 +68,8 @@ static uint32_t turned(unsigned from, unsigned i)
 
 static uint32_t next(unsigned from, unsigned i) { return room.host[from + i] + 1; }
 
-/* One sum in order of k, a fused multiply-add a term; the same on both sides of the diagonal. */
+/* Returns one element of the product: the sum in order of k, with one fused multiply-add per term. It is the same on
+ * both sides of the diagonal. */
 static uint32_t product(unsigned from, unsigned i)
 {
     float a[DEPTH], b[DEPTH], sum = 0;

@@ -92,6 +92,24 @@ static void test_damaged(void)
     }
 }
 
+/* A line in which the directive begins again and again, behind a character that no directive has: the line is read once. */
+static void test_long_line(void)
+{
+    enum { TIMES = 400000 };
+    kiln__text text = {0};
+    kiln__arena arena = {0};
+    kiln__signature s;
+    kiln_error *error = NULL;
+    kiln__text_puts(&text, "1 ");
+    for (unsigned k = 0; k < TIMES; k++)
+        kiln__text_puts(&text, ".entry k ");
+    kiln__text_puts(&text, "\n.visible .entry k(.param .u32 a)\n{\nret;\n}\n");
+    CHECK_OK(kiln__signature_read(&arena, text.data, text.length, "k", &s, &error), error);
+    CHECK(s.count == 1 && s.params[0].bytes == 4);
+    kiln__arena_free(&arena);
+    kiln__text_free(&text);
+}
+
 static void test_memory(void)
 {
     for (long k = 0; k < 50; k++) {
@@ -167,7 +185,7 @@ static void test_store(void)
 
 /* ---- statistics ---- */
 
-/* The coverage of [x(l), x(n+1-l)] by direct summation. */
+/* Returns the coverage of [x(l), x(n+1-l)] by direct summation. */
 static double coverage(unsigned n, unsigned l)
 {
     double outside = 0, term = 1;
@@ -215,7 +233,7 @@ static void test_median(void)
 }
 
 static const check_case cases[] = {
-    {"read", test_read},   {"damaged", test_damaged}, {"memory", test_memory},
+    {"read", test_read},   {"damaged", test_damaged}, {"memory", test_memory}, {"long line", test_long_line},
     {"store", test_store}, {"ranks", test_ranks},     {"median", test_median},
 };
 KILN_SUITE("signature", cases)

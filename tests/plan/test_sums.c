@@ -220,7 +220,7 @@ static void test_places_of_scans(void)
     kiln_plan_close(memory.plan);
 }
 
-/* A launch on `count` integers that no other launch had. */
+/* Tests a launch on `count` integers that no other launch has used. */
 static void expect_next(kiln_plan *plan, bool is_scan, const char *variant, uint32_t count)
 {
     static uint32_t turn;
@@ -340,8 +340,8 @@ static void test_many(void)
     kiln_plan_close(plan);
 }
 
-/* A spec of one launch, of a kernel that comes after others and has so much to do only where arrays are too long for
- * here. */
+/* Opens a plan whose spec launches only one kernel. In its variant the kernel follows others, and only arrays that are
+ * too long for this test give it so much work. */
 static kiln_plan *open_text(const char *text, kiln_spec **spec)
 {
     kiln_error *error = NULL;

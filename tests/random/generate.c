@@ -59,7 +59,7 @@ typedef struct word {
 
 /* ---- templates ---- */
 
-/* One of the alternatives up to `end`, | between. */
+/* Returns one of the alternatives before `end`, which | separates. */
 static word pick(generator *g, const char *list, char end)
 {
     unsigned count = 1;
@@ -121,7 +121,7 @@ static word emit_one(generator *g, const char *const *templates, unsigned count)
 }
 #define EMIT_ONE(g, templates) emit_one((g), (templates), (unsigned)(sizeof(templates) / sizeof *(templates)))
 
-/* One NaN for all: after whatever computes one. */
+/* Writes instructions that replace a NaN in d by one fixed NaN. */
 static void settle(generator *g, const char *type, const char *nan, word d)
 {
     put(g, "  setp.nan.%s %%q, %s, %s;\n  selp.%s %s, %s, %s, %%q;\n", type, d.text, d.text,
@@ -281,7 +281,8 @@ static void branch(generator *g)
         g->masks -= 2;
 }
 
-/* A loop whose trip count is the same for all, or differs from lane to lane; lanes may break out or skip the rest. */
+/* Writes a loop. Its number of iterations is the same for all lanes, or differs between them. Lanes may leave the loop
+ * or skip the rest of an iteration. */
 static void loop(generator *g)
 {
     unsigned head = g->labels++, end = g->labels++, next = g->labels++, outer = g->mask, counter = g->depth;

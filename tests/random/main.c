@@ -130,7 +130,7 @@ static CUresult launch(device *d, CUmodule module, outcome *o)
     return r;
 }
 
-/* False: the device is lost. */
+/* Runs one kernel. Returns false if the device is lost. */
 static bool run(device *d, uint64_t seed, unsigned cut, unsigned level, outcome *o)
 {
     uint32_t in[RANDOM_INPUTS], cells[RANDOM_CELLS];

@@ -144,7 +144,7 @@ static void free_heads(heads *h)
         kiln__array_free(NULL, all[i]);
 }
 
-/* One element of O by the formula: exponentials need no maximum here, since all scores are small. */
+/* Returns one element of O by the formula. The exponentials need no maximum, because all scores are small. */
 static double element_of(const heads *h, uint64_t head, uint64_t query, uint64_t column, uint64_t group)
 {
     const uint64_t queries = h->q.shape[2], keys = h->k.shape[2];

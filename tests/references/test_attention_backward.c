@@ -107,7 +107,7 @@ static double row_of(const heads *h, int64_t row, double *out)
     return sum;
 }
 
-/* The loss whose gradient with respect to O is dO. */
+/* Returns the loss whose gradient with respect to O is dO. */
 static double loss_of(const heads *h)
 {
     double loss = 0, out[DEPTH];

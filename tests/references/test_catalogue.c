@@ -32,7 +32,8 @@ static void test_hosts(void)
     CHECK(kiln__catalogue_find("no_such") == NULL);
 }
 
-/* All are registered under their own names and uses; a second time the first of them is there already. */
+/* Tests that an engine knows the functions only after their registration, and that a second registration fails at the
+ * first function. */
 static void test_registration(void)
 {
     const kiln_options options = {.size = sizeof options, .device = "sim", .flags = KILN_NO_CACHE | KILN_NO_WORKERS};

@@ -153,7 +153,7 @@ static const double *row_of(const problem *p, const kiln_array *of, uint64_t seq
     return (double *)of->data + ((page * KV_HEADS + head) * p->page + key % p->page) * DEPTH;
 }
 
-/* By the formula: exponentials need no maximum here, because all scores are small. */
+/* Compares with the formula. The exponentials need no maximum, because all scores are small. */
 static void check_problem(uint64_t sequences, uint64_t keys, uint64_t page, int64_t kind)
 {
     problem p = make_problem(sequences, keys, page, kind);

@@ -55,7 +55,7 @@ static kiln_array line(kiln_type type, uint64_t n)
     return array;
 }
 
-/* Whether key a comes before b, told by the values: floats by <, -0 before 0, NaN by their signs and bits. */
+/* Returns true if key a comes before key b by their values: floats by <, -0 before 0, NaN by their signs and bits. */
 static bool is_before(kiln_type type, uint32_t a, uint32_t b)
 {
     if (type == KILN_u32)

@@ -31,7 +31,7 @@ static kiln_status call(const char *function, const char *size, int64_t value, k
 
 enum { SUM, MAX, ARGMAX };
 
-/* The result's bits; *place too for ARGMAX. */
+/* Returns the bits of the result. For ARGMAX, *place becomes its index. */
 static uint32_t reduce(int64_t op, kiln_array *x, int64_t *place)
 {
     kiln_array y = make(x->type, 1), at = make(KILN_i64, op == ARGMAX ? 1 : 0);

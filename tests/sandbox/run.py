@@ -64,7 +64,6 @@ with open(spec, "w") as file:
 with open(os.path.join(specs, "spec.cu"), "w") as file:
     file.write(SOURCE)
 base = dict(os.environ, KILN_STORE=os.path.join(folder, "store.db"), KILN_DEVICE="sim")
-base.pop("KILN_DEVICE", None)
 
 COMMANDS = {"run": ["run", spec, "-v", "wide"], "run, variants": ["run", spec, "-v", "plain,wide"],
             "check": ["check", spec], "tune": ["tune", spec, "--no-store", "-d", "sim"],

@@ -68,7 +68,7 @@ static int connects(int family)
     return fd >= 0;
 }
 
-/* By the system call: fork() of the C library also calls what libraries have registered for it. */
+/* Forks by the system call, because fork() of the C library also calls the functions that libraries have registered. */
 static int forks(void)
 {
     long made = real_syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);

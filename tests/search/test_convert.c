@@ -251,6 +251,11 @@ static void check_refused(const char *text, const char *says)
     kiln__document_free(&document);
 }
 
+#define LETTERS                                                                                                          \
+    "\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\",\"i\",\"j\",\"k\",\"l\",\"m\",\"n\",\"o\",\"p\",\"q\",\"r\",\"s\"," \
+    "\"t\",\"u\",\"v\",\"w\",\"x\",\"y\",\"z\""
+#define EMPTY "{\"configuration\": {}}"
+
 static void what_cannot_be_turned(void)
 {
     static const struct {
@@ -266,6 +271,11 @@ static void what_cannot_be_turned(void)
          "t: tune_params_keys: not a list of names"},
         {"{\"results\": [{\"configuration\": {\"a\":1, \"b\":1, \"c\":1, \"d\":1}}, {}, {}, {}, {}, {}]}",
          "t: 6 configurations cannot all have 4 params in a file of this size"},
+        {"{\"tune_params_keys\": [" LETTERS "], \"cache\": {\"1\": {}, \"2\": {}, \"3\": {}, \"4\": {}}}",
+         "t: 4 configurations cannot all have 26 params in a file of this size"},
+        {"{\"schema_version\": \"1.0.0\", \"metadata\": {\"timeunit\": \"milliseconds\", \"kernel_tuner\": "
+         "{\"tune_params_keys\": [" LETTERS "]}}, \"results\": [" EMPTY ", " EMPTY ", " EMPTY ", " EMPTY "]}",
+         "t: 4 configurations cannot all have 26 params in a file of this size"},
     };
     for (size_t i = 0; i < KILN__COUNT(cases); i++)
         check_refused(cases[i].text, cases[i].says);

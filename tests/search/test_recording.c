@@ -204,14 +204,14 @@ static void test_score(void)
     kiln_error *error = NULL;
     if (!r)
         return;
-    CHECK_OK(kiln__score(r, kiln__strategy_find("exhaustive"), 3, &score, &error), error);
+    CHECK_OK(kiln__score(r, kiln__strategy_find("exhaustive"), 1, 3, &score, &error), error);
     CHECK(near(score.score, (24 * 0.0 + 25 * (1.25 / 3.25) + 25 * -2.0 + 25 * 1.0) / 100));
     CHECK(near(score.best[0], 11e-3) && near(score.best[24], 3e-3) && near(score.best[99], 1e-3));
     CHECK(near(score.share, 1));
     kiln_recording_free(r);
 
     r = parse("{\"tune_params_keys\": [\"x\"], \"cache\": {\"1\": {\"x\": 1, \"time\": \"RuntimeFailedConfig\"}}}");
-    CHECK(r && kiln__score(r, kiln__strategy_find(NULL), 1, &score, &error) == KILN_ERROR_ARGUMENT);
+    CHECK(r && kiln__score(r, kiln__strategy_find(NULL), 1, 1, &score, &error) == KILN_ERROR_ARGUMENT);
     CHECK_TEXT(kiln_error_message(error), "t: strategies cannot be compared: all configurations failed");
     kiln_error_free(error);
     kiln_recording_free(r);
@@ -245,7 +245,7 @@ static void test_collection(void)
         CHECK(r && fabs(r->baseline.optimum / want[i].optimum - 1) < 1e-9);
         CHECK(r && fabs(r->baseline.median / want[i].median - 1) < 1e-9);
         if (r)
-            CHECK_OK(kiln__score(r, kiln__strategy_find(NULL), 2, &score, &error), error);
+            CHECK_OK(kiln__score(r, kiln__strategy_find(NULL), 1, 2, &score, &error), error);
         CHECK(score.score > 0);
         sum += score.score;
         read++;

@@ -164,6 +164,27 @@ static void expected(void)
     teardown(&f);
 }
 
+/* The number 1 and the truth value true are two values of a param, and each has its own prior. If a file has only one of
+ * them, it stands for the other one too. */
+static void numbers_and_truth_values(void)
+{
+    static const char both[] = "{\"tune_params_keys\": [\"x\"], \"cache\": {\"a\": {\"x\": 1, \"time\": 2},"
+                               "\"b\": {\"x\": true, \"time\": 3}, \"c\": {\"x\": 0, \"time\": 4}}}";
+    static const char other[] = "{\"tune_params_keys\": [\"x\"], \"cache\": {\"a\": {\"x\": 1.0, \"time\": 5},"
+                                "\"b\": {\"x\": true, \"time\": 6}, \"c\": {\"x\": false, \"time\": 7},"
+                                "\"d\": {\"x\": \"1\", \"time\": 8}}}";
+    kiln_recording *r = NULL, *prior = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__recording_parse(NULL, "both.json", both, strlen(both), &r, &error), error);
+    CHECK_OK(kiln__recording_parse(NULL, "other.json", other, strlen(other), &prior, &error), error);
+    CU_ASSERT_FATAL(r && prior);
+    CHECK_OK(kiln_recording_set_prior(r, prior, &error), error);
+    CHECK(r->row_count == 3 && near(r->rows[0].prior, 5e-3) && near(r->rows[1].prior, 6e-3) &&
+          near(r->rows[2].prior, 7e-3));
+    kiln_recording_free(r);
+    kiln_recording_free(prior);
+}
+
 static void refused(void)
 {
     fixture f;
@@ -279,6 +300,7 @@ static void memory_runs_out(void)
 
 static const check_case cases[] = {{"described", described},
                                    {"replayed", replayed},
+                                   {"numbers and truth values", numbers_and_truth_values},
                                    {"a prior", expected},
                                    {"refused", refused},
                                    {"scored", scored},

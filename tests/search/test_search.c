@@ -25,7 +25,7 @@ typedef struct world {
     const kiln__points *points;
 } world;
 
-/* The space of a spec of one or two variants. */
+/* Opens the space of a spec that has one or two variants. */
 static bool open_world_of(world *w, const char *spec)
 {
     kiln_error *error = NULL;
@@ -174,7 +174,7 @@ static void test_shuffle(void)
 
 /* ---- strategies ---- */
 
-/* A bowl with its bottom at large a=4 b=5 c=1 d=30; some fail. */
+/* Returns the time of a point: a bowl with its minimum at a=4 b=5 c=1 d=30 of the variant `large`. Some points fail. */
 static double value_of(const uint32_t *p)
 {
     if (p[0] == 0)
@@ -247,7 +247,7 @@ static void test_strategies(void)
 
 enum { BOWL_AXES = 4, BOWL_VALUES = 12 };
 
-/* A smooth time with one optimum, at 1, that lies off the middle of all axes. */
+/* Returns a smooth time with one optimum, 1, which is not in the middle of any axis. */
 static double bowl(const uint32_t *point)
 {
     static const double least[BOWL_AXES] = {8, 3, 6, 9}, wide[BOWL_AXES] = {20, 8, 30, 12};
@@ -339,7 +339,7 @@ static double hint_at(const world *w, hint_kind kind, const uint32_t *point, uin
     return 0;
 }
 
-/* How many are tried until the best is found. Only of each `of`th point there is a hint. */
+/* Returns the number of points that are tried until the best one is found. Only every `of`th point has a hint. */
 static size_t run_hinted(const world *w, hint_kind kind, uint64_t seed, uint64_t of)
 {
     kiln__search *search = open_search(w, "surrogate", seed);

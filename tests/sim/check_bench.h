@@ -23,7 +23,7 @@ static inline char *check_read(const char *folder, const char *name, size_t *len
 {
     char path[1024], *text = NULL;
     kiln_error *error = NULL;
-    snprintf(path, sizeof path, "%s/%s/%s", KILN_TEST_DATA, folder, name);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
     CHECK_OK(kiln__file_read(NULL, path, 0, &text, length, &error), error);
     return text;
 }

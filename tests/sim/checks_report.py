@@ -52,6 +52,17 @@ with tempfile.TemporaryDirectory() as folder:
         words += f", {2 - left} suppressed\n" if left < 2 else "\n"
         check(f"{lines!r}: {code}, {text}", words in text and code == (3 if left else 0))
 
+# Findings that are suppressed take no room of the other findings, however many they are.
+with tempfile.TemporaryDirectory() as folder:
+    suppress = pathlib.Path(folder, "suppressions")
+    suppress.write_text("out-of-bounds * other.cu:*\n")
+    code, text = run("k", "3000", SUPPRESS=suppress, EXIT=3)
+    check(f"many suppressed: {text[-500:]}", code == 3 and f"at {FILE}:3" in text and
+          "kiln checks: 2 findings, 0 notes, 3000 suppressed\n" in text)
+    code, text = run("k", "300", EXIT=3)
+    check(f"many: {text[-500:]}", code == 3 and
+          "kiln checks: 256 findings, 0 notes; further findings were dropped\n" in text)
+
 # A mangled name is shown as the source has it, where there is a demangler, and a suppression may have either form.
 SYMBOL, NAME = "_Z5twiceILi4EEvPf", "void twice<4>(float*)"
 if subprocess.run(["sh", "-c", "ldconfig -p | grep -q libstdc++.so.6"]).returncode == 0:

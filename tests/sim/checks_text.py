@@ -1,8 +1,9 @@
-"""checks_text.py LIBCUDA [SYMBOL]: under KILN_SIM_CHECK a module's names go to standard error, and none moves a terminal's cursor.
-SYMBOL: of the kernel."""
+"""checks_text.py LIBCUDA [SYMBOL [WRITES]]: under KILN_SIM_CHECK a module's names go to standard error, and none moves a terminal's
+cursor. SYMBOL: of the kernel. WRITES: the number of further writes out of bounds, in the file other.cu, which come first."""
 import ctypes, sys
 
 SYMBOL = (sys.argv[2] if len(sys.argv) > 2 else "k").encode()
+WRITES = b"    st.global.u32 [%rd2+4096], %r1;\n" * int(sys.argv[3] if len(sys.argv) > 3 else 0)
 PTX = b""".version 8.0
 .target sm_80
 .address_size 64
@@ -14,10 +15,14 @@ PTX = b""".version 8.0
     ld.param.u64 %rd1, [p];
     cvta.to.global.u64 %rd2, %rd1;
     mov.u32 %r1, 1;
+    .loc 2 7 0
+""" + WRITES + b"""
+    .loc 1 3 0
     st.global.u32 [%rd2+4096], %r1;
     ret;
 }
 .file 1 "e\033[31mvil\302\233.cu"
+.file 2 "other.cu"
 """
 cu = ctypes.CDLL(sys.argv[1])
 device, context, module, kernel, memory = ctypes.c_int(), *(ctypes.c_void_p() for _ in range(3)), ctypes.c_uint64()

@@ -72,7 +72,7 @@ static void run(CUfunction function, CUdeviceptr p, unsigned threads)
 
 static void say(int to) { CHECK(write(to, "x", 1) == 1); }
 
-/* False: the other process has ended. */
+/* Waits for a byte from the other process. Returns false if that process has ended. */
 static int hear(int from)
 {
     char byte;
@@ -320,7 +320,7 @@ static void use_pool(int other)
 
 /* ---- handles that no driver made: each is an error ---- */
 
-/* As in engine/sim/programs/ipc.c. */
+/* the layout of a handle, as in engine/sim/programs/ipc.c */
 typedef struct inside {
     uint32_t mark;
     int32_t process, file;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "program.h"
 
@@ -621,6 +622,38 @@ static void pinned_through_devices(void)
     TRY(cuStreamSynchronize(two.stream));
     seen = w.pinned[0];
 }
+static void other_context_gone(void) /* a fill of the first device has used its memory */
+{
+    CUcontext first, gone;
+    CUdevice device;
+    CUdeviceptr memory;
+    TRY(cuCtxGetCurrent(&first));
+    TRY(cuDeviceGet(&device, 1));
+    TRY(cuCtxCreate(&gone, NULL, 0, device));
+    TRY(cuMemAlloc(&memory, BYTES));
+    TRY(cuCtxSetCurrent(first));
+    TRY(cuMemsetD8Async(memory, 0, BYTES, w.a));
+    TRY(cuCtxDestroy(gone));
+    put(w.b, w.x);
+}
+static void pinned_freed_beside(void) /* while a copy of another device is not waited for */
+{
+    enum { LARGE = 80 << 20 }; /* so large that freed memory is given back to the system */
+    int ends[2];
+    void *memory;
+    second_device();
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuMemHostAlloc(&memory, LARGE, CU_MEMHOSTALLOC_DEVICEMAP));
+    TRY(cuCtxSetCurrent(two.second));
+    TRY(cuMemcpyAsync(two.memory, (CUdeviceptr)memory, BYTES, two.stream));
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuMemFreeHost(memory));
+    /* the same addresses become a page that the program may only read, and the driver must not change this */
+    void *again = mmap(memory, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    put(w.a, w.x);
+    if (again != memory || pipe(ends) != 0 || write(ends[1], "", 1) != 1 || read(ends[0], again, 1) != -1)
+        exit(2);
+}
 static void per_thread_of_two_devices(void)
 {
     put(CU_STREAM_PER_THREAD, w.x);
@@ -1037,6 +1070,24 @@ static void variable_unloaded(void) /* with its module, while a kernel may run t
     for (int i = 0; i < 64; i++)
         free(again[i]);
 }
+static void variable_handed_over(void) /* by a library that is unloaded, to the one of another device: also its name */
+{
+    CUlibrary libraries[2];
+    CUlibraryOption kept = CU_LIBRARY_BINARY_IS_PRESERVED;
+    void *yes = (void *)1;
+    CUdeviceptr at;
+    size_t bytes;
+    second_device();
+    for (int k = 0; k < 2; k++) {
+        TRY(cuCtxSetCurrent(k ? two.second : two.first));
+        TRY(cuLibraryLoadData(&libraries[k], text, NULL, NULL, 0, &kept, &yes, 1));
+    }
+    TRY(cuLibraryGetManaged(&at, &bytes, libraries[1], "first"));
+    TRY(cuCtxSetCurrent(two.first));
+    TRY(cuLibraryUnload(libraries[0]));
+    TRY(cuCtxSetCurrent(two.second));
+    cuMemsetD8(at + bytes - 4, 0, 8);
+}
 static void variable_neighbour(void) /* an access beyond one does not reach the other */
 {
     const CUdeviceptr one = (CUdeviceptr)variable("first"), other = (CUdeviceptr)variable("second");
@@ -1065,6 +1116,12 @@ static void copy_to_freed(void)
     cuMemcpyHtoD(w.z, w.plain, BYTES);
 }
 static void fill_past_end(void) { cuMemsetD32(w.x, 0, N + 1); }
+static void fill_read_only(void)
+{
+    void *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    TRY(cuMemHostRegister(page, PAGE, CU_MEMHOSTREGISTER_READ_ONLY));
+    cuMemsetD8((CUdeviceptr)page, 1, 4);
+}
 static void large_block(void) { cuLaunchKernel(w.put, 1, 1, 1, 2048, 1, 1, 0, NULL, (void *[]){&w.x}, NULL); }
 static void stream_gone(void)
 {
@@ -1163,6 +1220,8 @@ static const struct {
     X(other_device_between, ""),
     X(other_context_between, ""),
     X(pinned_through_devices, ""),
+    X(other_context_gone, ""),
+    X(pinned_freed_beside, ""),
     X(per_thread_of_two_devices, ""),
     X(other_device_apart, LATER),
     X(handler_before, "to pinned memory of an asynchronous copy to it (4096 bytes"),
@@ -1184,11 +1243,13 @@ static const struct {
     X(variable_waited, ""),
     X(variable_flag, ""),
     X(variable_unloaded, ""),
+    X(variable_handed_over, "of 'first'"),
     X(variable_neighbour, "out of bounds"),
     X(copy_past_end, "out of bounds: read by the host's copy of 4100 bytes"),
     X(rows_past_end, "out of bounds: write by the host's copy of 4160 bytes"),
     X(copy_to_freed, "use after free: write by the host's copy of 4096 bytes"),
     X(fill_past_end, "out of bounds: write by the host's fill of 4100 bytes"),
+    X(fill_read_only, "which the program has registered as read-only"),
     X(large_block, "fault: the launch was refused: CUDA_ERROR_INVALID_VALUE, grid (1,1,1), block (2048,1,1)"),
     X(stream_gone, "fault: the launch was refused: CUDA_ERROR_INVALID_HANDLE"),
 };

@@ -196,7 +196,8 @@ static inline void grammar_pointer(grammar *g, const grammar_spec *s)
     grammar_expect(g, grammar_host(s, "-0", "", 'p', host), s->width, s->precision, (void *)(uintptr_t)value);
 }
 
-/* A string with its end, one without that a precision or the fault ends, one that is nowhere, or NULL. */
+/* Chooses a string: one with its end, one without an end that a precision or the fault ends, one at an address without
+ * memory, or NULL. */
 static inline void grammar_string(grammar *g, const grammar_spec *s)
 {
     char host[32];
@@ -389,7 +390,7 @@ static inline bool grammar_read(void *user, uint64_t address, uint32_t bytes, vo
     return false;
 }
 
-/* Whether vm_print_format() does what the grammar says; shows both if not. */
+/* Returns true if vm_print_format() does what the grammar says. Otherwise prints both texts. */
 static inline bool grammar_check(grammar *g)
 {
     kiln__text got = {0};

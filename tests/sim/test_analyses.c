@@ -122,7 +122,7 @@ static void bench_end(bench *b)
     munmap(room.base, ROOM);
 }
 
-/* Whether the result of an atomic is used is found without a look at the whole function. */
+/* Tests that it takes no search of the whole function to find out whether the result of an atomic is used. */
 static void test_results_of_atomics(void)
 {
     enum { ATOMICS = 3000 };
@@ -181,7 +181,8 @@ static void test_many_local_accesses(void)
     bench_end(&b);
 }
 
-/* A variable's name in which a number may begin at every second character: a finding reads the name once. */
+/* Tests that a finding reads a variable's name only once, for a name in which a number may begin at every second
+ * character. */
 static void test_long_name_of_a_variable(void)
 {
     enum { PARTS = 100000 };
@@ -217,7 +218,30 @@ static void test_long_name_of_a_variable(void)
     vm_check_free(check);
 }
 
-static const check_case cases[] = {{"results of atomics", test_results_of_atomics, CHECK_ONE_THREAD},
+/* A program asks for every kernel of its module by name. */
+static void test_names_of_kernels(void)
+{
+    enum { KERNELS = 5000 };
+    kiln__text text = {0};
+    char name[16];
+    kiln__text_printf(&text, HEAD);
+    for (unsigned k = 0; k < KERNELS; k++)
+        kiln__text_printf(&text, ".entry k%u() { ret; }\n", k);
+    bench b = bench_new(&text);
+    bool found = true;
+    begin_count();
+    for (int k = 0; k < KERNELS; k++) {
+        snprintf(name, sizeof name, "k%d", k);
+        found &= vm_module_kernel(b.module, name) == k;
+    }
+    found &= vm_module_kernel(b.module, "k") == -1 && vm_module_kernel(b.module, "k9x") == -1;
+    end_count();
+    CU_ASSERT(found);
+    bench_end(&b);
+}
+
+static const check_case cases[] = {{"names of kernels", test_names_of_kernels, CHECK_ONE_THREAD},
+                                   {"results of atomics", test_results_of_atomics, CHECK_ONE_THREAD},
                                    {"copies of a register", test_copies_of_a_register, CHECK_ONE_THREAD},
                                    {"many local accesses", test_many_local_accesses, CHECK_ONE_THREAD},
                                    {"long name of a variable", test_long_name_of_a_variable, CHECK_ONE_THREAD}};

@@ -204,7 +204,7 @@ static unsigned line_of(const char *source, const char *mark)
     return 0;
 }
 
-/* A place is told by its own line, or by the call that brought it in from a header. */
+/* Returns true if the place of a finding is at this line, or was inlined from a header by a call at this line. */
 static bool is_at(const kiln_check_side *side, const char *file, unsigned line)
 {
     char call[200];
@@ -235,14 +235,16 @@ static bool fits(const expected *e, const kiln_check_finding *f, const char *sou
            f->message[0];
 }
 
-/* All that is found must be at the line; one must be as expected in all. */
+/* Runs cases. At least one finding must be the expected one. A case that expects no kind must end without a fault; with
+ * `note` its findings must all be notes, otherwise there must be none. */
 static void run_cases(const expected *cases, size_t count, const char *name)
 {
     char file[64], ptx[64];
     snprintf(file, sizeof file, "%s.cu", name);
     snprintf(ptx, sizeof ptx, "%s.ptx", name);
     size_t length, text_length;
-    char *source = check_read("check", file, &length), *text = check_read("check", ptx, &text_length);
+    char *source = check_read(KILN_TEST_DATA "/check", file, &length),
+         *text = check_read(KILN_TEST_PTX "/check", ptx, &text_length);
     for (size_t k = 0; k < count; k++) {
         const expected *e = &cases[k];
         check_bench b = check_bench_new(text, text_length);

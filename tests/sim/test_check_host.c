@@ -11,7 +11,7 @@ static size_t text_length;
 static void load(void)
 {
     if (!text)
-        text = check_read("check", "memory.ptx", &text_length);
+        text = check_read(KILN_TEST_PTX "/check", "memory.ptx", &text_length);
 }
 
 static const kiln_check_finding *only(const check_bench *b, kiln_check_kind kind, bool note)
@@ -116,7 +116,7 @@ static void test_repeats(void)
 {
     load();
     size_t length;
-    char *order = check_read("check", "order.ptx", &length);
+    char *order = check_read(KILN_TEST_PTX "/check", "order.ptx", &length);
     static const char *const kernels[] = {"bug_loop_tile", "bug_reduction", "bug_neighbour_block",
                                           "bug_copy_over_reads"};
     for (size_t k = 0; k < KILN__COUNT(kernels); k++) {

@@ -123,7 +123,7 @@ static bool same_marks(const vm_allocation *a, const vm_allocation *b)
 static void test_both(void)
 {
     size_t length;
-    char *text = check_read("check", "script.ptx", &length);
+    char *text = check_read(KILN_TEST_PTX "/check", "script.ptx", &length);
     unsigned wrong = 0, quick = 0;
     uint64_t findings = 0;
     /* Without a sanitizer all programs are compared. A sixth of them shows it every access of both ways. */
@@ -181,8 +181,8 @@ static void test_over_the_end_of_a_page(void)
     check_bench_end(&b);
 }
 
-/* The name of a shared variable is found for each message, and the variable among those that the kernel names: in a time
- * that grows with the text, and not with its square. */
+/* Each message needs the name of a shared variable among those that the kernel names. Tests that the time for it grows
+ * in proportion to the text, and not to its square. */
 static void test_long_names(void)
 {
     enum { LENGTH = 1000000, VARIABLES = 20000 };
@@ -257,6 +257,27 @@ static void test_bulk_reductions(void)
     }
 }
 
+/* A bulk reduction of one block and an atomic of another block may meet, whichever of them runs first. */
+static void test_reduction_and_atomic(void)
+{
+    static const char text[] = ".version 8.1\n.target sm_90\n.address_size 64\n"
+                               ".visible .entry k(.param .u64 in, .param .u64 out, .param .u64 raw, .param .u32 n)\n"
+                               "{ .reg .b64 %a; .reg .b32 %s, %b, %n, %x; .reg .pred %p; .shared .align 16 .b8 s[16];\n"
+                               "  ld.param.u64 %a, [in]; ld.param.u32 %n, [n]; mov.u32 %s, s; mov.u32 %b, %ctaid.x;\n"
+                               "  setp.eq.u32 %p, %b, %n; @%p bra R;\n"
+                               "  atom.global.add.u32 %x, [%a], 1; ret;\n"
+                               "R: st.shared.v4.b32 [%s], {%n, %n, %n, %n}; fence.proxy.async.shared::cta;\n"
+                               "  cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%a], [%s], 16;\n"
+                               "  cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret; }\n";
+    for (int32_t first = 0; first < 2; first++) {
+        check_bench b = check_bench_new(text, sizeof text - 1);
+        b.params.n = first;
+        CU_ASSERT_EQUAL(check_bench_run(&b, "k", 2, 1, 0), VM_OK);
+        CU_ASSERT_EQUAL(vm_check_count(b.check), 0);
+        check_bench_end(&b);
+    }
+}
+
 /* red.async goes through the generic proxy, unlike bulk reductions: a bulk copy that reads its result needs a proxy fence. */
 static void test_remote_reductions(void)
 {
@@ -326,6 +347,7 @@ int main(int count, char **arguments)
     static const check_case cases[] = {{"both", test_both},
                                        {"copies of different sizes", test_copies_of_different_sizes},
                                        {"bulk reductions", test_bulk_reductions},
+                                       {"reduction and atomic", test_reduction_and_atomic},
                                        {"remote reductions", test_remote_reductions},
                                        {"reductions in flight", test_reductions_in_flight},
                                        {"over the end of a page", test_over_the_end_of_a_page},

@@ -334,7 +334,7 @@ static void out_of_memory(void)
     char *text;
     size_t length;
     kiln_error *error = NULL;
-    CHECK_OK(kiln__file_read(NULL, KILN_TEST_DATA "/vm/child.ptx", 0, &text, &length, &error), error);
+    CHECK_OK(kiln__file_read(NULL, KILN_TEST_PTX "/vm/child.ptx", 0, &text, &length, &error), error);
     bool whole = false;
     for (long n = 0; n < 1000 && !whole; n++) {
         check_oom oom = {.countdown = -1};

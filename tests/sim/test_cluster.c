@@ -43,7 +43,7 @@ static void answers(void)
     char path[1024], *text;
     size_t length;
     kiln_error *error = NULL;
-    snprintf(path, sizeof path, "%s/check/cluster.ptx", KILN_TEST_DATA);
+    snprintf(path, sizeof path, "%s/check/cluster.ptx", KILN_TEST_PTX);
     CHECK_OK(kiln__file_read(NULL, path, 0, &text, &length, &error), error);
     vm_bench b = vm_bench_text(text, length, limits);
     kiln__free(NULL, text);
@@ -81,7 +81,7 @@ static void answers(void)
     vm_bench_end(&b);
 }
 
-/* Where a block is in its cluster and in the grid: 4 x 6 blocks in clusters of 2 x 3. */
+/* Tests the place of a block in its cluster and in the grid: 4 x 6 blocks in clusters of 2 x 3. */
 static void places(void)
 {
     CU_ASSERT_EQUAL(

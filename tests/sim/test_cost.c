@@ -244,7 +244,7 @@ static void test_branches(void)
     kiln__text_free(&many);
 }
 
-/* Whether instruction `a` stands before `b` in the order of their region. */
+/* Returns true if instruction `a` stands before `b` in the order of their region. */
 static bool comes_first(const setup *s, size_t a, size_t b)
 {
     const vm_region *region = &s->cost->regions[s->insns[a].region];

@@ -48,7 +48,7 @@ static uint64_t draw(void)
 }
 static unsigned pick(unsigned count) { return (unsigned)((draw() >> 33) % count); }
 
-/* A handle of the kind: most are alive, some are stale, of another kind or nothing. */
+/* Returns a handle of the kind. Most handles are alive. Some are stale, of another kind, or NULL. */
 static uint64_t any(int kind)
 {
     switch (pick(40)) {

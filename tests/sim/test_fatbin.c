@@ -33,7 +33,7 @@ static size_t fatbin_begin(bytes *b)
     put(b, 0xba55ed50, 4), put(b, 1, 2), put(b, 16, 2), put(b, 0, 8);
     return at;
 }
-/* kind 1: PTX, 2: a cubin. */
+/* Writes an entry. `kind`: 1 is PTX, 2 is a cubin. */
 static void entry(bytes *b, size_t fatbin, unsigned kind, unsigned arch, packing how, const char *text)
 {
     char packed[ROOM / 4];
@@ -201,7 +201,7 @@ typedef struct part {
     const bytes *data;
 } part;
 
-/* An ELF file of those sections. */
+/* Writes an ELF file with these sections. */
 static void object(bytes *out, unsigned machine, const part *parts, size_t count)
 {
     char names[256] = "\0.shstrtab";
@@ -437,7 +437,7 @@ static void wrappers(void)
     kiln__text_free(&log);
 }
 
-/* The image of cuLinkComplete: the texts that were used, and nothing else, come back from it. */
+/* Tests the image of cuLinkComplete. It must give back the texts that were used, and nothing else. */
 static void linked(void)
 {
     sim_texts texts = {0}, again;

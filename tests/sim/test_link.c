@@ -97,7 +97,7 @@ static void three_parts(void)
     }
 }
 
-/* The lines of the log, for two texts. */
+/* Tests the lines of the log when these two texts are linked. */
 static void complains(const char *first, const char *second, const char *want)
 {
     kiln__text log = {0};
@@ -444,7 +444,7 @@ static void device_runtime(void)
     CUdeviceptr to = 0;
     kiln_error *error = NULL;
     CHECK(sim_cuModuleLoadData(&module, text) == CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC);
-    CHECK_OK(kiln__file_read(NULL, KILN_TEST_DATA "/vm/child.ptx", 0, &child, &length, &error), error);
+    CHECK_OK(kiln__file_read(NULL, KILN_TEST_PTX "/vm/child.ptx", 0, &child, &length, &error), error);
     OK(sim_cuModuleLoadData(&module, child));
     OK(sim_cuModuleGetFunction(&tree, module, "pending"));
     OK(sim_cuMemAlloc(&to, 64));

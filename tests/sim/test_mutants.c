@@ -116,7 +116,8 @@ static void with_operand(char *out, const char *insn, const char *before)
     sprintf(out, "{ .reg .u32 q; mov.u32 q, %s; %s %.*s, q; }", operand, before, head, insn);
 }
 
-/* The immediate at the end of an instruction, plus `by`. False: it would be below `least`. */
+/* Writes the instruction with `by` added to the immediate at its end. Returns false if the result would be below
+ * `least`. */
 static bool with_immediate(char *out, const char *insn, int by, int least)
 {
     size_t at = strlen(insn);
@@ -136,7 +137,8 @@ static bool at_next(char *out, const char *insn)
     return true;
 }
 
-/* The changed instruction, "" where it is removed. False: there is no such change. */
+/* Writes the changed instruction, or "" if the change removes it. Returns false if this instruction has no such
+ * change. */
 static bool changed(char *out, const char *insn, change what)
 {
     const char *label = begins(insn, "L: ") ? "L: " : "";
@@ -203,7 +205,7 @@ static bool changed(char *out, const char *insn, change what)
     }
 }
 
-/* The next marked line from *at on. */
+/* Finds the next marked line from *at on. */
 static bool next_site(const char *text, size_t *at, site *s)
 {
     const char *mark;
@@ -321,7 +323,7 @@ static char *read_idioms(void)
     char *text = NULL;
     size_t length;
     kiln_error *error = NULL;
-    CHECK_OK(kiln__file_read(NULL, KILN_TEST_DATA "/mutants/idioms.ptx", 0, &text, &length, &error), error);
+    CHECK_OK(kiln__file_read(NULL, KILN_TEST_PTX "/mutants/idioms.ptx", 0, &text, &length, &error), error);
     return text;
 }
 

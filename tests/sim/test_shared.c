@@ -83,6 +83,12 @@ static void test_pinned(void)
     OK(launch(kernel(module, "look"), 1, 1, 0, arguments));
     OK(call_cuMemcpyDtoH(&got, cell, 4));
     CHECK(got == 0);
+    /* nor does the host write it */
+    FAILS(INVALID_VALUE, call_cuMemsetD8(from, 1, 4));
+    FAILS(INVALID_VALUE, call_cuMemcpyDtoD(from, cell, 4));
+    FAILS(INVALID_VALUE, call_cuMemcpyHtoD(from, &got, 4));
+    FAILS(INVALID_VALUE, call_cuStreamWriteValue32(NULL, from, 1, 0));
+    OK(call_cuStreamWaitValue32(NULL, from, 0, CU_STREAM_WAIT_VALUE_EQ));
     OK(run("add", (uintptr_t)page, 1));
     FAILS(ILLEGAL_ADDRESS, call_cuCtxSynchronize());
     close_device();

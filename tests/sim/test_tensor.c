@@ -29,7 +29,8 @@ static void noise(unsigned char *to, size_t bytes)
         to[k] = (unsigned char)draw(256);
 }
 
-/* The place in shared memory of byte `at` of a row: the pieces of 128 bytes' lines are exchanged by the line's number. */
+/* Returns the place in shared memory of byte `at` of a row. The swizzle exchanges the pieces of a line of 128 bytes by
+ * the line's number. */
 static unsigned place(const box *b, unsigned row, unsigned at, unsigned row_bytes)
 {
     switch (b->swizzle) {
@@ -40,7 +41,7 @@ static unsigned place(const box *b, unsigned row, unsigned at, unsigned row_byte
     }
 }
 
-/* The bytes of the element at these coordinates; NULL: outside. */
+/* Returns the bytes of the element at these coordinates, or NULL if they are outside the tensor. */
 static unsigned char *element(const box *b, const long at[MOST])
 {
     size_t where = 0;
@@ -52,7 +53,7 @@ static unsigned char *element(const box *b, const long at[MOST])
     return tensor + where;
 }
 
-/* All rows of the box: f(row, coordinates of its first element). Returns how many. */
+/* Calls f(row, coordinates of its first element) for all rows of the box. Returns the number of rows. */
 typedef void row_function(const box *b, unsigned row, const long at[MOST], void *user);
 static unsigned rows_of(const box *b, row_function *f, void *user)
 {
@@ -266,7 +267,7 @@ static void store_box(const box *b, const char *operation)
     CHECK(*operation || memcmp(wanted, before, sizeof wanted) != 0);
 }
 
-/* A tensor of `rank` dimensions in GLOBAL bytes, and a box that is partly outside. */
+/* Draws a tensor of `rank` dimensions in GLOBAL bytes, and a box that is partly outside of it. */
 static box draw_box(unsigned rank, unsigned bytes, unsigned swizzle)
 {
     static const CUtensorMapDataType types[] = {[1] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
@@ -481,7 +482,7 @@ static void test_product(void)
     CUdeviceptr at[3];
     CUtensorMap map[2];
     kiln_error *error = NULL;
-    CHECK_OK(kiln__file_read(NULL, KILN_TEST_DATA "/vm/gemm_wgmma.ptx", 0, &text, &length, &error), error);
+    CHECK_OK(kiln__file_read(NULL, KILN_TEST_PTX "/vm/gemm_wgmma.ptx", 0, &text, &length, &error), error);
     open_device();
     CUmodule module = load(text);
     kiln__free(NULL, text);

@@ -433,7 +433,8 @@ static long double wide(u64 v, format f)
         return sign * (m != 0 ? NAN : INFINITY);
     return sign * (e ? ldexpl(m + ldexpl(1, fraction), e - 1 + f.least - fraction) : ldexpl(m, f.least - fraction));
 }
-/* Rounded by `mode` (-1: half away from zero), in one step: units of the last place counted by rintl(). */
+/* Rounds v to the format in one step, by `mode` (-1: halves away from zero). rintl() rounds the number of units of the
+ * last place. */
 static u64 narrow(long double v, format f, int mode)
 {
     int fraction = f.bits - 1, power = 0, top = (1 << f.exponent_bits) - 1;
@@ -480,7 +481,8 @@ static u64 flush(u64 v, format f) /* subnormals become zero of their sign */
     u64 sign = (u64)1 << (f.bits - 1 + f.exponent_bits), e = (((u64)1 << f.exponent_bits) - 1) << (f.bits - 1);
     return v & e ? v : v & sign;
 }
-/* The same for a result: it is subnormal if it is below the least normal number when rounded with all its bits. */
+/* Does the same for a result with .ftz: it is subnormal if it is below the least normal number when rounded with all
+ * its bits. */
 static u64 narrow_ftz(long double v, format f)
 {
     u64 sign = (u64)1 << (f.bits - 1 + f.exponent_bits), least = (u64)9 << (f.bits - 1); /* as 2^8 times as much */

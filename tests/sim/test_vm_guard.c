@@ -20,8 +20,8 @@
 #define SANITIZED false
 #endif
 
-/* Whether a read at `at` ends a process: by a signal, or, under the address sanitizer, by a status that is not 0. The thread
- * sanitizer handles the signals of faults itself, and would end the process by a status too. */
+/* Returns true if a read at `at` ends a process: by a signal or, under the address sanitizer, with a status other than
+ * 0. The thread sanitizer handles the signals of faults itself, and would end the process by a status too. */
 static bool ends(const volatile unsigned char *at)
 {
     const pid_t child = fork();

@@ -1,6 +1,7 @@
 /* Accesses of kernels beyond the allocated memory. They reach the rest of a granule, as on a GPU. Checks report
  * them. */
 #include "check_bench.h"
+#include "vm_memory.h"
 
 #define HEAD ".version 8.0\n.target sm_90\n.address_size 64\n"
 #define KERNEL(body)                                                                                                   \
@@ -48,8 +49,8 @@ static void granules(void)
     }
 }
 
-/* The shared memory that is the system's, which cooperative groups ask for: zero at first, apart from the kernel's own, and a
- * fault beyond its end; and nothing for kernels that do not ask. */
+/* Tests the system's part of shared memory, which cooperative groups use. It is zero at first, separate from the
+ * kernel's own part, and an access beyond its end is a fault. A kernel that does not name this part does not get it. */
 static void systems_shared(void)
 {
 #define AT "mov.u32 %r2, %reserved_smem_offset_1;\n"
@@ -111,6 +112,15 @@ static void pages(void)
         CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 1, params, 0), cases[k].kind);
         CU_ASSERT_EQUAL(*(const uint32_t *)vm_pointer(b.device, data, 4), cases[k].value);
     }
+    /* The memory behind an allocation that ends at an odd address has the alignment of its addresses on the host too. */
+    vm_span span;
+    bool constant, read_only;
+    const uint64_t odd = vm_reserve(b.device, 4096, 512), behind[] = {data, odd + 104};
+    CU_ASSERT_TRUE(vm_alloc_at(b.device, odd, 101));
+    CU_ASSERT_EQUAL(vm_bench_try(&b, "k", 1, 1, behind, 0), VM_OK);
+    CU_ASSERT_TRUE(vm_find(b.device, odd + 104, &span, &constant, &read_only));
+    CU_ASSERT_EQUAL((uintptr_t)(span.host + (odd + 104 - span.base)) % 16, (odd + 104) % 16);
+    CU_ASSERT_TRUE(vm_free(b.device, odd));
     /* The host does not have it; allocations take its place, and it goes with them. */
     uint64_t base, bytes;
     CU_ASSERT_PTR_NULL(vm_pointer(b.device, data + 1024, 4));
@@ -148,7 +158,7 @@ static void checked(void)
     check_bench_end(&b);
 }
 
-/* A texture of 8 texels of 4 bytes in linear memory, fetched by `threads` threads. */
+/* Fetches from a texture of 8 texels of 4 bytes in linear memory, with `threads` threads. */
 static void fetched(uint32_t threads, size_t findings)
 {
     static const char text[] = HEAD

@@ -50,7 +50,7 @@ static unsigned first_column(unsigned s, unsigned n, bool packed)
     return columns[s] * n * (packed ? 2 : 1) == COLUMNS ? 0 : 3;
 }
 
-/* A kernel that fills tensor memory, moves one register set with the shape, and returns both. */
+/* Writes a kernel that fills tensor memory, moves one register set with the shape, and returns both. */
 static void write_shape(kiln__text *text, unsigned s, unsigned n, bool packed, bool store)
 {
     const unsigned count = shapes[s].registers * n;

@@ -117,7 +117,7 @@ static uint64_t descriptor(const side *s, int at, int row_bytes, int rows)
     return (uint64_t)((LOW + at + 32 * s->skip) >> 4) | lead << 16 | stride << 32 | (uint64_t)s->mode << 62;
 }
 
-/* An element of `bits` into the operand at `start`. */
+/* Writes an element of `bits` bits into the operand at `start`. */
 static void put(const side *s, int start, int rows, int row_bytes, int row, int k, int bits, uint32_t value)
 {
     int along = row_bytes / 16, across = (rows + widths[s->mode] - 1) / widths[s->mode];
@@ -417,7 +417,7 @@ static void sparse(void)
                                         .sb = {(swizzle)mode}});
 }
 
-/* Row 0 of A and column 0 of B, all else zero; D's first element. */
+/* Returns D's first element, for the given row 0 of A and column 0 of B. All other elements are zero. */
 static float sum_of(kind type, const uint32_t *a, const uint32_t *b, int count, float c)
 {
     const product p = {.a = type, .b = type, .d = "f32", .n = 8, .sa = {LINE32}, .sb = {LINE32}};

@@ -92,7 +92,7 @@ static inline results run(const char *instruction, uint64_t object, const quad *
     return out;
 }
 
-/* The first result for coordinates x, y, z, w. */
+/* Returns the first result for the coordinates x, y, z, w. */
 static inline quad one(const char *instruction, uint64_t object, float x, float y, float z, float w)
 {
     return run(instruction, object, &(quad){.f = {x, y, z, w}}, 1).at[0];

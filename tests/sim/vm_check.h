@@ -42,7 +42,7 @@ static inline vm_bench vm_bench_file(const char *name, vm_limits limits)
     char *text;
     size_t length;
     kiln_error *error = NULL;
-    snprintf(path, sizeof path, "%s/vm/%s", KILN_TEST_DATA, name);
+    snprintf(path, sizeof path, "%s/vm/%s", KILN_TEST_PTX, name);
     CHECK_OK(kiln__file_read(NULL, path, 0, &text, &length, &error), error);
     vm_bench b = vm_bench_text(text, length, limits);
     kiln__free(NULL, text);

@@ -107,7 +107,7 @@ static void test_build_limits(void)
     }
 }
 
-/* A source whose entries are others at the second walk. */
+/* Gives one entry, which is another one at each walk. */
 static void walk_twice(const void *source, size_t chunk, kiln__entry_sink sink, void *to)
 {
     int *times = (int *)(uintptr_t)source;
@@ -465,7 +465,7 @@ static void test_progress(void)
 
 /* ---- breadth-first search ---- */
 
-/* By relaxing all edges until nothing changes. */
+/* Searches by relaxing all edges until nothing changes (Bellman-Ford). */
 static void search_slowly(const kiln__csr *m, uint64_t source, int32_t *levels)
 {
     for (uint32_t v = 0; v < m->rows; v++)

@@ -43,7 +43,7 @@ static void teardown(fixture *f)
 
 /* Adds a sample that differs in each field from the sample with another number: two variants with different params,
  * each kind of end. */
-static void add(kiln_store *store, unsigned number)
+static void add_with(kiln_store *store, unsigned number, const char *given)
 {
     static const kiln_status ends[] = {
         KILN_OK, KILN_ERROR_COMPILE, KILN_OK, KILN_ERROR_TIMEOUT, KILN_ERROR_WRONG_ANSWER, KILN_ERROR_LAUNCH,
@@ -61,7 +61,7 @@ static void add(kiln_store *store, unsigned number)
         .key = key,
         .spec = "matmul",
         .variant = number % 2 ? "odd" : "even",
-        .params = params,
+        .params = given ? given : params,
         .sizes = number == 5 ? "" : "M=512 N=64",
         .inputs = "i",
         .run = "verify",
@@ -106,6 +106,8 @@ static void add(kiln_store *store, unsigned number)
     };
     CHECK_OK(kiln__store_add(store, &row, NULL, &error), error);
 }
+
+static void add(kiln_store *store, unsigned number) { add_with(store, number, NULL); }
 
 static const char *path_in(const fixture *f, const char *name, char path[128])
 {
@@ -264,6 +266,29 @@ static void nothing_is_lost(void)
         same_samples(&f, files[i].name);
         teardown(&f);
     }
+}
+
+/* Samples of which each has params of its own: a recorded space would have all of them in each configuration. */
+static void too_many_params(void)
+{
+    enum { SAMPLES = 1500 };
+    fixture f;
+    char path[128], params[64];
+    kiln_error *error = NULL;
+    uint64_t written = 0;
+    setup(&f);
+    for (unsigned n = 10; n < SAMPLES + 10; n++) {
+        snprintf(params, sizeof params, "A%u=1 B%u=1", n, n);
+        add_with(f.store, n, params);
+    }
+    CHECK(kiln_store_export(f.store, NULL, path_in(&f, "a.json", path), KILN_FORMAT_T4, NULL, &error) ==
+          KILN_ERROR_ARGUMENT);
+    CHECK(strstr(kiln_error_message(error), "have 3001 different ones") != NULL);
+    kiln_error_free(error);
+    error = NULL;
+    CHECK_OK(kiln_store_export(f.store, NULL, path_in(&f, "a.csv", path), KILN_FORMAT_CSV, &written, &error), error);
+    CHECK(written == SAMPLES);
+    teardown(&f);
 }
 
 /* A file of T4 or Kernel Tuner has one problem. An export of several problems is refused, and the message names two
@@ -438,6 +463,8 @@ static void what_is_wrong(void)
         const char *text, *says;
     } cases[] = {
         {OWN("\"key\": \"1\""), "t.json: result 2: the key must be 32 hexadecimal digits: '1'; nothing was imported"},
+        {OWN("\"key\": \"0123456789abcdef0123456789abcdef\", \"status\": -1"),
+         "t.json: result 2: the status is out of range, key: '0123456789abcdef0123456789abcdef'; nothing was imported"},
         {OWN("\"spec\": 1"), "t.json: result 2: this is not a text: 'spec'; nothing was imported"},
         {OWN("\"made\": 1.5"), "t.json: result 2: this is not an integer: 'made'; nothing was imported"},
         {OWN("\"flops\": \"many\""), "t.json: result 2: this is not a number: 'flops'; nothing was imported"},
@@ -501,12 +528,9 @@ static void memory_may_be_out(void)
 }
 
 static const check_case cases[] = {
-    {"nothing is lost", nothing_is_lost},
-    {"no formulas", no_formulas},
-    {"one problem a file", one_problem_a_file},
-    {"what others wrote", what_others_wrote},
-    {"what others write today", what_others_write_today},
-    {"what is wrong", what_is_wrong},
-    {"memory may be out", memory_may_be_out},
+    {"nothing is lost", nothing_is_lost},     {"no formulas", no_formulas},
+    {"too many params", too_many_params},     {"one problem a file", one_problem_a_file},
+    {"what others wrote", what_others_wrote}, {"what others write today", what_others_write_today},
+    {"what is wrong", what_is_wrong},         {"memory may be out", memory_may_be_out},
 };
 KILN_SUITE("exchange", cases)

@@ -58,7 +58,8 @@ static bool has_number(kiln_store *store, unsigned number)
     return found;
 }
 
-/* The time is waited for once, however many samples come; they are found meanwhile, and in the store when it is free. */
+/* However many samples come, the store waits for the lock only once. The samples can be listed meanwhile, and are in
+ * the store when it is free. */
 static void a_held_store_costs_one_wait(void)
 {
     fixture f;
@@ -408,6 +409,156 @@ static void damage_in_the_middle_of_reading(void)
     teardown(&f);
 }
 
+/* ---- a moment in which a pending file cannot be read ---- */
+
+static void fail_third(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    unsigned *rows = sqlite3_user_data(context);
+    (void)count, (void)values;
+    if (++*rows == 3)
+        sqlite3_result_error_code(context, SQLITE_CORRUPT);
+    else
+        sqlite3_result_int(context, 1);
+}
+
+/* SQLite calls a momentary read error damage. A second look finds the pending file intact: no sample of it is lost. */
+static void a_momentary_error_of_a_pending_file(void)
+{
+    fixture f;
+    unsigned rows = 0;
+    setup(&f);
+    close_store(&f);
+    open_impatient(&f, 0);
+    sqlite3 *other = hold(f.path);
+    for (unsigned i = 0; i < 10; i++)
+        CHECK(add_number(f.store, i));
+    let_go(other);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f.store->pending);
+    CHECK(sqlite3_create_function(f.store->pending->db, "kiln_rises", 1, SQLITE_UTF8, &rows, fail_third, NULL, NULL) ==
+          SQLITE_OK);
+    CHECK(count_all(f.store, NULL) == 10);
+    CHECK(rows == 3 && strstr(f.log, "it is intact") != NULL);
+    CHECK(count_files(&f, "pending") == 0 && count_files(&f, "damaged") == 0);
+    teardown(&f);
+}
+
+/* ---- pages that refer to one page again and again ---- */
+
+enum { PAGE = 4096, BRANCHES = 500, LEVELS = 4 };
+
+static void put_number(unsigned char *at, unsigned number)
+{
+    for (int i = 0; i < 4; i++)
+        at[i] = (unsigned char)(number >> (24 - 8 * i));
+}
+
+/* An inner page of a table whose children are all the page `child`. `used`: bytes before the page's header. */
+static void make_inner_page(unsigned char *page, size_t used, unsigned child)
+{
+    unsigned char *header = page + used, *cells = header + 12, *end = page + PAGE;
+    const unsigned content = PAGE - 5 * BRANCHES;
+    memset(header, 0, PAGE - used);
+    header[0] = 5;
+    header[3] = BRANCHES >> 8;
+    header[4] = BRANCHES & 255;
+    header[5] = (unsigned char)(content >> 8);
+    header[6] = content & 255;
+    put_number(header + 8, child);
+    for (unsigned i = 0; i < BRANCHES; i++) {
+        end -= 5;
+        put_number(end, child);
+        end[4] = (unsigned char)(1 + i % 100); /* the largest id below the child */
+        cells[2 * i] = (unsigned char)((end - page) >> 8);
+        cells[2 * i + 1] = (unsigned char)((end - page) & 255);
+    }
+}
+
+/* Moves the only page of a table behind the end of the file, below LEVELS inner pages: its rows then exist
+ * BRANCHES^LEVELS times. */
+static void multiply_rows(const fixture *f, unsigned root)
+{
+    enum { MOST = 64 };
+    static unsigned char file[MOST * PAGE];
+    int fd = open(f->path, O_RDWR);
+    const ssize_t length = read(fd, file, sizeof file);
+    unsigned pages = (unsigned)(length / PAGE);
+    CU_ASSERT_FATAL(fd >= 0 && length % PAGE == 0 && pages + LEVELS <= MOST && root <= pages);
+    unsigned char *page = file + (size_t)(root - 1) * PAGE;
+    CU_ASSERT_EQUAL_FATAL(page[0], 13); /* a leaf of a table */
+    memcpy(file + (size_t)pages++ * PAGE, page, PAGE);
+    for (unsigned level = 1; level < LEVELS; level++, pages++)
+        make_inner_page(file + (size_t)pages * PAGE, 0, pages);
+    make_inner_page(page, 0, pages);
+    put_number(file + 28, pages);
+    CU_ASSERT_EQUAL(pwrite(fd, file, (size_t)pages * PAGE, 0), (ssize_t)pages * PAGE);
+    close(fd);
+}
+
+static int count_few(void *user, const kiln_record *record)
+{
+    (void)record;
+    return ++*(unsigned *)user > 1000;
+}
+
+/* A file of some kilobytes with 10^11 rows: reading it is an error and takes no time. */
+static void more_rows_than_a_file_can_have(void)
+{
+    fixture f;
+    kiln_error *errors[5] = {NULL};
+    char csv[128], json[128];
+    int64_t root = 0;
+    unsigned count = 0;
+    setup(&f);
+    snprintf(csv, sizeof csv, "%s/x.csv", f.folder);
+    snprintf(json, sizeof json, "%s/x.json", f.folder);
+    CHECK(add_number(f.store, 0) && add_number(f.store, 1));
+    CHECK(kiln__store_number(f.store, "SELECT rootpage FROM sqlite_master WHERE name='sample'", &root) == SQLITE_OK);
+    close_store(&f);
+    multiply_rows(&f, (unsigned)root);
+    open_store(&f, KILN_STORE_READ);
+    CHECK(kiln_store_list(f.store, NULL, count_few, &count, &errors[0]) == KILN_ERROR_IO && count <= 2);
+    CHECK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_AUTO, NULL, &errors[1]) == KILN_ERROR_IO);
+    CHECK(kiln_store_export(f.store, NULL, json, KILN_FORMAT_AUTO, NULL, &errors[2]) == KILN_ERROR_IO);
+    const kiln_store_filter other = {.size = sizeof other, .spec = "other"},
+                            path = {.size = sizeof path, .spec = "matmul", .path = "/a"};
+    CHECK(kiln_store_list(f.store, &other, count_few, &count, &errors[3]) == KILN_ERROR_IO && count <= 2);
+    CHECK(kiln_store_list(f.store, &path, count_few, &count, &errors[4]) == KILN_ERROR_IO && count <= 2);
+    for (size_t k = 0; k < KILN__COUNT(errors); k++) {
+        CHECK(strstr(kiln_error_message(errors[k]), "it is damaged") != NULL);
+        kiln_error_free(errors[k]);
+    }
+    close_store(&f);
+    open_store(&f, 0);
+    CHECK(add_number(f.store, 2));
+    teardown(&f);
+}
+
+/* Many rows whose long values are the same pages of the file: together they have more bytes than the file. */
+static void more_bytes_than_a_file_has(void)
+{
+    fixture f;
+    kiln_error *error = NULL;
+    unsigned count = 0;
+    setup(&f);
+    for (unsigned i = 0; i < 40; i++)
+        CHECK(add_number(f.store, i));
+    close_store(&f);
+    run_sql(f.path, "UPDATE sample SET message=printf('%.*c', 1000000, 'x') WHERE id=1; VACUUM");
+    open_store(&f, KILN_STORE_READ);
+    CHECK_OK(kiln_store_list(f.store, NULL, count_few, &count, &error), error);
+    CHECK(count == 40);
+    f.store->scan.size = 0;
+    kiln__scan_begin(f.store);
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(f.store->db, "SELECT a.message FROM sample a, sample b WHERE a.id=1", -1, &statement,
+                                  NULL);
+    for (count = 0; code == SQLITE_OK || code == SQLITE_ROW; count++)
+        code = kiln__scan_step(f.store, statement);
+    sqlite3_finalize(statement);
+    CHECK(code == SQLITE_CORRUPT && count <= 4);
+    teardown(&f);
+}
+
 /* ---- files that go away ---- */
 
 static void a_store_that_is_removed(void)
@@ -453,6 +604,9 @@ static const check_case cases[] = {
     {"tables of others are refused", tables_of_others_are_refused},
     {"values of other kinds", values_of_other_kinds},
     {"damage in the middle of reading", damage_in_the_middle_of_reading},
+    {"a momentary error of a pending file", a_momentary_error_of_a_pending_file},
+    {"more rows than a file can have", more_rows_than_a_file_can_have},
+    {"more bytes than a file has", more_bytes_than_a_file_has},
     {"a store that is removed", a_store_that_is_removed},
 };
 

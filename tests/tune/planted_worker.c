@@ -32,7 +32,7 @@ static int open_mark(const char *name, int flags)
     return open(path, O_CREAT | O_WRONLY | O_CLOEXEC | flags, 0600);
 }
 
-/* False: not this time. */
+/* Returns true if the action `what` has not happened before. */
 static bool is_first(const char *what)
 {
     int made = open_mark(what, O_EXCL);

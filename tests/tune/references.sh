@@ -5,7 +5,8 @@ set -u
 kiln=$(realpath "$1") atoms=$2
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-unset KILN_CACHE_DIR KILN_STORE KILN_DEVICE
+unset KILN_CACHE_DIR KILN_STORE
+export KILN_DEVICE=sim
 failed=0
 
 fail() {

@@ -71,7 +71,7 @@ static kiln_knowledge *parse(fixture *f, const char *text)
     return known;
 }
 
-/* "EXACT plain BLOCK=32 ITEMS=1 FAR=near" */
+/* Returns a result as text, such as "EXACT plain BLOCK=32 ITEMS=1 FAR=near". */
 static const char *show(const kiln_best *best, char text[160])
 {
     static const char *const words[] = {
@@ -90,7 +90,7 @@ static const char *show(const kiln_best *best, char text[160])
     return text;
 }
 
-/* The answer for N in `known`, with a choice's variant and params. */
+/* Tests the answer for size N from the text `known`, for the variant and params of a choice. */
 static void ask(fixture *f, const char *known_text, int64_t n, const kiln_choice *choice, const char *want,
                 double distance)
 {
@@ -214,7 +214,8 @@ static void distances(void)
         none[] = {{"M", {KILN_INT, {.i = 0}}}}, one[] = {{"M", {KILN_FLOAT, {.f = 1}}}};
     double d = -1, e = -1;
     bool same;
-    /* As many elements of work, and yet farther than four times as much a side: 2, 2 and -4 doublings. */
+    /* The number of elements is the same, and yet the distance is larger than for four times as many along one side:
+     * the sides differ by 2, 2 and -4 doublings. */
     CHECK(kiln__size_distance((kiln__settings){3, cube}, (kiln__settings){3, flat}, &d, &same) && !same &&
           fabs(d - sqrt(24)) < 1e-12);
     CHECK(kiln__size_distance((kiln__settings){3, cube}, (kiln__settings){3, large}, &e, &same) &&

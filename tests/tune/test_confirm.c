@@ -97,7 +97,7 @@ static kiln_status confirm(kiln_tuning *tuning, device *d, kiln_tune_options opt
     return status;
 }
 
-/* The configurations that a device refutes, and which one wins in the end. */
+/* Tests which configurations are refuted, and which one wins in the end. */
 static void the_next_best_wins(void)
 {
     const struct {

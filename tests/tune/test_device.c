@@ -34,7 +34,7 @@ static void end(fixture *f)
     CHECK(system(command) == 0);
 }
 
-/* The variant cannot run, and both who ask say it with these words. */
+/* Tests that the variant cannot run, and that kiln_variant_supported() and a plan say so in these words. */
 static void check_left_out(const fixture *f, const char *variant, const char *words)
 {
     kiln_error *error = NULL;
@@ -50,7 +50,7 @@ static void check_left_out(const fixture *f, const char *variant, const char *wo
     kiln_error_free(error);
 }
 
-/* The code that a plan of the variant would get. */
+/* Tests the target for which a plan of the variant gets its code. */
 static void check_target(const fixture *f, const char *variant, int arch, char kind)
 {
     kiln__target target = {0};

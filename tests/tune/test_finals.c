@@ -56,7 +56,7 @@ static void keep(void *user, const kiln_sample *sample, const double *times, siz
 
 static const kiln__log silent;
 
-/* A sweep that measured these, configuration i as seconds[i]. */
+/* Makes a sweep in which configuration i was measured as seconds[i]. */
 static kiln_tuning *sweep_of(const double *seconds, size_t count, kiln_result like)
 {
     kiln_tuning *tuning = kiln__tuning_new(NULL);

@@ -335,7 +335,8 @@ static bool identify(const fixture *f, const char *text, kiln__identity *identit
     return status == KILN_OK;
 }
 
-/* `whole` with the change, which has one place in it; freed by the caller. NULL: it has none, or several. */
+/* Returns a copy of the text with the change, which the caller frees. Returns NULL if the text does not have the place
+ * of the change exactly once. */
 static char *changed(const char *from, const char *to)
 {
     const char *at = strstr(whole, from);

@@ -144,7 +144,7 @@ static void what_is_shipped_is_first(void)
         CHECK_TEXT(made_at(tuning, 1, first), "fast REPEAT=2"); /* of the next sizes */
         kiln_tuning_free(tuning);
     }
-    /* A strategy that was asked to be random is. */
+    /* The strategy `random` draws its first configuration at random. */
     kiln_tune_options options = {.size = sizeof options, .max_configurations = 3, .strategy = "random"};
     bool same = true;
     for (options.seed = 0; options.seed < 8; options.seed++) {
@@ -262,7 +262,8 @@ static path find_path(const fixture *f, kiln_store *store, uint64_t most, uint64
     return p;
 }
 
-/* The same cold and warm, and where it goes on from the samples of a shorter one. */
+/* Tests that a repeatable search makes the same samples with an empty cache, with a full cache, and if it continues a
+ * shorter search. */
 static void a_repeatable_search_takes_one_path(void)
 {
     fixture f;
@@ -288,7 +289,7 @@ static void a_repeatable_search_takes_one_path(void)
     teardown(&f);
 }
 
-/* A limit that is shorter than a compile: each sweep makes one sample, until there is none left. */
+/* If the limit is shorter than a compile, each sweep makes one sample, until none is left. */
 static void a_short_limit_makes_progress(void)
 {
     static const char *const fast[] = {"fast"};
@@ -360,7 +361,8 @@ static int count_entry(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
-/* A compile that has begun when nobody waits for it any more is finished and kept; one in the queue is dropped. */
+/* If nobody waits for a compile any more, it is finished and stored if it has begun, and dropped if it is in the
+ * queue. */
 static void a_begun_compile_is_kept(void)
 {
     fixture f;
@@ -401,6 +403,59 @@ static void a_begun_compile_is_kept(void)
     teardown(&f);
 }
 
+/* Returns whether the code of a configuration goes together with others. Sets *same if two configurations have one text. */
+static bool goes_together(fixture *f, const char *kernel, const char *begins, bool *same)
+{
+    char file[128], made[512];
+    kiln_spec *spec = NULL;
+    kiln_error *error = NULL;
+    kiln__code_job *jobs[2] = {0};
+    snprintf(made, sizeof made,
+             "%s\ntemplate <int K> __global__ void many(float *z) { z[threadIdx.x] = K; }\n"
+             "extern \"C\" __global__ void one(float *z) { z[threadIdx.x] = 1; }\n",
+             begins);
+    write_file(f, "together.cu", made);
+    snprintf(made, sizeof made,
+             "kiln: 1\nname: together\nsource: together.cu\nsizes: {tiny: {N: 64}}\n"
+             "buffers: {z: {type: f32, shape: [N], out: true}}\nvariants:\n"
+             "  it: {params: {A: [1, 2]}, launch: {kernel: '%s', grid: [1], block: [N], args: [z]}}\n",
+             kernel);
+    write_file(f, "together.yaml", made);
+    snprintf(file, sizeof file, "%s/together.yaml", f->folder);
+    CHECK_OK(kiln_spec_load(f->engine, file, &spec, &error), error);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
+    for (int i = 0; i < 2; i++) {
+        kiln__config *config = NULL;
+        const kiln_setting a = {.name = "A", .value = {.kind = KILN_INT, .as.i = i + 1}};
+        CHECK_OK(kiln__config_make(f->engine, spec, &(kiln_choice){.variant = "it", .params = &a, .param_count = 1},
+                                   &config, &error),
+                 error);
+        CHECK_OK(kiln__code_prepare(f->engine, config, NULL, false, &jobs[i], &error), error);
+        kiln__config_free(config);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(jobs[i]);
+    }
+    *same = strcmp(kiln__code_source(jobs[0]), kiln__code_source(jobs[1])) == 0;
+    const bool together = kiln__code_goes_together(jobs[0]);
+    kiln__code_cancel(jobs[0]);
+    kiln__code_cancel(jobs[1]);
+    kiln_spec_free(spec);
+    return together;
+}
+
+/* Instances of a template share a compile if there is a header to read. */
+static void instances_with_headers_go_together(void)
+{
+    fixture f;
+    bool same = false;
+    setup(&f, NULL);
+    CHECK(goes_together(&f, "many<{A}>", "#include <cuda_fp16.h>", &same));
+    CHECK(same);
+    CHECK(!goes_together(&f, "many<{A}>", "", &same));
+    CHECK(same);
+    CHECK(!goes_together(&f, "one", "#include <cuda_fp16.h>", &same));
+    teardown(&f);
+}
+
 static const check_case cases[] = {
     {"what is shipped is first", what_is_shipped_is_first},
     {"the same sizes on an alike device are first", the_same_sizes_on_an_alike_device_are_first},
@@ -409,5 +464,6 @@ static const check_case cases[] = {
     {"a repeatable search takes one path", a_repeatable_search_takes_one_path},
     {"a short limit makes progress", a_short_limit_makes_progress},
     {"a begun compile is kept", a_begun_compile_is_kept},
+    {"instances with headers go together", instances_with_headers_go_together},
 };
 KILN_SUITE("tune.lead", cases)

@@ -58,7 +58,7 @@ static void teardown(fixture *f)
 
 static const char *const plain[] = {"plain"}, *const wide[] = {"wide"}, *const both[] = {"wide", "plain"};
 
-/* "plain BLOCK=32 ITEMS=1 FAR=near" */
+/* Returns a sample's configuration as text, such as "plain BLOCK=32 ITEMS=1 FAR=near". */
 static const char *name_of(const kiln_sample *sample, char text[128])
 {
     kiln__text out = {0};
@@ -417,7 +417,8 @@ static void refuses_what_is_wrong(void)
     teardown(&f);
 }
 
-/* With the 1st, 2nd, ... allocation failing: an error or an outcome, never a leak. The code comes from the cache. */
+/* Fails the first, second, ... allocation of a sweep. Each time the sweep must end with an error or an outcome, and
+ * leak nothing. The code comes from the cache. */
 static void survives_no_memory(void)
 {
     fixture f;
@@ -456,7 +457,7 @@ static void survives_no_memory(void)
     teardown(&f);
 }
 
-/* Each strategy goes through all of several variants, failures included, with none twice. */
+/* Tests that each strategy tries every configuration of several variants once, including those that fail. */
 static void every_strategy_finds_all(void)
 {
     static const char *const variants[] = {"plain", "bad", "wide"};
@@ -538,8 +539,8 @@ static double huge_seconds(const kiln_choice *choice)
     return 1e-3 * (1 + a * a / 1e4 + b * b / 1e5);
 }
 
-/* A space of 5 * 10^8 valid points: drawn from without being held, answers coming out of order and late; the same seed
- * and answers draw the same. */
+/* Searches a space of 5 * 10^8 valid points, which is not held in memory. Answers come late and out of order. The same
+ * seed and answers must draw the same points. */
 static void searches_a_huge_space(void)
 {
     static uint64_t first[DRAWS], numbers[DRAWS];
@@ -687,7 +688,8 @@ static void asks_while_it_looks(void)
     teardown(&f);
 }
 
-/* One valid configuration is found without a count; where there is none, the message says what rejected most. */
+/* Tests that one valid configuration is found without counting the space. If there is none, the message must point to
+ * the constraint that rejected the most. */
 static void suggests_in_an_uncounted_space(void)
 {
     fixture f;

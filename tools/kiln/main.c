@@ -10,7 +10,7 @@
 #include "commands.h"
 
 /* If descriptor 0, 1 or 2 is closed, the next opened file would get its number, and output would be written to that
- * file. So open /dev/null for it; for standard output read-only, so that writing fails as it should. */
+ * file. So open /dev/null for it; for standard output it is opened read-only, so that writing fails. */
 static void hold_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -60,7 +60,8 @@ static int dispatch(cli *c, int argc, char **argv)
     return c->command->run(c);
 }
 
-/* If a kernel on a GPU does not end, freeing the library's objects would wait for it. */
+/* Ends the process without freeing the library's objects if a kernel on a GPU does not end, because freeing would wait
+ * for the kernel. */
 static void leave_device(const cli *c, int code)
 {
     const kiln_device_info *info = NULL;
@@ -74,9 +75,10 @@ static int run(int argc, char **argv)
     /* this locale stays, even if a loaded library sets the locale of the process */
     uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
     hold_standard_streams();
-    /* a dead compile worker is reported instead of ending the command; see out_finish() */
+    /* ignored so that a compile worker that has died is reported; out_finish() ends the command if standard output is
+     * closed */
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* the same for a limit on file sizes: then writing fails, and the old file stays */
+    signal(SIGXFSZ, SIG_IGN); /* ignored so that writing beyond the limit on file sizes fails, and the old file stays */
     out_start();
     cli c = {.line = "kiln"};
     for (int i = 1; i < argc; i++)

@@ -1,13 +1,16 @@
-/* build.c - entries in any order to CSR.
+/* build.c - makes a matrix in CSR form from entries in any order.
  *
- * A row of a large matrix may be anywhere in memory, so that a scattered write to it costs a cache miss, and an atomic
- * counter for each row many of them. So entries are first partitioned by buckets of neighbouring rows:
- *   1. A walk counts the entries of each bucket, for each group of chunks apart.
+ * A row of a large matrix may be anywhere in memory. So a scattered write to it costs a cache miss, and an atomic
+ * counter for each row would cost many. Therefore entries are first partitioned by buckets of neighbouring rows.
+ * Four steps follow each other:
+ *   1. A walk counts the entries of each bucket, separately for each group of chunks.
  *   2. A second walk puts each entry into the segment of its group and bucket. Segments need no atomic operation.
- *   3. Each bucket is permuted in place by row ("American flag sort": McIlroy, Bostic, McIlroy, 1993), within the caches.
- *   4. Each row is sorted by column and then by the bits of the value, so that entries at the same place are added up in
+ *   3. Each bucket is permuted in place by row ("American flag sort": McIlroy, Bostic, McIlroy, 1993).
+ *   4. Each row is sorted by column and then by the bits of the value. So entries at the same place are added up in
  *      an order that depends on neither the threads nor the walk.
- * A bucket has at most 2^16 rows: an entry is 8 bytes (column and value) and 2 bytes (its row in the bucket). */
+ *
+ * A bucket has at most 2^16 rows. An entry takes 10 bytes: 8 for its column and its value, and 2 for its row in the
+ * bucket. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -178,10 +178,11 @@ static CUresult clear_allocations(sim_context *context, const sim_exec *exec)
     return CUDA_SUCCESS;
 }
 
-/* Raises the fault of a copy or fill whose memory was freed meanwhile, as a GPU would. */
-static void raise_freed_memory(sim_context *context, CUgraphNodeType type)
+/* Raises the fault of a copy or fill whose memory was freed meanwhile, or is read-only, as a GPU would. */
+static void raise_memory_fault(sim_context *context, CUgraphNodeType type)
 {
-    snprintf(context->fault, sizeof context->fault, "a graph's %s node uses memory that was freed",
+    snprintf(context->fault, sizeof context->fault,
+             "a graph's %s node uses memory that was freed, or writes memory that is registered as read-only",
              type == CU_GRAPH_NODE_TYPE_MEMCPY ? "memcpy" : "memset");
     context->sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
 }
@@ -234,7 +235,7 @@ static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec
             return result;
         if (result == CUDA_ERROR_INVALID_VALUE &&
             (type == CU_GRAPH_NODE_TYPE_MEMCPY || type == CU_GRAPH_NODE_TYPE_MEMSET)) {
-            raise_freed_memory(sim_op_context(*context, &node->op), type);
+            raise_memory_fault(sim_op_context(*context, &node->op), type);
             result = CUDA_SUCCESS;
         }
         const sim_context *in = sim_op_context(*context, &node->op);

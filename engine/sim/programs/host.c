@@ -82,6 +82,7 @@ static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult 
 static CUresult end_shared(sim_context *context, sim_host *host)
 {
     sim_context *home = host->object.context;
+    sim_order_shared_gone(home, (uintptr_t)host->pointer);
     vm_free(home->device, (uintptr_t)host->pointer);
     sim_object_free(home, host);
     return sim_end_work(context, CUDA_SUCCESS);

@@ -10,12 +10,15 @@ static bool is_wide(CUstreamBatchMemOpType type)
     return type == CU_STREAM_MEM_OP_WAIT_VALUE_64 || type == CU_STREAM_MEM_OP_WRITE_VALUE_64;
 }
 
-/* Returns the host pointer of a value in memory, or NULL if the address is invalid or misaligned. */
-static void *find_value(const sim_context *context, CUdeviceptr address, bool wide)
+/* Returns the host pointer of a value in memory. Returns NULL if the address is invalid or misaligned, or if the value is
+ * to be written and the memory is read-only. */
+static void *find_value(const sim_context *context, CUdeviceptr address, bool wide, bool write)
 {
-    return address % (wide ? 8 : 4) == 0
-               ? vm_pointer(sim_home((sim_context *)(uintptr_t)context, address)->device, address, wide ? 8 : 4)
-               : NULL;
+    const uint64_t bytes = wide ? 8 : 4;
+    vm_device *device = sim_home((sim_context *)(uintptr_t)context, address)->device;
+    if (address % bytes != 0)
+        return NULL;
+    return write ? vm_pointer(device, address, bytes) : (void *)(uintptr_t)vm_pointer_read(device, address, bytes);
 }
 
 static CUresult check_memops(sim_context *context, const CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *what)
@@ -29,13 +32,13 @@ static CUresult check_memops(sim_context *context, const CUDA_BATCH_MEM_OP_NODE_
         case CU_STREAM_MEM_OP_WAIT_VALUE_32:
         case CU_STREAM_MEM_OP_WAIT_VALUE_64:
             if ((op->waitValue.flags & ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH) > CU_STREAM_WAIT_VALUE_NOR ||
-                !find_value(context, op->waitValue.address, is_wide(op->operation)))
+                !find_value(context, op->waitValue.address, is_wide(op->operation), false))
                 return CUDA_ERROR_INVALID_VALUE;
             break;
         case CU_STREAM_MEM_OP_WRITE_VALUE_32:
         case CU_STREAM_MEM_OP_WRITE_VALUE_64:
             if (op->writeValue.flags > CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER ||
-                !find_value(context, op->writeValue.address, is_wide(op->operation)))
+                !find_value(context, op->writeValue.address, is_wide(op->operation), false))
                 return CUDA_ERROR_INVALID_VALUE;
             break;
         case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
@@ -76,7 +79,7 @@ static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams
     const uint64_t most = 20000000000u, start = kiln__now_ns();
     uint64_t steps = (*context)->steps, limit = steps && steps < most / 1000 ? steps * 1000 : most;
     for (;;) {
-        const void *at = find_value(*context, op->waitValue.address, is_wide(op->operation));
+        const void *at = find_value(*context, op->waitValue.address, is_wide(op->operation), false);
         if (!at)
             return CUDA_ERROR_INVALID_VALUE;
         if (is_satisfied(op, at))
@@ -107,7 +110,7 @@ static CUresult run_memops(sim_context **context, const sim_op *values)
         if (op.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || op.operation == CU_STREAM_MEM_OP_WAIT_VALUE_64) {
             result = wait_value(context, &op);
         } else if (op.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 || op.operation == CU_STREAM_MEM_OP_WRITE_VALUE_64) {
-            void *at = find_value(*context, op.writeValue.address, is_wide(op.operation));
+            void *at = find_value(*context, op.writeValue.address, is_wide(op.operation), true);
             if (!at)
                 result = CUDA_ERROR_INVALID_VALUE;
             else if (is_wide(op.operation))

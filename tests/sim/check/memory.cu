@@ -1,5 +1,5 @@
-// memory.cu - planted bugs for the checks, and their twins without the bug. Made into memory.ptx by
-//   make.sh (nvcc -ptx -lineinfo -arch=compute_80)
+// memory.cu - planted bugs for the checks, and their twins without the bug. ../ptx.py compiles it to memory.ptx, and packs
+// the PTX.
 // A bug's line ends in "@name", the other side's in "@name.other"; test_check.c has what is expected of each kernel.
 // Every kernel gets 1024 ints each: `in` written by the host, `out` zeros, `raw` never written; and n = 1024.
 #define K extern "C" __global__ void

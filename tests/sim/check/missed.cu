@@ -1,5 +1,5 @@
-// missed.cu - planted bugs and their twins without the bug: warps in step, scopes, local arrays, rows with padding. Made
-// into missed.ptx by make.sh; marks and arguments are those of memory.cu.
+// missed.cu - planted bugs and their twins without the bug: warps in step, scopes, local arrays, rows with padding.
+// Marks and arguments are those of memory.cu.
 #define K extern "C" __global__ void
 
 // ---- lanes of a warp that exchange values by volatile accesses, as before Volta ----

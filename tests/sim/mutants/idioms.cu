@@ -1,6 +1,6 @@
 // idioms.cu - correct uses of asynchronous copies, mbarriers and wgmma, from which tests/sim/test_mutants.c makes
-// mutants: it removes or changes the instruction on each line of the PTX that ends in a mark, "// @name". idioms.ptx is
-// what nvcc makes of it: make.sh.
+// mutants: it removes or changes the instruction on each line of the PTX that ends in a mark, "// @name". ../ptx.py
+// compiles it.
 #include <cstdint>
 typedef uint32_t u32;
 typedef uint64_t u64;

@@ -1,6 +1,10 @@
 /* A program that uses the CUDA runtime wrongly on purpose: wrong registrations, and wrong sizes in structures. Each
  * call must return an error or do no harm. Prints what is wrong; ends with 0 if nothing is. */
 #include <cuda_runtime_api.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -170,7 +174,7 @@ static void sizes(void)
     (void)cudaGetLastError();
 }
 
-/* An array with more room than there are kernels: the runtime does not read the rest. */
+/* Passes an array with more room than there are kernels. The runtime must not read the rest. */
 static void enumerated(void)
 {
     enum { ROOM = 4 };
@@ -206,6 +210,65 @@ static void nodes(void)
     (void)cudaGetLastError();
 }
 
+/* The bytes that malloc() has given; 0 if another allocator replaces it. */
+static size_t allocated(void)
+{
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+/* A program that opens and closes shared objects, and loads and unloads libraries, again and again: their symbols and
+ * handles leave no memory behind. */
+static void repeated(void)
+{
+    enum { SYMBOLS = 300000, LIBRARIES = 3000, MOST = 1 << 20 };
+    static const wrapper image = {MAGIC, 1, ptx, NULL};
+    static char symbols[SYMBOLS];
+    cudaLibrary_t library;
+    cudaKernel_t kernel;
+    struct cudaFuncAttributes attributes;
+    OK(cudaLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+    OK(cudaLibraryUnload(library));
+    size_t before = allocated();
+    for (size_t i = 0; i < SYMBOLS; i++)
+        __cudaUnregisterFatBinary(registered(&image, &symbols[i], "one"));
+    CHECK(allocated() < before + MOST);
+    before = allocated();
+    for (size_t i = 0; i < LIBRARIES; i++) {
+        OK(cudaLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
+        OK(cudaLibraryGetKernel(&kernel, library, "one"));
+        OK(cudaFuncGetAttributes(&attributes, kernel));
+        OK(cudaLibraryUnload(library));
+        IS(cudaFuncGetAttributes(&attributes, kernel), cudaErrorInvalidDeviceFunction);
+    }
+    CHECK(allocated() < before + MOST / 16);
+}
+
+static atomic_bool closed;
+static const char opened;
+
+static void *ask(void *kernel)
+{
+    while (!closed)
+        __cudaGetKernel(kernel, &opened); /* an error if the shared object is closed at this moment */
+    return NULL;
+}
+
+/* One thread asks for a kernel while another opens and closes the shared object that has it. The thread sanitizer finds
+ * a use of memory that is freed meanwhile. */
+static void closing(void)
+{
+    enum { TIMES = 2000 };
+    static const wrapper image = {MAGIC, 1, ptx, NULL};
+    cudaKernel_t kernel;
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, ask, &kernel) == 0);
+    for (size_t i = 0; i < TIMES; i++)
+        __cudaUnregisterFatBinary(registered(&image, &opened, "one"));
+    closed = true;
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
 int main(void)
 {
     images();
@@ -214,6 +277,8 @@ int main(void)
     sizes();
     enumerated();
     nodes();
+    repeated();
+    closing();
     printf("%d wrong\n", wrong);
     return wrong != 0;
 }

@@ -1,6 +1,6 @@
-// child.cu - kernels that launch kernels, checked by test_child.c. child.ptx is what NVRTC makes of it:
-// --gpu-architecture=compute_80 -rdc=true -lineinfo; child_1.ptx, of the first generation of the device runtime, with
-// -DCUDA_FORCE_CDP1_IF_SUPPORTED -D__CDPRT_SUPPRESS_SYNC_DEPRECATION_WARNING more.
+// child.cu - kernels that launch kernels, checked by test_child.c. ../ptx.py compiles it twice with
+// NVRTC: child.ptx uses the second generation of the device runtime, in which a kernel cannot wait for its children.
+// child_1.ptx uses the first generation.
 extern "C" {
 
 __global__ void add(int *to, int n) { atomicAdd(to + threadIdx.x, n); }

@@ -1,4 +1,4 @@
-// count.cu - the textbook's accesses, each as a kernel. count.ptx is what NVRTC makes of it: --gpu-architecture=compute_80
+// count.cu - the textbook's accesses, each as a kernel. ../ptx.py compiles it.
 #define HERE (blockIdx.x * blockDim.x + threadIdx.x)
 
 // ---- global memory ----

@@ -1,6 +1,6 @@
 /* gemm_wgmma.cu - a product by copies of tensor maps and wgmma: one warpgroup copies, two multiply, a ring of stages is
  * between them. One thread of a warpgroup says for all of it that a stage has been read. C = A B^T, halves in, floats
- * out. gemm_wgmma.ptx is what nvcc makes of it: -arch=sm_90a -ptx */
+ * out. ../ptx.py compiles it. */
 typedef unsigned int u32;
 typedef unsigned long long u64;
 struct alignas(64) tensor_map {

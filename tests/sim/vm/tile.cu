@@ -1,4 +1,4 @@
-// tile.cu - tiled matrix products. tile.ptx is what NVRTC makes of it: --gpu-architecture=compute_90
+// tile.cu - tiled matrix products. ../ptx.py compiles it with NVRTC.
 #define T 16
 extern "C" __global__ void vadd(const float*a,const float*b,float*c,int n){int i=blockIdx.x*blockDim.x+threadIdx.x; if(i<n)c[i]=a[i]+b[i];}
 extern "C" __global__ void mm32(const float*__restrict__ A,const float*__restrict__ B,float*C,int n){

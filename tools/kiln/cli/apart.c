@@ -1,10 +1,11 @@
-/* apart.c - a command that runs kernels of the simulated device does so in a child process, which gives up its rights
+/* apart.c - runs a command that launches kernels of the simulated device in a child process, which gives up its rights
  * before the first launch (KILN_SANDBOX). The child does everything that the command does: it reads, compiles, runs and
- * prints. This process waits for it, passes signals on, writes the files of --output, and reports how the child ended. It
- * forks before the library is used, so it has one thread and no kernel's data ever reaches it but as those files.
+ * prints. This process waits for it, passes signals on, writes the files of --output, and reports how the child ended.
+ * It forks before the library is used. So it has one thread, and data of kernels reach it only as the contents of those
+ * files.
  *
- * The child may be under a kernel's control, so its messages are checked: it can replace the files that the command line
- * names, each once, and nothing else. */
+ * The child may be under a kernel's control, so its messages are checked: it can replace the files that the command
+ * line names, each once, and nothing else. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,14 +20,14 @@
 
 #include "cli.h"
 
-/* the library's limits: for inputs and answers, and then for kernels */
+/* the library's time limits in seconds: for inputs and answers, and for kernels if the user gives none */
 enum { PREPARE_SECONDS = 3600, USUAL_LIMIT = 60 };
 
 static volatile pid_t child;
 static volatile sig_atomic_t asked;
 static struct timespec asked_at;
 
-/* The first signal is passed on, and the child ends in an orderly way. A later one ends it in any case. */
+/* Passes the first signal on to the child, which then ends in an orderly way. A later signal kills the child. */
 static void on_signal(int number)
 {
     struct timespec now;
@@ -48,7 +49,8 @@ static void pass_signals(void)
     for (size_t i = 0; i < CLI_COUNT(passed); i++) {
         struct sigaction action = {.sa_handler = on_signal};
         sigemptyset(&action.sa_mask);
-        if (sigaction(passed[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN) /* nohup: keep that */
+        /* nohup ignores the signal, and the command keeps that */
+        if (sigaction(passed[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
             sigaction(passed[i], &action, NULL);
     }
 }
@@ -62,7 +64,7 @@ static void keep_signals(void)
 /* ---- the files of --output ---- */
 
 typedef struct file_header {
-    uint64_t index, bytes; /* index: of the option */
+    uint64_t index, bytes; /* index: the number of the --output option */
 } file_header;
 typedef struct file_answer {
     uint64_t status, bytes; /* a kiln_status, and the length of its message */
@@ -176,9 +178,9 @@ int cli_apart_error(const cli *c, kiln_error *error)
 
 /* ---- the two processes ---- */
 
-/* Returns the longest time that the child can take without a defect; 0: any time. Only a kernel that has taken over
- * the child takes longer, because the simulated device ends all others. A judgement begins trials until its budget ends,
- * whatever the limit of one is. */
+/* Returns the longest time that the child can take without a defect; 0 means that there is no limit. Only a kernel that
+ * has taken over the child takes longer, because the simulated device ends all others. `kiln judge` begins trials until
+ * its budget ends, so the budget counts there in addition to the limit of one trial. */
 static double longest(const cli_run_args *args)
 {
     double limit = args->sample_timeout != 0 ? args->sample_timeout : USUAL_LIMIT + 2 * args->budget;

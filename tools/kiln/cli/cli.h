@@ -220,6 +220,10 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sa
             "configuration."                                                                                           \
     }
 
+/* The order of estimates that are nearly equal (engine/sim/observe/model/ties.c). */
+#define CLI_TIE_RULE                                                                                                   \
+    "fewer instructions, more waves of blocks, and no data sent to other blocks of a cluster come first"
+
 /* Options of commands that run on a device; cli_take_arch() reads them. */
 #define CLI_ARCH_OPTION(at)                                                                                            \
     {                                                                                                                  \
@@ -359,8 +363,8 @@ void out_start_json(void); /* after this call standard output gets one JSON obje
 /* ends the JSON mode and gives back the original standard output, for a program that is started */
 void out_release(void);
 void out_json(const char *text);
-void out_keep_json(void);        /* after this call js_print() keeps the last object instead of writing it, */
-const char *out_kept_json(void); /* until this function returns the object; NULL: there was no object */
+void out_keep_json(void);        /* after this call js_print() keeps its object instead of writing it */
+const char *out_kept_json(void); /* returns the last kept object, or NULL if there was none; js_print() writes again */
 int out_error(void);             /* errno of the first write that failed; 0: none failed */
 void out_start(void);            /* checks the terminal and the locale, once */
 bool out_utf8(void);

@@ -28,7 +28,7 @@ int cli_write_stream(const cli *c, const char *path, cli_stream *stream)
     return code;
 }
 
-/* A file's name without its ending. */
+/* Returns a file's name without its ending. */
 static const char *stem(const char *name)
 {
     const char *dot = strrchr(name, '.');

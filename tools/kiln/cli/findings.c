@@ -6,8 +6,8 @@
 
 static const char *keep(const char *text) { return cli_printf("%s", text ? text : ""); }
 
-/* Tells whether two sides are at the same line of a source. Without line numbers the PTX line stands for it, and then the
- * kernels must be the same too. */
+/* Returns true if two sides are at the same line of a source. Without line numbers the PTX lines are compared, and then
+ * the kernels must be the same too. */
 static bool same_place(const kiln_check_finding *f, const kiln_check_side *a, const kiln_check_finding *g,
                        const kiln_check_side *b)
 {
@@ -31,7 +31,8 @@ static bool same_deed(const kiln_check_side *a, const kiln_check_side *b)
     return length == deed_length(b->what) && (length == 0 || strncmp(a->what, b->what, length) == 0);
 }
 
-/* The sides of a race have no order: which access comes second is chance. */
+/* Returns true if two findings belong to one entry. The two sides of a race may be swapped, because it is chance which
+ * access comes second. */
 static bool same_finding(const kiln_check_finding *a, const kiln_check_finding *b)
 {
     if (a->kind != b->kind || a->note != b->note || strcmp(a->buffer, b->buffer) != 0)
@@ -62,7 +63,7 @@ static void add_kernel(finding *item, const char *kernel)
         cli_list_add(&item->kernels, keep(kernel));
 }
 
-/* The first finding of a place is copied, because its texts live only during the call. */
+/* Adds a finding. The first finding of a place is copied, because its texts live only during the call. */
 int findings_add(void *user, const kiln_check_finding *f)
 {
     findings *list = user;

@@ -109,7 +109,7 @@ bool findings_read(findings *list, const char *path)
     return right;
 }
 
-/* The kind as a rule writes it: with dashes in place of spaces. */
+/* Returns the kind as a rule writes it, with dashes in place of spaces. */
 static const char *kind_word(kiln_check_kind kind)
 {
     char *word = cli_printf("%s", kiln_check_text(kind));
@@ -118,7 +118,7 @@ static const char *kind_word(kiln_check_kind kind)
     return word;
 }
 
-/* Tells whether the first word of a rule is a kind, or a pattern. A misspelt kind would match nothing. */
+/* Returns true if the first word of a rule is a kind or a pattern. A misspelt kind would match nothing. */
 static bool is_kind(const char *word)
 {
     if (word[strcspn(word, "*?[\\")])

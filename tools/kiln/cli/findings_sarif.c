@@ -51,7 +51,8 @@ static const char *encode_path(const char *path)
     return text;
 }
 
-/* A file below the current folder is named from there, because a code host knows files by their place in the repository. */
+/* Returns the location of a file. A file below the current folder is named from there, because a code host knows files
+ * by their place in the repository. */
 static json_t *artifact(const char *file)
 {
     char here[PATH_MAX];
@@ -108,8 +109,8 @@ static const char *thread_text(const kiln_check_side *side)
                             : "";
 }
 
-/* Identifies a finding in the results of later runs (FNV-1a). Line numbers change with every edit above, so the text of the
- * line stands for its number if it is known. */
+/* Returns a hash (FNV-1a) that identifies the finding in the results of later runs. Line numbers change with every edit
+ * above, so the text of the line stands for its number if it is known. */
 static const char *fingerprint(const finding *item)
 {
     const kiln_check_finding *f = &item->f;

@@ -31,7 +31,7 @@ enum { SIGNAL_GRACE = 10, LIMIT_GRACE = 10, KILL_GRACE = 5, LONGEST = 1 << 30 };
 /* The library reads it as an int, which is what sig_atomic_t is here. */
 static volatile int interrupted;
 static struct timespec interrupted_at;
-/* not from the command's memory, because a signal may come after that memory was freed */
+/* the text is not in the command's memory, because a signal may come after that memory was freed */
 static char interrupted_text[256];
 static size_t interrupted_length;
 static volatile sig_atomic_t has_other_work; /* after the first signal the command finishes other work than kernels */
@@ -81,9 +81,9 @@ static void on_timer(int number, siginfo_t *info, void *context)
         end_at_once();
 }
 
-/* A second signal ends at once, unless it comes so soon after the first that it is probably the same one: a terminal,
- * `timeout` and similar programs may send a signal to a process and to its group. The signal's own action does nothing in
- * the first process of a container; there, _exit() does it. */
+/* Handles SIGINT and SIGTERM. A second signal ends the process at once, unless it comes very soon after the first. Then
+ * it is probably the same signal: a terminal, `timeout` and similar programs may send one to a process and to its
+ * group. The signal's own action does nothing in the first process of a container; there, _exit() does it. */
 static void on_signal(int number)
 {
     const struct timespec now = get_time();
@@ -126,7 +126,7 @@ static void *watch(void *unused)
 {
     const struct timespec step = {.tv_sec = 1};
     for (;;) {
-        nanosleep(&step, NULL); /* or until a signal comes */
+        nanosleep(&step, NULL); /* a signal ends the sleep early */
         const long long until = atomic_load(&deadline);
         if (until && get_time().tv_sec > until) /* later than the timer, so that the two do not speak at once */
             end_at_once();

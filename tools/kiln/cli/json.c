@@ -31,7 +31,7 @@ static bool is_utf8(const char *text, size_t length)
     return true;
 }
 
-/* The text, with U+FFFD for each byte that is not UTF-8, as JSON allows only UTF-8. */
+/* Returns the text with U+FFFD for each byte that is not UTF-8, because JSON allows only UTF-8. */
 static const char *clean(const char *text)
 {
     size_t length = strlen(text);
@@ -82,7 +82,7 @@ json_t *js_settings(const kiln_setting *settings, size_t count)
     return object;
 }
 
-/* null for 0, which means not known */
+/* Returns the value, or null for 0, which means that it is not known. */
 static json_t *js_known(double value) { return value != 0 ? js_real(value) : json_null(); }
 
 static json_t *js_throttle(unsigned throttle)
@@ -115,7 +115,7 @@ json_t *js_host_times(const char *text)
     return object;
 }
 
-/* By the kind of a field; a time in nanoseconds is printed in seconds, and named so. */
+/* Writes a field by its kind. A time in nanoseconds is written in seconds, and its key says so. */
 #define SET(kind, name, unit, text) SET_##kind(name)
 #define SET_FLAG(name) js_set(object, #name, json_boolean(result->name));
 #define SET_COUNT(name) js_set(object, #name, js_whole(result->name));
@@ -185,8 +185,8 @@ json_t *js_error(kiln_status status, const char *message)
     return object;
 }
 
-/* Control characters outside ASCII are valid in JSON strings, but a terminal would execute them: write \u009b instead,
- * which is the same string. Everything outside strings is ASCII. */
+/* Control characters outside ASCII are valid in JSON strings, but a terminal would execute them. So they are written as
+ * \u009b, which means the same string. Everything outside strings is ASCII. */
 const char *js_visible(const char *text)
 {
     size_t length = strlen(text);
@@ -207,7 +207,7 @@ const char *js_visible(const char *text)
     return made;
 }
 
-/* Does not use json_dumps(): if memory runs out at a key, json_dumps() skips the key and succeeds. */
+/* Does not use json_dumps(), which skips a key and succeeds if memory runs out at the key. */
 char *js_dump(const json_t *object, size_t flags)
 {
     size_t size = json_dumpb(object, NULL, 0, flags);

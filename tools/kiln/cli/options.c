@@ -38,7 +38,7 @@ const cli_group cli_sandbox_group = {"Sandbox", sandbox_options, CLI_COUNT(sandb
 
 static const cli_option engine_options[] = {
     {"device", 'd', CLI_TEXT, offsetof(cli_engine_args, device), "DEVICE", CLI_DEVICES, NULL,
-     "A GPU (cuda:0), a simulated GPU whose times are estimated (sim:PROFILE, or sim:sm_80 by its architecture), or "
+     "A GPU (cuda:0), a simulated GPU whose times are estimated (sim:h200 or h200, or sim:sm_80 by its architecture), or "
      "the plain simulated device (sim). `kiln devices` lists them. Default: $KILN_DEVICE, or the first GPU, or "
      "sim:h200. Without a GPU, `check`, `profile` and `study` use sim."},
     {"jobs", 'j', CLI_WHOLE, offsetof(cli_engine_args, jobs), "COUNT", CLI_NOTHING, NULL,
@@ -105,7 +105,8 @@ static size_t least_of_three(size_t a, size_t b, size_t c)
     return m < c ? m : c;
 }
 
-/* Edit distance, with two letters swapped counted as one edit; texts above 63 bytes are never near. */
+/* Returns the edit distance (Damerau-Levenshtein: two swapped neighbours are one edit). Texts above 63 bytes are never
+ * near. */
 static size_t distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
@@ -230,7 +231,7 @@ static void add_commas(cli_list *list, const char *text)
 static void *field_of(cli *c, size_t group, const cli_option *option)
 {
     const cli_use *use = c->command->groups ? &c->command->groups[group] : NULL;
-    if (!use || !use->group) /* the common group follows the groups of the command */
+    if (!use || !use->group) /* the common group comes after the groups of the command */
         return (char *)&c->output + option->offset;
     return (char *)c->args + use->at + option->offset;
 }

@@ -23,7 +23,7 @@ static struct {
     size_t length;
     char data[1 << 16];
     bool json, answered; /* json: other output is kept and becomes "text" of the object */
-    bool keeps;          /* the object too */
+    bool keeps;          /* out_keep_json(): the object is kept too */
     char *kept;
     char *held;
     size_t held_length, held_room;
@@ -61,7 +61,7 @@ static const char *style(size_t i) { return out.colour ? out.styles[i] : ""; }
 
 void out_start(void)
 {
-    if (out.fd != STDOUT_FILENO) /* open from an earlier run in this process, as in tests */
+    if (out.fd != STDOUT_FILENO) /* the descriptor is open from an earlier run in this process, as in tests */
         close(out.fd);
     out.fd = STDOUT_FILENO;
     out.error = 0;
@@ -260,7 +260,7 @@ int out_finish(int code)
     out_flush();
     if (!out.error)
         return code;
-    if (out.error == EPIPE) { /* the reader has closed the pipe: end as by the signal's default */
+    if (out.error == EPIPE) { /* the reader has closed the pipe, so end as SIGPIPE would end the process */
         signal(SIGPIPE, SIG_DFL);
         raise(SIGPIPE);
     }

@@ -22,7 +22,7 @@ static size_t terminal_width(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/* The first `columns` columns of a text. */
+/* Returns the first `columns` columns of a text. */
 static const char *cut(const char *text, size_t columns)
 {
     if (out_columns(text) <= columns)

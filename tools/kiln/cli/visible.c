@@ -51,7 +51,7 @@ char *cli_escape(const char *text, size_t length, const char *as_is)
             memcpy(to, text + at, size);
             to += size;
         } else if (code == '\r' && at + 1 < length && text[at + 1] == '\n' && strchr(as_is, '\n')) {
-            /* a line that ends as in DOS */
+            /* the carriage return of a line that ends as in DOS is dropped */
         } else {
             to += sprintf(to, code < 0x80 || !valid ? "\\x%02x" : "\\u%04x", (unsigned)code);
         }

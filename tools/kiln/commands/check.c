@@ -94,8 +94,8 @@ static void show_json(const cli *c, const check_view *view)
     js_print(object);
 }
 
-/* Sweeps these variants (0: all of them), and adds the results to the view. Prints a message if it fails. *ended is
- * set if there is nothing to show. */
+/* Sweeps these variants (all variants if `count` is 0), and adds the results to the view. Prints a message if it fails.
+ * *ended is set if there is nothing to show. */
 static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const char *const *variants, size_t count,
                          bool *ended, int *code)
 {
@@ -158,6 +158,9 @@ static int check_run(cli *c)
     args->run.check = args->run.no_measure = true;
     if (!args->engine.device)
         args->engine.device = "sim";
+    else if (strncmp(args->engine.device, "sim", strlen("sim")) != 0)
+        return cli_usage(c, "only the simulated device can check kernels: write --device sim, not --device %s",
+                         args->engine.device);
     cli_sandbox(c, &args->engine);
     int code = cli_spec(c, &args->engine);
     if (code)

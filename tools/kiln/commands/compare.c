@@ -83,7 +83,8 @@ static bool shares_device(const compare_side *a, const compare_side *b)
     return false;
 }
 
-/* A command that failed does not tell its configurations. Every configuration of the other side counts as failed. */
+/* Gives the side of a failed command a failed row for every configuration of the other side, because the output of such
+ * a command does not tell its configurations. */
 static void fail_rows(compare_side *side, const compare_side *other)
 {
     side->rows = cli_alloc((other->count + 1) * sizeof *side->rows);
@@ -183,7 +184,7 @@ static int by_verdict(const void *left, const void *right)
     return order ? order : (a->ratio < b->ratio) - (a->ratio > b->ratio); /* the largest ratio first */
 }
 
-/* A kernel has many counters of work that it does not do. */
+/* Returns true if a counter is 0 on both sides. A kernel has many counters of work that it does not do. */
 static bool is_nothing(const compare_row *a, const compare_row *b)
 {
     return a->kind == COMPARE_COUNT && b->kind == COMPARE_COUNT && !(a->value > 0) && !(b->value > 0);
@@ -241,7 +242,7 @@ static void find_commons(comparison *c)
     c->device = find_common(c, offsetof(compare_row, device));
 }
 
-/* Many digits of a number that no hardware reaches tell nothing. */
+/* numbers above this are shown with an exponent: no hardware reaches them, so their digits tell nothing */
 #define MOST_DIGITS 1e15
 
 static const char *percent_text(const char *sign, double percent)
@@ -279,7 +280,7 @@ static const char *configuration_text(const pair *p)
     return strcmp(p->a->best, p->b->best) == 0 ? p->a->best : cli_printf("%s -> %s", p->a->best, p->b->best);
 }
 
-/* The columns of a pair. `lead` has the texts that are not the same for all pairs. */
+/* Adds the columns of a pair. `lead` has the texts that are not the same for all pairs. */
 static void add_cells(cli_list *cells, const comparison *c, const pair *p)
 {
     cli_list_add(cells, value_text(p->a));
@@ -446,7 +447,7 @@ static void print_json(const comparison *c)
     js_print(object);
 }
 
-/* A field of comma-separated values. A text that a spreadsheet would take for a formula gets an apostrophe. */
+/* Writes a field of comma-separated values. A text that a spreadsheet would take for a formula gets an apostrophe. */
 static void csv_field(FILE *file, const char *text, bool last)
 {
     fputs(strchr("=+-@", *text) && *text ? "\"'" : "\"", file);

@@ -98,7 +98,7 @@ static int add_record(void *user, const kiln_record *r)
     return 1;
 }
 
-/* Lists the records of a store. `path` NULL: the usual store. */
+/* Lists the records of a store. A `path` of NULL means the usual store. */
 static int read_store(cli *c, const char *path, const char *select, const char *spec, compare_side *side)
 {
     const compare_args *args = c->args;
@@ -183,7 +183,7 @@ static const char *setting_text(const char *key, const json_t *value)
     return cli_printf("%s=%s", key, cli_value_text(v));
 }
 
-/* "A=1 B=2", as cli_settings_text() writes them. */
+/* Returns the settings as cli_settings_text() writes them: "A=1 B=2". */
 static const char *settings_of(const json_t *object)
 {
     const char *key;
@@ -207,16 +207,17 @@ static const char *settings_of(const json_t *object)
     return line;
 }
 
-/* A file of JSON that is being read. A sample of a sweep does not repeat the keys of the whole. */
+/* A file of JSON that is being read. A sample of a sweep does not repeat keys that the whole has. */
 typedef struct reading {
     cli *c;
     compare_side *side;
     const json_t *whole;
     const char *only;                  /* the spec of the rows to read; NULL: every spec */
-    const char *spec, *sizes, *device; /* of the whole */
+    const char *spec, *sizes, *device; /* from the keys of the whole */
 } reading;
 
-/* A device is an object in the output of a sweep or a run, and a text in the list of stored samples. */
+/* Returns the name of a device. It is an object in the output of a sweep or a run, and a text in the list of stored
+ * samples. */
 static const char *device_of(const json_t *object)
 {
     const json_t *device = json_object_get(object, "device");

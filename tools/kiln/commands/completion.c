@@ -9,7 +9,7 @@
 
 #include "commands.h"
 
-/* The shell command that prints the candidates for a kind of word; "" for files and folders. */
+/* Returns the shell command that prints the candidates for a kind of word. Returns "" for files and folders. */
 static const char *lister(cli_completes completes)
 {
     switch (completes) {
@@ -27,7 +27,7 @@ static const char *lister(cli_completes completes)
     return "";
 }
 
-/* Returns the words that are known when the script is made, with spaces between them; NULL: none are. */
+/* Returns the words that are known when the script is made, with spaces between them; NULL if none are. */
 static const char *fixed_words(cli_completes completes, const char *words)
 {
     if (completes != CLI_STRATEGIES)
@@ -38,7 +38,7 @@ static const char *fixed_words(cli_completes completes, const char *words)
     return names;
 }
 
-/* The first sentence of a help text, without characters that have a meaning in a shell's quotes. */
+/* Returns the first sentence of a help text, without characters that have a meaning in a shell's quotes. */
 static const char *sentence(const char *help)
 {
     const char *end = strstr(help, ". ");

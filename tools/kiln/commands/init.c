@@ -56,7 +56,7 @@ static int by_value(const void *a, const void *b)
     return (x->value.as.i > y->value.as.i) - (x->value.as.i < y->value.as.i);
 }
 
-/* Every value that a configuration of the recorded space has. 0, or the exit code. */
+/* Adds every value that a configuration of the recorded space has. Returns 0 or the exit code. */
 static int read_space(cli *c, value_list *list)
 {
     const init_args *args = c->args;
@@ -81,13 +81,13 @@ kiln_value init_value(const char *text)
     char *end = NULL;
     errno = 0;
     long long whole = strtoll(text, &end, 10);
-    bool octal = text[0] == '0' && text[1]; /* 010 is 8 in C; as a text it stays what it is */
+    bool octal = text[0] == '0' && text[1]; /* 010 is 8 in C, so it must stay a text */
     if (*text && !*end && errno == 0 && !octal)
         return (kiln_value){.kind = KILN_INT, .as.i = whole};
     return (kiln_value){.kind = KILN_TEXT, .as.text = text};
 }
 
-/* "BLOCK=64,128". 0, or the exit code. */
+/* Adds the values of --param, such as "BLOCK=64,128". Returns 0 or the exit code. */
 static int read_params(cli *c, value_list *list)
 {
     const init_args *args = c->args;
@@ -104,7 +104,8 @@ static int read_params(cli *c, value_list *list)
 
 /* ---- --launch: a file, a line, or both ---- */
 
-/* Splits "FILE", "LINE" or "FILE:LINE". *file is NULL for the source itself. Returns the line; 0: none is given. */
+/* Splits "FILE", "LINE" or "FILE:LINE". *file is NULL for the source itself. Returns the line, or 0 if none is
+ * given. */
 static unsigned split_launch(const char *text, const char **file)
 {
     const char *colon = text ? strrchr(text, ':') : NULL, *digits = colon ? colon + 1 : text;

@@ -75,7 +75,8 @@ static const char *const with_value[] = {"-o",
                                          "-MF",
                                          "-isystem"};
 
-/* Returns the value of the option `name` at word *i: "-std=c++17", "-std c++17". NULL: it is another word. */
+/* Returns the value of the option `name` at word *i: "-std=c++17", "-std c++17". Returns NULL if the word is another
+ * option. */
 static const char *value_of(const cli_list *words, size_t *i, const char *name)
 {
     const char *word = words->items[*i];
@@ -87,8 +88,8 @@ static const char *value_of(const cli_list *words, size_t *i, const char *name)
 
 /* ---- folders ---- */
 
-/* Returns the path of `folder` below `base`; "." for `base` itself. Returns NULL if the file is not below the folder,
- * or if there is no file. */
+/* Returns the path of `folder` below `base`; That is "." for `base` itself. Returns NULL if the file is not below the
+ * folder, or if there is no file. */
 static const char *path_below(const char *folder, const char *base)
 {
     char whole[PATH_MAX], root[PATH_MAX];
@@ -188,7 +189,7 @@ int init_read_nvcc(cli *c, init_plan *plan)
     split_words(args->nvcc, &words);
     for (size_t i = 0; i < words.count; i++) {
         const char *word = words.items[i], *value = NULL;
-        bool taken = i == 0 && !strchr("-", *word); /* nvcc itself */
+        bool taken = i == 0 && !strchr("-", *word); /* the name of nvcc itself */
         if (strncmp(word, "-I", 2) == 0 && (word[2] || i + 1 < words.count)) {
             init_add_include(c, plan, word[2] ? word + 2 : words.items[++i]);
             taken = true;

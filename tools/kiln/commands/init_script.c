@@ -182,7 +182,7 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
     if (!code && to) {
         if (kiln_spec_load(c->engine, to, &spec, &error) != KILN_OK)
             code = cli_error(c, error);
-        else if (!makes_inputs(files)) /* its inputs are not there yet */
+        else if (!makes_inputs(files)) /* the spec can only be tried if no program still has to make its inputs */
             try_spec(c, spec);
         kiln_spec_free(spec);
     }

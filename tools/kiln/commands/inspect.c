@@ -71,7 +71,7 @@ static void show_json(cli *c, const char *variant, const kiln_setting *params, s
     js_print(object);
 }
 
-/* The compiler's messages, without ptxas' statistics, which the table has. */
+/* Prints the compiler's messages, without the statistics of ptxas, which the table has. */
 static void show_log(const char *log)
 {
     bool any = false;
@@ -127,7 +127,7 @@ static void show_text(cli *c, const char *variant, const kiln_setting *params, s
     show_log(kiln_inspection_log(inspection));
 }
 
-/* Writes one part to its file or to standard output. 0, or the exit code. */
+/* Writes one part to its file or to standard output. Returns 0 or the exit code. */
 static int write_part(const cli *c, const char *path, const void *data, size_t length)
 {
     if (strcmp(path, "-") == 0) {

@@ -3,7 +3,7 @@
 
 #include "commands.h"
 
-/* Text for roff: backslashes and hyphens are escaped, and no line starts with a request. */
+/* Writes text for roff: escapes backslashes and hyphens, and lets no line start with a request. */
 static void roff(const char *text)
 {
     bool start = true;

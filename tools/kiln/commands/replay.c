@@ -171,7 +171,7 @@ int replay_run(cli *c)
 typedef struct comparison {
     size_t files, strategies;
     const char **names;                /* names of the strategies */
-    const kiln_recording_info **infos; /* the recordings' own */
+    const kiln_recording_info **infos; /* owned by the recordings */
     kiln_recording **recordings;
     kiln_score *scores; /* strategies x files */
 } comparison;
@@ -257,7 +257,8 @@ static void compare_json(const comparison *m, uint64_t seeds)
     js_print(object);
 }
 
-/* A figure as a gnuplot script that contains its data: the score over the budget, the mean of all files. */
+/* Writes a gnuplot script that contains its data. It draws the mean score of all files over the budget. Returns 0 or
+ * the exit code. */
 static int compare_plot(const cli *c, const comparison *m, const char *path)
 {
     cli_stream stream;

@@ -178,8 +178,7 @@ static int read_store(cli *c, report *r)
 
 /* ---- peaks ---- */
 
-/* Finds the peaks of the devices: from this machine, from the profiles, and for a GPU of another machine from its
- * profile. */
+/* Finds the peaks of the devices: from this machine or, for a GPU of another machine, from its profile. */
 static void find_peaks(cli *c, report *r)
 {
     kiln_error *error = NULL;
@@ -233,7 +232,8 @@ static int add_step(void *user, const kiln_replay_step *step)
     return cli_interrupted();
 }
 
-/* A strategy's search of the space; without --strategy all of it, in the file's order. */
+/* Adds the samples of a strategy's search of the recorded space. Without --strategy it adds the whole space, in the
+ * file's order. Returns 0 or the exit code. */
 static int read_replay(cli *c, report *r)
 {
     const report_args *args = c->args;

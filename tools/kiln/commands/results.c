@@ -91,7 +91,8 @@ static const char *outcome(const kept *k)
 {
     if (k->status != KILN_OK)
         return kiln_status_text(k->status);
-    static const char at[] = "verify at "; /* "verify at tiny (N=64)": at other sizes than the sample's */
+    /* "verify at tiny (N=64)": the answer was verified at sizes that are not the sample's */
+    static const char at[] = "verify at ";
     const char *seconds = cli_seconds(tune_seconds(&k->result)), *small = strstr(k->run, at);
     if (!small || !k->result.verified)
         return cli_printf("%s%s", seconds, kind_text(&k->result));
@@ -151,7 +152,7 @@ static bool has_namesakes(const kept_list *list)
     return false;
 }
 
-/* One row per problem (spec, sizes and device) with the best of its samples. */
+/* Prints one row per problem (spec, sizes and device) with the best of its samples. */
 static void show_problems(const cli *c, const kept_list *list)
 {
     cli_table table;
@@ -188,7 +189,7 @@ static void show_problems(const cli *c, const kept_list *list)
     table_print(&table, true);
 }
 
-/* Returns the text that all samples have there, if there are several; NULL: they differ. */
+/* Returns the text that all samples have there, if there are several samples; otherwise, or if they differ, NULL. */
 static const char *common_text(const kept_list *list, size_t offset)
 {
     const char *first = *(const char *const *)((const char *)list->items[0] + offset);
@@ -198,7 +199,7 @@ static const char *common_text(const kept_list *list, size_t offset)
     return list->count > 1 ? first : NULL;
 }
 
-/* One row for each sample. A device, sizes or a variant that all samples share stand above the table. */
+/* Prints one row for each sample. A device, sizes or a variant that all samples share stand above the table. */
 static void show_samples(const kept_list *list)
 {
     cli_table table;
@@ -353,8 +354,9 @@ static int by_ratio(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The configurations that worked on both sides, by the ratio of their times, each with its latest sample there. Only
- * times of the same kind (measured, estimated, ...) are compared. */
+/* Fills `pairs` with the configurations that worked on both sides, each with its latest sample on each side, in the
+ * order of the ratio of their times. Only times of the same kind (measured, estimated, ...) are compared. Returns the
+ * number of pairs. */
 static size_t make_pairs(const kept_list *list, const char *const sides[2], pair *pairs)
 {
     size_t count = 0;

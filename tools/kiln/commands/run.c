@@ -211,7 +211,7 @@ static const cli_group capture_group = {"Capture", capture_options, CLI_COUNT(ca
 static const cli_option estimate_options[] = {CLI_ARCH_OPTION(FIELD(arch))};
 static const cli_group estimate_group = {"Estimating", estimate_options, CLI_COUNT(estimate_options)};
 
-/* One configuration, when the spec and the engine are open. 0, or the exit code. */
+/* Runs one configuration. The spec and the engine are open. Returns 0 or the exit code. */
 static int run_variant(cli *c, const char *variant, kiln_run_options *options)
 {
     const run_args *args = c->args;
@@ -219,7 +219,7 @@ static int run_variant(cli *c, const char *variant, kiln_run_options *options)
     run_view view = {0};
     kiln_plan *plan = NULL;
     const kiln_result *ran = NULL;
-    kiln_result result = {0}; /* outlives the plan */
+    kiln_result result = {0}; /* declared here because the result is shown after the plan was freed */
     kiln_error *error = NULL;
     findings found = {0};
     options->check = findings_add;

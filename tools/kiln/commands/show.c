@@ -12,8 +12,9 @@ typedef struct show_args {
     bool names, metrics;
 } show_args;
 
-#define COUNT_SECONDS 5.0 /* the limit for all variants together, */
-#define COUNT_LEAST 0.25  /* but at least this much for each */
+/* the time limit in seconds for counting all variants together; each gets at least COUNT_LEAST */
+#define COUNT_SECONDS 5.0
+#define COUNT_LEAST 0.25
 
 typedef struct space {
     bool known, counted;
@@ -51,7 +52,8 @@ static space space_of(cli *c, const cli_choice *asked, const char *variant, spac
     return s;
 }
 
-/* Whole numbers of JSON end at 2^63 - 1 here: a count above that is null, with a lower bound beside it. */
+/* Returns a count as JSON. Whole numbers of jansson end at 2^63 - 1, so a count above that is null, with a lower bound
+ * beside it. */
 static json_t *space_json(space s)
 {
     json_t *object = js_object();
@@ -95,7 +97,7 @@ static const char *type_name(kiln_type type)
     return (size_t)type < CLI_COUNT(names) ? names[type] : "";
 }
 
-/* The type as written, where sizes or params choose it. */
+/* Returns the element type. If sizes or params choose it, that is the expression as written. */
 static const char *type_of(const kiln_buffer_info *info)
 {
     return info->type_text ? info->type_text : type_name(info->type);
@@ -116,8 +118,8 @@ static bool names_variant(const char *text, const char *variant)
     return false;
 }
 
-/* Prints what an option may take, one word a line. For params, -v may name
- * several variants (`kiln tune -v a,b`). Without -v the params of all variants are printed. */
+/* Prints the words that an option may take, one per line. For params, -v may name several variants (`kiln tune -v
+ * a,b`). Without -v the params of all variants are printed. */
 static int show_only(cli *c)
 {
     const show_args *args = c->args;
@@ -304,7 +306,7 @@ static void show_variant(cli *c, const cli_choice *asked, size_t v, space *all)
             if (info->count > 24 && i == 11 && info->initial < i)
                 values = cli_printf("%s ...", values);
             if (info->count > 24 && i >= 11 && i + 2 < info->count && i != info->initial)
-                continue; /* of a long list, show only the ends and the default */
+                continue; /* a long list is shown only by its ends and the default */
             const char *text = cli_value_text(info->values[i]);
             values = cli_printf(i == info->initial ? "%s%s[%s]" : "%s%s%s", values, i ? " " : "", text);
         }

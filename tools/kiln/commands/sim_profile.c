@@ -13,7 +13,7 @@ enum { ROWS_MOST = 40 }; /* most rows of a table; --json has all */
 
 /* ---- reading ---- */
 
-static double real_of(const json_t *row, const char *key) /* negative: not known */
+static double real_of(const json_t *row, const char *key) /* Returns a negative number if the value is not known. */
 {
     const double most = 1e15; /* the sum of all rows stays a number */
     const json_t *value = json_object_get(row, key);
@@ -32,7 +32,7 @@ static const char *text_of(const json_t *row, const char *key)
     return text ? text : "";
 }
 
-/* Reads the array of a file: the head, then the rows. Returns NULL after a message. */
+/* Reads a file, which is an array: the head, then the rows. Returns NULL after a message. */
 static json_t *read_profile(const char *path)
 {
     json_error_t error;
@@ -66,7 +66,7 @@ typedef struct process {
     json_t *array, *head;
     json_t **kernels, **copies; /* sorted by time; borrowed */
     size_t kernel_count, copy_count;
-    double kernel_seconds, copy_seconds, end; /* end: of the device's timeline */
+    double kernel_seconds, copy_seconds, end; /* end: the end of the device's timeline, in seconds */
     uint64_t launches, estimated, failed;
 } process;
 
@@ -320,7 +320,8 @@ static bool write_whole(int to, const char *data, size_t length)
     return true;
 }
 
-/* Each file is an array with an element a line; "[" and "]" have lines of their own (cuda/journal.c). */
+/* Joins the traces. Each file is an array with one element per line; "[" and "]" have lines of their own
+ * (cuda/journal.c). */
 bool sim_trace_join(const cli_list *files, int to)
 {
     bool good = write_whole(to, "[\n", 2), any = false;

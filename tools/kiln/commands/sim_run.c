@@ -21,7 +21,7 @@
 
 enum { NOT_STARTED = 125, NOT_FOUND = 127 }; /* the codes of env(1) and of shells */
 
-/* The folder with libcuda.so.1, beside this command in the build tree or where it is installed. */
+/* Returns the folder with libcuda.so.1, beside this command in the build tree or where it is installed. */
 static const char *library_folder(void)
 {
     char self[PATH_MAX];
@@ -66,19 +66,24 @@ static bool records(const cli *c)
     return args->profile || args->trace_to;
 }
 
-/* Tells whether this command shows the findings itself, when the program has ended. It does not if the environment asks for
- * another form or place. */
+/* Returns true if this command shows the findings itself when the program has ended. It does not if the environment
+ * asks for another form or place. */
 static bool collects(const cli *c)
 {
     const char *format = getenv("KILN_SIM_CHECK_FORMAT"), *file = getenv("KILN_SIM_CHECK_FILE");
     return ((const sim_args *)c->args)->check && !(format && *format) && !(file && *file);
 }
 
-/* Returns the profile of the simulated device. An estimate needs a device with figures, so the default is then an H200. */
+/* Returns the profile of the simulated device, which --device names with or without `sim:`, as in every other command. An
+ * estimate needs a device with figures, so the default is then an H200. */
 static const char *device_of(const cli *c)
 {
     const sim_args *args = c->args;
     const char *set = getenv("KILN_SIM_DEVICE");
+    if (args->device && strcmp(args->device, "sim") == 0)
+        return "generic";
+    if (args->device && strncmp(args->device, "sim:", 4) == 0)
+        return args->device + 4;
     return args->device ? args->device : set && *set ? NULL : records(c) ? "h200" : NULL;
 }
 
@@ -127,8 +132,8 @@ static int no_libraries(void)
 }
 
 /* Returns true if libcuda knows the profile that KILN_SIM_DEVICE names; libcuda prints the message otherwise. A child
- * process asks libcuda, because only libcuda knows where it looks for profiles. Without this question a program that ignores
- * the error of CUDA would end with success, and the checks would have nothing to check. */
+ * process asks libcuda, because only libcuda knows where it looks for profiles. Without this test, a program that
+ * ignores the error of CUDA would end with success, although nothing was checked. */
 static bool is_device(const char *folder)
 {
     enum { UNKNOWN_DEVICE = 101 }; /* CUDA_ERROR_INVALID_DEVICE */
@@ -153,7 +158,7 @@ static bool is_device(const char *folder)
     return !(child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 1);
 }
 
-/* In quotes of a shell. */
+/* Returns the value in quotes of a shell. */
 static const char *quoted(const char *value)
 {
     char *to = cli_alloc(4 * strlen(value) + 3), *at = to;
@@ -191,7 +196,7 @@ int sim_env(const cli *c)
 
 /* ---- the program ---- */
 
-/* As a shell finds it; NULL: nowhere. */
+/* Finds a program as a shell does. Returns NULL if no folder of PATH has it. */
 static const char *find_program(const char *name)
 {
     if (strchr(name, '/'))
@@ -258,7 +263,7 @@ static const char *describe_program(const program *p)
     }
 }
 
-/* Why it cannot be run with these options, or NULL. */
+/* Returns why the program cannot be run with these options, or NULL. */
 static const char *wrong_options(const cli *c)
 {
     const sim_args *args = c->args;
@@ -297,7 +302,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 
 static const int passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
-/* Starts it and waits. False: no process could be made. */
+/* Starts the program and waits until it ends. Returns false if no process could be made. */
 static bool run_program(const char *path, char **arguments, sim_end *end)
 {
     sigset_t these, before;
@@ -327,7 +332,7 @@ static bool run_program(const char *path, char **arguments, sim_end *end)
     return started > 0;
 }
 
-/* Ends as the program did, without a core file of our own. */
+/* Ends as the program did: with its exit code, or by the same signal but without a core file. */
 static int end_as(const sim_end *end)
 {
     if (!end->signal)
@@ -470,7 +475,7 @@ static int show(const cli *c, const char *folder, const result_places *to, const
     list_files(folder, "trace.", &traces);
     const int code = to->findings ? show_findings(c, folder, to->details, end) : 0;
     if (args->profile && dup2(to->profile, STDOUT_FILENO) >= 0) {
-        out_start(); /* standard output may be a terminal or not */
+        out_start(); /* out_start() finds out whether standard output is a terminal */
         if (c->output.json)
             out_start_json();
         sim_profile_show(c, &profiles, end);
@@ -492,7 +497,8 @@ static int run_recorded(const cli *c, const char *folder, bool with_findings, co
                               .details = args->details_to ? open_result("--details", args->details_to) : -1,
                               .findings = with_findings};
     const int sarif = args->sarif_to ? open_result("--sarif", args->sarif_to)
-                                     : STDERR_FILENO; /* an error is told before the run */
+                                     /* files are opened here, so that an error is reported before the run */
+                                     : STDERR_FILENO;
     if (to.profile < 0 || (args->trace_to && to.trace < 0) || (args->details_to && to.details < 0) || sarif < 0) {
         rmdir(folder);
         return NOT_STARTED;
@@ -558,7 +564,7 @@ int sim_run_program(const cli *c)
         return no_libraries();
     findings rules = {0};
     if (args->suppress &&
-        !findings_read_rules(&rules, args->suppress)) /* a wrong name is told before the program runs */
+        !findings_read_rules(&rules, args->suppress)) /* errors in the rules are reported before the program runs */
         return NOT_STARTED;
     const bool recorded = records(c) || collects(c);
     const char *files = recorded ? make_folder() : NULL;

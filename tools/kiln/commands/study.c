@@ -42,10 +42,11 @@ static int study_run(cli *c)
         c->words.items[0] = c->words.items[1]; /* the spec */
         const char *usual = cli_usual_device();
         if (!args->engine.device && (!usual || strncmp(usual, "sim", 3) != 0))
-            args->engine.device = "sim"; /* no other device counts */
+            args->engine.device = "sim"; /* only the simulated device counts accesses */
         void *study = (void *)(uintptr_t)&studies[i];
         if (studies[i].run != study_tiles &&
-            studies[i].run != study_occupancy) /* a process for each value; no kernels */
+            /* `tiles` makes a process for each value, and `occupancy` runs no kernels */
+            studies[i].run != study_occupancy)
             return cli_apart(c, &args->engine, &args->run, study_here, study);
         cli_sandbox(c, &args->engine);
         return study_here(c, study);

@@ -4,7 +4,8 @@
 
 #include "tune.h"
 
-/* Without a GPU, a device by name, and a limit: most of a minute is compiling, and more is for those who ask for it. */
+/* The time limit of a sweep on a simulated device that the user did not name, if the user gave no limit. Most of this
+ * time is compiling. */
 #define FIRST_LIMIT 60.0 /* seconds */
 
 static void show_progress(const kiln_progress *p)
@@ -31,7 +32,7 @@ static void show_progress(const kiln_progress *p)
     cli_release(mark);
 }
 
-/* Says once how long a sweep without a limit takes, as soon as a few samples tell, if it takes long. */
+/* If a sweep without a limit will take long, prints once how long, as soon as a few samples show it. */
 static void announce(tune_view *view, const kiln_progress *p)
 {
     const double least = 60, soon = 2; /* seconds */
@@ -61,7 +62,8 @@ static int on_progress(void *user, const kiln_progress *progress, const kiln_sam
     return 0;
 }
 
-/* The params that a sweep fixes, and its variants. */
+/* Fills the options of the run and of the sweep: the fixed params, the sizes, the variants. Returns 0 or the exit
+ * code. */
 static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tune_options *options)
 {
     const tune_args *args = c->args;
@@ -108,8 +110,8 @@ static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tun
 
 /* ---- several devices ---- */
 
-/* `--device A,B`: the engine's is the first. A comma separates devices only if a device's name follows, as the path of
- * a profile may contain commas. */
+/* Splits `--device A,B` into devices; the engine gets the first one. A comma separates devices only if a device's name
+ * follows it, because the path of a profile may contain commas. */
 static void split_devices(cli *c, cli_list *devices)
 {
     tune_args *args = c->args;
@@ -128,7 +130,7 @@ static void split_devices(cli *c, cli_list *devices)
     args->engine.device = devices->items[0];
 }
 
-/* `--device all`: every GPU of this machine. */
+/* Lists every GPU of this machine, for `--device all`. Returns 0 or the exit code. */
 static int list_gpus(cli *c, cli_list *devices)
 {
     kiln_error *error = NULL;
@@ -156,7 +158,8 @@ static int choose_devices(cli *c, cli_list *devices)
     return code || !all ? code : list_gpus(c, devices);
 }
 
-/* Variants that do not take the small sizes could not be verified there. If that is all of them, all are tried. */
+/* Leaves out the variants that do not take the small sizes, because their answers could not be verified there. If no
+ * variant takes them, all variants are tried. */
 static void leave_unverifiable(cli *c, tune_view *view, kiln_tune_options *options)
 {
     cli_list taken = {0};
@@ -164,7 +167,7 @@ static void leave_unverifiable(cli *c, tune_view *view, kiln_tune_options *optio
         const char *name = kiln_spec_variant_name(c->spec, i);
         const kiln_choice choice = {.variant = name, .size_set = view->small->name};
         uint64_t raw, valid = 0;
-        kiln_error *ignored = NULL; /* the sweep will say it */
+        kiln_error *ignored = NULL; /* the sweep will report the error */
         bool counted = kiln_space_size(c->engine, c->spec, &choice, &raw, &valid, &ignored) == KILN_OK;
         kiln_error_free(ignored);
         cli_list_add(counted && valid == 0 ? &view->unverifiable : &taken, name);
@@ -177,8 +180,8 @@ static void leave_unverifiable(cli *c, tune_view *view, kiln_tune_options *optio
     }
 }
 
-/* Without a GPU, a device, sizes or a way of running: answers are verified at the small sizes of a simulated device, and
- * times estimated at a GPU's default sizes. */
+/* Chooses the sizes if there is no GPU and the user named no device, no sizes and no kind of run. Then answers are
+ * verified at the small sizes on a simulated device, and times are estimated at the default sizes of a GPU. */
 static void choose_sizes(cli *c, tune_view *view, const kiln_run_options *run, kiln_tune_options *options)
 {
     const tune_args *args = c->args;
@@ -332,7 +335,7 @@ static int tune_run(cli *c)
     view.status = status;
     int csv = args->csv ? tune_csv(c, tuning, args->csv) : 0;
     int unchecked = args->check && !csv ? tune_check(c, &view, tuning, &view.checked) : 0;
-    if (!c->output.json) /* also if the file or the checks failed, because a sweep takes long */
+    if (!c->output.json) /* results are shown even if the file or the checks failed, because a sweep takes long */
         tune_text(c, &view, tuning);
     else if (!csv && !unchecked) /* otherwise the error is the only object */
         tune_json(c, &view, tuning);

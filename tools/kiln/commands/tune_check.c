@@ -5,8 +5,8 @@
 
 #define MOST_WINNERS 16 /* the most configurations that finals measure */
 
-/* The sizes of the checks. A simulated kernel takes long at the sizes of a GPU, so the set `tiny` comes first. With files
- * of inputs the sizes of the sweep are the only ones that fit them. */
+/* Returns the sizes of the checks. A simulated kernel takes long at the sizes of a GPU, so the set `tiny` comes first.
+ * With files of inputs the sizes of the sweep are the only ones that fit them. */
 static kiln_choice small_choice(const cli *c, const tune_view *view)
 {
     const tune_args *args = c->args;
@@ -136,7 +136,7 @@ int tune_check(cli *c, const tune_view *view, const kiln_tuning *tuning, tune_ch
     return code;
 }
 
-/* The exit code of the checks: a finding counts more than a winner that could not be checked. */
+/* Returns the exit code of the checks: a finding counts more than a winner that could not be checked. */
 int tune_check_code(const tune_checked *checked)
 {
     return findings_severe(&checked->found) ? CLI_FOUND : cli_exit_code(checked->status);

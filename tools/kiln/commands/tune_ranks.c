@@ -4,8 +4,8 @@
 
 #include "tune.h"
 
-/* The process's own GPU: the first for the first process of a machine, and so on. If the launcher shows only one GPU to
- * each process, the process uses this GPU. */
+/* Returns the number of the process's own GPU: the first for the first process of a machine, and so on. If the launcher
+ * shows only one GPU to each process, the process uses this GPU. */
 static int choose_device(cli *c)
 {
     tune_args *args = c->args;
@@ -33,9 +33,10 @@ static int serve(cli *c)
 {
     tune_args *args = c->args;
     kiln_error *error = NULL;
-    signal(SIGINT, SIG_IGN); /* a terminal sends it to all; rank 0 ends the job */
+    signal(SIGINT, SIG_IGN); /* a terminal sends the signal to all ranks, and rank 0 ends the job */
     int code = cli_engine(c, &args->engine);
-    args->lead_only = false; /* only for rank 0: a rank that leads the ranks of another GPU model measures too */
+    /* --lead-only is for rank 0: a rank that leads the ranks of another GPU model measures too */
+    args->lead_only = false;
     if (!code && kiln_ranks_serve(c->ranks, c->engine, &error) != KILN_OK)
         code = cli_error(c, error);
     signal(SIGINT, SIG_DFL);

@@ -30,7 +30,7 @@ static const char *with_data(const tune_args *args, const char *line)
     return line;
 }
 
-/* The command line that runs a sample again. */
+/* Returns the command line that runs a sample again. */
 static const char *command_again(const cli *c, const tune_view *view, const kiln_sample *sample)
 {
     const tune_args *args = c->args;
@@ -50,8 +50,8 @@ static const char *command_again(const cli *c, const tune_view *view, const kiln
     return device && *device ? cli_printf("%s -d %s", line, cli_shell_word(device)) : line;
 }
 
-/* The command line that checks what the sweep tried. `kiln check` runs on the simulated device, at its small sizes: the
- * sizes of a GPU would take too long there. */
+/* Returns the command line that checks the configurations of the sweep. `kiln check` runs on the simulated device, at
+ * its small sizes: the sizes of a GPU would take too long there. */
 static const char *check_line(const cli *c, const tune_view *view)
 {
     const tune_args *args = c->args;
@@ -76,7 +76,7 @@ static const char *time_heading(const kiln_result *result, const char *unit)
     return result->host_seconds > 0 ? cli_printf("simulated %s", unit) : "";
 }
 
-#define MOST_METRICS 4 /* columns; --json and --csv have all */
+#define MOST_METRICS 4 /* the most columns of metrics; --json and --csv have all metrics */
 
 static const char *bare_objective(const char *text)
 {
@@ -185,7 +185,7 @@ static void find_common(rows *r, const ranked_sample *list, size_t count)
     }
 }
 
-/* The params of a row that are not said above the table. */
+/* Returns the params of a row that the title of the table does not have. */
 static const char *own_settings(const rows *r, const kiln_sample *sample)
 {
     kiln_setting *own = cli_alloc((sample->param_count + 1) * sizeof *own);
@@ -337,7 +337,7 @@ typedef struct reason {
     size_t count;
 } reason;
 
-/* A message without the configuration at its start, which is shown separately. */
+/* Returns a message without the configuration at its start, which is shown separately. */
 static const char *bare_message(const kiln_sample *sample)
 {
     const char *label = cli_printf("%s %s: ", sample->variant, cli_settings_text(sample->params, sample->param_count));
@@ -345,7 +345,7 @@ static const char *bare_message(const kiln_sample *sample)
     return strncmp(sample->message, label, length) == 0 ? sample->message + length : sample->message;
 }
 
-/* The part of a message that is the same for all configurations: its first two lines, with numbers replaced. */
+/* Returns the part of a message that is the same for all configurations: its first two lines, with numbers replaced. */
 static const char *reason_key(const kiln_sample *sample)
 {
     const char *label = cli_printf("%s %s", sample->variant, cli_settings_text(sample->params, sample->param_count));
@@ -383,7 +383,7 @@ static size_t group_reasons(const kiln_tuning *tuning, reason **out)
             reasons[count++] = (reason){key, sample, 0};
         reasons[at].count++;
     }
-    for (size_t i = 1; i < count; i++) { /* the most frequent first; they are few */
+    for (size_t i = 1; i < count; i++) { /* insertion sort, the most frequent first: there are few reasons */
         reason moved = reasons[i];
         size_t at = i;
         for (; at > 0 && reasons[at - 1].count < moved.count; at--)
@@ -503,7 +503,8 @@ static void show_totals(const cli *c, const tune_view *view, const kiln_tuning *
                    cli_whole(checked->runs + checked->failed), checked->runs + checked->failed == 1 ? "" : "s",
                    checked->sizes, checked->runs || severe ? found : "");
     }
-    if ((t->verified || checked->sizes) && c->words.count > 0) { /* a right answer says nothing about these */
+    /* a right answer says nothing about races and other findings of the checks */
+    if ((t->verified || checked->sizes) && c->words.count > 0) {
         table_cell(&table, "not looked at");
         table_cell(&table, "races, barriers, accesses out of bounds%s: %s",
                    checked->sizes ? " in all others, and at other sizes" : "", check_line(c, view));
@@ -552,7 +553,8 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
     size_t none = 0;
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         none += is_untimed(kiln_tuning_sample(tuning, i), true);
-    out_puts("  estimated by the simulator's model, not measured\n");
+    out_puts("  estimated by the simulator's model, not measured\n"
+             "  among nearly equal estimates, " CLI_TIE_RULE "\n");
     if (none)
         out_printf("  %s could not be estimated: their ranks follow the others\n", cli_whole(none));
     if (!view->device_named && !args->arch)
@@ -631,7 +633,7 @@ void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
     show_rest(c, view, kiln_tuning_sum(tuning));
 }
 
-/* `count`: of the requested objectives. */
+/* Returns a sample as JSON. `count`: number of the requested objectives. */
 static json_t *sample_json(const kiln_sample *sample, size_t count)
 {
     json_t *object = js_object();
@@ -702,6 +704,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
                    : best->result->estimated        ? "estimated seconds, not measured"
                    : best->result->host_seconds > 0 ? "wall time of the simulator, not measured"
                                                     : NULL));
+    js_set(object, "tie_rule", js_text(best && best->result->estimated ? CLI_TIE_RULE : NULL));
     json_t *objectives = js_array();
     for (size_t i = 0; i < args->objectives.count; i++)
         js_add(objectives, js_text(args->objectives.items[i]));
@@ -861,7 +864,7 @@ static void csv_field(FILE *file, const struct csv_column *column, const kiln_re
     }
 }
 
-/* The kind of time precedes them; `seconds` is that time. */
+/* Writes the columns of a result. Before them stands the kind of its time; `seconds` is that time. */
 static void csv_result(FILE *file, const kiln_result *result)
 {
     kiln_result shown = *result;

@@ -6,7 +6,8 @@
 
 #include "report.h"
 
-/* up to this number of problems all pairs are compared; otherwise each is compared with the first */
+/* Up to this number of problems, all pairs are compared. If there are more, each problem is compared with the first
+ * one. */
 #define ALL_PAIRS 5
 #define MOST_POINTS 1500 /* points in the chart of a pair */
 

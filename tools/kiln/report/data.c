@@ -7,7 +7,7 @@
 
 #include "report.h"
 
-#define LONGEST_PAUSE 600.0 /* seconds without a sample: longer, and the sweep was not running */
+#define LONGEST_PAUSE 600.0 /* seconds; if no sample came for longer, the sweep was not running */
 
 /* ---- adding samples ---- */
 
@@ -21,7 +21,7 @@ const char *report_intern(report *r, const char *text)
     if (!found)
         found = tsearch(cli_strndup(text, strlen(text)), &r->texts, by_text);
     if (!found)
-        return cli_strndup(text, strlen(text)); /* out of memory for the tree: the text is not shared */
+        return cli_strndup(text, strlen(text)); /* the tree has no memory, so the text is not shared */
     return *(char *const *)found;
 }
 
@@ -106,7 +106,7 @@ void report_observe(report_range *range, double value)
     range->count++;
 }
 
-static void leave(void *text) { (void)text; /* freed with the command's memory */ }
+static void leave(void *text) { (void)text; /* the texts are freed with the command's memory */ }
 
 void report_free(report *r)
 {
@@ -153,7 +153,7 @@ static bool is_missing(kiln_value v) { return v.kind == KILN_TEXT && !v.as.text;
 
 static double number(kiln_value v) { return v.kind == KILN_FLOAT ? v.as.f : (double)v.as.i; }
 
-/* A total order: missing values, numbers, texts. */
+/* Compares two values in a total order: missing values, then numbers, then texts. */
 static int compare_values(const void *left, const void *right)
 {
     const kiln_value *a = left, *b = right;
@@ -243,7 +243,7 @@ static int by_number(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* A quantile, by linear interpolation between the two nearest of `count` ordered numbers. */
+/* Returns a quantile of `count` ordered numbers, by linear interpolation between the two nearest ones. */
 static double quantile(const double *ordered, size_t count, double share)
 {
     double at = share * (double)(count - 1);
@@ -367,7 +367,8 @@ static int by_at(const void *left, const void *right)
     return (a->at > b->at) - (a->at < b->at);
 }
 
-/* Only times of the same kind are compared. */
+/* Chooses the problem's kind of time, the last one of REPORT_TIMES that a sample has. Leaves out samples with times of
+ * other kinds. */
 static void choose_time(report_problem *p)
 {
     size_t kept = 0;

@@ -24,7 +24,7 @@ static const char *join_texts(const cli_list *list)
     return list->count > 8 ? cli_printf("%s and %s more", text, cli_whole(list->count - 8)) : text;
 }
 
-/* "1,200 to 1,980 MHz"; "": not known. */
+/* Returns a range as text, such as "1,200 to 1,980 MHz", or "" if it is not known. */
 static const char *range(const report_range *of, double unit, const char *name)
 {
     const char *least = cli_significant(of->least / unit, 4), *most = cli_significant(of->most / unit, 4);
@@ -87,7 +87,7 @@ void report_environment(FILE *to, const report *r, const report_problem *p)
 
 /* ---- BibTeX ---- */
 
-/* The name of an entry: letters, digits, '-'. */
+/* Returns a text as the name of an entry, which has only letters, digits and '-'. */
 static const char *entry_name(const char *text)
 {
     char *name = cli_strndup(text, strlen(text));

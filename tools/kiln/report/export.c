@@ -68,7 +68,7 @@ static char *whole_file(FILE *from, size_t *size)
 
 /* ---- SVG ---- */
 
-/* What Node.js runs: Vega's modules, the charts, and their data. */
+/* Writes the program for Node.js: Vega's modules, the charts, and their data. */
 static void put_program(FILE *to, const json_t *data, const report_library *library)
 {
     fputs("\"use strict\";\nconst kilnModules = {};\n", to);
@@ -80,7 +80,7 @@ static void put_program(FILE *to, const json_t *data, const report_library *libr
     fprintf(to, ";\n%s\n%s\n", report_file_text("charts.js"), report_file_text("export.js"));
 }
 
-/* A name of letters, digits, '-' and '_', as export.js makes them. */
+/* Returns true for a name of letters, digits, '-' and '_', as export.js makes them. */
 static bool is_name(const char *name)
 {
     return name && *name && !name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")];
@@ -124,7 +124,7 @@ static int put_chart(cli *c, const char *line, size_t length, const char *folder
     return code;
 }
 
-/* rsvg-convert is asked for its version before the work, as it may be missing. */
+/* Asks rsvg-convert for its version before the work, because the program may be missing. Returns 0 or the exit code. */
 static int find_rsvg(cli *c)
 {
     static const char *const words[] = {"rsvg-convert", "--version", NULL};

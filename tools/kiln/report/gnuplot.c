@@ -7,10 +7,10 @@
 
 #include "report.h"
 
-#define MOST_POINTS 5000 /* per figure: a PDF draws each point */
+#define MOST_POINTS 5000 /* the most points of a figure, because a PDF draws each point */
 
-/* Text in a script, in single quotes: in double quotes gnuplot would run text between backquotes, and interpret
- * escapes. */
+/* Writes text into a script, in single quotes. In double quotes gnuplot would run text between backquotes, and
+ * interpret escapes. */
 static void put_text(FILE *to, const char *text)
 {
     fputc('\'', to);
@@ -19,7 +19,7 @@ static void put_text(FILE *to, const char *text)
     fputc('\'', to);
 }
 
-/* Text as a field of data. Fields have double quotes only, which cannot be escaped. */
+/* Writes text as a field of data. Such fields are in double quotes, and a quote in the text cannot be escaped. */
 static void put_field(FILE *to, const char *text)
 {
     fputc('"', to);

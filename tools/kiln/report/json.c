@@ -5,7 +5,7 @@
 
 #include "report.h"
 
-#define MOST_POINTS 4000 /* per problem: more would cover each other */
+#define MOST_POINTS 4000 /* the most points of a problem, because more would cover each other */
 #define MOST_LINES 500   /* most lines of a variant in parallel coordinates */
 #define MOST_TEXT 600    /* bytes of a message in a tooltip */
 
@@ -45,8 +45,8 @@ static void add_row(json_t *rows, const report_problem *p, const report_sample *
     js_add(rows, row);
 }
 
-/* Samples [clock, number, variant, time, configuration]: some of those that ran, evenly over time, and each that was
- * the best so far; for failed ones [clock, number, variant, reason]. */
+/* Adds samples. A sample that ran is [clock, number, variant, time, configuration], a failed one [clock, number,
+ * variant, reason]. Some of those that ran are added, evenly over time, and each that was the best so far. */
 static void add_samples(json_t *object, const report_problem *p, double unit, double detail)
 {
     json_t *points = js_array(), *steps = js_array(), *failures = js_array();
@@ -77,8 +77,9 @@ static void add_samples(json_t *object, const report_problem *p, double unit, do
     js_set(object, "failures", failures);
 }
 
-/* [intensity in FLOP/byte, GFLOP/s, variant, configuration, share of the bound]: the best of each variant first, then
- * some of all. None if the spec counts no operations or no bytes. */
+/* Returns the points of the roofline chart, [intensity in FLOP/byte, GFLOP/s, variant, configuration, share of the
+ * bound]: the best sample of each variant first, then some of all samples. There are none if the spec counts no
+ * operations or no bytes. */
 static json_t *roofline(const report_problem *p, double detail)
 {
     json_t *rows = js_array();
@@ -125,7 +126,8 @@ static json_t *param_json(const report_param *param, double unit)
     return object;
 }
 
-/* [bin of a, bin of b, best time or null where all failed, samples]: the cells that have samples. */
+/* Returns the cells of a heat map that have samples: [bin of a, bin of b, best time or null if all failed, number of
+ * samples]. */
 static json_t *pair_cells(const report_variant *v, size_t a, size_t b, double unit)
 {
     double best[REPORT_BINS][REPORT_BINS];
@@ -151,8 +153,8 @@ static json_t *pair_cells(const report_variant *v, size_t a, size_t b, double un
     return cells;
 }
 
-/* Lines of parallel coordinates [time, value of each param]: the fastest fifth of the drawn ones, and some of the
- * others; the slowest first, so that the fastest are drawn over them. */
+/* Returns the lines of the parallel coordinates, [time, value of each param]. A fifth of them are the fastest samples,
+ * and the others are spread over the rest. The slowest come first, so that the fastest are drawn over them. */
 static json_t *lines_json(const report_variant *v, double unit, double detail)
 {
     size_t most = share_of(MOST_LINES, detail), fastest = v->ran <= most ? v->ran : most / 5;

@@ -5,15 +5,15 @@
 #include "end_to_end.h"
 #include "report.h"
 
-#define LARGEST_PAGE (13u << 20) /* bytes of data, so that the whole stays below 15 MB */
+#define LARGEST_PAGE (13u << 20) /* the most bytes of data, so that the whole page stays below 15 MB */
 #define MOST_PROBLEMS 40
 #define MOST_ROWS 20
 #define MOST_COMMAND 16384
-#define MOST_MESSAGE 2000 /* bytes: a compiler's log can be long */
+#define MOST_MESSAGE 2000 /* the most bytes of a message, because a compiler's log can be long */
 
 /* ---- HTML ---- */
 
-/* Untrusted text from specs, drivers and files: markup is escaped, and characters that are invisible or change the
+/* Writes untrusted text from specs, drivers and files. Markup is escaped. Characters that are invisible or change the
  * direction of text are shown as on a terminal. */
 void report_escape(FILE *to, const char *text)
 {
@@ -68,8 +68,8 @@ const char *report_cut(const char *text)
     return cli_printf("%s ... (%s bytes in all)", cli_strndup(text, length), cli_whole(strlen(text)));
 }
 
-/* A script's text: "</script" and "<!--" would end or hide it; they occur only in its strings, where an added backslash
- * has no effect. The last line, which names a source map for debuggers, is omitted. */
+/* Writes the text of a script. "</script" and "<!--" would end or hide it. They occur only in its strings, where an
+ * added backslash has no effect. The last line, which names a source map for debuggers, is omitted. */
 static void put_script(FILE *to, const char *text)
 {
     const char *map = strstr(text, "\n//# sourceMappingURL=");
@@ -81,7 +81,7 @@ static void put_script(FILE *to, const char *text)
     }
 }
 
-/* JSON within a script element: "<" occurs only in strings, where it can be escaped. */
+/* Writes JSON within a script element. "<" occurs only in strings, where it can be escaped. */
 static void put_json(FILE *to, const char *id, const char *text)
 {
     fprintf(to, "<script type=\"application/json\" id=\"%s\">", id);
@@ -296,7 +296,7 @@ static void end_to_end_table(FILE *to, const report_problem *p)
     fputs("</tbody></table></div></section>\n", to);
 }
 
-/* The numbers behind the charts of params. */
+/* Writes the numbers behind the charts of params as tables. */
 static void param_tables(FILE *to, const report_problem *p)
 {
     double unit;
@@ -383,7 +383,7 @@ static void summary(FILE *to, const report *r, const report_problem *p)
     }
 }
 
-/* Elements that page.js fills; they are hidden without scripts. */
+/* Writes the elements of a chart, which page.js fills. They are hidden without scripts. */
 static void chart(FILE *to, const char *name, const char *title)
 {
     fprintf(to, "<section class=figure data-chart=%s><h3>%s</h3></section>\n", name, title);
@@ -483,7 +483,7 @@ int report_write(cli *c, const char *path, const char *data, size_t size)
     return cli_write_file(c, path, data, size);
 }
 
-/* The data, with as much detail as the size limit allows. */
+/* Returns the data of the charts, with as much detail as the size limit allows. */
 static json_t *fitting_data(const report *r)
 {
     double detail = 1;

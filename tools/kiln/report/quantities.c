@@ -42,8 +42,8 @@ static double loss(const report_quantity *q, const report_sample *s)
 
 /* ---- the quantities that the samples have ---- */
 
-/* Returns the name after "max:" or "min:", which tell the better direction. Returns NULL if the text does not mean
- * NAME. */
+/* Returns the objective if it is "min:" or "max:" and `name`, where the word tells the better direction. Returns "" if
+ * it is `name` alone, and NULL if it means another quantity. */
 static const char *direction(const char *objective, const char *name)
 {
     bool given = strncmp(objective, "min:", 4) == 0 || strncmp(objective, "max:", 4) == 0;

@@ -33,7 +33,7 @@ typedef enum report_time {
 } report_time;
 
 typedef struct report_sample {
-    const char *variant;        /* in brackets if it is not a contender */
+    const char *variant;        /* the variant's name, in brackets if it is not a contender */
     bool aside;                 /* 1: not a contender, so it is never the best */
     const kiln_setting *params; /* names and texts are interned: equal ones are the same pointer */
     size_t param_count;
@@ -173,7 +173,7 @@ void report_observe(report_range *range, double value); /* ignores a value of 0 
 void report_finish(report *r);
 void report_find_quantities(const report *r, report_problem *p);
 double report_value(const report_quantity *q, const report_sample *s); /* NaN if it is not known */
-/* returns an objective that no problem has, or NULL */
+/* Returns an objective that no problem has, or NULL. */
 const char *report_unknown_objective(const report *r);
 /* compares the first `problems` problems */
 void report_compare(report *r, size_t problems);
@@ -217,7 +217,7 @@ typedef struct report_library {
 int report_load_library(cli *c, const char *named, report_library *library);
 
 void report_escape(FILE *to, const char *text); /* escapes text for HTML and for a quoted attribute */
-void report_put(FILE *to, const char *format, ...) CLI_PRINTF(2, 3); /* escaped */
+void report_put(FILE *to, const char *format, ...) CLI_PRINTF(2, 3); /* Writes formatted text, escaped for HTML. */
 void report_cell(FILE *to, bool number, const char *text);
 /* Writes the heading of a table. `numbers` has an r for each column of numbers. */
 void report_head(FILE *to, const char *const *texts, size_t count, const char *numbers);

@@ -403,7 +403,7 @@ int study_transactions(cli *c)
 /* ---- carve-out: the effect of the split between L1 cache and shared memory ---- */
 
 /* KiB of L1 and shared memory together, the most that may be shared memory, and the amount that the system takes of
- * each block. From the CUDA C++ Programming Guide 13.0, "Compute Capabilities" (shared memory of each). */
+ * each block. The source is the CUDA C++ Programming Guide 13.0, section "Compute Capabilities". */
 typedef struct split {
     int arch;
     unsigned total, reserved;
@@ -471,7 +471,8 @@ static void block_sectors(const keeper *k, const char *kernel, uint64_t *asked, 
             buffer = k->names.items[n] == row->buffer ? n + 1 : buffer;
         uint64_t key = buffer << 48 | row->address / 32;
         /* The lanes of one request follow one another, with the same step and line. */
-        const kept *before = count ? &k->rows[i - 1] : NULL; /* the sector was counted before */
+        /* the previous access of this request; NULL at the beginning of a request */
+        const kept *before = count ? &k->rows[i - 1] : NULL;
         if (before && (before->step != row->step || before->kernel != kernel || before->line != row->line)) {
             *asked += distinct(keys, count);
             count = 0;

@@ -71,7 +71,7 @@ static json_t *sweep_json(cli *c, const sweep *s)
 typedef struct cliff {
     int registers;
     uint64_t shared;
-} cliff; /* the least growth that costs a block; 0: no growth does */
+} cliff; /* the least growth that costs a block, or 0 if no growth does */
 
 /* Finds the least growth of registers, and of shared memory, after which an SM holds one block less. */
 static bool find_cliff(cli *c, const char *arch, const kiln_inspected_kernel *k, cliff *out, kiln_error **error)
@@ -328,7 +328,7 @@ static int make_tile(cli *c, void *user)
         kiln_error_free(error);
         return 0;
     }
-    if (status == KILN_ERROR_INTERRUPTED) { /* show the rows that exist */
+    if (status == KILN_ERROR_INTERRUPTED) { /* the rows that exist are shown */
         kiln_error_free(error);
         return cli_exit_code(status);
     }

@@ -31,7 +31,8 @@ static vm_handler_id pick(unsigned type, by_type table)
     }
 }
 
-/* d, a, b, c, all of the size of the type. */
+/* Emits an instruction with a destination and up to three sources, all of width `bytes`. Uses `handler` if it is not
+ * NULL, otherwise the handler `id`. */
 static vm_code *plain(vm_decoder *d, vm_handler_id id, vm_handler handler, unsigned sources, unsigned bytes)
 {
     uint32_t slot[3] = {0};
@@ -54,7 +55,8 @@ static void half(vm_decoder *d, unsigned op, unsigned sources)
     i->flags = vm_flags(d->in);
 }
 
-/* Floating point with d and `sources` operands: the plain handler, the one with flags, or another rounding. */
+/* Emits floating-point arithmetic on f32 or f64. With rounding to nearest it has the handler f32, or f32x if flags such
+ * as .ftz are set, or f64. Any other rounding has the slower handler that changes the host's rounding mode. */
 static void real(vm_decoder *d, unsigned op, unsigned sources, vm_handler_id f32, vm_handler_id f32x, vm_handler_id f64)
 {
     unsigned rounding = vm_rounding(d->in);
@@ -69,7 +71,8 @@ static void real(vm_decoder *d, unsigned op, unsigned sources, vm_handler_id f32
     i->count = (uint8_t)rounding;
 }
 
-/* .f32x2, and .f32 with operands of f16 or bf16 (all but the last), which are widened first; false: neither. */
+/* Decodes .f32x2, and .f32 with operands of f16 or bf16. In the second form, steps widen all operands but the last to
+ * f32 first. Returns false for any other form. */
 static bool pairs_or_mixed(vm_decoder *d, unsigned op, unsigned sources)
 {
     if (TYPE(0) == PTX_F32X2) {
@@ -387,7 +390,7 @@ void vm_decode_lop3(vm_decoder *d)
         return;
     bool negated;
     uint32_t q = vm_pred_plain(d, OPERAND(5), &negated), zero = vm_constant_slot(d, 0, 4);
-    i = vm_emit(d, VM_H_eq_u32); /* (d != 0) op q */
+    i = vm_emit(d, VM_H_eq_u32); /* p = (d != 0) op q */
     i->d = OPERAND(0)->pred ? vm_second_pred(d, OPERAND(0)) : vm_temp_pred(d);
     i->a = to, i->b = zero, i->c = q;
     i->flags = (uint8_t)(VM_INVERT | (HAS(OR) ? VM_BOOL_OR : VM_BOOL_AND) | (negated ? VM_COMBINE_NOT : 0));
@@ -477,13 +480,14 @@ void vm_decode_testp(vm_decoder *d)
 
 /* ---- video ---- */
 
-/* The width of parts that the opcode allows, and how many may be selected; device/ops/video.c trusts it. */
+/* Returns true if the opcode allows parts of this width and this number of selected parts. device/ops/video.c relies on
+ * this check. */
 static bool parts_fit(uint32_t select, unsigned lanes, bool mask)
 {
     if (!select)
         return true;
     unsigned bits = PTX_SELECT_BITS(select), count = PTX_SELECT_COUNT(select), places = 32 / bits;
-    if (lanes == 1 || mask) /* the lanes of one register */
+    if (lanes == 1 || mask) /* the parts must be in one register */
         for (unsigned k = 0; k < count; k++)
             if (PTX_SELECT_DIGIT(select, k) >= places)
                 return false;

@@ -1,4 +1,4 @@
-/* async.c - mbarriers, bulk copies, clusters, and hints that change nothing here. */
+/* async.c - mbarriers, bulk copies and clusters. */
 #include "vm_async.h"
 #include "vm_block.h"
 #include "vm_decode.h"
@@ -13,6 +13,7 @@ static vm_side side(vm_decoder *d, const ptx_operand *o, unsigned space)
     return (vm_side){.slot = place.slot, .space = (uint8_t)space, .addr32 = place.addr32, .offset = place.offset};
 }
 
+/* Emits the operation `what` (VM_BAR_...) on the mbarrier at an address. */
 static vm_code *at_barrier(vm_decoder *d, const ptx_operand *address, unsigned what)
 {
     vm_place place = vm_address(d, address, 0);
@@ -70,8 +71,8 @@ void vm_decode_pending_count(vm_decoder *d)
     i->d = to, i->a = a;
 }
 
-/* Arrives when the thread's copies are complete, which they already are. Without .noinc the arrival was counted
- * before. */
+/* Decodes cp.async.mbarrier.arrive. The thread's copies are already complete, so with .noinc it is a plain arrival.
+ * Without .noinc the pending count would grow by one and fall by one, so nothing is counted. */
 void vm_decode_cp_async_arrive(vm_decoder *d)
 {
     if (HAS(NOINC))
@@ -147,7 +148,8 @@ void vm_decode_st_bulk(vm_decoder *d)
     i->extra = b;
 }
 
-/* The address of a variable is one in shared memory; 32-bit generic addresses do not exist on this device. */
+/* Returns true if the address operand of mapa or getctarank is generic. The address of a variable is a shared address,
+ * and 32-bit addresses are never generic. */
 static bool is_generic(const vm_decoder *d, unsigned bytes)
 {
     return bytes == 8 && !HAS(SHARED_CLUSTER) && d->in->operands[1].kind == PTX_OPERAND_REG;

@@ -1,5 +1,5 @@
-/* decode.c - a checked PTX function to executable instructions: operands become slots, labels become pointers. The
- * files of this folder hold one function for each entry of the `decode` column in ops.def. */
+/* decode.c - turns a checked PTX function into executable instructions: operands become slots, and labels become
+ * pointers. The files of this folder have one function for each entry of the `decode` column in ops.def. */
 #include "vm_decode.h"
 #include "vm_path.h"
 
@@ -47,14 +47,16 @@ static bool lay_out_registers(vm_decoder *d)
     return true;
 }
 
-/* Lanes do not wait for each other where only an exit follows. */
+/* Returns true if an unguarded exit or return is at `at`, or the end of the function. Such a place is no reconvergence
+ * point, because nothing follows at which lanes could save time together. */
 static bool is_exit(const vm_decoder *d, uint32_t at)
 {
     return at >= d->f->insn_count || ((d->f->insns[at].op == PTX_OP_RET || d->f->insns[at].op == PTX_OP_EXIT) &&
                                       d->f->insns[at].guard == PTX_NO_PRED);
 }
 
-/* Marks reconvergence points: the post-dominators of branches. */
+/* Returns an array that marks the reconvergence points: the immediate post-dominators of branches. The caller frees it.
+ * Returns NULL if memory runs out. */
 static bool *meeting_points(vm_decoder *d)
 {
     const ptx_function *f = d->f;
@@ -69,7 +71,8 @@ static bool *meeting_points(vm_decoder *d)
     return meet;
 }
 
-/* Instruction indices become pointers once all code is in place. */
+/* Replaces the indices of PTX instructions in branches by pointers or indices of executable instructions. All code must
+ * be in place. */
 static void link_branches(vm_decoder *d)
 {
     vm_function *fn = d->fn;
@@ -87,6 +90,7 @@ static void link_branches(vm_decoder *d)
     }
 }
 
+/* Copies the code and the constants to memory of the module, aligned to 64 bytes, and links the branches. */
 static bool take_over(vm_decoder *d)
 {
     vm_function *fn = d->fn;
@@ -99,7 +103,8 @@ static bool take_over(vm_decoder *d)
     for (size_t k = 0; k < d->constant_count; k++)
         for (uint32_t lane = 0; lane < VM_LANES; lane++)
             memcpy(fn->constants + d->constants[k].slot + lane * (d->constants[k].bytes < 8 ? 4 : 8),
-                   &d->constants[k].value, d->constants[k].bytes < 8 ? 4 : 8); /* the high half of 16 bytes is zero */
+                   /* the high half of a constant of 16 bytes stays zero */
+                   &d->constants[k].value, d->constants[k].bytes < 8 ? 4 : 8);
     fn->code = (vm_code *)(((uintptr_t)code + 63) & ~(uintptr_t)63);
     fn->code_count = (uint32_t)d->count;
     memcpy(fn->code, d->code, d->count * sizeof *fn->code);
@@ -107,6 +112,7 @@ static bool take_over(vm_decoder *d)
     return true;
 }
 
+/* Emits the copies of parameters whose address the function takes into its local memory. */
 static void move_home(vm_decoder *d)
 {
     if (d->fn->has_homes)
@@ -118,10 +124,10 @@ static void move_home(vm_decoder *d)
             }
 }
 
-/* Decodes the function `index` into module->functions[index]. start[] gets the first executable instruction of each PTX
- * instruction, so that branches can be linked when all code is in place. A reconvergence point starts with the step
- * vm_op_meet. The code ends with a return, because a branch may go to the end of the function. Returns false after a
- * message, or if there is no memory. */
+/* Decodes the function `index` into module->functions[index]. start[] gets the index of the first executable
+ * instruction of each PTX instruction, so that branches can be linked when all code is in place. A reconvergence point
+ * starts with the step vm_op_meet. The code ends with a return, because a branch may go to the end of the function.
+ * Returns false after a message, or if there is no memory. */
 bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table)
 {
     vm_decoder d = {.module = module,

@@ -1,5 +1,5 @@
-/* emit.c - writes extra operations and operands for all files of the decoder: registers, constants, addresses,
- * predicates. */
+/* emit.c - functions that all files of the decoder use: they append operations, and find the slots of registers,
+ * constants, addresses and predicates. */
 #include "vm_decode.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static vm_code *emit(vm_decoder *d, vm_handlers handlers, bool step, bool guarde
         vm_decode_no_memory(d);
         if (!d->code)
             return &d->scratch;
-        d->count = 0; /* this instruction is never executed */
+        d->count = 0; /* the code is never executed, because decoding has failed */
     }
     vm_code *i = &d->code[d->count++];
     memset(i, 0, sizeof *i);
@@ -89,7 +89,8 @@ uint32_t vm_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
 {
     if (bytes < 8)
         value = (uint32_t)value;
-    /* Most constants repeat: a small hash table finds the last one. */
+    /* Most constants repeat. A small hash table finds the last constant with the same hash; a constant that it has
+     * forgotten is stored again. */
     uint32_t *known = &d->known[(value ^ value >> 32 ^ value >> 7 ^ bytes) % KILN__COUNT(d->known)];
     if (*known && d->constants[*known - 1].value == value && d->constants[*known - 1].bytes == bytes)
         return d->constants[*known - 1].slot | 1;

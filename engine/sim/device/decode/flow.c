@@ -13,7 +13,7 @@
 void vm_decode_bra(vm_decoder *d)
 {
     vm_code *i = vm_emit_op(d, vm_op_bra);
-    i->imm = OPERAND(0)->index; /* indices until link_branches() */
+    i->imm = OPERAND(0)->index; /* imm and e are indices until link_branches() replaces them */
     i->e = d->in->reconverge;
 }
 
@@ -34,8 +34,8 @@ void vm_decode_brx(vm_decoder *d)
 }
 
 /* Decodes a list of arguments or results of a call into `*count` transfers at `*out`. A .param variable of the caller
- * is an offset in the frame; a register or a constant is a slot. `result` says that the call writes the slots. Returns
- * false after a failure. */
+ * is an offset in the frame; a register or a constant is a slot. If `result` is true, the call writes the slots.
+ * Returns false after a failure. */
 static bool list_of(vm_decoder *d, const ptx_operand *list, uint32_t *count, const vm_transfer **out, bool result)
 {
     *count = list->kind == PTX_OPERAND_LIST ? list->count : 0;
@@ -124,7 +124,9 @@ void vm_decode_call(vm_decoder *d)
     i->e = vm_cache_slot(d);
     i->flags = wide ? 0 : VM_ADDR32;
     if (!call->builtin && (!call->callee || d->in->guard != PTX_NO_PRED))
-        vm_step_op(d, vm_op_meet); /* lanes may diverge here */
+        /* the guard or an indirect call may split the lanes, so the instruction after the call is a reconvergence
+         * point */
+        vm_step_op(d, vm_op_meet);
 }
 
 void vm_decode_ret(vm_decoder *d) { vm_emit_op(d, vm_op_ret); }
@@ -133,7 +135,7 @@ void vm_decode_trap(vm_decoder *d) { vm_emit_op(d, d->in->op == PTX_OP_TRAP ? vm
 void vm_decode_nanosleep(vm_decoder *d) { vm_emit_op(d, vm_op_nanosleep); }
 void vm_decode_nop(vm_decoder *d) { vm_emit_op(d, vm_op_nop); }
 
-/* Warps have all the registers that they ask for. */
+/* setmaxnreg only checks its number, because a simulated warp always has all registers that it needs. */
 void vm_decode_setmaxnreg(vm_decoder *d)
 {
     enum { LEAST = 24, MOST = 256, STEP = 8 };

@@ -8,16 +8,17 @@
 #include "vm_limit.h"
 #include "vm_memory.h"
 
-#define STACK_FRAMES 64u /* frames of every function for which a recursive kernel has local memory */
+/* a recursive kernel has local memory for this many frames of every function that it reaches */
+#define STACK_FRAMES 64u
+/* Local memory that a kernel gets for alloca, in bytes. */
 #define ALLOCA_BYTES 16384u
 /* most static shared memory of a kernel on every architecture; more must be dynamic */
 #define STATIC_SHARED_MOST 0xc000u
-/* most steps of the searches from all kernels of a module, which take a few seconds */
+/* most steps of the searches from all kernels of a module together; they take a few seconds */
 #define REACH_MOST ((uint64_t)1 << 28)
-#define SORT_STEPS 16u /* for sorting a shared variable that a kernel reaches */
+#define SORT_STEPS 16u /* steps that count for sorting one shared variable */
 
-/* The best instruction set that the host supports; KILN_SIM_ISA can select a lower one, so that one host can test
- * all. */
+/* KILN_SIM_ISA can select a lower instruction set than the best one, so that one host can test all of them. */
 const vm_handlers *vm_table(void)
 {
     const char *asked = getenv("KILN_SIM_ISA");
@@ -37,12 +38,12 @@ const vm_handlers *vm_table(void)
 
 /* ---- reachable functions and variables ---- */
 
-/* Finds the functions and the shared variables that a kernel can reach, by depth-first search. The search uses a stack in
- * memory and not recursion, because a chain of calls may be as long as the text. It is made for each kernel. Therefore
- * the code of a function is read once before, and a search touches only what it reaches. */
+/* Finds the functions and the shared variables that a kernel can reach, by depth-first search. The search uses a stack
+ * in memory and not recursion, because a chain of calls may be as long as the text. There is one search for each
+ * kernel. So the code of all functions is read once before, and a search visits only the functions that it reaches. */
 typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
 typedef struct reach_place {
-    uint32_t function, edge; /* edge: the next one to follow */
+    uint32_t function, edge; /* edge: the index of the next edge to follow */
 } reach_place;
 
 /* The code of a function names this shared variable, or calls or takes the address of this function. */
@@ -60,19 +61,20 @@ typedef struct reach_set {
     reach_node *nodes; /* by function */
     reach_edge *edges;
     size_t edge_count, edge_capacity;
-    uint32_t *last_symbol, *last_function; /* the last function whose edges have it, + 1 */
+    uint32_t *last_symbol, *last_function; /* by symbol, by function: the last function that has an edge to it, + 1 */
     uint64_t steps;                        /* of all searches */
-    /* of one search */
+    /* The members from here on belong to one search. */
     uint8_t *states;               /* by function; REACH_OPEN: on the stack, so that a call to it is recursion */
     bool *named;                   /* by symbol */
-    uint32_t *functions, *symbols; /* those that were reached */
+    uint32_t *functions, *symbols; /* the functions and shared variables that were reached */
     uint32_t function_count, symbol_count;
     bool indirect, recursive, alloca_used;
     reach_place *stack;
     uint32_t depth, next; /* next: the next function that indirect calls can reach */
 } reach_set;
 
-/* Adds what the operand names to the edges of function `f`, once. Returns false if memory runs out. */
+/* If the operand names a shared variable or a function, adds an edge from function `f` to it, unless there is one
+ * already. Returns false if memory runs out. */
 static bool add_edge(const vm_module *module, reach_set *set, uint32_t f, const ptx_operand *o)
 {
     const bool symbol = o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL);
@@ -90,7 +92,7 @@ static bool add_edge(const vm_module *module, reach_set *set, uint32_t f, const 
     return true;
 }
 
-/* Reads the code of a function. Returns false if memory runs out. */
+/* Collects the edges of a function from its code. Returns false if memory runs out. */
 static bool read_node(const vm_module *module, reach_set *set, uint32_t index)
 {
     const ptx_function *f = &set->ptx->functions[index];
@@ -146,7 +148,8 @@ static void reach_open(reach_set *set, uint32_t index)
     set->stack[set->depth++] = (reach_place){index, set->nodes[index].first};
 }
 
-/* One step from the function on top of the stack, which is popped when all of it was visited. */
+/* Follows the next edge of the function on top of the stack. If all its edges were followed, removes the function from
+ * the stack. */
 static void reach_step(reach_set *set)
 {
     reach_place *top = &set->stack[set->depth - 1];
@@ -172,7 +175,8 @@ static int by_index(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Finds what the kernel reaches; the shared variables are in the order of the text. */
+/* Finds the functions and the shared variables that a kernel can reach. Sorts the shared variables in the order of the
+ * text. If a reached function makes an indirect call, all functions of the module count as reached. */
 static void find_reached(reach_set *set, uint32_t kernel)
 {
     for (uint32_t k = 0; k < set->function_count; k++)
@@ -201,7 +205,8 @@ static uint64_t align_up(uint64_t value, uint64_t align)
 
 /* ---- variables ---- */
 
-/* Local memory of a thread of that kernel, as far as its calls are known before it runs. */
+/* Sets the bytes of local memory that a thread of a kernel gets. They are an estimate for recursive kernels and for
+ * alloca, whose needs are known only at run time. */
 static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
 {
     vm_function *kernel = &module->functions[f];
@@ -223,7 +228,7 @@ static bool place_own(vm_module *module, uint32_t f, const reach_set *set, const
 {
     const ptx_module *ptx = module->ptx;
     const uint64_t low = vm_shared_low(module->device);
-    uint64_t end = low, own = 0; /* own: without the variables of other kernels between */
+    uint64_t end = low, own = 0; /* own: the bytes without the gaps for variables of other kernels */
     for (uint32_t k = 0; k < set->symbol_count; k++) {
         const uint32_t s = set->symbols[k];
         if (ptx->symbols[s].bytes && users[s] != 1) {
@@ -255,7 +260,9 @@ static bool place_own(vm_module *module, uint32_t f, const reach_set *set, const
     return true;
 }
 
-/* Shared variables: those that several kernels use come first, at the same offset in all; a kernel's own follow. */
+/* Places the shared variables and frames of all kernels. Variables that several kernels use come first, at the same
+ * offset in all of them. A kernel's own variables follow, and then dynamic shared memory, at the same offset in all
+ * kernels. */
 static bool place_reached(vm_module *module, reach_set *set, kiln__text *log)
 {
     const ptx_module *ptx = module->ptx;
@@ -308,8 +315,8 @@ static bool place_shared(vm_module *module, kiln__text *log)
     return good;
 }
 
-/* A function that takes the address of a parameter has it in local memory (vm_op_home). Returns false if memory runs
- * out. */
+/* Finds the parameters that must be in local memory (vm_op_home), because the function takes their address. Returns
+ * false if memory runs out. */
 static bool find_homes(vm_module *module)
 {
     const ptx_module *ptx = module->ptx;
@@ -335,7 +342,8 @@ static bool find_homes(vm_module *module)
     return true;
 }
 
-/* The bytes of its local memory that the operand names, from the beginning of its frame. */
+/* Returns the end, counted from the beginning of the frame, of the local variable that the operand names, or 0 for
+ * another operand. */
 static uint64_t local_end(const vm_module *module, const ptx_operand *o)
 {
     if (o->kind != PTX_OPERAND_SYMBOL && !(o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
@@ -386,9 +394,9 @@ static bool place_local(vm_module *module)
     return cover_locals(module);
 }
 
-/* Uses the managed variable of that name in `twin`, unless it is in the memory of the module's own device: each
- * module of one device has its own variables. `*from` is where the search begins, because most modules have the same
- * variables in the same order. */
+/* Makes the module use the managed variable of the same name and size in `twin`. Returns false if there is none, or if
+ * it is in the memory of the module's own device: modules on one device have separate variables. The search begins at
+ * *from, because most modules have the same variables in the same order. */
 static bool borrow(vm_module *module, uint32_t s, const vm_module *twin, uint32_t *from)
 {
     const ptx_symbol *symbol = &module->ptx->symbols[s];
@@ -406,6 +414,7 @@ static bool borrow(vm_module *module, uint32_t s, const vm_module *twin, uint32_
     return false;
 }
 
+/* Allocates the global and constant variables, and writes their initial values. Returns false if memory runs out. */
 static bool place_globals(vm_module *module, const vm_module *twin)
 {
     const ptx_module *ptx = module->ptx;
@@ -436,10 +445,12 @@ static bool place_globals(vm_module *module, const vm_module *twin)
             module->const_bytes += symbol->bytes;
         if (symbol->init)
             memcpy(made->host, symbol->init, (size_t)symbol->bytes);
-        else if (!made->reserved || !vm_pages_zero(made->host, made->reserved)) /* a large variable is not touched */
+        /* the pages of a large variable become zero without being touched */
+        else if (!made->reserved || !vm_pages_zero(made->host, made->reserved))
             memset(made->host, 0, (size_t)made->bytes);
     }
-    for (uint32_t s = 0; s < ptx->symbol_count; s++) { /* after all variables have addresses */
+    /* writes the addresses in initial values, after all variables have addresses */
+    for (uint32_t s = 0; s < ptx->symbol_count; s++) {
         const ptx_symbol *symbol = &ptx->symbols[s];
         const bool own = module->storage[s] && module->storage[s]->home == module->device;
         for (size_t k = 0; own && k < symbol->reloc_count; k++) {
@@ -482,7 +493,7 @@ ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_mo
     module->device = device;
     module->ptx = ptx;
     module->arena.mem = device->mem;
-    module->cache_count = 1; /* 0: for accesses without an instruction of their own */
+    module->cache_count = 1; /* entry 0 is for accesses that have no instruction */
     size_t symbols = (size_t)ptx->symbol_count + 1, functions = (size_t)ptx->function_count + 1;
     module->functions = kiln__arena_alloc(&module->arena, functions * sizeof *module->functions);
     module->address = kiln__arena_alloc(&module->arena, symbols * sizeof *module->address);
@@ -496,10 +507,11 @@ ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_mo
         module->functions[f].module = module;
         module->functions[f].first_tally = tallies;
         module->functions[f].compiled = &compiled[f];
-        tallies += ptx->functions[f].insn_count + 1u; /* the end is an instruction too: a ret */
+        tallies += ptx->functions[f].insn_count + 1u; /* the end of the code counts as an instruction, a ret */
     }
     module->tally_count = tallies;
-    ok = ok && place_local(module) && place_shared(module, log) && place_globals(module, twin);
+    ok = ok && vm_module_name_kernels(module) && place_local(module) && place_shared(module, log) &&
+         place_globals(module, twin);
     const vm_handlers *table = module->table = vm_table();
     for (uint32_t f = 0; ok && f < ptx->function_count; f++)
         if (ptx->functions[f].defined)

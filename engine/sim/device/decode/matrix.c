@@ -34,9 +34,9 @@ static void fragment(vm_decoder *d, vm_fragment *f, const ptx_operand *o, unsign
     f->used = (uint8_t)(used && used < f->count ? used : f->count);
 }
 
-/* How many products a device's tensor cores sum in one step, and with which precision: see engine/sim/device/ops/README.md,
- * "Matrices". If a GPU differs in these numbers, change them here. If a GPU follows another rule, change
- * matrix_row() of vm_matrix.inc as well. */
+/* Sets how many products the device's tensor cores sum in one step, and with which precision.
+ * engine/sim/device/ops/README.md explains the numbers in "Matrices". If a GPU differs in these numbers, change them
+ * here. If a GPU follows another rule, change matrix_row() of vm_matrix.inc as well. */
 static void tensor_core(const vm_decoder *d, vm_matrix *x)
 {
     bool group = ptx_effect_of(d->in) == PTX_EFFECT_WARPGROUP;
@@ -69,14 +69,14 @@ void vm_decode_mma(vm_decoder *d)
     fragment(d, &x->b, OPERAND(2), b_type, (unsigned)x->k * x->n, false);
     fragment(d, &x->c, OPERAND(3), c_type, (unsigned)x->m * x->n, false);
     fragment(d, &x->d, OPERAND(0), d_type, (unsigned)x->m * x->n, true);
-    if (x->quads) { /* four products: every register counts */
+    if (x->quads) { /* m8n8k4 computes four products, and every register has its own elements */
         x->a.used = x->a.count, x->b.used = x->b.count;
         x->c.used = x->c.count, x->d.used = x->d.count;
     }
     if (a_type == PTX_B1)
         x->k /= 32; /* counted in words */
     if (x->sparse) {
-        bool half = x->k * vm_element_bits(a_type) <= 256; /* half of the depth of this type's largest shape */
+        bool half = x->k * vm_element_bits(a_type) <= 256; /* k is at most half of the greatest k of this type */
         uint64_t most = vm_element_bits(a_type) >= 16 ? (half ? 3 : 1) : half ? 1 : 0;
         x->metadata = vm_source(d, OPERAND(4), 4);
         x->selector = (uint8_t)OPERAND(5)->imm;
@@ -153,7 +153,8 @@ void vm_decode_movmatrix(vm_decoder *d)
 
 /* ---- wgmma ---- */
 
-/* The last operand: scale-a and scale-b of 1 or -1, then whether A (in shared memory) and B are transposed. */
+/* Reads the constants at the end of wgmma: the scales of A and B, which are 1 or -1, and the flags for transposed
+ * matrices. Only a matrix A in shared memory has such a flag. */
 static void constants(vm_decoder *d, vm_wgmma *x, const ptx_operand *list)
 {
     uint64_t value[4] = {1, 1, 0, 0};
@@ -170,7 +171,8 @@ static void constants(vm_decoder *d, vm_wgmma *x, const ptx_operand *list)
     x->b_across = x->a_shared ? value[3] : value[2];
 }
 
-/* Integers have fewer shapes: up to 32 columns any multiple of 8, then of 16. */
+/* Returns true if the type has a shape with this number of columns. Integers have any multiple of 8 up to 32 columns,
+ * and above that multiples of 16. */
 static bool has_shape(const vm_decoder *d) { return TYPE(0) != PTX_S32 || d->in->tiles <= 4 || d->in->tiles % 2 == 0; }
 
 void vm_decode_wgmma(vm_decoder *d)

@@ -12,19 +12,21 @@ static bool is_strong(const vm_decoder *d)
     return HAS(VOLATILE) || HAS(RELAXED) || HAS(ACQUIRE) || HAS(RELEASE) || HAS(MMIO);
 }
 
-/* An ordered access to memory that other host threads, or other blocks of the cluster, may change meanwhile. */
+/* Returns true for an ordered access to memory that other host threads, or other blocks of the cluster, may change
+ * meanwhile. */
 static bool is_shared_by_threads(const vm_decoder *d, unsigned space)
 {
     return is_strong(d) && (space != PTX_SPACE_SHARED || HAS(SHARED_CLUSTER) || HAS(CLUSTER));
 }
 
-/* It reads what other blocks may have written since (.cg, .cv), though nothing orders it. */
+/* Returns true for a load past the L1 cache (.cg, .cv). It may read a value that another block has just written,
+ * although nothing orders the load. */
 static bool is_past_cache(const vm_decoder *d, unsigned space)
 {
     return (space == PTX_SPACE_GLOBAL || space == PTX_SPACE_GENERIC) && (HAS(CG) || HAS(CV));
 }
 
-/* The fast handler for elements of that type in that space, or VM_H_COUNT. */
+/* Returns the fast handler for elements of that type in that space, or VM_H_COUNT if no such handler exists. */
 static vm_handler_id fast_handler(unsigned space, unsigned type, bool load)
 {
     bool shared = space == PTX_SPACE_SHARED, sign = load && vm_is_signed(type);
@@ -60,8 +62,8 @@ static const ptx_operand *element(const vm_decoder *d, const ptx_operand *o, uin
 
 static bool is_register(const ptx_operand *o) { return o->kind == PTX_OPERAND_REG; }
 
-/* Where loaded elements go: registers of the loaded width, or temporaries if a register is wider; `after` lists what
- * must be extended after the load. */
+/* The places of loaded elements. An element goes to its register, or to a temporary if the register is wider. `after`
+ * lists the elements that must be extended to their registers after the load. */
 typedef struct widening {
     uint32_t from, to;
     vm_handler_id id;
@@ -106,6 +108,7 @@ static void extend_after(vm_decoder *d, const landing *l)
     }
 }
 
+/* Sets the fields of a load or store: the slots of its elements, their number, their size and the flags. */
 static void fill(vm_decoder *d, vm_code *i, const uint32_t *slots, unsigned count, unsigned type, uint8_t flags)
 {
     (void)d;
@@ -116,7 +119,8 @@ static void fill(vm_decoder *d, vm_code *i, const uint32_t *slots, unsigned coun
     i->flags = (uint8_t)(flags | (vm_is_signed(type) ? VM_SIGNED : 0) | (vm_container(type) > 4 ? VM_REG64 : 0));
 }
 
-/* Kernel parameters, parameters of functions and the variables of calls: their places are known here. */
+/* Decodes an access to .param space: a parameter of the kernel or function, or a variable of a call. Its offset is
+ * known when the module is loaded, and is checked here. Returns false, without an effect, for any other access. */
 static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slots, unsigned count, unsigned type,
                   bool write)
 {
@@ -145,13 +149,16 @@ static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slo
     return true;
 }
 
-/* a, imm, e and the address' width; `id` VM_H_COUNT: lane by lane. slots: where a load of several elements goes. */
+/* Emits an access: sets `a`, `imm`, `e`, `space` and the width of the address. If `id` is VM_H_COUNT, the handler is
+ * `slow`, which works lane by lane. `slots` has the destinations of a load of several elements; `count` is 0 for any
+ * other access. */
 static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const ptx_operand *address, unsigned space,
                        const uint32_t *slots, unsigned count)
 {
     vm_place place = vm_address(d, address, id == VM_H_COUNT ? 0 : space == PTX_SPACE_SHARED ? 4 : 8);
     for (unsigned k = 0; k < count; k++)
-        if (slots[k] == place.slot) { /* elements are written in turn: the address must not be overwritten */
+        /* the handler writes the elements one after the other, so it must not overwrite the register of the address */
+        if (slots[k] == place.slot) {
             vm_code *copy = vm_step(d, place.addr32 ? VM_H_mov_b32 : VM_H_mov_b64);
             copy->a = place.slot;
             place.slot = copy->d = vm_temp(d);
@@ -166,8 +173,8 @@ static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const p
     return i;
 }
 
-/* A parameter whose address is taken is in local memory, also where it is named directly; so a function that reads
- * .param space through a register reads local memory. */
+/* Returns the space of an access. A parameter whose address the function takes is in local memory, also for accesses by
+ * its name. So in a function an access to .param space through a register is an access to local memory. */
 static unsigned space_of(const vm_decoder *d, const ptx_operand *address)
 {
     bool home = address->kind == PTX_OPERAND_ADDRESS && address->base == PTX_BASE_SYMBOL &&
@@ -194,8 +201,8 @@ void vm_decode_ld(vm_decoder *d)
     const uint32_t address = i->a;
     fill(d, i, l.slots, count, type, (uint8_t)(i->flags | (strong ? VM_STRONG : 0)));
     const bool wide = !(i->flags & VM_ADDR32);
-    /* A wait for another warp or block? In shared memory by ordered loads, elsewhere also by those past the L1
-     * cache. */
+    /* A step reports loads that may wait for another warp or block to vm_poll(): ordered loads of shared memory, and
+     * loads past the L1 cache. */
     if (!strong && (is_strong(d) || is_past_cache(d, space)) && count == 1 && i->size <= 8) {
         i = vm_guarded_step_op(d, vm_op_polled);
         i->a = l.slots[0];
@@ -225,7 +232,7 @@ void vm_decode_st(vm_decoder *d)
 }
 
 /* Decodes atom and red. vm_op_atom() finds in `extra` the type, the operation, and two slots for each element:
- * destination and operand. A destination of 0 means that nobody wants the old value, as with red or a sink `_`.
+ * destination and operand. A destination of 0 means that the old value is not used, as with red or a sink `_`.
  * VM_SIGNED marks singles that may lie in global memory, because atomics on global memory flush subnormals. */
 void vm_decode_atom(vm_decoder *d)
 {

@@ -11,10 +11,11 @@ static unsigned comparison(const ptx_insn *in)
     for (unsigned mod = PTX_MOD_EQ; mod <= PTX_MOD_NAN_; mod++)
         if (ptx_has(in, (ptx_mod)mod))
             return mod;
-    return ptx_has(in, PTX_MOD_LO) ? PTX_MOD_LO : ptx_has(in, PTX_MOD_HI) ? PTX_MOD_HI : PTX_MOD_EQ; /* mul's too */
+    /* .hi is also a suffix of mul, so it is tested last */
+    return ptx_has(in, PTX_MOD_LO) ? PTX_MOD_LO : ptx_has(in, PTX_MOD_HI) ? PTX_MOD_HI : PTX_MOD_EQ;
 }
 
-/* How an existing handler does a comparison: its id, whether the operands are swapped, whether the result is inverted. */
+/* A comparison, expressed by an existing handler: swap: the operands are exchanged; invert: the result is negated. */
 typedef struct compare_form {
     vm_handler_id id;
     bool swap, invert;
@@ -100,14 +101,14 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
         if (low == p)
             return;
         unsigned op = HAS(AND) ? PTX_MOD_AND : HAS(OR) ? PTX_MOD_OR : HAS(XOR) ? PTX_MOD_XOR : 0;
-        if (q && c == q) { /* q is written before p is computed */
+        if (q && c == q) { /* q is written before p is computed, and c is the same register, so its value is saved */
             i = vm_step_op(d, vm_op_pred_logic);
             i->a = i->b = c, i->d = c = vm_temp_pred(d);
         }
         if (q) {
             i = step ? vm_step_op(d, vm_op_pred_logic) : vm_emit_op(d, vm_op_pred_logic);
             if (!step)
-                i->guard |= 2; /* the other half counts as the instruction */
+                i->guard |= 2; /* the second of the two operations counts as the instruction */
             i->d = q, i->a = pair ? high : low, i->b = c, i->size = (uint8_t)op;
             i->flags = (uint8_t)((pair ? 0 : 1) | (negated ? 2 : 0));
         }
@@ -255,8 +256,8 @@ static vm_handler_id extension32(unsigned type)
     }
 }
 
-/* Integers without saturation: truncated to the narrower type, sign-extended, then extended to the width of the
- * register. */
+/* Decodes a conversion between integers without saturation as a chain of up to four operations. The value is truncated
+ * to the narrower type, extended by its sign or by zeros, and then extended to the width of the register. */
 static void convert_int(vm_decoder *d, unsigned to, unsigned from)
 {
     struct {
@@ -291,7 +292,7 @@ static void convert_int(vm_decoder *d, unsigned to, unsigned from)
     }
 }
 
-/* To or from floating point of 8 bits and less; and with random bits. */
+/* Decodes a conversion to or from floating point of 8 bits or less, or with random bits. */
 static void convert_narrow(vm_decoder *d)
 {
     const ptx_operand *first = OPERAND(1);

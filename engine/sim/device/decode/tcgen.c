@@ -5,7 +5,7 @@
 #define OPERAND(n) (&d->in->operands[n])
 #define HAS(mod) ptx_has(d->in, PTX_MOD_##mod)
 
-/* Tensor memory is addressed by registers of 32 bits. */
+/* Reads an address of tensor memory, which must be in a register of 32 bits. */
 static vm_side tensor_side(vm_decoder *d, const ptx_operand *o)
 {
     const vm_place place = vm_address(d, o, 0);
@@ -82,7 +82,7 @@ void vm_decode_tcgen05_commit(vm_decoder *d)
     if (HAS(MULTICAST))
         b->multicast = vm_source(d, OPERAND(1), 4);
     vm_code *i = vm_emit_op(d, vm_op_tcgen_commit);
-    i->size = VM_BAR_ARRIVE; /* for the checks: one arrival */
+    i->size = VM_BAR_ARRIVE; /* the checks read this: a commit counts as one arrival */
     i->e = vm_cache_slot(d);
     i->extra = b;
 }

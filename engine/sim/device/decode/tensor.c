@@ -69,7 +69,8 @@ void vm_decode_tensormap_replace(vm_decoder *d)
     *b = (vm_bulk){.to = side(d, OPERAND(0))};
     b->to.space = d->in->space;
     const uint32_t value = vm_source(d, OPERAND(ordered ? 2 : 1), bytes),
-                   size = vm_constant_slot(d, VM_TENSOR_BYTES, 8); /* for the checks: it is a store */
+                   /* the checks read this size, because the instruction is a store */
+        size = vm_constant_slot(d, VM_TENSOR_BYTES, 8);
     const uint64_t ord = ordered ? OPERAND(1)->imm : 0;
     if (ord >= VM_TENSOR_RANK - (HAS(GLOBAL_STRIDE) ? 1u : 0u))
         vm_decode_fail(d, "tensormap.replace of a dimension that no tensor map has");
@@ -83,7 +84,8 @@ void vm_decode_tensormap_replace(vm_decoder *d)
             i->d = fields[k];
 }
 
-/* A copy from shared to global memory, by one lane for the warp; the fence orders nothing here. */
+/* Decodes tensormap.cp_fenceproxy: a copy of 128 bytes from shared to global memory, which one lane makes for the warp.
+ * The fence has no effect in the simulator. */
 void vm_decode_cp_fenceproxy(vm_decoder *d)
 {
     vm_bulk *b = vm_keep(d, sizeof *b);

@@ -25,7 +25,7 @@ static const ptx_operand *element(const vm_decoder *d, const ptx_operand *o, uin
     return o->kind == PTX_OPERAND_VECTOR ? &d->f->elements[o->index + k] : o;
 }
 
-/* A lookup without operands; NULL: out of memory. */
+/* Makes a lookup in which all slots are absent. Returns NULL if memory runs out. */
 static vm_lookup *lookup_new(vm_decoder *d)
 {
     vm_lookup *l = vm_keep(d, sizeof *l);
@@ -40,7 +40,7 @@ static vm_lookup *lookup_new(vm_decoder *d)
     return l;
 }
 
-/* [object, {index, x, y, z}] */
+/* Reads the operand [object, {layer, x, y, z}], whose layer and coordinates depend on the geometry. */
 static void read_object(vm_decoder *d, const ptx_operand *o, vm_lookup *l)
 {
     uint32_t next = 1;

@@ -1,17 +1,21 @@
-/* vm_decode.h - what the files of the decoder share. */
+/* vm_decode.h - declarations that the files of the decoder share. */
 #ifndef KILN_SIM_VM_DECODE_H
 #define KILN_SIM_VM_DECODE_H
 
 #include "vm_ops.h"
 
-const vm_handlers *vm_table(void); /* handlers of the best instruction set that the host has and KILN_SIM_ISA allows */
+/* returns the handlers for the best instruction set that the host has and KILN_SIM_ISA allows */
+const vm_handlers *vm_table(void);
+/* Decodes a function of the module. Returns false after a line in `log`, or without a line if memory runs out. */
 bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table);
 
-/* Temporaries of an instruction: registers, their bytes, predicates. */
+/* Temporaries of one instruction: the number of registers, the bytes of each (32 lanes of 8 bytes), and the number of
+ * predicates. */
 #define VM_TEMPS 14u
 #define VM_TEMP_BYTES 256u
 #define VM_TEMP_PREDS 6u
 
+/* A constant of the function: its value, its slot without bit 0, and its width of 4, 8 or 16 bytes. */
 typedef struct vm_constant {
     uint64_t value;
     uint32_t slot;
@@ -23,17 +27,17 @@ typedef struct vm_decoder {
     vm_function *fn;
     const ptx_function *f;
     const ptx_insn *in;
-    uint32_t at; /* index of `in` */
+    uint32_t at; /* index of `in` in the function */
     const vm_handlers *table;
     kiln__text *log;
     vm_code *code;
     size_t count, capacity;
     vm_constant *constants;
     size_t constant_count, constant_capacity;
-    uint32_t constant_bytes, known[256]; /* known: index + 1 by hash */
+    uint32_t constant_bytes, known[256]; /* known: a small hash table; an entry is an index of `constants`, + 1 */
     uint32_t temp_base, temp_used, temp_pred_used, sink;
     bool failed, out_of_memory;
-    vm_code scratch; /* used if there is no memory for code */
+    vm_code scratch; /* the operation that an emitter returns if there is no memory for code */
 } vm_decoder;
 
 typedef void vm_decode_fn(vm_decoder *d);
@@ -41,9 +45,10 @@ typedef void vm_decode_fn(vm_decoder *d);
 #include "ops.def"
 #undef OP
 
-/* Emitters. vm_emit: the instruction itself; vm_step: extra work before or after it that does not count as an
- * instruction. A step writes temporaries and ignores the guard; vm_guarded_step obeys it. Never NULL: on failure they
- * return `scratch`. */
+/* Emitters. vm_emit() appends the instruction itself. vm_step() appends an extra operation before or after it, which
+ * does not count as an instruction. A step ignores the guard, so it may write only temporaries. vm_guarded_step() obeys
+ * the guard. The forms with `_op` take a handler that is the same for all instruction sets. No emitter returns NULL: on
+ * failure they return `scratch`. */
 vm_code *vm_emit(vm_decoder *d, vm_handler_id id);
 vm_code *vm_emit_op(vm_decoder *d, vm_handler handler);
 vm_code *vm_step(vm_decoder *d, vm_handler_id id);
@@ -53,22 +58,30 @@ vm_code *vm_guarded_step_op(vm_decoder *d, vm_handler h);
 void vm_decode_fail(vm_decoder *d, const char *what);
 void vm_decode_no_memory(vm_decoder *d);
 
-/* Slots. `bytes` is 4 for all types up to 32 bits, or 8 or 16. vm_dest() takes 0 for a predicate. */
-uint8_t vm_sreg_flags(const ptx_operand *o, unsigned bytes); /* flags of vm_op_special for a container of this width */
+/* The functions below return the slot of an operand. `bytes` is the width of the operand: 4 for all types up to 32
+ * bits, 8, or 16. For a predicate vm_dest() takes 0. vm_source() may emit steps that compute the operand. */
+/* returns the flags of vm_op_special for a destination of this width */
+uint8_t vm_sreg_flags(const ptx_operand *o, unsigned bytes);
 uint32_t vm_source(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t vm_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t vm_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes);
 uint32_t vm_temp(vm_decoder *d);
 uint32_t vm_temp_pred(vm_decoder *d);
-uint32_t vm_pred_source(vm_decoder *d, const ptx_operand *o); /* includes the negation of the predicate */
+/* returns a slot that already has the negation; may emit a step */
+uint32_t vm_pred_source(vm_decoder *d, const ptx_operand *o);
 uint32_t vm_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated);
-uint32_t vm_second_pred(vm_decoder *d, const ptx_operand *o);     /* the second predicate of p|q; 0 if absent */
-unsigned vm_reg_bytes(const vm_decoder *d, const ptx_operand *o); /* container of a register operand */
+/* returns the slot of the second predicate of p|q, or 0 */
+uint32_t vm_second_pred(vm_decoder *d, const ptx_operand *o);
+/* returns the container of a register operand, or 0 for another operand */
+unsigned vm_reg_bytes(const vm_decoder *d, const ptx_operand *o);
+/* Returns the bytes of a register that holds the type: at least 4. */
 unsigned vm_container(unsigned type);
-void *vm_keep(vm_decoder *d, size_t bytes); /* lives with the module; NULL only after failure */
+/* allocates memory that lives as long as the module; returns NULL, after setting `failed`, if memory runs out */
+void *vm_keep(vm_decoder *d, size_t bytes);
+/* Returns the number of a new entry of vm_runner.cache. */
 uint32_t vm_cache_slot(vm_decoder *d);
 /* The address of a memory operand: a slot, an offset, and whether the slot holds 32 bits. `want` is the width of the
- * address in bytes, 4 or 8. 0 keeps the register's own width. */
+ * address in bytes, 4 or 8; 0 keeps the register's own width. */
 typedef struct vm_place {
     uint32_t slot;
     int64_t offset;

@@ -10,7 +10,7 @@
 typedef struct arith {
     jit_emitter *e;
     const vm_code *i;
-    unsigned a, b, c; /* operands as their types say */
+    unsigned a, b, c; /* the operands, converted to the types of the row */
 } arith;
 
 static const char *get_vector(unsigned type)
@@ -84,7 +84,7 @@ static unsigned emit_flush(jit_emitter *e, unsigned x, unsigned flags)
     return emit_float(e, emit_choose(e, I32V, small, emit_binary(e, "and", I32V, b, jit_splat32(e, 0x80000000)), b));
 }
 
-/* Ends an operation: canonical NaN, .ftz, .sat. */
+/* Writes the end of an operation: canonical NaNs, then .ftz, then .sat. */
 static unsigned emit_finish(jit_emitter *e, unsigned x, unsigned flags)
 {
     const unsigned r = emit_flush(e, emit_canonical_nan(e, x), flags);
@@ -251,7 +251,7 @@ static unsigned emit_funnel_shift(jit_emitter *e, unsigned a, unsigned b, unsign
     return emit_binary(e, "or", I32V, x, y);
 }
 
-/* Selects bit by bit: Returns `one` in lanes where `select` is set, otherwise `zero`. */
+/* Selects bit by bit: where a bit of `select` is set, the result has the bit of `one`, otherwise the bit of `zero`. */
 static unsigned emit_select_bits(jit_emitter *e, unsigned select, unsigned one, unsigned zero)
 {
     return emit_binary(e, "xor", I32V, zero,
@@ -270,7 +270,7 @@ static unsigned emit_lop3(const arith *o, uint32_t table)
                             emit_select_bits(e, o->b, by_c[1], by_c[0]));
 }
 
-/* Writes a bfe with a constant field, which is the frequent form. */
+/* Writes a bfe with a constant field, which is the frequent form. Returns false for other forms. */
 static bool emit_field(const arith *o, unsigned *r)
 {
     jit_emitter *e = o->e;
@@ -501,7 +501,8 @@ static bool emit_own(jit_emitter *e, const vm_code *i, unsigned id, unsigned mas
     return true;
 }
 
-/* Reads a special register as vm_op_special() does. It is constant for a thread: is_steady() of operands.c knows. */
+/* Reads a special register as vm_op_special() does. is_steady() of operands.c has chosen registers that do not change
+ * while a thread runs. */
 static unsigned special_value(jit_emitter *e, unsigned which)
 {
     const unsigned axis = which % 3 * (unsigned)sizeof(uint32_t);
@@ -533,7 +534,8 @@ static void emit_expect(jit_emitter *e, uint32_t slot, uint32_t value)
     jit_test(e, jit_value(e, "icmp eq i32 %%v%u, 0", bits));
 }
 
-/* Writes a shuffle by a constant distance, which is a permutation, as in vm_op_shfl(). */
+/* Writes a shuffle whose distance and segments are constants. Its lanes then have a fixed order, which is computed as
+ * in vm_op_shfl(). */
 static bool emit_shuffle(jit_emitter *e, const vm_code *i)
 {
     uint32_t b, c, inside = 0;

@@ -12,11 +12,11 @@
 #include <string.h>
 
 #define MOST 1000u /* instructions of a region */
-#define LEAST 6u   /* fewer are interpreted sooner than a region is entered and left */
-/* the share of instructions that may be calls: around calls all registers are in memory, as in the interpreter */
+#define LEAST 6u   /* shorter code is interpreted in less time than a region takes to begin and end */
+/* at most one instruction in CALLS may be a call: around calls all registers are in memory, as in the interpreter */
 #define CALLS 8u
-/* states of an instruction: REACHED, it can be executed; LEADER, a basic block begins there; LOOP, a branch leads back
- * to it */
+/* Flags of an instruction. REACHED: the region can execute it. LEADER: a basic block begins there. LOOP: a branch leads
+ * back to it. */
 enum { REACHED = 1, LEADER = 2, LOOP = 4 };
 
 static bool is_inside(const jit_emitter *e, uint32_t at)
@@ -94,8 +94,8 @@ bool jit_in_block(const jit_emitter *e, uint32_t at) { return is_inside(e, at) &
 
 static const char *get_type(unsigned width) { return width == JIT_MASK ? "i32" : width == JIT_32 ? I32V : I64V; }
 
-/* Returns the number of a variable, and adds it if it is new. All are added by add_vars() before anything is
- * written. */
+/* Returns the number of a variable, and adds it if it is new. add_vars() adds all variables before anything is written;
+ * later, a new one sets e->failed. */
 static uint32_t find_var(jit_emitter *e, uint32_t slot, unsigned width)
 {
     const size_t key = (slot ^ slot >> 5 ^ (size_t)width << 3) * 0x9e3779b1u % e->var_slots;
@@ -164,8 +164,8 @@ void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsi
             e->groups[k--] = e->groups[--e->group_count];
 }
 
-/* Writes the known value of a register to the frame, for the lanes of the path. The row holds values of other
- * paths in the other lanes. */
+/* Writes the known value of a register to the frame, for the lanes of the path. In the other lanes, the row keeps the
+ * values of other paths. */
 static void store_known(jit_emitter *e, kiln__text *text, uint32_t var)
 {
     const jit_var *v = &e->vars[var];
@@ -189,7 +189,7 @@ static void store_known(jit_emitter *e, kiln__text *text, uint32_t var)
                       old + 3, pointer, b);
 }
 
-/* Copies a variable to the frame's row (`store`), or back. */
+/* Copies a variable to its row in the frame (`store`), or from there. */
 static void move_row(jit_emitter *e, kiln__text *text, uint32_t var, bool store)
 {
     if (e->partial) {
@@ -212,8 +212,8 @@ static void move_row(jit_emitter *e, kiln__text *text, uint32_t var, bool store)
                           b, type, c, pointer, var);
 }
 
-/* Writes changed variables back to the frame. Each exit does that. If many have changed, they are written once before
- * all exits that follow. `at` is the next instruction. */
+/* Writes changed variables back to the frame, if they are many. Each exit would write them otherwise; so they are
+ * written once, before all exits that follow. A function for paths always does that. `at` is the next instruction. */
 static void write_back(jit_emitter *e, uint32_t at)
 {
     enum { MUCH = 16 };
@@ -232,7 +232,8 @@ static void write_back(jit_emitter *e, uint32_t at)
 
 /* ---- the end of a region ---- */
 
-/* Writes `more` more for a counter. In a function for paths, lanes are counted as if all ran. */
+/* Returns the value to add to a counter. e->lanes counts VM_LANES lanes per instruction; in a function for paths, that
+ * number is scaled here to the lanes of the path. */
 static unsigned scale_count(jit_emitter *e, kiln__text *text, bool lanes, unsigned more)
 {
     if (!e->partial || !lanes) {
@@ -320,8 +321,8 @@ static void count_lanes(jit_emitter *e, unsigned bits)
 
 /* ---- instructions ---- */
 
-/* Calls the handler of an instruction for the lanes of `mask`, an i32 value; 0: for all lanes. `event`: afterwards the
- * region ends if there is an event. */
+/* Writes a call of the handler of an instruction. `mask` is an i32 value, the lanes that execute it; 0 means all lanes.
+ * With `event`, the region ends after the call if the handler has raised an event. */
 void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, unsigned mask, bool event)
 {
     char lanes[16] = "-1";
@@ -364,7 +365,9 @@ void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler
     const unsigned happened = jit_load_host(e, e->w, offsetof(vm_warp, event), "i32", false), on = ++e->labels;
     const unsigned none = jit_value(e, "icmp eq i32 %%v%u, 0", happened);
     const unsigned lanes_run = step || (e->partial && i->guard & ~2u) ? 0
-                                                                      : VM_LANES; /* emit_path() has counted others */
+                                                                      /* if there is a guard, emit_path() has counted
+                                                                       * the lanes */
+                                                                      : VM_LANES;
     e->count++, e->steps += step, e->lanes += lanes_run; /* this instruction has been executed */
     const unsigned out = jit_exit(e, e->at + 1, false);
     e->count--, e->steps -= step, e->lanes -= lanes_run;
@@ -372,7 +375,7 @@ void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler
     jit_label(e, on);
 }
 
-/* Returns the lanes of the guard as a value; 0: all lanes. */
+/* Returns the lanes of the guard as an i32 value, or 0 if there is no guard. */
 static unsigned get_guard(jit_emitter *e, const vm_code *i)
 {
     if (!(i->guard & ~2u))
@@ -381,7 +384,8 @@ static unsigned get_guard(jit_emitter *e, const vm_code *i)
     return i->guard & 1 ? jit_value(e, "xor i32 %%v%u, -1", bits) : bits;
 }
 
-/* Returns a label that counts and then continues at the instruction, within the region or at its exit. */
+/* Returns the label of code that adds to the counters and then continues at the instruction `at`, or leaves the region
+ * if `at` is outside it. A backward branch also leaves if fewer than e->need operations are left. */
 static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned lanes, unsigned steps)
 {
     unsigned label;
@@ -397,7 +401,8 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
         label = ++e->labels;
         jit_label(e, label);
         flush_counts(e);
-        if (at > e->at && e->state[at - e->first] & LOOP) /* so that paths out of the loop need no copy */
+        /* variables are written back before a loop, so that the exits of the loop need not do it */
+        if (at > e->at && e->state[at - e->first] & LOOP)
             for (uint32_t k = 0; k < e->var_count; k++)
                 if (e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
                     move_row(e, &e->body, k, true);
@@ -419,7 +424,7 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
     return label;
 }
 
-/* The same of the lanes that run. */
+/* Returns the lanes of the guard, among the path's lanes in a function for paths, or 0 if there is no guard. */
 static unsigned get_path_guard(jit_emitter *e, const vm_code *i)
 {
     const unsigned bits = get_guard(e, i);
@@ -431,7 +436,8 @@ static void emit_branch(jit_emitter *e, const vm_code *i)
     const uint32_t target = (uint32_t)(i->target - e->u->function->code);
     const unsigned bits = get_path_guard(e, i), step = i->guard >> 1 & 1, lanes = step ? 0 : VM_LANES;
     if (e->partial &&
-        target <= e->at) { /* several paths take turns at backward branches: the interpreter counts them */
+        /* if there are several paths, the interpreter must execute a backward branch, because paths take turns there */
+        target <= e->at) {
         const unsigned paths = jit_load_host(e, e->w, offsetof(vm_warp, path_count), "i32", false);
         jit_test(e, jit_value(e, "icmp ule i32 %%v%u, 1", paths));
     }
@@ -452,7 +458,7 @@ static void emit_branch(jit_emitter *e, const vm_code *i)
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, mixed);
 }
 
-/* Writes an instruction that all lanes execute or none. If the lanes disagree, the region ends. */
+/* Writes an instruction that either all lanes execute or none. If the lanes disagree, the region ends. */
 static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
 {
     const unsigned act = ++e->labels, some = ++e->labels, on = ++e->labels;
@@ -476,12 +482,13 @@ static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn,
     if (bits) {
         jit_line(e, "br label %%l%u", on);
         jit_label(e, on);
-        e->group_count = 0; /* these facts hold on one path only */
+        e->group_count = 0; /* the tests were executed only if the guard held */
     }
 }
 
-/* Writes an access or a call in a function for paths. `bits`: the lanes for which the guard holds; 0: all of the path.
- * Returns true if the lanes are counted already: a handler may raise an event, after which the region ends. */
+/* Writes an access or a call in a function for paths. `bits`: the lanes for which the guard holds, or 0 without a
+ * guard. Returns true if the lanes are counted already. They are counted before a call because the handler may raise an
+ * event, which ends the region. */
 static bool emit_path(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
 {
     if (jit_is_access(insn) && jit_emit_partial_memory(e, i, bits ? bits : e->mask))
@@ -530,7 +537,7 @@ static void emit_insn(jit_emitter *e)
 /* ---- which instructions a region has ---- */
 
 /* Marks the instructions that the region can reach from its head, and the leaders of basic blocks, by a depth-first
- * search. Ways that were never observed are not followed. */
+ * search. Ways that were never observed are not followed. Sets e->need to the number of instructions. */
 static void find_reached(jit_emitter *e, uint32_t *stack)
 {
     uint32_t depth = 0, count = 0;
@@ -611,7 +618,8 @@ static void flow_dirty(jit_emitter *e)
             for (unsigned k = 0; k < insn->use_count; k++)
                 if (insn->uses[k].write && insn->uses[k].slot && insn->uses[k].slot < e->u->function->sink)
                     e->dirty[find_var(e, insn->uses[k].slot, insn->uses[k].width)] = 1;
-            if (insn->kind == JIT_BRANCH) /* also if the branch does not lead here, which changes nothing */
+            /* ways that the region does not follow are merged too; merge_dirty() ignores targets outside it */
+            if (insn->kind == JIT_BRANCH)
                 changed = merge_dirty(e, at, (uint32_t)(code[at].target - code), e->dirty) || changed;
             if ((insn->kind != JIT_BRANCH || code[at].guard & ~2u) && is_inside(e, at + 1) &&
                 e->state[at + 1 - e->first] & LEADER)
@@ -638,7 +646,7 @@ static void emit_blocks(jit_emitter *e)
             e->group_count = 0;
             open = true;
         }
-        if (!open) /* impossible: a reached instruction is a leader or follows a reached one */
+        if (!open) /* this cannot happen: a reached instruction is a leader or follows a reached one */
             e->failed = true;
         emit_insn(e);
         if (e->u->insns[e->at].kind == JIT_BRANCH) {
@@ -681,7 +689,7 @@ static void emit_entry(jit_emitter *e)
         jit_line(e, "%%s%u = alloca %s", k, type);
         if (jit_live_at(e->u->live, e->head, e->vars[k].slot, e->vars[k].width))
             move_row(e, &e->body, k, false);
-        else /* no way from here reads it before it is written */
+        else /* no instruction reads it before it is written */
             jit_line(e, "store %s %s, %s %%s%u", type, e->vars[k].width == JIT_MASK ? "0" : "zeroinitializer",
                      jit_pointer(e, type), k);
     }
@@ -776,7 +784,7 @@ static void free_emitter(jit_emitter *e)
     kiln__free(mem, e);
 }
 
-/* Plans the region, then writes its entry, its blocks and its exits. */
+/* Plans the region. Then writes its entry, its basic blocks and its exits. */
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
                   uint32_t last, bool *stops)
 {
@@ -800,8 +808,8 @@ uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint
 
 /* ---- functions for paths ---- */
 
-/* Returns true if a function for paths holds the instruction. At a reconvergence point, at a barrier and where lanes
- * exchange values the interpreter decides which path goes on. */
+/* Returns true if a function for paths holds the instruction. It does not hold reconvergence points, barriers and
+ * exchanges between lanes: there, the interpreter decides which path goes on. */
 static bool is_of_path(const jit_unit *unit, uint32_t at)
 {
     const vm_code *i = &unit->function->code[at];
@@ -809,8 +817,8 @@ static bool is_of_path(const jit_unit *unit, uint32_t at)
            i->masked != vm_op_vote && i->masked != vm_op_warp_sync;
 }
 
-/* Marks the instructions that the function holds, and the leaders of its basic blocks. A leader that begins at least
- * two of them is a head, where the interpreter may enter. */
+/* Marks the instructions that the function holds, and the leaders of its basic blocks. A leader whose block has at
+ * least two instructions is a head, at which the interpreter may enter. Returns false if memory runs out. */
 static bool prepare_paths(jit_emitter *e, bool *heads)
 {
     const kiln_allocator *mem = e->u->mem;
@@ -831,7 +839,8 @@ static bool prepare_paths(jit_emitter *e, bool *heads)
         if (e->u->insns[at].kind == JIT_BRANCH && to >= e->first && to <= e->last)
             e->state[to - e->first] |= LEADER;
     }
-    for (uint32_t at = e->first; at < e->last; at++) /* a handler of vm_op_atom copies its code: it is no head */
+    /* the handler of vm_op_atom copies its code, so an atomic can be no head */
+    for (uint32_t at = e->first; at < e->last; at++)
         heads[at] = is_inside(e, at) && e->state[at - e->first] & LEADER && is_inside(e, at + 1) &&
                     e->u->insns[at].kind != JIT_BRANCH && code[at].masked != vm_op_atom;
     e->var_slots = (JIT_USES + 2) * ((size_t)e->need + 1);
@@ -845,7 +854,8 @@ static bool prepare_paths(jit_emitter *e, bool *heads)
     return e->dirty && e->known && !e->failed;
 }
 
-/* Writes the values that stay the same, and the way to the block at which the function begins. */
+/* Writes the values that stay the same, and a switch by w->pc to the block at which the function begins. If w->pc is
+ * after no head, the function returns 0. */
 static void emit_paths_entry(jit_emitter *e, const bool *heads)
 {
     const vm_code *code = e->u->function->code;

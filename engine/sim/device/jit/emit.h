@@ -17,14 +17,15 @@ typedef struct jit_var {
     uint8_t width;
 } jit_var;
 
-/* Addresses that were tested in this block. Accesses through the same register share one test. */
+/* A test of addresses that was written in this basic block. Accesses through the same register share one test. */
 typedef struct jit_group {
     uint32_t slot, span;
     uint8_t kind, pattern;
-    int64_t low, high; /* least and greatest offset of the accesses, in bytes from the first lane's register */
-    unsigned first;    /* an i64 value: the first lane's register */
-    unsigned second;   /* the same for the first lane of the upper half of the warp */
-    unsigned host;     /* an i64 value: host address minus address */
+    int64_t low, high; /* range of offsets that was tested, [low, high), in bytes from the register's value */
+    /* an i64 value: the first lane's register. For JIT_ANY, a vector: the host addresses of all lanes' registers */
+    unsigned first;
+    unsigned second; /* the same for the first lane of the upper half of the warp */
+    unsigned host;   /* an i64 value: host address minus address */
 } jit_group;
 enum { JIT_GROUPS = 16, JIT_STREAMS = 6 };
 
@@ -36,33 +37,35 @@ typedef struct jit_emitter {
     unsigned next_pointer, values, labels;
     unsigned w, block, launch, cache, params, shared, shared_low, shared_end; /* values, all of type i64 */
     uint32_t first, last, head, need, calls;
-    uint32_t at;    /* the instruction that is written at the moment */
+    uint32_t at;    /* the instruction that is being written */
     uint8_t *state; /* flags of each instruction of [first, last]: REACHED, LEADER, LOOP */
     bool *stops;
     jit_var *vars;
     size_t var_count, var_capacity;
     uint32_t *var_of; /* hash table: index + 1 */
     size_t var_slots;
-    uint8_t *dirty;    /* for each variable: its value may differ from the frame's row at this point */
-    uint8_t *block_in; /* the same at the beginning of each basic block, indexed by block_of[] and variable */
+    uint8_t *dirty;    /* by variable: at this point, its value may differ from the register's row in the frame */
+    uint8_t *block_in; /* by block_of[] and variable: dirty[] at the beginning of the basic block */
     uint32_t *block_of;
-    unsigned count, steps, lanes; /* counts since the block's beginning that are not yet added to the variables */
+    /* counts of this basic block that are not yet added to %ncount, %nsteps and %nlanes */
+    unsigned count, steps, lanes;
     jit_group groups[JIT_GROUPS];
     unsigned group_count, streams; /* streams: how many of the variables %p0, %p1, ... prefetching uses */
-    /* A function for paths: the lanes of the path, an i32, and their number, an i64, which stay the same. Registers stay
-     * in the frame. known[] has their values within a block, by variable, and dirty[] those that the frame has not. */
+    /* `partial`: a function for paths is written. mask (the lanes of the path, an i32) and active (their number, an
+     * i64) stay the same while it runs. Registers stay in the frame. Within a basic block, known[] has the value of
+     * each variable, 0 if there is none yet, and dirty[] marks the values that the frame does not have. */
     bool partial;
-    unsigned mask, active, regs; /* regs: the frame, an i64 */
+    unsigned mask, active, regs; /* regs: the address of the frame's registers, an i64 */
     unsigned *known;
-    bool fixed; /* no variable may be added any more */
+    bool fixed; /* find_var() treats a new variable as an error */
     bool failed;
 } jit_emitter;
 
-/* Writes an instruction that makes a value, and returns its number. */
+/* Writes an instruction that makes a value, and returns the number of the value: n for %vn. */
 unsigned jit_value(jit_emitter *e, const char *format, ...) KILN__PRINTF(2, 3);
 void jit_line(jit_emitter *e, const char *format, ...) KILN__PRINTF(2, 3);
 void jit_label(jit_emitter *e, unsigned label);
-/* The type of a pointer to `type`; valid until the fourth next call. */
+/* Returns the type of a pointer to `type`. The text is valid until the fourth next call. */
 const char *jit_pointer(jit_emitter *e, const char *type);
 unsigned jit_load_host(jit_emitter *e, unsigned base, uint64_t offset, const char *type, bool constant);
 unsigned jit_splat32(jit_emitter *e, uint32_t value);
@@ -74,7 +77,8 @@ bool jit_in_block(const jit_emitter *e, uint32_t at);
 unsigned jit_get(jit_emitter *e, uint32_t slot, unsigned width);
 /* Sets a variable in the lanes of `mask`, or in all lanes if `mask` is 0. */
 void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsigned mask);
-/* Returns a label at which the region ends, before the instruction `at`. `missed`: the exit counts as a miss. */
+/* Returns a label at which the region ends, before the instruction `at`. `missed`: leaving there returns
+ * VM_REGION_MISSED, except in a function for paths. */
 unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed);
 /* Ends the region before its instruction unless the i1 value is true. */
 void jit_test(jit_emitter *e, unsigned good);

@@ -3,9 +3,11 @@
  * The host thread that finds the loop hot compiles it. The other threads go on interpreting, and use the regions once
  * they are installed.
  *
- * The states of a piece of code: cold, then observed, then compiled. observe() observes it several times in the second
- * half of the count. compile_regions() compiles it at the threshold. If it misses too often, handle_miss() compiles it
- * again, at most TRIES times, and then gives it up. */
+ * A loop has these states:
+ *   cold -> observed      half of the threshold is reached: handle_hot() observes, and observes again some times later
+ *   observed -> compiled  the threshold is reached: compile_regions()
+ *   compiled -> compiled  too many runs did not match the observations: handle_miss() observes and compiles again
+ *   compiled -> given up  nothing new was observed, or it was compiled again TRIES times: the interpreter runs it */
 #include "jit.h"
 
 #include <pthread.h>
@@ -95,8 +97,8 @@ static bool analyse_function(compiler *c, made_function *made, const vm_function
     return made->live != NULL;
 }
 
-/* Returns how the addresses of an access lie, by the current contents of the register `slot`. `word`: the register has
- * 32 bits. */
+/* Returns the pattern of an access's addresses, as the current contents of the register `slot` show it. `word`: the
+ * register has 32 bits. */
 static jit_pattern get_pattern(const vm_warp *w, const vm_code *i, uint32_t slot, bool word)
 {
     const uint64_t span = (uint64_t)i->size * i->count;
@@ -120,7 +122,7 @@ static jit_pattern get_pattern(const vm_warp *w, const vm_code *i, uint32_t slot
     return JIT_ANY;
 }
 
-/* Returns the pattern that covers both. */
+/* Returns the narrowest pattern that covers both. */
 static jit_pattern merge_patterns(unsigned a, unsigned b)
 {
     if (a == b || a == JIT_UNSEEN)
@@ -132,7 +134,8 @@ static jit_pattern merge_patterns(unsigned a, unsigned b)
     return JIT_ANY;
 }
 
-/* Returns the ways of a branch by the current predicates. A loop may go on or end. */
+/* Returns the ways of a branch that the current predicates show. A backward branch always gets both ways, because a
+ * loop may go on or end. */
 static unsigned get_ways(const vm_warp *w, const vm_code *i)
 {
     const uint32_t taken = *vm_pred(w, i->guard & ~3u) ^ (i->guard & 1 ? VM_ALL : 0);
@@ -152,14 +155,14 @@ static void observe(const vm_warp *w, made_function *made, const vm_function *fu
         const uint32_t slot = jit_address(function, made->insns, at);
         const bool word = jit_shapes[made->insns[at].id].shared && slot == i->a;
         if (word ? vm_r32(w, slot)[0] == 0 : vm_r64(w, slot)[0] == 0)
-            return; /* registers are zero until they are written: this lane was not there */
+            return; /* a register is zero until it is written, so the first lane did not execute the access */
         *known = (uint8_t)merge_patterns(*known, get_pattern(w, i, slot, word));
     }
 }
 
 /* ---- compiling ---- */
 
-/* The regions of one text for LLVM. */
+/* The regions that are written to one text for LLVM. */
 typedef struct batch {
     uint32_t heads[HEADS], need[HEADS];
     char names[HEADS][16];
@@ -185,8 +188,9 @@ static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function
     return all;
 }
 
-/* Installs a region: from here on, other threads run it. `partial`: it is for the paths of a diverged warp, and takes
- * its place beside the region for whole warps. */
+/* Installs a function as a region, so that other threads run it from now on. A new vm_native replaces the old one. It
+ * takes over the old one's other function: that for whole warps if `partial`, otherwise that for paths. Does nothing if
+ * `address` is 0 or memory runs out. */
 static void install(compiler *c, made_function *made, const vm_function *function, uint32_t head, uint64_t address,
                     uint32_t need, uint32_t first, uint32_t last, bool partial)
 {
@@ -245,13 +249,14 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
         more = false;
         for (uint32_t at = first; at <= last && b->count < HEADS; at++) {
             if (!stops[at] || done[at] || function->code[at].masked == vm_op_atom ||
-                /* which copies its code */ (at != head && has_region(function, at)))
+                /* whose handler copies its code, so it can be no head */ (at != head && has_region(function, at)))
                 continue;
             more = done[at] = true;
             b->heads[b->count] = at;
             snprintf(b->names[b->count], sizeof b->names[0], "r%u", module->names++);
             b->need[b->count] = jit_emit(unit, text, b->names[b->count], at, first, last, stops);
-            /* no code here: perhaps the place after an instruction that regions cannot contain */
+            /* No code can be written from here. It may be possible after the next instruction that regions cannot
+             * contain. */
             if (!b->need[b->count])
                 stops[find_next_stop(unit, at, last)] = true;
             b->count += b->need[b->count] != 0;
@@ -316,8 +321,8 @@ static void compile_paths(compiler *c, made_module *module, made_function *made,
     kiln__text_free(&text);
 }
 
-/* Opens LLVM at the first need: opening takes a while, and most processes never need it. Returns false if it cannot be
- * used. */
+/* Opens LLVM at the first need: opening takes a while, and most processes never need it. Returns false if LLVM cannot
+ * be used, or if the device has as many regions as it may have. */
 static bool open_llvm(compiler *c)
 {
     if (!c->llvm && !c->refused) {
@@ -362,11 +367,11 @@ static void handle_hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, cons
     pthread_mutex_unlock(&c->lock);
 }
 
-/* vm_jit.split: compiles the paths of the code around a branch at which lanes diverge. Each branch of that code has its
- * count at the end then, so the code is compiled once. */
+/* vm_jit.split: compiles the paths of the code around a branch at which lanes diverge. It sets the count of each branch
+ * of that code to its end, so that the code is compiled only once. */
 static void handle_split(struct vm_jit *jit, vm_warp *w, const vm_code *i)
 {
-    enum { AROUND = 256 }; /* instructions before and behind the branch */
+    enum { AROUND = 256 }; /* number of instructions before and after the branch */
     compiler *c = (compiler *)jit;
     const vm_function *function = w->frame->function;
     const uint32_t at = (uint32_t)(i - function->code);
@@ -393,7 +398,8 @@ static void handle_split(struct vm_jit *jit, vm_warp *w, const vm_code *i)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* vm_jit.missed: makes a region that ends too soon again, for the observations of this time, or gives it up. */
+/* vm_jit.missed: observes the instruction at which the region ended, and restores the head's own handler. If the
+ * observation is new, the regions from the head on are compiled again, at most TRIES times. */
 static void handle_miss(struct vm_jit *jit, vm_warp *w, const vm_code *head)
 {
     compiler *c = (compiler *)jit;

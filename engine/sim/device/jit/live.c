@@ -9,11 +9,12 @@
 
 #include <string.h>
 
-#define MOST_BYTES (64u << 20) /* functions that would need more memory: all registers count as live */
-#define MOST_PASSES 32u        /* the same for functions that would need more time; loops need a pass for each level */
+#define MOST_BYTES (64u << 20) /* for functions that would need more memory, all registers count as live */
+/* the same for functions that would need more passes; nested loops need one pass for each level */
+#define MOST_PASSES 32u
 
 struct jit_live {
-    uint32_t masks; /* number of existing masks */
+    uint32_t masks; /* the function's number of masks */
     size_t words;   /* words of one instruction's set */
     uint64_t *in;
     uint64_t *temps; /* registers of a single PTX instruction */
@@ -43,8 +44,8 @@ static bool is_plain_barrier(const vm_code *i)
     return i->masked == vm_op_bar && i->a & 1 && (i->b == 0 || i->b & 1) && i->size == 0;
 }
 
-/* The transfer function of an instruction: from the registers that are live after it to those that are live before
- * it. */
+/* The transfer function of an instruction. `set` has the registers that are live after it, and gets those that are live
+ * before it. */
 static void apply_insn(const jit_live *live, const vm_function *function, const jit_insn *insns, uint32_t at,
                        uint64_t *set)
 {
@@ -71,8 +72,8 @@ static void apply_insn(const jit_live *live, const vm_function *function, const 
         set[k] |= live->shown[k];
 }
 
-/* Adds the registers that others than the own lane may read anywhere: a shuffle whose guard is false in some lanes reads
- * their registers, wherever those lanes are; and messages show addresses. */
+/* Finds the registers that count as live everywhere. A shuffle reads registers of lanes whose guard is false or which
+ * are elsewhere. A message about a loop that waits forever shows the address that it reads. */
 static void add_shown(jit_live *live, const vm_function *function, const jit_insn *insns)
 {
     for (uint32_t at = 0; at < function->code_count; at++) {
@@ -83,14 +84,14 @@ static void add_shown(jit_live *live, const vm_function *function, const jit_ins
         uint32_t number_of;
         if (insns[at].kind == JIT_BRANCH && back->target <= back && back->insn < function->ptx->insn_count)
             wait = vm_wait_of(function, back->target->insn, back->insn, &number_of, &mbarrier);
-        if (wait && !(wait->a & 1)) { /* a wait of any width */
+        if (wait && !(wait->a & 1)) { /* the address of a wait, which may have 32 or 64 bits */
             add_member(live->shown, get_number(live, wait->a, JIT_32));
             add_member(live->shown, get_number(live, wait->a, JIT_64));
         }
     }
 }
 
-/* One backward pass over the function. Returns true if a set has grown. */
+/* Makes one backward pass over the function. Returns true if a set has changed. */
 static bool run_pass(const jit_live *live, const vm_function *function, const jit_insn *insns, uint64_t *set)
 {
     bool changed = false;

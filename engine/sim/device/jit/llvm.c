@@ -1,8 +1,8 @@
 /* llvm.c - LLVM by dlopen. Its C API is documented (llvm.org/doxygen, LLVM-C) and keeps its functions over many
  * versions. The few functions that are used are declared here, so building Kiln needs no LLVM.
  *
- * LLVM belongs to the process and not to a device. One thread at a time uses it. It is no longer used once the process
- * exits or has forked, or after an error at which LLVM would have ended the process. */
+ * LLVM belongs to the process and not to a device. One thread at a time uses it. It is not used any more in a process
+ * that exits or was forked, or after an error at which LLVM would have ended the process. */
 #include "llvm.h"
 
 #include <dlfcn.h>
@@ -70,8 +70,8 @@ enum { OBJECT_FILE = 1, OPTIMISE = 2, RELOC_PIC = 2, CODE_JIT = 1, SEVERITY_ERRO
     X(opaque *, LLVMOrcLLJITAddObjectFile, (opaque * jit, opaque * library, opaque * buffer))                          \
     X(opaque *, LLVMOrcLLJITLookup, (opaque * jit, uint64_t * address, const char *name))
 
-/* The supported versions, the newest first. Each of them has run the test suites; other versions have not. `major` is
- * the version from LLVMGetVersion(), which exists since LLVM 16. */
+/* The supported versions, the newest first. The test suites were run with each of them. `major` is the version from
+ * LLVMGetVersion(), which exists since LLVM 16. */
 static const struct {
     const char *name;
     unsigned major;
@@ -101,19 +101,20 @@ struct jit_code {
 
 static pthread_mutex_t gate = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static atomic_int owner;   /* the process that opened LLVM; 0: none */
-static atomic_bool busy;   /* a thread is in LLVM */
-static atomic_bool closed; /* LLVM is not called any more */
+static atomic_bool busy;   /* a thread executes code of LLVM */
+static atomic_bool closed; /* LLVM must not be called any more */
 static int armed;          /* number of times that at_exit() was registered */
 static jmp_buf escape;
 static _Thread_local bool calling; /* this thread is inside LLVM */
 
-/* Takes the lock on LLVM. Returns false if LLVM must not be called. The thread that waits for LLVM may come here from a
- * signal's handler that exits: it holds the lock already, and waits here until LLVM is done. */
+/* Takes the lock on LLVM. Returns false if LLVM must not be called. A signal handler that exits may call this in the
+ * thread that waits for LLVM. That thread holds the lock already, so it only waits until LLVM is done, and gets
+ * false. */
 static bool enter_llvm(void)
 {
     const int process = atomic_load(&owner);
     if (process && process != (int)getpid())
-        return false; /* the lock may be another thread's, which is not in this process */
+        return false; /* the lock may be held by a thread that the fork did not copy */
     if (pthread_mutex_lock(&gate) != 0) {
         while (atomic_load(&busy))
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -136,8 +137,8 @@ static void at_exit(void)
         pthread_mutex_unlock(&gate);
 }
 
-/* LLVM's handler of fatal errors: LLVM ends the process if it returns. Other users of the library in this process reach
- * it too. */
+/* LLVM's handler of fatal errors. It jumps back to run_job(), because LLVM ends the process if the handler returns.
+ * Another user of the library in this process may reach it too; then it returns. */
 static void fatal(const char *reason)
 {
     (void)reason;
@@ -170,8 +171,9 @@ static void *run_job(void *argument)
     return NULL;
 }
 
-/* Calls a function of LLVM in a new thread: with a large stack, whatever stack the caller has, and without the
- * program's signals. Returns false if it was not called, or if LLVM is no longer usable. */
+/* Calls a function in a new thread, waits for it, and holds the lock on LLVM. The thread has a large stack, however
+ * small the caller's is, and blocks the program's signals. Returns false if the function was not called, or was left by
+ * a fatal error. */
 static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
 {
     job j = {.llvm = llvm, .what = what, .of = of};
@@ -234,7 +236,7 @@ static bool load_functions(jit_llvm *llvm)
     return all;
 }
 
-/* The host's features, without those that KILN_SIM_ISA excludes. */
+/* Writes the host's features, without those that KILN_SIM_ISA excludes. */
 static void get_features(jit_llvm *llvm, const char *isa, kiln__text *features)
 {
     const bool base = isa && strcmp(isa, "base") == 0, narrow = base || (isa && strcmp(isa, "avx2") == 0);
@@ -269,7 +271,7 @@ static bool machine_new(jit_llvm *llvm, const char *isa)
     return llvm->machine != NULL;
 }
 
-/* Hosts may refuse to execute what a process wrote (SELinux, PR_SET_MDWE). */
+/* Returns false if the host refuses to execute memory that a process wrote (SELinux, PR_SET_MDWE). */
 static bool may_execute(void)
 {
     const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -281,7 +283,7 @@ static bool may_execute(void)
     return may;
 }
 
-/* Out of memory LLVM ends the process. */
+/* Returns false if the address space is nearly full, because LLVM ends the process when memory runs out. */
 static bool may_allocate(void)
 {
     void *spare = mmap(NULL, SPARE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -291,7 +293,8 @@ static bool may_allocate(void)
     return true;
 }
 
-/* Symbols of another LLVM that all libraries of the process see might be taken for this one's. */
+/* Returns false if another LLVM's symbols are global in the process: this library might then call functions of the
+ * other. */
 static bool is_alone(const jit_llvm *llvm)
 {
     opaque *(*seen)(void);
@@ -359,7 +362,7 @@ static bool is_success(const jit_llvm *llvm, opaque *error)
 
 static void report(void *user, opaque *error)
 {
-    const jit_llvm *llvm = user; /* the caller sees that it failed; by default this is printed */
+    const jit_llvm *llvm = user; /* the message is dropped, because LLVM would print it; the caller sees the failure */
     is_success(llvm, error);
 }
 
@@ -374,8 +377,9 @@ void jit_code_free(jit_llvm *llvm, jit_code *code)
     kiln__free(llvm->mem, code);
 }
 
-/* Returns the passes that optimise a region: variables in memory to values (mem2reg), common subexpressions, constants.
- * Since version 18 the process ends if one run of instcombine leaves work for the next, unless that is allowed. */
+/* Returns the passes that optimise a region. They turn variables in memory into values (SROA), remove common
+ * subexpressions and dead code, fold constants, and move invariant code out of loops. Since version 18, LLVM ends the
+ * process if one run of instcombine leaves work for the next, unless "no-verify-fixpoint" allows it. */
 static const char *get_passes(const jit_llvm *llvm)
 {
 #define PASSES(combine)                                                                                                \
@@ -424,7 +428,7 @@ static bool compile_text(compiling *c, opaque **object)
     opaque *buffer = llvm->LLVMCreateMemoryBufferWithMemoryRangeCopy(c->text, c->length, "region");
     char *message = NULL;
     llvm->LLVMContextSetDiagnosticHandler(context, handle_diagnostic, c);
-    bool ok = llvm->LLVMParseIRInContext(context, buffer, &module, &message) == 0; /* takes the buffer */
+    bool ok = llvm->LLVMParseIRInContext(context, buffer, &module, &message) == 0; /* this call frees the buffer */
     if (ok) {
         ok = write_object(llvm, module, object);
         llvm->LLVMDisposeModule(module);

@@ -1,4 +1,4 @@
-/* memory.c - loads and stores in a region. When the region is made, the layout of the lanes' addresses was observed
+/* memory.c - loads and stores in a region. The layout of the lanes' addresses was observed before the region was made
  * (jit_pattern). When it runs, the region tests that layout, and that all addresses lie in the allocation that the
  * instruction accessed last, or in the block's shared memory. If a test fails, the region ends before the access.
  * Accesses through one register share one test. */
@@ -17,7 +17,7 @@ typedef struct access {
     const vm_code *i;
     const jit_shape *shape;
     uint32_t slot;          /* jit_address() */
-    unsigned element, span; /* bytes of an element, of a lane */
+    unsigned element, span; /* bytes of an element; bytes that a lane accesses */
     unsigned pattern;
     int64_t offset;
     const char *type; /* type of an element in memory */
@@ -40,7 +40,8 @@ static access get_access(const jit_emitter *e, uint32_t at)
  * writable. */
 static uint8_t get_kind(const access *a) { return a->shape->shared ? 2 : a->shape->form == JIT_STORE; }
 
-/* Finds the least and greatest offset of the similar accesses that follow in the block. */
+/* Finds the range of offsets, [*low, *high), of this access and of the similar accesses that follow in the basic
+ * block. */
 static void find_extent(const jit_emitter *e, const access *a, int64_t *low, int64_t *high)
 {
     *low = a->offset, *high = a->offset + a->span;
@@ -66,7 +67,8 @@ static void find_extent(const jit_emitter *e, const access *a, int64_t *low, int
 
 static unsigned emit_and(jit_emitter *e, unsigned a, unsigned b) { return jit_value(e, "and i1 %%v%u, %%v%u", a, b); }
 
-/* Tests that the lanes' registers form a row of `stride` bytes, which begins again after each `width` lanes. */
+/* Writes a test that the lanes' addresses grow by `stride` bytes from lane to lane, and begin again after each `width`
+ * lanes. Returns an i1 value. */
 static unsigned emit_row_test(jit_emitter *e, unsigned row, const char *vector, const char *scalar, unsigned stride,
                               unsigned width)
 {
@@ -85,7 +87,8 @@ static unsigned emit_row_test(jit_emitter *e, unsigned row, const char *vector, 
     return jit_value(e, "icmp eq i32 %%v%u, 0", jit_value(e, "bitcast " B1V " %%v%u to i32", odd));
 }
 
-/* The memory that may be accessed, [base, end), and the distance from an address to its host address. */
+/* The memory that may be accessed, [base, end), and the difference between a host address and its device address. All
+ * are i64 values. */
 typedef struct window {
     unsigned base, end, host;
 } window;
@@ -123,7 +126,7 @@ static unsigned emit_lane(jit_emitter *e, const access *a, unsigned row, unsigne
     return jit_value(e, "zext i32 %%v%u to i64", narrow);
 }
 
-/* Tests that [first + from, first + to) lies in the window, and that it is aligned. */
+/* Writes a test that [first + from, first + to) lies in the window and is aligned. Returns an i1 value. */
 static unsigned emit_bounds_test(jit_emitter *e, const access *a, const window *w, unsigned first, int64_t from,
                                  int64_t to)
 {
@@ -149,10 +152,10 @@ static bool is_in_loop(const jit_emitter *e, uint32_t at)
     return false;
 }
 
-/* Prefetches the row that a load in a loop will read AHEAD rounds later, if its address goes on in equal steps. A warp
- * runs many rounds of a loop before the next warp's turn. In a grid-stride loop its rows lie far apart then, so that the
- * host's own prefetcher does not see them coming. If the later row is not in the window, this row is prefetched once more:
- * the processor gets no address that the kernel may not read. */
+/* Prefetches the row that a load in a loop will read AHEAD iterations later, if its address goes on in equal steps. A
+ * warp runs many iterations of a loop in one turn. In a grid-stride loop its rows lie far apart, so the host's own
+ * prefetcher does not predict them. If the later row is not in the window, the current row is prefetched instead: the
+ * processor gets no address that the kernel may not read. */
 static void emit_prefetch(jit_emitter *e, const window *w, unsigned first)
 {
     enum { AHEAD = 8, LINE = 64, ROW = 128 };
@@ -175,8 +178,8 @@ static void emit_prefetch(jit_emitter *e, const window *w, unsigned first)
     }
 }
 
-/* Tests a row, or one address, or the rows or addresses of both halves, together with all similar accesses that
- * follow. */
+/* Opens a group for a fixed pattern: writes a test of the addresses for this access and for all similar accesses that
+ * follow. If the test fails, the region ends. */
 static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group *g)
 {
     const window w = get_window(e, a);
@@ -200,8 +203,8 @@ static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group 
         emit_prefetch(e, &w, g->first);
 }
 
-/* The same for lanes at any addresses: `first` is then a vector of their host addresses at offset 0. bits: the lanes to
- * test, an i32 value; 0: all. The addresses of the other lanes may be anything. */
+/* Opens a group for lanes at any addresses. g->first is a vector of their host addresses at offset 0. `bits` is an i32
+ * value, the lanes to test; 0 means all. The addresses of the other lanes may be anything. */
 static void open_anywhere(jit_emitter *e, const access *a, unsigned row, unsigned bits, jit_group *g)
 {
     const window w = get_window(e, a);
@@ -213,7 +216,8 @@ static void open_anywhere(jit_emitter *e, const access *a, unsigned row, unsigne
     const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", w.end, w.base);
     unsigned fits = jit_value(e, "icmp uge i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
     fits = emit_and(e, fits,
-                    jit_value(e, "icmp ult i64 %%v%u, %%v%u", w.base, w.end)); /* an empty span ends before it */
+                    /* an empty span ends before its beginning */
+                    jit_value(e, "icmp ult i64 %%v%u, %%v%u", w.base, w.end));
     const unsigned most = jit_value(e, "sub i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
     const unsigned from = jit_splat_of(e, w.base), limit = jit_splat_of(e, most);
     const unsigned far = jit_value(e, "sub " I64V " %%v%u, %%v%u", low, from);
@@ -302,7 +306,7 @@ static void store_at(jit_emitter *e, const access *a, unsigned address)
     unsigned value[JIT_ELEMENTS] = {0};
     for (unsigned k = 0; k < count; k++)
         value[k] = narrow_value(e, a, jit_get(e, get_slot(a, k), get_width(a)));
-    if (a->pattern == JIT_ONE) { /* the last lane's value stays */
+    if (a->pattern == JIT_ONE) { /* all lanes store to one address, where the last lane's value stays */
         for (unsigned k = 0; k < count; k++) {
             const unsigned x = jit_value(e, "extractelement <32 x %s> %%v%u, i32 31", a->type, value[k]);
             const unsigned to = emit_pointer(e, address, k * a->element, a->type);
@@ -405,8 +409,8 @@ static void emit_scattered(jit_emitter *e, const access *a, unsigned first)
     }
 }
 
-/* Loads or stores at any addresses. If they form a row now, as they may in some rounds or launches, the row is moved as a
- * whole: that takes a fifth of the time. */
+/* Loads or stores at any addresses. If the addresses form a row this time, as they may in some iterations or launches,
+ * the row is moved as a whole, which takes a fifth of the time. */
 static void emit_anywhere(jit_emitter *e, const access *a, unsigned host)
 {
     const unsigned count = a->i->count;
@@ -433,8 +437,8 @@ static void emit_anywhere(jit_emitter *e, const access *a, unsigned host)
     jit_label(e, on);
 }
 
-/* Gathers or scatters in the lanes of `mask`. `host`: the host addresses of the lanes at offset 0. `guarded`: a load changes these
- * lanes only. */
+/* Gathers or scatters in the lanes of `mask`, a vector of i1. `host`: the host addresses of the lanes at offset 0.
+ * `guarded`: a load changes only the registers of these lanes. */
 static void emit_lanes(jit_emitter *e, const access *a, unsigned host, unsigned mask, bool guarded)
 {
     const char *typed = e->u->typed ? a->type : "";
@@ -497,8 +501,8 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
         store_at(e, &a, address);
 }
 
-/* Hosts without AVX-512 gather and scatter lane by lane, and no host does so with elements of 1 or 2 bytes: the handler
- * is called there. */
+/* The handler is called for elements of 1 or 2 bytes, which no host gathers, and on hosts without AVX-512, which gather
+ * and scatter lane by lane. */
 bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits)
 {
     const access a = get_access(e, e->at);
@@ -530,8 +534,8 @@ static unsigned stack_at(jit_emitter *e, const char *row, unsigned k, unsigned m
     return jit_value(e, "inttoptr i64 %%v%u to %s", at, jit_pointer(e, type));
 }
 
-/* Updates the word at base + offset, an i64. `operand`: the values of all lanes, or NULL. If the old value is wanted,
- * it goes to the stack. */
+/* Updates the word at base + offset, both i64 values, for lane k + `lane`. `operand`: the constant operand of all
+ * lanes, or NULL if the operands are on the stack (%ub). If the old value is wanted, it goes to the stack (%ud). */
 static void update_lane(jit_emitter *e, const char *op, unsigned base, unsigned offset, const uint32_t *operand,
                         unsigned k, unsigned lane, bool wanted)
 {
@@ -550,8 +554,8 @@ static void update_lane(jit_emitter *e, const char *op, unsigned base, unsigned 
         jit_line(e, "store i32 %%v%u, %s %%v%u", x, word, stack_at(e, "%ud", k, lane, "i32"));
 }
 
-/* Updates one lane after the other, like update_shared() of device/ops/atomic.c, because lanes may share words. Offsets are
- * read from the stack in pairs. */
+/* Writes a loop that updates one lane after the other, as update_shared() of device/ops/atomic.c does, because lanes
+ * may share words. The offsets are on the stack (%ua), and are read in pairs. */
 static void update_lanes(jit_emitter *e, const char *op, unsigned base, const uint32_t *operand, bool wanted)
 {
     enum { AT_ONCE = 8 };
@@ -573,14 +577,15 @@ static void update_lanes(jit_emitter *e, const char *op, unsigned base, const ui
     jit_label(e, out);
 }
 
-/* Tests that all addresses are words of the block's shared memory. Returns their offsets in that memory, an I32V. */
+/* Writes a test that all addresses are aligned words of the block's shared memory. Sets *good to its result, an i1
+ * value. Returns the offsets of the words from the beginning of that memory, an I32V. */
 static unsigned update_offsets(jit_emitter *e, const vm_code *i, unsigned *good)
 {
     const bool narrow = i->flags & VM_ADDR32;
     const char *vector = narrow ? I32V : I64V;
     unsigned row = jit_get(e, i->a, narrow ? JIT_32 : JIT_64), room, low = e->shared_low;
     room = jit_value(e, "sub i64 %%v%u, %%v%u", e->shared_end, low);
-    room = jit_value(e, "lshr i64 %%v%u, 2", room); /* words; both ends are multiples */
+    room = jit_value(e, "lshr i64 %%v%u, 2", room); /* in words: both ends are multiples of 4 */
     if (narrow) {
         row = jit_value(e, "add " I32V " %%v%u, %%v%u", row, jit_splat32(e, (uint32_t)i->imm));
         low = jit_splat32_of(e, jit_value(e, "trunc i64 %%v%u to i32", low));
@@ -610,7 +615,7 @@ void jit_emit_update(jit_emitter *e, const vm_code *i)
     const unsigned offsets = update_offsets(e, i, &good);
     if (constant)
         memcpy(&operand, e->u->function->constants + (i->b & ~1u), sizeof operand);
-    if (i->d) { /* an atomic that changes nothing may be a wait, which the interpreter counts */
+    if (i->d) { /* an atomic that adds 0 in all lanes may be a wait, which the interpreter counts */
         const unsigned some = jit_value(e, "icmp ne " I32V " %%v%u, zeroinitializer", b);
         const unsigned bits = jit_value(e, "bitcast " B1V " %%v%u to i32", some);
         good = emit_and(e, good, jit_value(e, "icmp ne i32 %%v%u, 0", bits));

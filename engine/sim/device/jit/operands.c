@@ -1,5 +1,5 @@
-/* operands.c - the registers that an instruction reads and writes. An instruction that is unknown here ends a
- * region. */
+/* operands.c - the registers that an instruction reads and writes. A region ends before an instruction that is unknown
+ * here. */
 #include "region.h"
 #include "vm_collective.h"
 #include "vm_path.h"
@@ -104,7 +104,7 @@ const char *jit_update(const vm_code *i)
         return NULL;
     if (how[1] == PTX_MOD_ADD)
         return "add";
-    if (i->d) /* whether it changes memory shows afterwards, which poll.c must know */
+    if (i->d) /* whether and/or/xor change memory shows only afterwards, and poll.c must know it */
         return NULL;
     switch (how[1]) {
     case PTX_MOD_AND: return "and";
@@ -129,7 +129,8 @@ static void find_atomic_uses(const vm_code *i, jit_insn *out)
         add_use(out, i->d, width, true);
 }
 
-/* Finds the registers of a move between a 64-bit register and two 32-bit ones. A slot of 0 is not wanted. */
+/* Finds the registers of a move between a 64-bit register and two 32-bit ones. A slot of 0 means that the half is not
+ * wanted. */
 static void find_pair_uses(const vm_code *i, jit_insn *out, bool split)
 {
     const uint32_t *slots = i->extra;
@@ -149,7 +150,8 @@ struct jit_moves {
     uint32_t rows;
     struct {
         uint32_t slot, value;
-        bool some, more; /* constants are moved to it; of different values */
+        /* some: a constant is moved to the row; more: constants of several values, or to several slots of the row */
+        bool some, more;
     } row[];
 };
 
@@ -190,7 +192,8 @@ bool jit_known(const jit_moves *moves, const vm_function *function, uint32_t slo
     return true;
 }
 
-/* Returns true if a member mask may name all lanes: a constant that does, or a register, which the region tests. */
+/* Returns true if a member mask may name all lanes: it is a constant that does, or a register, which the region
+ * tests. */
 static bool may_be_all(const vm_function *function, uint32_t slot)
 {
     uint32_t value;
@@ -198,8 +201,8 @@ static bool may_be_all(const vm_function *function, uint32_t slot)
     return !(slot & 1) || value == VM_ALL;
 }
 
-/* Finds the registers of operations between lanes. If all lanes run and the mask names all, they need not wait for each
- * other. */
+/* Finds the registers of operations between lanes. If all lanes run and the mask names all of them, they need not wait
+ * for each other; the region tests the mask. The kind stays JIT_STOP otherwise. */
 static void find_warp_uses(const jit_moves *moves, const vm_function *function, const vm_code *i, jit_insn *out)
 {
     const bool shuffle = i->masked == vm_op_shfl;
@@ -258,7 +261,8 @@ void jit_table_fill(jit_table *table, const vm_handlers *of)
     if (table->of == of)
         return;
     *table = (jit_table){.of = of};
-    for (unsigned k = 0; k < VM_H_COUNT; k++) { /* if several ids have the same function, the lookup finds the first */
+    /* if several numbers have the same handler, find_id() finds the first */
+    for (unsigned k = 0; k < VM_H_COUNT; k++) {
         size_t at = get_hash_slot(of[k].masked);
         while (table->slots[at])
             at = (at + 1) % KILN__COUNT(table->slots);

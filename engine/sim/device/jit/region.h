@@ -1,5 +1,5 @@
-/* region.h - the input of a region: operands of instructions, registers that are live, and the stretch of code that the
- * region holds. */
+/* region.h - what the writer of a region (emit.c) reads: the operands of instructions, the registers that are live, and
+ * the stretch of code. */
 #ifndef KILN_SIM_JIT_REGION_H
 #define KILN_SIM_JIT_REGION_H
 
@@ -22,7 +22,8 @@ typedef enum jit_type {
     JIT_f32,
     JIT_f64,
 } jit_type;
-/* A row of vm_ops.def. Arithmetic: types of d, a, b, c. Memory: types in memory and in a register. */
+/* A row of vm_ops.def. For arithmetic, d, a, b, c are the types of the operands. For a load or store, they are the
+ * types in memory and in a register. */
 typedef struct jit_shape {
     const char *name;
     uint8_t form, d, a, b, c;
@@ -48,9 +49,9 @@ enum { JIT_ELEMENTS = 8 };
  * shared memory, which belongs to one host thread. */
 typedef enum jit_kind { JIT_STOP, JIT_PLAIN, JIT_CALL, JIT_BRANCH, JIT_MEET, JIT_UPDATE } jit_kind;
 typedef struct jit_insn {
-    uint16_t id; /* the handler's number; VM_H_COUNT: it is not in the table */
+    uint16_t id; /* the handler's number, VM_H_...; VM_H_COUNT if the handler is not in vm_ops.def */
     uint8_t kind, use_count;
-    jit_use uses[JIT_USES]; /* sources first; without the guard */
+    jit_use uses[JIT_USES]; /* the sources, then the destinations, without the guard */
 } jit_insn;
 static inline bool jit_is_access(const jit_insn *insn)
 {
@@ -68,36 +69,39 @@ static inline uint32_t jit_address(const vm_function *function, const jit_insn *
 }
 /* A hash table from the address of a handler to its number. */
 typedef struct jit_table {
-    const vm_handlers *of; /* the handlers for which it was made; NULL: it is empty */
-    uint16_t slots[1024];  /* the handler's number + 1 */
+    const vm_handlers *of; /* the handlers for which the table was made, or NULL if it is empty */
+    uint16_t slots[1024];  /* the handler's number + 1, or 0 for a free slot */
 } jit_table;
 _Static_assert(VM_H_COUNT <= 512, "half of a table's slots are free");
 void jit_table_fill(jit_table *table, const vm_handlers *of);
-/* The constants that a function moves to registers. NULL: memory ran out. Freed by kiln__free(). */
+/* The constants that a function moves to registers. jit_moves_new() returns NULL if memory runs out; kiln__free() frees
+ * the result. */
 typedef struct jit_moves jit_moves;
 jit_moves *jit_moves_new(const kiln_allocator *mem, const vm_function *function);
-/* Gets the value of a constant, or the only constant that is ever moved to a register. The register probably holds that
- * constant, and the region tests it. */
+/* Gets the value of an operand that is a constant, or a register to which only one constant is ever moved. Other
+ * instructions may write such a register, so the region tests its value. Returns false for other operands. */
 bool jit_known(const jit_moves *moves, const vm_function *function, uint32_t slot, uint32_t *value);
 /* Returns LLVM's name of an atomic operation on words that regions perform themselves, or NULL if they do not perform
  * it. */
 const char *jit_update(const vm_code *i);
-/* The slot of the member mask of a shuffle, a vote or a bar.warp.sync. */
+/* Returns the slot of the member mask of a shuffle, a vote or a bar.warp.sync. */
 static inline uint32_t jit_members(const vm_code *i)
 {
     return i->masked == vm_op_shfl ? (uint32_t)i->imm : i->masked == vm_op_warp_sync ? i->a : i->b;
 }
+/* Fills *out with the kind and the registers of instruction `at`. */
 void jit_look(const jit_table *table, const jit_moves *moves, const vm_function *function, uint32_t at, jit_insn *out);
 
 /* ---- live.c ---- */
 
 typedef struct jit_live jit_live;
-/* NULL: out of memory. insns: of all its code. */
+/* Analyses which registers are live. `insns` has an entry for each instruction of the function. Returns NULL if memory
+ * runs out. */
 jit_live *jit_live_new(const kiln_allocator *mem, const vm_function *function, const jit_insn *insns);
 void jit_live_free(const kiln_allocator *mem, jit_live *live);
-/* May the register be read at that instruction or later? */
+/* Returns true if the register may be read at that instruction or later. */
 bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned width);
-/* Does the function read no register before it writes it? */
+/* Returns true if the function surely reads no register before it writes it. */
 bool jit_live_blank(const jit_live *live);
 
 /* ---- emit.c ---- */
@@ -107,14 +111,15 @@ bool jit_live_blank(const jit_live *live);
 typedef enum jit_pattern { JIT_ANY, JIT_ONE, JIT_ROW, JIT_ONES, JIT_ROWS } jit_pattern;
 /* The ways that a branch took, as bits. */
 enum { JIT_TAKEN = 1, JIT_PASSED = 2 };
-#define JIT_UNSEEN 0xffu /* the instruction was not observed */
+#define JIT_UNSEEN 0xffu /* in place of a pattern or of ways: the instruction was not observed */
 
 /* Everything that the writer of a region reads. */
 typedef struct jit_unit {
     const kiln_allocator *mem;
     const vm_function *function;
     const jit_insn *insns; /* for all instructions of the function */
-    /* by instruction: the jit_pattern of an access, or the ways of a branch; other ways end the region */
+    /* by instruction: the jit_pattern of an access, or the ways of a branch. The region ends where a branch takes
+     * another way */
     const uint8_t *seen;
     const jit_moves *moves;
     const jit_live *live;
@@ -122,7 +127,8 @@ typedef struct jit_unit {
 } jit_unit;
 /* Writes the function `name`, which executes the code from `head` on, within [first, last]. Returns the greatest number
  * of instructions that it executes without testing `left`. Returns 0 if the region is not worth it, or if memory runs
- * out. Sets stops[], which has an entry for each instruction, where another region might continue after this one. */
+ * out. Sets stops[], which has an entry for each instruction, where another region might continue after this one; the
+ * other entries stay. */
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
                   uint32_t last, bool *stops);
 /* Writes the function `name` for paths of a warp that has diverged, within [first, last]. It may begin at each

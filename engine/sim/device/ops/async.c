@@ -25,7 +25,7 @@ uint32_t vm_mbarrier_parity_of(uint64_t bar) { return bar >> 61 & 1; }
 
 static uint64_t make(uint32_t pending, uint32_t expected, int32_t tx, uint32_t parity)
 {
-    if (pending == 0 && tx == 0) { /* the phase is complete; the next one starts */
+    if (pending == 0 && tx == 0) { /* the phase is complete, and the next one starts */
         pending = expected;
         parity ^= 1;
     }
@@ -53,7 +53,7 @@ static unsigned char *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32
     return p;
 }
 
-/* Counts arrivals and bytes; false with a fault. */
+/* The only function that changes the counts of an mbarrier (vm_async.h). */
 bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
                        uint32_t drop, int64_t tx, uint64_t *before)
 {
@@ -77,7 +77,8 @@ static uint32_t read_operand(const vm_warp *w, uint32_t slot, uint32_t lane, uin
     return slot ? vm_r32(w, slot)[lane] : otherwise;
 }
 
-/* Only arrivals and transactions reach an mbarrier of another block. */
+/* Returns true if the operation must not access an mbarrier of another block, and the address is in another block. Only
+ * arrivals and transactions can reach other blocks. */
 static bool is_elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
 {
     const uint64_t window = (address - (i->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0)) / VM_SHARED_WINDOW;
@@ -144,7 +145,7 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     vm_set_pred(w, i->d, done, m);
     vm_poll(w, i, m, seen, done == m);
-    if (done != m && (i->count || (++w->spins & 15) == 0)) /* let other warps run, for which this one waits */
+    if (done != m && (i->count || (++w->spins & 15) == 0)) /* let the warps run for which this warp waits */
         w->event |= VM_EVENT_YIELD;
 }
 
@@ -226,7 +227,8 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t to, uint6
     return true;
 }
 
-/* extra: the copy. a: size in bytes; b: mask of bytes of each 16, 0: none. */
+/* cp.async.bulk and cp.reduce.async.bulk. `extra` describes the copy. The slot a has the size in bytes. The slot b has
+ * a mask that selects bytes of each 16 bytes; 0 means that all are copied. */
 void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -255,7 +257,7 @@ void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* st.async and red.async. extra: the copy; c: a value's slots are in `slots`. */
+/* st.async and red.async. `extra` describes the access, with the slots of the values in `slots`. */
 void vm_op_remote(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -279,7 +281,7 @@ void vm_op_remote(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* st.bulk: zeros. extra: where; a: bytes, of 64 bits. */
+/* st.bulk fills shared memory with zeros. `extra` has the address. The slot a has the number of bytes, as 64 bits. */
 void vm_op_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;

@@ -1,6 +1,7 @@
-/* atomic.c - atom, red and fences. Host threads share global memory, so updates are host atomics, in ascending order of
- * lanes; neighbours that update the same word share one. Shared memory belongs to one host thread: words in it are
- * updated by plain code, the rest by the same as global memory. */
+/* atomic.c - atom, red and fences. Host threads share global memory, so updates are atomics of the host, in ascending
+ * order of lanes. Neighbouring lanes that update the same word share one atomic. Shared memory belongs to one host
+ * thread, so plain code updates its 32-bit words. Other accesses to shared memory use the same code as global
+ * memory. */
 #include <math.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "vm_ops.h"
 #include "vm_poll.h"
 
+/* Returns the new value of an element. `b` and `c` are the operands of the instruction; only CAS uses `c`. */
 static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old, uint64_t b, uint64_t c)
 {
     switch (op) {
@@ -24,7 +26,7 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
     bool max = op == PTX_MOD_MAX;
     switch (type) {
     case PTX_F32:
-        /* single-precision atomics on global memory flush subnormals; marked by the decoder */
+        /* single-precision atomics on global memory flush subnormals; the decoder marks them by VM_SIGNED */
         if (i->flags & VM_SIGNED)
             return vm_bits32(
                 vm_out(vm_in(vm_float((uint32_t)old), VM_FTZ) + vm_in(vm_float((uint32_t)b), VM_FTZ), VM_FTZ));
@@ -60,7 +62,7 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
     }
 }
 
-/* size: of the element; flags: VM_SIGNED as step() has it. Returns the old value. */
+/* An integer addition is one atomic. Any other operation is a loop of compare-and-swap. */
 uint64_t vm_atomic_update(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint64_t b, uint64_t c)
 {
     switch (i->size) {
@@ -95,7 +97,8 @@ uint64_t vm_atomic_update(const vm_code *i, unsigned char *p, unsigned type, uns
     }
 }
 
-/* Hosts have no portable 16-byte atomic, so these use a lock; they are rare. */
+/* Updates 16 bytes. Hosts have no portable 16-byte atomic, so the function uses the lock of the launch. Such updates
+ * are rare. */
 static void update128(vm_warp *w, const vm_code *i, unsigned char *p, uint32_t lane, unsigned op)
 {
     const vm_u64 *b = vm_r64(w, i->b), *c = vm_r64(w, i->c);
@@ -115,8 +118,9 @@ static void update128(vm_warp *w, const vm_code *i, unsigned char *p, uint32_t l
     }
 }
 
-/* Whether an update counts as a change of memory. A kernel that waits for a value may read it with CAS, EXCH, ADD or
- * OR, so these operations are examined. An ADD or OR of 0 is a read. Every other operation counts as a change. */
+/* Returns true if an update counts as a change of memory for vm_poll(). A kernel that waits for a value may read it
+ * with CAS, EXCH, ADD or OR, so these operations are examined. An ADD or OR of 0 is a read. Every other operation
+ * counts as a change. */
 static bool changes_memory(unsigned op, uint64_t old, uint64_t b, uint64_t c)
 {
     switch (op) {
@@ -128,15 +132,15 @@ static bool changes_memory(unsigned op, uint64_t old, uint64_t b, uint64_t c)
     }
 }
 
-/* Perhaps a lock that is taken: let its holder run. */
+/* Yields from time to time after CAS and EXCH, because they may test a lock whose holder must run. */
 static void give_way(vm_warp *w, unsigned op)
 {
     if ((op == PTX_MOD_CAS || op == PTX_MOD_EXCH) && (++w->spins & 15) == 0)
         w->event |= VM_EVENT_YIELD;
 }
 
-/* Shared memory belongs to one host thread, so updates of its words are plain ones. False: not of this form, or an
- * address that is not valid. */
+/* Updates 32-bit words of the own block's shared memory without atomics, because shared memory belongs to one host
+ * thread. Returns false, without an effect, if the access has another form or an address is not valid. */
 #define EACH_WORD(next)                                                                                                \
     VM_EACH(lane, m) {                                                                                                 \
         vm_u32 *p = (vm_u32 *)(void *)(shared + at[lane]);                                                             \
@@ -229,7 +233,8 @@ static void update_run(const vm_code *i, unsigned char *p, unsigned type, unsign
                  : !__atomic_compare_exchange_n(wide, &seen64, x, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
-/* Words of global memory, run by run of lanes with the same address. False: not of this form; nothing was done. */
+/* Updates words of global memory. A run of neighbouring lanes with the same address is one update. Returns false,
+ * without an effect, if the access has another form. Returns true also after a fault. */
 static bool update_global(vm_warp *w, const vm_code *i, uint32_t m, unsigned type, unsigned op)
 {
     uint64_t address[VM_LANES], seen = 0;
@@ -272,10 +277,11 @@ static bool update_global(vm_warp *w, const vm_code *i, uint32_t m, unsigned typ
 }
 
 /* Executes atom and red. `a` and `imm` form the address. `size` is the width of an element, `count` the number of
- * elements. `how` explains `extra`. A `d` of 0 means that nobody wants the old value. */
+ * elements. `extra` has the type, the operation and, for vectors, the slots. A `d` of 0 means that the old value is not
+ * used. */
 void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    const uint32_t *how = i->extra; /* type, op, then for vectors the slots of d and b */
+    const uint32_t *how = i->extra; /* type, op, then for vectors the slots of d and b of each element */
     unsigned type = how[0], op = how[1];
     if (update_shared(w, i, m, type, op) || update_global(w, i, m, type, op)) {
         give_way(w, op);
@@ -321,7 +327,7 @@ void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
 void vm_op_fence(vm_warp *w, const vm_code *i, uint32_t m)
 {
     (void)w, (void)i, (void)m;
-#ifdef VM_TSAN /* does not support fences */
+#ifdef VM_TSAN /* the thread sanitizer does not support fences */
     atomic_fetch_add(&w->runner->run->family->steps, 0);
 #else
     atomic_thread_fence(memory_order_seq_cst);

@@ -53,8 +53,8 @@ uint32_t vm_half_put(unsigned type, double value, unsigned rounding)
     return type == PTX_BF16 ? vm_pack_float(value, 7, 8, rounding) : vm_pack_float(value, 10, 5, rounding);
 }
 
-/* The product of two halves is exact in double; the sum is rounded to odd, so that rounding it again to a half gives
- * what one rounding would. */
+/* Computes a * b + c for halves. The product is exact in double. The sum is rounded to odd, so that a second rounding
+ * to a half gives the same result as a single rounding (Boldo and Melquiond). */
 double vm_half_fma(double a, double b, double c)
 {
     double p = a * b, s = p + c;
@@ -100,7 +100,8 @@ static uint32_t compute_half(const vm_code *i, unsigned type, uint32_t x, uint32
         break;
     }
     }
-    /* .ftz tests before rounding to a subnormal: below this all 11 bits round to less than 2^-14. */
+    /* .ftz tests a result before it is rounded to a subnormal number. A value below this limit, rounded to 11 bits, is
+     * less than 2^-14. */
     bool tiny = flags & VM_FTZ && type == PTX_F16 && (i->size == VM_MUL || i->size == VM_FMA) && fabs(r) < 0x1.ffep-15;
     if (flags & VM_SAT)
         r = vm_out64(r, VM_SAT);
@@ -114,7 +115,7 @@ static uint32_t compute_half(const vm_code *i, unsigned type, uint32_t x, uint32
 static bool is_pair(unsigned type) { return type == PTX_F16X2 || type == PTX_BF16X2; }
 static unsigned single(unsigned type) { return type == PTX_F16 || type == PTX_F16X2 ? PTX_F16 : PTX_BF16; }
 
-/* size: VM_ADD ...; space: the type. */
+/* size: the operation (VM_ADD ...); space: the type. */
 void vm_op_half(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned type = single(i->space);
@@ -168,7 +169,8 @@ void vm_op_half_compare(vm_warp *w, const vm_code *i, uint32_t m)
         vm_set_pred(w, i->e, high, m);
 }
 
-/* Two predicates as the halves of a register: a, b predicates; imm: the value of a half that holds. */
+/* Writes two predicates (slots a and b) as the halves of a register. imm is the value of a half whose predicate is
+ * true; otherwise the half is 0. */
 void vm_op_half_set2(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t low = *vm_pred(w, i->a), high = *vm_pred(w, i->b), one_half = (uint32_t)i->imm;

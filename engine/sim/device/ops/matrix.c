@@ -73,7 +73,7 @@ static unsigned char *row_of(vm_warp *w, const vm_code *i, uint32_t lane, bool w
     return vm_reach(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 16, write);
 }
 
-/* Elements of less than 8 bits that stand packed at the start of a row: each becomes a byte. */
+/* Unpacks 16 elements of `bits` bits from the start of a row: each becomes a byte. */
 static void unpack_row(unsigned char *row, unsigned bits)
 {
     unsigned char packed[16];
@@ -87,7 +87,7 @@ static void unpack_row(unsigned char *row, unsigned bits)
 void vm_op_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
-    bool tall = i->c & BYTES && i->c & TRANSPOSED; /* m16n16: sixteen rows and two registers a matrix */
+    bool tall = i->c & BYTES && i->c & TRANSPOSED; /* m16n16: a matrix has sixteen rows and two registers */
     unsigned rows_each = tall ? 16 : 8, rows = rows_each * i->count;
     unsigned char tile[32][16];
     uint32_t have = vm_gather(w, i, m);
@@ -126,7 +126,8 @@ void vm_op_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
-    bool bytes = i->c & BYTES; /* m16n8: sixteen bytes a row of the transposed matrix, one register a matrix */
+    /* m16n8: a row of the transposed matrix has sixteen bytes, and a matrix has one register */
+    bool bytes = i->c & BYTES;
     uint32_t have = vm_gather(w, i, m);
     if (!have)
         return;
@@ -163,7 +164,8 @@ void vm_op_movmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- wmma.load and wmma.store ---- */
 
-/* The element that lane l has at place s of register r, counted in elements; which: 'a' 'b' 'c'. */
+/* Computes the row and the column of the first element that lane l has in register r. `which` is the matrix: 'a', 'b',
+ * or 'c' for C and D. `per` is the number of elements in a register. vm_fragment describes the rule. */
 static void place(const vm_matrix *x, char which, unsigned per, unsigned r, uint32_t l, unsigned *row, unsigned *column)
 {
     unsigned k_bands = x->k / (4 * per);
@@ -191,7 +193,7 @@ vm_tile vm_tile_of(const vm_warp *w, const vm_code *i, uint32_t first)
     unsigned bits = vm_element_bits(x->d.type), unit = bits < 8 ? 32 / bits : 1;
     vm_tile t = {.which = (char)i->count, .across = i->c & 1, .scaled = *x, .bits = bits};
     t.bytes = bits >= 8 ? bits / 8 : 4;
-    /* of less than a byte: a word at a time, which never crosses a row */
+    /* elements of less than a byte are moved as 32-bit words, which never cross a row */
     t.per = bits >= 8 ? vm_per_register(x->d.type) : 1;
     t.scaled.k = (uint16_t)(x->k / unit);
     unsigned wide = t.which == 'a' ? x->k : x->n, tall = t.which == 'b' ? x->k : x->m;
@@ -230,8 +232,8 @@ static unsigned char *reach_all(vm_warp *w, const vm_code *i, uint64_t low, uint
     return c->host + (low - c->base);
 }
 
-/* The elements of a register: Copies `count` elements of `bytes` bytes, `step` bytes apart. The function is inlined, so
- * that the sizes are constants. */
+/* Copies `count` elements of `bytes` bytes between the register of each lane and memory, in which they are `step` bytes
+ * apart. The function is inlined, so that the sizes are constants. */
 VM_RACY static inline __attribute__((always_inline)) void move_lanes(unsigned char *p, const uint64_t *lane,
                                                                      unsigned char *reg, unsigned bytes, unsigned count,
                                                                      uint64_t step, bool write)
@@ -243,16 +245,17 @@ VM_RACY static inline __attribute__((always_inline)) void move_lanes(unsigned ch
         }
 }
 
-/* Moves the whole fragment after one check, if all its elements are aligned and lie in one memory. Returns false if
- * they may not, and moves nothing. Each place is the place that place() gives. It is a sum of three offsets, which
- * depend on the register, on lane / 4 and on lane % 4. */
+/* Moves the whole fragment after one check, if all its elements are aligned and lie in one memory. Otherwise returns
+ * false and moves nothing. place() gives the place of each element. The place is a sum of three offsets, which depend
+ * on the register, on lane / 4 and on lane % 4. */
 VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, bool write)
 {
     enum { STRIDE_MOST = 1 << 20 };
     const vm_fragment *f = &((const vm_matrix *)i->extra)->d;
     const uint64_t y = t->across ? 1 : t->stride, x = t->across ? t->stride : 1, bytes = t->bytes, per = t->per;
-    const uint64_t next = t->which == 'b' ? y : x; /* distance to the next element of a register, */
-    const uint64_t by_four = t->which == 'b' ? x : y, by_one = next * (t->which == 'c' ? 2 : per); /* lane / 4, % 4 */
+    const uint64_t next = t->which == 'b' ? y : x; /* distance to the next element of a register */
+    /* distances between lanes with another l / 4, and another l % 4 */
+    const uint64_t by_four = t->which == 'b' ? x : y, by_one = next * (t->which == 'c' ? 2 : per);
     uint64_t from[VM_FRAGMENT], least = UINT64_MAX, most = 0, lane[VM_LANES];
     if (t->stride > STRIDE_MOST || t->base % bytes || bytes * per < 4)
         return false;
@@ -264,7 +267,7 @@ VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, b
         most = from[r] > most ? from[r] : most;
     }
     most += 7 * by_four + 3 * by_one + (per - 1) * next + 1;
-    /* the address of the last byte would overflow */
+    /* return false if the address of the last byte would overflow */
     if (t->base > (t->narrow ? UINT32_MAX : UINT64_MAX >> 1) - most * bytes)
         return false;
     unsigned char *host = reach_all(w, i, t->base + least * bytes, t->base + most * bytes, write);

@@ -41,9 +41,9 @@ static unsigned sign_shift(unsigned type)
     }
 }
 
-/* Rounds to nearest if `count` is 0. Otherwise `random` has `count` bits, and the result is rounded away from zero if
- * the sum of these bits and the discarded bits has a carry. An infinity and a value that is too large become the
- * greatest finite value (.satfinite). */
+/* Converts a value to a narrow format. If `count` is 0, rounds to nearest even. Otherwise rounds stochastically:
+ * `random` has `count` bits, and the result is rounded away from zero if the sum of these bits and the discarded bits
+ * has a carry. An infinity and a value that is too large become the greatest finite value (.satfinite). */
 static uint32_t to_narrow(unsigned type, double x, bool relu, uint32_t random, unsigned count)
 {
     narrow f = narrow_of(type);
@@ -82,7 +82,8 @@ static double from_narrow(unsigned type, uint32_t bits)
     return sign ? -x : x;
 }
 
-/* The power of two of a single, as ue8m0: bias 127, no sign, 255 for NaN. With .rp it is not below the single. */
+/* Converts the magnitude of a single to a power of two in the format ue8m0, which has bias 127, no sign, and 255 for
+ * NaN. Rounds towards zero, or up if `up` is true (.rp). */
 static uint32_t to_power(uint32_t single, bool up, bool finite)
 {
     uint32_t size = single & 0x7fffffffu, code = size >> 23;
@@ -91,7 +92,7 @@ static uint32_t to_power(uint32_t single, bool up, bool finite)
     return finite && code == 255 && size <= 0x7f800000u ? 254 : code;
 }
 
-/* A single to f16 or bf16, rounded with `cut` random bits. */
+/* Converts a single to f16 or bf16. Rounds it stochastically with `cut` random bits. */
 static uint32_t half_random(unsigned type, float x, bool relu, bool finite, uint32_t random, unsigned cut)
 {
     uint32_t low = vm_half_put(type, (double)x, PTX_MOD_RZ), infinite = type == PTX_BF16 ? 0x7f80 : 0x7c00;
@@ -101,7 +102,7 @@ static uint32_t half_random(unsigned type, float x, bool relu, bool finite, uint
         return 0;
     if (isfinite(x) && (low & 0x7fff) < infinite) {
         double below = fabs(vm_half_get(type, low)), unit = fabs(vm_half_get(type, low + 1));
-        if ((low & 0x7fff) + 1 == infinite) /* the step at the end of the range is as wide as the step before it */
+        if ((low & 0x7fff) + 1 == infinite) /* beyond the greatest number a step is as wide as the step before it */
             unit = 2 * below - fabs(vm_half_get(type, low - 1));
         double part = (fabs((double)x) - below) / (unit - below);
         low += floor(ldexp(part, (int)cut)) + (double)random >= ldexp(1, (int)cut);
@@ -157,7 +158,7 @@ void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
         case PTX_E3M2X4:
         case PTX_E2M1X4: {
             narrow f = narrow_of(to);
-            for (unsigned k = 0; k < 4; k++) { /* the first source goes highest */
+            for (unsigned k = 0; k < 4; k++) { /* the first source becomes the highest element */
                 uint32_t bits = f.bits == 8 ? random >> (k < 2 ? 16 : 0) & 0xffff
                                             : random >> ((k & 1 ? 0 : 16) + (k < 2 ? 8 : 0)) & 0xff;
                 double x = (double)vm_float(vm_r32(w, slots[k])[lane]);

@@ -1,4 +1,5 @@
-/* rare.c - what is rare enough to go lane by lane: carry chains, pairs of 16 bits, special registers. */
+/* rare.c - instructions that are rare enough to run lane by lane: carry chains, pairs of 16 bits, moves of vectors,
+ * special registers. */
 #include <string.h>
 
 #include "vm_fault.h"
@@ -7,11 +8,13 @@
 
 /* ---- carry chains ---- */
 
-/* flags: 1 carry in, 2 carry out, 4 subtract, 8 multiply first, 16 its high half, 32 signed, 64 of 64 bits. */
+/* add, sub and mad with a carry (.cc, addc, subc, madc). Bits of `flags`: 1 uses the carry, 2 writes the carry, 4
+ * subtracts, 8 multiplies first, 16 takes the product's high half, 32 signed, 64 operands have 64 bits. */
 void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
-        /* One flag serves both: subtracting is adding the complement, so a set flag means no borrow. */
+        /* One flag serves as carry and borrow. Subtracting means adding the complement, so a set flag means that there
+         * is no borrow. */
         bool wide = i->flags & 64, flag = w->cc >> lane & 1, out;
         bool carry = i->flags & 1 && flag != ((i->flags & 4) != 0);
         uint64_t a = wide ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
@@ -45,7 +48,8 @@ void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* size: VM_ADD, VM_MIN or VM_MAX on halves; flags: VM_SIGNED, VM_RELU. */
+/* Integer operations on the two 16-bit parts of a register. size: VM_ADD, VM_MIN or VM_MAX; flags: VM_SIGNED,
+ * VM_RELU. */
 void vm_op_pair16(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
@@ -114,7 +118,7 @@ void vm_op_join(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* size: 0 mov, PTX_MOD_AND OR XOR; flags: 1 a negated, 2 b negated. */
+/* Logic on predicates. size: 0 for mov, otherwise PTX_MOD_AND, OR or XOR. Flag 1 negates a, flag 2 negates b. */
 void vm_op_pred_logic(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t a = *vm_pred(w, i->a) ^ (i->flags & 1 ? VM_ALL : 0);

@@ -1,4 +1,5 @@
-/* rounding.c - directed rounding (.rz, .rm, .rp) and full conversions, lane by lane. */
+/* rounding.c - arithmetic with directed rounding (.rz, .rm, .rp), and all forms of cvt between usual types, lane by
+ * lane. */
 #include <fenv.h>
 #include <math.h>
 #include <string.h>
@@ -16,8 +17,8 @@ int vm_host_rounding(unsigned rounding)
     }
 }
 
-/* One result under the host's current rounding mode. Operands are volatile so that the compiler moves nothing across
- * the change of mode. */
+/* Computes one result under the host's current rounding mode. Operands are volatile so that the compiler moves nothing
+ * across the change of mode. */
 float vm_round_f32(unsigned op, float a, float b, float c, unsigned flags)
 {
     volatile float x = vm_in(a, flags), y = vm_in(b, flags), z = vm_in(c, flags), r;
@@ -38,7 +39,7 @@ float vm_round_f32(unsigned op, float a, float b, float c, unsigned flags)
     return vm_out(r, flags);
 }
 
-/* size: VM_ADD ...; count: the rounding. */
+/* size: the operation (VM_ADD ...); count: the rounding. */
 void vm_op_round_f32(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_f32 *a = (const vm_f32 *)(const void *)vm_at(w, i->a), *b = (const vm_f32 *)(const void *)vm_at(w, i->b);
@@ -140,8 +141,8 @@ static uint64_t float_to_int(unsigned to, unsigned from, double x, unsigned roun
     return x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x;
 }
 
-/* An integer as a double that still rounds correctly to any narrower type: bits that do not fit set the last bit
- * (sticky). */
+/* Converts an integer to a double that still rounds correctly to any narrower type. If bits do not fit, their presence
+ * is kept in the last bit (a sticky bit). */
 static double sticky(uint64_t magnitude, bool negative)
 {
     double x = magnitude >> 53 ? ldexp((double)(magnitude >> 11 | ((magnitude & 2047) != 0)), 11) : (double)magnitude;
@@ -154,7 +155,7 @@ static uint64_t int_to_float(unsigned to, unsigned from, uint64_t bits, unsigned
     uint64_t magnitude = negative ? 0 - bits : bits;
     if (to != PTX_F64)
         return write_float(to, sticky(magnitude, negative), rounding, flags);
-    if (bits == 0) /* clang converts uint64_t by subtractions, of which this one is -0 if rounded down */
+    if (bits == 0) /* clang converts uint64_t by a subtraction, which gives -0 for 0 if the mode rounds down */
         return write_float(to, 0, rounding, flags);
     int before = fegetround();
     fesetround(vm_host_rounding(rounding));
@@ -186,14 +187,16 @@ static uint64_t narrow(unsigned type, uint64_t bits)
     return is_signed(type) ? (uint64_t)((int64_t)(bits << shift) >> shift) : bits << shift >> shift;
 }
 
-/* space: to, count: from, size: rounding; c: 1 source register has 64 bits, 2 destination has, 4 destination has 16. */
+/* cvt: `space` is the type of the result, `count` the type of the source, `size` the rounding. `c` is a set of bits: 1
+ * if the source register has 64 bits, 2 if the destination register has 64 bits, 4 if it has 16 bits. */
 void vm_op_cvt(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned to = i->space, from = i->count, rounding = i->size;
     VM_EACH(lane, m) {
         uint64_t bits = i->c & 1 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane], r;
         if (is_float(from)) {
-            double x = read_float(from, bits, to == PTX_F16 ? 0 : i->flags); /* .ftz has no effect there */
+            /* .ftz has no effect on a conversion to f16 */
+            double x = read_float(from, bits, to == PTX_F16 ? 0 : i->flags);
             if (!is_float(to)) {
                 r = narrow(to, float_to_int(to, from, x, rounding));
             } else if (to == PTX_F32 && from == PTX_F64 && x != x) {
@@ -213,7 +216,8 @@ void vm_op_cvt(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* cvt.f16x2.f32 d, a, b (a goes high) and cvt.tf32.f32. space: the type, size: rounding. */
+/* cvt.f16x2.f32 and cvt.bf16x2.f32 d, a, b, whose upper half is a, and cvt.tf32.f32. `space` is the type, `size` the
+ * rounding. */
 void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned type = i->space == PTX_F16X2 ? PTX_F16 : PTX_BF16;
@@ -236,7 +240,8 @@ void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* space: the narrow type; c: slot of the third operand, or 0. */
+/* cvt.pack: saturates a and b to the narrow integer type `space` and packs them. The slot c has the upper part of the
+ * result, or c is 0. */
 void vm_op_cvt_pack_int(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned width = 8 * ptx_type_bytes((ptx_type)i->space);

@@ -1,12 +1,13 @@
 /* surface.c - surface loads, stores and reductions, lane by lane. The coordinate x counts bytes. It counts texels if
- * values are converted, and words in sured.p. The instruction decides about an access outside the surface: it is a
- * fault, goes to the nearest place inside, or has no effect. */
+ * values are converted, and words in sured.p. An access outside the surface is a fault with .trap, goes to the nearest
+ * place inside with .clamp, and has no effect with .zero. */
 #include <inttypes.h>
 
 #include "vm_fault.h"
 #include "vm_ops.h"
 
-/* The host address for a lane; NULL: outside with .zero, or a fault (*failed). */
+/* Returns the host address of a lane's access. Returns NULL for an access outside the surface with .zero, or after a
+ * fault. Sets *failed in the second case. */
 static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bytes, const vm_image **image_out,
                             bool *failed)
 {
@@ -19,7 +20,7 @@ static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_
     const vm_level *level = &image->levels[0];
     const uint32_t texel = vm_format_bytes(image->format) * image->channels;
     const int64_t row = (int64_t)level->size[0] * texel, step = !l->formatted ? 1 : l->operation ? i->size : texel;
-    const uint32_t width = l->formatted && !l->operation ? texel : bytes; /* bytes that are accessed */
+    const uint32_t width = l->formatted && !l->operation ? texel : bytes; /* bytes of the access */
     const uint32_t layer = l->layer == VM_NO_SLOT ? 0 : vm_r32(w, l->layer)[lane];
     int64_t at[4] = {0}, most[4] = {row - width, (int64_t)level->size[1] - 1, (int64_t)level->size[2] - 1,
                                     image->layers ? (int64_t)image->layers - 1 : 0};
@@ -101,7 +102,7 @@ void vm_op_surface_store(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* The type in which a formatted reduction computes. */
+/* Returns the type in which a reduction computes. */
 static unsigned reduction_type(const vm_lookup *l, const vm_image *image, unsigned size)
 {
     if (!l->formatted)

@@ -39,7 +39,7 @@ static bool is_uniform(vm_warp *w, const vm_code *i, uint32_t m, uint32_t slot, 
 
 /* ---- allocation ---- */
 
-/* Lets the path try the instruction again later, when another warp may have freed columns. */
+/* Makes the path execute the instruction again later, when another warp may have freed columns. */
 static void try_again(vm_warp *w, const vm_code *i, uint32_t m, uint32_t columns)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
@@ -53,8 +53,9 @@ static void try_again(vm_warp *w, const vm_code *i, uint32_t m, uint32_t columns
     w->event |= VM_EVENT_YIELD;
 }
 
-/* tcgen05.alloc. a, imm and space: where the address goes; b: the number of columns. It looks for free columns before
- * the lanes of the warp meet, because lanes that have met cannot try again. No other warp of the block runs between. */
+/* tcgen05.alloc. `a`, `imm` and `space` are the place where the address is stored. The slot b has the number of
+ * columns. The function looks for free columns before the lanes of the warp meet, because lanes that have met cannot
+ * execute the instruction again. No other warp of the block runs in between. */
 static void allocate(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t lane = (uint32_t)__builtin_ctz(m), columns = vm_r32(w, i->b)[lane];
@@ -73,8 +74,8 @@ static void allocate(vm_warp *w, const vm_code *i, uint32_t m)
     vm_poll_changed(w, i);
 }
 
-/* Allocates or frees columns, or gives up the right to allocate: `size` (VM_TCGEN_...). dealloc: a is the address, b the
- * number of columns. */
+/* tcgen05.alloc, dealloc and relinquish_alloc_permit; `size` tells which (VM_TCGEN_...). For dealloc the slot a has the
+ * address, and b the number of columns. */
 void vm_op_tcgen_alloc(vm_warp *w, const vm_code *i, uint32_t m)
 {
     if (i->size == VM_TCGEN_ALLOC) {
@@ -119,7 +120,7 @@ uint32_t vm_tcgen_extent(const vm_tcgen_move *x, uint32_t *columns)
     return whole ? 32 : 16;
 }
 
-/* A warp reaches the quarter of the lanes that its number in the warpgroup names. */
+/* A warp can access only one quarter of the lanes. Its number in the warpgroup is the number of the quarter. */
 bool vm_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *address)
 {
     const vm_tcgen_move *x = i->extra;
@@ -139,7 +140,8 @@ bool vm_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *a
     return false;
 }
 
-/* Moves one register of all lanes. `cells`: the place of the address. */
+/* Moves one register of all lanes. `cells` has the host's pointers to the addressed cell, and to the second one for
+ * 16x32bx2. */
 static void move_register(vm_warp *w, const vm_tcgen_move *x, uint32_t m, uint32_t r, uint32_t *const cells[2])
 {
     vm_u32 *reg = vm_r32(w, x->slots[r]);
@@ -172,7 +174,7 @@ void vm_op_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m)
     if (!cells[0])
         return;
     if (x->shape == VM_TCGEN_16X32BX2) {
-        /* the sum stays in the lower half, where the column is */
+        /* the column is in the lower half of the address, so the sum must not overflow into the upper half */
         const uint32_t second = (address & 0xffff) + x->split;
         if (second > 0xffff) {
             raise_fault(w, i, lane, address, "the second half of .16x32bx2 is outside of tensor memory");
@@ -189,7 +191,7 @@ void vm_op_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- commit ---- */
 
-/* tcgen05.commit. extra: the mbarrier. All products are complete already. */
+/* tcgen05.commit. `extra` has the mbarrier, which gets one arrival. All products are complete already. */
 void vm_op_tcgen_commit(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -225,13 +227,13 @@ static bool read_types(const vm_tcgen_mma *x, uint32_t description, vm_tcgen_pro
     const bool good = x->kind == VM_TCGEN_I8     ? p->d_type == PTX_S32
                       : x->kind == VM_TCGEN_TF32 ? p->d_type == PTX_F32
                                                  : p->d_type == PTX_F16 || p->d_type == PTX_F32;
-    /* a product of bf16 has no sums of f16 */
+    /* both matrices have the same type, and a product of bf16 has no sums of f16 */
     const bool mixed = x->kind == VM_TCGEN_F16 &&
                        (p->a_type != p->b_type || (p->a_type == PTX_BF16 && p->d_type == PTX_F16));
     return good && !mixed && p->a_type != PTX_NONE && p->b_type != PTX_NONE;
 }
 
-/* Returns true if the product has this shape. */
+/* Returns true if tcgen05.mma of this kind has the shape M x N. */
 static bool has_shape(const vm_tcgen_mma *x, const vm_tcgen_product *p)
 {
     const bool ints = x->kind == VM_TCGEN_I8, pair = x->group == 2;
@@ -348,9 +350,9 @@ uint32_t vm_tcgen_row(const vm_tcgen_product *p, uint32_t row, uint32_t j, uint3
     *column = j;
     if (p->rows == 128)
         return row;
-    if (p->blocks == 1) /* half of each quarter of the lanes */
+    if (p->blocks == 1) /* the rows take half of each quarter of the lanes */
         return row / 16 * 32 + row % 16;
-    /* the left half of the columns in the lower half of the lanes */
+    /* the left half of the columns is in the lanes 0 to 63, the right half in the lanes 64 to 127 */
     const uint32_t right = j >= p->n / 2;
     *column = right ? j - p->n / 2 : j;
     return row + right * 64;
@@ -373,7 +375,8 @@ static uint32_t field(uint64_t descriptor, unsigned bit) { return (uint32_t)(des
 uint32_t vm_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t part, uint32_t bytes)
 {
     enum { SHARED_MASK = 0x3ffff, BASE32 = 1 };
-    static const uint8_t pieces[8] = {1, 8, 8, 1, 4, 1, 2, 1}; /* of a swizzled line, by the number of the swizzle */
+    /* pieces of 16 bytes in a swizzled line, by the number of the swizzle */
+    static const uint8_t pieces[8] = {1, 8, 8, 1, 4, 1, 2, 1};
     const unsigned swizzle = (unsigned)(descriptor >> 61);
     const uint32_t wide = pieces[swizzle], leading = field(descriptor, 16), stride = field(descriptor, 32);
     const uint32_t tall = swizzle == BASE32 ? 4 : 8; /* lines of a swizzled block */
@@ -391,7 +394,7 @@ uint32_t vm_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t 
     return (swizzle == BASE32 ? address ^ (line & 3) << 5 : address ^ (line & (wide - 1)) << 4) & SHARED_MASK;
 }
 
-/* Elements of less than 8 bits are packed at the start of each 16 bytes: each becomes a byte. */
+/* Unpacks 16 elements of `bits` bits from the start of a piece: each becomes a byte. */
 static void unpack_piece(unsigned char *piece, unsigned bits)
 {
     unsigned char packed[VM_TCGEN_PIECE + 1] = {0};

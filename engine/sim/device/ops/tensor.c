@@ -1,4 +1,5 @@
-/* tensor.c - copies by tensor maps, complete when they are issued. README.md, "Tensor maps". */
+/* tensor.c - copies by tensor maps. Each copy is complete when it is issued. README.md explains them in "Tensor
+ * maps". */
 #include <inttypes.h>
 #include <string.h>
 
@@ -57,7 +58,7 @@ static bool read_map(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
     return true;
 }
 
-/* The part of the row that is inside. Elements that are not are zeros, or NaNs. */
+/* Computes the part of the current row that is inside the tensor. */
 static void find_inside_part(vm_box *box)
 {
     const vm_tensor_map *map = &box->map;
@@ -81,7 +82,7 @@ bool vm_box_next(vm_box *box)
         return false;
     for (unsigned k = 1; k < map->rank; k++) {
         box->at[k] += map->step[k];
-        if (map->im2col) { /* the pixels of a box around the image, then the pixels of the next image */
+        if (map->im2col) { /* a box of im2col continues with the pixels of the next image */
             if (k + 1 == map->rank || box->at[k] <= (int64_t)map->last[k] + map->upper[k - 1])
                 break;
             box->at[k] = map->lower[k - 1];
@@ -95,10 +96,10 @@ bool vm_box_next(vm_box *box)
     return true;
 }
 
-/* Every use checks the map again, because a kernel can write any bytes to its address. The number of rows of a tiled
- * box is the product of box[k] / step[k], rounded up, over the dimensions after the first. A box of im2col has one row
- * for each pixel. In shared memory a swizzled row takes as many bytes as the swizzle is wide, even if the row is
- * shorter. */
+/* Reads the tensor map and computes the box. Every use checks the map again, because a kernel can write any bytes to
+ * its address. The number of rows of a tiled box is the product of box[k] / step[k], rounded up, over the dimensions
+ * after the first. A box of im2col has one row for each pixel. In shared memory a swizzled row takes as many bytes as
+ * the swizzle is wide, even if the row is shorter. */
 bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {
     const vm_tensor *x = i->extra;
@@ -138,14 +139,14 @@ bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
     return true;
 }
 
-/* The elements of the row in global memory, or NULL with a fault. */
+/* Returns the host's pointer to the elements of the row in global memory, or NULL with a fault recorded. */
 static unsigned char *reach_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *box, bool write)
 {
     return vm_reach_span(w, i, lane, PTX_SPACE_GLOBAL, box->address, (uint64_t)box->count * box->bytes, box->bytes,
                          write ? VM_REACH_BOTH : VM_REACH_READ);
 }
 
-/* Whether PTX has the reduction for elements of this type. */
+/* Returns true if PTX has the reduction for elements of this type. */
 static bool reduces(unsigned op, unsigned type)
 {
     switch (op) {
@@ -209,7 +210,7 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
     return true;
 }
 
-/* extra: the copy. */
+/* cp.async.bulk.tensor and cp.reduce.async.bulk.tensor. `extra` describes the copy. */
 void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tensor *x = i->extra;
@@ -240,7 +241,7 @@ void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 /* ---- changes to a tensor map ---- */
 
 /* Sets a field of a tensor map. PTX's numbers of the element types are not the numbers of cuda.h, which the map holds.
- * Returns false if the field cannot have the value; the caller then drops its copy of the map. */
+ * Returns false if the field cannot have the value. Then the caller does not store its changed copy of the map. */
 static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint64_t value)
 {
     /* maps to the types of cuda.h */
@@ -255,7 +256,7 @@ static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint
     case PTX_MOD_ELEMTYPE: map->type = types[value % VM_TENSOR_TYPES]; return value < VM_TENSOR_TYPES;
     case PTX_MOD_SWIZZLE_MODE: map->swizzle = (uint8_t)value; return value <= SWIZZLE_MOST;
     case PTX_MOD_FILL_MODE: map->fill = (uint8_t)value; return value <= 1;
-    default: return value == 0; /* interleaved layouts are not there */
+    default: return value == 0; /* the simulator has no interleaved layouts */
     }
 }
 

@@ -1,4 +1,4 @@
-/* texel_format.c - the formats of texels: from the bits in memory to the values that a kernel sees, and back. */
+/* texel_format.c - the formats of texels: converts the bits in memory to the values that a kernel sees, and back. */
 #include <string.h>
 
 #include "vm_math.h"
@@ -28,7 +28,7 @@ VM_RACY void vm_bits_store(unsigned char *at, unsigned size, uint64_t value)
 
 /* ---- formats ---- */
 
-/* IEC 61966-2-1: from the encoded value to a linear one. */
+/* Converts an sRGB value to a linear value (IEC 61966-2-1). */
 static float linear_of(float c) { return c <= 0.04045f ? c / 12.92f : powf((c + 0.055f) / 1.055f, 2.4f); }
 
 static float fraction_of(const vm_texture *texture, uint32_t bits, unsigned channel)
@@ -57,7 +57,7 @@ void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel 
 {
     const unsigned size = vm_format_bytes(texture->image.format), channels = texture->image.channels;
     const bool real = vm_format_is_float(texture);
-    memset(texel, 0, sizeof *texel); /* missing channels */
+    memset(texel, 0, sizeof *texel); /* channels that the texel does not have are zero */
     for (unsigned k = 0; k < channels; k++) {
         const uint32_t bits = (uint32_t)vm_bits_load(at + k * size, size);
         if (real)
@@ -67,7 +67,8 @@ void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel 
     }
 }
 
-/* Fractions are rounded to the format's nearest, halves towards zero; integers are the float's low bits (as on an H200). */
+/* Returns the bits of a border value as a kernel reads it. A fraction is rounded to the nearest value of the format,
+ * and a tie goes towards zero. For integers the value is the low bits of the float, as on an H200. */
 uint32_t vm_texel_border(const vm_texture *texture, float value)
 {
     static const float most[VM_FORMATS] = {[VM_U8] = 255, [VM_U16] = 65535, [VM_S8] = 127, [VM_S16] = 32767};
@@ -81,7 +82,8 @@ uint32_t vm_texel_border(const vm_texture *texture, float value)
     return vm_bits32(copysignf(ceilf(fabsf(value) * scale - 0.5f), value) / scale);
 }
 
-/* A formatted store gets s32, u32 or f32, depending on the format, and stores what fits. */
+/* Stores one channel of a texel. The value is s32, u32 or f32, depending on the format. A value that the format cannot
+ * hold becomes the nearest value that it can hold. */
 void vm_texel_write(vm_format format, unsigned char *at, uint32_t value)
 {
     const int32_t s = (int32_t)value;

@@ -35,7 +35,8 @@ static float lane_float(const probe *p, uint32_t slot) { return vm_float(vm_r32(
 
 /* ---- one texel ---- */
 
-/* The texel for index `i` along a side of n, by the address mode; false: none, so the border colour is read. */
+/* Finds the texel for the index `i` along a side of n texels, by the address mode. Returns false if the border colour
+ * is read instead. */
 static bool place(vm_edge edge, int64_t i, uint32_t n, int64_t *at)
 {
     int64_t turn;
@@ -76,7 +77,8 @@ static void read_inside(probe *p, const vm_level *level, const int64_t at[3], ui
     p->failed |= !texel;
 }
 
-/* Wrapping and mirroring need normalised coordinates; without those they are clamping. */
+/* Returns the address mode along side k. Wrapping and mirroring need normalised coordinates. Otherwise they become
+ * clamping. */
 static vm_edge edge_of(const vm_texture *t, unsigned k)
 {
     const vm_edge edge = t->edge[k];
@@ -85,8 +87,8 @@ static vm_edge edge_of(const vm_texture *t, unsigned k)
 
 /* ---- cubemaps ---- */
 
-/* The face to which a direction points, and the position on it: s and t from -1 to 1 over m. Ties go to z, then to
- * y. */
+/* Returns the face to which a direction points, and the position on it: s / m and t / m are from -1 to 1. Ties go to z,
+ * then to y. */
 static uint32_t face_of(const double d[3], double *s, double *t, double *m)
 {
     const double x = fabs(d[0]), y = fabs(d[1]), z = fabs(d[2]);
@@ -112,7 +114,7 @@ static void direction_of(uint32_t face, double s, double t, double d[3])
     }
 }
 
-/* A texel one step beyond an edge of a face: the one across the edge. */
+/* Reads the texel one step beyond an edge of a face, which is on the neighbouring face. */
 static void read_across(probe *p, const vm_level *level, const int64_t at[3], uint32_t slice, vm_texel *out)
 {
     const double n = level->size[0];
@@ -127,12 +129,12 @@ static void read_across(probe *p, const vm_level *level, const int64_t at[3], ui
     read_inside(p, level, kept, slice - slice % 6 + face, out);
 }
 
-/* The (missing) texel beyond a corner of a face: the mean of the three texels at that corner. */
+/* Computes the texel beyond a corner of a face, which does not exist: the mean of the three texels at that corner. */
 static void read_corner(probe *p, const vm_level *level, const int64_t at[3], uint32_t slice, vm_texel *out)
 {
     int64_t near[3] = {0};
     vm_texel three[3];
-    memset(three, 0, sizeof three); /* a read that fails leaves its own */
+    memset(three, 0, sizeof three); /* a read that fails leaves its texel zero */
     for (unsigned k = 0; k < 2; k++)
         place(VM_EDGE_CLAMP, at[k], level->size[0], &near[k]);
     read_inside(p, level, near, slice, &three[0]);
@@ -174,7 +176,7 @@ static void read_texel(probe *p, const vm_level *level, const int64_t at[3], uin
 
 /* ---- filters ---- */
 
-/* The texel before the point, and the weight of the next one in 1/256. */
+/* Splits a coordinate into the index of the texel before the point, and the weight of the next texel in 1/256. */
 static void split(double u, int64_t *low, unsigned *weight)
 {
     const int64_t fixed = (int64_t)floor(bounded(u - 0.5) * 256 + 0.5);
@@ -182,8 +184,8 @@ static void split(double u, int64_t *low, unsigned *weight)
     *weight = (unsigned)(fixed & 255);
 }
 
-/* The weight of a corner (bit k of `corner`: the next texel along k). In two dimensions one product of weights is
- * rounded to 8 bits and the others are derived from it, as on an H200. */
+/* Returns the weight of a corner. If bit k of `corner` is set, the corner has the next texel along side k. In two
+ * dimensions one product of weights is rounded to 8 bits, and the other products are derived from it, as on an H200. */
 static double share_of(unsigned corner, const unsigned weight[3], unsigned sides)
 {
     const unsigned a = weight[0], b = weight[1], both = (a * b + 128) >> 8;
@@ -221,8 +223,8 @@ static void blend(probe *p, const vm_level *level, const spot *where, vm_texel *
         out->f[k] = vm_canon((float)(has_sign && sum[k] < -1 ? -1 : sum[k]));
 }
 
-/* A 1-D read is at the upper edge of a 2-D one: if the second address mode is the border, half of the filter's input is
- * the border. */
+/* A linear filter treats a 1-D texture as the upper edge of a 2-D texture. So if the second address mode is the border,
+ * half of the filter's input is the border colour. */
 static void blend_border(const vm_texture *t, vm_texel *out)
 {
     vm_texel border;
@@ -286,8 +288,8 @@ static void sample(probe *p, unsigned number, vm_texel *out)
 
 /* ---- level of detail ---- */
 
-/* Converts a gradient of directions to one on the cube's face, in units of the face: the derivative of s / m and t /
- * m. */
+/* Converts a gradient of the direction to a gradient on the cube's face, in units of the face. This is the derivative
+ * of s / m and t / m, divided by 2. */
 static void onto_face(const probe *p, double g[3])
 {
     const double d[3] = {(double)lane_float(p, p->l->at[0]), (double)lane_float(p, p->l->at[1]),
@@ -305,7 +307,7 @@ static void onto_face(const probe *p, double g[3])
     g[2] = 0;
 }
 
-/* The level for the longer of the two gradients, in texels. */
+/* Returns the level of detail: the binary logarithm of the longer of the two gradients, in texels. */
 static double gradient_level(const probe *p)
 {
     const vm_level *base = &p->texture->image.levels[0];
@@ -325,7 +327,7 @@ static double gradient_level(const probe *p)
     return 0.5 * log2(longest);
 }
 
-/* The level of detail, between 0 and the last level. */
+/* Returns the level of detail, after bias and limits, between 0 and the last level. */
 static double level_of(const probe *p)
 {
     const vm_texture *t = p->texture;
@@ -364,8 +366,8 @@ static void filter(probe *p, vm_texel *out)
 
 /* ---- texels by whole coordinates: no filter and no address mode; texels outside read as zero ---- */
 
-/* Not documented, but as on an H200: one-dimensional arrays are not read by index (linear memory is), and coordinates
- * with a level are clamped. */
+/* Reads a texel by whole coordinates. Two rules are not documented, and follow an H200: a fetch from a one-dimensional
+ * array gives zero, and coordinates are clamped if the instruction names a level. */
 static void fetch(probe *p, vm_texel *out)
 {
     const vm_image *image = &p->texture->image;
@@ -430,7 +432,7 @@ static bool aim(probe *p)
     return true;
 }
 
-/* extra: the vm_lookup; e: the cache index for linear memory. */
+/* `extra` is the vm_lookup; `e` is the cache index for linear memory. */
 void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
@@ -451,7 +453,7 @@ void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- queries ---- */
 
-/* The numbers that the PTX ISA gives to channel_data_type and channel_order (section "Opaque Types"). */
+/* Returns the number that the PTX ISA gives to a channel_data_type (section "Opaque Types"). */
 static uint32_t data_type(const vm_texture *t)
 {
     static const uint16_t integers[VM_FORMATS] = {
@@ -468,7 +470,7 @@ static uint32_t channel_order(const vm_image *image)
     return image->channels == 1 ? 0x10b0 : image->channels == 2 ? 0x10b2 : 0x10b5;
 }
 
-/* As PTX numbers them: wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border. */
+/* Returns the number that PTX gives to an address mode: wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border. */
 static uint32_t address_mode(const vm_texture *t, unsigned k)
 {
     static const uint8_t numbers[] = {
@@ -476,8 +478,8 @@ static uint32_t address_mode(const vm_texture *t, unsigned k)
     return numbers[t->edge[k]];
 }
 
-/* The number of layers is in the dimension after the last, as on an H200; a missing dimension is 0, and the height of a
- * 1-D texture 1. */
+/* Returns the height that a query reports. As on an H200, the number of layers is reported as the dimension after the
+ * last one. A missing dimension is 0, but the height of a 1-D texture on an array is 1. */
 static uint32_t height_of(const vm_texture *t, const vm_level *level)
 {
     const vm_image *image = &t->image;
@@ -529,7 +531,7 @@ static uint32_t answer(const vm_texture *t, unsigned question, uint32_t level)
     }
 }
 
-/* b: the opcode. */
+/* `b` is the opcode of the query. */
 void vm_op_query(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_lookup *l = i->extra;

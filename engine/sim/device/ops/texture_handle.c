@@ -1,5 +1,5 @@
-/* texture_handle.c - from the handle that a kernel gives to a texture or surface object, and whether the instruction
- * fits it. */
+/* texture_handle.c - finds the texture or surface object of a kernel's handle, and checks that the instruction fits
+ * it. */
 #include <inttypes.h>
 
 #include "vm_fault.h"
@@ -37,7 +37,7 @@ bool vm_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image
 {
     static const char *const names[] = {"1d", "2d", "3d", "cube"};
     const vm_lookup *l = i->extra;
-    /* A cubemap's faces are also the layers of a 2-D array: surfaces of cubemaps are accessed as such. */
+    /* A cubemap's faces are also the layers of a 2-D array. Instructions on surfaces access a cubemap in this form. */
     const bool fits = l->geometry == VM_GEOMETRY_CUBE ? image->cube : image->dims == l->geometry + 1u;
     if (!fits)
         vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, 0, 0, "%s.%s%s of a %s%s with %u dimension%s", name_of(w, i),

@@ -1,4 +1,5 @@
-/* video.c - the video instructions: parts of registers, added, compared or averaged, one at a time or two and four. */
+/* video.c - the video instructions: they add, compare or average parts of registers, one at a time, or two or four at
+ * once (SIMD within a register). */
 #include "vm_math.h"
 #include "vm_ops.h"
 #include "vm_video.h"
@@ -9,7 +10,7 @@ static int64_t part_of(uint64_t x, unsigned bits, unsigned at, bool sign)
     return sign && part >> (bits - 1) ? (int64_t)part - ((int64_t)1 << bits) : (int64_t)part;
 }
 
-/* The part of a register that a selector such as .b2 or .h1 names; 0: all of it. */
+/* Returns the part of a register that a selector such as .b2 or .h1 names. A selector of 0 means the whole register. */
 static int64_t selected(uint32_t x, uint32_t select, bool sign)
 {
     if (!select)
@@ -88,7 +89,8 @@ static uint32_t scalar(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
     return less == (v->second == PTX_MOD_MIN) ? x : c;
 }
 
-/* Two or four elements of a and b, each from any position in the pair; d gets those in the mask. */
+/* Computes two or four elements. An operand's element may come from any position in the pair of a and b. Only the
+ * elements in the mask are written; the other ones come from c. */
 static uint32_t several(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     unsigned count = v->lanes, bits = 32 / count;

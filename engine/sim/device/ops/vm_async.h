@@ -27,30 +27,34 @@ typedef struct vm_side {
 
 typedef struct vm_bulk {
     vm_side to, from, bar; /* if bar.space is 0, the copy completes on no mbarrier */
-    uint8_t op, type;      /* ptx_mod, ptx_type: a reduction; op 0: a copy */
-    uint8_t count;         /* st.async: elements */
+    uint8_t op, type;      /* op and type of a reduction (ptx_mod, ptx_type); op is 0 for a copy */
+    uint8_t count;         /* for st.async and red.async: the number of elements */
     uint32_t slots[4];
     uint32_t multicast; /* slot of the mask of blocks; 0: no multicast */
-    bool once;          /* one lane does it for all */
+    bool once;          /* one lane of the warp executes the copy for all lanes */
 } vm_bulk;
 
-/* The blocks of a multicast, by rank; `slot` 0: none. False: a fault is raised. The copy to each is at the address that
- * vm_target() gives; without a multicast, that is the one it has. */
+/* Sets *ranks to the blocks of a multicast, one bit for each rank, or to 0 if `slot` is 0. Returns false after raising
+ * a fault. vm_target() returns the target address in the block of the lowest bit. Without a multicast it returns the
+ * address unchanged. */
 bool vm_multicast(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t slot, uint32_t *ranks);
 static inline uint64_t vm_target(uint64_t address, uint32_t ranks)
 {
     return ranks ? vm_rank_address(address, (uint32_t)__builtin_ctz(ranks)) : address;
 }
 
-/* Counts arrivals, drops of arrivals and bytes; *before: the state that it had. False: a fault is raised. */
+/* Subtracts `arrive` from the pending arrivals of an mbarrier, subtracts `drop` from the arrivals expected in each
+ * phase, and adds `tx` to its pending bytes. The phase may complete. Sets *before to the former value of the mbarrier.
+ * Returns false after raising a fault. */
 bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
                        uint32_t drop, int64_t tx, uint64_t *before);
 /* Returns the parity of the mbarrier's current phase. If there is no mbarrier, raises a fault and returns -1. */
 int vm_mbarrier_parity(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address);
-/* Whether the instruction is a test of mbarriers that finds the phase complete for all lanes. Raises the faults that
- * the instruction would raise. */
+/* Returns true if the instruction is a test of mbarriers that finds the phase complete for all lanes of m. Raises the
+ * faults that the instruction would raise. */
 bool vm_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m);
-uint32_t vm_mbarrier_parity_of(uint64_t bar); /* bar: an mbarrier, or a state that an arrival returned */
+/* returns the parity of the current phase; bar: the value of an mbarrier, or a state that an arrival returned */
+uint32_t vm_mbarrier_parity_of(uint64_t bar);
 void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m);

@@ -6,12 +6,12 @@
 
 #include "vm_ops.h"
 
-#define VM_FRAGMENT 8u /* registers of a fragment at most */
+#define VM_FRAGMENT 8u /* most registers of a fragment */
 
 /* How a fragment is distributed over the registers of a warp. One rule gives all layouts of PTX, except the layout of
- * m8n8k4 with halves. Eight rows go to the eight groups of four lanes; for B these are columns. Elements that are
- * consecutive in k go to the lanes of a group and to the elements of a register; for C and D they are consecutive in
- * the row. place() in matrix.c computes the rule. */
+ * m8n8k4 with halves. A warp has eight groups of four lanes. Each group has one of eight rows of A, C or D, or one of
+ * eight columns of B. Consecutive elements along k, and in C and D along the row, go to the elements of a register and
+ * then to the lanes of the group. place() in matrix.c computes the rule. */
 typedef struct vm_fragment {
     uint32_t slots[VM_FRAGMENT];
     uint8_t count, used; /* number of registers; those after `used` repeat the first ones (wmma with halves) */
@@ -24,23 +24,23 @@ typedef struct vm_matrix {
     uint16_t m, n, k;
     uint8_t selector; /* selector of mma.sp */
     uint8_t rounding; /* rounding of .f64 */
-    uint8_t terms;    /* products that are summed in one step */
-    uint8_t fraction; /* bits of the sum below the greatest term's exponent */
-    uint8_t kept;     /* bits of a single-precision result below its first one */
+    uint8_t terms;    /* number of products that are summed in one step */
+    uint8_t fraction; /* bits that a sum keeps below the exponent of its greatest term */
+    uint8_t kept;     /* bits of the mantissa that a single-precision result keeps */
     bool sparse, quads, satfinite, and_popc;
     bool a_column, b_column; /* layouts of quads */
-    bool chain;              /* no tensor core: see matrix_row_chain() */
+    bool chain;              /* computed without a tensor core: see matrix_row_chain() */
 } vm_matrix;
 
 /* wgmma.mma_async. Each of the four warps has 16 rows of A and D, and computes 8 columns of D at a time. */
 typedef struct vm_wgmma {
     vm_matrix tile;    /* the tile of one warp and 8 columns; c and d are set for each such tile */
-    const uint32_t *d; /* slots of D, `each` for 8 columns */
+    const uint32_t *d; /* slots of D; `each` is their number for 8 columns */
     uint32_t a, b;     /* slots of the descriptors of A and B */
     uint32_t scale;    /* slot of a predicate that tells whether D is added */
     uint8_t tiles, each;
     bool a_shared;           /* A is in shared memory; if false, A is in registers: tile.a */
-    bool a_across, b_across; /* consecutive in memory along M or N, not along K */
+    bool a_across, b_across; /* elements are consecutive in memory along M or N, and not along K */
     bool a_negative, b_negative;
 } vm_wgmma;
 
@@ -64,8 +64,8 @@ void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_movmatrix(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_wmma_load(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_wmma_store(vm_warp *w, const vm_code *i, uint32_t m);
-/* The position in memory of element s of register r of a lane, for wmma.load and wmma.store. `first`: a lane that takes
- * part. */
+/* The memory of a matrix, for wmma.load and wmma.store. vm_tile_of() reads it from the operands of `first`, a lane that
+ * takes part. vm_tile_address() returns the address of element s of register r of a lane. */
 typedef struct vm_tile {
     vm_matrix scaled;
     uint64_t base, stride;
@@ -77,7 +77,8 @@ vm_tile vm_tile_of(const vm_warp *w, const vm_code *i, uint32_t first);
 uint64_t vm_tile_address(const vm_tile *tile, unsigned r, unsigned s, uint32_t lane);
 
 /* For the handlers in vm_matrix.inc. */
-/* An element's value; bits above the element's are zero. Denormals of the narrow formats are normal doubles. */
+/* Returns the value of an element. The bits above the element must be zero. Subnormal numbers of the narrow formats
+ * become normal doubles. */
 static inline double vm_matrix_value(unsigned type, uint32_t bits)
 {
     unsigned mantissa = 10, exponent = 5;
@@ -94,7 +95,8 @@ static inline double vm_matrix_value(unsigned type, uint32_t bits)
     }
     uint64_t sign = (uint64_t)(bits >> (mantissa + exponent) & 1) << 63, fraction = bits & ((1u << mantissa) - 1), r;
     uint32_t all = (1u << exponent) - 1, power = bits >> mantissa & all, bias = all >> 1;
-    const bool has_special = type != PTX_E2M3 && type != PTX_E3M2 && type != PTX_E2M1; /* infinities or NaNs */
+    /* the format has infinities or NaNs */
+    const bool has_special = type != PTX_E2M3 && type != PTX_E3M2 && type != PTX_E2M1;
     if (power == all && has_special && (type != PTX_E4M3 || fraction == 7))
         r = (uint64_t)0x7ff << 52 | (type == PTX_E4M3 ? (uint64_t)1 << 51 : fraction << (52 - mantissa));
     else if (power)
@@ -115,17 +117,18 @@ static inline double vm_matrix_value(unsigned type, uint32_t bits)
 }
 double vm_matrix_round(unsigned type, unsigned kept, double sum);
 uint32_t vm_matrix_bits(unsigned type, double value);
-/* For each stored element of a row of A, which column of the whole matrix it is. */
+/* Sets `column`, for each stored element of A, to its column in the whole matrix. */
 void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);
 
-/* address of 16 bytes (wgmma.c) */
+/* returns the shared address of 16 bytes of a matrix (wgmma.c) */
 uint32_t vm_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part);
 enum { VM_WGMMA_BYTES = 64 }; /* most bytes in a row of A or a column of B */
-/* Rows `first` to `first` + `count` of A (or columns of B), `bytes` each along K, out of shared memory. `across`: their
- * elements, of 16 bits, are not consecutive there. False: a fault is raised. */
+/* Reads `count` rows of A (or columns of B) from row `first` on from shared memory, `bytes` bytes along K of each. If
+ * `across` is true, the elements have 16 bits and are not consecutive along K. Returns false after raising a fault. */
 bool vm_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool across, unsigned first, unsigned count,
                     unsigned bytes, unsigned char (*out)[VM_WGMMA_BYTES]);
-/* The descriptor in that slot, which all threads of the warpgroup have. False: a fault is raised. */
+/* Reads the descriptor in a slot, which must be equal in all threads of the warpgroup. Otherwise raises a fault and
+ * returns false. */
 bool vm_wgmma_descriptor(vm_warp *w, const vm_code *i, uint32_t slot, uint64_t *descriptor);
 
 #endif

@@ -1,5 +1,5 @@
-/* vm_ops.h - the handlers of instructions: those that are compiled for each instruction set of the host, and the rarer
- * ones. */
+/* vm_ops.h - the handlers of instructions. The frequent ones are compiled for each instruction set of the host, the
+ * rare ones once. */
 #ifndef KILN_SIM_VM_OPS_H
 #define KILN_SIM_VM_OPS_H
 
@@ -29,15 +29,17 @@ extern const vm_handlers vm_table_avx512[VM_H_COUNT];
 typedef enum vm_geometry { VM_GEOMETRY_1D, VM_GEOMETRY_2D, VM_GEOMETRY_3D, VM_GEOMETRY_CUBE } vm_geometry;
 typedef enum vm_detail { VM_DETAIL_BASE, VM_DETAIL_LEVEL, VM_DETAIL_GRAD, VM_DETAIL_GATHER } vm_detail;
 #define VM_NO_SLOT UINT32_MAX
-/* An instruction on a texture or surface, in vm_code.extra. Slots are VM_NO_SLOT where an operand is absent. */
+/* An instruction on a texture or surface, in vm_code.extra. A slot is VM_NO_SLOT if the instruction does not have the
+ * operand. */
 typedef struct vm_lookup {
     uint32_t object, layer, at[3], lod, gradient[2][3], offset[3], values[4], resident;
-    uint8_t geometry, detail, channel; /* channel: that a gather takes */
-    bool texels;                       /* whole coordinates: numbers of texels */
-    uint8_t type, count, edge;         /* ptx_type of the values, how many; PTX_MOD_TRAP, CLAMP or ZERO */
-    bool formatted;                    /* a surface's x counts texels, values are converted */
-    bool wide[4];                      /* the register has 64 bits */
-    uint8_t operation;                 /* ptx_mod of a reduction */
+    uint8_t geometry, detail, channel; /* channel: the channel that a gather reads */
+    bool texels;                       /* coordinates are integers that count texels */
+    /* type, count: ptx_type and number of the values; edge: PTX_MOD_TRAP, CLAMP or ZERO */
+    uint8_t type, count, edge;
+    bool formatted;    /* for a surface: x counts texels, and values are converted to its format */
+    bool wide[4];      /* by value: its register has 64 bits */
+    uint8_t operation; /* ptx_mod of a reduction */
 } vm_lookup;
 void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_query(vm_warp *w, const vm_code *i, uint32_t m);
@@ -45,7 +47,7 @@ void vm_op_istypep(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_surface_load(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_surface_store(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m);
-/* The object of a lane's handle, or NULL with a fault recorded. */
+/* Returns the texture or surface of a lane's handle, or NULL with a fault recorded. */
 const vm_texture *vm_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t handle, bool surface);
 /* Returns true if the instruction's geometry fits the image. Otherwise records a fault. */
 bool vm_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image *image);
@@ -62,7 +64,8 @@ VM_RACY uint64_t vm_bits_load(const unsigned char *at, unsigned size);
 VM_RACY void vm_bits_store(unsigned char *at, unsigned size, uint64_t value);
 
 /* ---- atomic.c ---- */
-/* One update of i->size bytes at `at`; the old value. */
+/* Updates i->size bytes at `at` by one atomic operation of the host, and returns the old value. Only i->size and the
+ * flag VM_SIGNED are used. */
 uint64_t vm_atomic_update(const vm_code *i, unsigned char *at, unsigned type, unsigned op, uint64_t b, uint64_t c);
 void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_fence(vm_warp *w, const vm_code *i, uint32_t m);
@@ -96,6 +99,7 @@ void vm_op_pair32(vm_warp *w, const vm_code *i, uint32_t m);
 double vm_half_get(unsigned type, uint32_t bits);
 uint32_t vm_half_put(unsigned type, double value, unsigned rounding);
 double vm_half_fma(double a, double b, double c);
-/* Rounds to `mantissa` bits and an exponent range; the bits of that format. rounding: PTX_MOD_RN RZ RM RP RNA. */
+/* Rounds a value to a floating-point format with `mantissa` and `exponent` bits, and returns the bits in that format.
+ * rounding: PTX_MOD_RN, RZ, RM, RP or RNA. */
 uint32_t vm_pack_float(double value, unsigned mantissa, unsigned exponent, unsigned rounding);
 #endif

@@ -1,4 +1,4 @@
-/* vm_tcgen.h - tcgen05: the decoder's data, and the numbers of one product (tcgen.c; TENSOR_MEMORY.md). */
+/* vm_tcgen.h - tcgen05: the decoder's data, and the description of one matrix product (tcgen.c; TENSOR_MEMORY.md). */
 #ifndef KILN_SIM_VM_TCGEN_H
 #define KILN_SIM_VM_TCGEN_H
 
@@ -22,7 +22,7 @@ typedef struct vm_tcgen_move {
     vm_side at;
     uint8_t shape;
     bool store, pack; /* pack: a register has two elements of 16 bits, from two neighbouring columns */
-    uint16_t count;   /* registers */
+    uint16_t count;   /* number of registers of a lane */
     uint32_t split;   /* 16x32bx2: columns from the first access to the second */
     const uint32_t *slots;
 } vm_tcgen_move;
@@ -46,17 +46,18 @@ typedef enum vm_tcgen_kind { VM_TCGEN_F16, VM_TCGEN_TF32, VM_TCGEN_F8F6F4, VM_TC
 typedef struct vm_tcgen_mma {
     vm_side d, a;                                             /* a: only if matrix A is in tensor memory */
     uint32_t a_descriptor, b_descriptor, description, enable; /* slots */
-    uint32_t masks[8];                                        /* slots of the lanes that are not written */
-    uint8_t mask_count, kind, group;                          /* group: blocks that work together, 1 or 2 */
-    uint8_t scale; /* the sums are divided by two to this power before the products are added */
+    /* slots of masks; a set bit is a lane of D that is not written */
+    uint32_t masks[8];
+    uint8_t mask_count, kind, group; /* group: blocks that work together, 1 or 2 */
+    uint8_t scale;                   /* the sums are divided by two to this power before the products are added */
     bool a_tensor;
 } vm_tcgen_mma;
 
-/* The numbers of one product, as one lane gives them. vm_tcgen_open() has checked them. */
+/* One matrix product, as one lane describes it. vm_tcgen_open() fills it in and checks it. */
 typedef struct vm_tcgen_product {
     uint32_t m, n, k; /* of the whole product; m and n are divided between the blocks of a pair */
     uint8_t a_type, b_type, d_type;
-    bool a_across, b_across; /* consecutive in shared memory along M or N, not along K */
+    bool a_across, b_across; /* elements are consecutive in shared memory along M or N, and not along K */
     bool a_negative, b_negative, saturate, add;
     uint32_t d, a; /* addresses in tensor memory */
     uint64_t a_descriptor, b_descriptor;
@@ -71,12 +72,13 @@ bool vm_tcgen_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product
 uint32_t vm_tcgen_row(const vm_tcgen_product *p, uint32_t row, uint32_t j, uint32_t *column);
 /* Returns how many lanes and columns of tensor memory D takes in each block. */
 uint32_t vm_tcgen_d_extent(const vm_tcgen_product *p, uint32_t *columns);
-/* The same for matrix A in tensor memory. */
+/* Returns the same for matrix A in tensor memory. */
 uint32_t vm_tcgen_a_extent(const vm_tcgen_product *p, uint32_t *columns);
 
 enum { VM_TCGEN_PIECE = 16, VM_TCGEN_LINE = 32 }; /* bytes of a piece in shared memory; bytes of a row of A along K */
-/* Returns the shared address of a piece of 16 bytes. Along K: piece `part` of row (or column) `at`. Across: the piece
- * that holds row `at`, at the K of `part`. `bytes`: of an element. */
+/* Returns the shared address of a piece of 16 bytes. If `across` is false, returns piece `part` of row (or column)
+ * `at`. If `across` is true, returns the piece that contains element `part` along K of row `at`. `bytes` is the size of
+ * an element. */
 uint32_t vm_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t part, uint32_t bytes);
 /* Reads `count` rows of A or columns of B from shared memory of `block`, each VM_TCGEN_LINE bytes. Across, `first` and
  * `count` are multiples of the elements in a piece. An element with 4 or 6 bits becomes a byte. Returns false with a

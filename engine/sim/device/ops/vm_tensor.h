@@ -5,10 +5,12 @@
 #include "vm_async.h"
 
 typedef struct vm_tensor {
-    vm_side shared, bar; /* bar.space 0: a store */
+    /* the box in shared memory; the mbarrier of a load, whose space is 0 for a store */
+    vm_side shared, bar;
+    /* Slots of the map's address, of the coordinates, and of the offsets of im2col. */
     uint32_t map, at[VM_TENSOR_RANK], offset[3];
     uint32_t multicast; /* slot of the mask of blocks; 0: no multicast */
-    uint8_t rank, op;   /* op: ptx_mod of a reduction, 0: a copy */
+    uint8_t rank, op;   /* op: the ptx_mod of a reduction, or 0 for a copy */
     bool im2col;
 } vm_tensor;
 
@@ -17,18 +19,21 @@ typedef struct vm_box {
     vm_tensor_map map;
     uint64_t shared;            /* address */
     uint32_t bytes;             /* size of an element */
-    uint32_t inner, pitch;      /* elements of a row; bytes */
+    uint32_t inner, pitch;      /* elements of a row; bytes from one row to the next in shared memory */
     uint64_t rows, row;         /* row: the current one */
     int64_t at[VM_TENSOR_RANK]; /* position of the current row */
+    /* first: position of the first row; offset: added to the position, for im2col */
     int64_t first[VM_TENSOR_RANK], offset[VM_TENSOR_RANK];
-    /* The part of the current row that is inside the tensor: elements, and the address of the first one. */
+    /* The part of the current row that is inside the tensor: its first element in the row, its number of elements, and
+     * the global address of its first element. */
     uint32_t from, count;
     uint64_t address;
 } vm_box;
-/* The box of one lane at its first row. False: a fault is raised. */
+/* Sets `box` to the box of one lane, at its first row. Returns false after raising a fault. */
 bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box);
-bool vm_box_next(vm_box *box); /* false: that was the last row */
-/* The current row in shared memory: pieces of 16 bytes, and the address of one. */
+bool vm_box_next(vm_box *box); /* moves to the next row; returns false after the last row */
+/* The current row in shared memory consists of pieces of 16 bytes. vm_box_piece() returns the swizzled address of
+ * one. */
 enum { VM_BOX_PIECE = 16 };
 static inline uint32_t vm_box_pieces(const vm_box *box) { return box->inner * box->bytes / VM_BOX_PIECE; }
 static inline uint64_t vm_box_piece(const vm_box *box, uint32_t piece)

@@ -19,9 +19,10 @@ enum {
 
 typedef struct vm_video {
     uint8_t op, lanes; /* lanes: 1, or elements of 16 or 8 bits */
-    /* ptx_mod: comparison of vset; operation with c (0: none, or elements are merged into c) */
+    /* compare: the comparison of vset, a ptx_mod. second: the ptx_mod of the operation that combines the result with c;
+     * 0 if there is no such operation */
     uint8_t compare, second;
-    uint8_t scale; /* vmad: bits that the result is shifted right */
+    uint8_t scale; /* for vmad: the number of bits by which the result is shifted right */
     bool a_signed, b_signed, d_signed, sat, wrap, plus_one;
     bool a_negate, b_negate, c_negate;
     uint32_t a_select, b_select, d_select; /* the selected parts of the operand (from ptx_operand.count) */

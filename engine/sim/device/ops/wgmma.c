@@ -8,11 +8,12 @@ enum { PIECE = 16, SHARED_MASK = 0x3ffff };
 
 static uint32_t field(uint64_t descriptor, unsigned bit) { return (uint32_t)(descriptor >> bit & 0x3fff) << 4; }
 
-/* The address of 16 bytes. Consecutive along K: row (or column) `at`, bytes 16 * `part` and on of it. Across: rows 8 *
- * `at` to 8 * `at` + 7, element `part` of each. */
+/* Returns the shared address of 16 bytes of a matrix. If `across` is false, elements are consecutive along K. Then the
+ * 16 bytes are part number `part` of the row (or column) `at`. If `across` is true, they are element `part` of the
+ * eight rows from 8 * `at` on. */
 uint32_t vm_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part)
 {
-    /* pieces of a swizzled line: for no swizzle, 128 bytes, 64 bytes, 32 bytes */
+    /* pieces of 16 bytes in a swizzled line, without a swizzle and with a swizzle of 128, 64 and 32 bytes */
     static const uint8_t pieces[4] = {1, 8, 4, 2};
     uint32_t wide = pieces[descriptor >> 62], leading = field(descriptor, 16), stride = field(descriptor, 32);
     uint32_t offset;

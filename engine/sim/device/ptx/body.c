@@ -6,7 +6,7 @@
 
 #define PTX_MAX_REGISTERS (1u << 24) /* most registers that one `%r<n>` may declare */
 
-/* "v" of ".reg .v2 .f32 v;": registers v.x and v.y. */
+/* Declares the elements of a vector register: ".reg .v2 .f32 v;" declares v.x and v.y. */
 static bool ptx_declare_vector(ptx_parser *p, const ptx_name *name, ptx_type type, unsigned elements)
 {
     for (unsigned k = 0; k < elements; k++) {
@@ -20,7 +20,7 @@ static bool ptx_declare_vector(ptx_parser *p, const ptx_name *name, ptx_type typ
     return true;
 }
 
-/* ".reg .b32 %r<9>, %x;" from after ".reg" on. */
+/* Parses a declaration of registers, such as ".reg .b32 %r<9>, %x;". The current token is ".reg". */
 static bool ptx_reg_directive(ptx_parser *p)
 {
     ptx_type type;
@@ -53,7 +53,7 @@ static bool ptx_reg_directive(ptx_parser *p)
     return ptx_expect(p, ';');
 }
 
-/* ".branchtargets a, b;" after its label. */
+/* Parses ".branchtargets a, b;" after its label. The labels are resolved when the scope ends. */
 static bool ptx_branchtargets(ptx_parser *p, ptx_name *label)
 {
     uint32_t first = (uint32_t)p->element_count;
@@ -97,7 +97,8 @@ static bool ptx_prototype_add(ptx_parser *p, ptx_name *label, ptx_prototype prot
     return ptx_bind(p, label, PTX_BIND_PROTOTYPE, (uint32_t)p->prototype_count++) != NULL;
 }
 
-/* "(.param .b32 _, .param .b64 _)": the sizes, kept in the module. */
+/* Parses a list such as "(.param .b32 _, .param .b64 _)". Sets *sizes to the sizes of its parameters, in memory of the
+ * module. */
 static bool ptx_prototype_list(ptx_parser *p, uint32_t *count, const uint64_t **sizes)
 {
     uint64_t *list = NULL;
@@ -120,7 +121,7 @@ done:
     return good;
 }
 
-/* ".callprototype (returns) _ (parameters) [.noreturn];" after its label. */
+/* Parses ".callprototype (returns) _ (parameters) [.noreturn];" after its label. */
 static bool ptx_callprototype(ptx_parser *p, ptx_name *label)
 {
     ptx_prototype prototype = {0};
@@ -144,7 +145,8 @@ static bool ptx_callprototype(ptx_parser *p, ptx_name *label)
     return ptx_expect(p, ';') && ptx_prototype_add(p, label, prototype);
 }
 
-/* ".calltargets f, g;" after its label: all functions have the same parameters, so one prototype is enough. */
+/* Parses ".calltargets f, g;" after its label, and makes a prototype of the first function. PTX demands that all
+ * functions of the list have the same parameters. */
 static bool ptx_calltargets(ptx_parser *p, ptx_name *label)
 {
     uint32_t first = UINT32_MAX;
@@ -230,7 +232,8 @@ static bool ptx_statement(ptx_parser *p)
     return ptx_error(p, p->token.line, "Parsing error near %s: expected a statement", ptx_shown(p));
 }
 
-/* Skips to after the statement's ';', but not past a brace, so that scopes stay balanced. */
+/* Skips the rest of a statement with an error, up to its ';'. Stops before a brace that closes the scope, so that
+ * scopes stay balanced. */
 static void ptx_skip_in_body(ptx_parser *p)
 {
     unsigned open = 0; /* braces of an instruction's vectors */

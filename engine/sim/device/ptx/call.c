@@ -63,7 +63,7 @@ static bool ptx_call_list(ptx_parser *p, bool returned, const uint64_t *sizes, u
                                         returned ? "return values" : "parameters", count);
 }
 
-/* Skips a "(...)" whose meaning depends on what follows it. */
+/* Skips a list "(...)". ptx_call() reads it later, when it knows the callee. */
 static void ptx_skip_list(ptx_parser *p)
 {
     while (!ptx_is(p, ')') && !ptx_is(p, ';') && !ptx_is(p, '{') && p->token.kind != PTX_TOKEN_END)
@@ -104,7 +104,9 @@ static bool ptx_callee(ptx_parser *p, ptx_operand *target)
     return true;
 }
 
-/* call (returns), callee, (arguments), prototype; */
+/* Parses "call (returns), callee, (arguments), prototype;". The sizes of the items depend on the callee or the
+ * prototype, which follow the first list. So the function skips both lists, finds the callee, and then goes back to
+ * read them. */
 bool ptx_call(ptx_parser *p, ptx_insn *insn)
 {
     ptx_mark returns = ptx_here(p);

@@ -1,4 +1,5 @@
-/* coverage.c - lists the instruction table, to show which programs can run. */
+/* coverage.c - lists the instructions and special registers that the simulator knows, to show which programs can
+ * run. */
 #include "kiln_sim.h"
 #include "ptx_internal.h"
 

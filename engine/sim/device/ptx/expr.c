@@ -4,7 +4,7 @@
 
 #include "ptx_internal.h"
 
-/* An operator's binding strength, 0: not a binary operator. */
+/* Returns the precedence of the current token as a binary operator, or 0 if the token is no such operator. */
 static int binding_strength(const ptx_parser *p)
 {
     if (p->token.kind != PTX_TOKEN_PUNCTUATION)
@@ -148,7 +148,8 @@ static bool primary(ptx_parser *p, ptx_value *value, int depth)
     return true;
 }
 
-/* With `least` 0 it parses a ?: too. */
+/* Parses an expression of binary operators whose precedence is above `least` (precedence climbing). If `least` is 0,
+ * parses a conditional ?: too. */
 static bool climb(ptx_parser *p, ptx_value *value, int least, int depth)
 {
     if (!primary(p, value, depth))
@@ -192,7 +193,8 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
         return !is_float(value);
     }
     if (type == PTX_F32 || type == PTX_F64) {
-        if (!is_float(value)) /* ptx_init_item() converts integers before; instructions do not take integers here */
+        /* ptx_init_item() has converted integers in initial values, and instructions do not take integers for floats */
+        if (!is_float(value))
             return false;
         double real = real_of(value);
         float single = (float)real;
@@ -202,7 +204,7 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
             } else {
                 memcpy(bits, &real, sizeof real);
             }
-        } else if (value.kind == PTX_FLOAT32) { /* the bits as written: a conversion would quiet a NaN */
+        } else if (value.kind == PTX_FLOAT32) { /* keeps the bits as written, because a conversion would quiet a NaN */
             *bits = value.bits;
         } else {
             uint32_t low;
@@ -212,7 +214,7 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
         return true;
     }
     if (type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2)
-        return false;      /* ptxas has no literals for them */
+        return false;      /* ptxas has no literals of these types */
     if (is_float(value)) { /* the bits of the float, if the widths are equal */
         *bits = value.bits;
         return value.kind == PTX_FLOAT32 ? type == PTX_B32 : type == PTX_B64;

@@ -1,8 +1,8 @@
 /* flow.c - reconvergence points of divergent branches: immediate post-dominators.
  *
- * A node is a basic block, or a .branchtargets list (so that many brx.idx over one long list cost one set of edges),
- * or the exit. Post-dominators are dominators of the reversed graph, found by the algorithm of Lengauer and Tarjan
- * (with path compression: O(m log n) whatever the shape of the graph, and no recursion). */
+ * A node is a basic block, or a .branchtargets list (so that many brx.idx over one long list cost one set of edges), or
+ * the exit. Post-dominators are dominators of the reversed graph, found by the algorithm of Lengauer and Tarjan with
+ * path compression. It needs O(m log n) steps for any graph with m edges, and no recursion. */
 #include <string.h>
 
 #include "ptx_internal.h"
@@ -12,17 +12,19 @@
 typedef struct ptx_graph {
     uint32_t node_count, exit;
     uint32_t edge_count;
-    uint32_t *from, *to;             /* edges of the control flow */
-    uint32_t *in_start, *in_edges;   /* by target: the sources (successors in the reversed graph) */
-    uint32_t *out_start, *out_edges; /* by source: the targets */
+    uint32_t *from, *to; /* edges of the control flow */
+    /* edges sorted by target: the sources, which are the successors in the reversed graph */
+    uint32_t *in_start, *in_edges;
+    uint32_t *out_start, *out_edges; /* edges sorted by source: the targets */
 } ptx_graph;
 
-/* All flow arrays of one parse are in the scratch arena. Reversed depth-first numbering starts at the exit. */
+/* Allocates an array of count + 1 zeros in an arena that ptx_flow() frees. Returns NULL if memory runs out. */
 static uint32_t *ptx_array(kiln__arena *arena, size_t count)
 {
     return kiln__arena_alloc(arena, (count + 1) * sizeof(uint32_t));
 }
 
+/* Sorts the edges by `key` (counting sort). The values of key k become sorted[start[k]] to sorted[start[k + 1] - 1]. */
 static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uint32_t *key, const uint32_t *value,
                            uint32_t **start, uint32_t **sorted)
 {
@@ -45,13 +47,15 @@ static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uin
 }
 
 typedef struct ptx_dominance {
-    uint32_t *number; /* node -> depth-first number + 1, 0: not reached */
-    uint32_t *node;   /* number -> node */
+    uint32_t *number; /* by node: its depth-first number + 1; 0: the node was not reached */
+    uint32_t *node;   /* by number: the node */
     /* each array is indexed by the number of a block */
     uint32_t *parent, *semi, *idom, *ancestor, *label, *bucket, *bucket_next, *stack;
     uint32_t count;
 } ptx_dominance;
 
+/* Numbers the nodes from which the exit can be reached, in depth-first order of the reversed graph, from the exit on.
+ * `edge` is scratch memory: the next edge of each node. */
 static void ptx_depth_first(const ptx_graph *graph, ptx_dominance *d, uint32_t *edge)
 {
     uint32_t top = 0;
@@ -77,7 +81,8 @@ static void ptx_depth_first(const ptx_graph *graph, ptx_dominance *d, uint32_t *
     }
 }
 
-/* The vertex with the least semidominator on the path from `v` to the root of its tree; compresses the path. */
+/* Returns the vertex with the least semidominator on the path from `v` to the root of its tree, without the root.
+ * Compresses the path (EVAL of Lengauer and Tarjan). */
 static uint32_t ptx_evaluate(ptx_dominance *d, uint32_t v)
 {
     if (d->ancestor[v] == NOWHERE)
@@ -233,8 +238,8 @@ bool ptx_flow(ptx_parser *p, ptx_insn *insns, uint32_t count, const ptx_operand 
         !ptx_sort_edges(&arena, &graph, graph.from, graph.to, &graph.out_start, &graph.out_edges) ||
         !ptx_dominators(&arena, &graph, &d))
         goto done;
-    /* A list of targets is not a place: lanes meet at its own post-dominator. That has a lower number, so it is a place
-     * already, though several lists may follow each other. */
+    /* A list of targets is not an instruction, so lanes cannot reconverge there. They reconverge at the post-dominator
+     * of the list instead. Its number is lower, so the loop has already replaced it if it was a list itself. */
     for (uint32_t w = 1; w < d.count; w++)
         if (d.node[d.idom[w]] > graph.exit)
             d.idom[w] = d.idom[d.idom[w]];
@@ -242,7 +247,7 @@ bool ptx_flow(ptx_parser *p, ptx_insn *insns, uint32_t count, const ptx_operand 
         if (!is_branch(&insns[i]))
             continue;
         uint32_t number = d.number[block[i]];
-        /* if it never exits, it has no reconvergence point */
+        /* a block from which the exit cannot be reached has no reconvergence point */
         uint32_t node = number ? d.node[d.idom[number - 1]] : graph.exit;
         insns[i].reconverge = start[node];
     }

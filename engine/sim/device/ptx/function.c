@@ -6,7 +6,7 @@
 
 #define PTX_MAX_ENTRY_PARAMS 32764u
 
-/* A formal parameter from after ".param" (or ".reg") on; the name may be "_" (in prototypes). */
+/* Parses a formal parameter, such as ".param .align 8 .b8 name[16]". In a prototype the name may be "_". */
 bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator)
 {
     unsigned lanes;
@@ -64,7 +64,8 @@ bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator)
     return true;
 }
 
-/* "(.param ... , .param ...)": symbols in the current scope, their indices appended to *list. */
+/* Reads "(.param ... , .param ...)". Each parameter becomes a symbol in the current scope, and its index is appended to
+ * *list. *offset is the end of the parameters so far. */
 static bool ptx_formals(ptx_parser *p, uint32_t **list, size_t *count, size_t *capacity, uint64_t *offset)
 {
     if (!ptx_expect(p, '('))
@@ -110,7 +111,7 @@ static bool ptx_numbers(ptx_parser *p, uint32_t *values, unsigned count)
     return true;
 }
 
-/* The directives of clusters need a target that has them. */
+/* Returns false after an error if the current directive is one of clusters and the target is not sm_90 or later. */
 static bool ptx_directive_known(ptx_parser *p)
 {
     static const struct {
@@ -126,7 +127,7 @@ static bool ptx_directive_known(ptx_parser *p)
     return true;
 }
 
-/* The directives between the parameters and the body. */
+/* Reads the directives between the parameters and the body. */
 static bool ptx_function_directives(ptx_parser *p, ptx_function *function)
 {
     while (p->token.kind == PTX_TOKEN_DIRECTIVE) {
@@ -179,7 +180,7 @@ static bool ptx_function_directives(ptx_parser *p, ptx_function *function)
     return true;
 }
 
-/* Whether two lists of parameters have the same layout. */
+/* Returns true if the parameters and return values of two functions have the same number and the same sizes. */
 static bool ptx_same_formals(const ptx_parser *p, const ptx_function *a, const ptx_function *b)
 {
     if (a->param_count != b->param_count || a->return_count != b->return_count)
@@ -216,7 +217,7 @@ const uint64_t *ptx_param_sizes(ptx_parser *p, uint32_t index)
     return function->param_sizes = sizes;
 }
 
-/* After the body is read: moves its parts into the module. */
+/* Copies the parts of a function whose body was read into the module, and finds its reconvergence points. */
 static bool ptx_function_finish(ptx_parser *p)
 {
     ptx_function *function = &p->functions[p->function];
@@ -266,8 +267,8 @@ static bool ptx_function_header(ptx_parser *p, ptx_function *made)
     size_t count = 0, capacity = 0;
     bool good = false;
     ptx_name *name = NULL;
-    /* Return values precede the name, but belong to the function's scope, which is entered after the name so that
-     * messages have it. */
+    /* Return values precede the function's name, but belong to the function's scope. The scope begins after the name,
+     * so that messages can name the function. So the parser skips the list of return values and comes back to it. */
     ptx_token before = p->token;
     const char *cursor = p->cursor;
     uint32_t line = p->line;
@@ -319,7 +320,7 @@ done:
     return good;
 }
 
-/* From after ".entry" or ".func" on: a declaration that ends with ';', or a definition. */
+/* Parses the rest of ".entry" or ".func": a declaration that ends with ';', or a definition. */
 bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage)
 {
     ptx_function made = {.entry = entry, .linkage = (uint8_t)linkage, .line = p->token.line};

@@ -169,7 +169,7 @@ static uint32_t ptx_reg_add(ptx_parser *p, const char *name, ptx_type type)
     return (uint32_t)p->reg_count++;
 }
 
-/* The range that declares `name` ("%r12" by "%r<73>"), or NULL. */
+/* Returns the range that declares `name`, as "%r<73>" declares "%r12". Returns NULL if no range declares it. */
 static ptx_binding *ptx_range_of(ptx_parser *p, const ptx_name *name)
 {
     size_t length = name->length;
@@ -178,7 +178,8 @@ static ptx_binding *ptx_range_of(ptx_parser *p, const ptx_name *name)
     size_t digits = name->length - length;
     if (!digits || digits > 9 || (digits > 1 && name->text[length] == '0'))
         return NULL;
-    /* "%r1<20>" declares %r10: a prefix may itself end in digits. Longest numeral first, as it is by far the usual. */
+    /* "%r1<20>" declares %r10: a prefix may itself end in digits. The loop tries the longest numeral first because that
+     * is nearly always right. */
     for (; digits; digits--, length++) {
         if (digits > 1 && name->text[length] == '0')
             continue;
@@ -258,7 +259,7 @@ void ptx_scope_pop(ptx_parser *p)
             ptx_resolve(p, fixup, label->index);
         } else if (outermost) {
             ptx_error(p, fixup->line, "label '%s' is not defined in this function", fixup->name->text);
-        } else { /* perhaps a label of the outer scope */
+        } else { /* the name may be a label of the outer scope */
             fixup->next = outer->fixups;
             outer->fixups = fixup;
         }
@@ -313,8 +314,8 @@ bool ptx_names_init(ptx_parser *p)
 
 /* ---- tokens ---- */
 
-/* The tokens that a character may be part of. A table needs one look-up for each character, which matters because most
- * of a text is names. */
+/* The kinds of tokens that a character may be part of, as bits. They are stored in a table, so that one look-up per
+ * character suffices: most of a text is names. */
 enum { CHAR_START = 1, CHAR_DIGIT = 2, CHAR_FOLLOW = 4 };
 #define LETTER (CHAR_START | CHAR_FOLLOW)
 #define DIGIT (CHAR_DIGIT | CHAR_FOLLOW)
@@ -398,7 +399,7 @@ static bool ptx_lex_float(ptx_parser *p, const char *at, size_t length)
     return true;
 }
 
-/* A numeral from p->cursor on: 12, 0x1F, 017, 0b101, each with U; 0f3F800000, 0d..., 1.5e3. */
+/* Reads the numeral at p->cursor: 12, 0x1F, 017, 0b101, each with U; 0f3F800000, 0d..., 1.5e3. */
 static bool ptx_lex_number(ptx_parser *p)
 {
     const char *at = p->cursor, *end = p->end, *stop = at;

@@ -1,5 +1,6 @@
-/* link.c - links several parsed modules into one. Names are resolved in a table of everything that is not local to a
- * module. Then what is kept gets new indices, and all references are changed in place. */
+/* link.c - links several parsed modules into one. A table holds all names that are not local to a module, and decides
+ * which definition each name means. Then the functions and symbols that are kept get new indices, and all references to
+ * them are changed in place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,10 +35,11 @@ typedef struct linker {
     uint64_t seed;       /* odd */
     provider *providers; /* of all libraries, sorted by name */
     size_t provider_count;
-    uint32_t *missing;               /* by module: how many names it defines that are so far declared but not defined */
-    bool *wanted;                    /* by module: it is not used, and missing[] is not 0 */
-    uint32_t **functions, **symbols; /* by module: the new index of each, or GONE */
-    /* by module and function: the new index of the function that has its body, or GONE */
+    /* by module: the number of its names that are declared but have no definition in the table yet */
+    uint32_t *missing;
+    bool *wanted;                    /* by module: the module is not used yet, and missing[] is not 0 */
+    uint32_t **functions, **symbols; /* by module and index: the new index, or GONE */
+    /* by module and function: the new index of the function that owns the body, or GONE */
     uint32_t **owners;
     unsigned errors;
     bool memory;
@@ -107,7 +109,7 @@ static bool same_parameters(const linker *l, const meaning *a, const meaning *b)
     return true;
 }
 
-/* Whether two declarations of a name are compatible. */
+/* Returns true if two declarations of a name are compatible. */
 static bool are_compatible(linker *l, const meaning *old, const meaning *new)
 {
     const char *here = l->inputs[new->module].name, *there = l->inputs[old->module].name;
@@ -139,7 +141,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const provider *)a)->name, ((const provider *)b)->name);
 }
 
-/* Counts in all modules of libraries that define the name: it is missing now, or it is so no longer. */
+/* Updates missing[] and wanted[] of all modules of libraries that define the name. `missing` says whether the name
+ * lacks a definition from now on, or has one. */
 static void count_missing(linker *l, const char *name, bool missing)
 {
     size_t low = 0, high = l->provider_count;
@@ -215,7 +218,7 @@ static void mention_all(linker *l, uint32_t m)
                                       .defined = module->symbols[s].linkage != PTX_EXTERN});
 }
 
-/* Writes the definitions of a library's module behind the providers, or only counts them. */
+/* Appends the definitions of a library's module to the providers. If `write` is false, it only counts them. */
 static void list_providers(linker *l, uint32_t m, bool write)
 {
     const ptx_module *module = l->inputs[m].module;
@@ -233,8 +236,9 @@ static void list_providers(linker *l, uint32_t m, bool write)
         }
 }
 
-/* Makes the list of providers, so that no module of a library has to be searched again for each missing name: a
- * library may have very many modules, each of which wants the one before it. Returns false if memory runs out. */
+/* Makes the sorted list of providers. Without it, each missing name would need a search of all modules of the
+ * libraries; the time would be quadratic if each module of a library needs the one before it. Returns false if memory
+ * runs out. */
 static bool make_providers(linker *l)
 {
     l->missing = kiln__calloc(l->mem, (size_t)l->count + 1, sizeof *l->missing);
@@ -273,7 +277,7 @@ static void resolve(linker *l)
 
 /* ---- new indices ---- */
 
-/* The table's entry for the function or symbol, if it is global. */
+/* Returns the table's entry for the function, or NULL if the function is local. */
 static meaning *function_meaning(const linker *l, uint32_t m, uint32_t f)
 {
     const ptx_function *function = &l->inputs[m].module->functions[f];
@@ -291,7 +295,8 @@ static bool is_chosen(const meaning *known, uint32_t m, uint32_t index)
     return !known || (known->module == m && known->index == index);
 }
 
-/* Numbers the functions that are kept. A body whose own function is replaced belongs to the first alias of it. */
+/* Numbers the functions that are kept. If another module's definition replaces a function, its body belongs to the
+ * first alias that uses the body. */
 static void number_functions(linker *l, uint32_t m, ptx_module *out)
 {
     const ptx_module *module = l->inputs[m].module;
@@ -306,7 +311,8 @@ static void number_functions(linker *l, uint32_t m, ptx_module *out)
     }
 }
 
-/* Numbers what is kept, module by module; everything else gets the number of the definition that replaces it. */
+/* Numbers the functions and symbols that are kept, module by module. Each of the others gets the number of the
+ * definition that replaces it. Returns false if memory runs out. */
 static bool number(linker *l, ptx_module *out)
 {
     for (uint32_t m = 0; m < l->count; m++) {
@@ -378,7 +384,7 @@ static void move_operand(linker *l, uint32_t m, ptx_operand *o)
         o->index = move_function(l, m, o->index);
 }
 
-/* The modules are ours, although they are passed as read-only. */
+/* Casts away `const`: the linker owns the modules, although their types mark them as read-only. */
 static void *own(const void *pointer) { return (void *)(uintptr_t)pointer; }
 
 static void move_code(linker *l, uint32_t m, const ptx_function *f, uint32_t first_loc)
@@ -401,7 +407,8 @@ static int by_code(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Each body is changed once, though aliases share it. */
+/* Changes the references in all bodies that are kept. Aliases share a body, so the functions are sorted by body and
+ * each body is changed once. Returns false if memory runs out. */
 static bool move_bodies(linker *l, uint32_t m, uint32_t first_loc)
 {
     const ptx_module *module = l->inputs[m].module;
@@ -432,7 +439,7 @@ typedef struct lists {
 static bool move_module(linker *l, uint32_t m, ptx_module *out, const lists *to)
 {
     ptx_module *module = l->inputs[m].module;
-    uint32_t first_loc = out->loc_count - 1, first_file = out->file_count; /* loc 0 is the same in all */
+    uint32_t first_loc = out->loc_count - 1, first_file = out->file_count; /* all modules share entry 0 of `locs` */
     if (!move_bodies(l, m, first_loc))
         return false;
     for (uint32_t f = 0; f < module->function_count; f++) {

@@ -5,8 +5,8 @@
 #include "ptx_internal.h"
 #include "random.h"
 
-/* For error recovery, and for directives without effect here: skips to after the next ';', or the block that starts
- * before it. */
+/* Skips to behind the next ';', or behind the block if a '{' comes first. Stops before a '}' that it did not open. It
+ * serves error recovery, and directives that have no effect here. */
 void ptx_skip_statement(ptx_parser *p)
 {
     unsigned open = 0;

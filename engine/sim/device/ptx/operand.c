@@ -17,7 +17,7 @@ static bool ptx_signed_offset(ptx_parser *p, int64_t *offset)
 static bool ptx_raw_parts(ptx_parser *p, ptx_raw *raw);
 static bool ptx_raw_part(ptx_parser *p, ptx_raw *raw);
 
-/* After the comma in [texture, {x, y}] or [texture, x]. */
+/* Reads the coordinates after the comma in [texture, {x, y}] or [texture, x], up to the "]". */
 static bool ptx_raw_coordinates(ptx_parser *p, ptx_raw *raw)
 {
     raw->coordinates = true;
@@ -55,7 +55,7 @@ static bool ptx_raw_address(ptx_parser *p, ptx_raw *raw)
 
 static bool is_sink(const ptx_name *name) { return name->length == 1 && name->text[0] == '_'; }
 
-/* `|%p` */
+/* Reads the second destination, `|%p`. The current token is the bar. */
 static bool ptx_raw_second(ptx_parser *p, ptx_raw *raw)
 {
     ptx_next(p);
@@ -67,7 +67,7 @@ static bool ptx_raw_second(ptx_parser *p, ptx_raw *raw)
     return true;
 }
 
-/* ".b2", ".h10", ".b7531" after a register. */
+/* Reads a selector after a register: ".b2", ".h10" or ".b7531" chooses some of its bytes or halfwords. */
 static bool ptx_selector(ptx_parser *p, ptx_raw *raw)
 {
     const char *text = p->token.text;
@@ -87,7 +87,7 @@ static bool ptx_selector(ptx_parser *p, ptx_raw *raw)
     return true;
 }
 
-/* A name, with `+4` or `|%p` after it, or a constant; not an address, not a vector. */
+/* Reads an operand that is neither an address nor a vector: a constant, or a name that `+4` or `|%p` may follow. */
 static bool ptx_raw_simple(ptx_parser *p, ptx_raw *raw)
 {
     raw->negate = ptx_is(p, '!') && ptx_peek(p) != '(' && !(ptx_peek(p) >= '0' && ptx_peek(p) <= '9');
@@ -124,7 +124,7 @@ static bool ptx_raw_part(ptx_parser *p, ptx_raw *raw)
     return ptx_raw_simple(p, part);
 }
 
-/* {a, b, ...} */
+/* Reads {a, b, ...}. The current token is the brace. */
 static bool ptx_raw_parts(ptx_parser *p, ptx_raw *raw)
 {
     raw->first = p->part_count;
@@ -149,7 +149,8 @@ bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw)
 
 /* ---- matching operands with a form ---- */
 
-/* Stores why a form does not match; with "!" first: it uses something that is not supported. */
+/* Stores in p->why the reason that a form does not match, and returns false. A reason that begins with "!" means that
+ * the text uses something that is not supported. */
 static bool ptx_mismatch(ptx_parser *p, const char *format, ...) KILN__PRINTF(2, 3);
 static bool ptx_mismatch(ptx_parser *p, const char *format, ...)
 {
@@ -162,15 +163,16 @@ static bool ptx_mismatch(ptx_parser *p, const char *format, ...)
 
 static char type_class(ptx_type type)
 {
-    return ptx_type_name(type)[0]; /* b u s f, t of tf32, p of pred; bf16 counts as f */
+    /* the first letter of the type; is_real() treats bf16, whose letter is b, as a float */
+    return ptx_type_name(type)[0];
 }
 
 static bool is_real(ptx_type type) { return type_class(type) == 'f' || type == PTX_BF16 || type == PTX_BF16X2; }
 
 static bool is_plain_bits(ptx_type type) { return type_class(type) == 'b' && !is_real(type); }
 
-/* Whether a register of type `reg` may hold an operand of type `want`. Signed and unsigned integers match; untyped
- * registers match all types. */
+/* Returns true if a register of type `reg` may hold an operand of type `want`. `relaxed` also allows a wider register,
+ * except of 128 bits. Signed and unsigned integers match; untyped registers match all types. */
 bool ptx_reg_fits(ptx_type want, ptx_type reg, bool relaxed)
 {
     if (want == PTX_PRED || reg == PTX_PRED)
@@ -221,8 +223,8 @@ bool ptx_match_value(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_opera
     return true;
 }
 
-/* The indices and sizes of threads and blocks had 16 bits before PTX 2.0, and the grid's number 32 before 3.0. Their
- * lower bits can still be read so. */
+/* The indices and sizes of threads and blocks had 16 bits before PTX 2.0, and the grid's number 32 before 3.0. For that
+ * reason an instruction may still read only their lower 16 or 32 bits. */
 static bool ptx_sreg_fits(const ptx_binding *binding, ptx_type type)
 {
     unsigned bytes = ptx_type_bytes(type), own = ptx_type_bytes((ptx_type)binding->type);
@@ -252,7 +254,7 @@ static bool ptx_match_source(ptx_parser *p, ptx_op op, const ptx_raw *raw, ptx_t
     return true;
 }
 
-/* mov and cvta: also the address of something. */
+/* Matches the source of mov or cvta, which may also be the address of a variable or function. */
 static bool ptx_match_movable(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_operand *operand)
 {
     const ptx_binding *binding = raw->kind == PTX_RAW_NAME ? ptx_known(p, raw->name) : NULL;
@@ -274,7 +276,7 @@ static bool ptx_match_movable(ptx_parser *p, const ptx_raw *raw, ptx_type type, 
 
 static bool is_destination(char kind) { return kind == 'V' || kind == 'X'; }
 
-/* {a, b}: elements of `type`, appended to the function's. */
+/* Matches {a, b} and appends its elements, of type `type`, to the elements of the function. */
 static bool ptx_match_vector(ptx_parser *p, const ptx_raw *raw, unsigned count, ptx_type type, ptx_pattern pattern,
                              ptx_operand *operand)
 {
@@ -321,7 +323,7 @@ static bool ptx_layered(const ptx_insn *insn)
     return ptx_has(insn, PTX_MOD_A1D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_ACUBE);
 }
 
-/* Dimensions of a tensor. */
+/* Returns the number of dimensions of the instruction's tensor, or 0 if the instruction names none. */
 static unsigned ptx_rank(const ptx_insn *insn)
 {
     static const ptx_mod ranks[] = {PTX_MOD_1D, PTX_MOD_2D, PTX_MOD_3D, PTX_MOD_4D, PTX_MOD_5D};
@@ -331,7 +333,8 @@ static unsigned ptx_rank(const ptx_insn *insn)
     return 0;
 }
 
-/* [object] or [object, {coordinates}]: a vector of the object's register and the coordinates. */
+/* Matches [object] or [object, {coordinates}]. The operand becomes a vector: the object's register, then the
+ * coordinates. */
 static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, const ptx_insn *insn, unsigned wanted,
                              ptx_operand *operand)
 {
@@ -363,7 +366,8 @@ static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, c
     return true;
 }
 
-/* mov.b64 %rd, {%r1, %r2}: the elements share the width. */
+/* Matches a vector into which a register is split, as in mov.b64 %rd, {%r1, %r2}. Each element has an equal part of the
+ * width. */
 static bool ptx_match_split(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_pattern pattern, ptx_operand *operand)
 {
     static const ptx_type by_width[] = {[1] = PTX_B8, [2] = PTX_B16, [4] = PTX_B32, [8] = PTX_B64};
@@ -442,7 +446,8 @@ static ptx_type ptx_pattern_type(const ptx_insn *insn, ptx_pattern pattern)
     }
 }
 
-/* The second destination of `d|p`. */
+/* Matches the second destination of `d|p`. operand->pred becomes its register + 1, or stays 0 if there is none or it is
+ * `_`. */
 static bool ptx_match_second(ptx_parser *p, const ptx_raw *raw, ptx_pattern pattern, ptx_operand *operand)
 {
     if (!raw->second)
@@ -459,7 +464,7 @@ static bool ptx_match_second(ptx_parser *p, const ptx_raw *raw, ptx_pattern patt
     return true;
 }
 
-/* Constants that are operands of their own, as one list. */
+/* Matches several constants, each of them an operand in the text, as one vector operand. */
 static bool ptx_match_constants(ptx_parser *p, const ptx_raw *raws, unsigned count, ptx_type type, ptx_operand *operand)
 {
     *operand = (ptx_operand){
@@ -527,7 +532,7 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'o': return ptx_match_object(p, raw, type, insn, ptx_coordinates(insn), operand);
     case 'T': return ptx_match_object(p, raw, PTX_S32, insn, ptx_rank(insn), operand);
     case 'f': return ptx_match_vector(p, raw, ptx_rank(insn) - 2, type, pattern, operand);
-    case 'g': { /* without the array's index */
+    case 'g': { /* as many elements as there are coordinates, without the array's index */
         const unsigned count = ptx_coordinates(insn) - (ptx_has(insn, PTX_MOD_A1D)   ? 1
                                                         : ptx_has(insn, PTX_MOD_A2D) ? 2
                                                                                      : 0);
@@ -562,7 +567,7 @@ bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, un
     if (count < least || count > most)
         return ptx_mismatch(p, "expected %u operands, not %u", least, count);
     size_t elements = p->element_count;
-    count -= most - form->operand_count; /* a list of constants is one */
+    count -= most - form->operand_count; /* the constants of a list are one operand of the form */
     for (unsigned i = 0; i < count; i++) {
         if (!ptx_match_operand(p, insn, form->operands[i], &raws[i], &insn->operands[i], label)) {
             char why[sizeof p->why];

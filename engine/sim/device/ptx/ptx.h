@@ -1,4 +1,4 @@
-/* ptx.h - PTX text to a checked module: the front end of the simulated device; vm.h is the back end.
+/* ptx.h - turns PTX text into a checked module. This is the front end of the simulated device; vm.h is the back end.
  *
  * ptx_parse() accepts only the instructions that the table in ops.def describes. An unknown directive, instruction,
  * modifier or operand is an error with its line and its kernel.
@@ -468,16 +468,17 @@ typedef enum ptx_sreg {
 
 typedef enum ptx_operand_kind {
     PTX_OPERAND_NONE,
-    PTX_OPERAND_REG,       /* index: register of the function; `negate`: !p or -? as the ISA allows for predicates */
-    PTX_OPERAND_IMM,       /* imm: bits in the operand's own type, zero-extended (f32 as its 32 bits, s32 as 32 bits) */
-    PTX_OPERAND_SREG,      /* index: ptx_sreg */
-    PTX_OPERAND_SYMBOL,    /* symbol `index` + offset: an address in the symbol's state space (mov %rd, name) */
+    PTX_OPERAND_REG,  /* index: register of the function; negate: !p, or -x in a video instruction */
+    PTX_OPERAND_IMM,  /* imm: bits in the operand's own type, zero-extended (f32 as its 32 bits, s32 as 32 bits) */
+    PTX_OPERAND_SREG, /* index: ptx_sreg */
+    /* the address of the symbol `index` plus `imm`, in the symbol's state space (mov %rd, name) */
+    PTX_OPERAND_SYMBOL,
     PTX_OPERAND_ADDRESS,   /* [base + offset]: see base */
     PTX_OPERAND_VECTOR,    /* {a, b, ...}: elements[index .. index+count) of the function */
     PTX_OPERAND_LABEL,     /* index: instruction of the function */
     PTX_OPERAND_FUNCTION,  /* index: function of the module */
     PTX_OPERAND_PROTOTYPE, /* index: prototype of the function (indirect calls) */
-    PTX_OPERAND_TARGETS,   /* elements[index .. index+count), labels: brx.idx */
+    PTX_OPERAND_TARGETS,   /* elements[index .. index+count): the labels of brx.idx */
     PTX_OPERAND_LIST,      /* elements[index .. index+count): a call's parameter list (symbols of .param space,
                          registers or immediates) */
     PTX_OPERAND_SINK       /* _ */
@@ -486,10 +487,11 @@ typedef enum ptx_base { PTX_BASE_NONE, PTX_BASE_REG, PTX_BASE_SYMBOL } ptx_base;
 
 typedef struct ptx_operand {
     uint8_t kind, base, negate;
-    uint8_t type;   /* ptx_type the operand is read or written as; for REG the register's own width may be larger
+    uint8_t type; /* ptx_type the operand is read or written as; for REG the register's own width may be larger
                              (ld/st/cvt) where the ISA allows it */
-    uint32_t count; /* of elements: VECTOR, TARGETS, LIST; REG: the parts selected, as in %r1.b3210, 0: none
-                       said */
+    /* VECTOR, TARGETS and LIST: number of elements; REG: the selected parts, as in %r1.b3210, or 0 without a
+     * selection */
+    uint32_t count;
     uint32_t index; /* register, symbol, sreg, label, function, first element; ADDRESS: register or symbol by
                        base */
     uint32_t pred;  /* second destination of `p|q`: register index + 1, 0 if absent (setp, shfl, match, vote) */
@@ -499,7 +501,8 @@ typedef struct ptx_operand {
     };
 } ptx_operand;
 
-/* Selected parts: their width, how many, and the number of each as written. */
+/* Selected parts of a register: the width in bits, the number of parts, and the number of part n in the order of the
+ * text. */
 #define PTX_SELECT_BITS(select) ((select)&31)
 #define PTX_SELECT_COUNT(select) ((select) >> 5 & 7)
 #define PTX_SELECT_DIGIT(select, n) ((select) >> (8 + 4 * (n)) & 7)
@@ -579,12 +582,12 @@ typedef struct ptx_function {
     uint8_t linkage;
     uint32_t alias_of; /* 1 + index of the function whose body and parameters this one shares; 0: not an alias */
     uint32_t line;
-    uint32_t param_count, return_count; /* returns first in `params` */
-    const uint32_t *params;             /* symbol indices; offsets laid out by natural alignment: entry: the launch
-                               ABI */
-    const uint64_t *param_sizes;        /* bytes of each of `params`; NULL: the parser did not need them */
-    uint64_t param_bytes;               /* size of the parameter block; for an entry at most 32764 */
-    uint64_t frame_bytes;               /* size of the .param variables that it declares for its calls */
+    uint32_t param_count, return_count; /* in `params` the return values come first */
+    /* indices of symbols; their offsets follow their alignment, as the launch of a kernel demands */
+    const uint32_t *params;
+    const uint64_t *param_sizes; /* bytes of each of `params`; NULL if the parser did not need the sizes */
+    uint64_t param_bytes;        /* size of the parameter block; for an entry at most 32764 */
+    uint64_t frame_bytes;        /* size of the .param variables that the function declares for its calls */
     uint32_t reg_count;
     const ptx_reg *regs;
     uint32_t insn_count;
@@ -637,11 +640,11 @@ void ptx_free(const kiln_allocator *mem, ptx_module *module);
 
 /* Links several modules into one, as nvlink does: .extern is resolved, .weak yields to another definition, .common gets
  * the largest size, and local names stay separate. Reports names that are defined twice, incompatible or missing;
- * `builtin` says which functions the device provides. A lazy input is a library's: used only if it defines what another
- * module needs. */
+ * `builtin` says which functions the device provides. A lazy input comes from a library. It is used only if it defines
+ * a name that another module needs. */
 typedef struct ptx_input {
-    ptx_module *module; /* ownership is taken, also on failure */
-    const char *name;   /* for messages; referenced */
+    ptx_module *module; /* ptx_link() takes ownership, also on failure */
+    const char *name;   /* for messages; must stay valid during the call */
     bool lazy, used;    /* used: set by the linker */
 } ptx_input;
 ptx_result ptx_link(const kiln_allocator *mem, ptx_input *inputs, uint32_t count, bool (*builtin)(const char *name),

@@ -13,7 +13,7 @@
 
 /* ---- the table ---- */
 
-typedef struct ptx_since { /* a target in ops.def: "90" is {90, 0}, "90a" {90, 'a'}; {0, 0}: any target */
+typedef struct ptx_since { /* a target in ops.def: "90" is {90, 0}, and "90a" is {90, 'a'}; {0, 0} means any target */
     uint16_t target;
     char kind;
 } ptx_since;
@@ -38,22 +38,24 @@ typedef struct ptx_slot {
     ptx_need needs[PTX_MAX_NEEDS];
 } ptx_slot;
 
+/* FIXED: the type of the pattern. WRITTEN: a type of the instruction. WIDENED: that type with twice the width. */
 typedef enum ptx_width { PTX_FIXED, PTX_WRITTEN, PTX_WIDENED } ptx_width;
 
 typedef struct ptx_pattern { /* for one operand */
     char kind;               /* the letter of ops.def */
-    uint8_t width, type;     /* a ptx_type, or which of the written types */
-    uint8_t pred;            /* 0: no second destination, 1: allowed, 2: required */
-    uint8_t count; /* the number of elements of kinds V and v, or of operands of kind I; 0: insn->vector has it */
+    /* width: a ptx_width; type: a ptx_type, or the number of a type that the instruction writes */
+    uint8_t width, type;
+    uint8_t pred;  /* 0: no second destination, 1: allowed, 2: required */
+    uint8_t count; /* number of elements of kinds V and v, or of operands of kind I; 0: insn->vector elements */
     bool relaxed, optional;
-    bool per_tile; /* count for each of insn->tiles */
+    bool per_tile; /* `count` elements for each of insn->tiles */
 } ptx_pattern;
 
 #define PTX_MAX_SLOTS 16
 typedef struct ptx_form {
     uint8_t slot_count, operand_count, operands_needed;
     ptx_since since;
-    uint16_t slots[PTX_MAX_SLOTS]; /* index of ptx_slots, because many forms have the same slots */
+    uint16_t slots[PTX_MAX_SLOTS]; /* indices of ptx_slots, because many forms have the same slots */
     ptx_pattern operands[PTX_MAX_OPERANDS];
 } ptx_form;
 
@@ -84,7 +86,7 @@ const char *ptx_op_since(ptx_op op);        /* returns the text of ops.def; NULL
 /* Finds the longest prefix of `text`, cut only at dots, that is an opcode. Returns its length, or 0 if there is no such
  * prefix. */
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
-/* Returns the longest prefix that is a PTX opcode which the device does not run, or NULL if there is none. */
+/* Returns the longest prefix that is a PTX opcode which the device does not run, or NULL if no prefix is such an opcode. */
 const char *ptx_op_later(const char *text, size_t length);
 const char *ptx_op_later_name(unsigned index); /* returns NULL past the last name */
 bool ptx_suffix_later(const char *text, size_t length);
@@ -108,15 +110,18 @@ typedef struct ptx_binding {
     struct ptx_binding *next;     /* next binding in the same scope */
     struct ptx_name *name;
     uint32_t depth, index,
-        count; /* RANGE: number of registers. TARGETS: number of labels. CONSTANT: the value. SREG: the least target. */
+        /* count: for RANGE the number of registers, for TARGETS the number of labels, for CONSTANT the value, for SREG
+         * the least target */
+        count;
     uint8_t kind, type;
 } ptx_binding;
 
 typedef struct ptx_name {
     const char *text;
     uint32_t length, hash;
-    const char *string;           /* the string that a label of .debug_str stands for */
-    ptx_binding *binding, *range; /* `%r<9>` is a range of the name "%r"; it does not clash with a register "%r" */
+    const char *string; /* the string that a label of .debug_str stands for */
+    /* range: `%r<9>` declares a range with the name "%r", which is not the same as a register "%r" */
+    ptx_binding *binding, *range;
 } ptx_name;
 
 #define PTX_MAX_DEPTH 64 /* deepest nesting of scopes, parentheses and braces */
@@ -148,8 +153,8 @@ typedef struct ptx_token {
     size_t length;
     ptx_value value;
     ptx_name *name;
-    char character; /* of PUNCTUATION; two-character operators: '<' + '<' is 'l', 'r' >>, 'e' ==, 'n' !=, 'L' <=,
-                             'G' >=, 'a' &&, 'o' || */
+    /* for PUNCTUATION; operators of two characters have a letter: l for <<, r >>, e ==, n !=, L <=, G >=, a &&, o || */
+    char character;
 } ptx_token;
 
 /* ---- an operand as written, before it is matched with a form ---- */
@@ -165,34 +170,35 @@ typedef enum ptx_raw_kind {
 
 typedef struct ptx_raw {
     uint8_t kind;
-    bool negate, second_sink, minus, coordinates; /* coordinates: ADDRESS_NAME, as in [name, {x, y}] */
-    uint32_t select;                              /* the part that PTX_SELECT_BITS() and similar macros select */
+    /* coordinates: an ADDRESS_NAME with coordinates, as in [name, {x, y}] */
+    bool negate, second_sink, minus, coordinates;
+    uint32_t select; /* the part that PTX_SELECT_BITS() and similar macros select */
     ptx_name *name, *second;
     ptx_value value;
     int64_t offset;
-    uint32_t first, count; /* VECTOR, coordinates: of parser->parts */
+    uint32_t first, count; /* for VECTOR and coordinates: the elements in parser->parts */
 } ptx_raw;
 
-#define PTX_MAX_PARTS 144  /* a warpgroup's 128 sums and more */
+#define PTX_MAX_PARTS 144  /* enough for the 128 sums of a warpgroup */
 #define PTX_MAX_WRITTEN 12 /* operands of an instruction, before some become one list */
 
 typedef struct ptx_fixup { /* a branch to a label that may not have been seen yet */
     ptx_name *name;
-    uint32_t line, insn, operand; /* insn UINT32_MAX: `operand` counts elements */
+    uint32_t line, insn, operand; /* if insn is UINT32_MAX, `operand` is the index of an element */
     struct ptx_fixup *next;
 } ptx_fixup;
 
 typedef struct ptx_scope {
     ptx_binding *bindings;
     ptx_fixup *fixups;
-    uint64_t frame; /* bytes of call parameters in use outside */
+    uint64_t frame; /* value of parser->frame_bytes when the scope began */
 } ptx_scope;
 
 typedef struct ptx_spelling { /* a mnemonic such as "add.s32", parsed once */
     const char *text;
     uint32_t length, hash;
     ptx_op op;
-    uint64_t forms; /* bit set of the op's forms that match the suffixes */
+    uint64_t forms; /* bit set of the opcode's forms that match the suffixes */
     /* bits of the forms that need another target than the device; if both are 0, each use is an error */
     uint64_t newer;
     ptx_since since; /* the target that the first form of `newer` needs */
@@ -213,7 +219,7 @@ typedef struct ptx_parser {
     kiln__text *log;
     unsigned errors;
     int device;           /* compute capability of the device, such as 90; 0: any */
-    bool memory, invalid; /* out of memory; an error other than an unsupported instruction */
+    bool memory, invalid; /* memory: out of memory; invalid: there was an error other than an unsupported instruction */
 
     const char *start, *cursor, *end;
     uint32_t line;
@@ -233,16 +239,16 @@ typedef struct ptx_parser {
     ptx_loc *locs;
     size_t loc_count, loc_capacity;
     ptx_loc_note *loc_notes;
-    size_t loc_note_count, loc_note_capacity; /* resolved at the end: labels come last */
+    size_t loc_note_count, loc_note_capacity; /* resolved at the end, because the labels come last in the text */
     uint32_t *loc_index;
     size_t loc_index_capacity, loc_index_count;
     const char **files;
     size_t file_count, file_capacity;
     uint64_t init_bytes; /* allocated for initialisers */
-    uint64_t targets;    /* of all brx.idx: several may have one list */
+    uint64_t targets;    /* number of targets of all brx.idx; several instructions may share one list */
     uint64_t repeated;   /* instructions, operands and registers of functions that have an alias, once for each alias */
 
-    /* of the function being read; function: index, or UINT32_MAX */
+    /* The members from here on belong to the function that is being read. function: its index, or UINT32_MAX. */
     uint32_t function, loc;
     ptx_insn *insns;
     size_t insn_count, insn_capacity;
@@ -262,7 +268,7 @@ typedef struct ptx_parser {
 /* lexer */
 bool ptx_names_init(ptx_parser *p);
 void ptx_next(ptx_parser *p);
-char ptx_peek(ptx_parser *p); /* the next character that is neither space nor comment; '\0' at the end */
+char ptx_peek(ptx_parser *p); /* returns the next character that is neither space nor comment, or '\0' at the end */
 ptx_name *ptx_intern(ptx_parser *p, const char *text, size_t length); /* returns NULL if memory runs out */
 bool ptx_is(const ptx_parser *p, char punctuation);
 bool ptx_is_directive(const ptx_parser *p, const char *name);
@@ -277,8 +283,8 @@ bool ptx_unsupported(ptx_parser *p, uint32_t line, const char *format, ...) KILN
 #define ptx_unsupported(...) (ptx_unsupported(__VA_ARGS__), false)
 #endif
 bool ptx_out_of_memory(ptx_parser *p);
-const char *ptx_shown(ptx_parser *p); /* the current token for a message */
-/* kiln__grow(); a failure sets p->memory. */
+const char *ptx_shown(ptx_parser *p); /* returns the text of the current token for a message */
+/* Calls kiln__grow(). Returns false and sets p->memory if memory runs out. */
 bool ptx_grow(ptx_parser *p, void *array, size_t *capacity, size_t need, size_t size);
 /* FNV-1a with a seed that differs from parse to parse. Without it, a text could have many names of one hash, and each
  * look-up would compare them all. */
@@ -307,8 +313,8 @@ static inline bool ptx_device_has(int device, ptx_since since)
     default: return true;
     }
 }
-/* Returns true if ptxas takes it in a module with this .target, as far as features of a family or an architecture go.
- * `letter` is the target's letter, or 0. */
+/* Returns true if ptxas accepts the feature in a module with this .target. Only features of one family or architecture
+ * depend on it. `letter` is the target's letter, or 0. */
 static inline bool ptx_target_has(int target, char letter, ptx_since since)
 {
     const bool alone = since.kind == 'a' || since.kind == 'A';
@@ -324,7 +330,7 @@ bool ptx_repeat(ptx_parser *p, uint32_t line, uint64_t *so_far, uint64_t more, u
 bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, int length);
 
 /* names */
-/* binds in the current scope */
+/* binds a name in the current scope; returns NULL after an error */
 ptx_binding *ptx_bind(ptx_parser *p, ptx_name *name, ptx_binding_kind kind, uint32_t index);
 ptx_binding *ptx_lookup(ptx_parser *p, ptx_name *name); /* returns NULL if the name is unknown or memory runs out */
 bool ptx_declare_range(ptx_parser *p, ptx_name *prefix, ptx_type type, uint32_t count);
@@ -343,7 +349,9 @@ bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name);
 bool ptx_align(ptx_parser *p, uint32_t *align);
 bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes); /* [.v2|.v4] .type */
 bool ptx_attribute(ptx_parser *p,
-                   bool *managed); /* sets *managed for .managed; NULL for attributes of a function or a parameter */
+                   /* Reads .attribute(...), and sets *managed for .managed. `managed` is NULL for a function or a
+                    * parameter. */
+                   bool *managed);
 bool ptx_layout(uint64_t *offset, uint64_t bytes, uint32_t align, uint64_t *at);
 bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage);
 uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name); /* UINT32_MAX on failure */
@@ -362,7 +370,8 @@ bool ptx_alias(ptx_parser *p);
 /* Returns the sizes in bytes of the function's return values and parameters. All calls of a function and all lists of
  * targets share one array. Returns NULL if memory runs out. */
 const uint64_t *ptx_param_sizes(ptx_parser *p, uint32_t function);
-void *ptx_keep(ptx_parser *p, const void *data, size_t count, size_t size); /* a copy that lives with the module */
+/* returns a copy that lives as long as the module, or NULL if memory runs out */
+void *ptx_keep(ptx_parser *p, const void *data, size_t count, size_t size);
 
 /* source lines */
 uint32_t ptx_loc_add(ptx_parser *p, ptx_loc loc);
@@ -381,6 +390,7 @@ bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, un
                     ptx_name **label);
 /* Returns the greatest number of operands that a text may write for the form. It may exceed the form's own operands,
  * because the last operand of a form may be a list of several constants. */
+/* Returns the least number of operands that a text must write for the form. */
 static inline unsigned ptx_form_most(const ptx_form *form)
 {
     const ptx_pattern *last = &form->operands[form->operand_count ? form->operand_count - 1 : 0];

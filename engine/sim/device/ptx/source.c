@@ -43,7 +43,8 @@ static uint32_t *ptx_loc_find(ptx_parser *p, const ptx_loc *loc)
     return &p->loc_index[at];
 }
 
-/* The index of a new entry; a later "inlined_at" of the same place finds the latest. 0 on failure. */
+/* Adds an entry and returns its index, or 0 if memory runs out. A later "inlined_at" of the same place finds the latest
+ * entry for it. */
 uint32_t ptx_loc_add(ptx_parser *p, ptx_loc loc)
 {
     if (!ptx_grow(p, &p->locs, &p->loc_capacity, p->loc_count + 1, sizeof loc))
@@ -144,8 +145,8 @@ bool ptx_file_directive(ptx_parser *p)
     return true;
 }
 
-/* Debug sections are skipped; the strings of .debug_str are kept by the names of their labels, to which .loc's
- * function_name refers. */
+/* Skips a debug section. Of .debug_str it stores each string with the name of its label, because function_name of .loc
+ * refers to the label. */
 bool ptx_section(ptx_parser *p)
 {
     ptx_next(p);

@@ -14,8 +14,9 @@ static ptx_since suffix_since(const ptx_slot *slot, ptx_suffix suffix)
     return (ptx_since){0};
 }
 
-/* Whether the suffixes fill the form's slots: types in order, the others in any order. If they need something that the
- * device does not have, *missing is set to the first such target. */
+/* Returns true if the suffixes fill the form's slots: types in order, the others in any order. If ptx_is_there()
+ * rejects a target that the form or a suffix needs, *missing is set to the first such target. The caller has set
+ * *missing to 0. */
 static bool ptx_fill_slots(const ptx_parser *p, const ptx_form *form, const ptx_suffix *suffixes, unsigned count,
                            ptx_since *missing)
 {
@@ -68,7 +69,7 @@ static void ptx_spelling_suffix(ptx_spelling *spelling, ptx_suffix suffix, unsig
         if (suffix.value == PTX_MOD_V2 || suffix.value == PTX_MOD_V4 || suffix.value == PTX_MOD_V8)
             spelling->vector = suffix.value == PTX_MOD_V2 ? 2 : suffix.value == PTX_MOD_V4 ? 4 : 8;
     }
-    if (spelling->space == PTX_SPACE_GENERIC) /* cp.async has the destination's space first */
+    if (spelling->space == PTX_SPACE_GENERIC) /* cp.async names the destination's space first, and that space counts */
         spelling->space = (uint8_t)space;
 }
 
@@ -88,7 +89,8 @@ static bool ptx_unknown_opcode(ptx_parser *p, uint32_t line, const char *text, s
                      near ? "'?" : "");
 }
 
-/* The columns of a warpgroup's shape are a number: "m64n96k16" is "m64n8k16" and 12 tiles. Other suffixes stay. */
+/* Finds a suffix. The shape of a warpgroup's product has a variable number of columns, of which *tiles counts the
+ * groups of 8: "m64n96k16" is found as "m64n8k16" with 12 tiles. *tiles stays the same for other suffixes. */
 static ptx_suffix find_suffix(const char *text, size_t length, uint8_t *tiles)
 {
     enum { MOST = 256, EACH = 8 };
@@ -113,8 +115,8 @@ bool ptx_is_there(const ptx_parser *p, ptx_since since)
            (!p->device || ptx_target_has(p->module->target, p->module->target_kind, since));
 }
 
-/* Writes the targets that have it, as a text. Families exist since compute capability 10.0. Before that, a target with
- * such features is written sm_90a. */
+/* Writes a text that names the targets which meet `since`. Families of targets exist only since compute capability
+ * 10.0; for 9.0 the text is sm_90a. */
 static void name_targets(ptx_since since, char *text, size_t size)
 {
     switch (since.kind) {
@@ -140,8 +142,8 @@ bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, 
 
 static bool has_mod(const ptx_spelling *spelling, ptx_mod mod) { return spelling->mods[mod / 64] >> mod % 64 & 1; }
 
-/* Reports that no form of the instruction matches. If a modifier is one that only other instructions have here, the
- * combination may be PTX that the simulated device does not run. */
+/* Reports that no form of the instruction matches. If ptx_suffix_later() knows a modifier of the text, the text may be
+ * valid PTX, so the error says "not supported". */
 static bool report_no_form(ptx_parser *p, const ptx_spelling *spelling, uint32_t line)
 {
     const char *text = spelling->text, *end = text + spelling->length;
@@ -159,7 +161,8 @@ static bool report_no_form(ptx_parser *p, const ptx_spelling *spelling, uint32_t
                      (int)(spelling->length > 120 ? 120 : spelling->length), text);
 }
 
-/* Splits "add.cc.u32" and finds the forms that match. */
+/* Splits a mnemonic, such as "add.cc.u32", and finds the forms of the opcode that match. Returns false after an
+ * error. */
 static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t line)
 {
     const char *text = spelling->text, *end = text + spelling->length;
@@ -251,8 +254,9 @@ static bool is_suffix_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':';
 }
 
-/* From the current name on: "add" and its suffixes, which may be separated by spaces ("add .u32"). The text points into
- * the source or, if it had to be joined, into the scratch arena. */
+/* Reads a mnemonic, of which the current token is the opcode. Spaces may separate the suffixes ("add .u32"). *text
+ * points into the source; if there were spaces, it points to a joined copy in the scratch arena. The text does not end
+ * in a zero. Returns false if memory runs out. */
 bool ptx_mnemonic(ptx_parser *p, const char **text, size_t *length)
 {
     const char *start = p->token.text, *stop = start + p->token.length; /* start and end of the part without spaces */

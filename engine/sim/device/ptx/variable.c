@@ -8,7 +8,8 @@
 
 /* ---- types and layout ---- */
 
-/* Rounds *offset up to `align`, gives that as *at and moves *offset past `bytes`. */
+/* Rounds *offset up to a multiple of `align`, stores the result in *at, and sets *offset to *at + `bytes`. Returns
+ * false, and changes nothing, if `bytes` or *at would be larger than PTX_MAX_BYTES. */
 bool ptx_layout(uint64_t *offset, uint64_t bytes, uint32_t align, uint64_t *at)
 {
     uint64_t place = (*offset + align - 1) / align * align;
@@ -31,7 +32,7 @@ bool ptx_align(ptx_parser *p, uint32_t *align)
     return true;
 }
 
-/* [.v2|.v4] .type, the current token being past any .align; *lanes 1, 2 or 4. */
+/* Reads "[.v2|.v4] .type". The current token is the first one after any .align. *lanes becomes 1, 2 or 4. */
 bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes)
 {
     *lanes = ptx_is_directive(p, "v2") ? 2 : ptx_is_directive(p, "v4") ? 4 : 1;
@@ -61,11 +62,12 @@ bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name)
 #define PTX_MAX_DIMENSIONS 16
 
 typedef struct ptx_initialiser {
-    uint64_t strides[PTX_MAX_DIMENSIONS + 1]; /* elements in one brace at that depth */
+    /* by depth of nested braces: the number of elements in one pair of braces */
+    uint64_t strides[PTX_MAX_DIMENSIONS + 1];
     unsigned depth, dimensions;
     bool open; /* the initialiser determines the first dimension */
     ptx_type type;
-    uint64_t count; /* total elements; open: so far */
+    uint64_t count; /* total number of elements; if `open`, the number so far */
     unsigned char *bytes;
     size_t used, capacity;
     ptx_reloc *relocs;
@@ -75,8 +77,8 @@ typedef struct ptx_initialiser {
 static bool ptx_init_store(ptx_parser *p, ptx_initialiser *init, uint64_t at, uint64_t bits)
 {
     unsigned width = ptx_type_bytes(init->type);
-    /* An initialiser lists its items, so it is not much longer than the text; but skipped items of a huge array could
-     * make it so. */
+    /* An initialiser lists its items, so its bytes are about as many as the text's. But items that are skipped in a
+     * huge array could make it far longer; the limit prevents that. */
     uint64_t limit = (UINT64_C(16) << 20) + (uint64_t)(p->end - p->start) * 16;
     if (at >= limit / width) /* not (at + 1) * width > limit, which may overflow */
         return ptx_error(p, p->token.line, "the initialiser is too large");
@@ -166,7 +168,7 @@ static bool ptx_init_item(ptx_parser *p, ptx_initialiser *init, uint64_t at)
     return true;
 }
 
-/* Nested braces fill the array's dimensions; omitted elements are zero. */
+/* Reads an initialiser in nested braces, one level for each dimension of the array. Omitted elements are zero. */
 static bool ptx_init_braces(ptx_parser *p, ptx_initialiser *init)
 {
     uint64_t starts[PTX_MAX_DIMENSIONS + 2] = {0};
@@ -260,7 +262,8 @@ uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name)
     return ptx_bind(p, name, PTX_BIND_SYMBOL, index) ? index : UINT32_MAX;
 }
 
-/* The dimensions after a variable's name; the initialiser determines an empty first one. */
+/* Reads the dimensions after a variable's name. If the first one is empty, as in x[], the initialiser determines it,
+ * and *elements becomes 0. */
 static bool ptx_dimensions(ptx_parser *p, ptx_initialiser *init, unsigned lanes, uint64_t *elements)
 {
     uint64_t sizes[PTX_MAX_DIMENSIONS];
@@ -290,7 +293,7 @@ static bool ptx_dimensions(ptx_parser *p, ptx_initialiser *init, unsigned lanes,
     }
     if (init->open && total == 0) /* the initialiser would determine 0 / 0 elements */
         return ptx_error(p, p->token.line, "an array whose first size is open has a size of 0");
-    init->strides[0] = total; /* open: unused */
+    init->strides[0] = total; /* not used if `open` */
     init->dimensions = count;
     *elements = init->open ? 0 : total;
     return true;
@@ -306,7 +309,7 @@ bool ptx_attribute(ptx_parser *p, bool *managed)
             *managed = true;
         ptx_next(p);
     }
-    /* .unified(a, b) within .attribute(...) */
+    /* .unified(a, b) within .attribute(...) leaves more than one ')' to skip */
     while (ptx_accept(p, ')') || ptx_accept(p, ','))
         continue;
     return true;

@@ -38,7 +38,8 @@ void vm_describe_shared(const vm_run_state *run, uint64_t address, char *text, s
         snprintf(text, size, "the block has %" PRIu64 " bytes of shared memory", vm_shared_bytes(run));
 }
 
-/* Tells whether [address, address + bytes) lies in [low, end). No sum can overflow. The result for 0 bytes is false. */
+/* Returns true if [address, address + bytes) lies in [low, end). No sum can overflow. The result for 0 bytes is
+ * false. */
 static bool is_within(uint64_t address, uint64_t bytes, uint64_t low, uint64_t end)
 {
     return bytes > 0 && address >= low && address < end && bytes <= end - address;
@@ -123,7 +124,8 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
     return vm_reach_span(w, i, lane, space, address, bytes, bytes, write ? VM_REACH_WRITE : VM_REACH_READ);
 }
 
-/* Reads one element. An ordered access is a single atomic of the host. A b128 is read as two halves. */
+/* Reads one element of `size` bytes, at most 8. If `strong` is true, reads it with one atomic of the host. The callers
+ * read a b128 as two halves. */
 VM_RACY static uint64_t load_element(const unsigned char *p, unsigned size, bool strong)
 {
     if (strong) {
@@ -170,8 +172,8 @@ static uint64_t extend_value(uint64_t value, unsigned size, uint8_t flags)
     return flags & VM_REG16 ? (uint16_t)value : value;
 }
 
-/* Reports an ordered read to vm_poll(), because a spin loop reads a value that another path or block writes. After some
- * equal reads the warp yields. */
+/* Counts the ordered reads of a warp. After every 64 of them the warp yields, because it may spin on a value that
+ * another path or block writes. */
 static void count_spin(vm_warp *w, const vm_code *i)
 {
     if (i->flags & VM_STRONG && (++w->spins & 63) == 0)
@@ -221,8 +223,9 @@ void vm_store_slow(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* .param space inside functions: the callee's own parameters (b: 0) or the variables of its calls (b: 1). Addresses are
- * known when the module is loaded, and are checked then. Kernel parameters of the rarer sizes are read here too. */
+/* A load from or a store to the .param space of a function: its own parameters (b is 0), or the variables of its calls
+ * (b is 1). The decoder has checked the address, which is constant. Loads of kernel parameters of rare sizes come here
+ * too. */
 void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
@@ -286,9 +289,10 @@ void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)
     vm_set_pred(w, i->d, result, m);
 }
 
-/* cp.async. It completes at once, so waiting for it never blocks. A correct program cannot tell the difference. d is
- * the shared address, with the offset in `extra`; a is the global address, with the offset in imm. b is the source
- * size, or 0 for the whole. If `count` is not 0, the predicate c says that the source is ignored; 2 negates it. */
+/* cp.async. The copy completes at once, so waiting for it never blocks. A correct program cannot tell the difference.
+ * The slot d has the shared address, with an offset in `extra`; a has the global address, with an offset in imm. The
+ * slot b has the number of bytes to copy, or is 0 if all are copied; the rest becomes zero. If `count` is not 0, no
+ * byte is copied in lanes for which the predicate c is true; `count` 2 negates c. */
 void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
 {
     static const unsigned char zero[16];

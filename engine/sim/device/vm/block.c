@@ -1,4 +1,4 @@
-/* block.c - a block: its warps in turn, and the barriers between them. */
+/* block.c - a block: its memory, its start, and the barriers between its warps. turn.c runs it. */
 #include <string.h>
 
 #include "vm_block.h"
@@ -95,7 +95,8 @@ void vm_block_free(vm_block *block)
     kiln__free(mem, block);
 }
 
-/* Resets a block for the block `number` of the grid. Returns false if there is no memory for a frame. */
+/* Resets a block for the block `number` of the grid. Fills its memory with poison, and adds a path for each warp.
+ * Returns false if there is no memory for a frame. */
 bool vm_block_start(vm_block *block, uint64_t number)
 {
     vm_run_state *run = block->runner->run;
@@ -182,7 +183,7 @@ void vm_barrier_open(vm_block *block, uint32_t id)
     *barrier = (vm_barrier){0};
 }
 
-/* Opens the barriers that are complete now because threads have exited. */
+/* Opens the barriers that are complete now because threads have exited, and are no longer expected. */
 void vm_barriers_check(vm_block *block)
 {
     for (uint32_t id = 0; block->barred && id < VM_BARRIERS; id++) {
@@ -192,8 +193,9 @@ void vm_barriers_check(vm_block *block)
     }
 }
 
-/* bar.sync, bar.red and bar.arrive. Operands: a is the number, b the count of threads or 0. `size`: 0 without a result,
- * 1 popc, 2 and, 3 or. c is the predicate; flag 1 negates it. Flag 2: arrive without waiting. */
+/* bar.sync, bar.red and bar.arrive. The slot a has the barrier's number, b the count of threads, or b is 0. `size` is
+ * the result: 0 none, 1 popc, 2 and, 3 or. The slot c has the predicate, which flag 1 negates. With flag 2 the lanes
+ * arrive without waiting. */
 void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_block *block = w->block;
@@ -247,8 +249,8 @@ bool vm_block_ready(const vm_block *block)
     return false;
 }
 
-/* Lets lanes that wait at a reconvergence point continue alone. The lanes for which they wait may be at a barrier at
- * which these lanes must arrive first. */
+/* Called when no warp can continue. The lanes for which others wait at a reconvergence point may be at a barrier, at
+ * which the waiting lanes must arrive first. */
 bool vm_block_release_waiting(vm_block *block)
 {
     bool any = false;

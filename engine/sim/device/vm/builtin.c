@@ -1,4 +1,5 @@
-/* builtin.c - functions that device code calls without defining them: vprintf, __assertfail, malloc, free. */
+/* builtin.c - functions that device code calls without defining them: vprintf, __assertfail, malloc and free. runtime.c
+ * has the functions of the device runtime. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

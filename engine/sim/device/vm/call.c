@@ -110,7 +110,7 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
                 lanes &= ~(1u << lane);
     }
     const vm_code *back = w->pc;
-    if (lanes != w->mask) { /* then the instruction after the call is a reconvergence point */
+    if (lanes != w->mask) { /* the instruction after the call becomes a reconvergence point */
         uint32_t others = m & ~lanes, passed = w->mask & ~m;
         w->sync = vm_diverge(w, back);
         w->mask = lanes;
@@ -122,7 +122,8 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
     enter_call(w, i, call, callee, lanes, back);
 }
 
-/* Runs at the start of a function: copies the parameters whose address the function takes into its local memory. */
+/* An extra operation at the start of a function: copies one parameter, whose address the function takes, into its local
+ * memory. */
 void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_function *function = w->frame->function;
@@ -133,7 +134,7 @@ void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m)
                w->frame->params + lane * (size_t)function->ptx->param_bytes + symbol->offset, (size_t)symbol->bytes);
 }
 
-/* alloca (c is 0), stacksave (1), stackrestore (2). The lanes of a path share one stack height. */
+/* c chooses the operation: 0 is alloca, 1 stacksave, 2 stackrestore. The lanes of a path share one stack height. */
 void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_frame *frame = w->frame;

@@ -1,9 +1,9 @@
 /* child.c - work that kernels launch: parameter buffers, launches, copies and fills, streams and events of a block.
  *
  * Work of a block goes into the block's list. It runs in the order of the calls when the block has ended, or when it
- * synchronises. Streams and events allow other orders too, but this order is the same in every run. Work in a grid's
- * tail stream goes into the grid's list. It runs when all blocks of the grid, with the work that they launched, have
- * ended. */
+ * synchronises. Streams and events allow other orders too. The simulator uses this order, because it is the same in
+ * every run. Work in a grid's tail stream goes into the grid's list. It runs when all blocks of the grid, with the work
+ * that they launched, have ended. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #define PENDING_DEFAULT 2048u /* cudaLimitDevRuntimePendingLaunchCount */
 #define SYNC_DEPTH_DEFAULT 2u /* cudaLimitDevRuntimeSyncDepth */
 #define HANDLES_MOST 4096u    /* streams and events that a block may have at once */
-#define LAUNCH_STEPS 64u      /* steps that a launch counts */
+#define LAUNCH_STEPS 64u      /* steps that a launch adds to the budget's count */
 #define MOVE_LOOK 256u        /* steps of a copy or fill between two tests of the limits */
 
 /* Memory into which a kernel writes the parameters of a launch. */
@@ -35,16 +35,16 @@ typedef struct vm_buffer {
 struct vm_children {
     vm_task *first, **last;
     uint32_t pending; /* tasks in the list */
-    uint32_t taken;   /* number of buffers that have not been used for a launch yet */
+    uint32_t taken;   /* buffers that were given out and not used for a launch yet */
     vm_buffer *buffers;
     size_t buffer_count, buffer_capacity;
     uint64_t *handles;
     size_t handle_count, handle_capacity;
     uint64_t next_handle;
-    uint32_t *errors; /* cudaGetLastError, by thread; NULL: no errors so far */
+    uint32_t *errors; /* by thread: the error for cudaGetLastError; NULL: no thread has had an error */
 };
 
-/* Returns the block's list. Makes it at the first call. Returns NULL if memory runs out. */
+/* Returns the block's data, which the first call makes. Returns NULL if memory runs out. */
 static struct vm_children *open_children(vm_block *block)
 {
     struct vm_children *c = block->children;
@@ -225,7 +225,8 @@ uint64_t vm_child_buffer_for(vm_warp *w, uint32_t lane, uint64_t pointer, const 
 
 /* ---- launches ---- */
 
-/* Checks a launch: the limits of the device, the kernel's directives, the resources that it needs. */
+/* Checks a launch against the limits of the device, the kernel's directives and the resources that it needs. Returns
+ * the error. */
 static uint32_t check_launch(const vm_run_state *parent, const vm_launch *launch)
 {
     enum { GRID_YZ = 65535, BLOCK_Z = 64 };
@@ -262,7 +263,8 @@ static void enqueue(vm_block *block, vm_task *task, uint64_t stream)
     pthread_mutex_unlock(&run->family->lock);
 }
 
-/* All blocks share one tail stream, so its length is limited for the whole grid. */
+/* Returns an error if the block has no such stream, or if the tail stream is full. All blocks of a grid share one tail
+ * stream, so its length is limited for the whole grid. */
 static uint32_t check_stream(vm_warp *w, uint64_t stream)
 {
     vm_run_state *run = w->runner->run;
@@ -467,8 +469,9 @@ static void raise_move_fault(vm_run_state *run, const vm_task *task, vm_fault_ki
     atomic_store(&family->stop, 1);
 }
 
-/* Moves a row, whose memory was found, in pieces. Counts steps, and tests the limits of the launch every MOVE_LOOK
- * steps: a row may be as large as the device's memory. Returns false after a fault. */
+/* Copies or fills one row, whose memory the caller has found. The row may be as large as the device's memory. So the
+ * function works in pieces, counts steps, and tests the limits of the launch every MOVE_LOOK steps. Returns false after
+ * a fault. */
 static bool move_row(vm_run_state *run, const vm_task *t, uint64_t to, unsigned char *target,
                      const unsigned char *source, uint64_t *unlooked)
 {
@@ -519,8 +522,7 @@ static void move_rows(vm_run_state *run, const vm_task *t)
 }
 
 /* Performs a copy or fill. A kernel on another host thread may free the memory meanwhile. So the function first
- * registers an empty runner: vm_bury() keeps freed memory as long as a runner exists that was registered at the time of
- * the free. */
+ * registers a runner without blocks: vm_bury() keeps memory that is freed while a registered runner may use it. */
 void vm_task_move(vm_run_state *run, const vm_task *t)
 {
     vm_runner keeper;
@@ -551,7 +553,8 @@ static void run_task(vm_run_state *run, const vm_task *task)
         vm_grid_run(&child);
 }
 
-/* The host's stack grows with each level of grids; VM_NEST_MAX limits the levels. */
+/* Runs the block's list until it is empty or the launch ends. The work may be launches of grids that launch grids
+ * themselves. The host's stack grows with each level of grids, and VM_NEST_MAX limits the levels. */
 void vm_children_run(vm_block *block)
 {
     struct vm_children *c = block->children;

@@ -1,5 +1,6 @@
-/* cluster.c - a cluster: blocks that run in turn on one host thread, their barrier, and their access to each other's
- * shared memory. A launch without clusters has clusters of one block. */
+/* cluster.c - a cluster: blocks that run in turn on one host thread (turn.c), their barrier, and the message of a
+ * deadlock. window.c has the access to each other's shared memory. A launch without clusters has clusters of one
+ * block. */
 #include <stdio.h>
 
 #include "vm_block.h"
@@ -109,7 +110,7 @@ static void add_waiting(waiting_list *s, vm_warp *w, const vm_path *path)
     s->used += wrote > 0 && (size_t)wrote < sizeof s->text - s->used ? (size_t)wrote : 0;
 }
 
-/* Tells the observers, lists every path of the cluster, and raises the fault at the first. */
+/* Calls the observers, lists every path of the cluster, and raises the fault at the first path. */
 void vm_cluster_deadlock(vm_cluster *cluster)
 {
     const vm_run_state *run = cluster->runner->run;
@@ -123,7 +124,7 @@ void vm_cluster_deadlock(vm_cluster *cluster)
             for (uint32_t p = 0; p < block->warps[k].path_count; p++)
                 add_waiting(&s, &block->warps[k], &block->warps[k].paths[p]);
     }
-    /* no path waits, which should not happen; the launch must end, so the message names any live warp */
+    /* If no path waits, which should not happen, the launch must end too. Then the message names any live warp. */
     for (uint32_t b = 0; b < cluster->size; b++)
         for (uint32_t k = 0; !s.warp && k < cluster->blocks[b]->warp_count; k++)
             if (cluster->blocks[b]->warps[k].root && cluster->blocks[b]->warps[k].dead != VM_ALL)
@@ -135,11 +136,9 @@ void vm_cluster_deadlock(vm_cluster *cluster)
                    "deadlock, %u of %u threads live: %s", cluster->live, run->block_threads * cluster->size, s.text);
 }
 
-/* ---- the shared memory of other blocks ---- */
-
 /* ---- instructions ---- */
 
-/* barrier.cluster: flag 1 means wait, otherwise arrive. */
+/* barrier.cluster.wait if flag 1 is set, otherwise barrier.cluster.arrive. */
 void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_cluster *cluster = w->block->cluster;

@@ -13,7 +13,7 @@
 #include "vm_math.h"
 #include "vm_path.h"
 
-/* Returns the slot of the member mask. */
+/* Returns the slot of the operand that is the member mask of a collective operation. */
 static uint32_t get_mask_slot(const vm_code *i)
 {
     return i->masked == vm_op_shfl                                    ? (uint32_t)i->imm
@@ -100,7 +100,8 @@ static void release_waiting(vm_warp *w, const vm_code *i, vm_meeting *t)
     }
 }
 
-/* The slow case of gather_lanes(): some named lanes are in other paths, or the running path has several groups. */
+/* The slow case of gather_lanes(): some named lanes are in other paths, or the running path has several groups.
+ * Collects the masks of all lanes that have arrived, runs the complete groups, and lets the other lanes of m wait. */
 static uint32_t gather_paths(vm_warp *w, const vm_code *i, uint32_t m, vm_meeting *t)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
@@ -211,8 +212,9 @@ void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m)
     gather_lanes(w, i, m, i->a, &t);
 }
 
-/* shfl: d|e = a from another lane. b is a lane or a distance, c has clamp and segment, imm is the slot of the member
- * mask. `size`: 0 up, 1 down, 2 bfly, 3 idx. */
+/* shfl: the slot d becomes the value of slot a in another lane. The predicate e tells whether that lane is in range.
+ * The slot b is a lane or a distance, c has clamp and segment, imm is the slot of the member mask. `size`: 0 up, 1
+ * down, 2 bfly, 3 idx. */
 void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
@@ -388,7 +390,7 @@ static bool select_group_frames(vm_warp *w, const vm_code *i, uint32_t id)
     return true;
 }
 
-/* The threads of a warpgroup wait at the barrier of their warpgroup. The lanes that arrive last do the work for all. */
+/* The threads of a warpgroup wait at a barrier of the warpgroup, until the last of them arrive. */
 bool vm_warpgroup_meet(vm_warp *w, const vm_code *i, uint32_t m)
 {
     enum { THREADS = 4 * VM_LANES };

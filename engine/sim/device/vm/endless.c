@@ -16,10 +16,11 @@
 #include "vm_poll.h"
 #include "vm_tensor_memory.h"
 
-#define LOOP_MOST 4096u  /* the longest loop that a proof follows, in instructions */
+#define LOOP_MOST 4096u  /* the longest loop that a proof follows, in operations */
 #define WAITERS_LISTED 3 /* number of waiting warps that a message lists */
 
-/* Votes in a ballot. Returns true if all runners have voted since the last time that one of them made progress. */
+/* Votes in a ballot, if the runner (`mine`) has not voted at this number of moves yet. Returns true if all runners have
+ * voted since the last time that one of them made progress. */
 static bool cast_vote(vm_run_state *run, vm_ballot *ballot, uint64_t *mine, uint64_t moves)
 {
     pthread_mutex_lock(&run->family->lock);
@@ -69,7 +70,8 @@ static bool reads_time(const ptx_insn *insn)
 }
 
 /* Returns true if the next instruction is harmless: it changes only registers, and reads only memory that nothing but
- * this launch can change. *atomic is set for an atomic, which is harmless only if it leaves the memory unchanged. */
+ * this launch can change. Sets *atomic for an atomic, which is harmless only if it leaves the memory unchanged; the
+ * caller has to test this. */
 static bool is_harmless(vm_warp *w, const vm_code *i, uint32_t m, bool *atomic)
 {
     const ptx_insn *insn = &w->frame->function->ptx->insns[i->insn];
@@ -127,7 +129,8 @@ static bool step_harmless(vm_warp *w)
 }
 
 /* Returns true if the path comes back to its instruction with the same registers, and has changed nothing on the way.
- * Runs the path for at most LOOP_MOST instructions. */
+ * Runs the path for at most LOOP_MOST operations. Then the path is endless, because its next round is the same
+ * again. */
 static bool path_repeats(vm_warp *w, uint32_t at)
 {
     const vm_code *from = w->paths[at].pc;
@@ -235,7 +238,8 @@ bool vm_poll_endless(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
     const uint64_t moves = atomic_load(&run->moves);
-    /* Other grids of the same launch, for which a grid waits or which run at the same time, may change memory. */
+    /* If this is a grid that a kernel has launched, other grids of the same launch may change memory. If only some
+     * blocks run, the blocks that do not run would have changed memory. */
     if (run->depth || run->chosen)
         return false;
     if (runner->repeats_since != moves + 1 && !vm_poll_repeats(runner))

@@ -8,8 +8,8 @@
 #include "vm_machine.h"
 #include "vm_memory.h"
 
-/* Returns the current instruction of the path's lanes in `frame`: the path's own instruction, or the call that they are
- * in. */
+/* Returns the index of the PTX instruction at which the path's lanes are in `frame`: the path's own instruction, or the
+ * call in which they are. */
 static uint32_t get_position(const vm_frame *frame, const vm_path *path)
 {
     if (frame == path->frame)
@@ -20,7 +20,7 @@ static uint32_t get_position(const vm_frame *frame, const vm_path *path)
     return inner->back->insn ? inner->back->insn - 1 : 0;
 }
 
-/* Returns true for a direct branch, and its target. */
+/* Returns true for a direct branch, and sets *target to the index of its target. */
 static bool is_branch(const ptx_insn *insn, uint32_t *target)
 {
     if (insn->op != PTX_OP_BRA || insn->operand_count < 1 || insn->operands[0].kind != PTX_OPERAND_LABEL)
@@ -82,8 +82,9 @@ static uint64_t get_address(const vm_path *path, const vm_code *code)
                                    : ((const vm_u64 *)(const void *)row)[lane] + code->imm;
 }
 
-/* Describes what the path waits for in the loop. If its address was not computed yet, the text has the address of an
- * earlier round, or zero. */
+/* Describes the memory or the mbarrier for which the path waits in the loop. The text is empty if vm_wait_of() finds no
+ * single read. If the loop has not computed the address in this round, the text has the address of an earlier round, or
+ * zero. */
 static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, char *text, size_t size)
 {
     const vm_function *function = path->frame->function;

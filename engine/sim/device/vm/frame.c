@@ -6,9 +6,9 @@
 #include "vm_machine.h"
 #include "vm_path.h"
 
-/* The pool of frames. Paths of one warp take turns, so frames are allocated and freed in any order. The pool keeps free
- * chunks by powers of two. It does not keep large chunks: most of their pages are never touched, and new pages from the
- * system are already zero. */
+/* The pool of frames. Paths of one warp take turns, so frames are allocated and freed in any order. The pool is a
+ * segregated free list: it keeps free chunks by powers of two. It does not keep large chunks, because most of their
+ * pages are never touched, and new pages from the system are already zero. */
 struct vm_chunk {
     struct vm_chunk *next;
 };
@@ -122,8 +122,8 @@ bool vm_frame_renew(vm_warp *w, const vm_function *kernel)
 
 void vm_frame_free(vm_warp *w, vm_frame *frame) { vm_pool_put(w->runner, frame, frame->bytes); }
 
-/* Copies values between the variables of a frame's call and the callee's parameter block. If `in` is set, copies the
- * arguments, otherwise the results. */
+/* Copies values between the caller's registers or .param variables and the callee's parameter blocks. If `in` is set,
+ * copies the arguments, otherwise the results. */
 void vm_frame_copy(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call *call, uint32_t lanes, bool in)
 {
     size_t vars = (size_t)caller->function->ptx->frame_bytes, block = (size_t)callee->function->ptx->param_bytes;
@@ -133,7 +133,7 @@ void vm_frame_copy(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call
     w->base[1] = caller->function->constants;
     for (uint32_t k = 0; k < count; k++) {
         const vm_transfer *t = (in ? call->arguments : call->results) + k;
-        const ptx_function *f = callee->function->ptx; /* the results come first in its list of parameters */
+        const ptx_function *f = callee->function->ptx; /* in the list of parameters the results come first */
         size_t to = (size_t)callee->function->module->ptx->symbols[f->params[in ? f->return_count + k : k]].offset;
         VM_EACH(lane, lanes) {
             unsigned char *there = callee->params + lane * block + to;

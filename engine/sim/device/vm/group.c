@@ -46,7 +46,7 @@ void vm_allow(vm_device *device, const vm_device *other, bool may)
         return;
     pthread_rwlock_wrlock(&group->lock);
     device->peers = may ? device->peers | other->place : device->peers & ~other->place;
-    atomic_fetch_add(&device->generation, 1); /* invalidates the results in caches */
+    atomic_fetch_add(&device->generation, 1); /* lets runners refill their caches */
     pthread_rwlock_unlock(&group->lock);
 }
 

@@ -1,6 +1,6 @@
 /* guard.c - host memory of kernels, between pages that nothing may touch. Every access of a kernel is compared with its
- * bounds first (vm_reach_span()). If such a comparison has a bug, the access meets a guard page, and a signal ends the
- * process. Without the guard page the access would reach the host's own memory.
+ * bounds first (vm_reach_span()). If such a comparison has a bug, an access just outside the bounds meets a guard page,
+ * and a signal ends the process. Without the guard page the access would reach the host's own memory.
  *
  * There are two kinds. A separate region is one mapping: a guard, the memory, a guard. Small memory shares an arena:
  * one mapping of slots of one size between two guards. The number of mappings of a process is limited, so small memory
@@ -70,7 +70,8 @@ static size_t get_class(size_t bytes, bool own, unsigned *number)
     return size;
 }
 
-/* Returns true if the memory is a separate region. *bytes becomes the size up to the end of its region or slot. */
+/* Returns true if the memory is a separate region. Rounds *bytes up to a multiple of UNIT: the memory ends at the end
+ * of its region or slot, so it begins this far before that end. */
 static bool is_own(size_t *bytes, vm_guard_kind kind)
 {
     *bytes = round_up(*bytes ? *bytes : 1, UNIT);
@@ -148,8 +149,8 @@ static bool add_arena(vm_guards *g, vm_guard_list *slots, size_t size)
     return true;
 }
 
-/* Takes a free region or slot, or makes a new one. It makes system calls without the lock. It clears memory that was
- * used before, if the caller needs zeros; a new mapping is already zero. */
+/* Takes a free region or slot, or makes a new one. Maps a separate region without holding the lock, and a new arena
+ * under the lock. If the caller needs zeros, clears memory that was used before; a new mapping is already zero. */
 void *vm_guard_take(vm_guards *g, size_t bytes, vm_guard_kind kind, bool zeroed)
 {
     if (bytes > SIZE_MAX / 4)

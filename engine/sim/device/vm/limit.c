@@ -3,8 +3,9 @@
 #include "vm_limit.h"
 #include "vm_machine.h"
 
-#define LOOK 32768u   /* steps of a host thread between two tests of the clock, about 0.1 ms */
+#define LOOK 32768u   /* steps of a host thread between two tests of the clock and the stop flag, about 0.1 ms */
 #define TURN_COST 32u /* extra steps for each turn, because warps that only wait for each other have very short turns */
+/* the least limit of host memory for frames and local memory, in bytes */
 #define HOLD_LEAST ((uint64_t)1 << 30)
 
 /* ---- host memory ---- */

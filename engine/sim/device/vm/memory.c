@@ -1,5 +1,5 @@
-/* memory.c - global memory: allocations with their own host memory, found by address. Most have an address in the
- * device's address space; memory that host and device share has the host's address (vm_alloc_host, vm_adopt).
+/* memory.c - global memory: allocations with their own host memory, found by address. Most allocations have an address
+ * in the device's address space. Memory that host and device share has the host's address (vm_alloc_host, vm_adopt).
  *
  * The file is long because all its functions share the sorted list of live allocations and its lock. */
 #include <fcntl.h>
@@ -13,13 +13,17 @@
 #include "vm_jit.h"
 #include "vm_memory.h"
 
+/* bytes of addresses between two allocations */
 #define RED_ZONE 512u
-#define CHECKED_ZONE (1u << 26) /* red zone of a checked device; it takes addresses but no memory */
+/* distance between the allocations of a checked device; it takes addresses but no memory */
+#define CHECKED_ZONE (1u << 26)
 #define ADDRESS_ALIGN 512u
 #define GRANULE 512u /* unit of allocations; kernels can access the whole last unit, as on a GPU */
 #define PAGE 4096u   /* alignment of memory shared with the host: a page of the operating system */
+/* An allocation of this size or more begins at a multiple of it. */
 #define LARGE_BYTES (2u << 20)
-#define FILLER 65536u /* size of the piece that is added when a kernel accesses the unused part of a page */
+#define FILLER_ALIGN 64u /* at least the alignment of the widest access, and at most that of vm_guard_take() */
+#define FILLER 65536u    /* size of the piece that is added when a kernel accesses the unused part of a page */
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
 {
@@ -39,7 +43,7 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
         device->limits.first_address = VM_GLOBAL_BASE;
         device->limits.end_address = VM_GLOBAL_END;
     }
-    /* no page begins with the first */
+    /* the first allocation does not begin at the start of a page */
     device->next_address = device->limits.first_address + (limits->page ? ADDRESS_ALIGN : 0);
     atomic_init(&device->generation, 1);
     if (pthread_rwlock_init(&device->lock, NULL) != 0) {
@@ -51,7 +55,8 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
     return device;
 }
 
-/* Memory that the host shares gets a separate region, because it may become another device's (vm_hand_over()). */
+/* Returns the kind of an allocation's host memory. Memory that host and device share gets a separate region, because
+ * vm_hand_over() may give it to another device. */
 static vm_guard_kind get_kind(const vm_allocation *allocation)
 {
     return allocation->shared ? VM_GUARD_OWN : VM_GUARD_ANY;
@@ -129,7 +134,7 @@ static uint64_t claim_addresses(vm_device *device, uint64_t bytes, uint64_t alig
     const uint64_t end = device->limits.end_address;
     if (bytes > end - device->limits.first_address)
         return 0;
-    do { /* skip addresses at which the host has memory */
+    do {
         base = (base + align - 1) & ~(align - 1);
         if (base >= end || bytes + zone > end - base)
             return 0;
@@ -186,7 +191,8 @@ static void remove_live(vm_device *device, size_t at)
     device->last_buried = gone;
 }
 
-/* Removes the fillers that touch [base, base + bytes), and the fillers next to them. The caller holds the lock. */
+/* Removes the fillers in [base, base + bytes) and next to that range, so that the range is free. The caller holds the
+ * lock. */
 static void drop_fillers(vm_device *device, uint64_t base, uint64_t bytes)
 {
     size_t at = vm_search(device, base + bytes);
@@ -235,8 +241,11 @@ bool vm_fill(vm_device *device, uint64_t address)
         }
         *made =
             (vm_allocation){.base = low, .bytes = high - low, .reach = high - low, .internal = true, .filler = true};
-        made->taken = high - low;
-        made->host = made->raw = vm_guard_take(&device->guards, (size_t)made->taken, VM_GUARD_ANY, true);
+        /* The filler may begin at any address. It has the same alignment on the host. */
+        const uint64_t skipped = low % FILLER_ALIGN;
+        made->taken = skipped + high - low;
+        made->raw = vm_guard_take(&device->guards, (size_t)made->taken, VM_GUARD_ANY, true);
+        made->host = made->raw ? (unsigned char *)made->raw + skipped : NULL;
         done = made->raw && insert_live(device, made);
         if (!done)
             free_allocation(device, made);
@@ -260,7 +269,7 @@ static vm_allocation *allocate_placed(vm_device *device, placing how, uint64_t a
         return NULL;
     const uint64_t unit = how == PLACE_NEW ? GRANULE : how == PLACE_HOST && device->limits.page ? PAGE : 1;
     const uint64_t reach = (bytes + unit - 1) / unit * unit;
-    /* no other memory shares its pages */
+    /* memory that is shared with the host takes whole pages, so that no other memory is in its pages */
     const uint64_t room = how == PLACE_HOST ? (bytes + PAGE - 1) / PAGE * PAGE : reach;
     const bool zeroed = how == PLACE_HOST || device->limits.zeroed;
     pthread_rwlock_wrlock(&device->lock);
@@ -288,7 +297,7 @@ static vm_allocation *allocate_placed(vm_device *device, placing how, uint64_t a
         made->counted = counts ? bytes : 0;
         made->name = name;
         if (device->hooks)
-            /* the host may write */
+            /* memory that the host may write counts as written */
             made->shadow = device->hooks->shadow_new(device, bytes, name || how == PLACE_HOST);
         placed = made->base != 0 && (made->shadow || !device->hooks) && is_free(device, made->base, bytes) &&
                  insert_live(device, made);
@@ -321,7 +330,8 @@ vm_allocation *vm_allocate(vm_device *device, uint64_t bytes, const char *name)
     return allocate_placed(device, PLACE_NEW, 0, bytes, true, name);
 }
 
-/* The overhead of malloc() itself is not counted, because no program can depend on the exact limit. */
+/* Counts the bytes, rounded up to 16, against the heap. The overhead of malloc() itself is not counted, because no
+ * program can depend on the exact limit. */
 vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limit)
 {
     enum { GRAIN = 16 };
@@ -527,7 +537,7 @@ void vm_give(vm_device *device, uint64_t bytes)
 }
 
 /* Removes the allocation that begins at the address from the list. If `kernel` is set, does so only if a kernel has
- * allocated it. Sets *moved to the number of later allocations in the list, which move. */
+ * allocated it. Sets *moved to the number of later entries of the list, which move by one place. */
 static bool free_at(vm_device *device, uint64_t address, bool kernel, size_t *moved)
 {
     *moved = 0;
@@ -593,23 +603,31 @@ void vm_runner_update(vm_runner *runner, uint64_t generation)
     pthread_rwlock_unlock(&device->lock);
 }
 
+/* Returns true if the program has registered the memory as read-only. The host may be unable to write it. */
+static bool is_read_only_host(const vm_allocation *a) { return a->shared && a->read_only; }
+
 /* Returns true if [address, address + bytes) lies in `first` and following allocations without a gap, on the device and
- * on the host. Such memory, which was mapped in parts, can be copied at once. */
-static bool covers(const vm_device *device, const vm_allocation *first, uint64_t address, uint64_t bytes)
+ * on the host. Such memory, which was mapped in parts, can be copied at once. With `write`, the host must be able to
+ * write all of it. */
+static bool covers(const vm_device *device, const vm_allocation *first, uint64_t address, uint64_t bytes, bool write)
 {
     size_t at = vm_search(device, first->base);
     uint64_t end = first->base + first->bytes;
+    bool may = !write || !is_read_only_host(first);
     while (bytes > end - address && at < device->live_count && device->live[at]->base == end &&
-           !device->live[at]->filler && device->live[at]->host == first->host + (end - first->base))
+           !device->live[at]->filler && device->live[at]->host == first->host + (end - first->base)) {
+        may = may && !(write && is_read_only_host(device->live[at]));
         end += device->live[at++]->bytes;
-    return bytes <= end - address;
+    }
+    return may && bytes <= end - address;
 }
 
 const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes)
 {
     pthread_rwlock_rdlock(&device->lock);
     const vm_allocation *found = find_live(device, address, bytes ? 1 : 0);
-    const void *pointer = found && covers(device, found, address, bytes) ? found->host + (address - found->base) : NULL;
+    const void *pointer = found && covers(device, found, address, bytes, false) ? found->host + (address - found->base)
+                                                                                : NULL;
     pthread_rwlock_unlock(&device->lock);
     return pointer;
 }
@@ -618,7 +636,7 @@ void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
 {
     pthread_rwlock_wrlock(&device->lock);
     const vm_allocation *found = find_live(device, address, bytes ? 1 : 0);
-    void *pointer = found && covers(device, found, address, bytes) ? found->host + (address - found->base) : NULL;
+    void *pointer = found && covers(device, found, address, bytes, true) ? found->host + (address - found->base) : NULL;
     for (size_t at = pointer ? vm_search(device, address) - 1 : 0; pointer && bytes > 0; at++) {
         const vm_allocation *a = device->live[at];
         uint64_t here = a->bytes - (address - a->base) < bytes ? a->bytes - (address - a->base) : bytes;

@@ -1,4 +1,5 @@
 /* module.c - queries of a loaded module: its variables, its kernels and the resources that they need. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "vm_child.h"
@@ -25,7 +26,8 @@ void vm_module_unload(vm_device *device, vm_module *module)
     kiln__free(device->mem, module);
 }
 
-/* Both modules mostly have the same variables in the same order, so a search begins behind the last find. */
+/* Gives each managed variable that `heir` uses too. Both modules mostly have the same variables in the same order, so
+ * each search begins behind the last find. */
 void vm_module_give(vm_module *module, vm_module *heir)
 {
     uint32_t from = 0;
@@ -39,10 +41,14 @@ void vm_module_give(vm_module *module, vm_module *heir)
             from = at + 1;
             if (given->home != module->device)
                 break;
-            if (heir->device == module->device || vm_hand_over(given, heir->device))
+            if (heir->device == module->device || vm_hand_over(given, heir->device)) {
                 module->storage[s] = NULL;
-            else
-                heir->storage[heir->managed[at]] = NULL; /* out of memory: the variable is lost */
+                /* the name is in the memory of the module, which ends */
+                given->name = heir->ptx->symbols[heir->managed[at]].name;
+            } else {
+                /* out of memory: `module` keeps the variable, and frees it when it is unloaded */
+                heir->storage[heir->managed[at]] = NULL;
+            }
             break;
         }
     }
@@ -61,16 +67,54 @@ bool vm_module_global(const vm_module *module, const char *name, uint64_t *addre
 
 const ptx_module *vm_module_ptx(const vm_module *module) { return module->ptx; }
 
-int vm_module_kernel(const vm_module *module, const char *name)
+/* ---- kernels by name ---- */
+
+typedef struct vm_named_kernel {
+    const char *name;
+    uint32_t function;
+} vm_named_kernel;
+
+/* If two kernels have one name, the first of the module comes first. */
+static int compare_kernels(const void *one, const void *other)
 {
-    for (uint32_t f = 0; f < module->ptx->function_count; f++)
-        if (module->ptx->functions[f].entry && strcmp(module->ptx->functions[f].name, name) == 0)
-            return (int)f;
-    return -1;
+    const vm_named_kernel *a = one, *b = other;
+    const int order = strcmp(a->name, b->name);
+    return order ? order : (a->function > b->function) - (a->function < b->function);
 }
 
-/* Returns the largest number of registers that are live at the same time, if each is live from its first to its last
- * occurrence. */
+bool vm_module_name_kernels(vm_module *module)
+{
+    const ptx_module *ptx = module->ptx;
+    uint32_t count = 0;
+    for (uint32_t f = 0; f < ptx->function_count; f++)
+        count += ptx->functions[f].entry;
+    module->kernels = kiln__arena_alloc(&module->arena, ((size_t)count + 1) * sizeof *module->kernels);
+    for (uint32_t f = 0; module->kernels && f < ptx->function_count; f++)
+        if (ptx->functions[f].entry)
+            module->kernels[module->kernel_count++] = (vm_named_kernel){ptx->functions[f].name, f};
+    if (module->kernel_count)
+        qsort(module->kernels, module->kernel_count, sizeof *module->kernels, compare_kernels);
+    return module->kernels;
+}
+
+/* Finds the first kernel of the name by binary search: a program asks for every kernel of its module, so a search
+ * through the whole list would take quadratic time. */
+int vm_module_kernel(const vm_module *module, const char *name)
+{
+    uint32_t low = 0, high = module->kernel_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (strcmp(module->kernels[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const bool found = low < module->kernel_count && strcmp(module->kernels[low].name, name) == 0;
+    return found ? (int)module->kernels[low].function : -1;
+}
+
+/* Estimates the registers of a thread: the largest number of 32-bit registers that are live at the same time, if each
+ * is live from its first to its last occurrence, plus a constant. */
 static uint32_t estimate_registers(const vm_module *module, const ptx_function *f)
 {
     enum { BASE = 8, LEAST = 16, MOST = 255 };
@@ -106,8 +150,8 @@ static uint32_t estimate_registers(const vm_module *module, const ptx_function *
     return most < LEAST ? LEAST : most > MOST ? MOST : most;
 }
 
-/* Returns the limit that ptxas derives from .minnctapersm: ptxas spills registers so that this number of blocks fits.
- * All SMs since 5.0 have the same number of registers. */
+/* Returns `registers`, or less if .minnctapersm limits them: ptxas spills registers so that this number of blocks fits
+ * on an SM. All SMs since 5.0 have the same number of registers. */
 static uint32_t registers_for_blocks(const ptx_function *f, uint32_t registers)
 {
     enum { OF_SM = 65536, UNIT = 8, LEAST = 16 };

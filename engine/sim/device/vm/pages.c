@@ -1,5 +1,5 @@
 /* pages.c - memory of large allocations: a range of host addresses in which a page takes memory only after the first
- * write to it. Before that, all pages are private mappings of the same file. */
+ * write to it. Before that, all pages are private (copy-on-write) mappings of the same file. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -27,7 +27,8 @@ static bool map_repeatedly(unsigned char *host, uint64_t bytes, int file, uint64
 }
 
 /* Makes a file without a name, of `period` bytes with the content of `pattern`, or with poison if `pattern` is NULL.
- * Returns -1 on failure. It writes all bytes, because in a sandbox a process may not change the length of a file. */
+ * Returns -1 on failure. It writes all bytes instead of setting the length, because in a sandbox a process may not
+ * change the length of a file. */
 static int pattern_file(const void *pattern, uint64_t period)
 {
     unsigned char poison[1 << 16];

@@ -12,7 +12,8 @@
  *    WARP      -> READY    vm_gather(), release_waiting() of collective.c; vm_op_exit() lets it check again
  *    READY     -> BARRIER  vm_op_bar(), vm_op_cluster_barrier(), vm_warpgroup_meet()
  *    BARRIER   -> READY    vm_barrier_open(), vm_warpgroup_open()
- *    READY     -> gone     vm_op_meet(), vm_op_ret(): its lanes wait at a vm_sync; vm_op_exit(): its lanes have exited
+ *    READY -> gone vm_op_meet(), vm_op_ret(): its lanes wait at a vm_sync; vm_op_exit(): its lanes have exited;
+ *    vm_path_wait(): its lanes join a path that waits at the same place
  *
  * The lanes that wait at a vm_sync become a path again when all expected lanes have arrived: continue_if_complete().
  * They also become a path when the interpreter gives up waiting: vm_warp_release_waiting(). */
@@ -34,7 +35,7 @@ void vm_warp_select(vm_warp *w, const vm_path *path)
     w->base[1] = path->frame->function->constants;
 }
 
-/* Stores the state of the running path, if there is one. */
+/* Stores the state of the running path, if a path runs. */
 void vm_warp_save(vm_warp *w)
 {
     if (w->current == VM_PATHS)
@@ -46,7 +47,8 @@ void vm_warp_save(vm_warp *w)
     path->frame = w->frame;
 }
 
-/* Adds a path that is ready. Paths have disjoint lanes, so there are at most 32; returns false if there are more. */
+/* Adds a path that is ready. Returns false if the list is full. This cannot happen, because the list has room for 32
+ * paths, and paths have disjoint lanes. */
 bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame)
 {
     if (w->path_count == VM_PATHS)
@@ -75,7 +77,7 @@ bool vm_warp_ready(const vm_warp *w)
     return false;
 }
 
-/* Returns a free reconvergence point. Returns NULL if all are in use. */
+/* Returns a free element of w->syncs, or NULL if all are in use. */
 static vm_sync *take_sync(vm_warp *w)
 {
     if (w->sync_used == VM_ALL)
@@ -103,7 +105,8 @@ void vm_frame_return(vm_warp *w, vm_frame *frame)
     vm_path_add(w, frame->back, lanes, frame->join.parent, frame->caller);
 }
 
-/* Ends a frame: all lanes of the call have returned or exited. `resume`: the lanes continue as the running path. */
+/* Ends a frame: all lanes of the call have returned or exited. If `resume` is true, the lanes continue as the running
+ * path, otherwise as a new path. */
 void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume)
 {
     uint32_t lanes = frame->join.waiting;
@@ -185,9 +188,9 @@ vm_sync *vm_diverge(vm_warp *w, const vm_code *meet)
 }
 
 /* Counts how often whole warps have executed the code from `first` to `i`, which is a loop or a kernel. The counter is
- * in its last instruction, a branch or an exit. Counts may be lost if several host threads count at the same time. At
- * the threshold the compiler compiles the code (vm_jit.h). In the second half of the count it observes how the code
- * runs. */
+ * in its last instruction, a branch or an exit. Counts may be lost if several host threads count at the same time. When
+ * the count reaches a threshold, which grows with the length of long code, the compiler compiles the code (vm_jit.h).
+ * From half of the threshold on, the compiler is called LOOKS times to observe how the code runs. */
 /* how often the compiler observes the code before it compiles it, during the second half of the count */
 #define LOOKS 16u
 #define LONG 512 /* instructions; longer code would take seconds to compile */
@@ -209,8 +212,8 @@ void vm_count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
 }
 
 /* Counts how often lanes diverge at a branch, in a field that branches do not use otherwise. Counts may be lost if
- * several host threads count at the same time. At a part of the threshold, the compiler makes code for the paths. It
- * does this only once. */
+ * several host threads count at the same time. When the count reaches a quarter of the threshold, the compiler makes
+ * code for the paths, once. */
 static void count_split(vm_warp *w, const vm_code *i)
 {
     enum { SHARE = 4 };

@@ -3,9 +3,10 @@
 #include "vm_hooks.h"
 #include "vm_poll.h"
 
-#define SAME 4u /* an instruction repeats an equal read this often before its lanes count as waiting */
+#define SAME 4u /* number of repetitions of an equal read after which the lanes of an instruction count as waiting */
 
-/* The last two polling instructions are kept for each first lane of a path, because a loop may poll two places. */
+/* For each lane that is the first of a path, w->polls keeps the last two polling instructions, because a loop may poll
+ * two places. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed)
 {
     vm_polling *ways = w->polls[__builtin_ctz(m)];
@@ -34,8 +35,8 @@ void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool chang
 
 void vm_poll_changed(vm_warp *w, const vm_code *i) { vm_poll(w, i, VM_ALL, 0, true); }
 
-/* The extra operation after a load that may poll but has the handler of ordinary loads. a is the value. b is the
- * address, which has 64 bits in global memory. */
+/* An extra operation after a load that may poll, but uses the handler of ordinary loads. The slot a has the loaded
+ * value, and b the address, which has 64 bits in global memory. */
 void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint64_t seen = 0;

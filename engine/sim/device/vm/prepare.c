@@ -6,6 +6,7 @@
 #include "vm_limit.h"
 #include "vm_runtime.h"
 
+/* Kernels can access shared memory up to a multiple of this many bytes. */
 #define SHARED_GRANULE 128u
 
 vm_fault_kind vm_launch_refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...)
@@ -40,8 +41,8 @@ static vm_fault_kind prepare_clusters(vm_run_state *run, vm_fault *fault)
     return VM_OK;
 }
 
-/* Checks kernel, grid, block, clusters, shared and local memory, and lays out the block's shared memory: static,
- * dynamic, the system's. */
+/* Checks kernel, grid, block, clusters, shared and local memory. Lays out the block's shared memory: static, dynamic,
+ * then the system's part. Calls hooks->grid(). Returns VM_OK, or sets `fault` and returns its kind. */
 vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
 {
     const vm_launch *launch = run->launch;

@@ -22,7 +22,7 @@
  * started */
 #define PATIENCE 16u
 
-/* Returns false if memory runs out. */
+/* Initialises a runner for a grid. Returns false if memory runs out. */
 static bool start_runner(vm_runner *runner, vm_run_state *run)
 {
     memset(runner, 0, sizeof *runner);
@@ -76,8 +76,8 @@ static void raise_out_of_memory(vm_run_state *run)
     atomic_store(&run->family->stop, 1);
 }
 
-/* Allocates a cluster, or reuses the spare one. Returns NULL if memory runs out. In this case a runner continues with
- * the clusters that it has. It is an error only if no runner has a cluster, or if all blocks must be resident. */
+/* Allocates a cluster, or reuses the spare one. Returns NULL if memory runs out. Then the runner continues with the
+ * clusters that it has. The launch fails only if no runner has a cluster, or if all blocks must be resident. */
 static vm_cluster *take_cluster(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
@@ -211,8 +211,11 @@ static size_t get_room(const vm_run_state *run)
 }
 
 /* Called when all clusters of the runner have waited in vain for a whole round. The clusters wait for an action of
- * other threads. The function tries four explanations in this order: another runner will take the action; a block that
- * has not started will take it; lanes at a reconvergence point will take it; no thread will ever take it. */
+ * other threads. The function tries four explanations, in this order:
+ *  1. Another runner will take the action.
+ *  2. A block that has not started will take it.
+ *  3. Lanes at a reconvergence point will take it.
+ *  4. No thread will ever take it. */
 static void wait_round(vm_runner *runner, size_t *most)
 {
     enum { PROVE = 64, PROVE_CHECKED = 4096, BUSY = 16, PAUSE_NS = 20000 };
@@ -265,8 +268,8 @@ static void *run_clusters(void *argument)
             vm_poll_moved(runner);
         if (!ended) {
             at++;
-            /* It starts no more clusters than needed, because host threads that finish their clusters could not run
-             * them any more. */
+            /* The runner starts no more clusters than needed, so that host threads which finish their clusters can run
+             * the rest. */
             if (target < most && target == runner->cluster_count && (!moved || ++turns % PATIENCE == 0)) {
                 target++;
             } else if (still >= runner->cluster_count) {
@@ -321,8 +324,8 @@ static void add_counts(vm_runner *runner)
     pthread_mutex_unlock(&family->lock);
 }
 
-/* Allocates the memory for the grid's barrier of a cooperative launch. It begins with its size, and the barrier's
- * counter follows. */
+/* Allocates the device memory for the grid's barrier of a cooperative launch. The memory begins with its size, and the
+ * barrier's counter follows. Returns false if memory runs out. */
 static bool open_workspace(vm_run_state *run)
 {
     enum { WORKSPACE = 64 };
@@ -337,7 +340,7 @@ static bool open_workspace(vm_run_state *run)
     return true;
 }
 
-/* Copies the kernel's parameters to memory between guards. */
+/* Copies the kernel's parameters to memory between guard pages. Without parameters from the caller, they are zero. */
 static bool copy_params(vm_run_state *run)
 {
     const size_t bytes = (size_t)run->kernel->ptx->param_bytes;

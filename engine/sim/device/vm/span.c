@@ -28,7 +28,7 @@ bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant,
 }
 
 /* Extends the span that vm_find() gave until it reaches `high`. Memory that was mapped in parts counts as one range if
- * its parts follow each other on the device and on the host, and if kernels may write all parts or none. */
+ * its parts follow each other on the device and on the host. The range is read-only if a part of it is. */
 static void extend_span(vm_device *device, vm_span *span, uint64_t high)
 {
     pthread_rwlock_rdlock(&device->lock);
@@ -61,7 +61,7 @@ bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool w
     if (!found || high > span.end || high < low || (write && span.read_only))
         return false;
     runner->cache[i->e] = span;
-    if (!span.read_only) /* only writable memory is cached, because stores use the cache too */
+    if (!span.read_only) /* `recent` gets only writable memory, because stores use it too */
         runner->recent[runner->recent_next++ % KILN__COUNT(runner->recent)] = span;
     return true;
 }

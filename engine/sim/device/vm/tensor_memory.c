@@ -1,5 +1,5 @@
-/* tensor_memory.c - the tensor memory of a block: who has which columns, and the only function that turns a kernel's
- * address in it into a host pointer. */
+/* tensor_memory.c - the tensor memory of a block: which allocation has which columns, and the only function that turns
+ * a kernel's address in tensor memory into a host pointer (vm_tensor_reach). */
 #include <string.h>
 
 #include "vm_fault.h"
@@ -53,8 +53,8 @@ static bool is_size(uint32_t columns)
     return columns >= VM_TENSOR_LEAST && columns <= VM_TENSOR_COLUMNS && (columns & (columns - 1)) == 0;
 }
 
-/* Returns the lowest multiple of 32 at which `columns` free columns begin. Returns VM_TENSOR_COLUMNS if no place has so
- * many. The manual does not say which columns a GPU chooses. */
+/* Returns the lowest multiple of 32 at which `columns` free columns begin. Returns VM_TENSOR_COLUMNS if there is no
+ * such place. The manual does not say which columns a GPU chooses. */
 static uint32_t find_free(const vm_tensor_memory *memory, uint32_t columns)
 {
     for (uint32_t from = 0; from + columns <= VM_TENSOR_COLUMNS; from += VM_TENSOR_LEAST) {
@@ -123,7 +123,7 @@ bool vm_tensor_give_up(vm_warp *w, const vm_code *i, uint32_t lane)
     return memory != NULL;
 }
 
-/* Says why a column cannot be accessed. */
+/* Returns the reason why a column cannot be accessed, for a message. */
 static const char *why_not(const vm_tensor_memory *memory, uint32_t column)
 {
     if (column >= VM_TENSOR_COLUMNS)

@@ -62,7 +62,7 @@ unsigned vm_format_bytes(vm_format format)
     return bytes[format];
 }
 
-/* 32-bit integers are never read as fractions. */
+/* Integers of 8 and 16 bits may be read as fractions, 32-bit integers never. */
 bool vm_format_is_float(const vm_texture *texture)
 {
     vm_format f = texture->image.format;

@@ -5,9 +5,9 @@
 #include "vm_limit.h"
 #include "vm_path.h"
 
-#define SLICE 32768u /* instructions that a warp runs before the turn of the next warp */
+#define SLICE 32768u /* operations that a warp runs before the turn of the next warp */
 
-/* Returns how many steps of the launch's budget are left, without the steps that other host threads have not reported
+/* Returns how many steps of the launch's budget are left, not counting the steps that other host threads have not added
  * yet. */
 static uint64_t get_budget_left(const vm_runner *runner)
 {
@@ -43,14 +43,16 @@ static uint64_t run_fresh(vm_block *block, uint64_t *spent)
     return begun;
 }
 
-/* Runs the warps of a block in turn. If no warp can continue and no other block of the cluster can, releases lanes at
- * reconvergence points. If that does not help, the launch is in a deadlock. */
+/* Runs the warps of a block in turn, for about `quantum` operations. Returns when the quantum is used up, the block has
+ * ended, all its warps wait in vain, or the block needs another block of its cluster. If no warp can continue and no
+ * other block of the cluster can, releases lanes at reconvergence points. If that does not help, the launch ends as a
+ * deadlock. */
 vm_turn vm_block_run(vm_block *block, uint64_t quantum)
 {
     vm_runner *runner = block->runner;
     vm_run_state *run = runner->run;
     const struct vm_hooks *hooks = run->hooks;
-    /* in a cluster other blocks may wait for this block, so it runs to its end */
+    /* in a cluster other blocks may wait for this block, so observers cannot end it early */
     const bool alone = run->cluster_size == 1;
     uint64_t spent = 0;
     /* consecutive warps that cannot continue; consecutive warps that cannot continue or have waited in vain */

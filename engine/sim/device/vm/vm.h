@@ -37,14 +37,16 @@ typedef struct vm_limits {
     uint64_t memory;           /* total bytes of global memory */
     uint64_t shared_per_block; /* including opt-in */
     unsigned threads;          /* host threads that a launch may use; 0: one per core */
-    uint64_t step_budget;      /* warp instructions a launch may execute; 0: 2^40 */
+    uint64_t step_budget;      /* steps that a launch may take (README.md, Limits); 0: 2^40 */
     uint32_t local_bytes;      /* local memory of a thread; 0: 512 KiB, as on a GPU */
-    uint64_t page;    /* kernels can access a whole page if it contains an allocation, as on a GPU; a power of two,
-                                  0: the rest of an allocation's last granule alone. Not where checks shadow memory */
+    /* A power of two: kernels can access all of a page of this size that contains an allocation, as on a GPU. 0:
+     * kernels can access only the rest of an allocation's last granule. A device whose memory is shadowed by checks
+     * behaves as if this were 0. */
+    uint64_t page;
     bool zeroed;      /* new global memory is zero, as in a fresh process on a GPU */
     int sm_count, cc; /* %nsmid; 90 */
     /* Answers queries of kernels (cudaDeviceGetAttribute, cudaOccupancyMaxActiveBlocksPerMultiprocessor) with the
-     * driver's data. NULL: none. */
+     * driver's data. If a function is NULL, the kernel's query returns an error. */
     bool (*attribute)(const void *user, int attribute, int *value);
     bool (*occupancy)(const void *user, const struct vm_resources *kernel, int threads, uint64_t shared, int *blocks);
     const void *user;
@@ -59,7 +61,7 @@ void vm_device_free(vm_device *device);
 /* Allows or forbids kernels of `device` to use the memory of `other`. No kernel may run on either device. */
 void vm_allow(vm_device *device, const vm_device *other, bool may);
 bool vm_allowed(const vm_device *device, const vm_device *other);
-/* Sets which devices of the group may use an allocation of `device` without vm_allow(). Bit n of `numbers` stands for
+/* Sets which devices of the group may use the allocation at `address` without vm_allow(). Bit n of `numbers` stands for
  * the device with the number n. */
 void vm_open(vm_device *device, uint64_t address, uint32_t numbers);
 void vm_open_owned(vm_device *device, uint64_t owner, uint32_t numbers); /* opens all allocations of this owner */
@@ -76,26 +78,29 @@ void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
  * are in use. */
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
 /* Fills a large allocation, from its start, with the `period` bytes of `pattern`, repeated. A page takes memory only
- * after the first write to it, so an allocation takes little memory if little of it is used. Returns false if the
- * allocation has fewer than VM_RESERVED bytes, or if memory runs out; then the content is undefined. No kernel may run
- * on the device. */
+ * after the first write to it, so an allocation takes little memory if little of it is used. `period` must be a
+ * multiple of 4096. Returns false if the allocation does not take memory page by page, or if memory runs out; then the
+ * content is undefined. No kernel may run on the device. */
 bool vm_repeat(vm_device *device, uint64_t address, uint64_t bytes, const void *pattern, uint64_t period);
-/* an allocation of this size or more takes memory page by page, as it is used */
+/* vm_alloc() of this size or more takes memory page by page, as it is used, unless memory is zeroed or shadowed by
+ * checks */
 #define VM_RESERVED ((uint64_t)64 << 20)
-#define VM_PERIOD ((uint64_t)16 << 20) /* the period of the content of fresh pages */
+#define VM_PERIOD ((uint64_t)16 << 20) /* the period in bytes of the content of fresh pages */
 /* Reserves addresses for vm_alloc_at() and vm_adopt(). No other allocation gets them. Returns 0 on failure. */
 uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align);
 /* Skips all addresses below `address` in the device's own range: no later allocation gets them. */
 void vm_pass(vm_device *device, uint64_t address);
 bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes);
-/* Moves the memory of an allocation into a file without a name, and returns the file, which is closed with the
- * allocation. Returns -1 if this is impossible, or if memory runs out. No kernel may run on the device. */
+/* Moves the memory of an allocation into a file without a name, and returns its descriptor. The device closes the file
+ * when the allocation is freed. If the memory is already in a file, returns that file. Returns -1 if this is
+ * impossible, or if memory runs out. No kernel may run on the device. */
 int vm_share_memory(vm_device *device, uint64_t address);
 /* The seals of files that hold memory: no process can shorten a file that another process has mapped. */
 #define VM_FILE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-/* Makes such a file. Returns -1 if there is no memory, or if the file would be longer than vm_file_most(). */
+/* Makes such a file and returns its descriptor, which the caller closes. Returns -1 if there is no memory, or if the
+ * file would be longer than vm_file_most(). */
 int vm_file_new(const char *name, uint64_t bytes);
-uint64_t vm_file_most(void); /* bytes: RLIMIT_FSIZE, beyond which a signal ends the process */
+uint64_t vm_file_most(void); /* returns RLIMIT_FSIZE in bytes; a longer file would end the process by a signal */
 /* Marks an allocation that another process may write at any time. */
 void vm_set_outside(vm_device *device, uint64_t address);
 /* Raises the memory of the device to `bytes`. This may be more than the host has, if only little of it is used. */
@@ -104,9 +109,9 @@ void vm_enlarge(vm_device *device, uint64_t bytes);
  * is left. */
 bool vm_take(vm_device *device, uint64_t bytes);
 void vm_give(vm_device *device, uint64_t bytes);
-/* Returns the host pointer to [address, address + bytes), for copies by the driver. The range must lie in one
- * allocation, or in several without a gap; otherwise returns NULL. The pointer is valid until such an allocation is
- * freed. */
+/* Returns the host pointer to [address, address + bytes), for writes by the driver. The range must lie in one
+ * allocation, or in several without a gap, and not in memory that the program has registered as read-only; otherwise
+ * returns NULL. The pointer is valid until such an allocation is freed. */
 void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes);
 /* Returns a host pointer for reading only. The checks treat memory from vm_pointer() as written, and memory from this
  * function as unchanged. */
@@ -131,7 +136,7 @@ void vm_set_internal(vm_device *device, uint64_t address);
  * NULL removes the name. Returns false if there is no such allocation, or no memory. */
 bool vm_set_label(vm_device *device, uint64_t address, uint64_t bytes, const char *name, const char *role);
 uint64_t vm_memory_used(const vm_device *device);
-bool vm_heap_used(vm_device *device); /* a kernel has called malloc() */
+bool vm_heap_used(vm_device *device); /* returns true if a kernel has called malloc() */
 
 /* A tensor map in the memory of kernels: these members, in the 128 bytes of cuda.h's type. Kernels can write any bytes
  * there, so each use checks the members. */
@@ -193,19 +198,21 @@ ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **module
 ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_module *twin, vm_module **module,
                                  kiln__text *log);
 void vm_module_unload(vm_device *device, vm_module *module);
-/* Before that: gives the managed variables to `heir`, as far as it uses them too. */
+/* Gives the managed variables of a module to `heir`, another module that uses some of them too. Call it before the
+ * module is unloaded; otherwise the variables are freed. */
 void vm_module_give(vm_module *module, vm_module *heir);
-/* A .global or .const variable of the module: its device address and size. */
+/* Returns the device address and the size of a .global or .const variable. Returns false if the module has no such
+ * variable. */
 bool vm_module_global(const vm_module *module, const char *name, uint64_t *address, uint64_t *bytes);
 const ptx_module *vm_module_ptx(const vm_module *module);
-bool vm_is_builtin(const char *function); /* a function that modules may call without defining it */
+bool vm_is_builtin(const char *function); /* returns true for a function that modules may call without defining it */
 /* Returns the index of a kernel (.entry) in ptx->functions, or -1. */
 int vm_module_kernel(const vm_module *module, const char *name);
 /* The resources of a kernel, as far as PTX gives them. */
 typedef struct vm_resources {
     uint64_t static_shared, local_bytes, const_bytes, param_bytes;
     uint32_t max_threads;       /* the limit from directives, otherwise 1024 */
-    uint32_t register_estimate; /* an estimate, from the live ranges or counts of the PTX registers */
+    uint32_t register_estimate; /* an estimate from the live ranges of the PTX registers */
 } vm_resources;
 void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *resources);
 
@@ -216,10 +223,11 @@ typedef enum vm_fault_kind {
     VM_FAULT_INSTRUCTION,
     VM_FAULT_ASSERT,
     VM_FAULT_TRAP,
-    VM_FAULT_STEPS,    /* the step budget is used up: an endless kernel */
-    VM_FAULT_DEADLOCK, /* a barrier that can never complete */
+    VM_FAULT_STEPS,    /* the step budget is used up, so the kernel may be endless */
+    VM_FAULT_DEADLOCK, /* all threads wait, for example at a barrier that can never complete */
     VM_FAULT_STACK,
     VM_FAULT_MEMORY,
+    /* the flag vm_launch.stop was set */
     VM_FAULT_STOPPED,
     VM_FAULT_TIME /* the deadline has passed */
 } vm_fault_kind;
@@ -231,7 +239,7 @@ typedef struct vm_fault {
     uint32_t bytes;
     uint32_t ptx_line, file_line; /* 0: not known */
     char file[256], kernel[256];
-    char message[512]; /* one sentence: what, where, which allocation */
+    char message[512]; /* one sentence: the error, its place, and the allocation */
 } vm_fault;
 
 /* cudaLimitStackSize, PrintfFifoSize, MallocHeapSize, DevRuntimeSyncDepth, DevRuntimePendingLaunchCount */
@@ -257,7 +265,8 @@ typedef struct vm_launch {
     void *user;
 } vm_launch;
 
-/* Counts of the launch. They are exact and the same in every run. */
+/* Counts of the launch. They are the same in every run, unless blocks on several host threads wait for each other in
+ * loops. */
 typedef struct vm_counters {
     uint64_t warp_instructions, lane_instructions;
     uint64_t blocks, warps;

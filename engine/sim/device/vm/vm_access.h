@@ -6,9 +6,9 @@
 
 typedef enum vm_reach_kind { VM_REACH_READ = 1, VM_REACH_WRITE = 2, VM_REACH_BOTH = 3 } vm_reach_kind;
 /* Returns the host pointer for all of [address, address + bytes) of one lane, or NULL with a fault recorded. The
- * address is in the named space, or in any space if that is PTX_SPACE_GENERIC. It must be a multiple of `align`. All
- * bytes are in one object, and the pointer is valid only for `bytes`. tests/style/boundary.py finds code that tests the
- * two ends of a range instead of calling this function. */
+ * address is in `space`, or in any space if `space` is PTX_SPACE_GENERIC. It must be a multiple of `align`. All bytes
+ * are in one object, such as an allocation, and the pointer is valid only for these bytes. tests/style/boundary.py
+ * finds code that tests the two ends of a range instead of calling this function. */
 unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
                              uint64_t bytes, uint32_t align, vm_reach_kind kind);
 /* Does the same for an access that is aligned to its size. */

@@ -10,15 +10,15 @@ void vm_barrier_open(vm_block *block, uint32_t id); /* lets the paths that wait 
 vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank);
 bool vm_block_start(vm_block *block, uint64_t number);
 void vm_block_free(vm_block *block);
-bool vm_block_ready(const vm_block *block); /* tells whether a warp can continue */
+bool vm_block_ready(const vm_block *block); /* returns true if a warp of the block can continue */
 /* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
 bool vm_block_release_waiting(vm_block *block);
-/* How the turn of a block ended. OVER: its quantum is used up. WAITS: it cannot continue before another block of its
- * cluster runs. ENDED: the block has ended. */
+/* How the turn of a block ended. OVER: its quantum is used up, or all its warps wait in vain. WAITS: it cannot continue
+ * before another block of its cluster runs. ENDED: the block has ended. */
 typedef enum vm_turn { VM_TURN_OVER, VM_TURN_WAITS, VM_TURN_ENDED } vm_turn;
 vm_turn vm_block_run(vm_block *block, uint64_t quantum);
-/* Counts work against the launch's budget. Raises a fault if the budget is used up, the deadline has passed, or the
- * launch was asked to stop. */
+/* Counts work against the launch's budget of steps. Raises a fault if the budget is used up, the deadline has passed,
+ * or the launch was asked to stop. */
 void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps);
 /* Frees the paths of all warps, and the frames of calls. The frames of the kernel stay for the next block. */
 void vm_block_drop_paths(vm_block *block);

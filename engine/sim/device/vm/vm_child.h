@@ -5,8 +5,8 @@
 #include "vm_machine.h"
 
 uint32_t vm_runtime_find(const char *name); /* returns the index + 1; 0: no such function */
-/* Creates the names and texts of errors, for a module that calls a function which returns them. False: out of
- * memory. */
+/* If `function` returns names or texts of errors, creates them in the module's device memory. Returns false if memory
+ * runs out. */
 bool vm_runtime_texts(vm_module *module, uint32_t function);
 bool vm_runtime_fits(uint32_t function, const ptx_function *declared, const ptx_module *ptx);
 void vm_runtime_run(vm_warp *w, const vm_code *i, uint32_t m, uint32_t function);
@@ -27,11 +27,12 @@ typedef struct vm_task {
     struct vm_task *next;
     bool is_launch;
     vm_launch launch; /* the parameters follow the task in memory */
-    /* `depth` slices of `height` rows of `width` bytes; source 0: filled with `value` */
+    /* A copy or fill of `depth` slices, each with `height` rows of `width` bytes. If `source` is 0, it is a fill with
+     * `value`. */
     uint64_t target, source, width, height, depth;
     uint64_t target_pitch, target_slice, source_pitch, source_slice;
     unsigned char value;
-    const vm_code *at; /* the call, for messages */
+    const vm_code *at; /* the instruction that enqueued it, for messages */
     uint32_t block[3];
 } vm_task;
 

@@ -4,9 +4,9 @@
 
 #include "vm_machine.h"
 
-/* The lanes that execute one collective operation together. They come from the running path and from paths that had
- * waited for them. Those paths may be at other instructions, and in other calls. A share is the part of these lanes
- * with one instruction and one frame. */
+/* The lanes that execute one collective operation together. They come from the running path and from waiting paths,
+ * which may be at other instructions and in other calls. A share has the lanes that are at one instruction in one
+ * frame. */
 typedef struct vm_share {
     const vm_code *code;
     vm_frame *frame;

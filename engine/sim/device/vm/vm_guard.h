@@ -28,7 +28,7 @@ typedef struct vm_guards {
     vm_guard_list regions[VM_GUARD_CLASSES], slots[VM_GUARD_CLASSES];
     vm_guard_arena *arenas;
     size_t arena_count, arena_capacity;
-    size_t kept; /* bytes of regions that wait to be used again */
+    size_t kept; /* bytes of free regions that are kept for later use */
 } vm_guards;
 
 /* OWN: a separate region, even for little memory. ANY: the memory may share an arena with other memory of kernels. */
@@ -42,7 +42,7 @@ void vm_guards_close(vm_guards *g);
  * after its end, a guard or the next slot begins. If `zeroed` is set, the memory is zero. Otherwise it may contain old
  * bytes of kernels. Returns NULL if memory runs out. */
 void *vm_guard_take(vm_guards *g, size_t bytes, vm_guard_kind kind, bool zeroed);
-/* Frees memory. Pass the same arguments as to vm_guards_take(). NULL is allowed. */
+/* Frees memory. `bytes` and `kind` must be the same as for vm_guard_take(). NULL is allowed. */
 void vm_guard_give(vm_guards *g, void *memory, size_t bytes, vm_guard_kind kind);
 
 /* Maps `bytes` of a file between guards, for reading and writing. If `file` is -1, only reserves the addresses, and the

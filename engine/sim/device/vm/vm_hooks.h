@@ -16,7 +16,7 @@ struct vm_hooks {
     void (*end)(vm_run_state *run);
     /* Called before a grid runs. May set run->block_count and run->chosen, so that only some of its blocks run. */
     void (*grid)(vm_run_state *run);
-    /* returns the number of the block that runs as number `index`; the numbers ascend */
+    /* returns the number of the chosen block with this index; the numbers ascend */
     uint64_t (*chosen)(const vm_run_state *run, uint64_t index);
     bool (*runner_begin)(vm_runner *runner); /* false: out of memory */
     /* called under the lock of the launch's family, when all blocks of the runner have run */
@@ -28,11 +28,13 @@ struct vm_hooks {
     void (*block_free)(vm_block *block);
     void (*block_start)(vm_block *block);
     void (*block_end)(vm_block *block);
-    bool (*enough)(const vm_block *block); /* returns whether the block need not continue */
+    /* returns true if the observers need no more of the block, which then ends early */
+    bool (*enough)(const vm_block *block);
     /* called when a barrier is complete, while the paths still wait */
     void (*barrier)(vm_block *block, uint32_t barrier);
-    void (*stuck)(vm_block *block);    /* no warp can continue, lanes wait at reconvergence points */
-    void (*deadlock)(vm_block *block); /* no warp will ever continue */
+    /* called when no warp can continue, before lanes at reconvergence points are released */
+    void (*stuck)(vm_block *block);
+    void (*deadlock)(vm_block *block); /* called when no warp will ever continue */
     void (*children)(vm_block *block); /* called when the work that the block launched has run */
 
     /* ---- a warp ---- */
@@ -40,17 +42,18 @@ struct vm_hooks {
     uint64_t (*slice)(const vm_warp *w, uint64_t most); /* returns the number of instructions of the warp's next turn */
     /* Called before an instruction executes; m may be 0. Returns the lanes that may execute it. */
     uint32_t (*insn)(vm_warp *w, const vm_code *i, uint32_t m);
-    const uint8_t *(*shown)(const vm_runner *runner); /* for vm_runner.shown; NULL: insn() is called everywhere */
-    /* Called for lanes that must wait for other lanes in a warp operation. `lanes` are among those that were shown.
-     * `all`: no lane executes the operation now. */
+    const uint8_t *(*shown)(const vm_runner *runner); /* returns the value of vm_runner.shown */
+    /* Called for lanes that must wait for other lanes in a warp operation. insn() was called for these lanes before. If
+     * `all` is true, no lane executes the operation now. */
     void (*unseen)(vm_warp *w, const vm_code *i, uint32_t lanes, bool all);
-    /* Called for lanes that had waited and execute the operation now, together with the lanes that arrived last.
-     * `more`: they wait at another instruction, or in another call. */
+    /* Called for lanes that had waited and execute the operation now, together with the lanes that arrived last. If
+     * `more` is true, they are at another instruction or in another call than the lanes before them. */
     void (*late)(vm_warp *w, const vm_share *share, bool more);
     /* Called when all lanes of a warp operation have arrived. `m` are the lanes that arrived last. Some of them may
      * still have to wait. */
     void (*met)(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting);
-    /* Called for a texture fetch by integer coordinates, if the coordinate `at` is outside of `size` texels. */
+    /* Called for a texture read by whole coordinates, if the coordinate `at` is outside of the side of `size` texels.
+     * `linear` is true if the texture shows linear memory. */
     void (*outside)(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear);
     void (*malloced)(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
 

@@ -1,9 +1,9 @@
 /* vm_jit.h - the interface between the interpreter and a compiler of hot code (sim/device/jit).
  *
- * The compiler translates parts of a function, *regions*, into host code. A region starts at one instruction, its head,
- * and runs for a whole warp. It ends at an instruction that is not in the region, or at an operand for which it was not
- * compiled. It leaves registers, memory, pc and counts as the interpreter would leave them at that place, so the
- * interpreter can continue where a region ends. */
+ * The compiler translates parts of a function, *regions*, into host code. A region starts at one instruction, its head.
+ * It runs for a whole warp, or for one path of a divergent warp. It ends at an instruction that is not in the region,
+ * or at an operand for which it was not compiled. It leaves registers, memory, pc and counts as the interpreter would
+ * leave them at that place, so the interpreter can continue where a region ends. */
 #ifndef KILN_SIM_VM_JIT_H
 #define KILN_SIM_VM_JIT_H
 
@@ -22,12 +22,13 @@ typedef struct vm_native {
     /* The function for paths, or NULL. It runs the selected path until its lanes diverge or the path reaches a
      * reconvergence point. It begins at the head; w->pc is the instruction after the head. */
     vm_native_run partial;
-    uint32_t partial_need; /* as `need` */
+    uint32_t partial_need; /* for `partial`, the same as `need` for `run` */
     /* `partial` runs only while no lane of the warp has exited. A shuffle of the function may read registers of such a
      * lane, in which the interpreter's handlers leave other values. */
     bool alive;
     vm_handler own; /* the interpreter's own handler of the head */
-    uint32_t need;  /* instructions that it may execute before it tests `left` */
+    /* the most operations that it may execute before it tests `left`; call it only if `left` is at least this */
+    uint32_t need;
     /* the first entries are all counted; later entries are sampled, and a sample counts with its weight */
     atomic_uint entered, missed;
 } vm_native;
@@ -41,10 +42,12 @@ typedef struct vm_compiled {
 
 /* A device's compiler. Its functions may be called by several host threads at once. */
 struct vm_jit {
-    uint32_t threshold; /* a loop or kernel is compiled after this number of executions by warps */
-    /* Called in the second half of the count for the code from `first` to `last`. The warp has just executed this code,
-     * so its registers show how the code runs. `enough`: the threshold is reached, so that the code should be compiled.
-     */
+    /* a loop or kernel of usual length is compiled after about this number of executions by warps; see
+     * vm_count_heat() */
+    uint32_t threshold;
+    /* Called some times for the loop or kernel from `first` to `last`, when it has run at least half as often as
+     * `threshold` demands. The warp has just executed this code, so its registers show how the code runs. `enough`: the
+     * threshold is reached, so that the code should be compiled. */
     void (*hot)(struct vm_jit *jit, vm_warp *w, const vm_code *first, const vm_code *last, bool enough);
     /* Called when a region has missed too often. w->pc is the place at which it ended. */
     void (*missed)(struct vm_jit *jit, vm_warp *w, const vm_code *head);

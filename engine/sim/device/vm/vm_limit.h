@@ -11,8 +11,8 @@ bool vm_hold(vm_family *family, uint64_t bytes);
 void vm_let_go(vm_family *family, uint64_t bytes);
 void vm_limit_begin(vm_runner *runner);
 vm_fault_kind vm_limit_ask(const vm_family *family); /* VM_OK, VM_FAULT_STOPPED or VM_FAULT_TIME */
-/* Called after each turn of a warp. Returns VM_FAULT_STOPPED or VM_FAULT_TIME if the launch must end, otherwise
- * VM_OK. */
+/* Called with the steps of each turn of a warp. Tests the limits after a number of steps. Returns VM_FAULT_STOPPED or
+ * VM_FAULT_TIME if the launch must end, otherwise VM_OK. */
 vm_fault_kind vm_limit_look(vm_runner *runner, uint64_t steps);
 /* Raises one of these faults, or VM_FAULT_STEPS. The warp must have a path. */
 void vm_limit_raise(vm_warp *w, vm_fault_kind kind);
@@ -22,8 +22,8 @@ void vm_limit_count(const vm_block *block);
 /* Completes the message of one of these faults. Called once, when all host threads of the grid have ended. */
 void vm_limit_explain(vm_run_state *run);
 /* Returns the only instruction of [first, last] that can see what other threads do: a wait for an mbarrier, or
- * otherwise a read of memory that threads share. *at is its PTX number. Returns NULL if there is no such instruction,
- * or if there are several. */
+ * otherwise a read of memory that threads share. Sets *at to its index in the PTX function. Returns NULL if there is no
+ * such instruction, or if there are several. */
 const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t last, uint32_t *at, bool *mbarrier);
 /* Describes the loop in which a path is, and the memory for which it waits there, as far as both are known. May change
  * w->frame. */

@@ -17,21 +17,23 @@
 #define VM_ALL UINT32_MAX            /* the mask of a whole warp */
 #define VM_CODE_BASE 0x0600000000ull /* "addresses" of functions: base + 16 * index */
 #define VM_LOCAL_BYTES_MAX 0x80000u  /* local memory of a thread, 512 KiB as on a GPU */
+/* The shared memory of a block is in a window of this size, whatever its own size is. */
 #define VM_SHARED_WINDOW 0x1000000ull
 #define VM_CLUSTER_MOST 16u /* blocks of a cluster */
 /* Shared addresses: one window for the memory of the own block, then one window for the block of each rank. */
 #define VM_CLUSTER_WINDOW ((VM_CLUSTER_MOST + 1) * VM_SHARED_WINDOW)
 #define VM_REGISTERS_MAX 0x1000000u /* most bytes of the registers of a function */
+/* New memory of kernels consists of this byte. */
 #define VM_POISON 0xA5
-#define VM_DEPTH_MAX 512u /* nested calls */
+#define VM_DEPTH_MAX 512u /* limit of nested calls */
 #define VM_BARRIERS 16u
-#define VM_WARPGROUPS 8u /* warpgroups of a block, of four warps each */
+#define VM_WARPGROUPS 8u /* most warpgroups of a block; a warpgroup has four warps */
 #define VM_PATHS VM_LANES
 #define VM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* A kernel may have data races, which are not errors of the simulator. So accesses on behalf of kernels are not
- * instrumented. */
+/* A kernel may have data races, which are not errors of the simulator. So the thread sanitizer must not instrument
+ * functions that access memory for a kernel. */
 #if defined(__SANITIZE_THREAD__)
 #define VM_RACY __attribute__((no_sanitize_thread))
 #define VM_TSAN 1
@@ -78,23 +80,26 @@ typedef struct vm_handlers {
 /* The flags of an instruction (vm_code.flags). Arithmetic, memory and comparison use the same bits for different
  * flags. */
 enum {
+    /* arithmetic */
     VM_FTZ = 1,
     VM_SAT = 2,
     VM_NANS = 4,
     VM_XORSIGN = 8,
     VM_RELU = 16,
-    VM_ABSOLUTE = 32, /* arithmetic */
+    VM_ABSOLUTE = 32,
+    /* memory */
     VM_SIGNED = 1,
     VM_REG64 = 2,
     VM_STRONG = 4,
     VM_ADDR32 = 8,
     VM_REG16 = 16,
-    VM_WRITES = 32, /* memory */
+    VM_WRITES = 32,
+    /* comparison */
     VM_INVERT = 1,
     VM_BOOL_AND = 2,
     VM_BOOL_OR = 4,
     VM_BOOL_XOR = 8,
-    VM_COMBINE_NOT = 16 /* comparison */
+    VM_COMBINE_NOT = 16
 };
 
 /* One executable instruction. Operand slots are byte offsets: if bit 0 is clear, into the frame's registers; if it is
@@ -105,7 +110,7 @@ struct vm_code {
     uint32_t guard; /* slot of the predicate; bit 0: negated */
     uint32_t insn;  /* index in the PTX function, for line numbers */
     uint32_t d, a, b, c, e;
-    uint8_t size, count, space, flags; /* memory: bytes of an element, elements, ptx_space */
+    uint8_t size, count, space, flags; /* of a memory access: bytes of an element, number of elements, ptx_space */
     union {
         uint64_t imm;
         const vm_code *target;
@@ -115,8 +120,8 @@ struct vm_code {
 _Static_assert(sizeof(void *) != 8 || sizeof(vm_code) == 64, "an instruction is one cache line");
 
 /* A reconvergence point that some lanes of a warp still have to reach: the immediate post-dominator of the branch at
- * which they diverged. `expected` are the lanes that will come, `waiting` those that have arrived. When both are equal,
- * the lanes continue as one path. `parent` is the enclosing reconvergence point. */
+ * which they diverged. `expected` has the lanes that must arrive, and `waiting` the lanes that have arrived. When both
+ * are equal, the lanes continue as one path. `parent` is the enclosing reconvergence point. */
 typedef struct vm_sync {
     const vm_code *pc; /* NULL: the point is the return of `frame` */
     uint32_t expected, waiting;
@@ -134,12 +139,13 @@ struct vm_frame {
     vm_sync join;
     uint32_t local_base, local_top; /* bounds of the frame in each lane's local memory */
     uint32_t depth;
-    size_t bytes, chain;          /* chain: the bytes of this frame and of all frames that called it */
+    /* bytes: size of this frame; chain: the sum of the sizes of this frame and of all frames that called it */
+    size_t bytes, chain;
     unsigned char *params, *vars; /* 32 parameter blocks; 32 sets of .param variables */
     unsigned char *regs;          /* the register file, aligned to 64 bytes */
 };
 
-/* The state of a path; path.c lists the transitions. READY: it can be selected. WARP: it waits for other lanes of its
+/* The state of a path; path.c lists the transitions. READY: the warp can run it. WARP: it waits for other lanes of its
  * warp, in an operation of the warp. BARRIER: it waits at a barrier of the block, the cluster or a warpgroup. */
 typedef enum vm_path_state { VM_PATH_READY, VM_PATH_WARP, VM_PATH_BARRIER } vm_path_state;
 /* Lanes that run together: one pc, one mask. The paths of a warp have disjoint masks. */
@@ -158,7 +164,8 @@ enum { VM_EVENT_SWITCH = 1, VM_EVENT_YIELD = 2, VM_EVENT_FAULT = 4, VM_EVENT_IN_
 /* The values that a polling instruction saw at its last execution (poll.c). */
 typedef struct vm_polling {
     const vm_code *at;
-    uint64_t seen; /* a hash of addresses and values */
+    uint64_t seen; /* a hash of the addresses and values that it read */
+    /* the lanes that executed it; the number of equal executions in a row */
     uint32_t mask, same;
 } vm_polling;
 
@@ -173,14 +180,19 @@ struct vm_warp {
     uint32_t cc;              /* the carry flag of each lane */
     uint32_t cluster_arrived; /* lanes that arrived at the cluster's barrier in the current phase */
     vm_sync *sync;
-    vm_frame *frame, *root; /* root: the kernel's; it stays for the next block */
+    vm_frame *frame, *root; /* root: the kernel's frame, which stays for the next block */
     vm_block *block;
     vm_runner *runner;
-    uint64_t issued, lanes, idle; /* counters; idle: operations since lanes last reconverged */
-    uint64_t charge;              /* extra work of instructions, in steps: see vm_charge() */
+    /* issued, lanes: instructions of the warp and of its lanes in this block; idle: operations since lanes last
+     * reconverged */
+    uint64_t issued, lanes, idle;
+    uint64_t charge; /* extra work of instructions, in steps: see vm_charge() */
+    /* `index` is the warp's number in its block, and `current` the running path, or VM_PATHS. `sync_used` has a bit for
+     * each element of `syncs` in use. `yields` and `vain_yields` tell how often paths gave way, because they seemed to
+     * spin or because they waited in vain. */
     uint32_t index, current, path_count, sync_used, spins, yields, vain_yields;
     bool gave_way; /* its last turn ended because it waits for other warps */
-    bool in_vain;  /* in its last turn it did nothing but wait */
+    bool in_vain;  /* in its last turn it only repeated reads of the same values */
     bool waits;    /* it reads the same value repeatedly, as vm_poll() has found */
     bool moved;    /* it has read a new value, or changed memory, since the turn of its path began */
     bool polled;   /* polls[] has entries */
@@ -219,8 +231,8 @@ struct vm_block {
     vm_warp *warps;
     unsigned char *shared, *local; /* host memory, each between two guard pages */
     size_t local_taken;
-    bool moved;    /* a warp did more than wait in vain in its last turn */
-    uint64_t held; /* host memory taken of the launch's limit */
+    bool moved;    /* in the block's last turn a warp did more than wait in vain */
+    uint64_t held; /* bytes of host memory that count against the launch's limit: vm_hold() */
     uint64_t number;
     uint32_t next_warp;
     /* Indexed by number: first the barriers of the block, then the number of the cluster's barrier, whose element is
@@ -264,7 +276,7 @@ typedef struct vm_family {
     atomic_int stop;           /* nonzero: a fault was recorded, or the launch has ended */
     atomic_int spare;          /* host threads that may still be started */
     atomic_uint grids;         /* number of grids so far, for %gridid */
-    const volatile int *asked; /* vm_launch.stop and .deadline of the launch by the host */
+    const volatile int *asked; /* asked, deadline: vm_launch.stop and .deadline of the launch by the host */
     uint64_t deadline;
     uint64_t hold_most; /* limit of host memory for frames and blocks' local memory: vm_hold() */
     atomic_ullong held;
@@ -277,7 +289,9 @@ typedef struct vm_family {
     vm_counters counters;
 } vm_family;
 
-/* A vote of the runners. A vote loses its validity when any runner makes progress. */
+/* A vote of the runners on whether they all wait in vain. `votes` counts the runners that have voted while
+ * vm_run_state.moves had the value `moves`. When a runner makes progress, `moves` grows, and earlier votes no longer
+ * count. */
 typedef struct vm_ballot {
     uint64_t moves;
     unsigned votes;
@@ -309,7 +323,7 @@ typedef struct vm_run_state {
     const char *launcher;    /* the kernel that launched it, or NULL */
     struct vm_task *tails;   /* tail launches of its kernel */
     uint32_t tail_count;
-    uint64_t workspace;           /* cooperative launches: device memory for the grid's barrier */
+    uint64_t workspace;           /* for cooperative launches: device address of the memory for the grid's barrier */
     const struct vm_hooks *hooks; /* NULL: no observers */
     bool serial;                  /* runs on one host thread */
     bool chosen; /* only the blocks that hooks->chosen() names run, with the other blocks of their clusters */
@@ -338,21 +352,24 @@ struct vm_runner {
     /* the number of rounds in which all its clusters waited in vain, and the round at which endless.c tests whether
      * they will wait for ever */
     uint64_t rounds, prove_at;
-    uint64_t waits_since, repeats_since; /* votes of the runner: the number of moves at that time, + 1 */
+    /* the value of run->moves at the runner's last vote in each ballot, + 1; 0: it has not voted */
+    uint64_t waits_since, repeats_since;
+    /* Steps of this runner, for %clock. */
     uint64_t clock;
-    uint64_t unlooked; /* instructions since it last checked the time */
+    uint64_t unlooked; /* steps since vm_limit_look() last tested the launch's limits */
     uint64_t kept;     /* steps that are not yet in the family's count */
     vm_counters counters;
-    bool met; /* calls hooks->met(), malloced() and outside() */
+    bool met; /* true: the runner calls the hooks `met`, `malloced` and `outside` */
     /* The function that sees instructions before they execute, or NULL. `shown` selects them by first_tally +
      * vm_code.insn: nonzero means that the function is called. If `shown` is NULL, the function is called for every
      * instruction. */
     uint32_t (*show)(vm_warp *w, const vm_code *i, uint32_t m);
     const uint8_t *shown;
-    /* Data of the observers. */
-    struct vm_jit *jit; /* the device's compiler; NULL if there is no compiler, or if the launch has observers */
-    unsigned entries;   /* entries of compiled regions, for sampling */
-    /* the runner's counts by instruction, which are added up when the launch ends; NULL: the launch is not counted */
+    /* the device's compiler of hot code; NULL if there is no compiler, or if the launch has observers */
+    struct vm_jit *jit;
+    unsigned entries; /* how often a compiled region was entered, for sampling */
+    /* Data of the observers, from here on. The runner's counts by instruction are added to the launch's counts when the
+     * runner ends. NULL: the launch is not counted. */
     struct vm_tally *tally;
     kiln_counters *sites; /* its counts by access and branch */
     const uint32_t *site_of;
@@ -412,20 +429,21 @@ struct vm_device {
     vm_allocation *graveyard, *last_buried;
     struct {
         uint64_t base, bytes;
-    } freed[64]; /* the last ones, for messages */
+    } freed[64]; /* the last freed allocations: vm_fill() never fills them, and messages name them */
     unsigned freed_next;
     uint64_t next_address, used;
     uint64_t heap; /* bytes of `used` from kernels' malloc() */
     bool heap_used;
-    int poison;                   /* a file of VM_PERIOD bytes of VM_POISON, plus 1; 0: no file yet */
+    /* the descriptor, plus 1, of a file with VM_PERIOD bytes of VM_POISON; 0: no file yet */
+    int poison;
     const struct vm_hooks *hooks; /* the observer that shadows its memory, or NULL */
     struct vm_check *check;       /* data of that observer */
-    struct vm_jit *jit;           /* compiles hot code; NULL: all is interpreted */
+    struct vm_jit *jit;           /* the compiler of hot code; NULL: the device interprets all code */
     vm_object **objects;          /* indexed by bits 8 to 31 of the handle; changes only while nothing runs */
     size_t object_count, object_capacity;
     vm_runner *runners;       /* runners of the current launches */
     atomic_ullong generation; /* incremented when an allocation is freed */
-    /* In a group, under its lock: */
+    /* the next members belong to the group, and its lock guards them */
     vm_device *next;
     /* place: the device's own bit, or 0 if no bit was free. peers: the bits of the devices whose memory it may use */
     uint64_t place, peers;
@@ -433,8 +451,8 @@ struct vm_device {
 
 /* How one argument or result of a call is passed. */
 typedef struct vm_transfer {
-    uint32_t from, bytes; /* offset among a lane's .param variables */
-    uint32_t slot;        /* a slot, or a register if is_register */
+    uint32_t from, bytes; /* offset and size among a lane's .param variables */
+    uint32_t slot;        /* the slot of the register, if is_register is true */
     bool is_register, wide;
 } vm_transfer;
 /* A call instruction: where its arguments and results are. */
@@ -442,7 +460,9 @@ typedef struct vm_call {
     const vm_function *callee; /* NULL: indirect */
     uint32_t argument_count, result_count;
     const vm_transfer *arguments, *results;
-    uint32_t builtin; /* vm_builtin + 1; 0: no builtin */
+    /* the number of a function that the simulator provides, from vm_builtin_find(); 0: the callee is a function of the
+     * module */
+    uint32_t builtin;
 } vm_call;
 
 /* A decoded function. Its module's arena owns it. */
@@ -451,12 +471,12 @@ struct vm_function {
     const vm_module *module;
     vm_code *code;
     uint32_t code_count;
-    uint32_t *start; /* one per PTX instruction, insn_count + 1 in all */
+    uint32_t *start; /* by PTX instruction: the index in `code` of its first operation; insn_count + 1 entries */
     uint32_t *reg_slot;
     unsigned char *constants;
     uint32_t constant_bytes, reg_bytes;
     uint32_t local_bytes;
-    bool has_homes;         /* some parameters live in local memory, because the function takes their address */
+    bool has_homes;         /* some parameters are in local memory, because the function takes their address */
     uint64_t closure_local; /* local bytes of this function and of all functions that it may call */
     uint64_t static_shared; /* only for kernels: bytes of shared variables, from vm_shared_low() on */
     bool uses_dynamic, recursive;
@@ -471,6 +491,8 @@ struct vm_module {
     ptx_module *ptx;
     kiln__arena arena;
     vm_function *functions;
+    struct vm_named_kernel *kernels; /* the kernels, by name */
+    uint32_t kernel_count;
     /* Indexed by symbol: the device address of a global or constant variable, the offset of a shared variable in the
      * block's shared memory, or the offset of a local variable in its frame. */
     uint64_t *address;
@@ -488,6 +510,8 @@ struct vm_module {
     const struct vm_handlers *table; /* the handlers of its instructions */
     void *host_code;                 /* data of the compiler, or NULL */
 };
+/* Sorts the kernels by name for vm_module_kernel(). Returns false if memory runs out. */
+bool vm_module_name_kernels(vm_module *module);
 
 /* ---- operands ---- */
 static inline unsigned char *vm_at(const vm_warp *w, uint32_t slot) { return w->base[slot & 1] + (slot & ~1u); }

@@ -37,7 +37,7 @@ VM_INLINE double vm_double(uint64_t x)
 /* On the device all single-precision NaN results have the same bits, whatever the inputs are. */
 VM_INLINE float vm_canon(float x) { return vm_float(x != x ? 0x7fffffffu : vm_bits32(x)); }
 
-/* With .ftz a subnormal number becomes zero with the same sign. */
+/* Flushes an input: with .ftz a subnormal number becomes zero with the same sign. */
 VM_INLINE float vm_in(float x, unsigned flags)
 {
     uint32_t b = vm_bits32(x), keep = flags & VM_FTZ ? 0x80000000u : VM_ALL;
@@ -140,7 +140,7 @@ VM_INLINE int64_t vm_sdiv64(int64_t a, int64_t b)
 }
 VM_INLINE int64_t vm_srem64(int64_t a, int64_t b) { return b == 0 ? -1 : b == -1 ? 0 : a % b; }
 #ifdef __AVX512F__
-/* The division is made with magnitudes. -2^31 / -1 gives the magnitude 2^31, which is -2^31 as an integer. */
+/* Signed division divides the magnitudes. -2^31 / -1 gives the magnitude 2^31, which is -2^31 as an integer. */
 VM_INLINE uint32_t vm_size32(int32_t x) { return x < 0 ? 0 - (uint32_t)x : (uint32_t)x; }
 VM_INLINE int32_t vm_sdiv32(int32_t a, int32_t b)
 {
@@ -276,7 +276,7 @@ VM_INLINE uint32_t vm_prmt(uint32_t a, uint32_t b, uint32_t c)
     }
     return r;
 }
-/* The selector that is equivalent to a named mode. */
+/* Returns the selector of prmt that is equivalent to a named mode. */
 VM_INLINE uint32_t vm_prmt_selector(unsigned mode, uint32_t c)
 {
     static const uint16_t table[6][4] = {{0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123},
@@ -310,7 +310,7 @@ VM_INLINE uint32_t vm_dp2(uint32_t a, uint32_t b, uint32_t c, unsigned flags)
 }
 VM_INLINE int32_t vm_24s(uint32_t x) { return (int32_t)(x << 8) >> 8; }
 
-/* Conversion to integers saturates. In this function NaN becomes 0; vm_op_cvt has the other forms. */
+/* Converts to an integer towards zero, with saturation. NaN becomes 0; vm_op_cvt has the other forms. */
 VM_INLINE int32_t vm_trunc_s32(float x)
 {
     int32_t r = x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : (int32_t)(x == x ? x : 0);
@@ -324,7 +324,8 @@ VM_INLINE float vm_cos(float x) { return (float)cos((double)x); }
 VM_INLINE float vm_lg2(float x) { return (float)log2((double)x); }
 VM_INLINE float vm_ex2(float x) { return (float)exp2((double)x); }
 VM_INLINE float vm_tanh(float x) { return (float)tanh((double)x); }
-/* rcp and rsqrt.approx.ftz.f64 use the upper word of a double, and return one. */
+/* rcp and rsqrt.approx.ftz.f64 use only the upper word of a double. This function flushes it and clears the lower
+ * word. */
 VM_INLINE double vm_upper(double x)
 {
     uint64_t b = vm_bits64(x) & 0xffffffff00000000ull;
@@ -332,9 +333,10 @@ VM_INLINE double vm_upper(double x)
 }
 VM_INLINE float vm_rsqrt(float x) { return (float)(1.0 / sqrt((double)x)); }
 #ifdef __FMA__
-/* The same for normal numbers above zero, by Newton's steps in single precision: a first guess from the exponent, three
- * steps to about the last bit, then the residual 1 - xyy in two parts and two terms of its series. All 2^31 - 2^24
- * inputs were compared: each result has the same bits, also if y is wrong by one unit before the residual. */
+/* Does the same for normal numbers above zero, by Newton's iteration in single precision. It takes a first guess from
+ * the exponent, and three steps to about the last bit. Then it adds two terms of the series of the residual 1 - xyy,
+ * which it computes in two parts. All 2^31 - 2^24 inputs were compared: each result has the same bits, also if y is
+ * wrong by one unit before the residual. */
 VM_INLINE float vm_rsqrt_normal(float x)
 {
     const float h = -0.5f * x;

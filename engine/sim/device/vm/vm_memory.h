@@ -5,9 +5,9 @@
 #include "vm_machine.h"
 
 /* ---- pages.c ---- */
-/* Reserves `bytes` of address space between two guards. The pages read as poison until they are written. *poison is a
- * file with poison, plus 1. The function makes this file at its first call. Returns NULL if the system refuses; the
- * caller then takes ordinary memory. */
+/* Reserves `bytes` of address space between two guards. The pages read as poison until they are written. *poison is the
+ * descriptor, plus 1, of a file with poison. If it is 0, the function makes this file. Returns NULL if the system
+ * refuses; the caller then takes ordinary memory. */
 void *vm_pages_reserve(int *poison, uint64_t bytes);
 void vm_pages_free(void *host, uint64_t bytes);
 /* Sets the content to `period` bytes of `pattern`, repeated. Both sizes are multiples of a page. Returns false if
@@ -35,7 +35,7 @@ bool vm_fill(vm_device *device, uint64_t address);
  * device may use. */
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
 bool vm_was_freed(vm_device *device, uint64_t address);
-/* Releases freed memory that no runner can have in its caches any more. The caller holds the lock. */
+/* Releases all freed memory that no runner can have in its caches any more. The caller holds the lock. */
 void vm_bury(vm_device *device);
 /* Returns the index + 1 of the allocation that contains `address`, or of the last allocation before it. Returns 0 if
  * all allocations are at higher addresses. The caller holds the lock. */
@@ -55,24 +55,24 @@ void vm_runner_enter(vm_device *device, vm_runner *runner);
 void vm_runner_leave(vm_device *device, vm_runner *runner);
 void vm_runner_update(vm_runner *runner, uint64_t generation);
 
-/* The same as vm_allocation_of(), but only for the device's own memory. It also finds the bytes after an allocation
- * that kernels can access. */
+/* Does the same as vm_allocation_of(), but only for the device's own memory. It also finds an allocation by the bytes
+ * after its end that kernels can access. */
 const vm_allocation *vm_reached(vm_device *device, uint64_t address);
 
 /* ---- span.c: the caches of instructions ---- */
 /* Finds the span of the allocation that holds the address. Sets `constant` for .const memory, and `read_only` for all
  * memory that kernels must not write. */
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
-/* Finds the allocation that holds [low, high), for the instruction's cache. Returns false if no memory holds all of it.
- * Returns false also if `write` is set and kernels may not write it. So the cache of an instruction with VM_WRITES
- * always holds writable memory. */
+/* Fills the instruction's cache with the allocation, or the contiguous allocations, that hold [low, high). Returns
+ * false if no memory holds all of it. Returns false also if `write` is set and kernels may not write it. So the cache
+ * of an instruction with VM_WRITES always holds writable memory. */
 bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write);
 
 /* ---- group.c: the other devices of the process ---- */
 void vm_group_join(vm_device *device);
 void vm_group_leave(vm_device *device);
-/* Returns an allocation of another device that holds the address and that kernels of this device may use, or NULL. It
- * stays alive as long as nothing else runs on that device. */
+/* Returns an allocation of another device that holds the address and that kernels of this device may use, or NULL. The
+ * allocation stays alive as long as nothing else runs on that device. */
 const vm_allocation *vm_elsewhere(vm_device *device, uint64_t address);
 /* Invalidates the caches of all devices of the group, because something was freed. */
 void vm_group_freed(vm_device *device);
@@ -80,7 +80,7 @@ void vm_group_freed(vm_device *device);
 bool vm_describe_elsewhere(vm_device *device, uint64_t address, char *text, size_t size);
 
 /* ---- textures.c ---- */
-/* NULL: no such object. */
+/* Returns the texture or surface with that handle, or NULL. */
 const vm_texture *vm_texture_find(const vm_device *device, uint64_t handle);
 
 #endif

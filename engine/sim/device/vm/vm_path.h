@@ -12,22 +12,26 @@ void vm_warp_select(vm_warp *w, const vm_path *path);
 void vm_warp_save(vm_warp *w);
 void vm_path_drop(vm_warp *w); /* removes the running path */
 bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame);
+/* Removes lanes from the points from `sync` up to `until` (exclusive), because they will not arrive there. */
 void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
 /* Waits in an operation of the whole warp until all its live lanes have arrived. Returns these lanes if all have
  * arrived, otherwise 0. */
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m);
 /* Lets the lanes m of the running path wait at its instruction. The other lanes of the path continue. */
 void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m);
+/* Runs the paths of a warp in turn, for about `quantum` operations. */
 void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun);
+/* Runs a warp that has just started, if its code is compiled. Returns true if the warp has ended. */
 bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun);
 void vm_warp_step(vm_warp *w); /* runs one instruction of the selected path */
 bool vm_warp_ready(const vm_warp *w);
 /* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
 bool vm_warp_release_waiting(vm_warp *w);
 /* Makes a reconvergence point at `meet` for the lanes of the running path, which are about to diverge. If `meet` is
- * NULL, they diverge for ever. vm_send_lanes() then sends some of them to `target`. */
+ * NULL, they never reconverge. vm_send_lanes() then sends some of them to `target`. */
 vm_sync *vm_diverge(vm_warp *w, const vm_code *meet);
 void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);
+/* Counts an execution of the code from `first` to `i` by a whole warp, for the compiler of hot code. */
 void vm_count_heat(vm_warp *w, const vm_code *i, const vm_code *first);
 
 /* ---- call.c, frame.c ---- */

@@ -5,8 +5,8 @@
 #include "vm_machine.h"
 
 /* Called when a polling instruction was executed: an ordered load, an atomic, or a test of an mbarrier. `seen` is a
- * hash of addresses and values. `changed`: the instruction has changed memory. Lanes that read the same values
- * repeatedly count as waiting. */
+ * hash of addresses and values. `changed` is true if the instruction has changed memory. Lanes that read the same
+ * values repeatedly count as waiting. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed);
 void vm_poll_changed(vm_warp *w, const vm_code *i); /* called for an instruction that has changed memory */
 static inline uint64_t vm_poll_mix(uint64_t hash, uint64_t value)
@@ -15,8 +15,10 @@ static inline uint64_t vm_poll_mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 29;
 }
 void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m);
+/* Records that a cluster of this runner did more than wait in vain. */
 void vm_poll_moved(vm_runner *runner);
-/* Votes that all clusters of this runner have waited in vain for a round. Returns true if all runners have voted so. */
+/* Votes that all clusters of this runner have waited in vain for a round. Returns true if all runners have cast this
+ * vote since a runner last made progress. */
 bool vm_poll_all_wait(vm_runner *runner);
 /* Returns true if the clusters of this runner will wait for ever, unless another runner changes memory. If the function
  * returns true for all runners, the launch ends as a deadlock. */

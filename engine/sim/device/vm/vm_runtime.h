@@ -78,8 +78,9 @@ enum { VM_STREAM_TAIL = 3, VM_STREAM_FORGET = 4, VM_STREAM_LAST = VM_STREAM_FORG
 #define VM_HANDLE_BASE 0x0800000000ull
 static inline bool vm_is_stream(uint64_t handle) { return handle % 2 == 0; }
 
-/* Each of these functions sets the calling thread's last error if it fails, and returns the error, or 0 if it returns a
- * value. */
+/* If one of these functions fails, it sets the calling thread's last error. A function that returns uint32_t returns
+ * the error, and 0 means success. A function that returns an address returns 0 after an error. The functions that
+ * return bool set no error. */
 uint32_t vm_child_fail(vm_warp *w, uint32_t lane, uint32_t error);
 uint32_t vm_child_error(vm_warp *w, uint32_t lane, bool clear);
 uint64_t vm_child_limit(const vm_run_state *run, uint32_t which);
@@ -92,7 +93,7 @@ uint32_t vm_child_launch_as(vm_warp *w, const vm_code *i, uint32_t lane, uint64_
                             const uint32_t grid[3], const uint32_t block[3], uint32_t shared, uint64_t stream);
 uint32_t vm_child_move(vm_warp *w, const vm_code *i, uint32_t lane, const vm_task *what, uint64_t stream);
 uint32_t vm_child_synchronize(vm_warp *w, uint32_t m);
-uint64_t vm_child_handle(vm_warp *w, bool stream); /* 0: too many */
+uint64_t vm_child_handle(vm_warp *w, bool stream); /* returns 0 if the block has too many, without setting an error */
 bool vm_child_handle_known(vm_warp *w, uint64_t handle, bool stream);
 bool vm_child_stream_known(vm_warp *w, uint64_t stream); /* also true for the default streams */
 bool vm_child_handle_drop(vm_warp *w, uint64_t handle, bool stream);

@@ -8,11 +8,14 @@
  * that the waiting lanes will write. After PATIENCE operations of a warp without a reconvergence, the waiting lanes
  * continue without the others. */
 #define PATIENCE 2000000u
-#define PATIENCE_SPINS 16u /* the same if paths that seemed to spin have yielded more often than this */
-/* the same if paths that waited in vain have yielded more often than this; run.c mostly finds such a state earlier */
+/* the waiting lanes also continue if paths that seemed to spin have yielded more often than this */
+#define PATIENCE_SPINS 16u
+/* They also continue if paths that waited in vain have yielded more often than this. run.c mostly finds such a state
+ * earlier. */
 #define PATIENCE_IN_VAIN 65536u
+/* operations of a path before the turn of the next path of a divergent warp */
 #define TURN 4096u
-#define NOWHERE 256u /* the end of an empty span; at least the widest access */
+#define NOWHERE 256u /* the end of an empty span: `end` minus the width of any access must not be negative */
 
 /* Selects the next path that is ready, in turn. Returns false if no path is ready. */
 static bool select_next_path(vm_warp *w)
@@ -38,8 +41,8 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
     atomic_load_explicit(&at[i - function->code], memory_order_acquire)->own(w, i, m);
 }
 
-/* Counts a miss of a region. `weight`: the number of misses that this sample represents. After many misses the compiler
- * may replace the region. */
+/* Counts a miss: the region ended at an operand for which it was not compiled. `weight` is the number of misses that
+ * this sample represents. After many misses the compiler may replace the region. */
 static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
 {
     enum { LOOK = 256 }; /* the compiler is called once for this number of misses */
@@ -95,11 +98,11 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
 /* The inner loop of the interpreter. Runs the selected path for at most `turn` operations, or until an event. Returns
  * how many operations ran.
  *
- * An operation is an instruction of the PTX, or an extra operation that the decoder adds to an instruction. Turns
- * and the step budget count both. w->issued and w->lanes count only instructions.
+ * An operation is an instruction of the PTX, or an extra operation that the decoder adds to an instruction. Turns and
+ * the step budget count both. w->issued and w->lanes count only instructions.
  *
- * `watched`: an observer sees an instruction before it runs, and may remove lanes. It sees no extra operations. If the
- * runner has a list `shown`, it sees only the instructions of that list. */
+ * If `watched` is true, an observer sees an instruction before it runs, and may remove lanes. It sees no extra
+ * operations. If the runner has a table `shown`, the observer sees only the instructions that the table selects. */
 static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint64_t turn, bool watched)
 {
     uint32_t (*const show)(vm_warp *, const vm_code *, uint32_t) = watched ? w->runner->show : NULL;
@@ -211,8 +214,8 @@ bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun)
 }
 
 /* Runs the paths of a warp in turn, for about `quantum` instructions. Ends sooner if all of them wait, or if the warp
- * should give way to other warps. `begun`: how many operations of this quantum vm_warp_begin() has run, on the path
- * that is selected; 0: none. */
+ * should give way to other warps. `begun` is the number of operations of this quantum that vm_warp_begin() has already
+ * run on the selected path. */
 void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
 {
     w->event = begun ? w->event : 0;

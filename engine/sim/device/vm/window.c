@@ -21,7 +21,8 @@ static void explain_exit(const vm_block *gone, char *why, size_t size)
 vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size)
 {
     const vm_cluster *cluster = w->block->cluster;
-    *address = (uint32_t)*address; /* only 32 bits, as on a GPU: DeepGEMM passes a generic address */
+    /* a shared address has 32 bits, as on a GPU; DeepGEMM passes a generic address, whose upper bits do not matter */
+    *address = (uint32_t)*address;
     if (*address < VM_SHARED_WINDOW)
         return w->block;
     const uint64_t rank = *address / VM_SHARED_WINDOW - 1;
@@ -37,8 +38,8 @@ vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t siz
     return NULL;
 }
 
-/* Splits a lane's address into a window and an offset. The window is 0 for the own block, otherwise a rank + 1. `size`
- * is 1 if the address is generic. Returns false if the address is in no window of the cluster. */
+/* Splits a lane's address into a window and an offset. The window is 0 for the own block, otherwise a rank + 1. If
+ * i->size is 1, the address is generic. Returns false if the address is in no window of the cluster. */
 static bool window_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t *offset, uint64_t *window)
 {
     uint64_t address = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];

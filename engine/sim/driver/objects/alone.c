@@ -26,8 +26,7 @@ static CUresult alone_capture_enter(sim_context *context, CUstream stream, sim_s
     return CUDA_SUCCESS;
 }
 
-/* No stream is captured, so this function is never called, nor is the function that records an event in a captured
- * stream. */
+/* No stream is captured, so nobody calls this function or alone_capture_record(). */
 static CUresult alone_capture_submit(sim_context *context, sim_stream *stream, struct sim_op *op)
 {
     (void)context;
@@ -97,7 +96,7 @@ static void alone_pool_freed(sim_context *context, uint64_t pool, uint64_t addre
     (void)bytes;
 }
 
-/* If the environment asks for a profile, the missing programs/ must be reported. */
+/* Returns false, after a line on stderr, if the environment requests a profile, which only programs/ can make. */
 static bool alone_program_open(void)
 {
     static const char *const variables[] = {"KILN_SIM_PROFILE", "KILN_SIM_TRACE"};

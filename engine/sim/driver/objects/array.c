@@ -23,8 +23,8 @@ bool sim_format(CUarray_format format, vm_format *out)
     {                                                                                                                  \
         CU_DEVICE_ATTRIBUTE_MAXIMUM_##a, CU_DEVICE_ATTRIBUTE_MAXIMUM_##b, CU_DEVICE_ATTRIBUTE_MAXIMUM_##c              \
     }
-/* The limits of each kind of array: width, height, and depth or layers. If a kind has no height or no layers, its
- * extent there is 1, so the entry repeats another limit. */
+/* The limits of each kind of array: width, height, and depth or layers. If a kind has no height or no depth, its extent
+ * there is 1. The entry then repeats another limit, which 1 never exceeds. */
 typedef enum shape_kind { ONE, TWO, THREE, THREE_DEEP, ONE_LAYERED, TWO_LAYERED, CUBE, CUBE_LAYERED } shape_kind;
 static const CUdevice_attribute texture_most[][3] = {
     [ONE] = ATTRIBUTES(TEXTURE1D_WIDTH, TEXTURE1D_WIDTH, TEXTURE1D_WIDTH),
@@ -101,8 +101,8 @@ static uint32_t level_size(size_t size, unsigned level)
     return at ? (uint32_t)at : 1;
 }
 
-/* Lays out the levels one after the other, and each level layer by layer. A row has a multiple of 16 bytes, which is
- * the widest access of a surface. */
+/* Lays out the levels one after the other, and each level layer by layer. Returns the number of bytes. A row has a
+ * multiple of 16 bytes, which is the widest access of a surface. */
 static uint64_t lay_out(vm_image *image, const CUDA_ARRAY3D_DESCRIPTOR *d, shape_kind shape, unsigned levels)
 {
     const uint64_t texel = (uint64_t)vm_format_bytes(image->format) * d->NumChannels;
@@ -136,8 +136,9 @@ static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d, shape_kind shape)
     return levels;
 }
 
-/* Checks the descriptor and makes an array with storage for its texels, which counts as device memory. */
-static CUresult array_create(sim_array **out, const CUDA_ARRAY3D_DESCRIPTOR *d, bool mipmapped, unsigned levels)
+/* Checks the descriptor and makes an array with storage for its texels, which counts as device memory. Sets *out to its
+ * handle: another thread may end the context as soon as the call has ended. */
+static CUresult array_create(uint64_t *out, const CUDA_ARRAY3D_DESCRIPTOR *d, bool mipmapped, unsigned levels)
 {
     sim_context *context;
     SIM_TRY(sim_begin_work(&context));
@@ -160,7 +161,7 @@ static CUresult array_create(sim_array **out, const CUDA_ARRAY3D_DESCRIPTOR *d, 
         sim_object_free(context, made);
         return sim_end_work(context, CUDA_ERROR_OUT_OF_MEMORY);
     }
-    *out = made;
+    *out = made->object.handle;
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
@@ -199,12 +200,12 @@ static CUresult array_destroy(const void *handle, bool mipmapped)
 
 CUresult sim_cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
-    sim_array *made = NULL;
+    uint64_t made = 0;
     if (!array)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = array_create(&made, descriptor, false, 1);
     if (result == CUDA_SUCCESS)
-        *array = SIM_HANDLE(CUarray, made);
+        *array = (CUarray)(uintptr_t)made;
     return result;
 }
 
@@ -224,12 +225,12 @@ CUresult sim_cuArrayDestroy(CUarray array) { return array_destroy(array, false);
 
 CUresult sim_cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *descriptor, unsigned levels)
 {
-    sim_array *made = NULL;
+    uint64_t made = 0;
     if (!array)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = array_create(&made, descriptor, true, levels);
     if (result == CUDA_SUCCESS)
-        *array = SIM_HANDLE(CUmipmappedArray, made);
+        *array = (CUmipmappedArray)(uintptr_t)made;
     return result;
 }
 

@@ -1,7 +1,7 @@
-/* check.c - checks (sim.h, engine/sim/observe/check/CHECKS.md): while a context is checked, its launches are observed and
- * its memory is shadowed. A program starts it with kiln__sim_check_begin(); the environment variable KILN_SIM_CHECK
- * starts it for every context of a process, and then the findings are reported (check_report.c) when the context or
- * the process ends. */
+/* check.c - checks (sim.h, engine/sim/observe/check/CHECKS.md): while a context is checked, its launches are observed
+ * and its memory is shadowed. A program starts the checks of a context with kiln__sim_check_begin(). The environment
+ * variable KILN_SIM_CHECK starts them for every context of a process. Then check_report.c reports the findings when the
+ * context or the process ends. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,13 +25,13 @@ bool sim_check_open(sim_context *context)
     return true;
 }
 
-void sim_check_show(sim_context *context, bool leaks)
+void sim_check_show(sim_context *context, bool locked, bool leaks)
 {
     if (!context->check || !context->check_shown)
         return;
-    if (context->order)
+    if (locked && context->order)
         context->order_end(context); /* this may report the last findings of the context */
-    if (context->sticky == CUDA_SUCCESS)
+    if (locked && context->sticky == CUDA_SUCCESS)
         vm_check_leaks(context->device, leaks);
     sim_report(context);
     context->check_shown = false;
@@ -70,7 +70,7 @@ void kiln__sim_check_end(kiln_check_fn report, void *user)
         if (context->order)
             context->order_end(context);
     }
-    sim_end_work(context, CUDA_SUCCESS); /* the caller's function is called without a lock */
+    sim_end_work(context, CUDA_SUCCESS); /* `report` is called without a lock */
     for (size_t k = 0; check && report && k < vm_check_count(check); k++)
         if (report(user, vm_check_at(check, k)))
             break;

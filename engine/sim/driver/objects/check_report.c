@@ -1,7 +1,7 @@
-/* check_report.c - reports the findings of KILN_SIM_CHECK: in Kiln's own text, as JSON for `kiln sim run`, or for programs
- * that read the output of compute-sanitizer in its text or XML. Applies a file of suppressions (suppress.c), and sets the
- * exit code. engine/sim/observe/check/README.md has the environment variables. Called under the driver's locks, or when the
- * process ends. */
+/* check_report.c - reports the findings of KILN_SIM_CHECK: in Kiln's own text, as JSON for `kiln sim run`, or for
+ * programs that read the output of compute-sanitizer in its text or XML. Applies a file of suppressions (suppress.c),
+ * and sets the exit code. engine/sim/observe/check/README.md has the environment variables. The driver calls it under
+ * its locks, or when the process ends. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,12 +16,12 @@
 typedef enum report_format { FORMAT_KILN, FORMAT_TEXT, FORMAT_XML, FORMAT_JSON } report_format;
 
 static struct {
-    bool begun;
+    bool begun, has_rules; /* has_rules: the file of suppressions was read, or there is none */
     report_format format;
     FILE *to;            /* NULL for FORMAT_JSON, as long as the journal can be written */
     sim_journal journal; /* for FORMAT_JSON */
-    unsigned checks;     /* the number of checks in the journal */
-    pid_t process;       /* the process that opened the journal: a fork of it needs another file */
+    unsigned checks;     /* number of checks that have findings */
+    pid_t process;       /* the process that opened the journal; a fork of this process needs another file */
     char *suppressions;  /* text of the file of suppressions; NULL: no file */
     size_t errors;
     bool lost; /* the journal could not be written, so the findings go to standard error */
@@ -33,11 +33,15 @@ static const char *get_variable(const char *name)
     return text && *text ? text : NULL;
 }
 
-static void read_suppressions(const char *path)
+static void read_suppressions(void)
 {
+    const char *path = get_variable("KILN_SIM_CHECK_SUPPRESS");
     kiln_error *error = NULL;
     size_t length;
-    if (kiln__file_read(NULL, path, 0, &report.suppressions, &length, &error) == KILN_OK)
+    if (report.has_rules)
+        return;
+    report.has_rules = true;
+    if (!path || kiln__file_read(NULL, path, 0, &report.suppressions, &length, &error) == KILN_OK)
         return;
     fprintf(stderr, "kiln checks: KILN_SIM_CHECK_SUPPRESS: %s\n", kiln_error_message(error));
     kiln_error_free(error);
@@ -63,7 +67,7 @@ static void put_kernel(const char *symbol)
 }
 
 /* Writes a text. Names of kernels and files come from the module (untrusted), and the output may be a terminal, so all
- * characters but printable ASCII and newlines are escaped. */
+ * characters except printable ASCII and newlines are escaped. */
 static void put_text(const char *text)
 {
     for (; *text; text++) {
@@ -123,7 +127,7 @@ static const char *direction_of(const kiln_check_side *side)
     return !side->what ? "" : strstr(side->what, "atomic") ? "Atomic" : strstr(side->what, "write") ? "Write" : "Read";
 }
 
-/* Writes compute-sanitizer's name of the finding, the first line of a record. */
+/* Writes the first line of a record: the words that compute-sanitizer uses for this kind of finding. */
 static void write_headline(const kiln_check_finding *f, char *text, size_t size)
 {
     const char *direction = direction_of(&f->at);
@@ -269,8 +273,8 @@ static void add_side(kiln__text *out, const char *key, const kiln_check_side *si
     kiln__text_puts(out, "}");
 }
 
-/* Continues on standard error if the journal cannot be written: a finding must not get lost. The rest of the journal is then
- * missing, so the exit code of the process tells of findings. */
+/* Continues on standard error if the journal cannot be written, so that no finding is lost. The rest of the journal is
+ * then missing, so the exit code of the process is 1 if there are findings, unless KILN_SIM_CHECK_EXIT sets it. */
 static void leave_journal(void)
 {
     if (report.format != FORMAT_JSON || report.journal.path)
@@ -280,8 +284,8 @@ static void leave_journal(void)
     report.lost = true;
 }
 
-/* Adds a finding to the journal. Its members have the names that they have in `kiln check --json`; `symbol` is the name of
- * the kernel in its module. `check` and `number` tell findings apart: a later element may renew the count of one. */
+/* Adds a finding to the journal. Its members have the same names as in `kiln check --json`. `symbol` is the name of the
+ * kernel in its module. `check` and `number` identify the finding, because end_journal() adds its final count later. */
 static void put_as_json(const kiln_check_finding *f, unsigned check, size_t number)
 {
     kiln__text out = {0};
@@ -333,10 +337,11 @@ static report_format choose_format(void)
     return FORMAT_KILN;
 }
 
-/* Opens the file of the report when the first check ends, and writes its head. */
+/* Opens the file of the report and writes its head, when the first finding is made or the first check ends. A JSON
+ * journal is opened with the first context. In a fork, opens another journal. */
 static void begin_report(void)
 {
-    const char *file = get_variable("KILN_SIM_CHECK_FILE"), *suppress = get_variable("KILN_SIM_CHECK_SUPPRESS");
+    const char *file = get_variable("KILN_SIM_CHECK_FILE");
     if (report.begun) {
         if (report.format == FORMAT_JSON && report.process != getpid())
             begin_journal(true);
@@ -344,8 +349,7 @@ static void begin_report(void)
     }
     report.begun = true;
     report.format = choose_format();
-    if (suppress)
-        read_suppressions(suppress);
+    read_suppressions();
     if (report.format == FORMAT_JSON) {
         begin_journal(false);
         return;
@@ -364,16 +368,17 @@ static void begin_report(void)
 void sim_report_begin(void)
 {
     const char *format = get_variable("KILN_SIM_CHECK_FORMAT");
+    read_suppressions();
     if (format && strcmp(format, "json") == 0)
         begin_report();
 }
 
-static bool is_suppressed(const kiln_check_finding *f)
+bool sim_report_suppresses(const kiln_check_finding *f)
 {
     return report.suppressions && kiln_check_is_suppressed(report.suppressions, f);
 }
 
-/* Adds the findings that the journal does not have yet, so that they outlive a process that is killed. */
+/* Adds the findings that the journal does not have yet, so that they are on disk even if the process is killed. */
 void sim_report_new(sim_context *context)
 {
     if (!context->check_shown || !context->check || context->check_told == vm_check_count(context->check))
@@ -384,12 +389,13 @@ void sim_report_new(sim_context *context)
     for (; report.format == FORMAT_JSON && context->check_told < vm_check_count(context->check);
          context->check_told++) {
         const kiln_check_finding *f = vm_check_at(context->check, context->check_told);
-        if (!is_suppressed(f))
+        if (!sim_report_suppresses(f))
             put_as_json(f, context->check_id, context->check_told);
     }
 }
 
-/* Ends the journal of one check: renews the counts, and says what the check could not see. */
+/* Adds the last element of one check: the final count of each finding, the number of suppressed findings and of dropped
+ * ones, and whether memory has run out. */
 static void end_journal(sim_context *context, size_t suppressed)
 {
     const vm_check *check = context->check;
@@ -425,12 +431,12 @@ void sim_report(sim_context *context)
     begin_report();
     sim_report_new(context);
     for (size_t k = 0; k < vm_check_count(check); k++)
-        suppressed += is_suppressed(vm_check_at(check, k));
+        suppressed += sim_report_suppresses(vm_check_at(check, k));
     if (report.format == FORMAT_JSON)
         end_journal(context, suppressed);
     for (size_t k = 0; k < vm_check_count(check); k++) {
         const kiln_check_finding *f = vm_check_at(check, k);
-        if (is_suppressed(f))
+        if (sim_report_suppresses(f))
             continue;
         notes += f->note != 0;
         errors += !f->note;
@@ -465,7 +471,8 @@ void sim_report_end(void)
     if (report.to && report.to != stderr)
         fclose(report.to);
     kiln__free(NULL, report.suppressions);
-    report.begun = false;
+    report.suppressions = NULL;
+    report.begun = report.has_rules = false;
     if (!report.errors || !code)
         return;
     fflush(NULL); /* the process ends here, without the destructors of libraries that were loaded earlier */

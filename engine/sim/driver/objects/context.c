@@ -1,9 +1,10 @@
 /* context.c - queries and settings of a context: limits, preferences, peers. state.c creates, finds and ends contexts.
- * Settings can be set and queried, but have no effect: they apply to caches and queues, which the simulator does not
- * have. */
+ * Peer access, the heap of malloc() and the limit of pending launches have an effect. All other settings can only be
+ * set and queried, because they apply to caches and queues, which the simulator does not have. */
 #include "cu_objects.h"
 
-/* Begins a call that has a context as parameter. NULL means the current context. */
+/* Begins a call that has a context as parameter. If the handle is NULL, takes the current context. Returns CUDA_SUCCESS
+ * with the state lock held. */
 static CUresult begin_named(CUcontext handle, sim_context **context)
 {
     if (!handle)
@@ -182,7 +183,7 @@ CUresult sim_cuCtxGetStreamPriorityRange(int *least, int *greatest)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* As on a GPU without MPS: there is no affinity, and a context may use the whole device. */
+/* A context has no affinity and may use the whole device, as on a GPU without MPS. */
 CUresult sim_cuCtxGetExecAffinity(CUexecAffinityParam *affinity, CUexecAffinityType type)
 {
     sim_context *context;
@@ -199,7 +200,8 @@ CUresult sim_cuCtxResetPersistingL2Cache(void)
     return result == CUDA_SUCCESS ? sim_end(CUDA_SUCCESS) : result;
 }
 
-/* Both functions wait for running kernels, which may use the memory. */
+/* Enables or disables access of the current context to the memory of another device's context. Waits for running
+ * kernels, which may use that memory. */
 static CUresult peer_access(CUcontext handle, bool enable)
 {
     sim_context *context;

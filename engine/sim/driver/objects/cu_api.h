@@ -1,6 +1,6 @@
-/* cu_api.h - the functions of the driver API that the driver has. X(name, since): the API's name, and the CUDA version
- * whose cuGetProcAddress first had this form (1000 * major + 10 * minor). sim_NAME has the type that cuda.h gives the
- * name. programs/cu_programs_api.h has the same lists of the functions of programs/. */
+/* cu_api.h - the functions of the driver API that sim/driver defines. X(name, since): the API's name, and the CUDA
+ * version whose cuGetProcAddress first had this form (1000 * major + 10 * minor). sim_NAME has the type that cuda.h
+ * gives the name. programs/cu_programs_api.h has the same lists of the functions of programs/. */
 #ifndef KILN_SIM_CU_API_H
 #define KILN_SIM_CU_API_H
 

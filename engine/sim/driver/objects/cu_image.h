@@ -11,7 +11,7 @@ typedef struct sim_text {
     char *data;
     size_t length;
     char *name; /* for messages */
-    bool lazy;  /* from a library: linked only if it is needed */
+    bool lazy;  /* comes from a library: linked only if another text needs one of its names */
 } sim_text;
 #define SIM_UNPACKED_MOST ((uint64_t)1 << 30) /* limit for one image, or for all images that are linked together */
 /* The texts of PTX in an image. */
@@ -20,7 +20,7 @@ typedef struct sim_texts {
     sim_text *items;
     size_t count, capacity;
     uint64_t unpacked; /* uncompressed bytes so far; limit: SIM_UNPACKED_MOST */
-    int later;         /* the earliest architecture after the device's with PTX; 0: none */
+    int later;         /* the earliest architecture after the device's for which a fat binary has PTX; 0: none */
     /* the texts must be linked together: they come from cuLinkComplete, or are parts of one program */
     bool linked;
 } sim_texts;
@@ -43,11 +43,13 @@ sim_image_result sim_image_read(sim_texts *texts, const void *bytes, size_t leng
 /* Returns the size of an image that was passed without a length. Its header has the size, which must be trusted, as the
  * driver does. A text ends at its NUL. */
 size_t sim_image_extent(const void *image);
-/* Does the same for an image in memory, in which a fat binary may be in nvcc's wrapper. */
+/* Does the same as sim_image_read() for an image without a length. The image may also be nvcc's wrapper of a fat
+ * binary. An ELF image is refused, because its length is not known. */
 sim_image_result sim_image_load(sim_texts *texts, const void *image, int cc, kiln__text *log);
 bool sim_texts_add(sim_texts *texts, const char *text, size_t length, const char *name, bool lazy);
 void sim_texts_cut(sim_texts *texts, size_t count); /* removes the texts from `count` on */
 void sim_texts_free(sim_texts *texts);
-/* Returns an image of the texts for which `used` is true, or NULL if memory runs out. */
+/* Returns an image of the texts for which `used` is true, and sets *length. The caller frees it with texts->mem.
+ * Returns NULL if memory runs out. */
 unsigned char *sim_image_write(const sim_texts *texts, const bool *used, size_t *length);
 #endif

@@ -50,20 +50,23 @@ typedef struct sim_profile {
 extern sim_profile sim_profiles[SIM_PROFILES_MOST];
 extern size_t sim_profile_count; /* grows under the state lock */
 enum { SIM_DEVICES_MOST = VM_DEVICES_MOST };
-/* The devices of the process. In libcuda the environment says how many there are, all of one profile, and a CUdevice is
- * a device's ordinal. In the engine there is one device, with the selected profile, and a CUdevice is the index of a
- * profile. Any profile can be queried without being selected. All of these functions need the state lock. */
+/* The devices of the process. In the simulator's libcuda (programs/library/) the environment sets their number, all
+ * have the same profile, and a CUdevice is a device's ordinal. In the engine there is one device, which has the
+ * selected profile, and a CUdevice is the index of a profile. Any profile can be queried without being selected. These
+ * functions need the state lock, except sim_set_devices(), which takes it. */
 unsigned sim_device_count(void);
 int sim_device_ordinal(CUdevice device);                /* -1: not a device of the process */
 CUdevice sim_device_at(unsigned ordinal);               /* returns the CUdevice of an ordinal */
 const sim_profile *sim_device_profile(CUdevice device); /* returns NULL if there is no such device */
-/* its number among all devices of the machine, including hidden devices */
+/* returns the device's number among all devices of the machine, including hidden devices; 0 for a device that the
+ * process does not have */
 unsigned sim_device_place(CUdevice device);
 unsigned sim_machine_devices(void); /* number of devices of the machine, also hidden ones */
-/* For libcuda: sets the devices of the process by their numbers on the machine, which has `all` devices. Returns false
- * if there is a context already, or if count is 0. */
+/* For the simulator's libcuda: sets the devices of the process by their numbers on the machine, which has `all`
+ * devices. Returns false without changing the devices if a context exists already, if count is 0, or if it is above
+ * SIM_DEVICES_MOST. */
 bool sim_set_devices(const unsigned *places, unsigned count, unsigned all);
-/* Returns the UUID of the device with that number. */
+/* Sets `uuid` to the UUID of the device with that number on the machine. */
 void sim_device_uuid(const sim_profile *profile, unsigned place, CUuuid *uuid);
 bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value);
 /* returns 0 if the profile does not have the attribute */
@@ -106,10 +109,10 @@ typedef struct sim_object {
     /* Called when the object is freed, to free other memory of the object. NULL: there is none. Other objects may have
      * been freed already. */
     void (*drop)(struct sim_object *object);
-    /* Not NULL: the object belongs to the process. The function is called when the object's context ends, and removes
-     * the object from that context. */
+    /* If not NULL, the object belongs to the process. The function is called when the object's context ends. Afterwards
+     * the object is in the list of sim_homeless(), unless a test has set an allocator. */
     void (*leave)(struct sim_object *object);
-    /* If not NULL: called for each context that is created while the object has no context. */
+    /* If not NULL, called for each context that is created while the object is in the list of sim_homeless(). */
     void (*meet)(struct sim_object *object, const struct sim_context *made);
 } sim_object;
 
@@ -119,7 +122,7 @@ typedef struct sim_pool {
     uint64_t threshold, used, most;
     uint64_t limit; /* 0: no limit */
     int reuse[3];   /* can be set and queried, without effect */
-    uint32_t open;  /* devices besides its own that may use its memory, as bits */
+    uint32_t open;  /* a bit for each other device that may use its memory */
     /* For pools that processes share (programs/pool_share.c): the allocations are parts of a file. */
     bool shared, imported; /* imported: the pool was made by another process, or by this process as another pool */
     int file;
@@ -128,9 +131,10 @@ typedef struct sim_pool {
 
 struct sim_context {
     sim_object object;
-    unsigned ordinal;  /* the ordinal of its device */
-    unsigned retained; /* 0: not active; its handle is the same for the whole process */
-    CUresult sticky;   /* the fault that ended it, or CUDA_SUCCESS */
+    unsigned ordinal; /* the ordinal of its device */
+    /* users of a primary context, or 0 if it does not exist. A context of cuCtxCreate always has 0. */
+    unsigned retained;
+    CUresult sticky; /* the error of the fault after which no call can use the context, or CUDA_SUCCESS */
     vm_device *device;
     sim_object *objects;
     uint64_t clock_ns;             /* host time of the device's work so far: the clock for events */
@@ -143,10 +147,11 @@ struct sim_context {
     /* the happens-before order of its streams (driver/work/order.c); NULL until there is checked work */
     struct sim_order *order;
     void (*order_end)(sim_context *context); /* leaves the order */
-    void (*order_let)(sim_context *context); /* removes the guards of host memory */
-    bool check_shown;                        /* findings go to standard error: requested by the environment */
-    size_t check_told;                       /* number of its findings that the journal of the report has */
-    unsigned check_id;                       /* its number in that journal; 0: none yet */
+    /* records that the host has waited for all work, which removes the guards of host memory */
+    void (*order_let)(sim_context *context);
+    bool check_shown;  /* findings go to standard error: requested by the environment */
+    size_t check_told; /* number of its findings that are in the journal of check_report.c */
+    unsigned check_id; /* number of its check in that journal; 0: no finding was written yet */
     uint64_t id;
     unsigned flags, attached; /* attached: number of further users by cuCtxAttach */
     /* Limits that can be set and queried. Only two have an effect: the heap of malloc(), and pending launches of the
@@ -190,7 +195,7 @@ typedef struct sim_stream {
     unsigned flags;
     int priority;
     uint32_t lane;               /* lane of the stream in sim_order, or 0 */
-    struct sim_capture *capture; /* the capture in which it takes part */
+    struct sim_capture *capture; /* the capture in which it takes part, or NULL */
     struct sim_node **tips;      /* the nodes on which the next captured node will depend */
     size_t tip_count, tip_capacity;
     CUgraphNode *shown; /* the array that cuStreamGetCaptureInfo returned last */
@@ -278,26 +283,29 @@ static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == 
             return tried_;                                                                                             \
     } while (0)
 
-/* Begins a call. Returns CUDA_SUCCESS with the state lock held and the calling thread's current context. Otherwise
- * returns the error without a lock. */
+/* Begins a call. Takes the state lock, sets *context to the calling thread's current context, and returns CUDA_SUCCESS.
+ * Otherwise returns an error without holding the lock. */
 CUresult sim_begin(sim_context **context);
-/* Does the same for a call about a pool. Without a current context it takes the primary context. */
+/* Does the same for a call about a pool. If no context is current, takes the first primary context that is retained. */
 CUresult sim_begin_pool(sim_context **context);
-/* Does the same, and returns the object of the call. Returns NULL if the call was not begun; *result has the reason. */
+/* Begins a call as sim_begin() does, and returns the object with that handle. If it returns NULL, it holds no lock, and
+ * *result is the error. */
 void *sim_begin_object(sim_context **context, const void *handle, sim_kind kind, CUresult *result);
 CUresult sim_end(CUresult result);                      /* Releases the lock and returns `result`. */
 #if defined __clang_analyzer__ || defined KILN_ANALYZER /* see kiln__fail() */
 static inline CUresult sim_ended(CUresult result) { return sim_end(result), result; }
 #define sim_end(result) sim_ended(result)
 #endif
-/* Begins a call that gives work to the device. The caller then holds both locks. The duration of the call is added to
- * the context's clock. */
+/* Begins a call that gives work to the device: like sim_begin(), but takes both locks. sim_end_work() ends the call,
+ * adds its duration to the context's clock and releases both locks. A host function of a stream must not call the
+ * driver, so there sim_begin_work() returns CUDA_ERROR_NOT_PERMITTED. */
 CUresult sim_begin_work(sim_context **context);
-CUresult sim_begin_any(sim_context **context); /* does the same, even if a fault has ended the context */
-/* Begins a call about objects of the process. Without a usable current context it takes sim_homeless(). */
+CUresult sim_begin_any(sim_context **context); /* does the same, even after a fault, and in a host function */
+/* Does the same for a call about objects of the process. If no live context is current, takes sim_homeless(). After a
+ * fault of the current context, returns its error. */
 CUresult sim_begin_process(sim_context **context);
-/* Returns the context of objects that belong to the process and have outlived their context. It has no device, and its
- * ordinal is not a device's. */
+/* Returns a context for objects of the process that have outlived their own context. It has no device, and its ordinal
+ * is no ordinal of a device. */
 sim_context *sim_homeless(void);
 CUresult sim_end_work(sim_context *context, CUresult result);
 #if defined __clang_analyzer__ || defined KILN_ANALYZER
@@ -313,7 +321,8 @@ bool sim_call_out(sim_context *context, void (*function)(void *), void *user);
 /* Waits until no other thread runs a host function of a stream. */
 void sim_wait_idle(void);
 uint64_t sim_clock(const sim_context *context); /* under the `work` lock: the time of an event that is recorded now */
-/* Release and retake the state lock around a kernel. The caller holds the `work` lock. */
+/* sim_pause() releases the state lock before a kernel, and sim_resume() takes it again afterwards. The caller holds the
+ * `work` lock. */
 void sim_pause(void);
 void sim_resume(void);
 /* Begins a driver call that needs no context. Returns CUDA_SUCCESS with the state lock held, if cuInit was called. */
@@ -346,45 +355,48 @@ CUresult sim_image_error(sim_image_result result);
 bool sim_is_builtin(const char *function); /* a function that the device provides */
 int sim_device_cc(void);                   /* 90: 9.0; under the state lock */
 
-/* Loads `image` into the current context under its JIT options; *module only on success. A `length` of SIZE_MAX means
- * that it is not known. `twin` is the module of the same image on another device, with which it shares managed
+/* Loads `image` into the context under its JIT options. Sets *module only on success. A `length` of SIZE_MAX means that
+ * the length is not known. `twin` is the module of the same image on another device, with which it shares managed
  * variables, or NULL. The caller holds both locks. */
 CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count,
                          const CUjit_option *options, void **values, const sim_module *twin, sim_module **module);
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel); /* NULL: out of memory */
 CUresult sim_file_read(const char *path, char **data, size_t *length);
 void sim_link_drop(sim_object *link); /* frees its contents, not the object */
-/* Returns the module of a library of that image on the device, or on any other one, or NULL. Need the state lock. */
+/* sim_module_on() returns the module that was loaded from `image` on a device, and sim_module_twin() such a module on
+ * any device except the context's. Both compare the pointer of the image, and return NULL if no module has this image.
+ * Both need the state lock. */
 const sim_module *sim_module_on(unsigned ordinal, const void *image);
 const sim_module *sim_module_twin(const sim_context *context, const void *image);
-/* also closes its functions; call it under both locks */
+/* frees a module and its functions; call it under both locks */
 void sim_module_close(sim_context *context, sim_module *module);
-/* The stream for synchronous copies and fills. Such a copy or fill invalidates captures of blocking streams, in every
- * mode, and no other captures. */
+/* The stream for synchronous copies and fills. Such a copy or fill invalidates captures of blocking streams in every
+ * capture mode, and no other captures. */
 #define SIM_WAITS CU_STREAM_LEGACY
-/* The shared memory that holds the address, or NULL. */
+/* Returns the memory that host and device share and that has the address, or NULL. */
 sim_host *sim_host_at(const sim_context *context, uint64_t address);
 /* Frees device memory of any kind. Returns false if the address is not the start of memory that can be freed. */
 bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
-/* Values of the owner of an allocation (vm_info) that are not handles. */
+/* Values of vm_info.owner that are not handles: memory of a graph's node, and a reserved range of addresses. */
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
-/* the default pool of a device: not in the table */
+/* the handle of a device's default pool, which is not in the table of objects */
 #define SIM_POOL_HANDLE(ordinal) ((uint64_t)0x52u << 56 | (uint64_t)(ordinal) << 8 | 0x10)
-/* the thread's current context, usable or not; NULL: none; call it under the state lock */
+/* the thread's current context, even an unusable one, or NULL; call it under the state lock */
 sim_context *sim_current(void);
-/* A destructor of the program, which has to be called without locks. */
+/* A destructor of a user object (CUuserObject). It is the program's function, so it has to be called without locks. */
 typedef struct sim_end_of {
     void (*destroy)(void *);
     void *pointer;
     struct sim_end_of *next;
 } sim_end_of;
-void sim_bury(sim_end_of *end); /* adds it to the list */
-void sim_bury_users(void);      /* calls the users in the list; call it without locks */
+void sim_bury(sim_end_of *end); /* adds a destructor to the list, which takes ownership of `end` */
+void sim_bury_users(void);      /* calls and frees all destructors in the list; call it without locks */
 /* Reads a variable of the environment as a number. The value is 0 if the variable is not set. If it is not a number,
  * prints a line on stderr and returns false. */
 bool sim_environment(const char *name, uint64_t *value);
-/* Returns $KILN_SIM_JIT, the number of runs after which code is compiled (vm_jit.h); 0 means never. Without the
- * variable it is SIM_JIT_DEFAULT. Returns false in the same case. */
+/* Sets *threshold to $KILN_SIM_JIT, the number of runs after which code is compiled (vm_jit.h). 0 means never. If the
+ * variable is not set, the threshold is SIM_JIT_DEFAULT. Returns false, after a line on stderr, if the variable is not
+ * a number. */
 enum { SIM_JIT_DEFAULT = 65536 };
 bool sim_jit_asked(uint32_t *threshold);
 /* Checks $KILN_SIM_ISA and $KILN_SIM_TARGET. Returns false, with a line on stderr, if one has an unknown word. */
@@ -399,7 +411,8 @@ typedef struct sim_side {
     uint64_t address;
     sim_context *context;
 } sim_side;
-void *sim_side_resolve(const sim_side *where, size_t bytes); /* returns NULL if there is no such memory */
+/* returns the host's pointer to the bytes, or NULL if device memory does not contain all of them */
+void *sim_side_resolve(const sim_side *where, size_t bytes);
 /* Reports a copy to the checks. */
 void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes);
 void sim_array_close(sim_context *context, sim_array *array); /* also closes its levels, and makes its textures stale */
@@ -411,12 +424,19 @@ CUresult sim_begin_device(CUdevice device, const void *out);
 /* check.c. The caller holds both locks. */
 bool sim_check_wanted(void); /* requested by the environment */
 bool sim_check_open(sim_context *context);
-void sim_check_show(sim_context *context, bool leaks); /* prints to standard error if the environment requests it */
-/* The findings in the form that the environment asks for; with the process, the end of the report and the exit code. */
+/* Prints the findings to standard error if the environment requests it. `locked`: the caller has both locks; otherwise only
+ * the findings so far are printed. */
+void sim_check_show(sim_context *context, bool locked, bool leaks);
+const volatile int *sim_ending(void); /* a flag that becomes 1 when the process ends while kernels are checked */
+/* Writes the findings of a context in the form that the environment requests. sim_report_end() writes the end of the
+ * report when the process ends, and may end the process with an exit code. */
 void sim_report(sim_context *context);
-void sim_report_begin(void); /* with the first context: creates the journal, if the form is a journal */
-void sim_report_new(
-    sim_context *context); /* after each work of the device: writes what is new, if the form is a journal */
+/* Called for each new context. The first call reads the rules of suppression and, if the form is JSON, creates the
+ * journal. */
+void sim_report_begin(void);
+bool sim_report_suppresses(const kiln_check_finding *finding); /* after sim_report_begin() */
+/* Called after each work of the device: if the form is JSON, adds new findings to the journal. */
+void sim_report_new(sim_context *context);
 void sim_report_end(void);
 /* If the context counts, the first function prepares a launch for counting, and returns false if memory runs out. The
  * second function adds the counts of the launch. The caller holds both locks. */
@@ -430,25 +450,25 @@ bool sim_device_memory(const sim_profile *profile, uint64_t *bytes); /* false: K
 
 /* ---- the estimate of a launch's time: estimate.c ---- */
 
-/* The part of the device that works. */
+/* The part of the device that does a work. */
 typedef enum sim_lane {
-    SIM_LANE_KERNEL,    /* takes its share of the SMs */
-    SIM_LANE_TO_DEVICE, /* one copy at a time, like the next lane */
+    SIM_LANE_KERNEL,    /* a kernel */
+    SIM_LANE_TO_DEVICE, /* copies; this lane and the next one run one copy at a time */
     SIM_LANE_FROM_DEVICE,
     SIM_LANE_ON_DEVICE, /* a fill, or a copy within the device's memory */
     SIM_LANES
 } sim_lane;
 
-typedef struct sim_estimate { /* the estimate of one launch; all zero: none was requested */
+typedef struct sim_estimate { /* the estimate of one launch; all zero if no estimate was requested */
     struct vm_trace *trace;
     struct vm_cost *cost;
     uint32_t resident; /* blocks on an SM */
     uint64_t blocks, at_once;
-    double shared; /* bytes of a block */
+    double shared; /* shared memory of a block, in bytes */
 } sim_estimate;
 typedef struct sim_timed { /* the times of one launch */
     bool known;
-    double seconds, overhead; /* overhead: of a launch that does nothing; a part of the seconds */
+    double seconds, overhead; /* overhead: the part of the seconds that a launch of an empty kernel takes */
     const char *bound;
     vm_time_result result;
 } sim_timed;
@@ -458,8 +478,9 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64
                          bool wanted, struct vm_watch *watch, sim_estimate *estimate);
 void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, sim_timed *timed);
 void sim_estimate_drop(sim_estimate *estimate);
-/* Returns the time of a fill or a copy: of bytes that move between host and device, or that are read and written on the
- * device. */
+/* Estimates the time of a fill or a copy, and reports it to the profile of the program. Adds the time of a fill or copy
+ * on the device to the thread's estimate. `bytes` counts the bytes that move between host and device, or that are read
+ * and written on the device. */
 void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, uint64_t bytes);
 
 /* ---- programs/: functions that the driver calls but must not link ---- */
@@ -471,8 +492,8 @@ typedef struct sim_entry {
     void (*function)(void);
 } sim_entry;
 
-typedef struct
-    sim_noted { /* a launch in the profile of a program, from before it until after it; all zero: not noted */
+/* A launch in the profile of a program, from program_launch() to program_ran(). All zero if it is not recorded. */
+typedef struct sim_noted {
     struct sim_row *row;
     bool estimated; /* true if this launch itself was estimated */
     struct vm_profile *counters;
@@ -532,22 +553,23 @@ extern const sim_programs_table sim_no_programs; /* alone.c */
 
 /* ---- names ---- */
 
-/* Returns a kernel's name in C++ as its source has it. The caller frees it. Returns NULL if the name is not mangled or
- * would become too long, or if there is no demangler or no memory. */
+/* Returns the demangled C++ name of a kernel. The caller frees it with free(). Returns NULL if the name is not mangled
+ * or would become too long, or if there is no demangler (libstdc++.so.6) or no memory. */
 char *sim_readable_name(const char *symbol);
 
 /* ---- queries and settings ---- */
 
-/* Answers queries of kernels; `user` is the profile (vm_limits). */
+/* Answers a kernel's query of a device attribute (vm_limits.attribute). `profile` is a sim_profile. */
 bool sim_kernel_attribute(const void *profile, int attribute, int *value);
 /* Returns how many blocks of `threads` threads fit on a multiprocessor. */
 int sim_blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared);
 bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks);
-/* In libcuda: the device that the environment names (programs/library/choose.c). */
+/* The simulator's libcuda defines SIM_CHOOSE, which selects the device that the environment names
+ * (programs/library/choose.c). */
 #ifndef SIM_CHOOSE
 #define SIM_CHOOSE() CUDA_SUCCESS
 #endif
-/* In libcuda: vm_limits.page and .zeroed. */
+/* The values of vm_limits.page and .zeroed. The simulator's libcuda defines other values. */
 #ifndef SIM_PAGE
 #define SIM_PAGE 0
 #define SIM_ZEROED false

@@ -151,8 +151,9 @@ sim_profile sim_profiles[SIM_PROFILES_MOST] = {
 };
 size_t sim_profile_count = 2;
 
-/* Attributes that follow from the architecture. Persisting lines have 3/4 of the L2 on 8.x, as on an A100, and 5/8
- * later (not measured). Persisting lines and compression do not change times in the simulator. */
+/* Computes an attribute that follows from the architecture. Returns false for any other attribute. Persisting lines may
+ * take 3/4 of the L2 on compute capability 8.x, as on an A100, and 5/8 on later ones (not measured). Persisting lines
+ * and compression do not change times in the simulator. */
 static bool derive_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value)
 {
     enum { WINDOW_MOST = 128 << 20 };
@@ -219,9 +220,9 @@ double kiln__sim_unit_rate(size_t index, unsigned unit)
     }
 }
 
-/* Computes the size of device memory: half of the host's memory for all devices of the machine, at most the size in the
- * profile; or $KILN_SIM_MEMORY bytes. Device memory is host memory, and all of it is filled with a pattern when it is
- * allocated. */
+/* Computes the size of a device's memory in bytes. All devices of the machine share half of the host's memory, unless
+ * $KILN_SIM_MEMORY sets the size of each device. A device never has more memory than its profile. Device memory is host
+ * memory, and all of it is filled with a pattern when it is allocated. */
 bool sim_device_memory(const sim_profile *profile, uint64_t *bytes)
 {
     uint64_t wanted;
@@ -251,7 +252,7 @@ bool kiln__sim_runs(const char *instruction)
     return what.runs;
 }
 
-/* A device has every feature that the simulator can run. */
+/* Returns true if the device has tensor maps: its architecture has them, and the simulator runs their instructions. */
 static bool has_tensor_maps(const sim_profile *profile)
 {
     return sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9 &&
@@ -380,7 +381,7 @@ CUresult sim_cuDeviceGetProperties(CUdevprop *properties, CUdevice device)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Returns the place on the bus, from the attributes PCI_DOMAIN_ID, PCI_BUS_ID and PCI_DEVICE_ID. */
+/* Writes the place on the PCI bus. The bus is the device's number on the machine; domain and unit are 0. */
 CUresult sim_cuDeviceGetPCIBusId(char *id, int length, CUdevice device)
 {
     SIM_TRY(sim_begin_device(device, id));
@@ -409,14 +410,14 @@ CUresult sim_cuDeviceGetByPCIBusId(CUdevice *device, const char *id)
     return sim_end(CUDA_ERROR_INVALID_DEVICE);
 }
 
-/* These exist only on Windows. */
+/* LUIDs exist only on Windows. */
 CUresult sim_cuDeviceGetLuid(char *luid, unsigned *mask, CUdevice device)
 {
     CUresult result = sim_begin_device(device, luid && mask ? luid : NULL);
     return result == CUDA_SUCCESS ? sim_end(CUDA_ERROR_NOT_SUPPORTED) : result;
 }
 
-/* Tells whether these are two devices of the process. Each device can use the memory of all others. */
+/* Returns true if these are two different devices of the process. Each device can use the memory of all others. */
 static bool are_two(CUdevice device, CUdevice peer)
 {
     return device != peer && sim_device_ordinal(device) >= 0 && sim_device_ordinal(peer) >= 0;

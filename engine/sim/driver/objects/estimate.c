@@ -7,7 +7,7 @@
 #include "cu_objects.h"
 #include "vm_time.h"
 
-#define INSNS_MOST 400000u /* instructions of a launch that are recorded and replayed */
+#define INSNS_MOST 400000u /* about how many instructions of a launch are recorded and replayed */
 #define WARP_LEAST 512u    /* least number of recorded instructions per warp */
 
 /* This state is per thread: an estimate belongs to the thread that requested it, not to the device. */
@@ -35,12 +35,13 @@ double kiln__sim_estimate_end(uint64_t *launches)
     return was.failed || !was.active ? -1 : was.seconds;
 }
 
-/* Chooses the blocks to trace: those that one SM runs at the same time, every sm_count-th block in the middle of the
- * grid. If all blocks run at once, chooses the first ones, because kernels that distribute work dynamically give the
- * most work to the first blocks. */
+/* Chooses the blocks to trace: the blocks that one SM runs at the same time. The SM with number n is assumed to run
+ * every sm_count-th block from block n on. If the grid has several waves, the blocks come from the middle one. If all
+ * blocks run at once, they are the blocks of SM 0, because kernels that distribute work dynamically give the most work
+ * to the first blocks. */
 static void choose_blocks(struct vm_trace *trace, uint64_t blocks, uint64_t sms, uint32_t resident)
 {
-    /* resident is not 0: a launch has a block. NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
+    /* resident is not 0, because a launch has at least one block. NOLINTNEXTLINE(clang-analyzer-core.DivideZero) */
     uint64_t wave = sms * resident, waves = blocks / wave;
     uint64_t first = waves > 1 ? waves / 2 * wave : 0, sm = blocks > wave ? sms / 2 : 0;
     for (uint32_t k = 0; k < trace->block_count; k++) {
@@ -85,7 +86,8 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64
     watch->trace = estimate->trace;
 }
 
-/* Replays the trace of a launch that has run, and adds its time to the thread's sum. `whole`: all blocks have run. */
+/* Replays the trace of a launch that has run, and adds its time to the thread's sum. `whole` is false if the launch has
+ * failed, and then there is no estimate. */
 void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, sim_timed *timed)
 {
     *timed = (sim_timed){0};
@@ -106,7 +108,8 @@ void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, 
     timed->known = !failed && vm_time_estimate(sim_memory(), &launch, &timed->result);
     if (timed->known) {
         timed->overhead = model->launch * 1e-6;
-        timed->seconds = timed->overhead + timed->result.clocks / model->clock;
+        timed->seconds = timed->overhead +
+                         timed->result.clocks * vm_time_tie_factor(&launch, &timed->result) / model->clock;
         timed->bound = vm_time_bound(&timed->result, timed->overhead * model->clock);
         mine.seconds += timed->seconds;
     } else {
@@ -123,7 +126,8 @@ void sim_estimate_drop(sim_estimate *estimate)
     *estimate = (sim_estimate){0};
 }
 
-/* The time of fills and copies depends only on their bytes. */
+/* The time of a fill or a copy is the time of a launch, plus its bytes divided by the rate of the memory or of the bus.
+ * It is -1 if the profile has no figures. */
 void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, uint64_t bytes)
 {
     const sim_model *model = sim_current_profile()->model;

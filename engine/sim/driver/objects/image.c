@@ -178,7 +178,7 @@ static bool is_fatbin(const unsigned char *p, size_t length)
     return length >= FATBIN_HEADER && load_little_endian(p, 4) == FATBIN_MAGIC;
 }
 
-/* Decompresses an entry's data into a separate text. */
+/* Decompresses an entry's data and adds it as a text. */
 static sim_image_result read_packed(sim_texts *texts, const unsigned char *data, uint64_t packed, uint64_t unpacked,
                                     uint64_t flags, const char *name, bool lazy, kiln__text *log)
 {
@@ -241,8 +241,8 @@ static sim_image_result read_entry(sim_texts *texts, const unsigned char *entry,
     return read_packed(texts, data, packed, unpacked, flags, name, lazy, log);
 }
 
-/* Reads the best entry for the device: PTX for the latest architecture that is not later than the device's. *end: the
- * end of the fat binary. */
+/* Reads the best entry for the device: PTX for the latest architecture that is not later than the device's. Sets *end
+ * to the end of the fat binary. */
 static sim_image_result read_fatbin(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
                                     bool lazy, kiln__text *log, size_t *end)
 {
@@ -288,7 +288,7 @@ static sim_image_result read_fatbin(sim_texts *texts, const unsigned char *p, si
     return SIM_IMAGE_NO_BINARY;
 }
 
-/* Reads all fat binaries of a section; they are aligned to 8. */
+/* Reads all fat binaries of a section, which begin at multiples of 8 bytes. */
 static sim_image_result read_fatbins(sim_texts *texts, const unsigned char *p, size_t length, const char *name, int cc,
                                      bool lazy, kiln__text *log)
 {
@@ -362,7 +362,8 @@ static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name
     return worst;
 }
 
-/* Members without PTX for the device are skipped. If their names are needed, the linker reports them as missing. */
+/* Reads all members of an archive, and skips members without PTX for the device. If a program needs a name from such a
+ * member, the linker reports the name as missing. */
 static sim_image_result read_archive(sim_texts *texts, Elf *archive, const char *name, int cc, kiln__text *log)
 {
     sim_image_result worst = SIM_IMAGE_OK;
@@ -423,8 +424,9 @@ static sim_image_result read_any(sim_texts *texts, const void *bytes, size_t len
     return read_text(texts, p, length, name, false);
 }
 
-/* PTX for a later architecture may use only features that the device has. The parser finds this out. Returns true if
- * the image must be read again for that architecture. The texts that it has added are removed then. */
+/* Returns true if the image must be read again for a later architecture, because it has no PTX for the device. PTX for
+ * a later architecture may use only features that the device has; the parser will tell. Removes the texts that the
+ * first reading has added. */
 static bool takes_later(sim_texts *texts, const sim_texts *before, sim_image_result result)
 {
     if (result != SIM_IMAGE_NO_BINARY || !texts->later || sim_strict_target())
@@ -463,7 +465,8 @@ size_t sim_image_extent(const void *image)
 /* Reads all parts of a program, or one image. */
 static sim_image_result load_any(sim_texts *texts, const void *image, int cc, kiln__text *log)
 {
-    /* The wrapper that nvcc writes. In version 2 its array has the parts of a program that are not linked yet. */
+    /* The wrapper that nvcc writes. In version 2 the array `parts` has the parts of a program that are not linked yet,
+     * and ends with NULL. */
     typedef struct wrapper {
         uint32_t magic, version;
         const void *data;

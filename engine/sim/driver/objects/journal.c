@@ -1,5 +1,5 @@
-/* journal.c - a JSON array on disk that is complete after every write (journal.h). The file is opened for each write. A
- * program may close all descriptors that it does not know, and reuse their numbers for its own files. */
+/* journal.c - a JSON array on disk that is complete after every write (journal.h). The file is opened for each write,
+ * because a program may close all descriptors that it does not know, and reuse their numbers for its own files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +13,8 @@ static const char tail[] = "\n]\n";
 
 static bool write_at(const sim_journal *journal, const char *data, size_t length, off_t at);
 
-/* The disk may be full. Earlier elements stay readable: the end of the array, which was there before, is written again. */
+/* Closes the journal after a failed write, for example if the disk is full. Earlier elements stay readable: the
+ * function removes the incomplete element and writes the end of the array again. */
 static void close_failed(sim_journal *journal)
 {
     const int reason = errno;
@@ -50,7 +51,8 @@ static bool write_at(const sim_journal *journal, const char *data, size_t length
     return fd >= 0 && length == 0;
 }
 
-/* The path with the process's number, absolute: the program may change its folder. */
+/* Makes an absolute path, because the program may change its working directory. Replaces %p by the number of the
+ * process, which a child without %p gets as a suffix. Adds `number` if it is above 1. */
 static void make_path(kiln__text *out, const char *path, bool child, unsigned number)
 {
     char here[PATH_MAX];

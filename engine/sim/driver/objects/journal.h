@@ -12,14 +12,15 @@ typedef struct sim_journal {
     off_t end;  /* place of the next element */
 } sim_journal;
 
-/* Creates the file. In `path`, %p stands for the number of the process. With %p the file is always new: if a file of
- * that name exists, .2, .3 and so on is added. Without %p an existing file is replaced. `child`: the process is a fork
- * of a process that has the file, and gets a separate one. Returns false after a message on stderr. */
+/* Creates the file. In `path`, %p stands for the number of the process. `child` means that the process is a fork of a
+ * process that has the file. With %p, and in a child, the file is always new: if a file of that name exists, .2, .3 and
+ * so on is added. Otherwise an existing file is replaced. Returns false after a message on stderr. */
 bool sim_journal_open(sim_journal *journal, const char *path, bool child);
-/* Adds an element and returns its place. Returns 0 if it was not written. After a failure, which it reports on stderr,
- * the journal is closed. */
+/* Adds an element and returns its place in the file, in bytes. Returns 0 if nothing was written. If the write fails,
+ * prints a line on stderr and closes the journal. */
 off_t sim_journal_add(sim_journal *journal, const kiln__text *element);
-/* Overwrites the beginning of an element. The element must be at least as long as the text. */
+/* Overwrites the beginning of the element at place `at` with the text `element`. The old element must be at least as
+ * long as the text. */
 void sim_journal_put(sim_journal *journal, off_t at, const kiln__text *element);
 void sim_journal_close(sim_journal *journal);
 

@@ -1,6 +1,6 @@
 /* link.c - the functions cuLink*. Each input is read and parsed at once, so that the call that adds it reports its
- * errors. cuLinkComplete() resolves names and returns an image of the texts, which is linked again when it is loaded.
- */
+ * errors. cuLinkComplete() resolves names and returns an image with the texts; the driver links them again when it
+ * loads the image. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ typedef struct sim_link {
     ptx_input *inputs; /* parallel to the texts */
     size_t input_count, input_capacity;
     unsigned added;
-    unsigned char *image; /* NULL until it is complete */
+    unsigned char *image; /* NULL until cuLinkComplete() has made it */
     bool failed;          /* cuLinkComplete() has failed, and its inputs were freed */
 } sim_link;
 
@@ -60,7 +60,8 @@ CUresult sim_cuLinkCreate(unsigned count, CUjit_option *options, void **values, 
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Writes the logs of cuLinkCreate. Messages of this call follow earlier messages. */
+/* Ends a call: writes the buffers for messages that cuLinkCreate() was given, with the messages of this call after the
+ * earlier ones. */
 static CUresult write_logs(sim_context *context, sim_link *link, kiln__text *log, uint64_t start, CUresult result)
 {
     kiln__text *to = result == CUDA_SUCCESS ? &link->notes : &link->errors;
@@ -73,7 +74,7 @@ static CUresult write_logs(sim_context *context, sim_link *link, kiln__text *log
     return sim_end_work(context, result);
 }
 
-/* Parses the texts from `first` on; on failure earlier texts are kept. */
+/* Parses the texts that have no input yet. On failure the earlier inputs stay, and the caller removes the new ones. */
 static CUresult parse_new(sim_link *link, kiln__text *log)
 {
     CUresult result = CUDA_SUCCESS;
@@ -182,7 +183,7 @@ CUresult sim_cuLinkComplete(CUlinkState state, void **image, size_t *size)
     }
     ptx_module *whole = NULL;
     size_t count = link->input_count, length = 0;
-    for (size_t k = 0; k < count; k++) /* the texts' names may have moved meanwhile */
+    for (size_t k = 0; k < count; k++) /* the array of texts may have moved since then */
         link->inputs[k].name = link->texts.items[k].name;
     CUresult result =
         sim_ptx_result(ptx_link(sim_memory(), link->inputs, (uint32_t)count, sim_is_builtin, &whole, &log));

@@ -13,8 +13,9 @@ static void put_number(void **value, size_t number)
         *value = (void *)(uintptr_t)number;
 }
 
-/* The options are passed as pointers: numbers as the value of the pointer, buffers by their address. Options for
- * optimisation are accepted without effect, because the simulator has no optimising compiler. */
+/* Reads JIT options. Each value is a pointer: a number is stored as the value of the pointer, and a buffer by its
+ * address. Other options are accepted without effect, because the simulator has no optimising compiler. Returns an
+ * error for an unknown option. */
 CUresult sim_jit_read(unsigned count, const CUjit_option *options, void **values, sim_jit *jit)
 {
     memset(jit, 0, sizeof *jit);
@@ -141,7 +142,7 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
     return result;
 }
 
-/* Parses all texts into one module. */
+/* Parses all texts, and links them into one module if there are several. */
 static CUresult parse_all(const sim_texts *texts, ptx_module **ptx, kiln__text *log)
 {
     if (texts->count == 1 && !texts->linked)
@@ -169,7 +170,8 @@ static CUresult parse_all(const sim_texts *texts, ptx_module **ptx, kiln__text *
     return result;
 }
 
-/* The host must not touch managed variables while a kernel that uses them may run. */
+/* Makes the checks track the managed variables of a context. The host must not touch such a variable while a kernel
+ * that uses it may run. */
 static void track_variables(const sim_context *context)
 {
     vm_info info;
@@ -260,7 +262,7 @@ const sim_module *sim_module_on(unsigned ordinal, const void *image)
     return NULL;
 }
 
-/* A library of the same image may be loaded on another device. All devices share a managed variable. */
+/* Finds the module of the same image on another device, because all devices share one copy of a managed variable. */
 const sim_module *sim_module_twin(const sim_context *context, const void *image)
 {
     const sim_module *twin = NULL;
@@ -269,8 +271,9 @@ const sim_module *sim_module_twin(const sim_context *context, const void *image)
     return twin;
 }
 
-/* Gives the managed variables of a module to the modules of the same image in a context, as far as they use them too. A
- * program may have changed the image from one device to the next, so any of those modules may lack a variable. */
+/* Gives the managed variables of a module to those modules of the same image in the context `to` that use the variables
+ * too. A program may have changed the image before it loaded it on the next device, so a module of the same image may
+ * lack a variable. */
 static void give_variables(const sim_module *module, sim_context *to)
 {
     bool any = false;
@@ -285,7 +288,7 @@ static void give_variables(const sim_module *module, sim_context *to)
         track_variables(to);
 }
 
-/* Frees a module. Managed variables that other modules use too become theirs. */
+/* Frees a module. Other modules that use its managed variables become their owners. */
 void sim_module_close(sim_context *context, sim_module *module)
 {
     sim_count_forget(context, module);
@@ -339,7 +342,8 @@ CUresult sim_cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule han
 
 /* ---- kernels ---- */
 
-/* A kernel has one object. A second call returns the same handle, with the attributes that were set. */
+/* Returns the object of a kernel, which the first call creates. So attributes that a program has set stay set. Returns
+ * NULL if memory runs out. */
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel)
 {
     for (sim_function *function = module->functions; function; function = function->sibling)

@@ -5,10 +5,10 @@
 
 #include "cu_objects.h"
 
-/* Tells whether the demangled form of a name has at most MOST bytes. The demangled form of a name of 300 characters can
- * have gigabytes, because each reference to an earlier part (S_, S0_, T_, T0_) prints that part again. The demangler
- * has no limit. `n` references make a name at most 3^(n / 3) times longer, if each part refers to the one before it
- * three times. A character without a reference prints at most WIDEST bytes. */
+/* Tells whether the demangled form of a name has at most MOST bytes. Without this limit a name of 300 characters could
+ * take gigabytes, because each reference to an earlier part (S_, S0_, T_, T0_) prints that part again, and the
+ * demangler has no limit. With `n` references the name becomes at most 3^(n / 3) times longer. The worst case is a part
+ * that refers to the part before it three times. A character without a reference prints at most WIDEST bytes. */
 static bool is_short(const char *symbol)
 {
     enum { MOST = 1 << 26, WIDEST = 36 };

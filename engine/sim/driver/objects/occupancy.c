@@ -98,7 +98,7 @@ CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, C
     return sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, handle, threads, shared);
 }
 
-/* The caller's function is called without locks, because it may call the driver. */
+/* `shared_of` is called without locks, because the program's function may call the driver. */
 CUresult sim_cuOccupancyMaxPotentialBlockSize(int *grid, int *block, CUfunction handle, CUoccupancyB2DSize shared_of,
                                               size_t shared, int limit)
 {

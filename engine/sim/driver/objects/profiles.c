@@ -20,6 +20,7 @@ kiln__sim_added kiln__sim_profile_add(const char *name, const char *text, size_t
     snprintf(made->name, sizeof made->name, "%s", name);
     kiln__sim_added result = sim_profile_read(text, length, name, &made->data, log) ? KILN__SIM_ADDED
                                                                                     : KILN__SIM_BAD_PROFILE;
+    /* sim_resume() and sim_pause() take and release the state lock. */
     sim_resume();
     for (size_t i = 0; i < sim_profile_count && result == KILN__SIM_ADDED; i++) {
         if (strcmp(sim_profiles[i].name, name) != 0)

@@ -34,7 +34,8 @@ bool sim_jit_asked(uint32_t *threshold)
     return true;
 }
 
-/* The functions that use these variables ignore unknown values, so this function must report a misspelt value. */
+/* Returns true if the variable is not set or has one of the known values. Otherwise prints a line on stderr, because
+ * the functions that use these variables ignore unknown values. */
 static bool is_one_of(const char *variable, const char *const *known, size_t count, const char *all)
 {
     const char *text = getenv(variable);
@@ -56,7 +57,7 @@ bool sim_right_words(void)
 /* ---- destructors of user objects ---- */
 
 static pthread_mutex_t dead_lock = PTHREAD_MUTEX_INITIALIZER;
-static sim_end_of *dead; /* their destructors must still be called */
+static sim_end_of *dead; /* a list of destructors that must still be called */
 
 void sim_bury(sim_end_of *end)
 {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cu_objects.h"
 #include "jit.h"
@@ -33,7 +34,7 @@ static struct {
     slot *slots;
     size_t slot_capacity;
     uint32_t slot_count, free_slot;
-    uint32_t generation;               /* never reused, so a stale handle cannot match a newer object */
+    uint32_t generation;               /* repeats after 2^32 objects, so a stale handle does not match a newer object */
     unsigned count;                    /* number of devices; 0: one device, and a CUdevice is the index of a profile */
     unsigned all;                      /* number of devices of the machine; 0: one */
     unsigned places[SIM_DEVICES_MOST]; /* numbers of the devices on the machine */
@@ -46,6 +47,7 @@ static struct {
     uint64_t work_start; /* under the `work` lock */
     unsigned outside;    /* number of threads that run a host function */
     pthread_cond_t idle; /* signalled, with the `state` lock, when a thread returns from a host function */
+    volatile int ending; /* 1: the process ends, so running kernels are stopped */
 } sim = {.work = PTHREAD_MUTEX_INITIALIZER,
          .state = PTHREAD_MUTEX_INITIALIZER,
          .free_slot = NO_SLOT,
@@ -62,7 +64,7 @@ static _Thread_local struct {
 } stack;
 static _Thread_local bool called_out; /* the thread runs a host function of a stream */
 
-/* Handles of contexts are not in the table, because the handle of the primary context must stay the same when this
+/* Contexts are not in the table of objects, because the handle of a primary context must stay the same when this
  * context is created again. The handles of other contexts contain a serial number. */
 #ifndef SIM_MARK
 #define SIM_MARK 0x51u
@@ -271,7 +273,8 @@ sim_context *sim_current(void)
     return result == CUDA_SUCCESS || context ? context : NULL;
 }
 
-/* `pool`: the primary context may be used instead. */
+/* Begins a call with the thread's current context. If `pool` is true and there is no current context, takes the first
+ * device's primary context that is retained. Returns CUDA_SUCCESS with the state lock held. */
 static CUresult begin_with(sim_context **context, bool pool)
 {
     pthread_mutex_lock(&sim.state);
@@ -570,17 +573,21 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
         if (object->meet)
             object->meet(object, made);
     made->check_shown = sim_check_wanted() && sim_check_open(made);
-    if (made->check_shown)
+    if (made->check_shown) {
         sim_report_begin();
+        vm_check_suppress(made->check, sim_report_suppresses);
+    }
     return CUDA_SUCCESS;
 }
 
-/* Frees all objects of the context that are still alive, as the driver does. The caller holds both locks. */
+/* Frees the context's memory and all its objects that are still alive, as the driver does. Objects that belong to the
+ * process move to the context `homeless` instead. After the last context, frees the table of handles too. Does not free
+ * the struct itself. The caller holds both locks. */
 static void context_close(sim_context *context)
 {
     sim_object *object = context->objects;
     sim_count_stop(context);
-    sim_check_show(context, true);
+    sim_check_show(context, true, true);
     while (object) { /* a module frees its functions too, so the loop starts again at the head */
         if (object->kind == SIM_LINK)
             sim_link_drop(object);
@@ -615,15 +622,34 @@ static void context_close(sim_context *context)
     sim.free_slot = NO_SLOT;
 }
 
-/* Runs at the end of a program, which may not have destroyed its contexts. */
+const volatile int *sim_ending(void) { return &sim.ending; }
+
+/* Reports the findings of all contexts at the end of the process, because a program need not destroy its contexts.
+ * sim_report_end() may end the process. Another thread may still run a kernel, which
+ * adds findings: the kernel is stopped, and its thread gives the lock back. The wait has a bound, because the thread that
+ * ends the process may have the lock itself, for example in a handler of a signal. Then the findings are shown without
+ * the lock, and without a search for leaks. */
 static void __attribute__((destructor)) show_checks(void)
 {
+    enum { SECONDS = 5 };
+    struct timespec until;
+    if (!sim_check_wanted())
+        return;
+    __atomic_store_n(&sim.ending, 1, __ATOMIC_RELAXED);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += SECONDS;
+    const bool working = pthread_mutex_timedlock(&sim.work, &until) == 0;
+    const bool locked = working && pthread_mutex_timedlock(&sim.state, &until) == 0;
     for (unsigned i = 0; i < SIM_DEVICES_MOST; i++)
         if (sim.primary[i].retained)
-            sim_check_show(&sim.primary[i], false);
+            sim_check_show(&sim.primary[i], locked, false);
     for (sim_context *context = sim.made; context; context = context->next)
-        sim_check_show(context, false);
+        sim_check_show(context, locked, false);
     sim_report_end();
+    if (locked)
+        pthread_mutex_unlock(&sim.state);
+    if (working)
+        pthread_mutex_unlock(&sim.work);
 }
 
 CUresult sim_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
@@ -673,8 +699,8 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device) { return release_primary
 
 CUresult sim_cuDevicePrimaryCtxReset(CUdevice device) { return release_primary(device, true); }
 
-/* Sets flags such as the way in which a thread waits. They have no effect, and the function only checks that at most
- * one scheduling bit is set. */
+/* Returns true if the flags of a context are valid: only known flags, and at most one scheduling bit. Such flags choose
+ * how a thread waits, and have no effect in the simulator. */
 static bool right_flags(unsigned flags)
 {
     unsigned way = flags & CU_CTX_SCHED_MASK;
@@ -749,8 +775,8 @@ CUresult sim_cuCtxCreate(CUcontext *handle, CUctxCreateParams *params, unsigned 
     return sim_cuCtxCreate_v3(handle, params->execAffinityParams, params->numExecAffinityParams, flags, device);
 }
 
-/* This function does not destroy the primary context, which ends when it is released. Other threads whose current
- * context is destroyed get an error on their next call. */
+/* Destroys a context of cuCtxCreate. A primary context is an invalid argument, because it ends when its last user
+ * releases it. A thread whose current context is destroyed gets an error from its next call. */
 CUresult sim_cuCtxDestroy(CUcontext handle)
 {
     pthread_mutex_lock(&sim.work);
@@ -776,7 +802,8 @@ CUresult sim_cuCtxDestroy(CUcontext handle)
 
 /* ---- the thread's current context ---- */
 
-/* As in libcuda, the primary context may be made current while it is not retained. */
+/* Returns true for a live context and for every primary context. As in libcuda, a primary context may be made current
+ * while it is not retained. */
 static bool is_context(CUcontext context) { return primary_of(context) >= 0 || sim_context_find(context); }
 
 bool kiln__sim_has_context(const void *context) { return ((uintptr_t)context & (uint64_t)0xff << 56) == CONTEXT_MARK; }

@@ -6,7 +6,7 @@
 #include "cu_objects.h"
 #include "kiln_sim.h"
 
-enum { LINE_MOST = 512 }; /* bytes of a rule; a longer one matches nothing */
+enum { LINE_MOST = 512 }; /* a line of this many bytes or more matches nothing */
 
 /* Returns true if the pattern matches the place of one side, as in "scan.cu:12". */
 static bool is_place(const char *pattern, const kiln_check_side *side)
@@ -28,7 +28,8 @@ static bool is_kernel(const char *pattern, const char *symbol)
     return fits;
 }
 
-/* Returns true if this rule matches. Splits `line` into its words in place. */
+/* Returns true if the rule matches the finding. A rule has up to three words: the kind, the kernel and the place.
+ * Splits `line` into its words in place. */
 static bool matches_rule(char *line, const kiln_check_finding *f)
 {
     char kind[64], *rest = NULL;

@@ -24,7 +24,7 @@ static bool is_float(int type)
     return type >= CU_TENSOR_MAP_DATA_TYPE_FLOAT16 && type <= CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
 }
 
-/* Packed values with gaps between them in shared memory. */
+/* Returns true for packed values that have gaps between them in shared memory. */
 static bool is_spread(int type)
 {
     return type == CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B || type == CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
@@ -99,7 +99,8 @@ static bool check_memory(const kiln__tensor_map *map, kiln__tensor_fault *fault)
     return true;
 }
 
-/* Returns the bytes that `count` elements of the inner dimension take in shared memory. */
+/* Checks the bytes that `count` elements of the inner dimension take in shared memory: a multiple of 16, and at most
+ * the span of the swizzle. Interleaved maps have no such rule. */
 static bool check_inner(const kiln__tensor_map *map, kiln__tensor_field field, uint32_t count,
                         kiln__tensor_fault *fault)
 {
@@ -211,8 +212,8 @@ static CUresult encode_map(CUtensorMap *out, const kiln__tensor_map *map)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Copies the values that both kinds of map have. Returns false if an array is missing, or if there are more dimensions
- * than the map has room for. */
+/* Copies the values that both kinds of map have. Returns false if an array is missing, or if the rank is not 1 to
+ * KILN__TENSOR_DIMS. */
 static bool map_values(kiln__tensor_map *map, CUtensorMapDataType type, cuuint32_t rank, const void *address,
                        const cuuint64_t *extents, const cuuint64_t *strides, const cuuint32_t *steps)
 {

@@ -1,12 +1,13 @@
-/* texture.c - texture and surface objects: checks descriptors and makes a vm_texture (vm.h) of each, through which
- * kernels read. */
+/* texture.c - texture and surface objects: checks the descriptors of the program, and makes a vm_texture (vm.h) for
+ * each object. Kernels read and write through it. */
 #include <string.h>
 
 #include "cu_objects.h"
 
 /* ---- resources ---- */
 
-/* Checks alignment and extent of linear memory. The allocation is checked when a kernel reads. */
+/* Makes the image of linear or pitched memory. Checks alignment and extent. The interpreter checks the allocation when
+ * a kernel reads. */
 static CUresult linear_image(const CUDA_RESOURCE_DESC *r, vm_image *image)
 {
     const sim_profile *profile = sim_current_profile();
@@ -225,7 +226,7 @@ CUresult sim_cuSurfObjectCreate(CUsurfObject *object, const CUDA_RESOURCE_DESC *
     const sim_array *array = NULL;
     CUresult result = image_of(context, resource, &t.image, &array);
     if (result == CUDA_SUCCESS && !t.image.surface)
-        result = CUDA_ERROR_INVALID_VALUE; /* the array of the texture does not allow it */
+        result = CUDA_ERROR_INVALID_VALUE; /* the array was created without CUDA_ARRAY3D_SURFACE_LDST */
     sim_texture *made = NULL;
     if (result == CUDA_SUCCESS)
         result = texture_make(context, &t, array, resource, &made);

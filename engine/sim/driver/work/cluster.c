@@ -3,6 +3,9 @@
 
 #include "cu_work.h"
 
+/* Most blocks of a cluster that runs on every device (CUDA C++ Programming Guide, Thread Block Clusters), most blocks
+ * with CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, and the assumed number of GPCs of a device and of SMs of a
+ * GPC. */
 enum { PORTABLE = 8, LARGEST = 16, GPCS = 8, GPC_SMS = 16 };
 
 static const ptx_function *get_source(const sim_function *function)
@@ -17,7 +20,8 @@ static uint64_t get_most_blocks(const sim_function *function)
 }
 
 /* cuda.h calls CUDA_ERROR_INVALID_CLUSTER_SIZE "a kernel launch error due to cluster misconfiguration". The
- * documentation does not say which misconfigurations the driver reports in another way. */
+ * documentation does not say for which misconfigurations the driver returns another error, so all of them return this
+ * one here. */
 CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3])
 {
     const ptx_function *source = get_source(function);
@@ -64,8 +68,9 @@ uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
     return found;
 }
 
-/* Begins a query about the clusters of a launch: finds the kernel, how many of its blocks fit on an SM, and the size of
- * its cluster, or 0 for a launch without clusters. */
+/* Begins a query about the clusters of a launch. Sets `per_sm` to the number of the kernel's blocks that fit on an SM,
+ * and `cluster` to the requested size, or leaves it 0 if the launch requests none. Returns CUDA_SUCCESS with the state
+ * lock held, otherwise an error without the lock. */
 static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, const sim_function **function,
                                uint64_t *per_sm, unsigned cluster[3])
 {
@@ -78,7 +83,7 @@ static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, 
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     const unsigned block[3] = {config->blockDimX, config->blockDimY, config->blockDimZ};
     uint64_t threads = 1;
-    /* each extent is at most the size of the whole cluster, so no product overflows */
+    /* each extent is at most max_threads, so no product overflows; a larger extent makes the product 0 */
     for (int axis = 0; axis < 3; axis++)
         threads *= block[axis] <= (*function)->resources.max_threads ? block[axis] : 0;
     if (threads == 0 || threads > (*function)->resources.max_threads ||

@@ -1,5 +1,5 @@
-/* cu_work.h - work as data. Everything that can be put into a stream is an operation (sim_op). An operation runs at once,
- * or becomes a node of the graph into which its stream is captured (programs/).
+/* cu_work.h - work as data. Everything that can be put into a stream is an operation (sim_op). If its stream is not
+ * captured, an operation runs at once. Otherwise it becomes a node of the graph of the capture (programs/).
  *
  * Locks: the state lock guards objects, the work lock guards work. The comment of a function names the locks that its
  * caller must hold. Without such a comment the caller must hold the state lock. */
@@ -15,7 +15,7 @@ typedef struct sim_op sim_op;
 struct sim_op {
     CUgraphNodeParams what;
     /* Runs an operation of a kind that the driver does not know (programs/). NULL: the driver knows the kind, or the
-     * operation does nothing. *context is NULL afterwards if the context has ended meanwhile. Needs both locks. */
+     * operation does nothing. If the context ends meanwhile, sets *context to NULL. Needs both locks. */
     CUresult (*run)(sim_context **context, const sim_op *op);
     void *owned;
     size_t owned_bytes, pointers; /* kernels: `owned` begins with this many pointers into itself */
@@ -30,9 +30,9 @@ struct sim_op {
 
 /* ---- operations (op.c) ---- */
 
-/* Submits an operation to a stream. If the stream is not captured, runs the operation. Otherwise adds it to the graph,
- * which takes ownership of its memory. Needs both locks. *context is NULL afterwards if the context ended while a host
- * function was running. */
+/* Submits an operation to a stream. If the stream is not captured, runs the operation, and the caller still owns its
+ * memory. Otherwise adds the operation to the graph. The graph takes the memory and sets op->owned to NULL. Needs both
+ * locks. If the context ends while a host function runs, sets *context to NULL. */
 CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op);
 CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op);
 /* Returns the context in which an operation of a graph runs: `context`, or another one. Returns NULL if that context
@@ -45,18 +45,19 @@ sim_stream *sim_stream_noted(sim_context *context, CUstream stream);
 /* The functions for each kind of operation, in the files of that kind. */
 CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *what, sim_op *op);
 CUresult sim_kernel_run(sim_context *context, const sim_op *op);
-/* Checks the clusters of a launch. If `cluster` is 0, it becomes the size that the kernel requires, or stays 0 if it
- * requires none. */
+/* Checks the size of a launch's clusters, in blocks for each axis. If `cluster` is 0, sets it to the size that the
+ * kernel requires. It stays 0 if the kernel requires no size. */
 CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3]);
 /* Returns how many clusters of `size` blocks are resident at once, if an SM holds `per_sm` blocks. */
 uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size);
 CUresult sim_copy_check(sim_context *context, const sim_op *op);
 CUresult sim_copy_run(sim_context *context, const sim_op *op);
-/* Returns true for a copy between two devices. In the legacy stream such a copy waits for all work of both, and all
- * later work waits for it. */
+/* Returns true for a copy from the memory of one device to the memory of another, and sets `both` to the contexts of
+ * target and source. In the legacy stream such a copy waits for all work of both devices, and all later work of both
+ * waits for the copy. */
 bool sim_copy_across(sim_context *context, const sim_op *op, sim_context *both[2]);
-/* Returns true if the host counts as waiting for the copy: the copy is in the legacy stream, and its host memory is not
- * shared with the device. */
+/* Returns true if the host counts as waiting for the copy. It waits if the copy is in the legacy stream, or if one side
+ * is declared as host memory that is not pinned. */
 bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *op);
 CUresult sim_fill_check(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
 CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *what);
@@ -72,11 +73,14 @@ void sim_order_begin(sim_context *context, CUstream stream); /* Begins work in t
  * text must stay valid until the order forgets the work. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);
 void sim_order_end(sim_context *context);
-/* Calls a function of the host from the running work, without locks (sim_call_out()). Returns false if the function has
- * destroyed the context. */
+/* Calls a function of the host from the running work. sim_call_out() holds no locks meanwhile. Returns false if the
+ * function has destroyed the context. */
 bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user);
 /* Switches on the guards for pinned memory of asynchronous copies, for all contexts (pinned.c). */
 void sim_order_guard(void);
+/* Called before memory that host and device share is freed: removes its guards. Work of any context may have used the
+ * memory. Needs both locks. `home`: the context that has the memory. */
+void sim_order_shared_gone(const sim_context *home, uint64_t address);
 /* Record that the host has waited for the stream, for all work of the context, or for the work that the event marks. */
 void sim_order_waited(sim_context *context, CUstream stream);
 void sim_order_waited_all(sim_context *context);
@@ -86,16 +90,17 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
 /* Records that the stream waits for the work that the event marks. The event may belong to another context. If `event`
  * is NULL, the stream waits for all work of its own context. */
 void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event);
-/* Called after the operation has run. A host function, or a write of a value in memory, may tell other threads that the
- * stream's work is done. */
+/* Adds the happens-before edges of a host function or of a batch of memory operations that has run. Either may tell
+ * another thread that the stream's work is done, so the host counts as having waited for the stream. */
 void sim_order_told(sim_context *context, CUstream stream, const sim_op *op);
 /* Orders all earlier work of these contexts before all their later work. */
 void sim_order_devices_wait(sim_context *const *contexts, size_t count);
-/* Called before each launch: sets the time of the checks of all contexts to the same value. */
+/* Sets the time of the checks of all contexts to the same value. Called before each launch. */
 void sim_order_time(void);
 void sim_order_stream_gone(sim_context *context, const sim_stream *stream);
-/* Guards whole pages. `reads`: the copy only reads them, so only writes of the host are detected. Returns the number of
- * the guard, or -1 if it cannot be set. Needs the state lock. */
+/* Protects whole pages, so that an access of the host to them is recorded. If `reads` is true, the copy only reads the
+ * pages, and only writes of the host are recorded. Returns the number of the guard, or -1 if it cannot be set. Needs
+ * the state lock. */
 int sim_guard_set(uint64_t address, uint64_t bytes, bool reads);
 /* Removes a guard. Returns true if the host has touched the pages; `where` then describes the code that accessed them,
  * or is empty. */

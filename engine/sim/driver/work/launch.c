@@ -1,5 +1,5 @@
-/* launch.c - launches of kernels. A kernel has run when the call returns. As on a GPU, the next call reports a fault,
- * and so does every later call until the context ends. */
+/* launch.c - launches of kernels. A kernel has run when the call returns. As on a GPU, the launch that faults returns
+ * success. The next call and every later call report the fault, until the context ends. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,13 +11,14 @@ typedef struct shape {
     unsigned shared;
     bool cooperative;
     unsigned cluster[3];         /* 0: the kernel's directives decide */
-    CUaccessPolicyWindow window; /* it is only stored in a node */
+    CUaccessPolicyWindow window; /* only stored, for queries of a graph's node */
 } shape;
 
 /* The shape of a launch's clusters, and how many blocks and clusters the device runs at the same time. */
 typedef struct residence {
     unsigned cluster[3];
-    /* clusters: the number on the device; 0 if a cluster has one block */
+    /* cluster_size: blocks of a cluster; clusters: the number that the device runs at once, or 0 if a cluster has at
+     * most one block */
     uint64_t cluster_size, blocks_per_sm, clusters;
 } residence;
 
@@ -66,8 +67,8 @@ static CUresult check_shape(const sim_function *function, const shape *launch, r
     return CUDA_SUCCESS;
 }
 
-/* Copies the arguments of a launch into the kernel's parameter block. A program passes one pointer for each parameter,
- * or the whole block in `extra`. */
+/* Copies the arguments of a launch into the kernel's parameter block. A program passes one pointer for each parameter
+ * in `arguments`, or the whole block in `extra`. */
 static CUresult gather_arguments(const sim_function *function, void **arguments, void **extra, unsigned char *block)
 {
     const ptx_module *ptx = vm_module_ptx(function->module->vm);
@@ -140,7 +141,9 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
 
 void kiln__sim_order(uint64_t order) { limited.order = order; }
 
-/* Runs a kernel with the limits and the observers of the context, and records its fault. */
+/* Runs a kernel with the limits and the observers of the context. Stores the message of a fault in the context. A fault
+ * of the kernel itself makes the context unusable (`sticky`), and the function returns CUDA_SUCCESS. Returns an error
+ * if memory runs out or if the caller has stopped the kernel. */
 static CUresult run_launch(sim_context *context, const sim_function *function, const shape *launch,
                            const residence *made, const void *params)
 {
@@ -152,7 +155,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
                       .limits = context->limits,
                       .order = limited.order,
                       .deadline = limited.deadline,
-                      .stop = limited.stop};
+                      .stop = limited.stop ? limited.stop : sim_ending()};
     _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
                    "the driver's numbers are the runtime's");
     memcpy(what.grid, launch->grid, sizeof what.grid);
@@ -189,7 +192,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     snprintf(context->fault, sizeof context->fault, "%s", fault.message);
     if (kind == VM_FAULT_MEMORY) /* the host is out of memory: the context stays usable */
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (kind == VM_FAULT_STOPPED) /* the same error */
+    if (kind == VM_FAULT_STOPPED) /* the caller's flag has stopped the kernel: the context stays usable */
         return CUDA_ERROR_TIMEOUT;
     context->sticky = get_result(kind);
     return CUDA_SUCCESS;
@@ -213,8 +216,8 @@ static shape get_shape(const sim_op *op)
                    op->window};
 }
 
-/* Returns the offset of the parameter block in the memory of a kernel's operation. Before it there is a pointer to each
- * parameter. */
+/* Returns the offset of the parameter block in the memory of a kernel's operation. The memory begins with an array of
+ * pointers to the parameters. */
 static size_t get_block_start(const ptx_function *source)
 {
     enum { ALIGN = 16 };
@@ -258,7 +261,8 @@ CUresult sim_kernel_make(sim_context *context, const CUDA_KERNEL_NODE_PARAMS *wh
     return CUDA_SUCCESS;
 }
 
-/* The module may have been unloaded, and the function's limits may have changed. */
+/* Checks the launch again before it runs, because a node of a graph may run long after sim_kernel_make(): the module
+ * may have been unloaded, and the function's limits may have changed. */
 CUresult sim_kernel_run(sim_context *context, const sim_op *op)
 {
     const sim_function *function = sim_object_find(context, op->what.kernel.func, SIM_FUNCTION);
@@ -273,8 +277,7 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
                                   : result;
 }
 
-/* Reports to the checks why a launch was refused, because a program that launches with <<<>>> may never query the
- * error. */
+/* Reports to the checks why a launch was refused. A program that launches with <<<>>> may never query the error. */
 static void report_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
 {
     const sim_function *function = context->check ? sim_object_find(context, handle, SIM_FUNCTION) : NULL;

@@ -50,6 +50,7 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer)
     sim_host *host = sim_object_find(context, (const void *)(uintptr_t)info.owner, SIM_HOST);
     if (host && host->sharing != SIM_MANAGED)
         return false;
+    sim_order_shared_gone(context, pointer);
     vm_free(context->device, pointer);
     if (host)
         sim_object_free(context, host);
@@ -64,7 +65,7 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
 {
     sim_context *context;
     SIM_TRY(sim_begin_work(&context));
-    /* the capture is also tested for NULL, for which the call does nothing else */
+    /* a capture forbids the call also for a NULL pointer, although freeing NULL does nothing */
     CUresult result = sim_programs()->forbid(context);
     if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(sim_home(context, pointer), pointer)) {
         vm_check_host_free(context->device, pointer);
@@ -147,7 +148,8 @@ static bool is_host_missing(const sim_side *where)
     return where->address >= VM_GLOBAL_BASE && where->address < SIM_DEVICE_ONLY_END;
 }
 
-/* With unified addressing, a device address is recognised even if the call declares it as an address of the host. */
+/* Returns true if the side is memory of a device. With unified addressing, a device address is recognised even if the
+ * call declares it as an address of the host. */
 static bool side_is_device(const sim_side *where)
 {
     uint64_t base, size;
@@ -220,7 +222,8 @@ CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to
             memset(line, (int)(value & 0xff), row);
         else
             for (size_t i = 0; i < row; i += size)
-                memcpy(line + i, &value, size); /* copies the low bytes, because host and device are little-endian */
+                /* copies the low bytes of the value, because the host is little-endian */
+                memcpy(line + i, &value, size);
     }
     sim_estimate_bytes(context, SIM_LANE_ON_DEVICE, "fill", (uint64_t)row * to->height);
     return CUDA_SUCCESS;

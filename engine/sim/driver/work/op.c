@@ -10,7 +10,9 @@ static CUresult run_record(sim_context *context, CUevent handle)
     event->recorded = true;
     event->capture = 0;
     event->clock_ns = sim_clock(context);
-    sim_order_record(context, NULL, event); /* a node of a graph records the event, so it marks all work */
+    /* A node of a graph records the event, so the event marks all work of the context. Otherwise record_edges()
+     * replaces this clock by the clock of the stream. */
+    sim_order_record(context, NULL, event);
     sim_programs()->program_record(context, event);
     return CUDA_SUCCESS;
 }
@@ -35,8 +37,8 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
             *context = NULL;
         return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD: return run_record(in, op->what.eventRecord.event);
-    /* other kinds need no edge: events mark work that is already complete, and the nodes of a child graph are separate
-     * operations */
+    /* Other kinds do nothing, except operations of programs/. The nodes of a child graph are separate operations.
+     * Waiting for an event needs no time, because its work is already complete. */
     default: return op->run ? op->run(context, op) : CUDA_SUCCESS;
     }
 }
@@ -44,7 +46,8 @@ CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op)
 void sim_order_told(sim_context *context, CUstream stream, const sim_op *op)
 {
     if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
-        sim_order_stream_waits(context, stream, NULL); /* the program's function may have waited for any other stream */
+        /* the operation may have waited for a value that any other stream has written */
+        sim_order_stream_waits(context, stream, NULL);
     if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || op->what.type == CU_GRAPH_NODE_TYPE_HOST)
         sim_order_waited(context, stream); /* the host may read what they write */
 }

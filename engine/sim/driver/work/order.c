@@ -13,8 +13,11 @@
  *
  * A work has two states. It runs from sim_order_begin() until sim_order_end(): its `span.until` is UINT32_MAX, and
  * sim_order_touch() adds its ranges. Then it has ended, and later works are compared with it. The work is removed from
- * the list in four cases: the host has waited for it (forget_works()), so all later work is ordered after it; the list
- * is full (drop_old()); the time restarts (keep_time()); its context ends (leave_order()). */
+ * the list in four cases:
+ *  - forget_works(): the host has waited for it, so all later work is ordered after it.
+ *  - drop_old(): the list is full.
+ *  - keep_time(): the time restarts.
+ *  - leave_order(): its context ends. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,13 +35,14 @@ typedef struct work {
     vm_period span;
     const sim_context *context;
 } work;
-typedef struct range { /* memory that a copy or a fill touches */
+typedef struct range { /* memory that a copy, a fill, or (if managed) the kernels of a work touch */
     uint32_t lane, number;
     bool write, pinned; /* pinned: a guard protects the memory against the host */
-    bool managed;       /* true: kernels have used the memory in that span; false: a copy has */
+    /* true: kernels have used this managed memory during the span; false: a copy or a fill touches the memory */
+    bool managed;
     vm_period span;
     int guard;        /* the number of its guard, or -1 */
-    const char *what; /* "the host's copy" */
+    const char *what; /* name for findings, such as "the host's copy" */
     uint64_t address, bytes;
     sim_context *context; /* the context that has the memory */
 } range;
@@ -47,11 +51,11 @@ typedef struct range { /* memory that a copy or a fill touches */
 struct sim_order {
     unsigned users; /* contexts */
     uint32_t lanes; /* number of lanes ever given out, plus 1. If all are given out, take_lane() reuses vacant ones */
-    uint32_t done[LANES];             /* by lane: number of works that have begun */
+    uint32_t done[LANES];             /* by lane: the number of works that have begun in it */
     uint32_t known[LANES + 1][LANES]; /* the vector clocks, by lane, and the host's */
     const sim_context *owner[LANES];  /* by lane: its context, or NULL if the context has ended */
-    bool legacy[LANES];               /* by lane: this is the legacy stream of its context */
-    bool blocking[LANES];             /* by lane: this stream and the legacy stream wait for each other */
+    bool legacy[LANES];               /* by lane: its stream is the legacy stream of its context */
+    bool blocking[LANES];             /* by lane: its stream and the legacy stream wait for each other */
     bool vacant[LANES];               /* by lane: its stream was destroyed */
     bool lost;                        /* there are too many streams, so everything counts as ordered */
     work *works;
@@ -85,7 +89,8 @@ static void remove_all_guards(sim_order *o)
         remove_guard(&o->ranges[i]);
 }
 
-/* Finds the memory that host and device share at the address, also a managed variable. */
+/* Finds the memory at the address that host and device share: pinned, registered or managed memory, or a managed
+ * variable. Sets its bounds. Returns false if the address is in no such memory. */
 static bool find_shared(const sim_context *context, uint64_t address, uint64_t *base, uint64_t *bytes)
 {
     vm_info info;
@@ -96,8 +101,8 @@ static bool find_shared(const sim_context *context, uint64_t address, uint64_t *
     return host || variable;
 }
 
-/* Guards a range. A page at its ends that also has other data of the host is not guarded. Returns the number of the
- * guard, or -1. */
+/* Guards the whole pages of a range. A page at its ends that also has other data of the host is not guarded. Returns
+ * the number of the guard, or -1 if nothing is guarded. */
 static int guard_range(const range *r)
 {
     const sim_context *context = r->context;
@@ -111,6 +116,19 @@ static int guard_range(const range *r)
     return first < end ? sim_guard_set(first, end - first, !r->write) : -1;
 }
 
+void sim_order_shared_gone(const sim_context *home, uint64_t address)
+{
+    sim_order *o = home->order;
+    uint64_t base, bytes;
+    if (!o || !find_shared(home, address, &base, &bytes))
+        return;
+    for (size_t i = 0; i < o->range_count; i++)
+        if (o->ranges[i].address < base + bytes && base < o->ranges[i].address + o->ranges[i].bytes) {
+            remove_guard(&o->ranges[i]);
+            o->ranges[i].pinned = false; /* not guarded again: the address may become other memory's */
+        }
+}
+
 /* ---- the order ---- */
 
 /* Tells the checks that no work is concurrent with the next work. */
@@ -122,7 +140,8 @@ static void clear_spans(sim_order *o)
     o->span_count = 0;
 }
 
-/* Removes works and their ranges: all of the context if it is not NULL, otherwise all for which the host has waited. */
+/* Removes works and their ranges. If `context` is not NULL, removes the works of this context, and otherwise all works
+ * for which the host has waited. */
 static void forget_works(sim_order *o, const sim_context *context)
 {
     const uint32_t *known = o->known[HOST];
@@ -164,7 +183,8 @@ static void leave_order(sim_context *context)
     kiln__free(sim_memory(), o);
 }
 
-/* Resets the lanes of streams and the clocks of events, which belong to earlier checks. */
+/* Resets the lanes of the context's streams and the clocks of its events. They may come from an earlier check of the
+ * context. */
 static void forget_clocks(sim_context *context)
 {
     for (sim_object *object = context->objects; object; object = object->next) {
@@ -224,7 +244,7 @@ static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, boo
     if (lane == LANES) {
         o->lost = true;
         remove_all_guards(o);
-        /* otherwise a kernel on another thread may be reading the spans, which are cleared when it ends */
+        /* While a work runs, its kernel may read the spans on another thread. Then sim_order_end() clears them. */
         if (!get_running(o))
             clear_spans(o);
         return 0;
@@ -281,8 +301,8 @@ static uint32_t *get_clock(sim_order *o, uint32_t lane)
     return known;
 }
 
-/* Sets `known` to the clock of everything that the context has enqueued so far. If `context` is NULL, to the clock of
- * everything that all contexts have enqueued. */
+/* Sets `known` to the clock of everything that the context has enqueued so far. NULL means everything that all contexts
+ * have enqueued. */
 static void get_clock_of_all(sim_order *o, const sim_context *context, uint32_t *known)
 {
     memset(known, 0, sizeof o->done);
@@ -398,7 +418,8 @@ static void keep_time(sim_order *o)
 
 void sim_order_time(void) { keep_time(NULL); }
 
-/* Makes room in the list: treats the older half of the works as done. */
+/* Makes room in the list: the host counts as having waited for the older half of the works. Races with them are
+ * missed. */
 static void drop_old(sim_order *o)
 {
     uint32_t known[LANES] = {0};
@@ -427,7 +448,7 @@ static void begin_work(sim_context *context, sim_order *o, uint32_t lane)
         o->spans[o->span_count++] = w->span;
     }
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
-        if (any->check) /* the nodes of a graph may run in several contexts */
+        if (any->check) /* all contexts get the spans, because the nodes of a graph may run in several of them */
             vm_check_concurrent(any->check, o->spans, o->span_count);
     if (!kiln__grow(sim_memory(), &o->works, &o->work_room, o->work_count + 1, sizeof *o->works))
         return;
@@ -438,7 +459,8 @@ static void begin_work(sim_context *context, sim_order *o, uint32_t lane)
                                        .context = context};
 }
 
-/* Returns the order for new work. Removes all guards first, because the work may use the guarded memory. */
+/* Returns the order for new work. Removes all guards first, because the driver runs the work on the host, where it may
+ * use the guarded memory. */
 static sim_order *prepare_order(sim_context *context)
 {
     sim_order *o = get_order(context);
@@ -465,14 +487,14 @@ static bool conflicts(const range *a, const range *b)
            (a->write || b->write);
 }
 
-/* Returns true if the range belongs to work that is concurrent with the running one. */
+/* Returns true if the range belongs to a work that is concurrent with the running work `now`. */
 static bool is_concurrent(const sim_order *o, const work *now, const range *r)
 {
     return (r->lane != now->lane || r->number != now->number) && r->number > o->known[now->lane][r->lane];
 }
 
-/* Reports races of the range with concurrent kernels, which are found in the shadow cells of the checks, and with the
- * ranges of concurrent copies. */
+/* Adds a range to the running work. Reports its races with concurrent kernels, which the checks find in their shadow
+ * memory, and with the ranges of concurrent copies and fills. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write)
 {
     sim_order *o = get_order(context);
@@ -480,6 +502,9 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
     if (!now || bytes == 0)
         return;
     sim_context *home = sim_home(context, address);
+    /* The context of the memory joins the order, which then forgets the range when that context ends. */
+    if (!get_order(home))
+        return;
     const sim_host *host = sim_host_at(home, address);
     const range made = {.lane = now->lane,
                         .number = now->number,
@@ -524,8 +549,9 @@ static bool add_used(sim_context *context, sim_order *o, const work *now, uint64
     return true;
 }
 
-/* Guards the managed memory and variables that the work's kernels have used. If a kernel may have written a flag there
- * that tells the host of its end, the host may be ordered after the kernel. Then nothing is guarded. */
+/* Guards the managed memory and variables that the work's kernels have used. Guards nothing if a kernel may have
+ * written a flag in that memory. A host that reads the flag is ordered after the kernel, and the order does not see
+ * such an edge. */
 static void guard_managed(sim_context *context, sim_order *o, const work *now)
 {
     vm_info v;
@@ -582,8 +608,8 @@ void sim_order_end(sim_context *context)
 }
 
 /* Calls a host function from the running work. Other threads' work may begin and end meanwhile. So the running work
- * ends before the call, and the rest counts as new work. The host function is ordered after everything before it.
- * Returns false if the function has destroyed the context. */
+ * ends before the call, and the rest of the operation counts as a new work of the same lane. The host function is
+ * ordered after everything before it. Returns false if the function has destroyed the context. */
 bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user)
 {
     sim_order *o = get_order(context);

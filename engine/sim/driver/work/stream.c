@@ -1,9 +1,9 @@
 /* stream.c - streams, events and host functions. Work is complete when the call that enqueues it returns, which the
- * rules of streams allow. So a call that waits has to wait only for the kernel or the host function of another thread.
- * An event reads the clock of its context, which is the host time that the device's work has taken so far. This time is
- * the speed of the simulator and not an estimate of a GPU. Every function takes the state lock (sim_begin()). A
- * function that runs work, or waits for a kernel of another thread, also takes the work lock (sim_begin_work()). A
- * function that waits for host functions of other threads first calls sim_wait_idle(). */
+ * rules of streams allow. So a call that waits has to wait only for a kernel or a host function that another thread
+ * runs. Recording an event stores the clock of its context: the host time in nanoseconds that the device's work has
+ * taken so far. This time is the speed of the simulator and not an estimate of a GPU. Every function takes the state
+ * lock by sim_begin(). A function that runs work, or waits for a kernel of another thread, also takes the work lock by
+ * sim_begin_work(). A function that waits for host functions of other threads first calls sim_wait_idle(). */
 #include <string.h>
 
 #include "cu_work.h"
@@ -35,7 +35,7 @@ static sim_stream *stream_new(sim_context *context, unsigned flags, int priority
 }
 
 /* The per-thread default streams of this thread, one for each context in which it has used one. Captures, checks and
- * profiles need them as objects. If there are more than SIM_DEVICES_MOST, the oldest is forgotten. */
+ * profiles need them as objects. After SIM_DEVICES_MOST of them, the next one replaces the oldest in this list. */
 static _Thread_local struct {
     uint64_t streams[SIM_DEVICES_MOST];
     unsigned next;
@@ -130,8 +130,8 @@ CUresult sim_cuStreamQuery(CUstream stream)
 
 /* ---- properties of a stream ---- */
 
-/* Begins a query of a stream. Returns CUDA_SUCCESS with the state lock held, if the stream exists and `out` is not
- * NULL. */
+/* Begins a query of a stream, and sets *context to the stream's context. Returns CUDA_SUCCESS with the state lock held,
+ * if the stream exists and `out` is not NULL. Otherwise returns an error without the lock. */
 static CUresult begin_query(CUstream stream, const void *out, sim_context **context)
 {
     SIM_TRY(sim_begin(context));
@@ -164,7 +164,8 @@ CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *id)
     sim_context *context = NULL;
     SIM_TRY(begin_query(stream, id, &context));
     *id = stream ? (uintptr_t)stream
-                 : (uintptr_t)CU_STREAM_LEGACY; /* a handle is never used again, so it serves as the id */
+                 /* the driver never uses a handle twice, so the handle serves as the id */
+                 : (uintptr_t)CU_STREAM_LEGACY;
     return sim_end(CUDA_SUCCESS);
 }
 
@@ -203,7 +204,7 @@ bool sim_right_window(const CUaccessPolicyWindow *window)
             (unsigned)window->missProp <= CU_ACCESS_PROPERTY_STREAMING);
 }
 
-/* Reports an attribute of a stream. The five attributes can be set and queried, but have no effect. */
+/* Returns an attribute of a stream. The five attributes below can be set and queried, but have no effect. */
 CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
@@ -341,7 +342,8 @@ static CUresult submit_event(CUstream stream, CUgraphNodeType type, CUevent even
     return sim_end_work(context, result);
 }
 
-/* The work that the event marks is already complete. Only a capture must record the dependency. */
+/* The work that the event marks is already complete, so nothing waits. A capture records the dependency, and the checks
+ * record the happens-before edge. */
 CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
     sim_context *context;

@@ -13,7 +13,7 @@ static const sim_entry entries[] = {
 };
 
 /* Returns the newest form of `name` for a program of CUDA `version`, or NULL. *exists tells whether there is a form for
- * any version. A name is in only one of the two lists, with all of its forms. */
+ * any version. All forms of a name are in the same one of the two lists. */
 static const sim_entry *find_entry(const char *name, int version, bool *exists)
 {
     const sim_entry *best = NULL;
@@ -39,7 +39,8 @@ static void *get_pointer(const sim_entry *found)
     return symbol;
 }
 
-/* Returns the form to which cuda.h maps the name. It is the first form in the lists, because older forms come later. */
+/* Returns the form to which cuda.h maps the name. This is the form that comes first in its list, because older forms
+ * come later. Returns NULL for an unknown name. */
 void *kiln__sim_symbol(const char *name)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++)
@@ -73,7 +74,7 @@ CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version,
     return sim_cuGetProcAddress(name, function, version, flags, NULL);
 }
 
-/* Tables of undocumented functions: not supported. NVIDIA's runtime needs these symbols. */
+/* The simulator has no tables of undocumented functions. NVIDIA's runtime library asks for such tables. */
 CUresult sim_cuGetExportTable(const void **table, const CUuuid *id)
 {
 #ifdef SIM_NVIDIA

@@ -1,6 +1,6 @@
 /* transfer.c - copies: contiguous, with a pitch, in two and three dimensions, between contexts, from and to arrays.
- * Every copy is handled as a copy of a box. Each side's extent is checked against its allocation before any byte is
- * copied. */
+ * Every copy is handled as a copy of a box. Before it copies any byte, move_box() checks that device memory and arrays
+ * contain the whole box of each side. Ordinary host memory cannot be checked. */
 #include <string.h>
 
 #include "cu_work.h"
@@ -10,7 +10,7 @@
 typedef struct corner {
     sim_side side;
     size_t x, y, z, pitch, rows; /* rows: of a slice; x and pitch in bytes */
-    /* bytes from the first to the last byte of the box; set only if some of them are not in memory */
+    /* 0, or if device memory does not contain the whole box: the bytes from the first to the last byte of the box */
     size_t missing;
 } corner;
 
@@ -18,7 +18,8 @@ typedef struct box {
     size_t width, height, depth;
 } box;
 
-/* Returns the first byte of the box on that side, or NULL if a part of the box is not in memory. */
+/* Returns the host's pointer to the first byte of the box on that side, and moves the side's address to that byte.
+ * Returns NULL if the values are invalid, or if device memory does not contain the whole box. */
 static unsigned char *locate(corner *at, const box *size)
 {
     const size_t most = (size_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_PITCH);
@@ -47,7 +48,7 @@ static unsigned char *locate(corner *at, const box *size)
     return first;
 }
 
-/* Does the same for an array. The address of the side is the array's handle. */
+/* Sets *first to the first byte of the box in an array, whose handle is the address of the side. */
 static CUresult locate_in_array(corner *at, const box *size, unsigned char **first)
 {
     const sim_array *array = sim_object_find(at->side.context, (const void *)(uintptr_t)at->side.address, SIM_ARRAY);
@@ -83,7 +84,7 @@ static void report_row(const corner *at, const box *size, size_t z, size_t y)
                         size->width, at->side.write);
 }
 
-/* Copies a box row by row. Both sides were located before. */
+/* Locates both sides, and copies the box row by row. Copies nothing if a side is invalid. */
 static CUresult move_box(corner *to, corner *from, const box *size)
 {
     if (size->width == 0 || size->height == 0 || size->depth == 0)
@@ -125,7 +126,8 @@ static bool right_type(CUmemorytype type)
 
 /* ---- copies as ops ---- */
 
-/* Returns the context that has the memory of the side. With several devices the address identifies it. */
+/* Returns the context that has the memory of the side. If there are several devices, the address tells which context
+ * this is. */
 static sim_context *get_home(const sim_side *side)
 {
     return side->type == CU_MEMORYTYPE_ARRAY
@@ -163,7 +165,7 @@ static CUresult find_sides(sim_context *context, const sim_op *op, corner *to, c
     return CUDA_SUCCESS;
 }
 
-/* Returns true if the side is ordinary memory of the host: neither device memory nor managed memory. */
+/* Returns true if the side is memory of the host, also pinned memory: neither device memory nor managed memory. */
 static bool is_host(const sim_side *side)
 {
     uint64_t base, bytes;
@@ -216,7 +218,8 @@ bool sim_copy_waits(const sim_context *context, CUstream stream, const sim_op *o
            (what->dstMemoryType == CU_MEMORYTYPE_HOST && !sim_host_at(context, (uintptr_t)what->dstHost));
 }
 
-/* Returns success if the memory of that side exists, or if a node of a graph will allocate it. */
+/* Checks one side of a copy that will run later. Returns CUDA_SUCCESS if the memory of that side exists, or if a node
+ * of a graph will allocate it. */
 static CUresult will_be_there(const sim_context *context, corner *at, const box *size)
 {
     unsigned char *first;
@@ -227,7 +230,7 @@ static CUresult will_be_there(const sim_context *context, corner *at, const box 
     return later && sim_programs()->graph_memory(context, address, 1, false) ? CUDA_SUCCESS : result;
 }
 
-/* Checks a copy for a new node. */
+/* Checks a copy that becomes a node of a graph. */
 CUresult sim_copy_check(sim_context *context, const sim_op *op)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;

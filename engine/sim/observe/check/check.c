@@ -39,8 +39,8 @@ vm_check *vm_check_new(const kiln_allocator *mem)
     check->time = 1;
     check->quick = vm_check_can_quick();
     check->often = VM_PATTERN_OFTEN;
-    check->found = kiln__calloc(mem, VM_FOUND_MOST, sizeof *check->found);
-    if (!check->found) {
+    check->found[0] = kiln__calloc(mem, VM_FOUND_MOST, sizeof *check->found[0]);
+    if (!check->found[0]) {
         vm_check_free(check);
         return NULL;
     }
@@ -52,7 +52,8 @@ void vm_check_free(vm_check *check)
     if (!check)
         return;
     kiln__arena_free(&check->arena);
-    kiln__free(check->mem, check->found);
+    for (size_t k = 0; k < VM_FOUND_PIECES; k++)
+        kiln__free(check->mem, check->found[k]);
     kiln__free(check->mem, check->allocating);
     kiln__free(check->mem, check->flights);
     kiln__free(check->mem, check->fars);
@@ -67,7 +68,14 @@ void vm_check_free(vm_check *check)
 }
 
 size_t vm_check_count(const vm_check *check) { return check->found_count; }
-const kiln_check_finding *vm_check_at(const vm_check *check, size_t index) { return &check->found[index].finding; }
+const kiln_check_finding *vm_check_at(const vm_check *check, size_t index)
+{
+    return &check->found[index / VM_FOUND_MOST][index % VM_FOUND_MOST].finding;
+}
+void vm_check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_finding *finding))
+{
+    check->is_suppressed = is_suppressed;
+}
 uint64_t vm_check_dropped(const vm_check *check) { return check->dropped; }
 bool vm_check_starved(const vm_check *check) { return check->starved; }
 
@@ -186,9 +194,9 @@ void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
 void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write)
 {
     vm_check *check = device->check;
-    const bool freed = check && vm_was_freed(device, address);
-    kiln_check_finding *f = check ? vm_check_host(check, freed ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS, false, address)
-                                  : NULL;
+    const bool there = check && vm_pointer_read(device, address, bytes), freed = check && vm_was_freed(device, address);
+    const kiln_check_kind kind = there ? KILN_CHECK_READ_ONLY : freed ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS;
+    kiln_check_finding *f = check ? vm_check_host(check, kind, false, address) : NULL;
     if (!f)
         return;
     char where[200];
@@ -199,9 +207,9 @@ void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address,
     f->allocation = vm_check_print(check, "%s", where);
     f->at.what = vm_check_print(check, "%s by %s", write ? "write" : "read", what);
     vm_check_label(check, device, f);
-    f->message =
-        vm_check_print(check, "%s of %" PRIu64 " bytes at global address 0x%" PRIx64 ", of which not all is there: %s",
-                       f->at.what, bytes, address, where);
+    f->message = vm_check_print(
+        check, "%s of %" PRIu64 " bytes at global address 0x%" PRIx64 ", %s: %s", f->at.what, bytes, address,
+        there ? "which the program has registered as read-only" : "of which not all is there", where);
 }
 
 void vm_check_host_launch(vm_device *device, const char *kernel, const char *why)

@@ -107,25 +107,46 @@ void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *s
 
 /* ---- findings ---- */
 
+static vm_found *found_at(const vm_check *check, size_t index)
+{
+    return &check->found[index / VM_FOUND_MOST][index % VM_FOUND_MOST];
+}
+
+/* Returns true if there is memory for one more finding, and room among the findings that are shown. A finding gets its
+ * texts after it was added, so the rules of suppression can judge it only when the next one comes. */
+static bool has_room(vm_check *check)
+{
+    for (; check->judged < check->found_count; check->judged++)
+        check->shown += !check->is_suppressed || !check->is_suppressed(&found_at(check, check->judged)->finding);
+    const size_t piece = check->found_count / VM_FOUND_MOST;
+    if (check->shown == VM_FOUND_MOST || piece == VM_FOUND_PIECES)
+        return false;
+    if (!check->found[piece])
+        check->found[piece] = kiln__calloc(check->mem, VM_FOUND_MOST, sizeof *check->found[piece]);
+    return check->found[piece];
+}
+
 /* Returns the finding with that key, or a new one; `known` says which. Counts the finding as dropped and returns NULL
- * if there are VM_FOUND_MOST already. There are few findings, so a linear search is fast enough. */
+ * if there is no room. A hash table of lists finds the key, because suppressed findings may be many. */
 static vm_found *find_or_add(vm_check *check, const vm_module *module, kiln_check_kind kind, bool note, uint32_t insn,
                              uint32_t other, bool *known)
 {
+    uint32_t *head =
+        &check->found_heads[(insn * 0x9e3779b1u ^ other * 0x85ebca6bu) / (UINT32_MAX / VM_FOUND_HEADS + 1)];
     *known = true;
-    for (size_t k = 0; k < check->found_count; k++) {
-        vm_found *f = &check->found[k];
+    for (uint32_t k = *head; k; k = found_at(check, k - 1)->next) {
+        vm_found *f = found_at(check, k - 1);
         if (f->module == module && f->insn == insn && f->other == other && f->finding.kind == kind &&
             f->finding.note == note)
             return f;
     }
     *known = false;
-    if (check->found_count == VM_FOUND_MOST) {
+    if (!has_room(check)) {
         check->dropped++;
         return NULL;
     }
-    vm_found *made = &check->found[check->found_count++];
-    *made = (vm_found){.module = module, .insn = insn, .other = other};
+    vm_found *made = found_at(check, check->found_count);
+    *made = (vm_found){.module = module, .insn = insn, .other = other, .next = *head};
     kiln_check_side empty = {.file = none, .inlined = none, .text = none};
     made->finding = (kiln_check_finding){.kind = kind,
                                          .note = note,
@@ -137,6 +158,7 @@ static vm_found *find_or_add(vm_check *check, const vm_module *module, kiln_chec
                                          .allocation = none,
                                          .buffer = none,
                                          .role = none};
+    *head = (uint32_t)++check->found_count;
     return made;
 }
 

@@ -6,7 +6,7 @@
 
 /* Looks up the finding at (insn, other) of the launched module. If the finding exists, counts it and returns NULL.
  * Otherwise returns a new finding with kernel, places and the example's thread set; the caller fills in the rest with
- * texts from vm_check_print(). Also returns NULL if there are VM_FOUND_MOST findings already. */
+ * texts from vm_check_print(). Also returns NULL if there is no room for another finding. */
 kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, uint32_t insn, uint32_t other,
                                   uint32_t lane, unsigned times);
 /* Formats a text into the check's arena. Returns an empty text if memory runs out. */

@@ -237,6 +237,13 @@ static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, 
                                 names[(copy->layout - 1) & 3], f->allocation);
 }
 
+/* Returns true if an atomic access and a bulk reduction meet, and nothing orders them. They may meet in either order, so no
+ * fence can be missing between them. */
+static bool may_meet(const vm_look *k, const vm_mark *s, uint32_t lane)
+{
+    return k->strong && s->who & VM_STRONG_SIDE && s->stamp > k->limit && !vm_check_before(k->w, s, lane, k->shared);
+}
+
 /* Copies in the generic proxy, marks of other operations, and marks older than the block or the launch need no proxy
  * fence. Writes of other blocks of a cluster are not checked. */
 void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
@@ -246,7 +253,8 @@ void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset
         check_layout(k, f, s, lane, offset);
     if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || s->who & VM_PENDING ||
         s->stamp <= k->check->launch || (k->shared && s->stamp <= k->home->check->base) ||
-        (k->w->block->cluster->size > 1 && s->block != (uint32_t)k->w->block->number) || vm_view_fenced(k->w, s, lane))
+        (k->w->block->cluster->size > 1 && s->block != (uint32_t)k->w->block->number) ||
+        vm_view_fenced(k->w, s, lane) || may_meet(k, s, lane))
         return;
     k->told = true;
     kiln_check_finding *found = vm_check_start(k, KILN_CHECK_ASYNC, false, s->insn, lane, 1u << lane);

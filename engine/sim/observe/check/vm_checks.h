@@ -26,7 +26,10 @@ void vm_check_free(vm_check *check);
 void vm_check_attach(vm_device *device, vm_check *check);
 size_t vm_check_count(const vm_check *check);
 const kiln_check_finding *vm_check_at(const vm_check *check, size_t index);
-/* Returns how many findings were dropped because the check had VM_FOUND_MOST already. */
+/* Names the function that tells which findings nobody wants to see. They stay in the list, and take no room of the other
+ * findings. Call this before the first launch. */
+void vm_check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_finding *finding));
+/* Returns how many findings were dropped because the check had VM_FOUND_MOST already that are not suppressed. */
 uint64_t vm_check_dropped(const vm_check *check);
 /* Returns true if memory for shadow cells or clocks, or numbers for asynchronous operations, ran out. Some races may then
  * be missed. */
@@ -60,8 +63,8 @@ void vm_check_time(vm_check *check, uint32_t time);
 void vm_check_anew(vm_device *device, vm_check *check);
 /* Adds the names of the launches that `from` has seen in the interval, for messages about accesses of other devices. */
 void vm_check_heard(vm_check *check, const vm_check *from, vm_period span);
-/* Reports a copy or a fill that the driver refuses because the memory is not there completely. `what` names the
- * operation: "the host's copy". */
+/* Reports a copy or a fill that the driver refuses because the memory is not there completely, or is registered as
+ * read-only. `what` names the operation: "the host's copy". */
 void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write);
 /* Reports a launch that the driver refuses. A program sees the refusal only if it asks for errors. Copies `why`. */
 void vm_check_host_launch(vm_device *device, const char *kernel, const char *why);

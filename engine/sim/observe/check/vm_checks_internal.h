@@ -36,8 +36,11 @@ typedef struct vm_found {
     kiln_check_finding finding; /* the texts are in the arena */
     const vm_module *module;    /* only compared */
     uint32_t insn, other;
+    uint32_t next; /* the next finding with the same hash of its key, + 1; 0: none */
 } vm_found;
-#define VM_FOUND_MOST 256u
+#define VM_FOUND_MOST 256u   /* most findings that are shown */
+#define VM_FOUND_PIECES 256u /* pieces of VM_FOUND_MOST findings: with suppressed ones, there may be so many more */
+#define VM_FOUND_HEADS 1024u /* a power of two */
 /* A place at which kernels allocate memory, for findings about leaks. Its texts are made once, in the arena. */
 typedef struct vm_allocating {
     const vm_module *module; /* only compared */
@@ -67,8 +70,10 @@ struct vm_check {
     uint32_t known;              /* accesses up to this time are ordered before the launch */
     const vm_period *concurrent; /* intervals of concurrent work, see vm_check_concurrent() */
     size_t concurrent_count;
-    vm_found *found;
-    size_t found_count;
+    vm_found *found[VM_FOUND_PIECES]; /* NULL until needed, except the first; a finding never moves */
+    uint32_t found_heads[VM_FOUND_HEADS];
+    size_t found_count, judged, shown; /* judged: so many were looked at; shown: so many of these are not suppressed */
+    bool (*is_suppressed)(const kiln_check_finding *finding); /* NULL: none is */
     uint64_t dropped;
     vm_allocating *allocating; /* at most VM_FOUND_MOST */
     size_t allocating_count, allocating_room;

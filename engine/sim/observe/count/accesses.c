@@ -42,7 +42,7 @@ static unsigned split_window(uint64_t *address)
     return PTX_SPACE_GLOBAL;
 }
 
-/* A load, a store or an atomic: its address is in slot a, with the offset imm. */
+/* Lists a load, a store or an atomic, whose address is in slot a, with the offset imm. */
 static unsigned list_plain(const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m, unsigned kind,
                            vm_access *out)
 {
@@ -80,17 +80,19 @@ static unsigned list_copy(const vm_warp *w, const vm_code *i, uint32_t m, vm_acc
         uint64_t to = i->flags & VM_REG64 ? vm_r64(w, i->d)[lane] : vm_r32(w, i->d)[lane];
         out[0].address[lane] = (uint32_t)(to + (uint64_t)*offset);
         uint32_t bytes = i->b ? vm_r32(w, i->b)[lane] : i->size;
-        if (!(ignore >> lane & 1) && bytes) /* lanes read less at the end of an array */
+        /* a lane whose source size is 0, or which ignores its source, reads nothing */
+        if (!(ignore >> lane & 1) && bytes)
             count = 1 + add_lane(out + 1, count - 1, PTX_SPACE_GLOBAL, VM_READS | VM_ASYNC, lane,
                                  bytes < i->size ? bytes : i->size, vm_lane_address(w, i, i->a, lane));
     }
     return count;
 }
 
-/* Operations on matrices run when the whole warp has arrived, so they are observed then. */
+/* Returns true if the whole warp has arrived, except lanes that have exited. Operations on matrices run only then, and
+ * are observed only then. */
 static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
 
-/* ldmatrix and stmatrix: the rows of the matrices; the first lanes have their addresses. */
+/* Lists the rows of the matrices of ldmatrix and stmatrix. The first lanes have the rows' addresses. */
 static unsigned list_matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
 {
     const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
@@ -103,11 +105,11 @@ static unsigned list_matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m,
     return count;
 }
 
-/* wmma.load and wmma.store: an access for each register of the fragment, or for each element if they are not
- * contiguous. */
+/* Lists wmma.load and wmma.store: one access for each register of the fragment, or for each element if the elements of
+ * a register are not contiguous. */
 static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
 {
-    enum { SPACES = 3 }; /* spaces that a generic address may be in */
+    enum { SPACES = 3 }; /* number of spaces that a generic address may be in */
     if (!is_whole(w, m))
         return 0;
     const vm_tile t = vm_tile_of(w, i, (uint32_t)__builtin_ctz(m));
@@ -128,8 +130,8 @@ static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, un
     return count;
 }
 
-/* Returns true for a parameter. Parameters are not memory, unless their address is taken: then they are in local
- * memory. */
+/* Returns true if the instruction accesses a parameter that is not in memory. A parameter is in local memory only if
+ * its address is taken. */
 static bool is_param(const vm_code *i, const ptx_insn *in)
 {
     return in->space == PTX_SPACE_PARAM && i->space != PTX_SPACE_LOCAL;
@@ -142,7 +144,7 @@ static unsigned get_order(const ptx_insn *in)
     return ordered ? VM_ORDERED : 0;
 }
 
-/* A column of effects.def. */
+/* The column `access` of effects.def. */
 enum {
     ACCESS_NONE,
     ACCESS_HIDDEN,
@@ -163,7 +165,8 @@ static const unsigned char access_of_effect[] = {
 unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES])
 {
     const ptx_function *f = w->frame->function->ptx;
-    if (m == 0 || i->guard & 2 || i->insn >= f->insn_count) /* a step: not the instruction itself; the end: no access */
+    /* an extra operation of the decoder, or the end of the function: no access */
+    if (m == 0 || i->guard & 2 || i->insn >= f->insn_count)
         return 0;
     const ptx_insn *in = &f->insns[i->insn];
     switch (access_of_effect[ptx_effect_of(in)]) {
@@ -175,6 +178,6 @@ unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access o
     case ACCESS_ROWS_STORE: return list_matrix_rows(w, i, m, VM_WRITE, out);
     case ACCESS_FRAGMENT_LOAD: return list_fragment(w, i, m, VM_READS, out);
     case ACCESS_FRAGMENT_STORE: return list_fragment(w, i, m, VM_WRITE, out);
-    default: return 0; /* accesses that are not shown: COUNTERS.md */
+    default: return 0; /* no access, or one that is not shown (COUNTERS.md) */
     }
 }

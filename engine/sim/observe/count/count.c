@@ -85,8 +85,8 @@ typedef struct extent {
     uint64_t lanes, bytes, used, sectors, lines;
 } extent;
 
-/* Returns the bytes that an access uses. Bytes that several lanes request are moved once. Accesses are aligned to their
- * size, so two of them are equal or disjoint. */
+/* Returns the number of different bytes that an access uses. All lanes access the same number of bytes at aligned
+ * addresses, so the bytes of two lanes are equal or disjoint. */
 static uint64_t count_used_bytes(const vm_access *a)
 {
     uint64_t next = 0;
@@ -101,7 +101,7 @@ static uint64_t count_used_bytes(const vm_access *a)
 
 static extent extent_of(const vm_access *a)
 {
-    enum { NEAR = 64 << SECTOR }; /* a window that has one bit for each of its sectors */
+    enum { NEAR = 64 << SECTOR }; /* bytes of a window whose sectors fit one word, one bit for each */
     uint64_t low = UINT64_MAX, high = 0, lanes = lanes_in(a->lanes);
     extent e = {.lanes = lanes, .bytes = lanes * a->bytes, .used = count_used_bytes(a)};
     VM_EACH(lane, a->lanes) {
@@ -127,8 +127,9 @@ static extent extent_of(const vm_access *a)
     return e;
 }
 
-/* Returns an access to local memory with the addresses of a GPU. Here each lane has separate memory. A GPU interleaves
- * it, so that the words of 32 lanes at one offset are one line (COUNTERS.md). */
+/* Returns an access to local memory with the addresses of a GPU. The simulated device gives each lane separate local
+ * memory. A GPU interleaves the lanes' words, so that the words of 32 lanes at one offset are one line
+ * (COUNTERS.md). */
 static vm_access interleave(const vm_access *a)
 {
     vm_access out = *a;
@@ -139,7 +140,8 @@ static vm_access interleave(const vm_access *a)
     return out;
 }
 
-/* A lane's words are one line apart: each is a separate access. */
+/* Returns the extent of an access to local memory. A lane's words lie one line apart, so each word counts as a separate
+ * access. */
 static extent extent_of_local(const vm_access *a)
 {
     vm_access part = *a;
@@ -174,8 +176,8 @@ static bool is_one_pass(const vm_access *a, uint32_t lanes)
     return apart == 0;
 }
 
-/* Returns the largest number of different words in one bank, for some of the lanes. For atomics (`each`) it counts
- * operations. */
+/* Returns the largest number of different words that `lanes` access in one bank. With `each`, as for atomics, it counts
+ * every access of a lane instead. */
 static unsigned count_passes(const vm_access *a, uint32_t lanes, bool each)
 {
     enum { MOST_WORDS = 4 * VM_LANES };
@@ -189,7 +191,7 @@ static unsigned count_passes(const vm_access *a, uint32_t lanes, bool each)
             while (!each && seen < times[bank] && word_of[at] != word)
                 at = next[at], seen++;
             if (!each && seen < times[bank])
-                continue; /* a word is read once for all lanes; of writes the last one wins */
+                continue; /* a word is read once for all lanes, and written once, with the last lane's value */
             word_of[count] = word;
             next[count] = times[bank] ? head[bank] : 0;
             head[bank] = (uint8_t)count++;
@@ -200,8 +202,8 @@ static unsigned count_passes(const vm_access *a, uint32_t lanes, bool each)
     return worst;
 }
 
-/* Returns true if pairs of lanes (neighbours, or every second lane) use the same address. Such wide loads need half as
- * many passes. */
+/* Returns true if pairs of lanes (neighbours, or every second lane) use the same address. Loads of 8 or 16 bytes then
+ * need half as many passes. */
 static bool in_pairs(const vm_access *a, uint32_t lanes)
 {
     for (uint32_t apart = 1; apart <= 2; apart++) {
@@ -242,7 +244,8 @@ static unsigned count_wavefronts(const vm_access *a, unsigned *ideal)
     return sum;
 }
 
-/* Counts the blocks of a cluster separately, because each has its own banks. */
+/* An access may reach the shared memory of several blocks of a cluster. Each block has its own banks, so its passes are
+ * counted separately. */
 unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
 {
     uint32_t left = a->lanes;
@@ -349,14 +352,15 @@ void vm_count_access(kiln_counters *c, const vm_access *a)
     }
 }
 
-/* A column of effects.def. */
+/* The column `flow` of effects.def. */
 enum { FLOW_NONE, FLOW_BRANCH, FLOW_INDEXED, FLOW_BARRIER };
 static const unsigned char flow_of_effect[] = {
 #define EFFECT(name, flow, engine, access, check, act, result) FLOW_##flow,
 #include "effects.def"
 };
 
-/* Counts branches and barriers. w->mask: the lanes at the instruction; m: those whose guard is true. */
+/* Counts branches and barriers. w->mask has the lanes at the instruction; m has the lanes of them whose guard is
+ * true. */
 static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     switch (flow_of_effect[ptx_effect_of(in)]) {
@@ -439,8 +443,8 @@ static bool has_site(const ptx_insn *in)
 
 static void add_use(uint8_t *uses, uint32_t reg) { uses[reg] = uses[reg] ? 2 : 1; }
 
-/* Counts how often each register is used, up to 2: as an operand, in a vector or list, as a guard or second
- * destination. */
+/* Counts how often the function names each register, as 0, 1, or 2 for more: as an operand, in a vector or list, as a
+ * guard or as a second destination. */
 static void count_uses(const ptx_function *f, uint8_t *uses)
 {
     memset(uses, 0, f->reg_count);
@@ -461,8 +465,8 @@ static void count_uses(const ptx_function *f, uint8_t *uses)
             add_use(uses, f->elements[e].index);
 }
 
-/* In shared memory ptxas compiles an increment with an unused result so that lanes on one address are counted
- * together. */
+/* Returns true for an atomic increment in shared memory whose result is not used. ptxas compiles it so that lanes at
+ * one address count together. */
 static bool is_joined(const uint8_t *uses, const ptx_insn *in)
 {
     bool red = ptx_effect_of(in) == PTX_EFFECT_REDUCTION;
@@ -494,7 +498,7 @@ static bool find_joined(vm_profile *profile, const ptx_module *ptx)
     return uses != NULL;
 }
 
-/* Numbers the sites of a module: the instructions that can have more counts than their executions. */
+/* Numbers the sites of a module, which are the instructions that can have more counts than `executed` and `lanes`. */
 vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module)
 {
     const ptx_module *ptx = vm_module_ptx(module);
@@ -556,7 +560,7 @@ void vm_counters_add(kiln_counters *sum, const kiln_counters *more)
 #undef VM_X
 }
 
-/* The PTX instruction of that number, NULL for a function's end. */
+/* Returns the function's instruction n, or NULL for the function's end. */
 static const ptx_insn *insn_at(const vm_profile *profile, uint32_t function, size_t n)
 {
     const ptx_function *f = &vm_module_ptx(profile->module)->functions[function];

@@ -1,4 +1,4 @@
-/* engines.c - counts the work of tensor cores, and of copies that no thread waits for (ENGINES.md). */
+/* engines.c - counts the work of tensor cores, of asynchronous copies and of mbarriers (ENGINES.md). */
 #include "vm_count.h"
 #include "vm_matrix.h"
 #include "vm_tcgen.h"
@@ -13,7 +13,7 @@ enum { SECTOR = 5, WHOLE_MASK = 0xffff };
 static uint64_t count_matrix_operations(const vm_matrix *x, unsigned tiles)
 {
     uint64_t products = (uint64_t)x->m * x->n * x->k * tiles * (x->quads ? 4 : 1);
-    products *= x->a.type == PTX_B1 ? 32 : 1; /* k counts words */
+    products *= x->a.type == PTX_B1 ? 32 : 1; /* for b1, k is a number of words of 32 bits */
     return 2 * (x->sparse ? products / 2 : products);
 }
 
@@ -29,7 +29,7 @@ static void add_operations(kiln_counters *c, unsigned a_type, unsigned d_type, u
     case PTX_S4:
     case PTX_U4: c->tensor_int4 += operations; break;
     case PTX_B1: c->tensor_int1 += operations; break;
-    default: c->tensor_fp8 += operations; break; /* 8, 6 and 4 bits */
+    default: c->tensor_fp8 += operations; break; /* types of 8, 6 and 4 bits */
     }
     c->tensor_fp16_sums += d_type == PTX_F16 ? operations : 0;
 }
@@ -47,7 +47,7 @@ static void count_products(kiln_counters *c, vm_warp *w, const vm_code *i, uint3
 {
     VM_EACH(lane, m) {
         vm_tcgen_product p;
-        if (!vm_tcgen_open(w, i, lane, &p)) /* a fault */
+        if (!vm_tcgen_open(w, i, lane, &p)) /* a fault, which the handler will report */
             return;
         add_operations(c, p.a_type, p.d_type, (uint64_t)2 * p.m * p.n * p.k);
     }
@@ -66,14 +66,14 @@ static uint64_t read_address(const vm_warp *w, const vm_side *side, uint32_t lan
     return address + (uint64_t)side->offset;
 }
 
-/* Bytes of 16 that the mask chooses. */
+/* Returns the number of bytes that the mask chooses: each of its 16 bits stands for one byte of each 16. */
 static uint64_t masked_bytes(const vm_warp *w, const vm_code *i, uint32_t lane, uint64_t bytes)
 {
     uint32_t mask = i->b ? vm_r32(w, i->b)[lane] & WHOLE_MASK : WHOLE_MASK;
     return bytes / 16 * (unsigned)__builtin_popcount(mask);
 }
 
-/* Returns how many blocks get a copy. */
+/* Returns the number of blocks that get the copy. */
 static unsigned count_blocks(const vm_warp *w, uint32_t slot, uint32_t lane)
 {
     return slot ? (unsigned)__builtin_popcount(vm_r32(w, slot)[lane] & WHOLE_MASK) : 1;
@@ -102,8 +102,8 @@ static void count_bulk(kiln_counters *c, const vm_warp *w, const vm_code *i, uin
     }
 }
 
-/* Adds the parts of a box's rows that lie inside the tensor: their bytes, and their sectors, of which neighbours may
- * share one. */
+/* Adds the bytes and the sectors of the parts of a box's rows that lie inside the tensor. A sector that two
+ * neighbouring rows share is counted once. */
 static void add_box(vm_box *box, uint64_t *bytes, uint64_t *sectors)
 {
     uint64_t last = UINT64_MAX;
@@ -123,7 +123,7 @@ static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_
     VM_EACH(lane, m) {
         vm_box box;
         uint64_t bytes = 0, sectors = 0;
-        if (!vm_box_open(w, i, lane, &box)) /* a fault */
+        if (!vm_box_open(w, i, lane, &box)) /* a fault, which the handler will report */
             return;
         add_box(&box, &bytes, &sectors);
         c->bulk_by_map++;
@@ -146,7 +146,7 @@ static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_
 
 static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
 
-/* A column of effects.def. */
+/* The column `engine` of effects.def. */
 enum {
     ENGINE_NONE,
     ENGINE_MATRIX,
@@ -164,7 +164,7 @@ static const unsigned char engine_of_effect[] = {
 
 void vm_count_engines(kiln_counters *c, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
-    if (m == 0 || i->guard & 2) /* a step of an instruction, not itself */
+    if (m == 0 || i->guard & 2) /* no lanes, or an extra operation of the decoder */
         return;
     switch (engine_of_effect[ptx_effect_of(in)]) {
     case ENGINE_MATRIX:

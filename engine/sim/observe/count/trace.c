@@ -88,7 +88,8 @@ static uint32_t get_wavefronts(const vm_access *a, uint32_t bytes)
             uint32_t bank = word % VM_LANES, k = 0;
             while (k < used[bank] && k < 8 && seen[bank][k] != word)
                 k++;
-            if (k == used[bank] || k == 8) { /* more than 8 different words are all counted as different */
+            /* only 8 words of a bank are remembered; any further one counts as different */
+            if (k == used[bank] || k == 8) {
                 if (k < 8)
                     seen[bank][k] = word;
                 used[bank]++;
@@ -102,7 +103,8 @@ static uint32_t get_wavefronts(const vm_access *a, uint32_t bytes)
     return most < 127 ? most : 127;
 }
 
-/* Local memory is interleaved: the same 4 bytes of all lanes are a line. */
+/* Returns a global address that stands for a lane's local memory. A GPU interleaves it: the words of all lanes at one
+ * offset are one line. */
 static uint64_t local_address(const vm_warp *w, uint64_t offset, uint32_t lane)
 {
     uint64_t thread_set = w->block->number * w->block->warp_count + w->index;
@@ -128,7 +130,8 @@ static uint32_t count_meeting(const vm_access *a)
 static uint32_t line_of(uint64_t address) { return (uint32_t)(address / VM_TRACE_LINE_BYTES) & 0x0fffffffu; }
 uint32_t vm_trace_line(uint64_t address, uint32_t sectors) { return line_of(address) << 4 | sectors; }
 
-/* Passes of an atomic in the L2: for each sector of the line, the number of lanes that share one address in it. */
+/* Returns the passes of an atomic in the L2: for each sector of the line, the number of lanes at its most used
+ * address. */
 static uint32_t count_l2_passes(const vm_access *list, unsigned count, uint32_t line)
 {
     uint32_t sum = 0;
@@ -188,7 +191,7 @@ static void record_access(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
             shared += get_wavefronts(&whole, aligned ? wide : bytes);
             continue;
         }
-        if (a->space == PTX_SPACE_CONST) { /* a wavefront for each different address */
+        if (a->space == PTX_SPACE_CONST) { /* constant memory needs a wavefront for each different address */
             vm_access each = *a;
             for (uint32_t left = a->lanes; left;) {
                 uint64_t address = a->address[__builtin_ctz(left)];
@@ -216,8 +219,9 @@ static void record_access(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
 
 /* ---- recording ---- */
 
-/* A loop that waits for a phase runs as often as the order of warps here makes it. So when it comes to its test again,
- * the trace is cut back to the state before the previous test. */
+/* How often a loop waits for a phase depends on the order in which warps run, and a GPU runs them in another order than
+ * the simulated device. So when a warp comes to a failed test again, the trace is cut back to the state before the
+ * previous test. */
 enum { LOOP_MOST = 16 }; /* most instructions of such a loop */
 
 static void cut_back(vm_trace_warp *t, uint32_t at)
@@ -268,7 +272,7 @@ void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
         vm_trace_engine(w, t, i, m);
     else if (insn->memory && !t->closed)
         record_access(w, t, i, m, insn);
-    if (t->closed) /* its words were used up: a record is whole or absent */
+    if (t->closed) /* the trace has no room left: the incomplete record is removed */
         t->count = t->before;
     if (++t->traced >= trace->limit)
         t->closed = true;
@@ -286,7 +290,7 @@ void vm_trace_unseen(vm_warp *w, const vm_code *i)
     t->traced--;
 }
 
-/* Blocks that end early have short turns, so that no warp runs far beyond its record. */
+/* Blocks that end early have short turns, so that no warp runs far beyond what is recorded of it. */
 uint64_t vm_trace_slice(const vm_warp *w, uint64_t most)
 {
     const struct vm_trace *trace = w->runner->run->launch->watch->trace;
@@ -298,7 +302,7 @@ bool vm_trace_enough(const vm_block *block)
 {
     const struct vm_watch *watch = block->runner->run->launch->watch;
     if (!block->trace || !watch->trace->only || block->number == watch->trace->blocks[0].number ||
-        block->runner->run->cluster_size > 1) /* the other blocks of the cluster need it */
+        block->runner->run->cluster_size > 1) /* the other blocks of the cluster may need the block */
         return false;
     for (uint32_t k = 0; k < block->warp_count; k++)
         if (block->warps[k].path_count > 0 && !block->trace[k].closed)
@@ -312,7 +316,8 @@ void vm_trace_end(vm_block *block)
         return;
     struct vm_trace *trace = block->runner->run->launch->watch->trace;
     size_t at = (size_t)(block->trace - trace->warps) / trace->warps_per_block;
-    for (uint32_t k = 0; k < block->warp_count; k++) { /* without loops that wait: as many as there were in the trace */
+    /* instructions of loops that wait are subtracted from `issued`, by their share in the trace */
+    for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_trace_warp *t = &block->trace[k];
         const double kept = t->traced ? (double)t->traced / (double)(t->traced + t->spun) : 1;
         t->issued = (uint64_t)((double)block->warps[k].issued * kept + 0.5);

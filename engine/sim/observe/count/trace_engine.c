@@ -1,5 +1,6 @@
-/* trace_engine.c - records bulk copies and operations on mbarriers. Copies are complete here when they are issued.
- * Their record says in which phase of which mbarrier they complete, so that the replay can complete them later. */
+/* trace_engine.c - records bulk copies and operations on mbarriers. The simulated device completes a copy when it is
+ * issued. The record says in which phase of an mbarrier the copy completes, so that the replay can complete it
+ * later. */
 #include "vm_access.h"
 #include "vm_tensor.h"
 #include "vm_trace.h"
@@ -24,8 +25,9 @@ static uint32_t add_phase(const kiln_allocator *mem, vm_trace_block *b)
     return (uint32_t)++b->phase_count;
 }
 
-/* The mbarrier with its phases up to now; NULL: there is none in this block, or no memory to note it. This function is
- * called before each operation of the mbarrier, so at most one phase has ended since the previous call. */
+/* Returns the mbarrier at the address, with its phases up to now. Returns NULL if there is no mbarrier there, if it
+ * belongs to another block, if the block has too many, or if memory runs out. The function is called before each
+ * operation on the mbarrier, so at most one phase has ended since the previous call. */
 static vm_trace_bar *open_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
 {
     vm_trace_block *b = find_block(w);
@@ -97,14 +99,15 @@ static uint64_t read_address(const vm_warp *w, const vm_side *side, uint32_t lan
     return side->addr32 ? (uint32_t)address : address;
 }
 
-/* Returns the blocks of a multicast, one bit per block. For other copies this is the block itself. */
+/* Returns the blocks that a copy reaches, one bit for each rank in the cluster. Without a multicast that is the block
+ * itself. */
 static uint32_t get_blocks(const vm_warp *w, uint32_t slot, uint32_t lane)
 {
     return slot ? vm_r32(w, slot)[lane] & 0xffff : 1u << w->block->rank;
 }
 
 typedef struct copy {
-    size_t at; /* place of its record */
+    size_t at; /* the place of its record in t->words */
     uint32_t kind, phase, blocks;
     uint64_t bytes;
 } copy;
@@ -121,7 +124,7 @@ static void end_copy(vm_trace_warp *t, const copy *c)
 {
     if (t->failed || t->count <= c->at)
         return;
-    if (t->closed) { /* the trace is not complete */
+    if (t->closed) { /* the trace had no room, so only the record's first word stays: VM_ENGINE_NOTHING */
         t->count = c->at + 1;
         return;
     }
@@ -132,7 +135,8 @@ static void end_copy(vm_trace_warp *t, const copy *c)
     words[3] = c->blocks;
 }
 
-/* The lines of consecutive bytes; rows that follow one another may share one. */
+/* Adds the lines of consecutive bytes. The first one may be the last line that was added before, of which more sectors
+ * are then marked. */
 static void add_bytes(vm_warp *w, vm_trace_warp *t, const copy *c, uint64_t address, uint64_t bytes)
 {
     for (uint64_t at = address & ~(uint64_t)31, end = address + bytes; at < end; at += 32) {
@@ -159,7 +163,8 @@ static void record_bulk(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t
         c.bytes += bytes * c.blocks;
         if (bytes <= VM_SHARED_WINDOW && memory->space == PTX_SPACE_GLOBAL)
             add_bytes(w, t, &c, read_address(w, memory, lane), bytes);
-        if (b->bar.space && !c.phase && blocks >> w->block->rank & 1) /* the first lane of several */
+        /* several lanes may copy, but only the first one counts for the phase */
+        if (b->bar.space && !c.phase && blocks >> w->block->rank & 1)
             c.phase = count_contribution(w, open_bar(w, i, lane, b->bar.space, read_address(w, &b->bar, lane)));
     }
     end_copy(t, &c);
@@ -171,7 +176,7 @@ static void record_tensor(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
     copy c = begin_copy(w, t, !x->bar.space);
     VM_EACH(lane, m) {
         vm_box box;
-        if (!vm_box_open(w, i, lane, &box)) /* a fault */
+        if (!vm_box_open(w, i, lane, &box)) /* a fault, which the handler will report */
             break;
         const uint32_t blocks = get_blocks(w, x->multicast, lane);
         c.blocks = (unsigned)__builtin_popcount(blocks);
@@ -185,6 +190,19 @@ static void record_tensor(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
     end_copy(t, &c);
 }
 
+/* Records st.async and red.async as one arrival in this block, if a lane sends there. The arrivals from other blocks of the
+ * cluster are not recorded: a block that sends to all blocks of its cluster also receives from all at about that time. */
+static void record_send(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
+{
+    const vm_bulk *b = i->extra;
+    uint32_t phase = 0;
+    VM_EACH(lane, m)
+        phase = phase ? phase
+                      : count_contribution(w, open_bar(w, i, lane, b->bar.space, read_address(w, &b->bar, lane)));
+    begin_record(w, t, VM_ENGINE_SEND, 1);
+    vm_trace_put(w, t, phase);
+}
+
 void vm_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
 {
     const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
@@ -194,6 +212,8 @@ void vm_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
         record_bulk(w, t, i, m);
     else if (ptx_effect_of(in) == PTX_EFFECT_TENSOR)
         record_tensor(w, t, i, m);
+    else if (ptx_effect_of(in) == PTX_EFFECT_REMOTE)
+        record_send(w, t, i, m);
     else
         record_mbarrier(w, t, i, m);
 }

@@ -15,18 +15,19 @@ typedef struct vm_profile {
     const vm_module *module;
     size_t insn_count, site_count;
     vm_tally *tally;
-    uint32_t *site_of; /* index of an instruction's site, or VM_NO_SITE */
-    bool *joined;      /* one per site: an atomic counts lanes with one address together */
+    uint32_t *site_of; /* by tally index: the index of the instruction's site, or VM_NO_SITE */
+    bool *joined;      /* by site: the instruction is an atomic for which lanes at one address count together */
     kiln_counters *sites;
 } vm_profile;
-vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module); /* NULL: out of memory. All zero. */
-void vm_profile_free(vm_profile *profile);                                      /* NULL is fine */
+/* All counts are 0. Returns NULL if memory runs out. */
+vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module);
+void vm_profile_free(vm_profile *profile); /* NULL does nothing */
 void vm_profile_clear(vm_profile *profile);
 
 void vm_counters_add(kiln_counters *sum, const kiln_counters *more);
-/* Adds the counters of one instruction to *sum, with `executed` and `lanes`. */
+/* Adds all counters of one instruction to *sum, including `executed` and `lanes`. */
 void vm_profile_at(const vm_profile *profile, uint32_t function, uint32_t insn, kiln_counters *sum);
-/* The counts of all instructions by class. */
+/* The executions of all instructions and their lanes, summed by class. */
 typedef struct vm_class_counts {
     uint64_t executed[KILN_CLASS_COUNT], lanes[KILN_CLASS_COUNT];
 } vm_class_counts;
@@ -34,23 +35,24 @@ typedef struct vm_class_counts {
 void vm_profile_sum(const vm_profile *profile, kiln_counters *sum, vm_class_counts *classes);
 
 kiln_class vm_class_of(const ptx_insn *in);
-/* Floating-point operations of one lane: 2 for fma, twice as much for packed types. */
+/* Returns the floating-point operations of one lane: 2 for fma, 1 for add, sub and mul, twice as many for packed
+ * types, and 0 for other instructions. */
 unsigned vm_flops_of(const ptx_insn *in);
 
-/* ---- the rules; also for models of caches that use vm_watch.see ---- */
-/* Returns the different pieces of 2^shift bytes that the lanes touch, as numbers (address >> shift) in ascending
- * order. */
+/* ---- the rules, which models of caches (vm_watch.see) use too ---- */
+/* Returns the different pieces of 2^shift bytes that the lanes touch, as numbers (address >> shift) in ascending order.
+ * Returns how many there are. */
 unsigned vm_pieces(const vm_access *access, unsigned shift, uint64_t out[2 * VM_LANES]);
-/* Returns the number of different addresses. *most: how many lanes have the most used one. */
+/* Returns the number of different addresses. *most becomes the number of lanes at the most used address. */
 unsigned vm_addresses(const vm_access *access, unsigned *most);
-/* Returns the passes of the access through the banks. *ideal: the passes without conflicts. */
+/* Returns the passes of the access through the banks. *ideal becomes the number of passes without conflicts. */
 unsigned vm_wavefronts(const vm_access *access, unsigned *ideal);
 
-/* ---- for watch.c: each runner counts for itself ---- */
+/* ---- for watch.c: each runner (host thread of a launch) has its own counters ---- */
 void vm_count_access(kiln_counters *c, const vm_access *a);
 void vm_count_insn(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count);
 void vm_count_engines(kiln_counters *c, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m); /* engines.c */
-bool vm_count_begin(vm_runner *runner); /* false: out of memory */
-void vm_count_end(vm_runner *runner);   /* adds them to the launch's counters */
+bool vm_count_begin(vm_runner *runner); /* Returns false if memory runs out. */
+void vm_count_end(vm_runner *runner);   /* Adds the runner's counters to the launch's counters. */
 void vm_count_drop(vm_runner *runner);
 #endif

@@ -1,10 +1,10 @@
 /* vm_trace.h - traces: the instructions that the warps of some blocks execute, recorded for the estimate of a launch's
  * time (observe/model/time.c).
  *
- * A trace consists of words. A *run* is a sequence of consecutive instructions (vm_tally_first()). It takes two words:
- * the first instruction and the number of instructions. After them comes a record for each instruction of the run that
- * touches memory, in order:
- *     word    kind, wavefronts of shared memory, lines, most lanes at one address (VM_TRACE_* below)
+ * A trace consists of words. A *run* is a sequence of consecutive instructions, by their tally index (vm_watch.h). It
+ * takes two words: the first index and the number of instructions. After them comes a record for each instruction of
+ * the run that touches memory, in order:
+ *     word    bit fields: number of lines, wavefronts of shared memory, most lanes at one address, and VM_TRACE_* flags
  *     lines   for each line of 128 bytes: its number, and which of its four sectors
  * Bulk copies and mbarriers have another record (VM_TRACE_ENGINE, trace_engine.c). */
 #ifndef KILN_SIM_VM_TRACE_H
@@ -16,9 +16,10 @@
 #define VM_TRACE_LINES(word) ((word)&127u)
 #define VM_TRACE_WAVEFRONTS(word) ((word) >> 7 & 127u) /* wavefronts of shared memory, with 32 banks of 4 bytes */
 #define VM_TRACE_MEETING(word) ((word) >> 14 & 63u)    /* lanes of an atomic at its most used address */
-#define VM_TRACE_MERGED (1u << 20)                     /* the first load of its group does it: see vm_traced */
+/* the load is part of the first load of its group, which has the cost: see vm_traced */
+#define VM_TRACE_MERGED (1u << 20)
 #define VM_TRACE_LOCAL (1u << 21)
-#define VM_TRACE_COUNTED (1u << 22) /* after the lines, for each line: an atomic's passes in the L2 */
+#define VM_TRACE_COUNTED (1u << 22) /* after the lines, one word for each line has an atomic's passes in the L2 */
 #define VM_TRACE_ENGINE (1u << 31)
 #define VM_TRACE_REST(word) ((word) >> 4 & 0x7ffffffu) /* words that follow in an engine's record */
 #define VM_TRACE_SIZE(word)                                                                                            \
@@ -30,28 +31,34 @@
 /* The kinds of an engine's record. The first word has the kind and how many words follow. Phases of mbarriers are
  * numbered within a block, from 1; 0 means no phase. */
 enum {
-    VM_ENGINE_NOTHING, /* the operation did nothing: it tests an incomplete phase, or has no lane */
-    VM_ENGINE_COPY,    /* the phase in which it completes, bytes in shared memory, blocks that get them, then lines */
-    VM_ENGINE_STORE,   /* the same from shared to global memory */
-    VM_ENGINE_ARRIVE,  /* phase */
-    VM_ENGINE_WAIT     /* phase that is complete */
+    /* the operation does nothing in the replay: a test of an incomplete phase, no lanes, or an unknown mbarrier */
+    VM_ENGINE_NOTHING,
+    /* 3 words: the phase in which the copy completes, the bytes that all blocks get, the number of blocks; then
+     * lines */
+    VM_ENGINE_COPY,
+    VM_ENGINE_STORE,  /* the same words for a copy from shared to global memory */
+    VM_ENGINE_ARRIVE, /* 1 word: the phase in which it counts */
+    VM_ENGINE_WAIT,   /* 1 word: the phase that is complete */
+    /* 1 word: the phase in which the bytes of st.async or red.async arrive in this block; 0: they go to another block */
+    VM_ENGINE_SEND
 };
 #define VM_TRACE_KIND(word) ((word)&15u)
-#define VM_TRACE_COPY_LINES 4u /* words before a copy's lines */
+#define VM_TRACE_COPY_LINES 4u /* words before the lines of a copy, the first word included */
 
-/* How an instruction is recorded, and which loads of shared memory are combined if they are aligned. */
+/* How an instruction is recorded. Consecutive loads of shared memory may form a group. If all lanes' addresses are
+ * aligned, the group costs as much as one wider load, because ptxas combines such loads. */
 typedef struct vm_traced {
     bool memory; /* the accesses of the instruction are recorded */
     bool engine; /* an engine's record describes the instruction */
     bool atomic;
-    bool merge_lead;                  /* the first of several combined loads */
-    uint8_t merge_index, merge_count; /* merge_count 1: not combined */
+    bool merge_lead;                  /* the load is the first of its group */
+    uint8_t merge_index, merge_count; /* index of the load in its group; size of the group, 1 if there is none */
 } vm_traced;
 
-/* The state of a trace before a test of a phase that was not complete, so that the trace can be cut back to it. */
+/* A place in a trace, to which it can be cut back: the state before an instruction. */
 typedef struct vm_trace_mark {
     bool valid;
-    uint32_t insn, next, left; /* left: number of instructions that the growing run had */
+    uint32_t insn, next, left; /* left: number of instructions of the growing run */
     size_t count, run;
     uint64_t traced;
 } vm_trace_mark;
@@ -59,13 +66,16 @@ typedef struct vm_trace_mark {
 /* The trace of one warp. Only the host thread that runs the warp writes it. */
 typedef struct vm_trace_warp {
     uint32_t *words;
-    size_t count, capacity, run;     /* run: where the growing run is in `words` */
-    size_t before;                   /* `count` without the record of the last instruction */
-    uint32_t next;                   /* the instruction that would continue it */
-    uint64_t traced, issued;         /* instructions in the trace; executed in total */
-    uint64_t spun;                   /* instructions that were cut from the trace again */
-    vm_trace_mark here, failed_test; /* the state before this instruction, and before the test that a loop repeats */
-    bool closed, failed;             /* closed: no longer recorded; failed: out of memory */
+    size_t count, capacity, run; /* run: where the growing run is in `words` */
+    size_t before;               /* `count` without the record of the last instruction */
+    uint32_t next;               /* the instruction that would continue the run */
+    /* traced: number of instructions in the trace; issued: the same for the warp's whole run, which vm_trace_end()
+     * computes */
+    uint64_t traced, issued;
+    uint64_t spun; /* instructions that were cut from the trace again */
+    /* before the current instruction; and before the last test of a phase, if the phase was not complete */
+    vm_trace_mark here, failed_test;
+    bool closed, failed; /* closed: nothing more is recorded; failed: memory ran out */
 } vm_trace_warp;
 
 /* An mbarrier of a traced block. Changes of its parity give the number of its phases. */
@@ -81,26 +91,27 @@ typedef struct vm_trace_block {
     uint32_t *phases; /* by phase - 1: number of recorded arrivals and copies that complete in the phase */
     size_t bar_count, bar_capacity, phase_count, phase_capacity;
     uint64_t number;
-    bool whole; /* the warp ran to its end, so `issued` is complete */
+    bool whole; /* all threads of the block have ended, so `issued` of its warps is complete */
     bool done;
 } vm_trace_block;
 
 /* The traced blocks of a launch, in ascending order. */
 struct vm_trace {
     const kiln_allocator *mem;
-    const vm_traced *insns; /* indexed by vm_tally_first(), `stride` bytes apart */
+    const vm_traced *insns; /* by tally index; the entries are `stride` bytes apart */
     size_t stride;
     const vm_launch *launch; /* the launch that is traced; launches by its kernels are not */
     uint32_t block_count, warps_per_block;
     vm_trace_block *blocks;
-    vm_trace_warp *warps; /* block by block */
+    vm_trace_warp *warps; /* by block and warp: warps_per_block entries for each block */
     uint64_t limit;       /* the most instructions that are recorded of a warp */
-    bool only;            /* no other block runs, and all but the first end when they are recorded */
+    bool only;            /* no other blocks run; all but the first block end as soon as their warps are recorded */
 };
 
 struct vm_trace *vm_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block);
 void vm_trace_free(struct vm_trace *trace);
 /* Returns the warps of the block `number`, or NULL if it is not traced. */
+/* Returns NULL if memory runs out. */
 vm_trace_warp *vm_trace_find(struct vm_trace *trace, uint64_t number);
 void vm_trace_put(vm_warp *w, vm_trace_warp *t, uint32_t word);
 void vm_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m); /* trace_engine.c */
@@ -108,8 +119,9 @@ uint32_t vm_trace_line(uint64_t address, uint32_t sectors);                     
 void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_trace_unseen(vm_warp *w, const vm_code *i);
 static inline bool vm_trace_wants(const vm_warp *w) { return w->block->trace && !w->block->trace[w->index].closed; }
-/* Return the length of a warp's next turn, and whether the block need not continue. */
+/* Returns the length of a warp's next turn, at most `most`. */
 uint64_t vm_trace_slice(const vm_warp *w, uint64_t most);
+/* Returns true if the block may end now, because all its warps are recorded. */
 bool vm_trace_enough(const vm_block *block);
 void vm_trace_end(vm_block *block);
 #endif

@@ -37,16 +37,19 @@ size_t vm_tally_first(const vm_module *module, uint32_t function);
 
 /* The observers of a launch (vm_launch.watch), and their results. */
 struct vm_watch {
-    vm_tally *tally;               /* vm_tally_count() elements, to which counts are added; NULL: not counted */
-    const struct vm_hooks *checks; /* hooks of the checks, if attached to the device, on one host thread; or NULL */
-    struct vm_profile *profile;    /* vm_count.h, added to when the launch ends; NULL: not counted */
-    /* Called before every instruction that accesses memory, with its accesses; and for every block that has ended.
-     * Called by several host threads at once, each with its own blocks (w->block->number). May be NULL. */
+    vm_tally *tally; /* vm_tally_count() elements, to which counts are added; NULL: not counted */
+    /* the checks' hooks, or NULL. They are called if the device has a check (vm_device.check); the launch then runs on
+     * one host thread */
+    const struct vm_hooks *checks;
+    struct vm_profile *profile; /* vm_count.h, to which counts are added when the launch ends; NULL: not counted */
+    /* `see` is called before every instruction that accesses memory, with its accesses. `block_ends` is called for
+     * every block that has ended. Several host threads call them at once, each for its own blocks (w->block->number).
+     * Both may be NULL. */
     void (*see)(void *user, const vm_warp *w, const vm_code *i, const vm_access *list, unsigned count);
     void (*block_ends)(void *user, const vm_block *block);
     void *user;
     struct vm_trace *trace; /* vm_trace.h; NULL: not traced */
-    bool trace_alone;       /* no other observer: only traced warps need observing */
+    bool trace_alone;       /* the trace is the only observer, so only traced warps are observed */
 };
 
 /* vm_launch.hooks of a launch that has a vm_watch. */

@@ -1,5 +1,5 @@
-/* watch.c - passes an observed launch on to the counters (count.c), the trace (trace.c) and the checks, which are a table
- * of hooks themselves. */
+/* watch.c - the hooks of an observed launch. They call the counters (count.c), the trace (trace.c) and the checks,
+ * which have a table of hooks of their own. */
 #include "vm_collective.h"
 #include "vm_count.h"
 #include "vm_hooks.h"
@@ -66,7 +66,7 @@ static void late(vm_warp *w, const vm_share *share, bool more)
 
 /* ---- the hooks ---- */
 
-/* Returns the hooks of the checks, or NULL. Checks need shadow memory on the device. */
+/* Returns the hooks of the checks, or NULL if the device has no shadow memory for checks. */
 static const struct vm_hooks *get_checks(const vm_run_state *run)
 {
     return run->device->check ? run->launch->watch->checks : NULL;
@@ -90,7 +90,8 @@ static void end(vm_run_state *run)
         checks->end(run);
 }
 
-/* A trace may need only some blocks, only of the launch itself and not of launches by its kernels. */
+/* Limits the grid to the traced blocks if the trace needs no others. Launches by the launch's kernels are not
+ * limited. */
 static void grid(vm_run_state *run)
 {
     const struct vm_trace *trace = run->launch->watch->trace;

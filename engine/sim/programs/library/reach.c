@@ -1,20 +1,39 @@
-/* reach.c - the simulated device's memory for the stand-ins of the vendor's libraries (../vendor/), which compute on the
- * host. They run in host functions of streams, so the order of streams and the capture of graphs hold for them too. */
+/* reach.c - the simulated device for the stand-ins of the vendor's libraries (../vendor/), which compute on the host. They
+ * run in host functions of streams, so the order of streams and the capture of graphs hold for them too. */
 #include "../vendor/reach.h"
 #include "cu_graph.h"
 #include "vm_checks.h"
 
-__attribute__((visibility("default"))) void *kiln_sim_reach(uint64_t address, size_t bytes, int write, const char *what)
+/* The context of the thread's computation, or NULL. It stays, because the thread holds the work lock. */
+static _Thread_local sim_context *computing;
+
+/* Like a kernel, a computation holds the work lock without the state lock. sim_begin_work() would refuse the call, because
+ * it comes from a host function. */
+__attribute__((visibility("default"))) bool kiln_sim_compute(void (*function)(void *), void *argument)
 {
     sim_context *context;
-    if (sim_begin_any(&context) != CUDA_SUCCESS) /* sim_begin_work() refuses calls from a host function */
+    if (sim_begin_any(&context) != CUDA_SUCCESS)
+        return false;
+    computing = context;
+    sim_pause();
+    function(argument);
+    sim_resume();
+    computing = NULL;
+    sim_end_work(context, CUDA_SUCCESS);
+    return true;
+}
+
+__attribute__((visibility("default"))) void *kiln_sim_reach(uint64_t address, size_t bytes, int write, const char *what)
+{
+    if (!computing)
         return NULL;
-    sim_context *home = sim_home(context, address);
+    sim_resume();
+    sim_context *home = sim_home(computing, address);
     /* vm_pointer() counts the memory as written, for the check of reads before any write */
     void *found = write ? vm_pointer(home->device, address, bytes)
                         : (void *)(uintptr_t)vm_pointer_read(home->device, address, bytes);
     if (!found && bytes)
         vm_check_host_bounds(home->device, what, address, bytes, write != 0);
-    sim_end_work(context, CUDA_SUCCESS);
+    sim_pause();
     return found;
 }

@@ -278,7 +278,6 @@ F(cudaGraphExecEventWaitNodeSetEvent, (cudaGraphExec_t exec, cudaGraphNode_t nod
   cuGraphExecEventWaitNodeSetEvent, exec, node, event)
 
 /* ---- libraries ---- */
-F(cudaLibraryUnload, (cudaLibrary_t library), cuLibraryUnload, (CUlibrary)library)
 F(cudaLibraryGetGlobal, (void **p, size_t *bytes, cudaLibrary_t library, const char *name), cuLibraryGetGlobal,
   (CUdeviceptr *)p, bytes, (CUlibrary)library, name)
 F(cudaLibraryGetManaged, (void **p, size_t *bytes, cudaLibrary_t library, const char *name), cuLibraryGetManaged,

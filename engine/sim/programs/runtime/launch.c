@@ -243,6 +243,22 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path, en
                                                      library_count));
 }
 
+/* Forgets the handles of the library's kernels first: each has memory here, and the driver may give the same handle
+ * again. */
+cudaError_t cudaLibraryUnload(cudaLibrary_t library)
+{
+    unsigned count = 0;
+    RT_ENTER();
+    CUkernel *kernels = NULL;
+    if (CU(cuLibraryGetKernelCount)(&count, (CUlibrary)library) == CUDA_SUCCESS && count > 0)
+        kernels = calloc(count, sizeof *kernels);
+    if (kernels && CU(cuLibraryEnumerateKernels)(kernels, count, (CUlibrary)library) == CUDA_SUCCESS)
+        for (unsigned i = 0; i < count; i++)
+            kiln__rt_forget_kernel(kernels[i]);
+    free(kernels);
+    return kiln__rt_result(CU(cuLibraryUnload)((CUlibrary)library));
+}
+
 cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name)
 {
     RT_NEED(kernel);

@@ -57,20 +57,34 @@ static size_t place(const slot *in, size_t size, const void *key)
     return i;
 }
 
+/* Makes room for one more key, in a new table if half of the slots are used. A removed entry has left its key, which the
+ * new table does not have. So the table stays small in a program that loads and unloads shared objects again and again. */
+static bool make_room(void)
+{
+    if (2 * (table_used + 1) <= table_size)
+        return true;
+    size_t live = 0, size = 256;
+    for (size_t i = 0; i < table_size; i++)
+        live += table[i].value != NULL;
+    while (size < 4 * (live + 1))
+        size *= 2;
+    slot *made = calloc(size, sizeof *made);
+    if (!made)
+        return false;
+    for (size_t i = 0; i < table_size; i++)
+        if (table[i].value)
+            made[place(made, size, table[i].key)] = table[i];
+    free(table);
+    table = made;
+    table_size = size;
+    table_used = live;
+    return true;
+}
+
 static bool insert(const void *key, entry *value)
 {
-    if (2 * (table_used + 1) > table_size) {
-        size_t size = table_size ? 2 * table_size : 256;
-        slot *grown = calloc(size, sizeof *grown);
-        if (!grown)
-            return false;
-        for (size_t i = 0; i < table_size; i++)
-            if (table[i].value) /* a removed entry has only a key */
-                grown[place(grown, size, table[i].key)] = table[i];
-        free(table);
-        table = grown;
-        table_size = size;
-    }
+    if (!make_room())
+        return false;
     slot *at = &table[place(table, table_size, key)];
     table_used += !at->key;
     *at = (slot){key, value};
@@ -252,9 +266,22 @@ cudaError_t kiln__rt_known(CUkernel kernel)
     if (made) {
         *made = (entry){.kind = HANDLE, .symbol = kernel};
         done = insert(kernel, made);
+        if (!done)
+            free(made);
     }
     pthread_mutex_unlock(&lock);
     return done ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+void kiln__rt_forget_kernel(CUkernel kernel)
+{
+    pthread_mutex_lock(&lock);
+    entry *known = find(kernel);
+    if (known && known->kind == HANDLE) {
+        hide(kernel, known);
+        free(known);
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 void kiln__rt_unload(CUcontext context)
@@ -276,6 +303,9 @@ void kiln__rt_unload(CUcontext context)
             if (e->context == context)
                 e->function = NULL;
     }
+    for (size_t i = 0; i < table_size; i++)
+        if (table[i].value && table[i].value->kind == HANDLE && table[i].value->context == context)
+            table[i].value->function = NULL;
     pthread_mutex_unlock(&lock);
 }
 
@@ -407,11 +437,11 @@ char __cudaInitModule(void **handle)
 /* For launches: a handle that stays after a reset of the device. */
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
 {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock); /* another thread may close the shared object of the symbol, which frees the entry */
     entry *e = find(symbol);
+    const bool is_kernel = kernel && e && e->kind == KERNEL;
+    if (is_kernel)
+        *kernel = (cudaKernel_t)(void *)e;
     pthread_mutex_unlock(&lock);
-    if (!kernel || !e || e->kind != KERNEL)
-        return kiln__rt_record(cudaErrorInvalidDeviceFunction);
-    *kernel = (cudaKernel_t)(void *)e;
-    return cudaSuccess;
+    return is_kernel ? cudaSuccess : kiln__rt_record(cudaErrorInvalidDeviceFunction);
 }

@@ -70,6 +70,7 @@ cudaError_t kiln__rt_kernel(const void *symbol, CUkernel *kernel);
 cudaError_t kiln__rt_variable(const void *symbol, CUdeviceptr *address, size_t *size);
 const void *kiln__rt_symbol_of(CUfunction function); /* the program's symbol of the function, or the handle itself */
 cudaError_t kiln__rt_known(CUkernel kernel);         /* a handle that may be used where a symbol is expected */
+void kiln__rt_forget_kernel(CUkernel kernel);        /* its library will be unloaded */
 void kiln__rt_unload(CUcontext context);             /* unloads everything that was loaded into the context */
 
 /* ---- copies, arrays ---- */

@@ -196,9 +196,16 @@ bool blas_is_stored(const matrix *m)
     return m->rows >= 0 && m->columns >= 0 && m->ld >= (m->rows > 1 ? m->rows : 1) && m->ld <= INT32_MAX;
 }
 
+/* Returns true if elements of `size` bytes may lie at the address of the device. The host's pointer has the same alignment. */
+static bool is_aligned(const void *at, size_t size)
+{
+    enum { MOST = 8 };
+    return (uintptr_t)at % (size < MOST ? size : MOST) == 0;
+}
+
 void *blas_reach(const work *w, const matrix *m, size_t size, bool write)
 {
-    return vendor_reach(m->at, blas_bytes(m, size), write, w->name);
+    return is_aligned(m->at, size) ? vendor_reach(m->at, blas_bytes(m, size), write, w->name) : NULL;
 }
 
 /* Finds the host's pointer of one matrix of a batch. */
@@ -206,7 +213,9 @@ void *blas_reach_one(const work *w, const matrix *m, size_t size, int64_t index,
 {
     matrix one = *m;
     if (w->lists) {
-        void *const *list = vendor_reach(m->at, (size_t)w->batch * sizeof(void *), false, w->name);
+        void *const *list = is_aligned(m->at, sizeof(void *))
+                                ? vendor_reach(m->at, (size_t)w->batch * sizeof(void *), false, w->name)
+                                : NULL;
         one.at = list ? list[index] : NULL;
         return list ? blas_reach(w, &one, size, write) : NULL;
     }
@@ -218,7 +227,9 @@ void *blas_reach_one(const work *w, const matrix *m, size_t size, int64_t index,
 /* Returns a scalar: from the work, or from the device's memory. NULL: it is not there. */
 const void *blas_scalar(const work *w, const void *at, const scalar *kept, size_t size)
 {
-    return w->device_scalars ? vendor_reach(at, size, false, w->name) : kept;
+    if (!w->device_scalars)
+        return kept;
+    return is_aligned(at, size) ? vendor_reach(at, size, false, w->name) : NULL;
 }
 
 static void take_scalar(const struct cublas_context *handle, const void *at, size_t size, const void **device,

@@ -18,6 +18,7 @@ static struct {
     CUresult (*retain)(CUgraph, CUuserObject, unsigned, unsigned);
     CUresult (*copy)(const CUDA_MEMCPY2D *), (*copy_later)(const CUDA_MEMCPY2D *, CUstream);
     CUresult (*init)(unsigned), (*current)(CUcontext *), (*set_current)(CUcontext), (*primary)(CUcontext *, CUdevice);
+    bool (*compute)(void (*)(void *), void *);
     void *(*reach)(uint64_t, size_t, int, const char *);
     bool found;
 } device;
@@ -42,7 +43,8 @@ static void open_device(void)
                    find(library, "cuCtxGetCurrent", &device.current) &&
                    find(library, "cuCtxSetCurrent", &device.set_current) &&
                    find(library, "cuDevicePrimaryCtxRetain", &device.primary) &&
-                   find(library, "cuInit", &device.init) && find(library, "kiln_sim_reach", &device.reach);
+                   find(library, "cuInit", &device.init) && find(library, "kiln_sim_compute", &device.compute) &&
+                   find(library, "kiln_sim_reach", &device.reach);
 }
 
 bool vendor_open_device(const char *library)
@@ -83,7 +85,7 @@ typedef struct job {
     _Alignas(16) char work[];
 } job;
 
-static void CUDA_CB run_job(void *what)
+static void compute_job(void *what)
 {
     job *j = what;
     const bool first = j->done;
@@ -94,6 +96,9 @@ static void CUDA_CB run_job(void *what)
                 "name the memory\n",
                 j->what);
 }
+
+/* A graph's job is freed with the graph, so it is used only while no other thread can end the context. */
+static void CUDA_CB run_job(void *what) { device.compute(compute_job, what); }
 
 static CUgraph captured_graph(CUstream stream)
 {
@@ -115,7 +120,7 @@ bool vendor_enqueue(void *stream, const char *what, bool (*function)(const void 
     CUuserObject object;
     if (!j)
         return false;
-    *j = (job){.function = function, .what = what, .done = true, .kept = graph};
+    *j = (job){.function = function, .what = what, .done = graph, .kept = graph};
     memcpy(j->work, work, bytes);
     if (graph && device.object(&object, j, free, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC) != CUDA_SUCCESS) {
         free(j);

@@ -38,6 +38,24 @@ vendor_function *vendor_find_blas(const char *name)
     return function;
 }
 
+static void *fftw[2]; /* in double and in single precision */
+static pthread_once_t fftw_once = PTHREAD_ONCE_INIT;
+
+static void open_fftw(void)
+{
+    fftw[0] = dlopen("libfftw3.so.3", RTLD_NOW | RTLD_LOCAL);
+    fftw[1] = dlopen("libfftw3f.so.3", RTLD_NOW | RTLD_LOCAL);
+}
+
+vendor_function *vendor_find_fftw(bool single, const char *name)
+{
+    vendor_function *function = NULL;
+    pthread_once(&fftw_once, open_fftw);
+    void *found = fftw[single] ? dlsym(fftw[single], name) : NULL;
+    memcpy(&function, &found, sizeof found);
+    return function;
+}
+
 void vendor_tell_missing(const char *library, const char *name)
 {
     enum { MOST = 64 };

@@ -42,6 +42,9 @@ bool vendor_copy(const vendor_box *box, bool waits, void *stream);
 typedef void vendor_function(void);
 vendor_function *vendor_find_blas(const char *name);
 
+/* Finds a function of the host's FFTW: of libfftw3f if `single` is set, otherwise of libfftw3. NULL: it is not there. */
+vendor_function *vendor_find_fftw(bool single, const char *name);
+
 /* Prints once per name that the function is missing. */
 void vendor_tell_missing(const char *library, const char *name);
 

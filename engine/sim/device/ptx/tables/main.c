@@ -1,5 +1,5 @@
 /* main.c - writes the tables of ptx_internal.h as C text: the suffixes sorted by name, and the forms of ops.def
- * compiled. CMake runs it when Kiln is built, so that reading a module finds them made. */
+ * compiled. CMake runs it when Kiln is built, so that no time is spent on them when a module is read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,8 @@ static bool same_slot(const ptx_slot *a, const ptx_slot *b)
     return same;
 }
 
-/* Its place in the table; SLOTS_MOST: that is full. */
+/* Returns the place of the slot in the table, to which it is added if it is new. Returns SLOTS_MOST if the table is
+ * full. */
 static unsigned slot_place(const ptx_slot *slot)
 {
     unsigned k = 0;

@@ -1,4 +1,4 @@
-/* notation.c - a form as ops.def writes it, to a ptx_form. */
+/* notation.c - compiles the text of a form in ops.def to a ptx_form. */
 #include <string.h>
 
 #include "notation.h"
@@ -89,7 +89,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
         end = bar;
     }
     if (text == end) {
-        pattern->type = PTX_PRED; /* p, and the kinds without a type */
+        pattern->type = PTX_PRED; /* `p` has this type; the other kinds without a type do not use it */
         return strchr("pltcoT", pattern->kind) != NULL;
     }
     if (*text == 'w') {

@@ -1,11 +1,14 @@
-/* notation.h - a form as ops.def writes it, to a ptx_form: for main.c, which does it when Kiln is built, and a test. */
+/* notation.h - compiles the text of a form in ops.def to a ptx_form. main.c uses it when Kiln is built, and a test uses
+ * it. */
 #ifndef KILN_SIM_PTX_NOTATION_H
 #define KILN_SIM_PTX_NOTATION_H
 
 #include "ptx_internal.h"
 
-/* False: the form is malformed. form->slots is left to the caller, who gives each of `slots` its place in a table. */
+/* Compiles a target, such as "90" or "100F". Returns false if it is malformed. */
 bool ptx_since_compile(const char *text, size_t length, ptx_since *since);
+/* Compiles a form. The caller sets form->slots, the place of each of `slots` in a table. Returns false if the form is
+ * malformed. */
 bool ptx_form_compile(const char *text, ptx_form *form, ptx_slot slots[PTX_MAX_SLOTS]);
 
 #endif

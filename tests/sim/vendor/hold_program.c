@@ -1,0 +1,121 @@
+/* A program that frees memory, or resets the device, on one thread while cuBLAS computes on another one. As with a kernel, such
+ * a call waits. It also passes misaligned addresses. $KILN_BLAS is fake_blas.so. The program prints each error, and its exit code
+ * is then 1. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "../program.h"
+
+enum { FAILED = 13 };                                /* CUBLAS_STATUS_EXECUTION_FAILED */
+enum { N = 256, BYTES = N * N * 4, PATIENCE = 300 }; /* PATIENCE: ms that a product waits for the other thread's call */
+static atomic_int computing, ended;                  /* a product is computed; the other thread's call has returned */
+static CUcontext context;
+static CUdeviceptr matrix;
+static int (*sgemm)(void *, int, int, int, int, int, const float *, CUdeviceptr, int, CUdeviceptr, int, const float *,
+                    CUdeviceptr, int);
+
+static void pause_1_ms(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
+
+/* Called by the product: gives the other thread time to end its call, then uses the matrix. */
+static void compute(float *c)
+{
+    atomic_store(&computing, 1);
+    for (int k = 0; k < PATIENCE && !atomic_load(&ended); k++)
+        pause_1_ms();
+    CHECK(!atomic_load(&ended));
+    if (!atomic_load(&ended))
+        memset(c, 0, BYTES);
+}
+
+static void wait_for_product(void)
+{
+    while (!atomic_load(&computing))
+        pause_1_ms();
+}
+
+static void *free_beside(void *none)
+{
+    OK(cuCtxSetCurrent(context));
+    wait_for_product();
+    OK(cuMemFree(matrix));
+    atomic_store(&ended, 1);
+    return none;
+}
+
+static void *reset_beside(void *none)
+{
+    wait_for_product();
+    OK(cuDevicePrimaryCtxReset(0));
+    atomic_store(&ended, 1);
+    return none;
+}
+
+static void *find(void *library, const char *name)
+{
+    void *found = library ? dlsym(library, name) : NULL;
+    if (!found) {
+        fprintf(stderr, "%s: %s\n", name, dlerror());
+        exit(1);
+    }
+    return found;
+}
+
+static void start(pthread_t *thread, void *(*function)(void *))
+{
+    atomic_store(&computing, 0);
+    atomic_store(&ended, 0);
+    if (pthread_create(thread, NULL, function, NULL) != 0)
+        exit(1);
+}
+
+int main(void)
+{
+    int (*create)(void **), (*set_stream)(void *, void *), (*set_pointers)(void *, int), (*destroy)(void *);
+    void *blas = dlopen("libcublas.so.13", RTLD_NOW), *fake = dlopen(getenv("KILN_BLAS"), RTLD_NOW), *handle = NULL,
+         *at;
+    const float one = 1;
+    pthread_t thread;
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec instance;
+    at = find(blas, "cublasCreate_v2"), memcpy(&create, &at, sizeof at); /* a cast would not be C */
+    at = find(blas, "cublasSetStream_v2"), memcpy(&set_stream, &at, sizeof at);
+    at = find(blas, "cublasSetPointerMode_v2"), memcpy(&set_pointers, &at, sizeof at);
+    at = find(blas, "cublasDestroy_v2"), memcpy(&destroy, &at, sizeof at);
+    at = find(blas, "cublasSgemm_v2"), memcpy(&sgemm, &at, sizeof at);
+    void (*hook)(float *) = compute;
+    memcpy(find(fake, "fake_blas_hook"), &hook, sizeof hook);
+    TRY(cuInit(0));
+    TRY(cuDevicePrimaryCtxRetain(&context, 0));
+    TRY(cuCtxSetCurrent(context));
+    TRY(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    TRY(cuMemAlloc(&matrix, BYTES));
+    CHECK(create(&handle) == 0 && set_stream(handle, stream) == 0);
+
+    /* an address at which no float lies, of a matrix and of a scalar */
+    CHECK(sgemm(handle, 0, 0, 2, 2, 2, &one, matrix + 2, 2, matrix, 2, &one, matrix, 2) == FAILED);
+    CHECK(set_pointers(handle, 1) == 0);
+    CHECK(sgemm(handle, 0, 0, 2, 2, 2, (const float *)(matrix + 2), matrix, 2, matrix, 2, (const float *)matrix, matrix,
+                2) == FAILED);
+    CHECK(set_pointers(handle, 0) == 0);
+
+    start(&thread, free_beside);
+    CHECK(sgemm(handle, 0, 0, N, N, N, &one, matrix, N, matrix, N, &one, matrix, N) == 0);
+    pthread_join(thread, NULL);
+
+    /* the same in a graph, whose arguments end with the context */
+    TRY(cuMemAlloc(&matrix, BYTES));
+    TRY(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    CHECK(sgemm(handle, 0, 0, N, N, N, &one, matrix, N, matrix, N, &one, matrix, N) == 0);
+    TRY(cuStreamEndCapture(stream, &graph));
+    TRY(cuGraphInstantiateWithFlags(&instance, graph, 0));
+    TRY(cuGraphDestroy(graph));
+    start(&thread, reset_beside);
+    cuGraphLaunch(instance, stream); /* the context may have ended when it returns */
+    pthread_join(thread, NULL);
+    CHECK(destroy(handle) == 0);
+    return wrong != 0;
+}
