@@ -9,7 +9,8 @@
 #include "expr.h"
 
 enum { MOST_SOURCE = 16 << 20 };
-#define TRIAL_SECONDS 10.0
+#define TRIAL_SECONDS 30.0
+#define VALUES_SECONDS 60.0  /* for the trials of all values */
 #define MOST_ROUNDS 12       /* runs of a trial */
 #define MOST_VALUES 24       /* trials of other values of params; each needs a compile */
 #define MOST_SHARED_EACH 512 /* bytes of an extern __shared__ array for each thread */
@@ -102,8 +103,10 @@ static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spe
         draft->arguments[i].begin = draft->arguments[i].extent;
     if (blocks > 1)
         KILN__TRY(kiln_trace(engine, spec, &choice, &options, blocks - 1, note_access, draft, error));
-    const uint64_t step = (blocks + MOST_TRACED - 1) / MOST_TRACED;
-    for (uint64_t block = step; block + 1 < blocks && kiln__reads_indices(draft); block += step)
+    const uint64_t step = (blocks + MOST_TRACED - 1) / MOST_TRACED, start = kiln__now_ns();
+    for (uint64_t block = step; block + 1 < blocks && kiln__reads_indices(draft) &&
+                                kiln__seconds_since(start) < TRIAL_SECONDS; /* each trace runs the whole grid */
+         block += step)
         KILN__TRY(kiln_trace(engine, spec, &choice, &options, block, note_access, draft, error));
     return KILN_OK;
 }
@@ -120,6 +123,17 @@ static bool has_poison(const char *data, size_t bytes, kiln_type type)
             return true;
     }
     return false;
+}
+
+/* Returns the type of an array's elements, also if a param chooses it. */
+static bool find_type(const kiln__draft *draft, const char *name, kiln_type *type)
+{
+    int lanes = 0;
+    for (size_t i = 0; name && i < draft->tunable_count; i++)
+        if (strcmp(draft->tunables[i].name, name) == 0)
+            return kiln__element_named(draft->tunables[i].chosen, strlen(draft->tunables[i].chosen), &name, &lanes) &&
+                   kiln__type_named(name, type);
+    return name && kiln__type_named(name, type);
 }
 
 /* Reads the outputs of a run. Marks outputs whose elements are all equal: the inputs are probably not what the kernel needs,
@@ -144,7 +158,7 @@ static bool look_at_outputs(kiln_plan *plan, kiln__draft *draft)
              * eight */
             argument->same = memcmp(data, data + 8, (size_t)bytes - 8) == 0 && memcmp(data, data + 4, 4) == 0 &&
                              (memcmp(data, data + 2, 2) == 0 || !argument->type || !strstr(argument->type, "16"));
-            argument->partly |= begins_empty && argument->type && kiln__type_named(argument->type, &type) &&
+            argument->partly |= begins_empty && find_type(draft, argument->type, &type) &&
                                 has_poison(data, (size_t)bytes, type);
             marked |= begins_empty && argument->partly;
         }
@@ -237,6 +251,7 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
 static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     size_t tried = 0;
+    const uint64_t start = kiln__now_ns();
     bool proves = true; /* an output that is the same everywhere is no evidence */
     for (size_t i = 0; i < draft->argument_count; i++)
         proves &= !draft->arguments[i].same;
@@ -244,10 +259,14 @@ static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_erro
         kiln__tunable *tunable = &draft->tunables[i];
         const char *at = tunable->size || tunable->launched ? "" : tunable->values,
                    *value = kiln__next_value(draft, &at);
-        while (value && tried < MOST_VALUES) {
+        while (value) {
             kiln_spec *spec = NULL;
             kiln_error *why = NULL;
             const bool other = strcmp(value, tunable->chosen) != 0;
+            if (other && (tried >= MOST_VALUES || kiln__seconds_since(start) > VALUES_SECONDS)) {
+                draft->untried = true;
+                return KILN_OK;
+            }
             kiln_status status = other ? parse(engine, draft, &spec, &why) : KILN_OK;
             if (other && status == KILN_OK)
                 status = kiln__run_value(engine, spec, tunable->name, value, proves, TRIAL_SECONDS, &why);

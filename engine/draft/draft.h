@@ -224,12 +224,14 @@ typedef struct kiln__draft {
     kiln__axis axes[3];
     const char *trouble; /* the error of the trial, or NULL */
     bool tried;
+    bool untried; /* some values of params were not tried, because of a limit */
     kiln__host_launch host;
     kiln__host_launch
         *launches; /* all launches of the kernel; kiln__host_choose() keeps those that #if distinguishes */
     size_t launch_count;
     const char
-        *nearby; /* a file near the source that has the launch; NULL: the source has it, or the user named a file */
+        *nearby;    /* a file near the source that has the launch; NULL: the source has it, or the user named a file */
+    bool one_place; /* all launches that count stand at the same place, so the tests around it hold */
     size_t conditions; /* limited: conditions that are read in each other */
     /* limited: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that were compared */
     size_t looked, nested, nodes, compared;

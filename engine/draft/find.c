@@ -563,7 +563,7 @@ static void drop_launches(kiln__draft *draft, unsigned line)
 kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **error)
 {
     const size_t count = draft->launch_count, looked = draft->looked, nodes = draft->nodes;
-    bool same = true, exclusive = true;
+    bool same = true, exclusive = true, one_place = true;
     const char *key = NULL;
     if (count == 0 && !line)
         return KILN_OK;
@@ -580,6 +580,7 @@ kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **er
         if (!own)
             return kiln__fail_memory(error);
         same = same && (!key || strcmp(key, own) == 0);
+        one_place = one_place && draft->launches[i].at == draft->launches[0].at;
         key = key ? key : own;
         for (size_t k = 0; k < i; k++)
             exclusive = exclusive && kiln__are_exclusive(draft, draft->launches[i].at, draft->launches[k].at);
@@ -592,6 +593,7 @@ kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **er
         merge_templates(draft);
         draft->launch_count = 1;
     }
+    draft->one_place = one_place;
     draft->host = draft->launch_count ? draft->launches[0] : (kiln__host_launch){0};
     return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }

@@ -271,6 +271,7 @@ static bool is_declared(const kiln__scan *scan, const char *name)
                      (before == '>' && strchr(";={", scan->words[i + 1].kind) && ends_type(scan, i - 1));
         for (size_t k = 0; k < KILN__COUNT(no_types); k++)
             typed &= !kiln__word_is(scan, i - 1, no_types[k]);
+        typed |= before == '}' && scan->words[i + 1].kind == ';'; /* typedef struct { ... } name; */
         if (typed || pointer || kiln__word_is(scan, i - 1, "using"))
             return true;
     }
@@ -948,9 +949,17 @@ static size_t add_param_extents(const kiln__draft *draft, candidate *list, size_
 /* Sets the shapes before a run: large enough for any index of the usual forms. Small sizes need a larger factor. */
 static const char *wide_shape(const kiln__draft *draft, size_t most)
 {
+    enum { SMALL = 32 };
     const char *shape = NULL;
     uint64_t product = 1;
-    for (size_t i = 0; i < draft->size_count && i < most; i++) {
+    size_t taken = 0;
+    bool large = false;
+    for (size_t i = 0; i < draft->size_count; i++)
+        large |= draft->sizes[i].tiny >= SMALL;
+    for (size_t i = 0; i < draft->size_count && taken < most; i++) {
+        if (large && draft->tried && draft->sizes[i].tiny < SMALL) /* the width of a border, for example */
+            continue;
+        taken++;
         shape = shape ? kiln__arena_printf(draft->arena, "%s * %s", shape, draft->sizes[i].name) : draft->sizes[i].name;
         product = multiply(product, (uint64_t)draft->sizes[i].tiny);
     }
@@ -1035,7 +1044,8 @@ bool kiln__reads_indices(const kiln__draft *draft)
 {
     for (size_t i = 0; i < draft->argument_count; i++) {
         const kiln__draft_argument *argument = &draft->arguments[i];
-        if (argument->role == KILN__ROLE_BUFFER && argument->read && !argument->floating && !argument->odd)
+        if (argument->role == KILN__ROLE_BUFFER && argument->read && !argument->written && !argument->floating &&
+            !argument->odd)
             return true;
     }
     return false;

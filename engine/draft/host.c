@@ -311,7 +311,7 @@ static kiln__tree *resolve_name(reader *r, size_t name)
     if (!tree && value.from == 0)
         tree = read_macro(r, text, draft->scan->macro_count);
     int64_t tested = 0;
-    if (!tree && value.from == 0 && find_tested_value(draft, name, &tested))
+    if (!tree && value.from == 0 && draft->one_place && find_tested_value(draft, name, &tested))
         tree = make_number(r, tested);
     if (tree && tree->op == '0' && !tree->text)
         tree->text = text; /* the number's name */

@@ -138,6 +138,8 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
         for (const char *at = tunable->left_out; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
             kiln__text_printf(out, "    # left out, because a trial run failed: %.*s\n", (int)strcspn(at, "\n"), at);
     }
+    if (draft->untried)
+        kiln__text_puts(out, "  # check: not every value above was tried, because the trials have a limit\n");
     kiln__text_puts(
         out,
         first ? "# No tuning parameters were found. A name in capitals becomes one if the source uses it and does not "

@@ -200,6 +200,8 @@ static void check_host(const char *text, const char *want)
 #define SAXPY                                                                                                          \
     "__global__ void k(int n, float a, const float *x, float *y) { int i = blockIdx.x * blockDim.x + threadIdx.x; }\n"
 
+#define SUM "template <int T, bool F> __global__ void k(float *x, int n) { x[blockIdx.x * T + threadIdx.x] = 0; }\n"
+
 /* Each form of a launch: constants, dim3, macros, templates, names that only the host has. */
 static void test_host(void)
 {
@@ -253,6 +255,9 @@ static void test_host(void)
         "void run(int n, int part) { int blocks = n / part; if (n < 0) return; else if (part == 512) { k<4><<<blocks, "
         "32>>>(x, n); } }",
         "n // 512 | 32 |  | 4 | x n |");
+    check_host(SUM "void run(int n, int t) { if (t == 16) k<16, true><<<n / t, t>>>(x, n); else k<32, true><<<n / t, "
+                   "t>>>(x, n); }",
+               "n // t | t |  | 16, 32 true | x n |");
     check_host("template <int T, int S> __global__ void k(half *x, int n) {}\n"
                "void run(int n) { k<64, 2><<<n / 64, 64, 64 * sizeof(half)>>>(x, n); }",
                "n // T_VALUE | T_VALUE | T_VALUE * 2 | 64 2 | x n |");
@@ -288,7 +293,6 @@ static void test_host_threads(void)
 
 #define TILE                                                                                                           \
     "#ifndef BM\n#define BM 64\n#endif\n__global__ void k(float *x, int n) { int i = blockIdx.x * BM; i += blockDim.x; }\n"
-#define SUM "template <int T, bool F> __global__ void k(float *x, int n) { x[blockIdx.x * T + threadIdx.x] = 0; }\n"
 
 /* Several launches of one kernel: equal ones, ones that differ in the template's arguments, ones that #if distinguishes, and
  * others, for which the draft asks. */
@@ -522,11 +526,15 @@ static void test_declared(void)
     kiln__arena arena = {0};
     kiln__scan scan;
     kiln__draft draft;
-    guess(&arena, "struct s { std::map<const int *, float> table; };\n" KERNEL("x[0] = n > LIMIT; x[1] = n > 2;"), 0,
-          &scan, &draft);
+    guess(&arena,
+          "struct s { std::map<const int *, float> table; };\ntypedef struct { int q; } packed;\n" KERNEL(
+              "x[0] = n > LIMIT; x[1] = n > 2;"),
+          0, &scan, &draft);
     kiln__guess_tunable(&draft, "table");
+    kiln__guess_tunable(&draft, "packed");
     kiln__guess_tunable(&draft, "LIMIT");
-    CHECK(!kiln__tunable_find(&draft, "table") && kiln__tunable_find(&draft, "LIMIT"));
+    CHECK(!kiln__tunable_find(&draft, "table") && !kiln__tunable_find(&draft, "packed") &&
+          kiln__tunable_find(&draft, "LIMIT"));
     kiln__arena_free(&arena);
 }
 

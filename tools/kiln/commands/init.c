@@ -120,41 +120,14 @@ static unsigned split_launch(const char *text, const char **file)
 
 /* ---- the spec ---- */
 
-/* Returns the path of `file` from `folder`, with ".." where it leads upwards. Both are whole paths without links. */
-static const char *path_between(const char *folder, const char *file)
-{
-    size_t same = 0;
-    for (size_t i = 0; folder[i] && folder[i] == file[i]; i++)
-        if (folder[i] == '/')
-            same = i + 1;
-    size_t length = strlen(folder);
-    if (strncmp(folder, file, length) == 0 && file[length] == '/')
-        same = length + 1;
-    const char *up = "";
-    for (const char *rest = same > length ? "" : folder + same; *rest;) {
-        up = cli_printf("../%s", up);
-        rest += strcspn(rest, "/");
-        rest += *rest == '/';
-    }
-    return cli_printf("%s%s", up, file + same);
-}
-
-const char *init_path_between(const char *folder, const char *file)
-{
-    char base[PATH_MAX];
-    if (!realpath(folder, base))
-        return file;
-    return strcmp(base, file) == 0 ? "." : path_between(strcmp(base, "/") == 0 ? "" : base, file);
-}
-
 /* Returns the path by which a spec in `folder` names the source. A spec may read files below its folder. Other files need
  * --read-anywhere, which the user gave by naming the source. */
 static const char *name_from(init_args *args, const char *source, const char *folder)
 {
-    char whole[PATH_MAX], base[PATH_MAX];
-    if (!realpath(source, whole) || !realpath(folder, base))
+    char whole[PATH_MAX];
+    if (!realpath(source, whole))
         return source;
-    const char *name = path_between(strcmp(base, "/") == 0 ? "" : base, whole);
+    const char *name = init_path_between(folder, whole);
     if (strncmp(name, "../", 3) == 0) {
         cli_complain(
             "warning: a spec reads only files below its own folder: write the spec beside the source (--output), "

@@ -101,6 +101,33 @@ static const char *path_below(const char *folder, const char *base)
     return whole[length] ? cli_printf("%s", whole + length + 1) : ".";
 }
 
+/* Returns the path of `file` from `folder`, with ".." where it leads upwards. Both are whole paths without links. */
+static const char *path_between(const char *folder, const char *file)
+{
+    size_t same = 0;
+    for (size_t i = 0; folder[i] && folder[i] == file[i]; i++)
+        if (folder[i] == '/')
+            same = i + 1;
+    size_t length = strlen(folder);
+    if (strncmp(folder, file, length) == 0 && file[length] == '/')
+        same = length + 1;
+    const char *up = "";
+    for (const char *rest = same > length ? "" : folder + same; *rest;) {
+        up = cli_printf("../%s", up);
+        rest += strcspn(rest, "/");
+        rest += *rest == '/';
+    }
+    return cli_printf("%s%s", up, file + same);
+}
+
+const char *init_path_between(const char *folder, const char *file)
+{
+    char base[PATH_MAX];
+    if (!realpath(folder, base))
+        return file;
+    return strcmp(base, file) == 0 ? "." : path_between(strcmp(base, "/") == 0 ? "" : base, file);
+}
+
 void init_add_include(cli *c, init_plan *plan, const char *folder)
 {
     init_args *args = c->args;
