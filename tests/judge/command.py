@@ -8,6 +8,7 @@
 - The key `judge` of a spec decides which sizes are tried.
 - A clock is found wherever the PTX reads it.
 - With a tolerance, an infinity or a NaN that is expected allows only itself.
+- --against compares with a variant, or with the best of another spec, and says what kind of times it has.
 - Names and the environment are told as they are."""
 import json
 import pathlib
@@ -85,6 +86,42 @@ def check_special(work):
                 continue
             made = verdict(work / "copy.yaml", copy(f"{got}_for_{want}", f"{condition} ? {value} : x[i]"))
             need(made["verdict"] == "wrong", f"{got} for {want}: {made['verdict']}: {made['message']}")
+
+
+def check_against(ops, right, wrong, work):
+    """Counters without a model, estimates with one, the best configuration of another spec, and errors by name."""
+    made = verdict(ops / "axpby.yaml", right, "--against", "reference")["comparison"]
+    need(made["kind"] == "counted" and made["variant"] == "reference" and made["faster"] is None, made)
+    need(0 < made["candidate"]["instructions"] < made["against"]["instructions"] and made["candidate"]["right"], made)
+    need(made["ratio"] is None and made["candidate"]["seconds"] is None, made)
+    made = verdict(ops / "axpby.yaml", right, "--against", "reference", device="sim:h200")["comparison"]
+    need(made["kind"] == "estimated" and made["low"] is None and made["timed_size_set"] == "large", made)
+    need(abs(made["ratio"] - made["against"]["seconds"] / made["candidate"]["seconds"]) < 1e-6, made)
+    need(made["faster"] == ("candidate" if made["ratio"] > 1.01 else "neither"), made)
+    page = run(ops / "axpby.yaml", right, "--against", "reference", device="sim:h200").stdout
+    need("compared       with reference of axpby, estimated" in page and "by the estimate" in page, page)
+    # another spec, whose best configuration is in a store
+    (work / "halves.yaml").write_text(
+        "kiln: 1\nname: halves\nsource: halves.cu\nsizes: {tiny: {N: 1000}, large: {N: 1048576}}\n"
+        "buffers:\n  x: {type: f32, shape: [N], fill: 1}\n  z: {type: f32, shape: [N], out: true}\n"
+        "verify: {z: {against: {variant: halve}, rtol: 0}}\n"
+        "variants:\n  halve:\n    params: {B: [32, 256]}\n"
+        '    launch: {kernel: halve, grid: ["ceil_div(N, B)"], block: [B], args: [x, z, N]}\n')
+    (work / "halves.cu").write_text('extern "C" __global__ void halve(const float *x, float *z, int n)\n{\n'
+                                    "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        z[i] = x[i] / 2;\n}\n")
+    made = verdict(ops / "axpby.yaml", right, "--against", str(work / "halves.yaml"))["comparison"]
+    need(made["spec"] == "halves" and made["params"] == {"B": 32} and made["origin"] == "best known: the defaults", made)
+    store = work / "known.db"
+    tuned = subprocess.run([KILN, "tune", str(work / "halves.yaml"), "--device", "sim:h200", "-s", "tiny", "--store", str(store)],
+                           capture_output=True, text=True, timeout=300, check=False)
+    need(tuned.returncode == 0, tuned.stderr)
+    made = verdict(ops / "axpby.yaml", right, "--against", str(work / "halves.yaml"), "--store", str(store), device="sim:h200")["comparison"]
+    need(made["origin"] == "best known: these sizes on this device" and made["params"] in ({"B": 32}, {"B": 256}), made)
+    need(verdict(ops / "axpby.yaml", wrong, "--against", "reference")["comparison"] is None, "a wrong candidate is compared")
+    (work / "unsized.yaml").write_text((work / "halves.yaml").read_text().replace("N", "M"))
+    for word, says in (("nowhere", "nowhere: axpby has no such variant"), (str(work / "unsized.yaml"), "'N'")):
+        done = run(ops / "axpby.yaml", right, "--against", word)
+        need(done.returncode != 0 and says in done.stderr and not done.stdout, f"{word}: {done.returncode} {done.stderr}")
 
 
 def main():
@@ -187,6 +224,7 @@ def main():
         made = verdict(work / "baked.yaml", slow, "--sandbox", "off", "--compile-timeout", "8")
         need(made["verdict"] == "timeout", f"an endless compile of one size: {made['verdict']}: {made['message']}")
 
+        check_against(ops, right, wrong, work)
         check_clocks(ops / "axpby.yaml", source)
         check_special(work)
 

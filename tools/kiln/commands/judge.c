@@ -3,13 +3,14 @@
 #include <string.h>
 
 #include <kiln_judge.h>
+#include <kiln_tune.h>
 
 #include "commands.h"
 
 typedef struct judge_args {
     cli_engine_args engine;
     cli_run_args run; /* only the time limit of a launch */
-    const char *candidate, *variant;
+    const char *candidate, *variant, *against, *store;
     cli_list params;
     uint64_t seed;
     double budget;
@@ -33,6 +34,63 @@ static int get_code(int kind)
     return codes[kind];
 }
 
+/* What --against names. The best configuration belongs to `best`, which `options` of the judgement point into. */
+typedef struct opponent {
+    kiln_spec *spec; /* NULL: the variant is one of the judged spec */
+    kiln_best *best;
+} opponent;
+
+/* Finds the best-known configuration of the other spec at the sizes of the judged spec. A missing store counts as
+ * empty, unless the user named it; the configuration then is the default, and the verdict says so. */
+static int find_best(cli *c, opponent *of, kiln_judge_options *options)
+{
+    const judge_args *args = c->args;
+    kiln_store *store = NULL;
+    kiln_error *error = NULL;
+    const kiln_size_set *sizes = kiln_spec_size_set(c->spec, 0);
+    const kiln_choice choice = {.sizes = sizes ? sizes->settings : NULL, .size_count = sizes ? sizes->count : 0};
+    kiln_status status = kiln_store_open(c->engine, args->store, KILN_STORE_READ, &store, &error);
+    if (status == KILN_ERROR_NOT_FOUND && !args->store) {
+        kiln_error_free(error);
+        error = NULL;
+        status = KILN_OK;
+    }
+    const kiln_best_options wanted = {.size = sizeof wanted, .store = store};
+    if (status == KILN_OK)
+        status = kiln_best_find(c->engine, of->spec, &choice, &wanted, &of->best, &error);
+    kiln_store_close(store);
+    if (status != KILN_OK)
+        return cli_error(c, error);
+    options->against = of->best->variant;
+    options->against_params = of->best->params;
+    options->against_param_count = of->best->param_count;
+    options->against_origin = cli_printf("best known: %s", kiln_best_text(of->best->from));
+    return 0;
+}
+
+/* Finds the variant of --against: a variant of the judged spec. Otherwise the best variant of another spec. */
+static int find_opponent(cli *c, opponent *of, kiln_judge_options *options)
+{
+    const judge_args *args = c->args;
+    kiln_error *error = NULL;
+    if (!args->against)
+        return 0;
+    if (kiln_spec_variant_find(c->spec, args->against) >= 0) {
+        options->against = args->against;
+        return 0;
+    }
+    kiln_status status = kiln_spec_load(c->engine, args->against, &of->spec, &error);
+    if (status == KILN_ERROR_NOT_FOUND) {
+        kiln_error_free(error);
+        return cli_fail(c, status, "--against %s: %s has no such variant, and there is no such spec", args->against,
+                        kiln_spec_name(c->spec));
+    }
+    if (status != KILN_OK)
+        return cli_error(c, error);
+    options->against_spec = of->spec;
+    return find_best(c, of, options);
+}
+
 /* Judges in the sandboxed process: reads the candidate before the rights are given up. */
 static int judge_here(cli *c, void *user)
 {
@@ -51,15 +109,22 @@ static int judge_here(cli *c, void *user)
     if (!text)
         return cli_fail(c, KILN_ERROR_IO, "%s: the candidate cannot be read: %s", args->candidate, strerror(errno));
     kiln_judgement *verdict = NULL;
-    const kiln_judge_options options = {.size = sizeof options,
-                                        .variant = chosen.choice.variant,
-                                        .params = chosen.choice.params,
-                                        .param_count = chosen.choice.param_count,
-                                        .seed = args->seed,
-                                        .budget = args->budget,
-                                        .launch_limit = args->run.sample_timeout};
-    if (kiln_judge(c->engine, c->spec, text, length, base_name(args->candidate), &options, &verdict, &error) != KILN_OK)
-        return cli_error(c, error);
+    opponent other = {0};
+    kiln_judge_options options = {.size = sizeof options,
+                                  .variant = chosen.choice.variant,
+                                  .params = chosen.choice.params,
+                                  .param_count = chosen.choice.param_count,
+                                  .seed = args->seed,
+                                  .budget = args->budget,
+                                  .launch_limit = args->run.sample_timeout};
+    code = find_opponent(c, &other, &options);
+    kiln_status status = KILN_OK;
+    if (!code)
+        status = kiln_judge(c->engine, c->spec, text, length, base_name(args->candidate), &options, &verdict, &error);
+    kiln_best_free(other.best);
+    kiln_spec_free(other.spec);
+    if (code || status != KILN_OK)
+        return code ? code : cli_error(c, error);
     const char *json = kiln_judgement_json(verdict);
     if (c->output.json)
         out_json(cli_strndup(json, strlen(json) - 1)); /* out_json() ends the line */
@@ -91,6 +156,10 @@ static const cli_option options[] = {
      "Default: the first contender."},
     {"param", 'p', CLI_LIST, FIELD(params), "NAME=VALUE", CLI_PARAMS, NULL,
      "Set a param of the variant. Repeatable. Default: the default of the spec."},
+    {"against", 0, CLI_TEXT, FIELD(against), "VARIANT|SPEC", CLI_SPECS, NULL,
+     "Compare a candidate that passes with a variant of the spec, or with the best-known variant of another spec, which "
+     "must have all sizes of the spec. A GPU measures both. The simulated device estimates times and counts work."},
+    CLI_STORE_OPTION(FIELD(store)),
     {"seed", 0, CLI_SEED, FIELD(seed), "NUMBER", CLI_NOTHING, NULL,
      "The seed of sizes, contents and orders. The same seed gives the same verdict. Default: 0."},
     {"budget", 'b', CLI_NUMBER, FIELD(budget), "SECONDS", CLI_NOTHING, NULL,
@@ -117,6 +186,9 @@ const cli_command cli_judge_command = {
         "  buffers at every allowed alignment\n"
         "  several calls in the same memory\n"
         "  a time on a GPU, or an estimate\n\n"
+        "With --against the verdict also has the times of a candidate that passes and of another variant, and their "
+        "ratio. It says which one is faster, or that the difference is within noise. Without a GPU the times are "
+        "estimates, and a simulated device without estimates compares counters only.\n\n"
         "The exit code is 0 for `pass`, 9 for `compile`, 6 for `forbidden`, 11 for `launch`, 10 for `timeout`, 12 for "
         "`unsafe` and `outside`, 18 for `undecided`, and 14 for all other faults.",
     .min_words = 1,
@@ -127,6 +199,8 @@ const cli_command cli_judge_command = {
         (const cli_use[]){{&group, 0}, {&cli_sandbox_group, FIELD(engine)}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples = (const cli_example[]){{"kiln judge matmul.yaml --candidate theirs.cu", "A page for people."},
                                       {"kiln judge matmul.yaml -c theirs.cu --seed 7 --json", "For programs."},
+                                      {"kiln judge matmul.yaml -c theirs.cu --against tiled --device sim:h200",
+                                       "Also compare the speed with the variant 'tiled'."},
                                       {0}},
     .run = judge_run,
 };
