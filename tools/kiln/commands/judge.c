@@ -1,20 +1,11 @@
 /* judge.c - kiln judge: a verdict on a kernel that somebody else, or a program, wrote. */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#include <kiln_judge.h>
 #include <kiln_tune.h>
 
-#include "commands.h"
-
-typedef struct judge_args {
-    cli_engine_args engine;
-    cli_run_args run; /* only the time limit of a launch */
-    const char *candidate, *variant, *against, *store;
-    cli_list params;
-    uint64_t seed;
-    double budget;
-} judge_args;
+#include "judge.h"
 
 enum { SOURCE_MOST = 1 << 20, COMPILE_SECONDS = 60 };
 
@@ -24,7 +15,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int get_code(int kind)
+int judge_exit_code(int kind)
 {
     static const int codes[] = {
 #define CLI_X(name, word, code, text) code,
@@ -126,31 +117,48 @@ static int judge_here(cli *c, void *user)
     if (code || status != KILN_OK)
         return code ? code : cli_error(c, error);
     const char *json = kiln_judgement_json(verdict);
-    if (c->output.json)
+    if (args->collected) {
+        json_t *object = js_object();
+        js_set(object, "kind", js_whole((uint64_t)kiln_judgement_kind(verdict)));
+        js_set(object, "json", js_text(json));
+        js_set(object, "page", js_text(kiln_judgement_page(verdict)));
+        js_print(object);
+    } else if (c->output.json)
         out_json(cli_strndup(json, strlen(json) - 1)); /* out_json() ends the line */
     else
         out_puts(kiln_judgement_page(verdict));
-    code = get_code(kiln_judgement_kind(verdict));
+    code = judge_exit_code(kiln_judgement_kind(verdict));
     kiln_judgement_free(verdict);
     return code;
+}
+
+int judge_alone(cli *c)
+{
+    const judge_args *args = c->args;
+    return cli_apart(c, &args->engine, &args->run, judge_here, NULL);
 }
 
 static int judge_run(cli *c)
 {
     judge_args *args = c->args;
-    if (!args->candidate)
+    struct stat info;
+    if (args->candidates.count == 0)
         return cli_usage(c, "kiln judge needs --candidate FILE.cu, the kernel to judge");
     if (args->engine.compile_timeout == 0)
         args->engine.compile_timeout = COMPILE_SECONDS;
     args->run.budget = args->budget;
-    return cli_apart(c, &args->engine, &args->run, judge_here, NULL);
+    args->candidate = args->candidates.items[0];
+    const bool folder = stat(args->candidate, &info) == 0 && S_ISDIR(info.st_mode);
+    const bool devices = args->engine.device && strchr(args->engine.device, ',');
+    return args->candidates.count > 1 || folder || devices ? judge_many(c) : judge_alone(c);
 }
 
 #define FIELD(field) offsetof(judge_args, field)
 
 static const cli_option options[] = {
-    {"candidate", 'c', CLI_TEXT, FIELD(candidate), "FILE", CLI_FILES, NULL,
-     "The CUDA source to judge. It replaces the source of the variant, and it is launched in the same way."},
+    {"candidate", 'c', CLI_LIST, FIELD(candidates), "FILE", CLI_FILES, NULL,
+     "The CUDA source to judge. It replaces the source of the variant, and it is launched in the same way. Repeatable. A "
+     "folder means all files in it that end in .cu."},
     {"variant", 'v', CLI_TEXT, FIELD(variant), "NAME", CLI_VARIANTS, NULL,
      "The variant whose launch the candidate gets. The verdict states the time of the candidate and of this variant. "
      "Default: the first contender."},
@@ -189,6 +197,11 @@ const cli_command cli_judge_command = {
         "With --against the verdict also has the times of a candidate that passes and of another variant, and their "
         "ratio. It says which one is faster, or that the difference is within noise. Without a GPU the times are "
         "estimates, and a simulated device without estimates compares counters only.\n\n"
+        "If --device is a list, as in cuda:0,sim, the candidate is judged on each device, on simulated devices first, "
+        "and the worst verdict counts. After a fault the other devices are not tried.\n\n"
+        "Several candidates are a batch: a table, or with --json one line for each candidate. A candidate that crashes "
+        "does not end the batch. --jobs says how many candidates are judged at once. The exit code is the code of the "
+        "worst verdict.\n\n"
         "The exit code is 0 for `pass`, 9 for `compile`, 6 for `forbidden`, 11 for `launch`, 10 for `timeout`, 12 for "
         "`unsafe` and `outside`, 18 for `undecided`, and 14 for all other faults.",
     .min_words = 1,
@@ -199,6 +212,10 @@ const cli_command cli_judge_command = {
         (const cli_use[]){{&group, 0}, {&cli_sandbox_group, FIELD(engine)}, {&cli_engine_group, FIELD(engine)}, {0}},
     .examples = (const cli_example[]){{"kiln judge matmul.yaml --candidate theirs.cu", "A page for people."},
                                       {"kiln judge matmul.yaml -c theirs.cu --seed 7 --json", "For programs."},
+                                      {"kiln judge matmul.yaml -c theirs.cu --device cuda:0,sim",
+                                       "Checks on the simulated device, times on the GPU."},
+                                      {"kiln judge matmul.yaml -c candidates --json --jobs 8",
+                                       "All files in a folder, one line for each."},
                                       {"kiln judge matmul.yaml -c theirs.cu --against tiled --device sim:h200",
                                        "Also compare the speed with the variant 'tiled'."},
                                       {0}},
