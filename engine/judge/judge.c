@@ -332,42 +332,152 @@ static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln
     return KILN_OK;
 }
 
+/* Returns true if the spec reads files or runs commands, whose contents a digest would have to cover. */
+static bool reads_files(const kiln_spec *spec)
+{
+    for (size_t i = 0; i < spec->verify_count; i++)
+        if (spec->verify[i].against == KILN__AGAINST_FILE || spec->verify[i].against == KILN__AGAINST_COMMAND)
+            return true;
+    for (size_t v = 0; v < spec->variant_count; v++)
+        for (size_t i = 0; i < spec->variants[v].buffer_count; i++)
+            if (spec->variants[v].buffers[i].fill.kind == KILN__FILL_FILE)
+                return true;
+    return false;
+}
+
+static void add_part(kiln__text *all, const char *data, size_t length)
+{
+    char hash[33];
+    kiln__hash_print(kiln__hash(data, length), hash);
+    kiln__text_printf(all, "%s\n", hash);
+}
+
+/* Adds the code of a plan; NULL: there is no such plan. Returns false if the plan has no PTX. Lines with the names of
+ * source files do not count. If the source uses its name in another way (__FILE__), other lines contain it. */
+static bool add_code(kiln__text *all, const kiln_plan *plan)
+{
+    size_t length = 0;
+    const char *ptx = plan ? kiln__plan_ptx(plan, &length) : "";
+    for (const char *line = ptx, *end = ptx + length; line < end;) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        const size_t size = newline ? (size_t)(newline - line) + 1 : (size_t)(end - line);
+        if (strncmp(line + strspn(line, " \t"), ".file", strlen(".file")) != 0)
+            add_part(all, line, size);
+        line += size;
+    }
+    kiln__text_puts(all, ".\n");
+    return !plan || length > 0;
+}
+
+static void add_settings(kiln__text *all, const kiln_setting *settings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        kiln__text_printf(all, "%s=", settings[i].name);
+        kiln__value_print(all, settings[i].value);
+        kiln__text_puts(all, "\n");
+    }
+    kiln__text_puts(all, ".\n");
+}
+
+/* Makes the digest of a judgement. The compiled code covers the sources with all headers that they include. */
+static kiln_status make_digest(kiln__judge *judge, const char *text, size_t length, char *digest, kiln_error **error)
+{
+    const kiln_judge_options *options = &judge->options;
+    const kiln_spec *other = options->against_spec;
+    digest[0] = '\0';
+    KILN__TRY(copy_spec(judge, text, length, error));
+    KILN__TRY(open_trusted(judge, error));
+    KILN__TRY(kiln__judge_open_against(judge, error));
+    KILN__TRY(open_candidate(judge, error));
+    if (judge->fault.kind != KILN_JUDGED_PASS || reads_files(judge->spec) || (other && reads_files(other)))
+        return KILN_OK;
+    kiln__text all = {.mem = judge->mem};
+    kiln__text_printf(&all, "%s\n%s\n%s\n%x %d\n%s\n%s\n%" PRIu64 " %.17g\n", kiln_version(), judge->engine->info.id,
+                      judge->engine->info.name, judge->engine->flags & (KILN_SANDBOX | KILN_SANDBOX_REQUIRED),
+                      judge->engine->info.sm_count, judge->variant->name,
+                      judge->comparison.variant ? judge->comparison.variant : "", options->seed, options->launch_limit);
+    add_settings(&all, options->params, options->param_count);
+    add_settings(&all, options->against_params, options->against_param_count);
+    add_part(&all, text, length);
+    add_part(&all, judge->spec->file.text, judge->spec->file.length);
+    if (other)
+        add_part(&all, other->file.text, other->file.length);
+    bool covered = add_code(&all, judge->candidate) && add_code(&all, judge->original) &&
+                   add_code(&all, judge->against);
+    for (size_t v = 0; v < judge->spec->verify_count; v++)
+        covered = covered && add_code(&all, judge->references[v].plan);
+    /* the judge does not open references of the other spec, so their code is not known here */
+    for (size_t v = 0; other && v < other->verify_count; v++)
+        covered = covered && other->verify[v].against != KILN__AGAINST_VARIANT;
+    const bool failed = all.failed;
+    if (!failed && covered)
+        kiln__hash_print(kiln__hash(all.data, all.length), digest);
+    kiln__text_free(&all);
+    return failed ? kiln__fail_memory(error) : KILN_OK;
+}
+
+/* Checks the options, fills their defaults, and makes the engine's context current, which *previous gets. */
+static kiln_status start(kiln__judge *judge, kiln_engine *engine, const kiln_spec *spec, const char *name,
+                         const kiln_judge_options *options, CUcontext *previous, kiln_error **error)
+{
+    KILN__NEEDS_NUMBER(engine->mem, error, options->budget);
+    KILN__NEEDS_NUMBER(engine->mem, error, options->launch_limit);
+    KILN__NEEDS_SETTINGS(engine->mem, error, options->params, options->param_count);
+    KILN__NEEDS_SETTINGS(engine->mem, error, options->against_params, options->against_param_count);
+    *judge = (kiln__judge){.engine = engine,
+                           .mem = engine->mem,
+                           .arena.mem = engine->mem,
+                           .spec = spec,
+                           .options = *options,
+                           .name = name,
+                           .sized_set = SIZE_MAX,
+                           .begun = kiln__now_ns()};
+    if (options->budget == 0)
+        judge->options.budget = BUDGET;
+    if (options->launch_limit == 0)
+        judge->options.launch_limit = LAUNCH_LIMIT;
+    KILN__TRY(kiln__engine_enter(engine, previous, error));
+    judge->simulated = engine->info.simulated != 0;
+    return KILN_OK;
+}
+
 kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, const char *text, size_t length, const char *name,
                        const kiln_judge_options *given, kiln_judgement **verdict, kiln_error **error)
 {
     kiln_judge_options options;
+    kiln__judge judge;
+    CUcontext previous;
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, spec);
     KILN__NEEDS(engine->mem, error, text);
     KILN__NEEDS_TEXT(engine->mem, error, name);
     KILN__NEEDS(engine->mem, error, verdict);
     KILN__TAKE(engine->mem, error, "options", given, &options);
-    KILN__NEEDS_NUMBER(engine->mem, error, options.budget);
-    KILN__NEEDS_NUMBER(engine->mem, error, options.launch_limit);
-    KILN__NEEDS_SETTINGS(engine->mem, error, options.params, options.param_count);
-    KILN__NEEDS_SETTINGS(engine->mem, error, options.against_params, options.against_param_count);
-    if (options.budget == 0)
-        options.budget = BUDGET;
-    if (options.launch_limit == 0)
-        options.launch_limit = LAUNCH_LIMIT;
-    CUcontext previous;
-    kiln__judge judge = {.engine = engine,
-                         .mem = engine->mem,
-                         .arena.mem = engine->mem,
-                         .spec = spec,
-                         .options = options,
-                         .name = name,
-                         .sized_set = SIZE_MAX,
-                         .begun = kiln__now_ns()};
-    kiln_status status = kiln__engine_enter(engine, &previous, error);
-    if (status != KILN_OK)
-        return status;
-    judge.simulated = engine->info.simulated != 0;
-    status = run(&judge, text, length, verdict, error);
+    KILN__TRY(start(&judge, engine, spec, name, &options, &previous, error));
+    kiln_status status = run(&judge, text, length, verdict, error);
     close_judge(&judge);
     kiln__engine_leave(engine, previous);
     /* A fault ends the context. The next judgement gets a new one, as far as the context is the engine's own. */
     if (judge.broken && judge.simulated && engine->owns_context)
         kiln__engine_renew(engine, NULL);
+    return status;
+}
+
+kiln_status kiln_judge_digest(kiln_engine *engine, const kiln_spec *spec, const char *text, size_t length,
+                              const char *name, const kiln_judge_options *given, char *digest, kiln_error **error)
+{
+    kiln_judge_options options;
+    kiln__judge judge;
+    CUcontext previous;
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, spec);
+    KILN__NEEDS(engine->mem, error, text);
+    KILN__NEEDS_TEXT(engine->mem, error, name);
+    KILN__NEEDS(engine->mem, error, digest);
+    KILN__TAKE(engine->mem, error, "options", given, &options);
+    KILN__TRY(start(&judge, engine, spec, name, &options, &previous, error));
+    kiln_status status = make_digest(&judge, text, length, digest, error);
+    close_judge(&judge);
+    kiln__engine_leave(engine, previous);
     return status;
 }

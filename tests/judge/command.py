@@ -168,9 +168,15 @@ def check_batch(spec, work, right, wrong, endless):
         (folder / name).write_text(path.read_text())
     (folder / "notes.txt").write_text("no candidate")
     for jobs in ("1", "3"):
-        done = run(spec, folder, "--candidate", str(right), "--json", "--jobs", jobs)
+        done = run(spec, folder, "--candidate", str(right), "--json", "--jobs", jobs, "--cache-dir", str(work / "cache"))
         made = read_lines(done, ["a_wrong.cu", "b_right.cu", right.name])
         need([line["verdict"] for line in made] == ["wrong", "pass", "pass"] and done.returncode == 14, made)
+        # an equal candidate is judged once, and not again in the second run; another seed is another judgement
+        need([line["cached"] for line in made] == ([False, False, True] if jobs == "1" else [True] * 3), made)
+    made = read_lines(run(spec, folder, "--json", "--seed", "1", "--cache-dir", str(work / "cache")), ["a_wrong.cu", "b_right.cu"])
+    need([line["cached"] for line in made] == [False, False], made)
+    made = read_lines(run(spec, folder, "--json", "--no-cache"), ["a_wrong.cu", "b_right.cu"])
+    need([line["cached"] for line in made] == [False, False], made)
     alone = verdict(spec, folder / "a_wrong.cu")
     need(made[0]["result"]["digest"] == alone["digest"], "a batch gives another verdict")
     table = run(spec, folder).stdout.splitlines()
@@ -184,7 +190,7 @@ def check_batch(spec, work, right, wrong, endless):
 
     # the process of the first candidate is killed while the kernel runs; it is the only one that has a child
     batch = subprocess.Popen([KILN, "judge", str(spec), "-c", str(endless), "-c", str(right), "--device", "sim", "--jobs", "1",
-                              "--launch-limit", "300", "--json"], stdout=subprocess.PIPE, text=True)
+                              "--launch-limit", "300", "--no-cache", "--json"], stdout=subprocess.PIPE, text=True)
     def children(pid):
         try:
             return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

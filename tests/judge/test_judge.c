@@ -164,6 +164,31 @@ static void test_against(void)
     kiln_engine_close(engine);
 }
 
+/* The digest depends on the candidate and the seed, and not on the name or the budget. */
+static void test_digest(void)
+{
+    static const char *const texts[] = {right, right, right, wrong, "no kernel"};
+    char digests[5][33], name[64];
+    if (missing)
+        return;
+    snprintf(name, sizeof name, "%s/judged.yaml", folder);
+    kiln_engine *engine = open_engine(NULL);
+    kiln_spec *spec = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln_spec_parse(engine, spec_text, strlen(spec_text), name, &spec, &error), error);
+    for (size_t i = 0; i < KILN__COUNT(texts); i++) {
+        const kiln_judge_options options = {.size = sizeof options, .seed = i == 2, .budget = 1 + (double)i};
+        CHECK_OK(kiln_judge_digest(engine, spec, texts[i], strlen(texts[i]), i ? "b.cu" : "a.cu", &options, digests[i],
+                                   &error),
+                 error);
+        CHECK(strlen(digests[i]) == (i == 4 ? 0 : 32));
+    }
+    CHECK_TEXT(digests[0], digests[1]);
+    CHECK(strcmp(digests[0], digests[2]) != 0 && strcmp(digests[0], digests[3]) != 0);
+    kiln_spec_free(spec);
+    kiln_engine_close(engine);
+}
+
 /* Only a difference outside of the interval and above the usual noise makes one of them faster. */
 static void test_ratio(void)
 {
@@ -237,6 +262,7 @@ static const check_case cases[] = {{"prepare", set_up},
                                    {"after a fault", test_after_a_fault},
                                    {"against", test_against},
                                    {"ratio", test_ratio},
+                                   {"digest", test_digest},
                                    {"failing allocations", test_memory},
                                    {"clear", clear}};
 

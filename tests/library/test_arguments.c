@@ -54,6 +54,7 @@ static struct out {
     kiln_profiling *profiling;
     kiln_inspection *inspection;
     kiln_judgement *judgement;
+    char digest[33];
     const kiln_device_info *info;
     size_t bytes;
     int64_t i;
@@ -389,6 +390,8 @@ static void tear_down(void)
       (A(0, w.engine), A(1, "nowhere.cu"), A(2, NULL), A(3, drafted), A(4, NULL), A(5, &out.error)))                   \
     X(STATUS, kiln_judge, "rrrroro",                                                                                   \
       (A(0, w.engine), A(1, w.spec), A(2, "x"), 1, A(3, "x.cu"), A(4, NULL), A(5, &out.judgement), A(6, &out.error)))  \
+    X(STATUS, kiln_judge_digest, "rrrroro",                                                                            \
+      (A(0, w.engine), A(1, w.spec), A(2, "x"), 1, A(3, "x.cu"), A(4, NULL), A(5, out.digest), A(6, &out.error)))      \
     X(NOTHING, kiln_judgement_free, "v", (A(0, NULL)))                                                                 \
     X(NUMBER, kiln_judgement_kind, "m", (A(0, out.judgement)))                                                         \
     X(ADDRESS, kiln_judgement_json, "e", (A(0, out.judgement)))                                                        \
@@ -673,6 +676,7 @@ static void test_past_the_last(void)
     Y(kiln_space_count, kiln_space_options, (w.engine, w.spec, NULL, given, &out.space, &out.error))                   \
     Y(kiln_draft, kiln_draft_options, (w.engine, "nowhere.cu", given, drafted, NULL, &out.error))                      \
     Y(kiln_judge, kiln_judge_options, (w.engine, w.spec, "x", 1, "x.cu", given, &out.judgement, &out.error))           \
+    Y(kiln_judge_digest, kiln_judge_options, (w.engine, w.spec, "x", 1, "x.cu", given, out.digest, &out.error))        \
     Y(kiln_capture, kiln_capture_options, (w.engine, given, &out.error))                                               \
     Y(kiln_plan_run, kiln_run_options, (w.plan, given, &out.result, &out.error))                                       \
     Y(kiln_tune, kiln_tune_options, (w.engine, w.spec, given, &out.tuning, &out.error))                                \

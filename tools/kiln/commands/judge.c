@@ -110,12 +110,23 @@ static int judge_here(cli *c, void *user)
                                   .launch_limit = args->run.sample_timeout};
     code = find_opponent(c, &other, &options);
     kiln_status status = KILN_OK;
-    if (!code)
+    char digest[33];
+    if (!code && args->digest)
+        status = kiln_judge_digest(c->engine, c->spec, text, length, base_name(args->candidate), &options, digest,
+                                   &error);
+    else if (!code)
         status = kiln_judge(c->engine, c->spec, text, length, base_name(args->candidate), &options, &verdict, &error);
     kiln_best_free(other.best);
     kiln_spec_free(other.spec);
     if (code || status != KILN_OK)
         return code ? code : cli_error(c, error);
+    if (args->digest) {
+        json_t *object = js_object();
+        js_set(object, "digest", js_text(digest));
+        js_set(object, "folder", js_text(kiln_cache_dir(c->engine)));
+        js_print(object);
+        return 0;
+    }
     const char *json = kiln_judgement_json(verdict);
     if (args->collected) {
         json_t *object = js_object();
@@ -136,6 +147,14 @@ int judge_alone(cli *c)
 {
     const judge_args *args = c->args;
     return cli_apart(c, &args->engine, &args->run, judge_here, NULL);
+}
+
+int judge_digest(cli *c)
+{
+    judge_args *args = c->args;
+    args->digest = true;
+    cli_sandbox(c, &args->engine);
+    return judge_here(c, NULL);
 }
 
 static int judge_run(cli *c)
@@ -200,7 +219,8 @@ const cli_command cli_judge_command = {
         "If --device is a list, as in cuda:0,sim, the candidate is judged on each device, on simulated devices first, "
         "and the worst verdict counts. After a fault the other devices are not tried.\n\n"
         "Several candidates are a batch: a table, or with --json one line for each candidate. A candidate that crashes "
-        "does not end the batch. --jobs says how many candidates are judged at once. The exit code is the code of the "
+        "does not end the batch. An equal candidate is not judged again, also in later runs, unless its verdict was "
+        "`undecided` or `timeout`; --no-cache judges it anew. --jobs says how many candidates are judged at once. The exit code is the code of the "
         "worst verdict.\n\n"
         "The exit code is 0 for `pass`, 9 for `compile`, 6 for `forbidden`, 11 for `launch`, 10 for `timeout`, 12 for "
         "`unsafe` and `outside`, 18 for `undecided`, and 14 for all other faults.",

@@ -16,10 +16,13 @@ typedef struct judge_args {
     /* The following members are not options. judge_many() sets them for the process of one judgement. */
     const char *candidate; /* the file to judge */
     bool collected;        /* the output is an object for judge_many(): kind, json, page */
+    bool digest;           /* only a digest is computed: the output has digest and folder */
 } judge_args;
 
 /* Judges one candidate on one device, in a sandbox where that is possible. Returns the exit code. */
 int judge_alone(cli *c);
+/* Computes the digest of one judgement, without a sandbox because no kernel runs. */
+int judge_digest(cli *c);
 /* Judges all candidates on all devices, each pair in a process of its own. Returns the worst exit code. */
 int judge_many(cli *c);
 int judge_exit_code(int kind);

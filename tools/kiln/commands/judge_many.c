@@ -31,7 +31,11 @@ typedef struct judged { /* one candidate */
     const char *path;
     answer *answers; /* one for each device that was tried */
     size_t count;
-    bool busy, done;
+    bool busy, done, cached; /* cached: every answer comes from the cache */
+    bool digesting,
+        digested;     /* the child computes the digest; the digest of the next judgement is known or impossible */
+    const char *file; /* the file of the cache for the next judgement; NULL: it is not kept */
+    bool leads;       /* this judgement writes `file` */
     pid_t child;
     int fd; /* the output of the child */
 } judged;
@@ -257,9 +261,9 @@ static void print_line(const batch *all, const judged *item)
 {
     const answer *worst = worst_of(item);
     const char *json = verdict_json(all, item);
-    out_json(cli_printf("{\"candidate\": %s, \"verdict\": %s, \"result\": %s, \"error\": %s}", quote(item->path),
-                        json ? quote(kiln_judged_word((kiln_judged)worst->kind)) : "null", json ? json : "null",
-                        json ? "null" : worst->error));
+    out_json(cli_printf("{\"candidate\": %s, \"verdict\": %s, \"cached\": %s, \"result\": %s, \"error\": %s}",
+                        quote(item->path), json ? quote(kiln_judged_word((kiln_judged)worst->kind)) : "null",
+                        item->cached ? "true" : "false", json ? json : "null", json ? "null" : worst->error));
     out_flush();
 }
 
@@ -326,6 +330,7 @@ static int list_candidates(const cli *c, batch *all)
     all->count = paths.count;
     for (size_t i = 0; i < paths.count; i++) {
         all->items[i].path = paths.items[i];
+        all->items[i].cached = true;
         all->items[i].answers = cli_alloc(all->devices.count * sizeof *all->items[i].answers);
     }
     return 0;
@@ -355,18 +360,99 @@ static int list_devices(const cli *c, batch *all)
     return 0;
 }
 
-/* Takes the answer of a child that has ended. A candidate with a fault is not tried on the other devices. */
-static void finish(const batch *all, judged *item, int how)
+/* Adds an answer. A candidate with a fault is not tried on the other devices. */
+static void add_answer(const batch *all, judged *item, answer made)
 {
-    item->answers[item->count] = take_answer(all->devices.items[item->count], item->fd, how);
-    const int kind = item->answers[item->count++].kind;
-    item->busy = false;
-    item->done = (kind != KILN_JUDGED_PASS && kind != KILN_JUDGED_UNDECIDED) || item->count == all->devices.count;
+    item->answers[item->count++] = made;
+    item->busy = item->digested = false;
+    item->file = NULL;
+    item->done = (made.kind != KILN_JUDGED_PASS && made.kind != KILN_JUDGED_UNDECIDED) ||
+                 item->count == all->devices.count;
 }
 
-/* Runs all judgements, `jobs` at a time, and one at a time on GPUs, because another one would disturb the times. Returns
- * true in a child, which has to judge the candidate of its arguments. */
-static bool run_all(cli *c, batch *all, size_t jobs)
+/* ---- the cache: a file for each digest, with the object that a child wrote ---- */
+
+/* Sets the file of the next judgement from the output of the child that has computed the digest. This child ran no
+ * kernel, so no candidate can choose the file of another one. */
+static void take_digest(judged *item, int how)
+{
+    json_t *object = read_output(item->fd);
+    const char *digest = get_text(object, "digest"), *folder = get_text(object, "folder");
+    json_decref(object);
+    item->digesting = item->busy = false;
+    item->digested = true;
+    item->file = NULL;
+    if (!WIFEXITED(how) || WEXITSTATUS(how) != 0 || !digest || !folder || strlen(digest) != 32 || !*folder)
+        return;
+    const char *verdicts = cli_printf("%s/verdicts", folder);
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return;
+    if (mkdir(verdicts, 0777) != 0 && errno != EEXIST)
+        return;
+    item->file = cli_printf("%s/%s.json", verdicts, digest);
+}
+
+/* Returns true if the cache has the answer of the next judgement, which is then taken. */
+static bool read_cache(const batch *all, judged *item)
+{
+    const char *text = item->file ? cli_read_file(item->file, OUTPUT_MOST, NULL) : NULL;
+    json_t *object = text ? json_loads(text, 0, NULL) : NULL;
+    const json_int_t kind = json_integer_value(json_object_get(object, "kind"));
+    answer made = {.device = all->devices.items[item->count]};
+    made.json = get_text(object, "json");
+    made.page = get_text(object, "page");
+    json_decref(object);
+    if (!made.json || !made.page || kind < 0 || kind >= KILN_JUDGED_KINDS)
+        return false;
+    made.kind = (int)kind;
+    made.code = judge_exit_code(made.kind);
+    add_answer(all, item, made);
+    return true;
+}
+
+/* Keeps an answer, unless it depends on the speed of this machine. An answer that cannot be written is judged again. */
+static void write_cache(const cli *c, const judged *item, const answer *of)
+{
+    kiln_error *error = NULL;
+    if (!item->file || of->kind < 0 || of->kind == KILN_JUDGED_UNDECIDED || of->kind == KILN_JUDGED_TIMEOUT)
+        return;
+    json_t *object = js_object();
+    js_set(object, "kind", js_whole((uint64_t)of->kind));
+    js_set(object, "json", js_text(of->json));
+    js_set(object, "page", js_text(of->page));
+    const char *text = js_dump(object, JSON_COMPACT);
+    json_decref(object);
+    if (kiln_file_write(item->file, text, strlen(text), &error) != KILN_OK && !c->output.quiet)
+        cli_complain(kiln_error_message(error));
+    kiln_error_free(error);
+}
+
+/* Returns true if another candidate with the same digest is being judged. Its answer is then taken from the cache. */
+static bool is_judged(const batch *all, const judged *item)
+{
+    for (size_t i = 0; i < all->count && item->file; i++)
+        if (all->items[i].busy && all->items[i].leads && strcmp(all->items[i].file, item->file) == 0)
+            return true;
+    return false;
+}
+
+/* Takes the output of a child that has ended. */
+static void finish(const cli *c, const batch *all, judged *item, int how)
+{
+    if (item->digesting) {
+        take_digest(item, how);
+        return;
+    }
+    const answer made = take_answer(all->devices.items[item->count], item->fd, how);
+    write_cache(c, item, &made);
+    item->cached = item->leads = false;
+    add_answer(all, item, made);
+}
+
+/* Runs all judgements, `jobs` at a time, and one at a time on GPUs, because another one would disturb the times. A
+ * judgement begins with a child that computes its digest, unless nothing is kept. Returns true in a child, whose exit
+ * code *code gets. */
+static bool run_all(cli *c, batch *all, size_t jobs, int *code)
 {
     judge_args *args = c->args;
     size_t running = 0, left = all->count;
@@ -375,21 +461,30 @@ static bool run_all(cli *c, batch *all, size_t jobs)
         for (size_t i = 0; i < all->count && running < jobs; i++) {
             judged *item = &all->items[i];
             const char *device = item->done ? NULL : all->devices.items[item->count];
-            if (item->busy || item->done || (gpu && is_gpu(device)))
+            if (item->busy || item->done || (gpu && is_gpu(device)) || is_judged(all, item))
                 continue;
+            if (item->digested && read_cache(all, item)) {
+                left -= item->done;
+                i--; /* the next device of the same candidate */
+                continue;
+            }
+            item->digesting = !item->digested && all->lines && !args->engine.no_cache;
             if (start_child(c, &item->child, &item->fd)) {
                 args->engine.device = device;
                 args->engine.jobs = 1;
                 args->candidate = item->path;
                 args->collected = true;
+                *code = item->digesting ? judge_digest(c) : judge_alone(c);
                 return true;
             }
-            if (item->child < 0) { /* finish() makes an error of it */
-                finish(all, item, SIGKILL);
-                left--;
+            if (item->child < 0) {
+                item->digesting = false;
+                finish(c, all, item, SIGKILL); /* makes an error of it */
+                left -= item->done;
                 continue;
             }
             item->busy = true;
+            item->leads = !item->digesting && item->file;
             running++;
             gpu = gpu || is_gpu(device);
         }
@@ -400,7 +495,7 @@ static bool run_all(cli *c, batch *all, size_t jobs)
             if (!item->busy || item->child != ended)
                 continue;
             gpu = gpu && !is_gpu(all->devices.items[item->count]);
-            finish(all, item, how);
+            finish(c, all, item, how);
             running--;
             left -= item->done;
         }
@@ -426,8 +521,8 @@ int judge_many(cli *c)
     if (child || code)
         return code;
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (run_all(c, &all, args->engine.jobs ? (size_t)args->engine.jobs : cores > 0 ? (size_t)cores : 1))
-        return judge_alone(c);
+    if (run_all(c, &all, args->engine.jobs ? (size_t)args->engine.jobs : cores > 0 ? (size_t)cores : 1, &code))
+        return code;
     const answer *worst = worst_of(&all.items[0]);
     for (size_t i = 1; i < all.count; i++)
         if (rank_of(worst_of(&all.items[i])) > rank_of(worst))
