@@ -1,8 +1,8 @@
 /* mri_samples: samples in k-space as inputs. mri_f64: the reference of F^H d and Q, in double and by all cores.
  *
- * exp(i 2 pi (kx x + ky y + kz z)) is a product of three factors, each of which depends on one coordinate. So a sample
- * needs one sine and one cosine for each column, row and slice of a group of voxels. A pair of a sample and a voxel
- * then needs one complex multiplication. */
+ * The exponential of i 2 pi (kx x + ky y + kz z) is a product of three factors, each of which depends on one
+ * coordinate. So a sample needs one sine and one cosine for each column, row and slice of a group of voxels. A pair of
+ * a sample and a voxel then needs one complex multiplication. */
 #include <math.h>
 #include <string.h>
 

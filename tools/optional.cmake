@@ -1,10 +1,12 @@
 # What the build does about optional parts: they are tried before they are used, so that something broken on a machine can
 # only leave a part out, and one line says why. tests/optional holds that.
 
-# Says that a part is left out. tools/build.sh shows these lines.
+# Says that a part is left out. tools/build.sh shows these lines. left_out.txt lists the parts for tests/optional.
+file(WRITE ${CMAKE_BINARY_DIR}/left_out.txt "")
 function(kiln_leave_out part reason)
   string(REGEX REPLACE "[ \t\r\n]+" " " reason "${reason}")
   message(STATUS "left out: ${part}: ${reason}")
+  file(APPEND ${CMAKE_BINARY_DIR}/left_out.txt "${part}\n")
 endfunction()
 
 # Validators for find_path and find_program: a candidate that does not work is passed over.

@@ -1,3 +1,4 @@
+/* clock.c - reads the clocks. */
 #include <time.h>
 
 #include "base.h"

@@ -1,3 +1,4 @@
+/* error.c - makes errors, diagnostics with a place in a file, and lines of the log. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* file.c - writes files completely or not at all, and makes folders. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -29,7 +30,8 @@ int kiln__write_all(int fd, const void *data, size_t length)
  * The new file has no name (O_TMPFILE) until it is complete, so that a killed process leaves nothing behind. On file
  * systems without O_TMPFILE its name is NAME.tmp-PID-N, in the same folder. */
 
-enum { NAME_KEPT = 200, NAME_TRIES = 100 }; /* bytes of the name that are kept: with the suffix it must fit into 255 */
+/* NAME is cut to NAME_KEPT bytes, because a name with its suffix may have at most 255. */
+enum { NAME_KEPT = 200, NAME_TRIES = 100 };
 
 static kiln_status refuse_link(const kiln_allocator *mem, const char *path, kiln_error **error)
 {

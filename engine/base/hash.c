@@ -1,3 +1,4 @@
+/* hash.c - hashes bytes with XXH3. */
 #include <stdio.h>
 #include <xxhash.h>
 

@@ -1,3 +1,4 @@
+/* memory.c - allocates through the caller's allocator, and in arenas. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* text.c - builds texts that grow. */
 #include <stdio.h>
 #include <string.h>
 

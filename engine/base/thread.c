@@ -1,3 +1,4 @@
+/* thread.c - starts threads with a stack of a fixed size. */
 #include "base.h"
 
 int kiln__thread_start(pthread_t *thread, void *(*run)(void *user), void *user)

@@ -48,10 +48,11 @@ typedef struct kiln__cache_header {
     uint64_t spare[2]; /* zero */
 } kiln__cache_header;
 
-/* Checks the header and computes the offset of each part. It needs only the first bytes of a file. */
+/* Checks the header and computes the offset of each part. It needs only the first bytes of a file. Returns false if the
+ * header is not valid for a file of `total` bytes. */
 bool kiln__cache_header_check(const void *data, size_t length, uint64_t total, kiln__cache_header *header,
                               uint64_t *offsets);
-/* Returns an entry as bytes. NULL: there is no memory, or a part is too large. */
+/* Returns an entry as bytes, or NULL if memory runs out or a part is too large. The caller frees it. */
 char *kiln__cache_entry_make(const kiln_allocator *mem, const kiln__cache_key *key, const kiln__unit *unit,
                              size_t *length);
 void kiln__cache_id(const kiln__cache_key *key, char id[KILN__CACHE_ID + 1]);
@@ -62,7 +63,7 @@ bool kiln__cache_is_id(const char *name, size_t length);
 int kiln__cache_open_entry(const kiln__cache *cache, const char *id, struct stat *info);
 /* Reads the first `length` bytes. Returns false on an error, or if there are fewer. */
 bool kiln__cache_read(int fd, void *data, size_t length);
-/* Removes the entry if its name still belongs to the file that `info` describes. */
+/* Removes the entry if its name still belongs to the file that `info` describes. Returns true if it was removed. */
 bool kiln__cache_remove(const kiln__cache *cache, const char *name, const struct stat *info);
 /* Logs a warning, once for each cache object. */
 void kiln__cache_warn(kiln__cache *cache, const char *format, ...) KILN__PRINTF(2, 3);

@@ -61,8 +61,8 @@ kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, si
 kiln_status kiln__nvrtc_mentions(kiln__nvrtc *nvrtc, const char *const *names, size_t count, const char *const *words,
                                  size_t word_count, uint64_t *found, kiln_error **error);
 bool kiln__nvrtc_has(const kiln__nvrtc *nvrtc, const char *name); /* whether a CUDA header has that name */
-/* Returns the path of libcudadevrt.a, in the arena. It is searched beside NVRTC (which may be NULL) and in the
- * toolkit's folder. NULL: it was not found. */
+/* Returns the path of libcudadevrt.a, in the arena, or NULL if it is not found. It is searched beside NVRTC (which may
+ * be NULL) and in the toolkit's folder. */
 const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena);
 /* Writes at most `room` of the supported architectures in ascending order (75, 80, ...), and returns the number of all.
  * Returns 0 if they are unknown or the library cannot be loaded. */
@@ -260,7 +260,8 @@ typedef struct kiln__occupancy {
         *limited_by; /* a static text: "registers", "shared memory", "threads", "blocks", "barriers", "nothing" */
 } kiln__occupancy;
 /* Computes the occupancy of blocks of `threads` threads with `dynamic_shared` bytes. A kernel that needs more registers
- * or shared memory than any device has gets 0 blocks. KILN_ERROR_UNSUPPORTED: the limits of `arch` are not known. */
+ * or shared memory than any device has gets 0 blocks. Returns KILN_ERROR_UNSUPPORTED if the limits of `arch` are not
+ * known. */
 kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__cubin_kernel *kernel, unsigned threads,
                                uint64_t dynamic_shared, kiln__occupancy *occupancy, kiln_error **error);
 #endif

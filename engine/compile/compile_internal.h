@@ -47,10 +47,10 @@ void kiln__toolkit_free(const kiln_allocator *mem, kiln__toolkit *toolkit);
  * kiln__includes_collect(). */
 const char *kiln__include_next(const char *text, const char **at);
 
-/* Returns Kiln's own text for a header of the host. NULL: it has no header of that name. */
+/* Returns Kiln's own text for a header of the host, or NULL if Kiln has no header of that name. */
 const char *kiln__header_own(const char *name);
-/* Returns the name of a header that nvcc includes unasked, if the log misses a name that it declares, and sets *text to
- * its text. NULL: the log misses no such name. */
+/* nvcc includes some headers unasked. If the log misses a name that such a header declares, the function returns the
+ * name of the header and sets *text to its text. Otherwise it returns NULL. */
 const char *kiln__header_implied(const char *log, const char **text);
 /* Returns true if `text` is Kiln's text for a header of a host library, which has no declarations of the library. */
 bool kiln__header_is_of_host(const char *text);
@@ -112,7 +112,8 @@ bool kiln__message_read_result(const char *body, size_t length, kiln_status *sta
 bool kiln__message_read_pch(const char *body, size_t length, const char **path, bool *make);
 bool kiln__message_read_hello(const char *body, size_t length, kiln_status *status, kiln__hello *hello);
 
-/* Refuses a source whose nesting could make NVRTC overflow the stack of this process. For compiles without a worker. */
+/* Refuses a source whose nesting could make NVRTC overflow the stack of this process. Only compiles without a worker
+ * need this check. */
 kiln_status kiln__nesting_check(const kiln_allocator *mem, const kiln__compile_request *request, kiln_error **error);
 
 #endif

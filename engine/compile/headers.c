@@ -237,7 +237,8 @@ static const struct {
 static const char empty_text[] = "#pragma once\n/* empty: a header of the host */\n";
 /* cublas_api.h includes the headers of CUDA's 16-bit types, and sources rely on that. */
 static const char cublas_text[] = ONCE "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <stdint.h>\n";
-/* PyTorch's names of CUDA's 16-bit types and of its atomic addition, because kernels use these names. */
+/* PyTorch's names of CUDA's 16-bit types, of its atomic addition and of its warp functions (ATen/cuda/DeviceUtils.cuh),
+ * because kernels use these names. */
 static const char torch_text[] = ONCE
     "#ifndef KILN_TORCH_TYPES\n"
     "#define KILN_TORCH_TYPES\n"
@@ -249,6 +250,16 @@ static const char torch_text[] = ONCE
     "namespace torch { using c10::Half; using c10::BFloat16; }\n"
     "template <class T> __device__ __forceinline__ T gpuAtomicAdd(T *to, T value) { return atomicAdd(to, value); }\n"
     "template <class T> __device__ __forceinline__ void gpuAtomicAddNoReturn(T *to, T value) { atomicAdd(to, value); }\n"
+    "#define KILN_TORCH_SHUFFLE(NAME, FUNCTION, OTHER) \\\n"
+    "template <class T> __device__ __forceinline__ T NAME(T value, OTHER other, int width = warpSize, "
+    "unsigned mask = 0xffffffff) { return FUNCTION(mask, value, other, width); }\n"
+    "KILN_TORCH_SHUFFLE(WARP_SHFL, __shfl_sync, int)\n"
+    "KILN_TORCH_SHUFFLE(WARP_SHFL_XOR, __shfl_xor_sync, int)\n"
+    "KILN_TORCH_SHUFFLE(WARP_SHFL_UP, __shfl_up_sync, unsigned)\n"
+    "KILN_TORCH_SHUFFLE(WARP_SHFL_DOWN, __shfl_down_sync, unsigned)\n"
+    "#undef KILN_TORCH_SHUFFLE\n"
+    "__device__ __forceinline__ unsigned WARP_BALLOT(int predicate, unsigned mask = 0xffffffff) "
+    "{ return __ballot_sync(mask, predicate); }\n"
     "#endif\n";
 
 /* Names of headers, or the beginnings of names where the last character is '/' or '*'. */
@@ -269,6 +280,7 @@ static const char *const empty_names[] = {
     "nvToolsExt.h",
     "nvtx3/",
     "cuda_profiler_api.h",
+    "cudaTypedefs.h",
     "cudaProfiler.h",
     "cuda_runtime_api.h",
     "cudaGL.h",
@@ -406,8 +418,8 @@ static const char *const declared_in[][2] = {
     {"cuComplex", "cuComplex.h"},    {"cuDoubleComplex", "cuComplex.h"},
 };
 
-/* Copies the quoted text after `before` to room[], at most size - 1 bytes. Returns where `before` is in the log; NULL:
- * not found, or too long. */
+/* Copies the quoted text after `before` to room[], at most size - 1 bytes. Returns the place of `before` in the log, or
+ * NULL if it is not found or the text is too long. */
 static const char *find_quoted(const char *log, const char *before, char *room, size_t size)
 {
     const char *at = strstr(log, before);

@@ -284,7 +284,7 @@ static kiln_status count_looked(collector *all, const char *path, size_t bytes)
                      path);
 }
 
-/* Returns the text for the compiler, in the arena: the original or the changed one. NULL: there is no memory. */
+/* Returns the text for the compiler, in the arena: the original or the changed one. Returns NULL if memory runs out. */
 static const char *finish_text(collector *all, edited *file)
 {
     const char *text = file->text;
@@ -305,8 +305,8 @@ static bool is_name_free(const collector *all, const char *name)
 }
 
 /* Chooses the name of a file for the compiler. This is the written name without a part that leads upwards. If another
- * file has that name, it is the path below the source's folder, or below an invented folder. NULL: there is no memory.
- */
+ * file has that name, it is the path below the source's folder, or below an invented folder. Returns NULL if memory
+ * runs out. */
 static const char *choose_name(collector *all, const char *name, const found *at)
 {
     for (const char *up; (up = strstr(name, "../")) != NULL;)
@@ -464,7 +464,8 @@ static const char *read_macro(const char *at, macro *out)
     return fits && ends_line(skip_blank(end)) ? end : NULL;
 }
 
-/* Returns the text after the next "define NAME" at or after *at, and moves *at there. NULL: there is none. */
+/* Returns the text after the next "define NAME" at or after *at, and moves *at there. Returns NULL after the last one.
+ */
 static const char *next_define(collector *all, const char **at, const char *name)
 {
     char word[64];
@@ -478,7 +479,8 @@ static const char *next_define(collector *all, const char **at, const char *name
     return NULL;
 }
 
-/* Expands a use by one definition to "<name>" or "\"name\"", in the arena. NULL: the definition is something else. */
+/* Expands a use by one definition to "<name>" or "\"name\"", in the arena. Returns NULL if the definition is something
+ * else. */
 static const char *expand_macro(collector *all, const char *at, const macro *use)
 {
     const char *begin = at;
@@ -518,8 +520,8 @@ static const char *expand_macro(collector *all, const char *at, const macro *use
     return kiln__arena_strndup(all->arena, made, length);
 }
 
-/* Returns the name that all definitions of a macro give. NULL: there is no such name, the definitions give different
- * names, or the limit `most_looked` is reached. */
+/* Returns the name that all definitions of a macro give. Returns NULL if the macro has no definition, if the
+ * definitions give different names, or if the limit `most_looked` is reached. */
 static const char *resolve_macro(collector *all, const macro *use)
 {
     const char *only = NULL;

@@ -114,8 +114,8 @@ static const allowed ptxas_options[] = {ALLOWED_PTXAS(KILN_X)};
 static const refused refused_options[] = {REFUSED(KILN_X)};
 #undef KILN_X
 
-/* Returns the text after `name` if `option` is that option: "" or "=value", or the value itself for -Dx and -O3. NULL:
- * it is another option. */
+/* Returns the text after `name` if `option` is that option: "" or "=value", or the value itself for -Dx and -O3.
+ * Returns NULL for another option. */
 static const char *match_name(const char *option, const char *name, bool attached)
 {
     size_t length = strlen(name);

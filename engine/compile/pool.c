@@ -401,8 +401,8 @@ static size_t count_for_group(const kiln__compiler *compiler)
     return limit > 0 && longest > 0 && (double)most * longest > limit ? (size_t)(limit / longest) : most;
 }
 
-/* Makes an empty group of jobs that fit `first`. Nobody takes the outcome of the group itself. NULL: there is no
- * memory. */
+/* Makes an empty group of jobs that fit `first`. Nobody takes the outcome of the group itself. Returns NULL if memory
+ * runs out. */
 static kiln__compile_job *make_group(kiln__compiler *compiler, const kiln__compile_job *first)
 {
     kiln__compile_job *group = kiln__calloc(compiler->mem, 1, sizeof *group);
@@ -546,7 +546,7 @@ static void *serve_jobs(void *user)
     return NULL;
 }
 
-/* Returns the machine on which the worker of a slot runs; NULL: this machine. */
+/* Returns the machine on which the worker of a slot runs, or NULL for this machine. */
 static const kiln__place *find_place(const kiln__compiler *compiler, size_t slot_index)
 {
     size_t before = compiler->own;

@@ -56,8 +56,8 @@ static void add_header(reader *r, const char *name)
         r->names[r->count++] = name;
 }
 
-/* Adds the CUDA headers that a header of Kiln includes. Its `#include`s have no condition, except that a missing header is
- * skipped. */
+/* Adds the CUDA headers that a header of Kiln includes. Its `#include`s have no condition, except that a missing header
+ * is skipped. */
 static void add_of_own(reader *r, const char *text)
 {
     const char *at = text, *operand;
@@ -72,8 +72,9 @@ static void add_of_own(reader *r, const char *text)
 
 static bool read_directives(reader *r, const char *text, int depth);
 
-/* Handles one name. Returns true if the text after it may count too. It reads a header of the project only once, because a
- * second time adds no name. Headers that include each other often would take exponential time. */
+/* Handles the name of one #include. Returns true if the text after it can still belong to the prelude. A header of the
+ * project is read only once, because a second time adds no name. Otherwise headers that include each other often would
+ * take exponential time. */
 static bool take_name(reader *r, const char *name, int depth)
 {
     for (size_t i = 0; i < r->includes->count; i++)

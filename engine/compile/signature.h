@@ -19,8 +19,8 @@ typedef struct kiln__signature {
     kiln__param_type *params;
 } kiln__signature;
 
-/* Reads the signature of the entry `symbol` into the arena. The text is untrusted. KILN_ERROR_NOT_FOUND: the text has
- * no such entry. */
+/* Reads the signature of the entry `symbol` into the arena. The text is untrusted. Returns KILN_ERROR_NOT_FOUND if the
+ * text has no such entry. */
 kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t length, const char *symbol,
                                  kiln__signature *signature, kiln_error **error);
 /* Describes a type for messages: "a pointer", "a 32-bit integer", ... */

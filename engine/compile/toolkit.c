@@ -321,7 +321,8 @@ static bool query_headers(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *co
     return good && walk_headers(nvrtc, arena, queued, text);
 }
 
-/* Returns the digest for some names, from the kept answer if that is recent enough. The caller holds the lock. */
+/* Writes the digest for some names, which is the kept answer if that is recent enough. Returns false if memory runs
+ * out. The caller holds the lock. */
 static bool answer_digest(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33])
 {
     if (!nvrtc->toolkit && !(nvrtc->toolkit = kiln__calloc(nvrtc->mem, 1, sizeof *nvrtc->toolkit)))
@@ -386,7 +387,7 @@ static bool find_words(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const
     return good;
 }
 
-/* Returns the last answer again if it is for the same names and words and at most ANSWER_NS old. */
+/* Gives the last answer again if it is for the same names and words and at most ANSWER_NS old. */
 kiln_status kiln__nvrtc_mentions(kiln__nvrtc *nvrtc, const char *const *names, size_t count, const char *const *words,
                                  size_t word_count, uint64_t *found, kiln_error **error)
 {

@@ -90,8 +90,8 @@ kiln__cache *kiln__engine_cache(kiln_engine *engine)
     return cache;
 }
 
-/* Opens the cache of references if it is not open, and returns it; NULL: references are not kept. If code cannot be
- * written to the cache, references are not kept either, and the log has the reason already. The caller holds the
+/* Opens the cache of references if it is not open, and returns it, or NULL if references are not kept. If code cannot
+ * be written to the cache, references are not kept either, and the log has the reason already. The caller holds the
  * engine's lock. */
 static kiln__cache *open_references(kiln_engine *engine)
 {

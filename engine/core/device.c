@@ -55,28 +55,48 @@ static int ordinal_of(const char *name)
     return errno == 0 && *end == '\0' && ordinal <= 4096 ? (int)ordinal : -1;
 }
 
+/* Warns that a device stands for an architecture that no profile has: its features and its times differ. */
+static void warn_of_arch(const kiln_engine *engine, const char *wanted, const char *found)
+{
+    const kiln__simulator *simulator = kiln__driver_simulator();
+    const char *at;
+    for (size_t i = 0; (at = simulator->profile_at(i)); i++)
+        if (strcmp(at, found) == 0 && simulator->model_at(i) != arch_of(wanted))
+            kiln__logf(
+                &engine->log, KILN_LOG_WARNING,
+                "no device profile has the architecture %s: sim:%s, whose architecture is sm_%d, takes its place",
+                wanted, found, simulator->model_at(i));
+}
+
+/* Checks the engine's device name, and replaces the name of a profile or of an architecture by sim:PROFILE. A profile may be
+ * named with or without `sim:`, as `kiln sim run --device` allows too. */
 kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
 {
     const char *name = engine->device_name;
-    if (!is_simulated(name))
-        return ordinal_of(name) >= 0 ? KILN_OK
-                                     : kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
-                                                  "device '%s': write cuda:0, sim or sim:PROFILE", name);
-    const char *wanted = profile_of(name), *known[64];
-    if (!wanted)
+    const bool simulated = is_simulated(name);
+    if (!simulated && ordinal_of(name) >= 0)
         return KILN_OK;
-    const char *found = arch_of(wanted) ? nearest_estimate(engine, arch_of(wanted)) : NULL;
-    kiln_status status = found ? KILN_OK : kiln__profile_find(engine, wanted, &engine->arena, &found, error);
+    const char *wanted = simulated ? profile_of(name) : *name ? name : NULL, *known[64];
+    if (simulated && !wanted)
+        return KILN_OK;
+    const char *found = simulated && arch_of(wanted) ? nearest_estimate(engine, arch_of(wanted)) : NULL;
+    if (found)
+        warn_of_arch(engine, wanted, found);
+    kiln_status status = found || !wanted ? KILN_OK : kiln__profile_find(engine, wanted, &engine->arena, &found, error);
     if (status != KILN_OK)
         return status;
     size_t count = 0;
-    for (const char *at; count < KILN__COUNT(known) && (at = kiln__driver_simulator()->profile_at(count)); count++) {
+    for (const char *at; found && count < KILN__COUNT(known) && (at = kiln__driver_simulator()->profile_at(count));
+         count++) {
         if (strcmp(at, found) == 0) {
             engine->device_name = kiln__arena_printf(&engine->arena, "sim:%s", found);
             return engine->device_name ? KILN_OK : kiln__fail_memory(error);
         }
         known[count] = at;
     }
+    if (!simulated)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': write cuda:0, sim or sim:PROFILE",
+                          name);
     kiln__profile_find_all(engine);
     for (count = 0; count < KILN__COUNT(known) && kiln__driver_simulator()->profile_at(count); count++)
         known[count] = kiln__driver_simulator()->profile_at(count);

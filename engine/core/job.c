@@ -7,8 +7,8 @@
 
 #include "core_internal.h"
 
-/* Returns the path of the plug-in: $KILN_MPI, or the place where the plug-in was built or installed. NULL: there is
- * none. */
+/* Returns the path of the plug-in: $KILN_MPI, or the place where the plug-in was built or installed. Returns NULL if no
+ * plug-in exists. */
 static const char *find_plugin(kiln__arena *arena, const char *option)
 {
     const char *given = option ? option : getenv("KILN_MPI");

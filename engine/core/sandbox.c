@@ -97,8 +97,8 @@ static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln
     }
 }
 
-/* A command that the user allowed may do anything that the user may, so a sandbox would protect nothing from this spec,
- * and the command could not run in it. */
+/* Returns true if the spec has a command as a reference, and the user allowed commands. Such a command may do anything
+ * that the user may. So a sandbox would protect nothing from this spec, and the command could not run in it. */
 static bool runs_commands(const kiln_engine *engine, const kiln_spec *spec)
 {
     for (size_t i = 0; i < spec->verify_count; i++)

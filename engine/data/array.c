@@ -1,3 +1,4 @@
+/* array.c - makes arrays, and converts their elements to and from doubles. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

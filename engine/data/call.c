@@ -1,3 +1,4 @@
+/* call.c - calls host functions: the functions that they may call, and the side of the engine. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

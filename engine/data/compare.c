@@ -1,3 +1,4 @@
+/* compare.c - compares a result with the expected one, element by element or by sums. */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>

@@ -148,7 +148,7 @@ void kiln__array_changed(const char *name, const kiln_array *before, const void 
 void kiln__median(double *samples, unsigned count, double *median, double *low, double *high);
 /* Returns the probability of at least `wins` heads in n (at most 1000) throws of a fair coin. */
 double kiln__sign_test(unsigned n, unsigned wins);
-/* Returns the 1-based ranks of the order statistics of n samples that enclose the median with a probability of at
+/* Computes the 1-based ranks of the order statistics of n samples that enclose the median with a probability of at
  * least 95 %. */
 void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high);
 #endif

@@ -1,4 +1,5 @@
-/* exports.c - lists of exports as bytes, and the hash of an array: for results of host functions that are kept on disk. */
+/* exports.c - lists of exports as bytes, and the hash of an array: for results of host functions that are kept on disk.
+ */
 #include <string.h>
 
 #include "call.h"
@@ -37,10 +38,9 @@ bool kiln__array_hash(const kiln_allocator *mem, const kiln_array *array, kiln__
     return true;
 }
 
-/* ---- exports as bytes ----
- * `list` is a message with the fields of each export: its name and whether it is an array. Kind and value of a number
- * follow, or type and shape of an array. `data` has the elements of all arrays in the same order, each from a multiple of
- * PIECE bytes on. */
+/* ---- exports as bytes ---- `list` is a message with the fields of each export: its name and whether it is an array.
+ * Kind and value of a number follow, or type and shape of an array. `data` has the elements of all arrays in the same
+ * order, each from a multiple of PIECE bytes on. */
 
 enum { PIECE = 64 };
 
@@ -136,8 +136,8 @@ static void unpack_value(kiln__wire *list, kiln_value *value)
         value->as.i = (int64_t)kiln__wire_read_number(list);
 }
 
-/* The reverse of kiln__exports_pack(): makes the exports of `list`. The elements stay in `data`, which must outlive
- * them. If the bytes are not a complete list, *whole is false and *exports is NULL. */
+/* Makes the exports from the texts of kiln__exports_pack(). The elements stay in `data`, which must outlive them. If
+ * the bytes are not a complete list, *whole is false and *exports is NULL. */
 kiln_status kiln__exports_unpack(const kiln_allocator *mem, const void *list, size_t list_length, const void *data,
                                  size_t data_length, kiln__export **exports, bool *whole)
 {

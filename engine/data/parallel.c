@@ -1,3 +1,4 @@
+/* parallel.c - runs a function on several threads. */
 #include <pthread.h>
 #include <stdatomic.h>
 

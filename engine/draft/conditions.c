@@ -97,9 +97,10 @@ static bool add_condition(kiln__draft *draft, kiln__tree *tree, kiln__tree **all
     return true;
 }
 
-static bool is_around(const kiln__scan *scan, size_t branch, size_t word)
+static bool is_around(kiln__draft *draft, size_t branch, size_t word)
 {
-    for (size_t up = scan->inside[word]; up; up = scan->branches[up].up)
+    const kiln__scan *scan = draft->scan;
+    for (size_t up = scan->inside[word]; up; up = scan->branches[up].up, draft->compared++)
         if (up == branch)
             return true;
     return false;
@@ -131,7 +132,7 @@ kiln__when kiln__condition(kiln__draft *draft, size_t word, size_t seen, kiln__t
         return KILN__ALWAYS;
     draft->conditions++;
     for (size_t up = scan->inside[word]; up && possible && followed < MOST_BRANCHES; up = scan->branches[up].up) {
-        if (is_around(scan, up, seen)) /* and so are the branches around it */
+        if (is_around(draft, up, seen)) /* and so are the branches around it */
             break;
         possible = !is_beside(scan, up, seen) && add_condition(draft, read_own(draft, &scan->branches[up]), tree);
         for (size_t k = scan->branches[up].before; k && possible && followed++ < MOST_BRANCHES;

@@ -9,8 +9,10 @@
 #include "expr.h"
 
 enum { MOST_SOURCE = 16 << 20 };
-#define TRIAL_SECONDS 10.0
+#define TRIAL_SECONDS 30.0
+#define VALUES_SECONDS 60.0  /* for the trials of all values */
 #define MOST_ROUNDS 12       /* runs of a trial */
+#define MOST_VALUES 24       /* trials of other values of params; each needs a compile */
 #define MOST_SHARED_EACH 512 /* bytes of an extern __shared__ array for each thread */
 
 /* ---- the kernel ---- */
@@ -85,9 +87,11 @@ static kiln_status parse(kiln_engine *engine, const kiln__draft *draft, kiln_spe
     return status;
 }
 
-/* Traces the first and the last block. In most kernels these two blocks together access both ends of every array. */
+/* Traces the first and the last block. In most kernels these two blocks together access both ends of every array. If the
+ * kernel may read indices, traces more blocks between them. */
 static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spec *spec, kiln_error **error)
 {
+    enum { MOST_TRACED = 64 };
     kiln_choice choice = {.size_set = "tiny"};
     kiln_run_options options = {
         .size = sizeof options, .flags = KILN_RUN_NO_VERIFY | KILN_RUN_NO_MEASURE, .sample_timeout = TRIAL_SECONDS};
@@ -95,32 +99,75 @@ static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spe
     for (int axis = 0; axis < 3; axis++)
         blocks *= draft->axes[axis].used ? (uint64_t)draft->axes[axis].blocks : 1;
     KILN__TRY(kiln_trace(engine, spec, &choice, &options, 0, note_access, draft, error));
-    return blocks > 1 ? kiln_trace(engine, spec, &choice, &options, blocks - 1, note_access, draft, error) : KILN_OK;
+    for (size_t i = 0; i < draft->argument_count; i++)
+        draft->arguments[i].begin = draft->arguments[i].extent;
+    if (blocks > 1)
+        KILN__TRY(kiln_trace(engine, spec, &choice, &options, blocks - 1, note_access, draft, error));
+    const uint64_t step = (blocks + MOST_TRACED - 1) / MOST_TRACED, start = kiln__now_ns();
+    for (uint64_t block = step; block + 1 < blocks && kiln__reads_indices(draft) &&
+                                kiln__seconds_since(start) < TRIAL_SECONDS; /* each trace runs the whole grid */
+         block += step)
+        KILN__TRY(kiln_trace(engine, spec, &choice, &options, block, note_access, draft, error));
+    return KILN_OK;
 }
 
-/* Marks outputs whose elements are all equal. Then the inputs are probably not what the kernel needs, and a comparison
- * of such outputs says little. */
-static void find_constant_outputs(kiln_plan *plan, kiln__draft *draft)
+/* Returns true if an element has the pattern with which Kiln fills outputs before a run. */
+static bool has_poison(const char *data, size_t bytes, kiln_type type)
+{
+    size_t width = 1;
+    const uint32_t pattern = kiln__poison_pattern(type, &width);
+    size_t same = 0; /* an element in which all parts have the pattern */
+    for (size_t at = 0; at + width <= bytes; at += width) {
+        same = memcmp(data + at, &pattern, width) == 0 ? same + width : 0;
+        if (same >= type_bytes[type] && (at + width) % type_bytes[type] == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Returns the type of an array's elements, also if a param chooses it. */
+static bool find_type(const kiln__draft *draft, const char *name, kiln_type *type)
+{
+    int lanes = 0;
+    for (size_t i = 0; name && i < draft->tunable_count; i++)
+        if (strcmp(draft->tunables[i].name, name) == 0)
+            return kiln__element_named(draft->tunables[i].chosen, strlen(draft->tunables[i].chosen), &name, &lanes) &&
+                   kiln__type_named(name, type);
+    return name && kiln__type_named(name, type);
+}
+
+/* Reads the outputs of a run. Marks outputs whose elements are all equal: the inputs are probably not what the kernel needs,
+ * and a comparison of such outputs says little. Marks outputs that were not written completely. Returns true if one was
+ * marked for the first time. */
+static bool look_at_outputs(kiln_plan *plan, kiln__draft *draft)
 {
     enum { MOST_BYTES = 64 << 20 };
+    bool marked = false;
     for (size_t i = 0; i < draft->argument_count; i++) {
         kiln__draft_argument *argument = &draft->arguments[i];
         uint64_t bytes = 0;
+        kiln_type type;
         argument->same = false;
         if (argument->role != KILN__ROLE_BUFFER || !argument->written || argument->odd ||
             kiln_plan_buffer_bytes(plan, argument->name, &bytes, NULL) != KILN_OK || bytes < 16 || bytes > MOST_BYTES)
             continue;
+        const bool begins_empty = !argument->read && !argument->atomic && !argument->unwritten && !argument->partly;
         char *data = kiln__alloc(draft->mem, (size_t)bytes);
-        if (data && kiln_plan_read(plan, argument->name, data, (size_t)bytes, NULL) == KILN_OK)
+        if (data && kiln_plan_read(plan, argument->name, data, (size_t)bytes, NULL) == KILN_OK) {
             /* all elements are the same: the data equals itself moved by eight bytes, and repeats within the first
              * eight */
             argument->same = memcmp(data, data + 8, (size_t)bytes - 8) == 0 && memcmp(data, data + 4, 4) == 0 &&
                              (memcmp(data, data + 2, 2) == 0 || !argument->type || !strstr(argument->type, "16"));
+            argument->partly |= begins_empty && find_type(draft, argument->type, &type) &&
+                                has_poison(data, (size_t)bytes, type);
+            marked |= begins_empty && argument->partly;
+        }
         kiln__free(draft->mem, data);
     }
+    return marked;
 }
 
-static kiln_status run(kiln_engine *engine, kiln__draft *draft, const kiln_spec *spec, kiln_error **error)
+static kiln_status run(kiln_engine *engine, kiln__draft *draft, const kiln_spec *spec, bool *marked, kiln_error **error)
 {
     kiln_plan *plan = NULL;
     kiln_choice choice = {.size_set = "tiny"};
@@ -129,23 +176,9 @@ static kiln_status run(kiln_engine *engine, kiln__draft *draft, const kiln_spec 
     kiln_status status = kiln_plan_open(engine, spec, &choice, &plan, error);
     if (status == KILN_OK)
         status = kiln_plan_run(plan, &options, &result, error);
-    if (status == KILN_OK)
-        find_constant_outputs(plan, draft);
+    *marked = status == KILN_OK && look_at_outputs(plan, draft);
     kiln_plan_close(plan);
     return status;
-}
-
-/* Returns the part of a message that fits into a comment: its first line, or the second line if the first one only
- * announces it. */
-static const char *first_line(const kiln__draft *draft, const char *message)
-{
-    size_t length = strcspn(message, "\n");
-    const char *line = kiln__arena_strndup(draft->arena, message, length);
-    if (line && length > 0 && message[length - 1] == ':' && message[length]) {
-        const char *next = message + length + 1 + strspn(message + length + 1, " ");
-        line = kiln__arena_printf(draft->arena, "%s %.*s", line, (int)strcspn(next, "\n"), next);
-    }
-    return line ? line : "out of memory";
 }
 
 /* Returns the argument whose name is in the message between `before` and `behind`. */
@@ -188,19 +221,18 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
         kiln_status status = parse(engine, draft, &spec, &why);
         bool written = status == KILN_OK, repaired = false;
         if (written)
-            status = !traced ? trace(engine, draft, spec, &why) : run(engine, draft, spec, &why);
+            status = !traced ? trace(engine, draft, spec, &why) : run(engine, draft, spec, &repaired, &why);
         kiln_spec_free(spec);
-        bool lost = status != KILN_OK && kiln__driver_is_sticky((CUresult)kiln_error_cuda(why));
         if (status != KILN_OK && written && last < MOST_ROUNDS)
             repaired = repair(draft, kiln_error_message(why));
-        bool over = lost && (!engine->owns_context || kiln__engine_renew(engine, NULL) != KILN_OK);
+        bool over = status != KILN_OK && !kiln__can_go_on(engine, why);
         if (status != KILN_OK && (!repaired || over))
-            draft->trouble = first_line(draft, kiln_error_message(why));
+            draft->trouble = kiln__first_line(draft, kiln_error_message(why));
         last = over ? round : last + repaired; /* after the context is lost, nothing more can run */
         draft->tried = draft->tried || (!traced && status == KILN_OK);
         if (!written) /* the written text is always a valid spec, except for a name that nobody predicted */
             kiln__fail(engine->mem, error, status, "kiln init cannot write a spec for kernel %s of %s:\n%s",
-                       draft->shown, draft->kernel->name, kiln_error_message(why));
+                       draft->kernel->name, draft->shown, kiln_error_message(why));
         kiln_error_free(why);
         if (!written || status == KILN_ERROR_MEMORY || status == KILN_ERROR_INTERRUPTED)
             return status;
@@ -209,6 +241,50 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
                 draft->arguments[i].seen = false;
         traced = traced || !repaired;
         kiln__guess_shapes(draft);
+    }
+    return KILN_OK;
+}
+
+/* Runs the draft once for each other value of each param, and leaves out a value with which the kernel does not compile,
+ * faults, or gives another answer than with the defaults. If a failure shows a guess that was too small, the same value is
+ * tried again. The draft has run with the defaults. */
+static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
+{
+    size_t tried = 0;
+    const uint64_t start = kiln__now_ns();
+    bool proves = true; /* an output that is the same everywhere is no evidence */
+    for (size_t i = 0; i < draft->argument_count; i++)
+        proves &= !draft->arguments[i].same;
+    for (size_t i = 0; i < draft->tunable_count && draft->tried && !draft->trouble; i++) {
+        kiln__tunable *tunable = &draft->tunables[i];
+        const char *at = tunable->size || tunable->launched ? "" : tunable->values,
+                   *value = kiln__next_value(draft, &at);
+        while (value) {
+            kiln_spec *spec = NULL;
+            kiln_error *why = NULL;
+            const bool other = strcmp(value, tunable->chosen) != 0;
+            if (other && (tried >= MOST_VALUES || kiln__seconds_since(start) > VALUES_SECONDS)) {
+                draft->untried = true;
+                return KILN_OK;
+            }
+            kiln_status status = other ? parse(engine, draft, &spec, &why) : KILN_OK;
+            if (other && status == KILN_OK)
+                status = kiln__run_value(engine, spec, tunable->name, value, proves, TRIAL_SECONDS, &why);
+            kiln_spec_free(spec);
+            tried += other;
+            const bool again = kiln__is_due_to_value(status) && repair(draft, kiln_error_message(why));
+            if (again)
+                kiln__guess_shapes(draft);
+            else if (kiln__is_due_to_value(status))
+                kiln__leave_out(draft, tunable, value, kiln_error_message(why));
+            const bool over = status != KILN_OK && !kiln__can_go_on(engine, why);
+            kiln_error_free(why);
+            if (status == KILN_ERROR_INTERRUPTED)
+                return kiln__fail(engine->mem, error, status, "kiln init was interrupted");
+            if (over)
+                return KILN_OK;
+            value = again ? value : kiln__next_value(draft, &at);
+        }
     }
     return KILN_OK;
 }
@@ -234,6 +310,26 @@ static bool set_places(kiln__draft *draft, const char *folder, const char *sourc
         draft->source = slash ? slash + 1 : draft->path;
     }
     return draft->folder != NULL;
+}
+
+/* Writes blockIdx for block.group_index(), and so on, in the text that is read as words, because the guesses know CUDA's
+ * names only. The length of the text stays the same. */
+static void replace_groups(char *text)
+{
+    static const char *const names[][2] = {{".group_index()", "blockIdx"},
+                                           {".thread_index()", "threadIdx"},
+                                           {".group_dim()", "blockDim"},
+                                           {".dim_threads()", "blockDim"}};
+    for (size_t i = 0; i < KILN__COUNT(names); i++)
+        for (char *at = text; (at = strstr(at, names[i][0])) != NULL; at++) {
+            char *begin = at, *end = at + strlen(names[i][0]);
+            while (begin > text && (kiln__is_letter(begin[-1]) || kiln__is_digit(begin[-1]) || begin[-1] == '_'))
+                begin--;
+            if (begin == at || kiln__is_digit(*begin))
+                continue;
+            memset(begin, ' ', (size_t)(end - begin));
+            memcpy(begin, names[i][1], strlen(names[i][1]));
+        }
 }
 
 /* Reads the words of the source, of the project's headers that it includes, and of the file with the launch. Headers
@@ -262,6 +358,8 @@ static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *tex
     if (other)
         kiln__text_printf(&whole, "\n%s", other);
     char *kept = whole.failed ? NULL : kiln__arena_strndup(draft->arena, whole.data, whole.length);
+    if (kept)
+        replace_groups(kept);
     if (status == KILN_OK)
         status = kept ? kiln__scan_source(draft->arena, kept, whole.length, length, scan, error)
                       : kiln__fail_memory(error);
@@ -275,17 +373,10 @@ static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *tex
     return status;
 }
 
-static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length,
-                        const kiln_draft_options *options, kiln_error **error)
+/* Makes the draft of the kernel that was chosen: types, sizes, launch, shapes, and the trial. */
+static kiln_status finish(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error)
 {
-    draft->options = options;
-    KILN__TRY(scan(engine, draft, text, length, options->launch, error));
-    KILN__TRY(choose(draft, options->kernel, error));
-    draft->name = make_spec_name(draft);
-    kiln__take_values(draft, options->values, options->value_count);
-    kiln__guess_macros(draft);
-    kiln__host_find(draft);
-    KILN__TRY(kiln__host_choose(draft, options->launch_line, error));
+    KILN__TRY(kiln__host_choose(draft, draft->options->launch_line, error));
     kiln__guess_templates(draft);
     KILN__TRY(kiln__probe(engine, draft, text, error));
     kiln__guess_sizes(draft);
@@ -300,8 +391,44 @@ static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *tex
     kiln__guess_shapes(draft);
     if (draft->arena->failed)
         return kiln__fail_memory(error);
-    KILN__TRY(engine->driver.simulator ? try_it(engine, draft, error) : KILN_OK);
+    if (engine->driver.simulator) {
+        KILN__TRY(try_it(engine, draft, error));
+        KILN__TRY(try_values(engine, draft, error));
+    }
     return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
+}
+
+/* Reads the words of the source and of the file with the launch, chooses the kernel, and finds its launches. */
+static kiln_status begin(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length, kiln_error **error)
+{
+    const kiln_draft_options *options = draft->options;
+    draft->tunable_count = 0;
+    draft->kernel = NULL;
+    KILN__TRY(scan(engine, draft, text, length, options->launch, error));
+    KILN__TRY(choose(draft, options->kernel, error));
+    draft->name = make_spec_name(draft);
+    kiln__take_values(draft, options->values, options->value_count);
+    kiln__guess_macros(draft);
+    kiln__host_find(draft);
+    return KILN_OK;
+}
+
+static kiln_status make(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length,
+                        const kiln_draft_options *options, kiln_error **error)
+{
+    kiln_draft_options near = *options;
+    draft->options = options;
+    KILN__TRY(begin(engine, draft, text, length, error));
+    if (draft->launch_count == 0 && !options->launch && (near.launch = kiln__nearby_launch(draft)) != NULL) {
+        draft->nearby = near.launch;
+        draft->options = &near;
+        kiln_status status = begin(engine, draft, text, length, error);
+        if (status == KILN_OK)
+            status = finish(engine, draft, text, error);
+        draft->options = options;
+        return status;
+    }
+    return finish(engine, draft, text, error);
 }
 
 /* Public; see kiln.h. Reads the source as words, chooses the kernel, compiles it to complete the guesses, tries the

@@ -104,6 +104,8 @@ typedef struct kiln__tunable {
     const char *values, *chosen; /* texts for the spec: a list such as "64, 128, 256", and the default, such as "128" */
     int64_t number;              /* the default as a number; 0: a type, or a switch that is off */
     const char *why;             /* a comment for the spec */
+    const char *left_out;        /* values with which a trial failed, one per line: "2: misaligned"; NULL: none */
+    bool launched;               /* the source launches the kernel with each of the values */
     bool unknown;                /* the source does not show a value, so the user must give one */
     bool defined;                /* a size for which the source has a value */
     bool size;                   /* the param is a size that becomes a macro (`bake`) */
@@ -133,8 +135,10 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     /* Results of a run. */
     bool seen, read, written, atomic;
     uint64_t extent; /* number of elements up to the last accessed one */
-    bool beyond;     /* a run accessed elements past `extent` */
+    uint64_t begin;  /* the extent that the first block accessed */
+    bool beyond;     /* the whole grid accesses elements that the first and the last block do not */
     bool unwritten;  /* the run did not write it */
+    bool partly;     /* the run wrote only some of its elements */
     bool same;       /* the run wrote one value everywhere */
     const char *shape;
     const char *symbol; /* the variable of the source to which the buffer is copied; NULL: it is an argument */
@@ -220,10 +224,14 @@ typedef struct kiln__draft {
     kiln__axis axes[3];
     const char *trouble; /* the error of the trial, or NULL */
     bool tried;
+    bool untried; /* some values of params were not tried, because of a limit */
     kiln__host_launch host;
     kiln__host_launch
         *launches; /* all launches of the kernel; kiln__host_choose() keeps those that #if distinguishes */
     size_t launch_count;
+    const char
+        *nearby;    /* a file near the source that has the launch; NULL: the source has it, or the user named a file */
+    bool one_place; /* all launches that count stand at the same place, so the tests around it hold */
     size_t conditions; /* limited: conditions that are read in each other */
     /* limited: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that were compared */
     size_t looked, nested, nodes, compared;
@@ -251,7 +259,7 @@ void kiln__guess_tunable(kiln__draft *draft, const char *name);
 /* Guesses the names and the roles of the arguments from their words. probe.c corrects the types. */
 kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error);
 /* Adds one field of the structure number parent - 1, from the words of its type, its name, and the number of '*'
- * between them. */
+ * between them. Returns false if a spec cannot have the field, or if there is no room. */
 bool kiln__guess_field(kiln__draft *draft, size_t from, size_t to, size_t name, size_t stars, uint64_t count,
                        size_t parent);
 void kiln__guess_structs(kiln__draft *draft); /* the fields of structures that the kernel takes by value (structs.c) */
@@ -269,6 +277,13 @@ const kiln__tunable *kiln__tunable_find(const kiln__draft *draft, const char *so
 const char *kiln__template_name(const kiln__draft *draft, const char *name);
 bool kiln__name_is_block(const char *name); /* the name looks like a number of threads of a block, or a tile */
 
+/* Returns true for an array of whole numbers that must not fall, such as the offsets of rows. */
+bool kiln__is_offsets(const kiln__draft_argument *argument);
+/* Returns true if the kernel reads an array of whole numbers, which may be indices. Then other blocks than the first and the
+ * last one may access the end of an array. */
+bool kiln__reads_indices(const kiln__draft *draft);
+const char *kiln__guess_scalar(const char *name);                     /* a value for a number with a fraction */
+bool kiln__is_enumerator(const kiln__draft *draft, const char *name); /* an `enum` of the source has this name */
 /* Makes a size of the parameter number `argument`, which is a whole number. Returns its name, or NULL. */
 const char *kiln__guess_size_of(kiln__draft *draft, size_t argument);
 /* Returns true if a word occurs in a function that does not look like one of the host. A function looks so if it has a
@@ -281,7 +296,8 @@ void kiln__set_sizes(kiln__draft *draft);
 /* Adds a param for the number of threads of an axis. Its default is `chosen`, or the usual number if `chosen` is 0.
  * Returns its name, or NULL if there is no room. */
 const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t chosen);
-/* Finds an element type by its name in sources: "__nv_bfloat162" is two of "bf16". */
+/* Finds an element type by its name in sources: "__nv_bfloat162" is two of "bf16". Returns false for an unknown name.
+ */
 bool kiln__element_named(const char *name, size_t length, const char **type, int *lanes);
 bool kiln__is_floating(const char *type);          /* a type of a spec */
 uint64_t kiln__type_bytes_named(const char *name); /* size of a type of C or CUDA; 0: unknown type */
@@ -292,6 +308,9 @@ const char *kiln__type_of_range(kiln__draft *draft, kiln__range range);
 
 /* ---- the launch by host code ---- */
 
+/* Searches the folder of the source and the two folders above it for a file that launches the kernel. Returns its path, as
+ * the user sees it, or NULL (nearby.c). */
+const char *kiln__nearby_launch(const kiln__draft *draft);
 void kiln__host_find(kiln__draft *draft); /* finds the launches of the kernel in the source */
 /* Chooses the launch at `line`, or with 0 the only one. Launches that differ only in arguments of the template count
  * as one launch. Launches in different branches of one #if count as one launch too. If several launches remain, returns
@@ -299,7 +318,8 @@ void kiln__host_find(kiln__draft *draft); /* finds the launches of the kernel in
 kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **error);
 /* Reads an expression of the host. Returns NULL if it cannot read the expression. */
 kiln__tree *kiln__host_read(kiln__draft *draft, kiln__range range);
-/* Reads a dim3, or a number, to trees for its axes. Axes that it does not give stay NULL. */
+/* Reads a dim3, or a number, to trees for its axes. Axes that it does not give stay NULL. Returns false if it cannot be
+ * read. */
 bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
 void kiln__host_templates(kiln__draft *draft);                           /* reads the template's arguments */
 bool kiln__host_is_argument(const kiln__draft *draft, const char *name); /* the launch passes this variable */
@@ -315,7 +335,7 @@ bool kiln__tree_constant(const kiln__draft *draft, const kiln__tree *tree, int64
 bool kiln__tree_has_names(const kiln__tree *tree);              /* tree may be NULL */
 bool kiln__tree_uses(const kiln__tree *tree, const char *name); /* tree may be NULL */
 const char *kiln__tree_free(const kiln__tree *tree);            /* the first name without a definition, or NULL */
-void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to); /* gives free names a meaning */
+void kiln__tree_bind(kiln__tree *tree, const char *from, const char *to); /* replaces the free name `from` by `to` */
 
 /* ---- answers of the compiler (probe.c) ---- */
 
@@ -326,6 +346,25 @@ kiln_status kiln__draft_include_paths(kiln_engine *engine, const kiln__draft *dr
 kiln_status kiln__probe(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error);
 /* Reads the type of a parameter from its mangled name, "PKf". Returns false if a spec cannot pass this type. */
 bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *argument);
+
+/* ---- the values of params (values.c) ---- */
+
+/* Returns the part of a message that fits into a comment: its first line, or the second line if the first one only
+ * announces it. */
+const char *kiln__first_line(const kiln__draft *draft, const char *message);
+/* Returns true if the engine can run kernels after a failure. If the failure destroyed the context, makes a new one. */
+bool kiln__can_go_on(kiln_engine *engine, const kiln_error *why);
+/* Returns the next value of a list such as "64, 128", or NULL at its end. Moves *at behind the value. */
+const char *kiln__next_value(const kiln__draft *draft, const char **at);
+/* Runs the draft with one other value of a param for at most `seconds`. If `verify` is true, compares the answer with the
+ * answer of the default configuration. */
+kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const char *name, const char *value,
+                            bool verify, double seconds, kiln_error **error);
+/* Returns true if the failure is due to the value. A constraint that excludes the value together with the defaults of the
+ * other params, a time limit and a lack of memory say nothing about the value. */
+bool kiln__is_due_to_value(kiln_status status);
+/* Removes a value from the list of its param, and keeps the reason for a comment. */
+void kiln__leave_out(kiln__draft *draft, kiln__tunable *tunable, const char *value, const char *message);
 
 /* ---- the spec (write.c) ---- */
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chars.h"
 #include "host_internal.h"
 
 /* Limits, because the source is untrusted text: places that are tried as launches, templates that call each other,
@@ -425,7 +426,7 @@ static const char *template_value(kiln__draft *draft, const kiln__host_launch *l
     if (draft->kernel->templates[param].type)
         return kiln__type_of_range(draft, launch->templates[param]);
     const kiln__tree *tree = kiln__host_read(draft, launch->templates[param]);
-    if (tree && tree->op == 'w' && !tree->free)
+    if (tree && tree->op == 'w' && (!tree->free || kiln__is_enumerator(draft, tree->text)))
         return tree->text;
     return kiln__tree_constant(draft, tree, &value) ? kiln__arena_printf(draft->arena, "%lld", (long long)value) : NULL;
 }
@@ -476,7 +477,8 @@ static void merge_templates(kiln__draft *draft)
         for (size_t p = 0; p < params && !known; p++) {
             if (!first->values[p] || !values[i][p])
                 continue;
-            const char *quote = draft->kernel->templates[p].type ? "'" : "";
+            const bool word = !kiln__is_digit(values[i][p][0]) && !draft->kernel->templates[p].flag;
+            const char *quote = word ? "'" : ""; /* a type, or a value of an enum */
             one = kiln__arena_printf(draft->arena, "%s%s%s == %s%s%s", one ? one : "", one ? " and " : "",
                                      kiln__template_name(draft, draft->kernel->templates[p].name), quote, values[i][p],
                                      quote);
@@ -515,12 +517,15 @@ static kiln_status ask_launch(kiln__draft *draft, unsigned line, kiln_error **er
     const char *file = draft->options && draft->options->launch ? draft->options->launch : NULL;
     size_t last = 0, last_call = 0, shown = 0;
     unsigned example = 0;
+    bool places = false; /* the launches stand in several places, and a call may reach all of them */
+    for (size_t i = 1; i < draft->launch_count; i++)
+        places |= draft->launches[i].at != draft->launches[0].at;
     for (size_t i = 0; i < draft->launch_count; i++) {
         const kiln__host_launch *launch = &draft->launches[i];
         const size_t call = outermost_call(launch);
         if (launch->at == last && call == last_call)
             continue;
-        example = shown++ ? example : line_of(draft, call ? call : launch->at);
+        example = shown++ ? example : line_of(draft, call && !places ? call : launch->at);
         last = launch->at;
         last_call = call;
         kiln__text_printf(&list, "\n  line %u: ", line_of(draft, launch->at));
@@ -558,7 +563,7 @@ static void drop_launches(kiln__draft *draft, unsigned line)
 kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **error)
 {
     const size_t count = draft->launch_count, looked = draft->looked, nodes = draft->nodes;
-    bool same = true, exclusive = true;
+    bool same = true, exclusive = true, one_place = true;
     const char *key = NULL;
     if (count == 0 && !line)
         return KILN_OK;
@@ -575,6 +580,7 @@ kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **er
         if (!own)
             return kiln__fail_memory(error);
         same = same && (!key || strcmp(key, own) == 0);
+        one_place = one_place && draft->launches[i].at == draft->launches[0].at;
         key = key ? key : own;
         for (size_t k = 0; k < i; k++)
             exclusive = exclusive && kiln__are_exclusive(draft, draft->launches[i].at, draft->launches[k].at);
@@ -587,6 +593,7 @@ kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **er
         merge_templates(draft);
         draft->launch_count = 1;
     }
+    draft->one_place = one_place;
     draft->host = draft->launch_count ? draft->launches[0] : (kiln__host_launch){0};
     return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }

@@ -52,6 +52,17 @@ static bool is_size_name(const char *name)
             HAS(name, "size", "count", "length", "width", "height", "elements", "problem", "rows", "cols"));
 }
 
+bool kiln__is_offsets(const kiln__draft_argument *argument)
+{
+    return argument->role == KILN__ROLE_BUFFER && !argument->floating && argument->type && argument->type[0] != 'f' &&
+           HAS(argument->name, "offset", "indptr", "row_ptr", "rowptr", "cu_seqlen", "ranges");
+}
+
+const char *kiln__guess_scalar(const char *name)
+{
+    return HAS(name, "eps") ? "0.00001" : HAS(name, "threshold", "prob", "ratio", "dropout", "decay") ? "0.5" : "1.5";
+}
+
 const kiln__tunable *kiln__tunable_find(const kiln__draft *draft, const char *source)
 {
     for (size_t i = 0; i < draft->tunable_count; i++)
@@ -227,6 +238,19 @@ static kiln__tunable *add_tunable(kiln__draft *draft, kiln__tunable_kind kind, c
     return tunable;
 }
 
+/* Returns true if the '>' at word `at` ends a type such as std::vector<int *>. */
+static bool ends_type(const kiln__scan *scan, size_t at)
+{
+    enum { MOST_BACK = 64 };
+    size_t depth = 0;
+    for (size_t i = at; i > 1 && at - i < MOST_BACK && strchr("w0:,<>*&", scan->words[i].kind); i--) {
+        depth += scan->words[i].kind == '>';
+        if (scan->words[i].kind == '<' && --depth == 0)
+            return scan->words[i - 1].kind == 'w';
+    }
+    return false;
+}
+
 /* Returns true if the source declares a variable, a parameter or a type of this name. */
 static bool is_declared(const kiln__scan *scan, const char *name)
 {
@@ -243,9 +267,11 @@ static bool is_declared(const kiln__scan *scan, const char *name)
                        strchr(",;=)", scan->words[i + 1].kind) && kiln__word_is(scan, i - 3, "const");
         pointer |= (before == '*' || before == '&') && scan->words[i - 2].kind == 'w' &&
                    scan->words[i + 1].kind == '=' && scan->words[i + 2].kind != '='; /* vec3 *p = ... */
-        bool typed = before == 'w' && !scan->words[i - 1].directive;
+        bool typed = (before == 'w' && !scan->words[i - 1].directive) ||
+                     (before == '>' && strchr(";={", scan->words[i + 1].kind) && ends_type(scan, i - 1));
         for (size_t k = 0; k < KILN__COUNT(no_types); k++)
             typed &= !kiln__word_is(scan, i - 1, no_types[k]);
+        typed |= before == '}' && scan->words[i + 1].kind == ';'; /* typedef struct { ... } name; */
         if (typed || pointer || kiln__word_is(scan, i - 1, "using"))
             return true;
     }
@@ -289,6 +315,24 @@ static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t
         tunable->values = tunable->chosen;
         tunable->why = "check: the source's own value; which others may it have?";
     }
+}
+
+bool kiln__is_enumerator(const kiln__draft *draft, const char *name)
+{
+    const kiln__scan *scan = draft->scan;
+    for (size_t i = 1; i + 2 < scan->count; i++) {
+        if (!kiln__word_is(scan, i, "enum") || scan->words[i].directive)
+            continue;
+        size_t open = i + 1;
+        while (open < i + 8 && open < scan->count && scan->words[open].kind != '{' && scan->words[open].kind != ';')
+            open++;
+        const size_t close = open < scan->count && scan->words[open].kind == '{' ? kiln__word_close(scan, open) : 0;
+        for (size_t k = open + 1; k < close; k++)
+            if (kiln__word_is(scan, k, name) && strchr("{,", scan->words[k - 1].kind))
+                return true;
+        i = close ? close : i;
+    }
+    return false;
 }
 
 static const kiln__template_param *template_param(const kiln__draft *draft, const char *name)
@@ -411,6 +455,9 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
         tunable->why = "a type: float, double, half";
     } else if (!param->flag && kiln__tree_constant(draft, tree, &value)) {
         set_around(draft, tunable, value);
+    } else if (open && tree->op == 'w' && kiln__is_enumerator(draft, open)) {
+        tunable->values = tunable->chosen = open;
+        tunable->why = "the value that the launch gives";
     } else if (param->flag && tree && tree->op == 'w' && !tree->free) {
         tunable->values = "false, true";
         tunable->chosen = tree->text;
@@ -432,6 +479,7 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
     if (number < host->template_count && host->values[number]) {
         tunable->values = host->values[number];
         tunable->why = "the values that the source launches";
+        tunable->launched = true;
     }
     tunable->name = kiln__template_name(draft, param->name);
     draft->tunable_count++;
@@ -746,6 +794,12 @@ static void add_size(kiln__draft *draft, const char *name, bool bake)
         draft->sizes[draft->size_count++] = (kiln__size){.name = name, .bake = bake};
 }
 
+/* Returns true if the name means a number that is small in every program, such as the width of a border. */
+static bool is_small_number(const char *name)
+{
+    return HAS(name, "iteration", "border", "halo", "radius", "padding", "margin");
+}
+
 /* Sets sizes that are multiples of usual blocks and tiles. They all differ, so that a run can distinguish them. */
 void kiln__set_sizes(kiln__draft *draft)
 {
@@ -755,7 +809,12 @@ void kiln__set_sizes(kiln__draft *draft)
             if (HAS(draft->sizes[i].name, "stride", "step", "pitch") == far)
                 draft->sizes[i].tiny = draft->size_count == 1 ? 4096 : 64 * next++;
     for (size_t i = 0; i < draft->size_count; i++) {
-        draft->sizes[i].whole = draft->size_count == 1 ? 1 << 24 : draft->size_count == 2 ? 4096 : 1024;
+        if (is_small_number(draft->sizes[i].name) && !draft->sizes[i].bake)
+            draft->sizes[i].tiny = 2;
+        draft->sizes[i].whole = draft->sizes[i].tiny == 2 ? 2
+                                : draft->size_count == 1  ? 1 << 24
+                                : draft->size_count == 2  ? 4096
+                                                          : 1024;
         if (draft->sizes[i].given)
             draft->sizes[i].whole = draft->sizes[i].given;
         if (draft->sizes[i].fixed)
@@ -813,6 +872,8 @@ const char *kiln__guess_size_of(kiln__draft *draft, size_t argument)
 typedef struct candidate {
     const char *text;
     uint64_t value;
+    size_t tunable; /* the param that is a factor, from 1; 0: none */
+    bool square;    /* a size times itself */
 } candidate;
 
 /* Multiplies two extents. Returns the largest number if the product does not fit 64 bits, because the source may define
@@ -823,13 +884,15 @@ static uint64_t multiply(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
+static candidate make_extent(const char *text, uint64_t value) { return (candidate){.text = text, .value = value}; }
+
 /* Lists usual extents, the simple ones first. */
 static size_t list_extents(const kiln__draft *draft, candidate *list, size_t room)
 {
     const kiln__size *s = draft->sizes;
     size_t count = 0, sizes = draft->size_count;
     for (size_t i = 0; i < sizes && count < room; i++)
-        list[count++] = (candidate){s[i].name, (uint64_t)s[i].tiny};
+        list[count++] = make_extent(s[i].name, (uint64_t)s[i].tiny);
     uint64_t blocks = 1;
     const char *grid = NULL;
     for (int a = 0; a < 3; a++) {
@@ -840,37 +903,72 @@ static size_t list_extents(const kiln__draft *draft, candidate *list, size_t roo
     }
     for (size_t i = 0; i < sizes; i++)
         for (size_t k = i + 1; k < sizes && count < room; k++)
-            list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s", s[i].name, s[k].name),
-                                        multiply((uint64_t)s[i].tiny, (uint64_t)s[k].tiny)};
+            list[count++] = make_extent(kiln__arena_printf(draft->arena, "%s * %s", s[i].name, s[k].name),
+                                        multiply((uint64_t)s[i].tiny, (uint64_t)s[k].tiny));
     if (count < room && grid)
-        list[count++] = (candidate){grid, blocks};
+        list[count++] = make_extent(grid, blocks);
     static const uint64_t parts[] = {2, 3, 4, 8, 16}; /* several numbers for each element: a box, a complex number */
     for (size_t k = 0; k < KILN__COUNT(parts); k++)
         for (size_t i = 0; i < sizes && count < room; i++)
             list[count++] =
-                (candidate){kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)parts[k], s[i].name),
-                            multiply(parts[k], (uint64_t)s[i].tiny)};
+                make_extent(kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)parts[k], s[i].name),
+                            multiply(parts[k], (uint64_t)s[i].tiny));
     for (size_t k = 0; k < KILN__COUNT(parts) && sizes == 2 && count < room; k++)
-        list[count++] = (candidate){
+        list[count++] = make_extent(
             kiln__arena_printf(draft->arena, "%llu * %s * %s", (unsigned long long)parts[k], s[0].name, s[1].name),
-            multiply(parts[k], multiply((uint64_t)s[0].tiny, (uint64_t)s[1].tiny))};
-    for (size_t i = 0; i < sizes && count < room; i++)
-        list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s", s[i].name, s[i].name),
-                                    multiply((uint64_t)s[i].tiny, (uint64_t)s[i].tiny)};
+            multiply(parts[k], multiply((uint64_t)s[0].tiny, (uint64_t)s[1].tiny)));
+    for (size_t i = 0; i < sizes && count < room; i++) {
+        list[count] = make_extent(kiln__arena_printf(draft->arena, "%s * %s", s[i].name, s[i].name),
+                                  multiply((uint64_t)s[i].tiny, (uint64_t)s[i].tiny));
+        list[count++].square = true;
+    }
     if (sizes >= 3 && count < room)
-        list[count++] = (candidate){kiln__arena_printf(draft->arena, "%s * %s * %s", s[0].name, s[1].name, s[2].name),
-                                    multiply(multiply((uint64_t)s[0].tiny, (uint64_t)s[1].tiny), (uint64_t)s[2].tiny)};
+        list[count++] = make_extent(kiln__arena_printf(draft->arena, "%s * %s * %s", s[0].name, s[1].name, s[2].name),
+                                    multiply(multiply((uint64_t)s[0].tiny, (uint64_t)s[1].tiny), (uint64_t)s[2].tiny));
     return count;
 }
 
-/* Sets the shapes before a run: large enough for any index of the usual forms. */
+/* Adds the products of extents and a param, such as the width of a head that is an argument of the template. */
+static size_t add_param_extents(const kiln__draft *draft, candidate *list, size_t count, size_t room)
+{
+    const size_t plain = count;
+    for (size_t t = 0; t < draft->tunable_count; t++) {
+        const kiln__tunable *tunable = &draft->tunables[t];
+        if (tunable->size || tunable->number < 2 || tunable->kind == KILN__TUNABLE_THREADS)
+            continue;
+        for (size_t i = 0; i < plain && count < room; i++)
+            if (list[i].text && !strpbrk(list[i].text, "+-/%(0123456789")) /* a product of names */
+                list[count++] =
+                    (candidate){.text = kiln__arena_printf(draft->arena, "%s * %s", list[i].text, tunable->name),
+                                .value = multiply(list[i].value, (uint64_t)tunable->number),
+                                .tunable = t + 1};
+    }
+    return count;
+}
+
+/* Sets the shapes before a run: large enough for any index of the usual forms. Small sizes need a larger factor. */
 static const char *wide_shape(const kiln__draft *draft, size_t most)
 {
+    enum { SMALL = 32 };
     const char *shape = NULL;
-    if (draft->size_count < 3 && !draft->tried)
-        shape = "16";
-    for (size_t i = 0; i < draft->size_count && i < most; i++)
+    uint64_t product = 1;
+    size_t taken = 0;
+    bool large = false;
+    for (size_t i = 0; i < draft->size_count; i++)
+        large |= draft->sizes[i].tiny >= SMALL;
+    for (size_t i = 0; i < draft->size_count && taken < most; i++) {
+        if (large && draft->tried && draft->sizes[i].tiny < SMALL) /* the width of a border, for example */
+            continue;
+        taken++;
         shape = shape ? kiln__arena_printf(draft->arena, "%s * %s", shape, draft->sizes[i].name) : draft->sizes[i].name;
+        product = multiply(product, (uint64_t)draft->sizes[i].tiny);
+    }
+    const uint64_t least = draft->size_count < 3 ? 1 << 16 : 1 << 20;
+    const uint64_t factor = product && product < least ? (least + product - 1) / product : 1;
+    const uint64_t usual = draft->size_count < 3 ? 16 : 1;
+    if (!draft->tried && shape && (usual > 1 || factor > 1))
+        shape = kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)(factor > usual ? factor : usual),
+                                   shape);
     return shape;
 }
 
@@ -886,37 +984,79 @@ static bool is_extent_of_another(const kiln__draft *draft, const kiln__draft_arg
     return false;
 }
 
-/* Takes the extent that the accesses of the trial show: the one that is equal, otherwise the smallest that is larger.
- * An array that is read at indices from memory ends at no product of sizes; it gets the extent of another array. */
-static void set_shape(const kiln__draft *draft, kiln__draft_argument *argument)
+/* Returns the shape of an array of offsets that has this extent. An array that is read at all offsets has as many elements
+ * as the offsets, because these grow by one. */
+static const char *shape_of_offsets(const kiln__draft *draft, const kiln__draft_argument *than, uint64_t extent)
 {
-    candidate list[128];
-    size_t count = list_extents(draft, list, KILN__COUNT(list));
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        const kiln__draft_argument *other = &draft->arguments[i];
+        if (other != than && kiln__is_offsets(other) && other->seen && other->shape && other->extent >= extent &&
+            other->extent - extent <= 1)
+            return other->shape;
+    }
+    return NULL;
+}
+
+/* Takes the extent that the accesses of the trial show: the one that is equal, otherwise the smallest that is larger. An
+ * array that is read at indices from memory ends at no product of sizes; it gets the extent of another array. */
+static void set_shape(kiln__draft *draft, kiln__draft_argument *argument)
+{
+    enum { MOST_PLAIN = 128, SMALL = 32, MADE_UP = 16 }; /* a made-up index is below MADE_UP */
+    candidate list[4 * MOST_PLAIN];
+    const size_t plain = list_extents(draft, list, MOST_PLAIN);
+    size_t count = add_param_extents(draft, list, plain, KILN__COUNT(list));
     const candidate *best = NULL;
     uint64_t extent = (argument->extent + (uint64_t)argument->lanes - 1) / (uint64_t)argument->lanes;
-    for (size_t i = 0; i < count && !(best && best->value == extent); i++)
-        if (list[i].text && list[i].value >= extent && (!best || list[i].value < best->value))
+    for (size_t i = 0; i < count && !(best && best->value == extent); i++) {
+        const bool only_equal = list[i].tunable || (list[i].square && draft->size_count > 1);
+        if (list[i].text && (only_equal ? list[i].value == extent : list[i].value >= extent) &&
+            (!best || list[i].value < best->value || list[i].value == extent))
             best = &list[i];
-    for (size_t i = 0; i < count && best && best->value != extent; i++)
-        if (list[i].text && list[i].value >= extent && list[i].value / 16 < extent &&
+    }
+    if (best && best->tunable) { /* other values of the param need other arrays, so they solve another problem */
+        kiln__tunable *tunable = &draft->tunables[best->tunable - 1];
+        tunable->values = tunable->chosen;
+        tunable->why = "fixed, because the extents of arrays depend on it";
+    }
+    const char *offsets = best && best->value == extent ? NULL : shape_of_offsets(draft, argument, argument->extent);
+    for (size_t i = 0; i < plain && best && best->value != extent; i++)
+        if (list[i].text && list[i].value >= extent && list[i].value / MADE_UP < extent &&
             is_extent_of_another(draft, argument, list[i].value)) {
             best = &list[i];
             break;
         }
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < draft->size_count; i++)
-        least = (uint64_t)draft->sizes[i].tiny < least ? (uint64_t)draft->sizes[i].tiny : least;
-    if (best && (best->value == extent || extent >= least))
+        if (draft->sizes[i].tiny >= SMALL && (uint64_t)draft->sizes[i].tiny < least)
+            least = (uint64_t)draft->sizes[i].tiny;
+    if (offsets && argument->lanes == 1)
+        argument->shape = offsets;
+    else if (best && (best->value == extent || extent >= least || extent > best->value / 8 * 7))
         argument->shape = best->text;
-    else
+    else { /* rows at made-up indices, and the last index may have been read by no block */
+        const bool rows = kiln__reads_indices(draft) && !argument->written && argument->extent > argument->begin;
+        extent = rows ? (extent + MADE_UP - 1) / MADE_UP * MADE_UP : extent;
         argument->shape = kiln__arena_printf(draft->arena, "%llu", (unsigned long long)extent);
+    }
+}
+
+bool kiln__reads_indices(const kiln__draft *draft)
+{
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        const kiln__draft_argument *argument = &draft->arguments[i];
+        if (argument->role == KILN__ROLE_BUFFER && argument->read && !argument->written && !argument->floating &&
+            !argument->odd)
+            return true;
+    }
+    return false;
 }
 
 void kiln__guess_shapes(kiln__draft *draft)
 {
-    for (size_t i = 0; i < draft->argument_count; i++) {
-        kiln__draft_argument *argument = &draft->arguments[i];
-        if (argument->role != KILN__ROLE_BUFFER || argument->symbol)
+    for (size_t k = 0; k < 2 * draft->argument_count; k++) { /* arrays of offsets first */
+        kiln__draft_argument *argument = &draft->arguments[k % draft->argument_count];
+        if (argument->role != KILN__ROLE_BUFFER || argument->symbol ||
+            kiln__is_offsets(argument) != (k < draft->argument_count))
             continue;
         if (argument->seen && !argument->beyond)
             set_shape(draft, argument);

@@ -164,7 +164,7 @@ static const kiln__tunable *find_template(const kiln__draft *draft, size_t name)
     return NULL;
 }
 
-/* Reads the use of a macro of the source that takes arguments: CEIL_DIV(n, 16). r->at is behind the name. */
+/* Reads the use of a macro of the source that takes arguments: CEIL_DIV(n, 16). r->at is the word after the name. */
 static kiln__tree *read_macro_call(reader *r, const kiln__macro *macro)
 {
     const kiln__draft *draft = r->draft;
@@ -248,6 +248,19 @@ static kiln__tree *read_macro(const reader *r, const char *name, size_t above)
     return both ? make_tree(r, '?', condition, both) : tree;
 }
 
+/* Returns true if the launch is the statement of `if (NAME == NUMBER)` for this name. Then the name has this value. */
+static bool find_tested_value(const kiln__draft *draft, size_t name, int64_t *value)
+{
+    size_t close = draft->host.at - 1;
+    close -= kind_of_word(draft, close) == '{';
+    for (size_t open = close; kind_of_word(draft, close) == ')' && open > draft->host.scope.from && close - open < 6;
+         open--)
+        if (kind_of_word(draft, open) == '(')
+            return close == open + 5 && is_text(draft, open - 1, "if") && same_word(draft, open + 1, name) &&
+                   kiln__words_are_joined(draft, open + 2, "==") && kiln__word_whole(draft->scan, open + 4, value);
+    return false;
+}
+
 /* Replaces a name by its meaning. The arguments of the macro that is read come first. Then come an argument of the kernel, a
  * param, and an argument of the kernel's template. Then come a parameter of the template around the launch, a local
  * variable, a constant, and a macro. Otherwise the name is free. */
@@ -297,6 +310,9 @@ static kiln__tree *resolve_name(reader *r, size_t name)
     }
     if (!tree && value.from == 0)
         tree = read_macro(r, text, draft->scan->macro_count);
+    int64_t tested = 0;
+    if (!tree && value.from == 0 && draft->one_place && find_tested_value(draft, name, &tested))
+        tree = make_number(r, tested);
     if (tree && tree->op == '0' && !tree->text)
         tree->text = text; /* the number's name */
     return tree ? tree : make_name(r, text, false);
@@ -370,7 +386,10 @@ static kiln__tree *read_call(reader *r, size_t name)
             return NULL;
         char *type = kiln__word_copy(draft->scan, list[0].from);
         uint64_t bytes = type ? kiln__type_bytes_named(type) : 0;
-        return bytes ? make_number(r, (int64_t)bytes) : NULL;
+        kiln__tree *number = bytes ? make_number(r, (int64_t)bytes) : NULL;
+        if (number)
+            number->text = "sizeof"; /* so it is not the same as a number of the launch */
+        return number;
     }
     kiln__tree *a = count == 2 ? read_range(r, list[0], r->macro) : NULL;
     kiln__tree *b = a ? read_range(r, list[1], r->macro) : NULL;
@@ -454,6 +473,10 @@ static kiln__tree *read_primary(reader *r)
     if (is_text(draft, at, "true") || is_text(draft, at, "false"))
         return make_name(r, kiln__word_copy(draft->scan, at), true);
     char *text = kiln__word_copy(draft->scan, at);
+    if (kind_of_word(draft, r->at) == '<' && (is_text(draft, at, "min") || is_text(draft, at, "max"))) {
+        const size_t close = kiln__word_close(draft->scan, r->at); /* std::min<unsigned>(a, b) */
+        r->at = close < r->to && kind_of_word(draft, close + 1) == '(' ? close + 1 : r->at;
+    }
     const kiln__macro *macro = text ? kiln__macro_find(draft->scan, text) : NULL;
     if (kind_of_word(draft, r->at) == '(')
         return macro && macro->function ? read_macro_call(r, macro) : read_call(r, at);
@@ -631,6 +654,18 @@ static bool read_conditional_axes(kiln__draft *draft, kiln__range range, kiln__r
     return read_axes_before(draft, range, value.from - 1, other) && kiln__axes_choose(draft, condition, other, axes);
 }
 
+/* Returns true if a variable is a parameter of type dim3 of the function around the launch. */
+static bool is_dim3_parameter(const kiln__draft *draft, size_t name)
+{
+    const size_t brace = draft->host.scope.from - 1;
+    for (size_t i = brace; i-- > 2 && brace - i < MOST_STATEMENT && !strchr(";{}", kind_of_word(draft, i));) {
+        const size_t type = kind_of_word(draft, i - 1) == '&' ? i - 2 : i - 1;
+        if (same_word(draft, i, name) && (is_text(draft, type, "dim3") || is_text(draft, type - 1, "dim3")))
+            return true;
+    }
+    return false;
+}
+
 /* Reads up to three extents: `n`, `dim3(a, b)`, `{a, b, 1}`, or a variable of type dim3. */
 static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln__tree **axes)
 {
@@ -657,6 +692,8 @@ static bool read_axes(kiln__draft *draft, kiln__range range, size_t end_at, kiln
             return read_axes_before(draft, range, value.from - 1, axes);
         if (when == KILN__SOMETIMES && read_conditional_axes(draft, range, value, condition, axes))
             return true;
+        if (value.from == 0 && host->scope.from > 2 && is_dim3_parameter(draft, range.from))
+            return false; /* the caller's value is not known, and it is not a number */
         if (dim3 && value.from)
             count = kiln__words_split(draft, value.from, value.to, false, list);
         for (size_t i = before.from; dim3 && i + 3 < before.to; i++) /* grid.x = n; */

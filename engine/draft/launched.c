@@ -207,6 +207,14 @@ static void tie_templates(kiln__draft *draft, kiln__tree **block, kiln__tree **g
 
 static bool is_zero(const kiln__tree *tree) { return tree->op == '0' && tree->value == 0; }
 
+/* Returns true if the kernel reads its number of threads: from blockDim, or from the groups of cooperative_groups. */
+static bool reads_threads(const kiln__draft *draft)
+{
+    const kiln__kernel *kernel = draft->kernel;
+    return kiln__words_have(draft->scan, kernel->body_from, kernel->body_to, "blockDim") ||
+           kiln__words_have(draft->scan, kernel->body_from, kernel->body_to, "this_thread_block");
+}
+
 /* If the kernel reads its number of threads from blockDim, and the launch has a number that the kernel does not know,
  * other numbers work too: the number becomes a param. */
 static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **grid, kiln__tree *shared)
@@ -220,8 +228,7 @@ static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **gri
         kiln__format(digits, sizeof digits, "%lld", (long long)number.value);
         bool known = number.value < (used ? 2 : 64) || number.value > MOST_BLOCK ||
                      (number.text && kiln__is_used_by_device(draft, number.text)) ||
-                     (!number.text && (used || kiln__is_used_by_device(draft, digits))) ||
-                     !kiln__words_have(draft->scan, draft->kernel->body_from, draft->kernel->body_to, "blockDim") ||
+                     (!number.text && (used || kiln__is_used_by_device(draft, digits))) || !reads_threads(draft) ||
                      !(has_number(grid[0], &number) || has_number(grid[1], &number) || has_number(grid[2], &number) ||
                        strides_by_block(draft)) ||
                      (shared && !has_number(shared, &number) && !is_zero(shared));
@@ -236,11 +243,11 @@ static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **gri
 }
 
 /* A number of threads that only the host knows, and that it takes from somewhere else, becomes a param: the kernel gets it
- * from blockDim. */
+ * from the launch. */
 static void add_host_threads(kiln__draft *draft, int axis, kiln__tree **block, kiln__tree **grid)
 {
     const char *host = block[axis]->text;
-    const char *name = kiln__words_have(draft->scan, draft->kernel->body_from, draft->kernel->body_to, "blockDim")
+    const char *name = reads_threads(draft)
                            ? kiln__add_threads(draft, axis, axis > 0 || (block[1] && block[1]->op != '0'), 0)
                            : NULL;
     if (name)
@@ -315,6 +322,43 @@ static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
     }
     for (size_t i = 0; i < draft->tunable_count; i++)
         draft->tunables[i].number = numbers[i];
+}
+
+/* Makes the sizes small that are factors of the tree. `known`: also sizes that the kernel gets as an argument. */
+static void shrink_factors(kiln__draft *draft, const kiln__tree *tree, bool known)
+{
+    static const int64_t smalls[KILN__MOST_SIZES] = {5, 3, 7, 11, 13, 17, 19, 23};
+    if (tree && tree->op == '*') {
+        shrink_factors(draft, tree->a, known);
+        shrink_factors(draft, tree->b, known);
+    }
+    kiln__size *size = tree && tree->op == 'w' ? find_size(draft, tree->text) : NULL;
+    bool argument = false;
+    for (size_t i = 0; i < draft->argument_count && size; i++)
+        argument |= strcmp(draft->arguments[i].name, size->name) == 0;
+    if (size && !size->fixed && size->tiny > KILN__MOST_SIZES && (known || !argument)) {
+        size->tiny = smalls[size - draft->sizes];
+        size->whole = size->given ? size->given : 64;
+    }
+}
+
+static int64_t count_blocks(const kiln__draft *draft, kiln__tree *const *grid, int64_t most)
+{
+    int64_t blocks = 1, extent = 0;
+    for (int axis = 0; axis < 3 && blocks <= most; axis++)
+        if (grid[axis] && kiln__tree_value(draft, grid[axis], false, 0, &extent) && extent > 0)
+            blocks = extent > most ? most + 1 : blocks * extent;
+    return blocks;
+}
+
+/* Makes sizes small that are factors of the grid, if the grid is too large for the simulated device: first the sizes that
+ * only the grid has. The sizes stay different. */
+static void fit_grid(kiln__draft *draft, kiln__tree *const *grid)
+{
+    enum { MOST_BLOCKS = 4096 };
+    for (int known = 0; known < 2; known++)
+        for (int axis = 2; axis >= 0 && count_blocks(draft, grid, MOST_BLOCKS) > MOST_BLOCKS; axis--)
+            shrink_factors(draft, grid[axis], known);
 }
 
 /* ---- constraints ---- */
@@ -472,6 +516,7 @@ bool kiln__host_apply(kiln__draft *draft)
         set_threads(draft, block, grid, shared);
         round_sizes(draft, grid);
         fit_sizes(draft, block);
+        fit_grid(draft, grid);
         set_axes(draft, grid, block);
         draft->shared = shared && !is_zero(shared) ? kiln__tree_text(draft, shared) : NULL;
     }

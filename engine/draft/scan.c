@@ -261,13 +261,15 @@ static bool read_templates(kiln__scan *scan, size_t from, size_t to, kiln__kerne
         kiln__template_param param = {.type = kiln__word_is(scan, i, "typename") || kiln__word_is(scan, i, "class"),
                                       .flag = kiln__word_is(scan, i, "bool")};
         size_t name = 0, depth = 0;
+        bool named = false;
         for (; i < to && (depth > 0 || kind(scan, i) != ','); i++) {
             depth += kind(scan, i) == '<' || kind(scan, i) == '(';
             depth -= depth > 0 && (kind(scan, i) == '>' || kind(scan, i) == ')');
             if (kind(scan, i) == '=' && !param.initial)
                 param.initial = i + 1;
-            else if (kind(scan, i) == 'w' && !param.initial)
+            else if (kind(scan, i) == 'w' && !param.initial && !named)
                 name = i;
+            named |= name == i && kind(scan, i - 1) == '*' && kind(scan, i - 2) == '('; /* float (*f)(float) */
         }
         i++;
         if (name) {

@@ -135,7 +135,11 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
         if (tunable->why)
             kiln__text_printf(out, "%s%s", tunable->kind == KILN__TUNABLE_MACRO ? " # " : "; ", tunable->why);
         kiln__text_puts(out, "\n");
+        for (const char *at = tunable->left_out; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+            kiln__text_printf(out, "    # left out, because a trial run failed: %.*s\n", (int)strcspn(at, "\n"), at);
     }
+    if (draft->untried)
+        kiln__text_puts(out, "  # check: not every value above was tried, because the trials have a limit\n");
     kiln__text_puts(
         out,
         first ? "# No tuning parameters were found. A name in capitals becomes one if the source uses it and does not "
@@ -162,8 +166,10 @@ static void write_fill(const kiln__draft *draft, const kiln__draft_argument *arg
     kiln_type type;
     bool chosen = !kiln__type_named(type_of(argument), &type); /* a param chooses the type */
     (void)draft;
-    if (argument->odd || argument->unwritten || (argument->atomic && !argument->constant))
+    if (argument->odd || argument->unwritten || argument->partly || (argument->atomic && !argument->constant))
         kiln__text_puts(out, ", fill: 0");
+    else if (kiln__is_offsets(argument))
+        kiln__text_puts(out, ", fill: {iota: [0]}");
     else if (argument->floating && !chosen)
         kiln__text_puts(out, ", fill: {uniform: [-1, 1]}");
     else
@@ -186,7 +192,7 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
         first = false;
         bool output = is_output(argument);
         kiln__text_printf(out, "  %s: {type: %s, shape: [%s]", argument->name, type_of(argument), argument->shape);
-        if (!output || argument->read || argument->atomic || argument->unwritten || !argument->seen)
+        if (!output || argument->read || argument->atomic || argument->unwritten || argument->partly || !argument->seen)
             write_fill(draft, argument, out);
         kiln__text_printf(
             out, "%s} # %s%s\n", output ? ", out: true" : "", argument->declared,
@@ -197,13 +203,15 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
             : argument->same && output
                 ? "; check: a run wrote the same value everywhere, so a comparison proves little: give inputs with "
                   "differing values"
-            : argument->beyond                ? "; check: a run went past the end of less"
-            : argument->unwritten             ? "; check: a run did not write it, so it begins with 0"
-            : argument->atomic && output      ? "; check: atomics add to it, so it begins with 0"
-            : !argument->seen && draft->tried ? "; check: the run did not use it"
-            : !argument->constant && !output  ? "; only read"
-            : !argument->floating && !output  ? "; check: these numbers are made up, and indices usually need real data"
-                                              : "");
+            : argument->beyond                      ? "; check: a run went past the end of less"
+            : argument->unwritten                   ? "; check: a run did not write it, so it begins with 0"
+            : argument->partly                      ? "; check: a run wrote only some of it, so it begins with 0"
+            : argument->atomic && output            ? "; check: atomics add to it, so it begins with 0"
+            : !argument->seen && draft->tried       ? "; check: the run did not use it"
+            : !argument->constant && !output        ? "; only read"
+            : kiln__is_offsets(argument) && !output ? "; check: these offsets grow by one"
+            : !argument->floating && !output ? "; check: these numbers are made up, and indices usually need real data"
+                                             : "");
     }
     kiln__text_puts(out, first ? "" : "\n");
 }
@@ -212,7 +220,8 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
 static bool is_comparable(const kiln__draft *draft, const kiln__draft_argument *argument)
 {
     for (size_t i = 0; i < draft->tunable_count; i++)
-        if (!draft->tunables[i].size && argument->shape && strstr(argument->shape, draft->tunables[i].name))
+        if (!draft->tunables[i].size && strcmp(draft->tunables[i].values, draft->tunables[i].chosen) != 0 &&
+            argument->shape && strstr(argument->shape, draft->tunables[i].name))
             return false;
     return true;
 }
@@ -291,7 +300,7 @@ static void write_argument(const kiln__draft *draft, size_t number, kiln__text *
     } else if (argument->role == KILN__ROLE_BUFFER && argument->indirect) {
         kiln__text_printf(out, "{pointers: [%s]}", argument->name);
     } else if (argument->role == KILN__ROLE_SCALAR) {
-        kiln__text_puts(out, argument->floating ? "1.5" : "1");
+        kiln__text_puts(out, argument->floating ? kiln__guess_scalar(argument->name) : "1");
     } else if (argument->role == KILN__ROLE_BYTES) {
         kiln__text_puts(out, "{bytes: \"");
         for (uint64_t i = 0; i < argument->bytes; i++)
@@ -348,6 +357,9 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
     bool first = true, certain = true;
     if (draft->host.found && draft->host.at < draft->scan->own)
         kiln__text_printf(out, "# The launch, from line %u of the source.\nlaunch:\n  kernel: ", draft->host.line);
+    else if (draft->host.found && draft->nearby)
+        kiln__text_printf(
+            out, "# The launch, from %s (`--launch FILE` chooses another file).\nlaunch:\n  kernel: ", draft->nearby);
     else if (draft->host.found)
         kiln__text_puts(out, "# The launch, from the host code.\nlaunch:\n  kernel: ");
     else

@@ -1,3 +1,4 @@
+/* eval.c - evaluates parsed expressions on a small stack. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -418,8 +419,7 @@ static bool run(const kiln__expr *expr, const source *from, kiln_value *out, kil
             top--;
             set_bool(top, top[1].as.i != op->operand);
             break;
-            /* The usual operations of constraints, on integers: inline, for speed. All others and every error go
-             * through pply(). */
+            /* The usual operations on integers are inline, for speed. apply() does all others, and reports errors. */
 #define ARITHMETIC(op_, builtin)                                                                                       \
     case KILN__OP_##op_:                                                                                               \
         top--;                                                                                                         \

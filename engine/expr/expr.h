@@ -47,16 +47,16 @@ typedef struct kiln__scope {
 } kiln__scope;
 bool kiln__scope_find(const kiln__scope *scope, const char *name, kiln_value *value);
 
-/* Evaluates an expression. A failure adds one entry with its place to `diag`, which may be NULL. Failures are an
- * unknown name (with the nearest known one), a division by zero, an overflow, an inexact `/`, and wrong kinds. A text
- * result lives as long as the expression or the setting from which it came. */
+/* Evaluates an expression. Returns false after a failure, which adds one entry with its place to `diag`, unless that is
+ * NULL. Failures are an unknown name (with the nearest known one), a division by zero, an overflow, an inexact `/`, and
+ * wrong kinds. A text result lives as long as the expression or the setting from which it came. */
 bool kiln__expr_eval(const kiln__expr *expr, const kiln__scope *scope, kiln_value *value, kiln__diag *diag);
-/* Evaluates without look-ups of names, for loops over many configurations: name number i has the value
- * values[slots[i]]. */
+/* Does the work of kiln__expr_eval() without look-ups of names, for loops over many configurations: name number i has
+ * the value values[slots[i]]. */
 bool kiln__expr_eval_slots(const kiln__expr *expr, const kiln_value *values, const uint32_t *slots, kiln_value *value,
                            kiln__diag *diag);
-/* Evaluate to a value of one kind, with conversion if that is exact. `what` is the name of the value in messages
- * ("grid x"). */
+/* These functions evaluate to a value of one kind, with conversion if that is exact. They return false after a failure.
+ * `what` is the name of the value in messages ("grid x"). */
 bool kiln__expr_eval_int(const kiln__expr *expr, const kiln__scope *scope, const char *what, int64_t *value,
                          kiln__diag *diag);
 bool kiln__expr_eval_float(const kiln__expr *expr, const kiln__scope *scope, const char *what, double *value,
@@ -65,7 +65,8 @@ bool kiln__expr_eval_bool(const kiln__expr *expr, const kiln__scope *scope, cons
                           kiln__diag *diag);
 
 /* Reads a Python list expression of a T1 file: literals, range(), list(), comprehensions, `+`. The values go into the
- * arena. There are at most `limit` values, or `most_range` if the whole list is one range, as in `list(range(...))`. */
+ * arena. There are at most `limit` values, or `most_range` if the whole list is one range, as in `list(range(...))`.
+ * Returns false after an error. */
 bool kiln__expr_list(kiln__arena *arena, const char *text, size_t length, kiln__pos pos, const kiln__scope *scope,
                      size_t limit, size_t most_range, kiln_value **values, size_t *count, kiln__diag *diag);
 

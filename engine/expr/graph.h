@@ -58,7 +58,7 @@ bool kiln__graph_split(const kiln__graph *graph, uint32_t node, uint32_t *left, 
 /* Returns true if the node has the same value always, or is always unknown (*known is then false). */
 bool kiln__graph_is_constant(const kiln__graph *graph, uint32_t node, int64_t *value, bool *known);
 bool kiln__graph_is_input(const kiln__graph *graph, uint32_t node);
-/* Writes the operands of a node, and returns their number; 0: an input or a constant. */
+/* Writes the operands of a node, and returns their number, which is 0 for an input or a constant. */
 unsigned kiln__graph_operands(const kiln__graph *graph, uint32_t node, uint32_t out[3]);
 
 /* Computes nodes in the order given; their operands must have values. */

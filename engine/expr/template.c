@@ -1,3 +1,4 @@
+/* template.c - reads and fills templates: texts with expressions in braces. */
 #include <string.h>
 
 #include "code.h"

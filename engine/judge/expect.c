@@ -206,8 +206,9 @@ static double get_greatest(kiln_type type)
     }
 }
 
-/* Returns true if `got` is right where `want` is expected. `allowed` is the allowed error; NULL: none. If `want` is
- * above a quarter of the type's greatest number, a partial result may have been infinite, so any answer is right. */
+/* Returns true if `got` is right where `want` is expected. `allowed` is the allowed error; NULL allows no error. If
+ * `want` is above a quarter of the type's greatest number, a partial result may have been infinite, so any answer is
+ * right. */
 static bool is_right(kiln_type type, double got, double want, const double *allowed)
 {
     if (!allowed)

@@ -1,7 +1,7 @@
 /* judge.c - kiln_judge(): the order of the trials, the search for a smaller failing case, and who is to blame.
  *
- * Every trial has its own seed, made from the caller's seed, the phase and its number. So the verdict does not depend on
- * which trials ran before, and a failing case can be repeated alone. */
+ * Every trial has its own seed, made from the caller's seed, the phase and its number. So the verdict does not depend
+ * on which trials ran before, and a failing case can be repeated alone. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -97,7 +97,7 @@ static bool is_late(kiln__judge *judge)
     return true;
 }
 
-/* Returns true if the variant's own source has a fault in the same trial. Then the spec allows more than its own kernel
+/* Sets *fails if the variant's own source has a fault in the same trial. Then the spec allows more than its own kernel
  * can do, and the fault is not held against the candidate. */
 static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *trial, bool *fails, kiln_error **error)
 {
@@ -111,8 +111,8 @@ static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *tri
     return KILN_OK;
 }
 
-/* Runs the failed case with another value of one size. *same is set if the candidate has the same kind of fault, and the
- * variant's own source passes. Otherwise the case keeps its value. */
+/* Runs the failed case with another value of one size. *same is set if the candidate has the same kind of fault, and
+ * the variant's own source passes. Otherwise the case keeps its value. */
 static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *same, kiln_error **error)
 {
     const int64_t now = judge->failed.ranged[at];
@@ -301,7 +301,8 @@ static void close_judge(kiln__judge *judge)
     kiln__arena_free(&judge->arena);
 }
 
-/* Opens, compiles, gives up rights, runs the trials and concludes, with the context current. */
+/* Makes the whole judgement: opens and compiles the plans, gives up rights, runs the trials, and makes the verdict. The
+ * context of the engine must be current. */
 static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln_judgement **verdict,
                        kiln_error **error)
 {

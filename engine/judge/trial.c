@@ -269,7 +269,7 @@ static kiln_status take_failure(kiln__judge *judge, kiln_status status, kiln_err
     return KILN_OK;
 }
 
-/* Runs the steps once over memory that is written, and reads it. */
+/* Runs the steps once, and reads the buffers. The caller has written the buffers before. */
 static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial, listener *l,
                             kiln_error **error)
 {

@@ -23,8 +23,8 @@ const kiln__launch *kiln__ranks_launch(const kiln_ranks *ranks);
 
 /* ---- opening ---- */
 
-/* Joins the job. `plugin` is the path of the plug-in; NULL: there is none, which is an error whose message says how to
- * get one. If this process is alone in the job, returns KILN_OK and leaves *ranks unchanged. */
+/* Joins the job. `plugin` is the path of the plug-in. NULL means that no plug-in exists; the message of the error says
+ * how to get one. If this process is alone in the job, returns KILN_OK and leaves *ranks unchanged. */
 kiln_status kiln__ranks_start(const kiln_ranks_options *options, const kiln__launch *launch, const char *plugin,
                               kiln_ranks **ranks, kiln_error **error);
 

@@ -110,7 +110,7 @@ struct kiln_ranks {
     uint64_t last_id, late; /* late: number of messages of channels that had ended */
 };
 
-/* Sends a message and frees it. */
+/* Sends a message and frees it. Returns false if memory ran out or the plug-in cannot send it. */
 bool kiln__ranks_send(kiln_ranks *ranks, int to, kiln__text *text);
 /* Takes the next message in *bytes (for kiln__free()). Returns false if there is none now. */
 bool kiln__ranks_receive(kiln_ranks *ranks, int *from, char **bytes, size_t *length);

@@ -62,8 +62,8 @@ const kiln__tally *kiln__walk_tally(const kiln__walk *walk);
  * the constraint that rejected most of them. */
 kiln_status kiln__space_none_found(const kiln__space *space, const kiln__tally *tally, double seconds,
                                    kiln_error **error);
-/* Returns the next valid configuration: param_count settings in the variant's order, valid until the next call.
- * *settings is NULL at the end. */
+/* Gives the next valid configuration: param_count settings in the variant's order, valid until the next call. *settings
+ * is NULL at the end. */
 kiln_status kiln__walk_next(kiln__walk *walk, const kiln_setting **settings, kiln_error **error);
 
 /* Draws valid configurations at random without knowing their number. Each param in order gets a random value. If a

@@ -1,3 +1,4 @@
+/* buffers.c - reads buffers: their types, shapes and fills. */
 #include <string.h>
 
 #include "read.h"

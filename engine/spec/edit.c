@@ -1,3 +1,4 @@
+/* edit.c - writes a spec's text again with some changes. */
 #include <string.h>
 #include <yaml.h>
 

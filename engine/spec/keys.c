@@ -1,3 +1,4 @@
+/* keys.c - lists the keys of the spec format, with their texts and JSON schemas. */
 #include "keys.h"
 
 #include "base.h"

@@ -54,7 +54,8 @@ bool kiln__known_same_problem(const kiln__known *a, const kiln__known *b);
  * errors with line and column. */
 kiln_status kiln__known_read(const kiln_allocator *mem, const char *name, const char *text, size_t length,
                              kiln__known_list *list, kiln_error **error);
-/* Writes the text of a list without duplicates. KILN_ERROR_UNSUPPORTED: the text would be too long to be read again. */
+/* Writes the text of a list without duplicates. Returns KILN_ERROR_UNSUPPORTED if the text would be too long to be read
+ * again. */
 kiln_status kiln__known_print(const kiln_allocator *mem, const kiln__known_list *list, kiln__text *out,
                               kiln_error **error);
 

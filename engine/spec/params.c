@@ -286,7 +286,7 @@ static void read_param(kiln__reader *r, kiln__spec_node *const *node, kiln__para
 {
     const kiln__spec_node *map = *node;
     KILN__KEYS_param(KILN__NODE) param->macro = true;
-    (void)options_; /* read when all params are declared (read_section() in parse.c) */
+    (void)options_; /* read_section() in parse.c reads them later, when all params are declared */
     if (map->kind != KILN__MAP) {
         read_list(r, node, param);
         return;

@@ -1,3 +1,4 @@
+/* read.c - reads nodes of the tree: the functions that all readers share. */
 #include <string.h>
 
 #include "read.h"

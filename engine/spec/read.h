@@ -56,7 +56,8 @@ typedef struct kiln__reader {
 
 /* Returns true if `node` is a mapping; otherwise reports an error. Reports keys that have no row in keys.h. */
 bool kiln__read_map(kiln__reader *r, const kiln__spec_node *node, kiln__mapping mapping);
-/* Does the same for a mapping of another format. `keys` ends with NULL. */
+/* Returns true if `node` is a mapping; otherwise reports an error. Reports keys that are not in `keys`, which ends with
+ * NULL. Mappings of other formats than the spec's use this function; `what` names the mapping. */
 bool kiln__read_map_of(kiln__reader *r, const kiln__spec_node *node, const char *what, const char *const *keys);
 /* Returns true if the mapping has the key; otherwise reports that the key is missing. */
 bool kiln__read_key(kiln__reader *r, const kiln__spec_node *map, kiln__key key);

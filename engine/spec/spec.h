@@ -305,7 +305,8 @@ typedef struct kiln__variant {
     kiln__pos pos;
     /* 1: it does the work of the spec for any data, so it may be called the best. */
     bool contender;
-    /* The source as in the spec. NULL: the source of the spec, which then is not NULL, unless step_count is 0. */
+    /* The variant's own source, as in the spec. If it is NULL, the variant has the source of the spec, which is then
+     * not NULL unless step_count is 0. */
     const char *source;
     /* If source_text is not NULL, it replaces the content of the file `source`, but messages show the name of that
      * file. source_folder is then the folder in which the headers of the text are searched. */
@@ -428,7 +429,7 @@ bool kiln__spec_describe(kiln_spec *spec);
 /* Each returns the object with this name, or NULL if the variant has no such object. */
 const kiln__param *kiln__variant_param(const kiln__variant *variant, const char *name);
 const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name);
-/* Returns the tolerances of the variant. Without such tolerances it returns the ones in `verify`. */
+/* Gives the tolerances that the variant has for this output, or otherwise those in `verify`. */
 void kiln__tolerance_of(const kiln__verify *verify, const kiln__variant *variant, const kiln__expr **rtol,
                         const kiln__expr **atol);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);
@@ -465,12 +466,13 @@ bool kiln__type_is_float(kiln_type type);
 bool kiln__type_is_integer(kiln_type type); /* true for signed and unsigned integers; false for bool */
 /* Returns f32 for complex64, f64 for complex128, and any other type itself. */
 kiln_type kiln__type_part(kiln_type type);
-/* Finds the type with this name: "f32", or the name in CUDA sources: "float". */
+/* Finds the type with this name: "f32", or the name in CUDA sources: "float". Returns false for an unknown name. */
 bool kiln__type_named(const char *text, kiln_type *type);
 /* Returns Kiln's name of a type that other programs call `text`, such as "float32" or "size_t". Returns NULL if the
  * name is unknown. */
 const char *kiln__type_advice(const char *text);
-/* Finds a CUDA vector type such as float4: the type of its elements, and their number. */
+/* Finds a CUDA vector type such as float4: the type of its elements, and their number. Returns false for an unknown
+ * name. */
 bool kiln__vector_named(const char *text, kiln_type *type, size_t *lanes);
 
 /* Names of device properties that every expression may use ("device.sm_count", ...). X(name) */

@@ -1,3 +1,4 @@
+/* steps.c - reads the steps of a variant: launches, loops, copies and the others. */
 #include <string.h>
 
 #include "read.h"

@@ -1,3 +1,4 @@
+/* tree.c - reads YAML to a tree of nodes with places. */
 #include <string.h>
 #include <yaml.h>
 

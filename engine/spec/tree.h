@@ -31,7 +31,8 @@ enum { KILN__TREE_DEPTH = 64, KILN__TREE_NODES = 200000, KILN__TREE_KEYS = 4096 
  * tree is returned nevertheless. */
 kiln__spec_node *kiln__tree_parse(kiln__arena *arena, const kiln__source *source, kiln__diag *diag);
 
-/* Returns the text of the file at the place of a node, up to the end of the file; NULL: the node has no place. */
+/* Returns the text of the file at the place of a node, up to the end of the file, or NULL if the node has no
+ * place. */
 const char *kiln__spec_node_text(const kiln__spec_node *node);
 /* Return NULL if the key is missing or if `map` is not a mapping. */
 kiln__spec_node *kiln__spec_node_get(const kiln__spec_node *map, const char *key);

@@ -40,8 +40,8 @@ static void disconnect(kiln_store *store)
     store->db = NULL;
 }
 
-/* SQLite's busy handler. Returns whether SQLite tries again: until the time is over or the caller stops. Logs a long
- * wait once. */
+/* This is SQLite's busy handler. It returns 1 to let SQLite try again, and 0 when the time is over or the caller stops.
+ * Logs a long wait once. */
 static int wait_for_lock(void *user, int tries)
 {
     kiln_store *store = user;
@@ -205,7 +205,7 @@ static kiln_status connect_store(kiln_store *store, int *code, kiln_error **erro
 /* Renames the database and its other files. Returns 0 or an error number. */
 static int rename_damaged(kiln_store *store, kiln__text *to)
 {
-    /* the database comes last: until then a retry finds it again */
+    /* The database is renamed last. If an earlier rename fails, the next attempt still finds the database. */
     static const char *const parts[] = {"-wal", "-shm", ""};
     kiln__text_printf(to, "%s.damaged-%lld-%d", store->path, (long long)(kiln__today_ns() / 1000000000), (int)getpid());
     for (size_t i = 0; i < KILN__COUNT(parts); i++) {

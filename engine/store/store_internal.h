@@ -62,8 +62,8 @@ int kiln__store_number(kiln_store *store, const char *sql, int64_t *value); /* r
 /* ---- limits for a file that somebody else may have made (scan.c) ---- */
 int kiln__scan_open(kiln_store *store);   /* for a new connection, before anything is read; returns SQLite's code */
 void kiln__scan_begin(kiln_store *store); /* before each statement */
-/* sqlite3_step() for statements that may return many rows. Returns SQLITE_CORRUPT if the rows so far have more bytes than the
- * file. */
+/* sqlite3_step() for statements that may return many rows. Returns SQLITE_CORRUPT if the rows so far have more bytes
+ * than the file. */
 int kiln__scan_step(kiln_store *store, sqlite3_stmt *statement);
 
 /* Reopens the store if its file was moved or removed. Called before a sample is written or searched. */
@@ -73,7 +73,8 @@ kiln_status kiln__store_reach(kiln_store *store, kiln_error **error);
 kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error **error);
 /* Returns SQLITE_DONE on success, and *taken says whether the row was stored. Otherwise it returns SQLite's code. */
 int kiln__store_insert(kiln_store *store, const kiln__store_row *row, bool *taken);
-/* Returns the defect of an imported row. NULL: it has none, or there is no memory (arena->failed). */
+/* Returns the defect of an imported row. Returns NULL for a row without a defect, or if memory runs out
+ * (arena->failed). */
 const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row);
 /* Reads the current row of a statement over KILN__STORE_LIST; the texts point into the statement. Returns NULL, or the
  * column whose value has the wrong type. */

@@ -109,8 +109,8 @@ static double convert_to_milliseconds(double seconds)
     return plain;
 }
 
-/* Makes the complete row. It contains the times only if the runtimes, which are in milliseconds, do not give them
- * exactly. */
+/* Makes an object with all columns of a row. It has the times of the repetitions only if T4's runtimes, which are in
+ * milliseconds, do not give these times exactly. */
 static json_t *make_row(writer *w, const kiln__store_row *row)
 {
     json_t *object = json_object(), *times;

@@ -63,7 +63,7 @@ l2_writes_per_clock: 33                 # h200
 l2_atomics_per_clock: 80                # assumed: one a slice
 atomic_clocks: 1                        # h200
 dram_latency: 466                       # bench
-dram_loaded_latency: 1030               # assumed: 2.2 times dram_latency, as on the H200
+dram_loaded_latency: 1580               # assumed: 3.4 times dram_latency, as on the H200
 dram_gb_per_second: 1555                # whitepaper
 dram_efficiency: 0.9                    # assumed
 dram_access_bytes: 64                   # assumed

@@ -63,7 +63,7 @@ l2_writes_per_clock: 37                 # assumed: the H200's measured rate for 
 l2_atomics_per_clock: 96                # assumed: as Hopper
 atomic_clocks: 1                        # h200
 dram_latency: 600                       # assumed: the H100's, and the way between the halves
-dram_loaded_latency: 1320               # assumed: 2.2 times dram_latency, as on the H200
+dram_loaded_latency: 2040               # assumed: 3.4 times dram_latency, as on the H200
 dram_gb_per_second: 8000                # datasheet
 dram_efficiency: 0.9                    # assumed
 dram_access_bytes: 64                   # assumed

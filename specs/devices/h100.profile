@@ -67,7 +67,7 @@ l2_writes_per_clock: 33                 # h200
 l2_atomics_per_clock: 96                # assumed: one a slice
 atomic_clocks: 1                        # h200
 dram_latency: 540                       # bench: 479 clocks at 1755 MHz
-dram_loaded_latency: 1190               # assumed: 2.2 times dram_latency, as on the H200
+dram_loaded_latency: 1840               # assumed: 3.4 times dram_latency, as on the H200
 dram_gb_per_second: 3350                # datasheet
 dram_efficiency: 0.9                    # assumed
 dram_access_bytes: 64                   # assumed

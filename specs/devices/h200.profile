@@ -67,7 +67,7 @@ l2_writes_per_clock: 33                 # measured: uncoalesced stores (transpos
 l2_atomics_per_clock: 96                # assumed: one a slice
 atomic_clocks: 1                        # measured: histogram global, whatever the number of bins
 dram_latency: 540                       # bench: 479 clocks at 1755 MHz
-dram_loaded_latency: 1190               # measured: reduction one_pass with 8 and 16 KiB of loads in flight in an SM: 460 and 306 us
+dram_loaded_latency: 1840               # measured: reduction one_pass with 8, 16 and 32 KiB of loads in flight in an SM: 459, 305 and 254 us
 dram_gb_per_second: 4800                # datasheet
 dram_efficiency: 0.9                    # assumed
 dram_access_bytes: 64                   # assumed

@@ -62,7 +62,7 @@ l2_writes_per_clock: 33                 # h200
 l2_atomics_per_clock: 64                # assumed
 atomic_clocks: 1                        # h200
 dram_latency: 650                       # assumed: Ada's, and a larger chip
-dram_loaded_latency: 1430               # assumed: 2.2 times dram_latency, as on the H200
+dram_loaded_latency: 2210               # assumed: 3.4 times dram_latency, as on the H200
 dram_gb_per_second: 1792                # whitepaper
 dram_efficiency: 0.92                   # assumed
 dram_access_bytes: 64                   # assumed

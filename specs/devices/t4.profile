@@ -63,7 +63,7 @@ l2_writes_per_clock: 12                 # assumed: as the H200, by the rates of 
 l2_atomics_per_clock: 16                # assumed
 atomic_clocks: 1                        # h200
 dram_latency: 296                       # bench
-dram_loaded_latency: 650                # assumed: 2.2 times dram_latency, as on the H200
+dram_loaded_latency: 1000                # assumed: 3.4 times dram_latency, as on the H200
 dram_gb_per_second: 320                 # whitepaper
 dram_efficiency: 0.75                   # assumed
 dram_access_bytes: 64                   # assumed

@@ -265,7 +265,7 @@ static void test_abort(void)
     CHECK(waitpid(child, &how, 0) == child && WIFSIGNALED(how) && WTERMSIG(how) == SIGABRT);
 }
 
-/* A thread that was there before: it keeps its right to open files, and the answer says so; calls are limited for it
+/* A thread that existed before keeps its right to open files, and the result says so. Its system calls are limited
  * too. */
 static pthread_barrier_t confined_now;
 static void *earlier(void *user)
@@ -300,7 +300,7 @@ static void test_threads(void)
         CHECK(WEXITSTATUS(how) == 0);
 }
 
-/* The user who switches it off is told so. */
+/* If the user switches the confinement off, the result says so. */
 static void test_off(void)
 {
     char how[256];

@@ -14,7 +14,8 @@ static void *use_stack(void *user)
     return NULL;
 }
 
-/* As under `ulimit -s 64`, which the C library takes as the size of the stacks of threads that do not ask for one. */
+/* Sets the limit that `ulimit -s 64` sets. The C library uses it as the size of the stacks of threads that ask for no
+ * size. */
 static void stacks_are_large(void)
 {
     pthread_attr_t before, small;

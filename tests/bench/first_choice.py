@@ -45,7 +45,8 @@ def choose(times, most, seed):
 
 def estimate(options, spec, size, key):
     variant, params = key
-    command = [options.kiln, "run", spec, "-v", variant, "-s", size, "-d", options.device, "--no-verify", "--json", "--quiet"]
+    command = [options.kiln, "run", spec, "-v", variant, "-s", size, "-d", options.device, "--no-verify", "--json", "--quiet",
+               "--sample-timeout", f"{options.limit:g}"]
     command += [word for param in params.split() for word in ("-p", param)]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=options.limit,

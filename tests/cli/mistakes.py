@@ -138,7 +138,7 @@ SHELL = [  # the command, the parts of the message
     ("kiln run base.yaml -s M=5", "affine", "no size 'M'", "it has: N"),
     ("kiln run base.yaml -s large", "affine", "no size set 'large'", "default, tiny"),
     ("kiln run base.yaml -v plian", "affine", "no variant 'plian'", "'plain'"),
-    ("kiln run base.yaml -d h100", "device 'h100'", "write", "sim:PROFILE"),
+    ("kiln run base.yaml -d hopper", "device 'hopper'", "write", "sim:PROFILE"),
     ("kiln run base.yaml --arch 90", "--arch", "not '90'", "--arch sm_90"),
     ("kiln run base.yaml -i affine.cu", "--input", "BUFFER=FILE", "'affine.cu'"),
     ("kiln run base.yaml -i z=affine.cu", "plain", "no buffer 'z'", "it has: x, y"),

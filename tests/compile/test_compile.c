@@ -61,7 +61,7 @@ static void make_file(const char *folder, const char *name)
     CHECK(file && fputs("no library\n", file) >= 0 && fclose(file) == 0);
 }
 
-/* A library that is found by the names of its files, and loaded at the first compile. */
+/* Tests that a library is found by the names of its files, and loaded at the first compile. */
 static void test_later(void)
 {
     kiln__nvrtc *found = NULL;
@@ -254,7 +254,7 @@ static void test_errors(void)
     check_message(&request, KILN_ERROR_COMPILE, (const char *[]){"-x.cu(1): error", "int i = j;", NULL});
 }
 
-/* A file as nvcc takes it: host-only code is left out, and code that a kernel may call is kept. */
+/* Compiles a file as nvcc takes it: host-only code is left out, and code that a kernel may call is kept. */
 static void test_host_code(void)
 {
     static const char source[] =
@@ -326,7 +326,8 @@ static void test_stopping(void)
     kiln_error_free(error);
 }
 
-/* The format of the compiler's log: control characters, empty lines, ptxas' statistics, and a limit on its length. */
+/* Tests the format of the compiler's log: control characters, empty lines, ptxas' statistics, and a limit on its
+ * length. */
 static void test_log(void)
 {
     kiln__text text = {0};
@@ -463,7 +464,7 @@ static void test_digest(void)
     }
 }
 
-/* The first headers that a source includes, and the words in its directives. */
+/* Checks the first headers that a source includes, and the words in its directives. */
 static void check_prelude(kiln__nvrtc *here, const char *text, const char *want)
 {
     kiln__arena arena = {0};

@@ -9,15 +9,36 @@
  * suite's time. */
 static bool is(const char *text, const char *word) { return text[0] == word[0] && strcmp(text, word) == 0; }
 
+static const uint64_t HASH_BASIS = 0xcbf29ce484222325u;
+
+static inline uint64_t hash_byte(uint64_t hash, unsigned char byte)
+{
+    hash = (hash ^ byte) * 0x100000001b3u;
+    return hash ^ hash >> 29;
+}
+
 uint64_t conf_hash(const void *data, size_t length, uint64_t seed)
 {
     const unsigned char *bytes = data;
-    uint64_t hash = 0xcbf29ce484222325u ^ seed;
-    for (size_t i = 0; i < length; i++) {
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-        hash ^= hash >> 29;
-    }
+    uint64_t hash = HASH_BASIS ^ seed;
+    for (size_t i = 0; i < length; i++)
+        hash = hash_byte(hash, bytes[i]);
     return hash;
+}
+
+void conf_hash_four(const void *const data[4], const size_t lengths[4], uint64_t hashes[4])
+{
+    size_t together = SIZE_MAX;
+    for (int k = 0; k < 4; k++) {
+        hashes[k] = HASH_BASIS;
+        together = lengths[k] < together ? lengths[k] : together;
+    }
+    for (size_t i = 0; i < together; i++)
+        for (int k = 0; k < 4; k++)
+            hashes[k] = hash_byte(hashes[k], ((const unsigned char *)data[k])[i]);
+    for (int k = 0; k < 4; k++)
+        for (size_t i = together; i < lengths[k]; i++)
+            hashes[k] = hash_byte(hashes[k], ((const unsigned char *)data[k])[i]);
 }
 
 static uint64_t random_next(uint64_t *state)

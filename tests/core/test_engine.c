@@ -217,10 +217,10 @@ static void test_estimating(void)
     named(NULL, "sim:h200");
     static const struct {
         const char *name, *id;
-    } near[] = {{"sim:sm_50", "sim:t4"},       {"sim:sm_75", "sim:t4"},      {"sim:sm_80", "sim:a100"},
-                {"sim:sm_86", "sim:rtx4090"},  {"sim:sm_89", "sim:rtx4090"}, {"sim:sm_90", "sim:h200"},
-                {"sim:sm_90a", "sim:h200"},    {"sim:sm_100a", "sim:b200"},  {"sim:sm_103f", "sim:b200"},
-                {"sim:sm_120a", "sim:rtx5090"}};
+    } near[] = {{"sim:sm_50", "sim:t4"},        {"sim:sm_75", "sim:t4"},      {"sim:sm_80", "sim:a100"},
+                {"sim:sm_86", "sim:rtx4090"},   {"sim:sm_89", "sim:rtx4090"}, {"sim:sm_90", "sim:h200"},
+                {"sim:sm_90a", "sim:h200"},     {"sim:sm_100a", "sim:b200"},  {"sim:sm_103f", "sim:b200"},
+                {"sim:sm_120a", "sim:rtx5090"}, {"h200", "sim:h200"},         {"generic", "sim:generic"}};
     for (size_t i = 0; i < KILN__COUNT(near); i++)
         named(near[i].name, near[i].id);
     static const char *const bad[] = {"sim:sm_",     "sim:sm_a",   "sim:sm_90b", "sim:sm_x",

@@ -37,7 +37,7 @@ bool corpus_read(kiln__arena *arena, const char *folder, corpus_case **cases, si
 size_t corpus_modules(const corpus_case *of);
 /* Returns module `index` of a case, or NULL if memory runs out. */
 corpus_module *corpus_at(kiln__arena *arena, const corpus_case *of, size_t index);
-/* Returns the options of NVRTC for the case, or NULL if there are none. `cuda` has the toolkit's headers, and
+/* Returns the options of NVRTC for the case, or NULL if the case has no options. `cuda` has the toolkit's headers, and
  * `folder` has other headers. */
 const char **corpus_options(kiln__arena *arena, const char *cuda, const char *folder, const corpus_case *of,
                             size_t *count);

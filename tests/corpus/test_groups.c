@@ -185,7 +185,7 @@ static void test_complex(void)
 
 /* ---- random numbers ---- */
 
-/* J. K. Salmon and others, "Parallel random numbers: as easy as 1, 2, 3" (2011): Philox4x32-10. */
+/* Computes Philox4x32-10 (J. K. Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011). */
 static void philox_reference(const uint32_t start[4], uint64_t seed, uint32_t out[4])
 {
     uint32_t c[4], k[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};

@@ -114,7 +114,7 @@ static void test_philox(void)
     }
 }
 
-/* One hash for each fill that must be the same on every machine. */
+/* Checks the hash of a fill, which must be the same on every machine. */
 static void check_hash(const char *name, kiln_type type, kiln__fill_values values, const char *want)
 {
     kiln_array array = make(type, 1, 10007, 0);
@@ -531,7 +531,8 @@ static kiln_status try_call(int what, const kiln_allocator *mem, kiln_call *call
     return kiln__call(call, &host, (kiln__pos){&source, 1, 14}, error);
 }
 
-/* The functions of a kiln_call: arguments by kind, missing ones, outputs and exports, each with its message. */
+/* Tests the functions of a kiln_call: arguments by kind, missing arguments, outputs and exports, and the message of
+ * each error. */
 static void test_calls(void)
 {
     static const char *const why[] = {

@@ -51,6 +51,21 @@ static void test_kernels(void)
     kiln__arena_free(&arena);
 }
 
+/* A function as a parameter of the template: its name is behind the '*'. */
+static void test_functions(void)
+{
+    static const char text[] = "template <typename T, float (*F)(const float &), int N> __global__ void k(T *x) {}\n";
+    kiln__arena arena = {0};
+    kiln__scan scan;
+    CHECK(kiln__scan_source(&arena, text, sizeof text - 1, sizeof text - 1, &scan, NULL) == KILN_OK);
+    CHECK(scan.kernel_count == 1 && scan.kernels[0].template_count == 3);
+    if (scan.kernel_count == 1 && scan.kernels[0].template_count == 3) {
+        CHECK_TEXT(scan.kernels[0].templates[1].name, "F");
+        CHECK_TEXT(scan.kernels[0].templates[2].name, "N");
+    }
+    kiln__arena_free(&arena);
+}
+
 static void check_type(const char *mangled, bool fits, const char *type, int lanes, bool constant)
 {
     kiln__draft_argument argument = {0};
@@ -185,6 +200,8 @@ static void check_host(const char *text, const char *want)
 #define SAXPY                                                                                                          \
     "__global__ void k(int n, float a, const float *x, float *y) { int i = blockIdx.x * blockDim.x + threadIdx.x; }\n"
 
+#define SUM "template <int T, bool F> __global__ void k(float *x, int n) { x[blockIdx.x * T + threadIdx.x] = 0; }\n"
+
 /* Each form of a launch: constants, dim3, macros, templates, names that only the host has. */
 static void test_host(void)
 {
@@ -227,6 +244,27 @@ static void test_host(void)
                "ceil_div(n, 256) | 256 | 4096 | | n 1 x y |");
     check_host(SAXPY "void run(std::vector<int> v) { k<<<v[3], 64>>>(n, 1, x, y); }", "not read");
     check_host(SAXPY, "not read");
+    check_host(SAXPY "void run(const dim3 grid, dim3 &block, int n) { k<<<grid, block>>>(n, 1, x, y); }", "not read");
+    check_host(
+        "__global__ void k(float *x, int d) {}\n"
+        "void run(int rows, int d) { const unsigned block = std::min<unsigned>(1024, d / 4); k<<<rows, block>>>(x, d); }",
+        "rows | min(1024, d // 4) |  | | x d |");
+    /* the launch is the statement of an if that tests a variable */
+    check_host(
+        "template <int T> __global__ void k(float *x, int n) {}\n"
+        "void run(int n, int part) { int blocks = n / part; if (n < 0) return; else if (part == 512) { k<4><<<blocks, "
+        "32>>>(x, n); } }",
+        "n // 512 | 32 |  | 4 | x n |");
+    check_host(SUM "void run(int n, int t) { if (t == 16) k<16, true><<<n / t, t>>>(x, n); else k<32, true><<<n / t, "
+                   "t>>>(x, n); }",
+               "n // t | t |  | 16, 32 true | x n |");
+    check_host("template <int T, int S> __global__ void k(half *x, int n) {}\n"
+               "void run(int n) { k<64, 2><<<n / 64, 64, 64 * sizeof(half)>>>(x, n); }",
+               "n // T_VALUE | T_VALUE | T_VALUE * 2 | 64 2 | x n |");
+    check_host(
+        "enum class kind : int { plain = 0, fancy };\ntemplate <kind K> __global__ void k(float *x, int n) {}\n"
+        "template <kind K> void go(int n) { k<K><<<n / 64, 32>>>(x, n); }\nvoid run(int n) { go<plain>(n); go<fancy>(n); }",
+        "n // 64 | 32 |  | plain, fancy | x n |");
     check_host(SAXPY "#if 0\nvoid old(int n) { k<<<n, 32>>>(n, 1, x, y); }\n#ifdef A\n#else\n#endif\n#elif 1\n"
                      "void run(int n) { k<<<n / 64, 64>>>(n, .5f, x, y); }\n#else\n#endif\n",
                "n // THREADS | THREADS |  | | n 0.5 x y |");
@@ -255,7 +293,6 @@ static void test_host_threads(void)
 
 #define TILE                                                                                                           \
     "#ifndef BM\n#define BM 64\n#endif\n__global__ void k(float *x, int n) { int i = blockIdx.x * BM; i += blockDim.x; }\n"
-#define SUM "template <int T, bool F> __global__ void k(float *x, int n) { x[blockIdx.x * T + threadIdx.x] = 0; }\n"
 
 /* Several launches of one kernel: equal ones, ones that differ in the template's arguments, ones that #if distinguishes, and
  * others, for which the draft asks. */
@@ -310,6 +347,9 @@ static void test_launches(void)
         "__global__ void k(float *x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] = n; }\n"
         "void a(float *x, int n, int block_size) { k<<<(n + block_size - 1) / block_size, block_size>>>(x, n); }",
         "ceil_div(n, THREADS) | THREADS |  | | x n |");
+    check_host("__global__ void k(float *x, int n) { auto block = cg::this_thread_block(); }\n"
+               "void a(float *x, int n, int block_size) { k<<<n / block_size, block_size>>>(x, n); }",
+               "n // THREADS | THREADS |  | | x n |");
 }
 
 /* A variable that the host fills becomes a buffer. A variable with a value, or one that no kernel reads, is left alone. */
@@ -462,6 +502,63 @@ static void test_written(void)
     kiln__arena_free(&arena);
 }
 
+/* Sizes: numbers that are small in every program, and a grid that is too large for the simulated device. */
+static void test_sizes(void)
+{
+    kiln__arena arena = {0};
+    kiln__scan scan;
+    kiln__draft draft;
+    char got[128] = "";
+    guess(&arena,
+          "__global__ void k(float *x, int n, int num_heads, int border_width) { x[blockIdx.x] = n / border_width; }\n"
+          "void run(int batch) { k<<<dim3(n / 64, batch * num_heads), 64>>>(x, n, num_heads, border_width); }\n",
+          0, &scan, &draft);
+    for (size_t i = 0; i < draft.size_count; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s %lld; ", draft.sizes[i].name,
+                 (long long)draft.sizes[i].tiny);
+    CHECK_TEXT(got, "n 64; num_heads 128; border_width 2; batch 11; ");
+    kiln__arena_free(&arena);
+}
+
+/* A name that the source declares with a type of a template is no param. */
+static void test_declared(void)
+{
+    kiln__arena arena = {0};
+    kiln__scan scan;
+    kiln__draft draft;
+    guess(&arena,
+          "struct s { std::map<const int *, float> table; };\ntypedef struct { int q; } packed;\n" KERNEL(
+              "x[0] = n > LIMIT; x[1] = n > 2;"),
+          0, &scan, &draft);
+    kiln__guess_tunable(&draft, "table");
+    kiln__guess_tunable(&draft, "packed");
+    kiln__guess_tunable(&draft, "LIMIT");
+    CHECK(!kiln__tunable_find(&draft, "table") && !kiln__tunable_find(&draft, "packed") &&
+          kiln__tunable_find(&draft, "LIMIT"));
+    kiln__arena_free(&arena);
+}
+
+/* #if inside #if, 4,000 deep: the branches around both places are looked at once, not once for each level. */
+static void test_nested(void)
+{
+    enum { LEVELS = 4000 };
+    kiln__arena arena = {0};
+    kiln__scan scan;
+    kiln__draft draft;
+    kiln__text text = {0};
+    kiln__text_puts(&text, KERNEL("") "void f(int n) {");
+    for (int i = 0; i < LEVELS; i++)
+        kiln__text_puts(&text, "\n#if A == 1\n");
+    kiln__text_puts(&text, "int m = n; k<<<m / 64, 64>>>(x, n);");
+    for (int i = 0; i < LEVELS; i++)
+        kiln__text_puts(&text, "\n#endif\n");
+    kiln__text_puts(&text, "}");
+    guess(&arena, kiln__text_get(&text), 0, &scan, &draft);
+    CHECK(draft.kernel && draft.compared < 1000 * LEVELS);
+    kiln__text_free(&text);
+    kiln__arena_free(&arena);
+}
+
 /* Every allocation fails once, for kernel 0 of `text`. */
 static void check_memory(const char *text)
 {
@@ -583,6 +680,7 @@ static void test_memory(void)
 }
 
 static const check_case tests[] = {{"kernels and macros", test_kernels},
+                                   {"functions as parameters of a template", test_functions},
                                    {"types of parameters", test_types},
                                    {"grid and block", test_launch},
                                    {"the launch of the host", test_host},
@@ -591,6 +689,9 @@ static const check_case tests[] = {{"kernels and macros", test_kernels},
                                    {"variables that the host fills", test_symbols},
                                    {"values of params", test_values},
                                    {"shared memory and grids that synchronise", test_written},
+                                   {"sizes", test_sizes},
+                                   {"names that the source declares", test_declared},
+                                   {"nested #if", test_nested},
                                    {"large sources", test_large},
                                    {"out of memory", test_memory}};
 KILN_SUITE("draft", tests)

@@ -189,7 +189,7 @@ static void test_info(void)
     kiln__driver_close(&driver);
 }
 
-/* The data sheets' dense TFLOP/s, at the clocks that they are for. */
+/* Compares peaks with the dense TFLOP/s of data sheets, at the clocks for which the sheets give them. */
 static void test_peaks(void)
 {
     static const struct {

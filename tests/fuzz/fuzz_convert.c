@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The names that a conversion takes as its own. */
+/* Returns true if the text has a name that a conversion treats as its own. */
 static bool is_turned(const char *text) { return strstr(text, "\"t4\"") || strstr(text, "\"kernel_tuner\""); }
 
 /* A recorded space that can be read is the same after it was printed and read, and after it was converted to the other

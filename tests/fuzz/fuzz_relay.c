@@ -94,7 +94,7 @@ static void deliver(job *j, int rank, char *bytes, size_t length)
     WANT(!j->message);
 }
 
-/* A message that is well-formed, or was until one byte of it or its end changed. */
+/* Sends a message that is well-formed, or one in which a byte or the end was changed. */
 static void say(job *j, input *in)
 {
     kiln__text text = {0};

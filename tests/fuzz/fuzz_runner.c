@@ -138,7 +138,8 @@ static void as_sweep(const char *body, size_t length)
 
 /* ---- the socket ---- */
 
-/* A header may ask for a gigabyte, which is allowed and takes the sanitizer half a second: as if there were no memory. */
+/* Refuses large allocations, as if memory ran out. A header may ask for a gigabyte, which is allowed, but takes the
+ * sanitizer half a second. */
 static void *resize(void *user, void *pointer, size_t size)
 {
     (void)user;

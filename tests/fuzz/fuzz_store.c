@@ -37,7 +37,7 @@ static void write_file(const char *path, const uint8_t *data, size_t size)
         abort();
 }
 
-/* A failure has its reason, which is freed. */
+/* Checks that a failure has a reason, and frees it. */
 static void expect(kiln_status status, kiln_error **error)
 {
     if (status != KILN_OK && (!*kiln_error_message(*error) || status == KILN_ERROR_INTERNAL)) {

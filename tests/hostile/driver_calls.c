@@ -148,7 +148,7 @@ static size_t size(round *r)
                                       : (size_t)(point(r) + near(r) - point(r));
 }
 
-/* A size of host memory that there is. */
+/* Returns a size that the buffer in host memory has. */
 static size_t held(round *r) { return hostile_below(r->s, BUFFER + 1); }
 
 static CUarray array(round *r) { return PICK(r, r->arrays); }
@@ -436,7 +436,7 @@ static void call_share(round *r)
     }
 }
 
-/* The sizes of a launch, and its parameters as one buffer whose size is wrong. */
+/* Launches with hostile sizes, and with parameters as one buffer whose size is wrong. */
 static void call_launch(round *r)
 {
     unsigned char *parameters = calloc(1, 256);
@@ -472,7 +472,7 @@ static bool look_up(round *r)
     return true;
 }
 
-/* A context with memory of several sizes, arrays and a module. False: it cannot be made. */
+/* Makes a context with memory of several sizes, arrays and a module. Returns false if that fails. */
 static bool begin(round *r)
 {
     static const size_t sizes[] = {1, 256, 4096, 65536 + 16, 2 << 20};

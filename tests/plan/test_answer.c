@@ -161,7 +161,7 @@ static void accepts_right_answers(void)
     expect_all(want, KILN__COUNT(want));
 }
 
-/* With checks the host compares: the checks would report what the comparing kernel does. */
+/* Under checks the host compares the answers, because the checks would report accesses of the kernel that compares. */
 static void adds_nothing_to_checks(void)
 {
     unsigned findings = 0;

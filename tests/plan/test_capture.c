@@ -302,7 +302,7 @@ static void test_in_place(void)
     close_all();
     empty_out();
 
-    /* No content by the spec, but one that the application gave. */
+    /* The spec gives the buffer no content, but the application does. */
     open_text("kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 4}}\n"
               "buffers: {y: {type: f32, shape: [N], out: true}}\n" SCALE,
               NULL);
@@ -640,7 +640,7 @@ static CUresult CUDAAPI recording(CUstream stream, CUstreamCaptureStatus *status
     return CUDA_SUCCESS;
 }
 
-/* A capture that fails is a line in the log, and nothing is left of it; the launch is as it would have been. */
+/* Tests that a capture that fails gives a line in the log and leaves no files, and does not change the launch. */
 static void test_failures(void)
 {
     kiln_error *error = NULL;

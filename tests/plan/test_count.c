@@ -65,7 +65,7 @@ static void teardown(fixture *f)
     CHECK(system(command) == 0);
 }
 
-/* A plan of `other`. */
+/* Opens a plan of the variant `other`. */
 static kiln_plan *open_plan(fixture *f, int64_t more, int wrong, int changed)
 {
     kiln_plan *plan = NULL;

@@ -58,7 +58,8 @@ static void kernels(void)
     kiln_engine_close(engine);
 }
 
-/* The target reaches the compiler, the key of the cache (or the second would be the first's code) and the caller. */
+/* Tests that the target reaches the compiler, the key of the cache and the caller. If the key lacked it, the second
+ * inspection would get the code of the first. */
 static void targets(void)
 {
     kiln_engine *engine = NULL;

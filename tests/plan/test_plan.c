@@ -210,8 +210,8 @@ static void test_give_up(void)
     }
 }
 
-/* A first run above `cut_above` is not repeated, nor one that leaves no time of `most_seconds` for another; it is checked
- * all the same. */
+/* A run is not repeated if the first one takes longer than `cut_above`, or leaves no time of `most_seconds` for
+ * another. It is still checked. */
 static void test_cut(void)
 {
     static const struct {

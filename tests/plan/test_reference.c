@@ -130,7 +130,7 @@ static void test_found_again(void)
     leave();
 }
 
-/* A file in place of a fill: its content counts, not its name. */
+/* If a file replaces a fill, the content of the file counts, not its name. */
 static void test_files(void)
 {
     char path[128];
@@ -324,7 +324,7 @@ static void test_projected(void)
     leave();
 }
 
-/* The least recently used ones go, and one that is too large is not written. */
+/* The least recently used entries are removed, and an entry that is too large is not written. */
 static void test_bounded(void)
 {
     enum { MOST = 20000 };
@@ -411,7 +411,7 @@ static int take_id(void *user, const kiln_cache_entry *entry)
     return 1;
 }
 
-/* The beginning of an id must be of one entry of the code and the references together. */
+/* The beginning of an id must identify one entry, whether code or reference. */
 static void test_shown(void)
 {
     char id[64] = "", other[64] = "", path[128], name[16];

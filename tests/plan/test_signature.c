@@ -185,7 +185,7 @@ static void test_store(void)
 
 /* ---- statistics ---- */
 
-/* The coverage of [x(l), x(n+1-l)] by direct summation. */
+/* Returns the coverage of [x(l), x(n+1-l)] by direct summation. */
 static double coverage(unsigned n, unsigned l)
 {
     double outside = 0, term = 1;

@@ -165,7 +165,7 @@ static void test_limits(void)
               NULL);
     check_ended(KILN_ERROR_TIMEOUT, NULL, " s (sample_timeout), until round");
     close_all();
-    /* A kernel that does not end: the host goes on, and touches the device no more. */
+    /* The kernel does not end. The host continues and does not access the device any more. */
     open_plan(HEAD VARIANT ADD("add_one"), NULL);
     fake.busy = 1;
     check_ended(KILN_ERROR_TIMEOUT, NULL, "kernel 'add_one' occupies the device until this process ends");
@@ -175,7 +175,7 @@ static void test_limits(void)
     fake.busy = 0;
     atomic_store(&engine->stuck, false); /* what a process never sees: so that the memory can be given back */
     close_all();
-    /* One that ends soon after the caller wanted it to. */
+    /* The kernel ends soon after the time limit. */
     open_plan(HEAD VARIANT ADD("add_one"), NULL);
     wish = 0;
     fake.busy = 1;
@@ -219,7 +219,7 @@ static void test_before_each(void)
     close_all();
 }
 
-/* Each broken step with its message. */
+/* Tests each wrong step and its message. */
 static void test_step_errors(void)
 {
     static const struct {

@@ -129,8 +129,8 @@ static void say_data(job *j, int rank, uint64_t channel, const char *bytes)
     say(j, rank, &text);
 }
 
-/* Returns the leader's next message that is not a heartbeat. Its bytes stay in place. Returns false if there is
- * none. */
+/* Returns the leader's next message that is not a heartbeat. Its bytes stay in place. Returns false if no message is
+ * there. */
 static bool next(job *j, int *to, kiln__relayed *message)
 {
     kiln__rank_info info;

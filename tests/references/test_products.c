@@ -204,7 +204,7 @@ static void check_layer(layer *l, int64_t steps)
             for (size_t k = 0; k < LAYER_K; k++)
                 sum += ((double *)l->a.data)[i * LAYER_K + k] * ((double *)l->b.data)[j * LAYER_K + k];
             sum += steps & 1 ? ((double *)l->bias.data)[j] : 0;
-            if (steps & 2) /* 0.5 x (1 + tanh y) = x / (1 + exp(-2 y)) */
+            if (steps & 2) /* 0.5 x (1 + tanh y) is x / (1 + exp(-2 y)) */
                 sum /= 1 + exp(-2 * 0.7978845608028654 * (sum + 0.044715 * sum * sum * sum));
             sum += steps & 4 ? ((double *)l->residual.data)[i * LAYER_N + j] : 0;
             worst = fmax(worst, fabs(((double *)l->c.data)[i * LAYER_N + j] - sum));

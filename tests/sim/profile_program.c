@@ -145,7 +145,7 @@ static void forked(void)
     work(3);
 }
 
-/* As daemons do; the numbers are used again, and nobody else must write to them. */
+/* Closes all files, as daemons do. Their numbers are used again, and only the program may write to them. */
 static void close_files(void)
 {
     char read_back[16] = "";

@@ -27,7 +27,7 @@ static inline ptx_module *ptx_read(const char *text)
     kiln__text_free(&log);
     return module;
 }
-/* The same for a text that must be accepted. */
+/* Parses a text that must be accepted, and returns the module. */
 static inline ptx_module *ptx_good(const char *text)
 {
     ptx_module *module = ptx_read(text);

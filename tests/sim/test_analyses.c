@@ -122,7 +122,7 @@ static void bench_end(bench *b)
     munmap(room.base, ROOM);
 }
 
-/* Whether the result of an atomic is used is found without a look at the whole function. */
+/* Tests that it takes no search of the whole function to find out whether the result of an atomic is used. */
 static void test_results_of_atomics(void)
 {
     enum { ATOMICS = 3000 };
@@ -181,7 +181,8 @@ static void test_many_local_accesses(void)
     bench_end(&b);
 }
 
-/* A variable's name in which a number may begin at every second character: a finding reads the name once. */
+/* Tests that a finding reads a variable's name only once, for a name in which a number may begin at every second
+ * character. */
 static void test_long_name_of_a_variable(void)
 {
     enum { PARTS = 100000 };

@@ -267,7 +267,8 @@ static void test_many_shared_variables(void)
     kiln__text_free(&text);
 }
 
-/* A kernel that waits for none of its copies: a launch that is asked to stop ends after few passes over them. */
+/* Tests a kernel that waits for none of its copies. If its launch is asked to stop, it must end after few passes over
+ * the copies. */
 static void test_copies_without_a_wait(void)
 {
     // clang-format off

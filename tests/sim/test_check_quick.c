@@ -181,8 +181,8 @@ static void test_over_the_end_of_a_page(void)
     check_bench_end(&b);
 }
 
-/* The name of a shared variable is found for each message, and the variable among those that the kernel names: in a time
- * that grows with the text, and not with its square. */
+/* Each message needs the name of a shared variable among those that the kernel names. Tests that the time for it grows
+ * in proportion to the text, and not to its square. */
 static void test_long_names(void)
 {
     enum { LENGTH = 1000000, VARIABLES = 20000 };

@@ -81,7 +81,7 @@ static void answers(void)
     vm_bench_end(&b);
 }
 
-/* Where a block is in its cluster and in the grid: 4 x 6 blocks in clusters of 2 x 3. */
+/* Tests the place of a block in its cluster and in the grid: 4 x 6 blocks in clusters of 2 x 3. */
 static void places(void)
 {
     CU_ASSERT_EQUAL(

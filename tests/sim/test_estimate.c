@@ -153,7 +153,7 @@ static void test_bound(void)
 
 #define HEAD                                                                                                           \
     ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 stride)\n{\n"       \
-    ".reg .f32 %f<40>; .reg .b32 %r<10>; .reg .b64 %rd<10>; .shared .align 16 .b8 own[16384];\n"                       \
+    ".reg .f32 %f<40>; .reg .b32 %r<10>; .reg .b64 %rd<10>; .reg .pred %p<10>; .shared .align 16 .b8 own[16384];\n"    \
     "ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [stride]; mov.u32 %r2, %tid.x; mul.lo.s32 %r3, %r1, %r2;\n"           \
     "mul.wide.u32 %rd2, %r3, 4; add.s64 %rd3, %rd1, %rd2; mov.u32 %r4, own; add.s32 %r5, %r4, %r3;\n"                  \
     "mov.f32 %f1, 0f3f800000; mov.f32 %f2, 0f3f800000;\n"
@@ -184,7 +184,7 @@ static setup trace_of(const char *line, unsigned count, uint32_t threads, uint32
     struct {
         uint64_t out;
         uint32_t stride;
-    } params = {vm_alloc(s.bench.device, 16 << 20), stride};
+    } params = {vm_alloc(s.bench.device, 64 << 20), stride};
     s.cost = vm_cost_new(NULL, s.bench.module, &h200.model);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s.cost);
     s.trace = vm_trace_new(NULL, 1, (threads + 31) / 32);
@@ -201,7 +201,10 @@ static setup trace_of(const char *line, unsigned count, uint32_t threads, uint32
     vm_cost_trace(s.cost, s.trace);
     s.trace->limit = limit;
     s.trace->only = only;
-    CU_ASSERT_EQUAL(vm_run(s.bench.device, &launch, &s.bench.counters, &s.bench.fault), VM_OK);
+    vm_fault_kind kind = vm_run(s.bench.device, &launch, &s.bench.counters, &s.bench.fault);
+    if (kind != VM_OK)
+        fprintf(stderr, "%s\n", s.bench.fault.message);
+    CU_ASSERT_EQUAL(kind, VM_OK);
     s.launch = (vm_time_launch){.model = &h200.model,
                                 .trace = s.trace,
                                 .cost = s.cost,
@@ -245,7 +248,7 @@ static void test_arithmetic(void)
 {
     read_profile();
     CHECK(about(each("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 32, 0), h200.model.alu_latency)); /* a chain */
-    /* 32 of them: a clock each, and one for eight, which share a line of code */
+    /* each of the 32 instructions takes a clock, and each eight of them one more, because they share a line of code */
     CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 32, 0), 1.125));
     CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 128, 0), 1.125)); /* each scheduler has a warp */
     CHECK(about(each("fma.rn.f32 %%f%d, %%f%d, %%f2, %%f2;\n", 256, 0), 2));     /* two warps share one */
@@ -266,7 +269,7 @@ static void test_shared(void)
 
 static void test_global(void)
 {
-    /* From the L1: as many clocks as lines. */
+    /* loads from the L1 take as many clocks as lines */
     CHECK(about(each("ld.global.f32 %%f%d, [%%rd3];\n", 128, 1), 4));
     CHECK(about(each("ld.global.f32 %%f%d, [%%rd3];\n", 128, 32), 4 * 32));
 }
@@ -277,36 +280,86 @@ static void test_barrier(void)
     CHECK(one >= h200.model.barrier_latency && many >= one && many < one + 64);
 }
 
-enum { WARP_BLOCKS = 5280, WARP_BYTES = 32 * 64 }; /* 40 blocks for an SM; 64 bytes of memory for each lane */
+/* Returns the machine instructions that the model makes of a line. */
+static unsigned issued_of(const char *line)
+{
+    setup s = trace_of(line, 1, 32, 0, 1 << 20, false, 1), none = trace_of("", 1, 32, 0, 1 << 20, false, 1);
+    unsigned sum = 0, before = 0;
+    for (uint32_t k = 0; k < s.cost->insn_count; k++)
+        sum += s.cost->insns[k].issue;
+    for (uint32_t k = 0; k < none.cost->insn_count; k++)
+        before += none.cost->insns[k].issue;
+    end(&s);
+    end(&none);
+    return sum - before;
+}
 
-/* Returns the clocks of a launch of WARP_BLOCKS blocks of one warp, `resident` of them in an SM at a time. Each lane loads
- * from a line that no other lane uses, and the warp waits for it. */
-static double clocks_of_loads(uint32_t resident)
+/* Pairs of instructions that are one machine instruction: LOP3, an address with an offset, IMAD.WIDE. A result with two
+ * readers stays. Three logic operations are two LOP3. */
+static void test_fused(void)
+{
+    static const char regs[] = "{ .reg .b32 %%a<9>; .reg .b64 %%b<9>; ";
+    static const struct {
+        const char *line;
+        unsigned issued;
+    } wanted[] = {
+        {"and.b32 %%a1, %%r2, 12; or.b32 %%a2, %%a1, %%r3; }\n", 1},
+        {"and.b32 %%a1, %%r2, 12; or.b32 %%a2, %%a1, %%r3; xor.b32 %%a3, %%a2, %%r2; }\n", 2},
+        {"and.b32 %%a1, %%r2, 12; or.b32 %%a2, %%a1, %%r3; xor.b32 %%a3, %%a1, %%r2; }\n", 3},
+        {"and.b32 %%a1, %%r2, 12; add.s32 %%a2, %%a1, %%r3; }\n", 2},
+        {"add.s32 %%a1, %%r4, %%r3; ld.shared.f32 %%f3, [%%a1]; }\n", 1},
+        {"add.s32 %%a1, %%r5, %%r3; ld.shared.f32 %%f3, [%%a1]; }\n", 2},
+        {"mul.wide.u32 %%b1, %%r2, 4; add.s64 %%b2, %%rd1, %%b1; ld.global.f32 %%f3, [%%b2]; }\n", 3},
+    };
+    for (size_t k = 0; k < KILN__COUNT(wanted); k++) {
+        char line[300];
+        snprintf(line, sizeof line, "%s%s", regs, wanted[k].line);
+        const unsigned issued = issued_of(line);
+        if (issued != wanted[k].issued)
+            fprintf(stderr, "%u instructions, not %u: %s", issued, wanted[k].issued, wanted[k].line);
+        CHECK(issued == wanted[k].issued);
+    }
+}
+
+enum { WARP_BLOCKS = 5280, WARP_BYTES = 32 * 64 }; /* 40 blocks for an SM; 64 bytes of memory for each lane */
+#define LOAD_AND_USE "ld.global.f32 %%f%d, [%%rd3]; add.f32 %%f1, %%f1, %%f%d;\n"
+
+/* Estimates a launch of `blocks` blocks of one warp, `resident` of them in an SM at a time. Each lane accesses a line that
+ * no other lane uses. */
+static vm_time_result time_of_warps(const char *line, uint64_t blocks, uint32_t resident)
 {
     vm_time_result result;
-    setup s = trace_of("ld.global.f32 %%f%d, [%%rd3]; add.f32 %%f1, %%f1, %%f%d;\n", 1, 32, 32, 1 << 20, false, 1);
-    s.launch.block_count = WARP_BLOCKS;
+    setup s = trace_of(line, 1, 32, 32, 1 << 20, false, 1);
+    s.launch.block_count = blocks;
     s.launch.resident = resident;
     CHECK(vm_time_estimate(NULL, &s.launch, &result));
     end(&s);
-    return result.clocks;
+    return result;
 }
 
-/* A launch takes no less time than memory needs for its bytes, and little more if enough of them are on their way. A tenth
- * of the blocks is beyond the replayed ones. */
+static double clocks_of_loads(uint32_t resident) { return time_of_warps(LOAD_AND_USE, WARP_BLOCKS, resident).clocks; }
+
+/* A launch takes no less time than memory needs for its bytes, and little more if enough of them are on their way. A
+ * seventh of the blocks is beyond the replayed ones. */
 static void test_stream(void)
 {
+    enum { THREADS = 512, BLOCKS = 7 * 132 };
     read_profile();
     const sim_model *m = &h200.model;
-    const double rate = m->dram_rate * 1e9 * m->dram_share / m->clock, least = (double)WARP_BYTES * WARP_BLOCKS / rate;
-    const double got = clocks_of_loads(12);
-    if (!(got >= least && got <= 1.25 * least))
-        fprintf(stderr, "%g clocks, but memory needs %g\n", got, least);
-    CHECK(got >= least && got <= 1.25 * least);
+    const double rate = m->dram_rate * 1e9 * m->dram_share / m->clock, least = 64.0 * THREADS * BLOCKS / rate;
+    vm_time_result got;
+    setup s = trace_of(LOAD_AND_USE, 1, THREADS, 32, 1 << 20, false, 1);
+    s.launch.block_count = BLOCKS;
+    s.launch.resident = 2;
+    CHECK(vm_time_estimate(NULL, &s.launch, &got));
+    end(&s);
+    if (!(got.clocks >= least && got.clocks <= 1.25 * least))
+        fprintf(stderr, "%g clocks, but memory needs %g\n", got.clocks, least);
+    CHECK(got.clocks >= least && got.clocks <= 1.25 * least);
 }
 
 /* With few bytes on their way, memory is not busy, and a block takes the latency of its load. The latency is between the
- * one of idle memory and the one of busy memory, by the share of the rate that is used. */
+ * one of idle memory and the one of busy memory, by the square of the share of the rate that is used. */
 static void test_loaded(void)
 {
     read_profile();
@@ -315,12 +368,76 @@ static void test_loaded(void)
     for (uint32_t resident = 1; resident <= 4; resident *= 2) {
         const double rounds = WARP_BLOCKS / m->sm_count / resident, latency = clocks_of_loads(resident) / rounds,
                      used = WARP_BYTES * resident / latency / rate,
-                     want = m->dram_latency + used * (m->dram_loaded - m->dram_latency);
+                     want = m->dram_latency + used * used * (m->dram_loaded - m->dram_latency);
         const double most = want + 200 + WARP_BYTES * resident / rate; /* 200: the start of a block, and 32 tags */
         if (!(latency > want && latency < most))
             fprintf(stderr, "%g clocks with %u blocks, not %g\n", latency, (unsigned)resident, want);
         CHECK(used < 0.9 && latency > want && latency < most);
     }
+}
+
+/* Returns the bytes that memory transfers for an SM. */
+static double bytes_of(const vm_time_result *result)
+{
+    const sim_model *m = &h200.model;
+    return result->dram * result->clocks * m->dram_rate * 1e9 * m->dram_share / m->clock / m->sm_count;
+}
+
+/* Memory transfers a sector twice if the launch reads it and writes it, and once if the launch writes it twice. The loads
+ * of a launch take longer if it writes too, even with the same number of bytes. */
+static void test_writes(void)
+{
+    static const char twice[] = LOAD_AND_USE "ld.global.f32 %%f39, [%%rd3+1048576]; add.f32 %%f1, %%f1, %%f39;\n",
+                      place[] = LOAD_AND_USE "st.global.f32 [%%rd3], %%f1;\n",
+                      other[] = LOAD_AND_USE "st.global.f32 [%%rd3+1048576], %%f1;\n",
+                      again[] = "st.global.f32 [%%rd3], %%f1; st.global.f32 [%%rd3], %%f2;\n";
+    read_profile();
+    vm_time_result read = time_of_warps(LOAD_AND_USE, 264, 2), in_place = time_of_warps(place, 264, 2),
+                   elsewhere = time_of_warps(other, 264, 2), written = time_of_warps(again, 264, 2),
+                   reads = time_of_warps(twice, 264, 2);
+    CHECK(about(bytes_of(&read), 2 * WARP_BYTES) && about(bytes_of(&in_place), 4 * WARP_BYTES));
+    CHECK(about(bytes_of(&elsewhere), 4 * WARP_BYTES) && about(bytes_of(&written), 2 * WARP_BYTES));
+    CHECK(about(bytes_of(&reads), 4 * WARP_BYTES));
+    const double copies = time_of_warps(other, WARP_BLOCKS, 5).clocks, loads = clocks_of_loads(10);
+    CHECK(copies > 1.15 * loads); /* with half of the loads on their way */
+}
+
+static bool exchanges(const char *line, bool polls, bool sends)
+{
+    setup s = trace_of(line, 1, 32, 0, 1 << 20, false, 1);
+    bool right = s.cost->polls == polls && s.cost->sends == sends;
+    end(&s);
+    return right;
+}
+
+/* A near tie goes to the launch with fewer instructions, with more waves, and without data for other blocks. */
+static void test_ties(void)
+{
+    read_profile();
+    vm_cost alone = {0}, sends = {.sends = true}, polls = {.polls = true};
+    vm_time_launch launch = {.model = &h200.model, .cost = &alone, .block_count = 528, .resident = 4}, waves = launch,
+                   part = launch, cluster = launch;
+    waves.block_count = 5280;
+    part.block_count = 132;
+    cluster.cost = &sends;
+    const vm_time_result few = {.issue = 0.2}, many = {.issue = 0.7}, all = {.issue = 1};
+    CHECK(exchanges("ld.global.u32 %%r6, [%%rd3];\n", false, false) &&
+          exchanges("ld.volatile.shared.u32 %%r6, [%%r4];\n", false, false));
+    CHECK(exchanges("ld.volatile.global.u32 %%r6, [%%rd3];\n", true, false));
+    CHECK(exchanges("ld.relaxed.gpu.global.u32 %%r6, [%%rd3];\n", true, false));
+    CHECK(exchanges("ld.acquire.gpu.u32 %%r6, [%%rd3];\n", true, false));
+    CHECK(exchanges(
+        "setp.eq.u32 %%p9, %%r2, 99; @%%p9 st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%%r4], %%r6, [%%r4];\n",
+        false, true));
+    CHECK(about(vm_time_tie_factor(&launch, &few), 1.012) &&
+          vm_time_tie_factor(&launch, &few) == vm_time_tie_factor(&part, &few));
+    CHECK(vm_time_tie_factor(&launch, &few) < vm_time_tie_factor(&launch, &many));
+    CHECK(vm_time_tie_factor(&waves, &few) < vm_time_tie_factor(&launch, &few));
+    CHECK(vm_time_tie_factor(&launch, &few) < vm_time_tie_factor(&cluster, &few));
+    waves.cost = &polls;
+    CHECK(vm_time_tie_factor(&waves, &few) == vm_time_tie_factor(&part, &few));
+    waves.cost = &alone;
+    CHECK(vm_time_tie_factor(&cluster, &all) <= 1.03 && vm_time_tie_factor(&waves, &few) >= 1);
 }
 
 /* A trace that is cut short continues as before. A block that ends early leaves the same trace. */
@@ -423,7 +540,7 @@ static void test_pinned(void)
          "{%%f5,%%f6,%%f7,%%f8};\n",
          40, 256, 0, 348},
     };
-    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 7); /* the one that these belong to */
+    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 8); /* the one that these belong to */
     read_profile();
     sim_model before = h200.model;
     h200.model = figures;
@@ -466,10 +583,13 @@ static const check_case cases[] = {
     {"profile, SMs of its GPCs", test_profile_gpcs},
     {"profile, line by line", test_profile_whole},
     {"arithmetic", test_arithmetic},
+    {"instructions that become one", test_fused},
     {"shared memory", test_shared},
     {"global memory", test_global},
     {"no faster than memory", test_stream},
     {"latency of busy memory", test_loaded},
+    {"writes", test_writes},
+    {"near ties", test_ties},
     {"barrier", test_barrier},
     {"a trace cut short", test_cut},
     {"a trace that is full", test_full, CHECK_ONE_THREAD},

@@ -230,7 +230,7 @@ static void put_bars(kiln__text *text, unsigned count, unsigned arrivals, unsign
         kiln__text_printf(text, "@%%p3 mbarrier.init.shared.b64 [%%r6+%u], %u;\n", 8 * (from + k), arrivals);
 }
 
-/* A spin of one instruction: the phase is complete when it is looked at. */
+/* Writes a loop that waits for a phase. The simulated device finds the phase complete at the first test. */
 static void put_wait(kiln__text *text, unsigned bar, unsigned parity, unsigned label)
 {
     kiln__text_printf(text, "W%u: mbarrier.try_wait.parity.shared.b64 %%p0, [%%r6+%u], %u;\n@!%%p0 bra W%u;\n", label,
@@ -300,7 +300,8 @@ static void spins(void)
     WITHIN(end(&r).clocks, 1, 2000);
 }
 
-/* A block with a thread that copies 4 KiB for each of the warpgroup's four products, through `stages` of a ring. */
+/* Returns the estimated clocks of a block in which one thread copies 4 KiB for each of the warpgroup's four products,
+ * through a ring of `stages` stages. */
 static double pipeline(unsigned stages)
 {
     double clocks[2];
@@ -375,6 +376,26 @@ static void multicast(void)
     WITHIN(results[1].clocks, h200.l2_latency + h200.bulk_latency + 8192 / h200.l2_bytes_sm, results[0].clocks);
 }
 
+/* A wait for bytes of st.async ends when the network between SMs has delivered them. */
+static void sends(void)
+{
+    static const char *const sent[] = {
+        "mbarrier.arrive.shared.b64 _, [%r6];\n",
+        "mbarrier.arrive.expect_tx.shared.b64 _, [%r6], 4;\n"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r5], %r4, [%r6];\n"};
+    double clocks[2];
+    read_profile();
+    for (unsigned k = 0; k < 2; k++) {
+        kiln__text text = {0};
+        begin_text(&text);
+        kiln__text_puts(&text, "mbarrier.init.shared.b64 [%r6], 1;\n");
+        kiln__text_puts(&text, sent[k]);
+        put_wait(&text, 0, 0, 0);
+        clocks[k] = clocks_of(&text, 1, 1);
+    }
+    WITHIN(clocks[1] - clocks[0], 170, 200);
+}
+
 static const check_case cases[] = {
     {"wgmma", products},
     {"stores", stores},
@@ -386,5 +407,6 @@ static const check_case cases[] = {
     {"bulk copies", bulk_copies},
     {"stages", stages},
     {"multicast", multicast},
+    {"st.async", sends},
 };
 KILN_SUITE("sim estimate of engines", cases)

@@ -437,7 +437,7 @@ static void wrappers(void)
     kiln__text_free(&log);
 }
 
-/* The image of cuLinkComplete: the texts that were used, and nothing else, come back from it. */
+/* Tests the image of cuLinkComplete. It must give back the texts that were used, and nothing else. */
 static void linked(void)
 {
     sim_texts texts = {0}, again;

@@ -36,7 +36,7 @@ static unsigned value(void)
 
 static void set_value(unsigned to) { OK(call_cuMemcpyHtoD(cell, &to, 4)); }
 
-/* A node of one thread that does `function` with the cell and `operand`. */
+/* Adds a node that runs `function` in one thread, with the cell and `operand`. */
 static CUgraphNode step(CUgraph graph, CUfunction function, unsigned operand, const CUgraphNode *before, size_t count)
 {
     CUgraphNode node = NULL;

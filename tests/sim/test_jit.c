@@ -50,8 +50,8 @@ static const char mixed[] =
               "bar.sync 0;\nld.shared.u32 %r19, [%r9];\nadd.u32 %r7, %r7, %r19;\n"
               "st.global.u32 [%rd5], %r7;\nret;\n}\n";
 
-/* All arithmetic that regions have, of words that are special as numbers and as bits, in a loop around each of four
- * parts. */
+/* Uses all arithmetic that regions have, in four parts with a loop around each. The operands are words that are special
+ * as numbers and as bits. */
 static const char begin[] =
     HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r20, 0;\nmov.u64 %rd6, 0;\nLOOP:\n"
               "add.u32 %r7, %r5, %r6;\nmul.lo.u32 %r7, %r7, %r2;\nrem.u32 %r7, %r7, %r1;\nmul.wide.u32 %rd7, %r7, 4;\n"
@@ -104,7 +104,7 @@ static const char finish[] =
     "cvt.u32.u64 %r21, %rd6;\nxor.b32 %r20, %r20, %r21;\nshr.u64 %rd6, %rd6, 32;\ncvt.u32.u64 %r21, %rd6;\n"
     "add.u32 %r20, %r20, %r21;\nst.global.u32 [%rd5], %r20;\nret;\n}\n";
 
-/* A loop that walks S words a step, to beyond the end if that is long. */
+/* A loop that moves by S words in each iteration, beyond the end of the memory if it runs long enough. */
 static const char walk[] = HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r7, 0;\nmul.wide.u32 %rd6, %r2, 4;\nLOOP:\n"
                                      "ld.global.u32 %r8, [%rd4];\nadd.u32 %r7, %r7, %r8;\nadd.u64 %rd4, %rd4, %rd6;\n"
                                      "st.global.u32 [%rd5], %r7;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, %r1;\n"
@@ -122,9 +122,9 @@ static const char lanes[] = HEAD("k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4
                                                "add.u32 %r7, %r7, %r9;\nadd.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 12;\n@%p1 bra LOOP;\n"
                                                "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
-/* The same with operands in registers, as compilers write them: a computed mask, which has all lanes and in the sixth
- * round only some, and a distance that changes in the ninth round. All lanes add to shared memory, and some add zeros.
- */
+/* The same instructions have operands in registers, as compilers write them. The computed mask has all lanes, but only
+ * some in the sixth iteration. The distance changes in the ninth iteration. All lanes add to shared memory, and some
+ * add zeros. */
 static const char registers[] = HEAD(
     "k") "mov.u32 %r6, 0;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r9, 0;\nmov.u32 %r12, 31;\nmov.u32 %r13, 4;\n"
          "mov.u32 %r15, box;\nand.b32 %r16, %r3, 7;\nmad.lo.u32 %r16, %r16, 4, %r15;\nst.shared.u32 [%r16], %r9;\n"
@@ -161,7 +161,7 @@ static const char halves[] = HEAD(
          "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\n"
          "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
-/* Words of x in no order. */
+/* Reads words of x in no order. */
 static const char gather[] =
     HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r9, 0;\nmul.lo.u32 %r7, %r3, 5;\nand.b32 %r7, %r7, 31;\n"
               "mul.wide.u32 %rd6, %r7, 4;\nadd.u64 %rd6, %rd1, %rd6;\n"
@@ -180,8 +180,8 @@ static const char eights[] =
               "st.global.v8.u16 [%rd8], {%h0,%h1,%h2,%h3,%h4,%h5,%h6,%h7};\n"
               "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\nret;\n}\n";
 
-/* Bytes 0 and 2 of x, at the greatest and the least offset. The end of the access at the greatest offset is not a signed
- * number of 64 bits. */
+/* Reads bytes 0 and 2 of x, at the greatest and the least offset. The end of the access at the greatest offset is not a
+ * signed number of 64 bits. */
 #define FAR(low, high)                                                                                                 \
     HEAD("k")                                                                                                          \
     "mov.u32 %r6, 0;\nmov.u32 %r9, 0;\nmov.b64 %rd6, " high ";\nsub.u64 %rd7, %rd1, %rd6;\n"                           \
@@ -221,7 +221,7 @@ static void make_many(kiln__text *text)
     kiln__text_puts(text, "st.global.u32 [%rd5], %r31;\nret;\n}\n");
 }
 
-/* A loop of `count` gathers, each of four registers. */
+/* Writes a loop of `count` gathers, each of four registers. */
 static void make_long(kiln__text *text, unsigned count)
 {
     kiln__text_puts(text, HEAD("k") "mov.u32 %r6, 0;\nmul.lo.u32 %r7, %r3, 5;\nand.b32 %r7, %r7, 31;\n"
@@ -352,7 +352,7 @@ static void control(void)
     CU_ASSERT(SAME(registers, ONE_THREAD, 0, 0, UINT32_MAX, 0x80000000) >= 1);
 }
 
-/* The heads of the paths, of which there are more than regions for whole warps. */
+/* Tests paths with more heads than regions for whole warps may have. */
 static void diverged(void)
 {
     CU_ASSERT(SAME(paths, ONE_THREAD, 0, 1, 3, 400, 0, 1, 1) >= 4);
@@ -378,7 +378,7 @@ static void many(void)
     kiln__text_free(&text);
 }
 
-/* A kernel whose text for LLVM is longer than a million characters. */
+/* Tests that a kernel is not compiled if its text for LLVM is longer than a million characters. */
 static void length(void)
 {
     for (unsigned count = 10; count <= 490; count += 480) {
@@ -501,7 +501,7 @@ static void updates(void)
     }
 }
 
-/* A launch whose pointer is null, after one that was compiled: no allocation has been used yet. */
+/* Launches a compiled kernel with a null pointer, before any allocation was used. */
 static void null(void)
 {
     side a = side_new(gather, false, ONE_THREAD), b = side_new(gather, true, ONE_THREAD);

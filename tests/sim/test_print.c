@@ -105,7 +105,7 @@ static void texts(void)
         CHECK_TEXT(kiln__text_get(&out), cases[k].want);
         kiln__text_free(&out);
     }
-    /* A NULL format is answered with -1; the format, an argument or a string that cannot be read is a fault. */
+    /* Tests that a NULL format gives -1, and that a format, an argument or a string that cannot be read is a fault. */
     memory m = {.format = "%c", .words = {0}};
     kiln__text out = {0};
     int answer = 0;

@@ -31,9 +31,8 @@ static bool reaches(const ptx_function *function, uint32_t from, uint32_t withou
     return false;
 }
 
-/* The immediate post-dominator by definition: of all points that every way from the branch to the exit passes, the one
- * that the others do not lie before. A point is reached where its basic block starts, so a run of instructions without
- * a branch in or out counts by its first. */
+/* Returns the immediate post-dominator by its definition: the first of the points that every way from the branch to the
+ * exit passes. A run of instructions without a branch in or out counts as its first instruction. */
 static uint32_t slow_reconverge(const ptx_function *function, uint32_t branch)
 {
     uint32_t best = function->insn_count;

@@ -267,7 +267,7 @@ static void store_box(const box *b, const char *operation)
     CHECK(*operation || memcmp(wanted, before, sizeof wanted) != 0);
 }
 
-/* A tensor of `rank` dimensions in GLOBAL bytes, and a box that is partly outside. */
+/* Draws a tensor of `rank` dimensions in GLOBAL bytes, and a box that is partly outside of it. */
 static box draw_box(unsigned rank, unsigned bytes, unsigned swizzle)
 {
     static const CUtensorMapDataType types[] = {[1] = CU_TENSOR_MAP_DATA_TYPE_UINT8,

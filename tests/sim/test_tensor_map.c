@@ -3,7 +3,7 @@
 #include "sim.h"
 #include "vm.h"
 
-/* A map that keeps all rules, of floats. */
+/* Returns a map of floats that keeps all rules. */
 static kiln__tensor_map good(unsigned rank)
 {
     kiln__tensor_map map = {.type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32, .rank = rank, .address = 0x1000};
@@ -163,7 +163,7 @@ static void not_simulated(void)
     CHECK(!kiln__tensor_map_simulated(&map, &fault) && fault.field == KILN__TENSOR_SWIZZLE);
 }
 
-/* The attribute says what the interpreter runs; maps can be made all the same. */
+/* The device attribute says whether the interpreter runs such copies. Maps can be made in any case. */
 static void attribute(void)
 {
     int has = -1;

@@ -150,7 +150,7 @@ static void zeros_and_remote(void)
     CU_ASSERT_EQUAL(memcmp(rows[0], want, sizeof want), 0);
 }
 
-/* Each of a kernel's words against a value worked out by hand. */
+/* Compares each word of a kernel with a value that is worked out by hand. */
 static void words(void)
 {
     static const struct {

@@ -88,10 +88,10 @@ static void patterns(void)
     count(&k, "pattern", 1, 128, 1, 1, 0, 0);
     loads(&k, __LINE__, 4, 512, 512, 16, 4);
     IS(global_store_requests, 4), IS(global_store_sectors, 16), IS(global_store_lines, 4), IS(global_store_used, 512);
-    /* By one float on: 124 bytes of one line and 4 of the next. */
+    /* Shifted by one float, a warp reads 124 bytes of one line and 4 of the next. */
     count(&k, "pattern", 1, 128, 1, 1, 1, 0);
     loads(&k, __LINE__, 4, 512, 512, 20, 8);
-    /* By 8 floats, one sector: still 4 sectors, of two lines. */
+    /* Shifted by 8 floats, which are one sector, a warp still reads 4 sectors, of two lines. */
     count(&k, "pattern", 1, 128, 1, 1, 8, 0);
     loads(&k, __LINE__, 4, 512, 512, 16, 8);
     /* Lanes of a warp change places: the same memory. */
@@ -104,14 +104,14 @@ static void patterns(void)
     loads(&k, __LINE__, 4, 512, 512, 64, 16);
     count(&k, "pattern", 1, 128, 1, 32, 0, 0);
     loads(&k, __LINE__, 4, 512, 512, 128, 128);
-    /* All lanes the same float. */
+    /* All lanes read the same float. */
     count(&k, "pattern", 1, 128, 1, 0, 77, 0);
     loads(&k, __LINE__, 4, 512, 16, 4, 4);
     /* 40 threads: a warp of 32 and a warp of 8, which accesses one sector. */
     count(&k, "pattern", 1, 40, 1, 1, 0, 0);
     loads(&k, __LINE__, 2, 160, 160, 5, 2);
     IS(global_load_lanes, 40);
-    /* Half of each warp. */
+    /* Half of each warp reads. */
     count(&k, "halves", 1, 128, 1, 0, 0, 0);
     loads(&k, __LINE__, 4, 256, 256, 8, 4);
     IS(divergent, 4), IS(branches, 4);
@@ -171,7 +171,8 @@ static void layouts(void)
 {
     counted k = begin(1);
     enum { N = 32 };
-    /* A thread a row of 32 floats: each of 32 loads meets 32 lines. A thread a column: one line. */
+    /* If each thread reads a row of 32 floats, each of the 32 loads accesses 32 lines. If each thread reads a column, a
+     * load accesses one line. */
     count(&k, "thread_a_row", 1, 64, 1, N, 0, 0);
     loads(&k, __LINE__, 2 * N, 2 * N * 128, 2 * N * 128, 2 * N * 32, 2 * N * 32);
     count(&k, "thread_a_column", 1, 64, 1, N, 0, 0);
@@ -179,7 +180,7 @@ static void layouts(void)
     /* Structures of 12 bytes: 384 bytes are moved for 128. With three arrays it is the aligned pattern. */
     count(&k, "aos", 1, 32, 1, 0, 0, 0);
     loads(&k, __LINE__, 1, 128, 128, 12, 3);
-    /* The same element for all lanes: three fields in one sector, or in three. */
+    /* All lanes read the same element, whose three fields are in one sector, or in three. */
     count(&k, "aos_same", 1, 32, 1, 0, 0, 0);
     loads(&k, __LINE__, 3, 384, 12, 3, 3);
     count(&k, "soa_same", 1, 32, 1, 1024, 0, 0);
@@ -355,7 +356,7 @@ static void repeats(void)
     end(&four);
 }
 
-/* The rules, worked out the slow way for accesses that nobody would write. */
+/* Compares the counters with rules that are computed in a slow way, for accesses that nobody would write. */
 static void rules(void)
 {
     uint64_t seed = 1;
@@ -478,7 +479,7 @@ static void onlookers(void)
     end(&k);
 }
 
-/* A counted launch with the n-th allocation failing: a fault, or the whole count. */
+/* Fails each allocation of a counted launch in turn. The result must be a fault or the complete count. */
 static void out_of_memory(void)
 {
     static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n.global .u32 g;\n"

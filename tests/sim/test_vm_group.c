@@ -18,7 +18,7 @@ typedef struct operation {
     const char *name;
     const char *here, *there; /* %r4 mask, %r6 value, %r7 argument; the result in %r20 and %p5. `there` computes the
                                  same in another way */
-    /* The answer to `lane`; *p: the predicate. */
+    /* returns the result of `lane`, and sets *p to the predicate */
     uint32_t (*answer)(const row *rows, uint32_t group, uint32_t lane, uint32_t *p);
 } operation;
 
@@ -166,7 +166,8 @@ static uint32_t random_below(uint64_t *state, uint32_t n)
     return (uint32_t)((*state >> 33) % n);
 }
 
-/* A partition of the lanes that are there in each round; masks may also name lanes that have left, or leave before. */
+/* Makes for each round a partition of the lanes that take part. Masks may also name lanes that have exited, or that
+ * exit before the operation. */
 static void make_rows(row rows[ROUNDS][32], uint64_t seed)
 {
     uint64_t state = seed;

@@ -49,8 +49,8 @@ static void granules(void)
     }
 }
 
-/* The shared memory that is the system's, which cooperative groups ask for: zero at first, apart from the kernel's own, and a
- * fault beyond its end; and nothing for kernels that do not ask. */
+/* Tests the system's part of shared memory, which cooperative groups use. It is zero at first, separate from the
+ * kernel's own part, and an access beyond its end is a fault. A kernel that does not name this part does not get it. */
 static void systems_shared(void)
 {
 #define AT "mov.u32 %r2, %reserved_smem_offset_1;\n"
@@ -158,7 +158,7 @@ static void checked(void)
     check_bench_end(&b);
 }
 
-/* A texture of 8 texels of 4 bytes in linear memory, fetched by `threads` threads. */
+/* Fetches from a texture of 8 texels of 4 bytes in linear memory, with `threads` threads. */
 static void fetched(uint32_t threads, size_t findings)
 {
     static const char text[] = HEAD

@@ -32,8 +32,8 @@ static vm_fault_kind try_on(const char *text, const char *reason)
     return kind;
 }
 
-/* A box of `span` bytes of shared memory, of which one row is inside the tensor: the copy would touch that row, and, if it
- * is a load, fill all others with zeros. */
+/* Makes a map whose box has `span` bytes in shared memory and only one row inside the tensor. A copy accesses that row;
+ * a load also fills all other rows with zeros. */
 static void map_box(uint16_t rows, uint16_t planes, uint32_t row)
 {
     const vm_tensor_map map = {.mark = VM_TENSOR_MAP,
@@ -84,7 +84,7 @@ static void boxes(void)
     CU_ASSERT_FALSE(is_marked(1024, 256));
 }
 
-/* A row of a tensor that begins inside an allocation and ends beyond it, and a map that does so. */
+/* Copies a row of a tensor that begins inside an allocation and ends beyond it, and uses a map that lies like this. */
 static void rows_of_tensors(void)
 {
     map_box(1, 1, 0);
@@ -188,7 +188,7 @@ static void fixed_memory(void)
 {
     for (size_t k = 0; k < KILN__COUNT(writers); k++) {
         char text[4096], *call;
-        /* The calls give their first argument by the variable p, the others are small numbers. */
+        /* the first argument of each call is the variable p, and the others are small numbers */
         snprintf(text, sizeof text, "%s", writers[k]);
         if ((call = strstr(text, "call (r)")) != NULL)
             snprintf(call, sizeof text - (size_t)(call - text),
@@ -221,7 +221,8 @@ static void fixed_memory(void)
     }
 }
 
-/* The same by a tensor map that names the memory, and a span that a read of the instruction's other side has found. */
+/* Writes to the same memory, by a tensor map that names it, and by an instruction whose read of the same memory has
+ * filled the span cache. */
 static void fixed_tensors(void)
 {
     static const char store[] = WRITER(
@@ -250,7 +251,7 @@ static void fixed_tensors(void)
     }
 }
 
-/* A tensor map that ends behind the allocation in which it begins: 64 bytes of it are there. */
+/* Replaces a field of a tensor map of which only 64 bytes are inside the allocation. */
 static void replaced_maps(void)
 {
 #define REPLACED(at) KERNEL("add.u64 %d1, %d0, " at "; tensormap.replace.tile.global_dim.global.b1024.b32 [%d1], 0, 8;")

@@ -60,7 +60,7 @@ static void grid_barriers(void)
     is_cheap(KERNEL("", GRID_SYNC_BY("ld.cv.u32") COUNT), 100, 64, false, 100 * 2 * 10 * 40);
 }
 
-/* Each block waits for the one after it, of which the last has not started when the first begins. */
+/* Each block waits for the block after it. The last block has not started when the first one begins to wait. */
 static void flags(void)
 {
     is_cheap(KERNEL("", "mov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %nctaid.x;\n"
@@ -71,7 +71,7 @@ static void flags(void)
              60, 64, false, 60 * 60 * 20);
 }
 
-/* A lock that each lane of the grid takes: the one that has it waits for the rest of its warp, which polls. */
+/* Each lane of the grid takes a lock. The lane that has the lock waits for the other lanes of its warp, which poll. */
 static void locks(void)
 {
     is_cheap(KERNEL("",

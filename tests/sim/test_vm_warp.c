@@ -16,7 +16,7 @@ typedef struct lane_row {
 static lane_row *in;
 static uint32_t *out;
 
-/* One block of `threads`, a: a row a lane, b: 4 KiB of zeros. */
+/* Runs one block of `threads` threads. Its parameter a points to one row for each thread, and b to 4 KiB of zeros. */
 static vm_bench run(const char *text, const lane_row *rows, uint32_t threads)
 {
     vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
@@ -31,7 +31,7 @@ static vm_bench run(const char *text, const lane_row *rows, uint32_t threads)
 
 static void reductions(void)
 {
-    /* The lanes that the mask names, whatever the others hold: even lanes and odd ones apart, lane 31 left out of its. */
+    /* Only the lanes of the mask count. The masks of even and odd lanes differ, and lane 31 takes no part. */
     // clang-format off
     static const char text[] = HEAD KERNEL("k")
         "ld.global.u32 %r1, [%d2]; and.b32 %r2, %r0, 1; setp.ne.u32 %p1, %r2, 0; setp.eq.u32 %p2, %r0, 31;\n"
@@ -426,7 +426,7 @@ static void whole_budget(void)
     }
 }
 
-/* A chain of calls as long as the text: found out without recursion. */
+/* Tests a chain of calls as long as the text, which must be analysed without recursion. */
 static void long_chain(void)
 {
     enum { FUNCTIONS = 20000 };

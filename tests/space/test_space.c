@@ -118,7 +118,7 @@ static uint64_t rank_of(const kiln__variant *variant, const kiln_setting *settin
     return rank;
 }
 
-/* By number, each valid configuration comes once and no other does. */
+/* Tests that finding configurations by number gives each valid configuration once, and no other. */
 static void numbered(const kiln__space *space, const kiln__variant *variant, uint64_t raw, uint64_t valid)
 {
     kiln__index *index = NULL;
@@ -203,7 +203,8 @@ static void compare(const kiln_spec *spec)
     kiln__space_free(space);
 }
 
-/* The index against a walk over all, constraint by constraint in their order, the first that does not hold deciding. */
+/* Compares the index with a walk over all configurations, which tests the constraints in their order and counts the
+ * first one that does not hold. */
 static void brute(const kiln_spec *spec)
 {
     const kiln__variant *variant = &spec->variants[0];
@@ -514,8 +515,8 @@ static kiln__space *space_of(const kiln_spec *spec, kiln__scope *outer)
     return space;
 }
 
-/* Whether a number is found quickly is found out with an effort that may end anywhere: also before a group of params that
- * depends on an earlier one has been counted, by whose count the number is divided. */
+/* The test whether finding by number is fast has a limited effort, which may end anywhere. It may end before a group of
+ * params that depends on an earlier one was counted, and numbers are divided by that count. */
 static void test_quick(void)
 {
     kiln_spec *spec = parse(HEAD "params: {a: [1, 2, 3, 4], b: [1, 2, 3, 4], c: [1, 2, 3, 4], d: [1, 2, 3, 4]}\n"
@@ -651,7 +652,8 @@ static void test_effort(void)
     kiln_spec_free(spec);
 }
 
-/* A walk that is halted goes on where it was: the same configurations, none lost and none twice. */
+/* A walk that was halted continues where it was, with the same configurations: none is missing, and none comes
+ * twice. */
 static void test_halted(void)
 {
     kiln_spec *spec = parse(HEAD "params: {A: {from: 1, to: 30}, B: {from: 1, to: 30}, C: [0, 1]}\n"

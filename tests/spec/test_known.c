@@ -28,7 +28,7 @@ static kiln__known make(const char *spec, const char *variant, double seconds, i
                          .made = made};
 }
 
-/* The first `count` of each. */
+/* Returns true if the first `count` settings of both are equal. */
 static bool same_settings(kiln__settings all, kiln__settings others, size_t count)
 {
     const kiln_setting *a = all.items, *b = others.items;

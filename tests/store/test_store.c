@@ -716,7 +716,7 @@ static void a_full_disk(void)
     teardown(&f);
 }
 
-/* A file that must not become larger: the same from the system's side, with the signal of it ignored. */
+/* Tests a file that must not become larger, by the system's limit on file sizes, with its signal ignored. */
 static void a_file_that_cannot_grow(void)
 {
     fixture f;
@@ -851,7 +851,7 @@ static void nothing_is_lost_by_sigkill(void)
         next = there;
     }
     check_integrity(f.path);
-    /* Each number once, and each with the content it was written with. */
+    /* each number occurs once, and has the content that was written with it */
     kiln__arena arena = {0};
     for (unsigned n = 0; n < next; n++) {
         char key[33];
@@ -951,7 +951,7 @@ static int print_times(void)
     return system(command) != 0;
 }
 
-/* In each format: an export that does not fit leaves the file that was there, and nothing beside it. */
+/* Tests for each format that an export that does not fit leaves the old file, and no other file beside it. */
 static void an_export_is_whole_or_nothing(void)
 {
     fixture f;

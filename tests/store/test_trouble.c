@@ -58,7 +58,8 @@ static bool has_number(kiln_store *store, unsigned number)
     return found;
 }
 
-/* The time is waited for once, however many samples come; they are found meanwhile, and in the store when it is free. */
+/* However many samples come, the store waits for the lock only once. The samples can be listed meanwhile, and are in
+ * the store when it is free. */
 static void a_held_store_costs_one_wait(void)
 {
     fixture f;

@@ -214,7 +214,8 @@ static void distances(void)
         none[] = {{"M", {KILN_INT, {.i = 0}}}}, one[] = {{"M", {KILN_FLOAT, {.f = 1}}}};
     double d = -1, e = -1;
     bool same;
-    /* As many elements of work, and yet farther than four times as much a side: 2, 2 and -4 doublings. */
+    /* The number of elements is the same, and yet the distance is larger than for four times as many along one side:
+     * the sides differ by 2, 2 and -4 doublings. */
     CHECK(kiln__size_distance((kiln__settings){3, cube}, (kiln__settings){3, flat}, &d, &same) && !same &&
           fabs(d - sqrt(24)) < 1e-12);
     CHECK(kiln__size_distance((kiln__settings){3, cube}, (kiln__settings){3, large}, &e, &same) &&

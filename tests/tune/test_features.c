@@ -70,7 +70,7 @@ static int show(void *user, const kiln_record *record)
     return 0;
 }
 
-/* The features of all samples of a sweep, and why those failed that did. */
+/* Runs a sweep. Collects the features of all samples, and the messages of those that failed. */
 static void sweep(const fixture *f, const char *text, kiln_isolation isolation, const kiln_run_options *run,
                   kiln__text *out)
 {

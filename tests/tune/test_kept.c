@@ -128,7 +128,7 @@ static void a_store_that_cannot_be_written(void)
     teardown(&f);
 }
 
-/* As builds wrote it that took the death of a compile worker for an answer. */
+/* Tests a sample of an earlier build, which took the death of a compile worker for a result. */
 static void an_earlier_death(void)
 {
     fixture f;

@@ -144,7 +144,7 @@ static void what_is_shipped_is_first(void)
         CHECK_TEXT(made_at(tuning, 1, first), "fast REPEAT=2"); /* of the next sizes */
         kiln_tuning_free(tuning);
     }
-    /* A strategy that was asked to be random is. */
+    /* The strategy `random` draws its first configuration at random. */
     kiln_tune_options options = {.size = sizeof options, .max_configurations = 3, .strategy = "random"};
     bool same = true;
     for (options.seed = 0; options.seed < 8; options.seed++) {
@@ -262,7 +262,8 @@ static path find_path(const fixture *f, kiln_store *store, uint64_t most, uint64
     return p;
 }
 
-/* The same cold and warm, and where it goes on from the samples of a shorter one. */
+/* Tests that a repeatable search makes the same samples with an empty cache, with a full cache, and if it continues a
+ * shorter search. */
 static void a_repeatable_search_takes_one_path(void)
 {
     fixture f;
@@ -288,7 +289,7 @@ static void a_repeatable_search_takes_one_path(void)
     teardown(&f);
 }
 
-/* A limit that is shorter than a compile: each sweep makes one sample, until there is none left. */
+/* If the limit is shorter than a compile, each sweep makes one sample, until none is left. */
 static void a_short_limit_makes_progress(void)
 {
     static const char *const fast[] = {"fast"};
@@ -360,7 +361,8 @@ static int count_entry(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
-/* A compile that has begun when nobody waits for it any more is finished and kept; one in the queue is dropped. */
+/* If nobody waits for a compile any more, it is finished and stored if it has begun, and dropped if it is in the
+ * queue. */
 static void a_begun_compile_is_kept(void)
 {
     fixture f;

@@ -428,7 +428,8 @@ static double busy(long pid)
 
 static const char *const two[] = {"sim", "sim"};
 
-/* Kills the runner, or at last ends the sweep, when it has computed for a second: only the endless kernel does that. */
+/* Kills the runner when it has computed for a second, which only the endless kernel does. After the last kill it ends
+ * the sweep. */
 static int disturb(void *user, const kiln_progress *progress, const kiln_sample *sample)
 {
     fixture *f = user;
@@ -542,7 +543,7 @@ static void the_callback_stops_a_sample(void)
 
 /* ---- several devices ---- */
 
-/* The same for whichever of several computes when all else is done: only the endless kernel is left to compute. */
+/* Disturbs whichever runner still computes when all other samples are done: only the endless kernel is left then. */
 static int disturb_any(void *user, const kiln_progress *progress, const kiln_sample *sample)
 {
     fixture *f = user;

@@ -151,7 +151,7 @@ static void good_for_all_of_them(void)
                 SAMPLE(HERE, "c", 1, OF(1020, 3.0), 64, 1.0, "true");
     answer got = ask(&f, text, "band", 990);
     CHECK(got.from == KILN_BEST_SIMILAR && got.block == 64 && got.inputs == 3 && got.slowdown < 1.1);
-    /* One that a neighbour has no sample of counts as four times slower there. */
+    /* A configuration of which a neighbour has no sample counts as four times slower there. */
     static const char missing[] = HEAD SAMPLE(HERE, "a", 1, OF(1000, 3.0), 32, 1.0, "true")
         SAMPLE(HERE, "a", 1, OF(1000, 3.0), 64, 1.5, "true") SAMPLE(HERE, "b", 1, OF(1010, 3.0), 64, 1.0, "true")
             SAMPLE(HERE, "c", 1, OF(1020, 3.0), 64, 1.0, "true");

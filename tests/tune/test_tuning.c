@@ -33,7 +33,8 @@ static void ranks_by_time_then_failures(void)
     add(tuning, 6, KILN_OK, (kiln_result){.measured = 1, .seconds = 3});
     CU_ASSERT_EQUAL(tuning->best->params[0].value.as.i, 3);
     kiln__tuning_rank(tuning);
-    const long want[] = {3, 2, 4, 6, 1, 5}; /* ties, and failures, as they came */
+    /* samples with equal times, and failed ones, keep the order in which they were added */
+    const long want[] = {3, 2, 4, 6, 1, 5};
     for (size_t i = 0; i < KILN__COUNT(want); i++)
         CU_ASSERT_EQUAL(tag_at(tuning, i), want[i]);
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), KILN__COUNT(want));

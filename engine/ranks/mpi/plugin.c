@@ -58,7 +58,7 @@ static bool send_one(void *self, int to, const void *bytes, size_t length)
         free(made);
         return false;
     }
-    parcel **last = &m->sending; /* the oldest comes first: it is done first */
+    parcel **last = &m->sending; /* the new message comes last, because the oldest is done first */
     while (*last)
         last = &(*last)->next;
     made->next = NULL;

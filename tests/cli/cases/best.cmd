@@ -14,7 +14,7 @@ kiln best add --known known.yaml
 kiln best add --known known.yaml -s N=1200
 kiln best add --known known.yaml -s N=1200 --device sim:t4
 kiln best add --known known.yaml -p BLOCK=32
-kiln best add --known known.yaml --json | grep -A 20 '"from"'
+kiln best add --known known.yaml --json | grep -A 21 '"from"'
 # Which is the fastest differs, and the one that the others are checked against is not checked itself.
 kiln best add --tune 60 | sed -E '1d; s/N=[0-9]+/N/; s/, verified//'
 kiln best add | sed -E '1d; s/, verified//; s/[0-9-]+$/DATE/'

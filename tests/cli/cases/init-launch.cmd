@@ -54,7 +54,8 @@ int main()
 X
 kiln init program.cu -o program.yaml && sed -n '/^sizes/,/^$/p; /^params/,/^$/p; /^launch/,$p' program.yaml
 kiln tune program.yaml -q | grep configurations
-# The launch in another file, with static_assert as constraints; without it the values are asked for.
+# The launch in another file, with static_assert as constraints. A file near the source is found; without one the values are
+# asked for.
 cat >tile.cuh <<'X'
 #pragma once
 template <int BM, int TM> __global__ void tile(const float *x, float *y, int M)
@@ -75,7 +76,9 @@ void run(float *x, float *y, int M)
     tile<SIZE, 4><<<CEIL_DIV(M, SIZE), SIZE / 4>>>(x, y, M);
 }
 X
-kiln init tile.cuh; echo $?
+mkdir -p lone/a/b && cp tile.cuh lone/a/b && kiln init lone/a/b/tile.cuh; echo $?
+mkdir -p near/kernels && cp tile.cuh near/kernels && kiln init near/kernels/tile.cuh | grep '^# The launch'
+cp runner.cu near && kiln init near/kernels/tile.cuh 2>/dev/null | sed -n '/^params/,/^$/p; /^# The launch/,$p'
 kiln init tile.cuh --launch runner.cu -o tile.yaml && sed -n '/^params/,/^$/p; /^launch/,$p' tile.yaml
 kiln tune tile.yaml -q | grep configurations
 # An output that is the same everywhere is no evidence.

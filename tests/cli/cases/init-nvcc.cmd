@@ -11,7 +11,7 @@ extern "C" __global__ void k(REAL *x, int n)
         x[i] = TWICE(x[i]) * FACTOR;
 }
 X
-kiln init k.cu 2>&1 | grep -c 'twice.h was searched'
+kiln init k.cu 2>&1 | grep -E '^kiln: note|was searched' | cut -c 1-110
 kiln init k.cu --nvcc 'nvcc -O3 -arch=sm_90 -Iinclude "-DREAL=float" -D FACTOR=3 -std=c++17 --use_fast_math -Xcompiler -fPIC k.cu -o k.o' \
     --stub mylib/host.hpp -o k.yaml
 sed -n '/^kiln/,/^$/p; /^params/,/^$/p' k.yaml

@@ -174,7 +174,7 @@ static void sizes(void)
     (void)cudaGetLastError();
 }
 
-/* An array with more room than there are kernels: the runtime does not read the rest. */
+/* Passes an array with more room than there are kernels. The runtime must not read the rest. */
 static void enumerated(void)
 {
     enum { ROOM = 4 };
@@ -258,7 +258,7 @@ static void *ask(void *kernel)
  * a use of memory that is freed meanwhile. */
 static void closing(void)
 {
-    enum { TIMES = 2000 };
+    enum { TIMES = 100000 };
     static const wrapper image = {MAGIC, 1, ptx, NULL};
     cudaKernel_t kernel;
     pthread_t thread;

@@ -45,6 +45,18 @@ fi
 grep -q '^saxpy of 1000000 elements is right$' output
 if KILN_SIM_TARGET=strict "$kiln" sim run --quiet --device h200 ./later > output 2> errors; then exit 1; fi
 
+# A CMake project for the architecture of the device, which links the runtime by CUDA::cudart_static.
+mkdir project
+cp "$here/../ci/saxpy.cu" project
+printf '%s\n' 'cmake_minimum_required(VERSION 3.24)' 'project(p LANGUAGES CXX CUDA)' 'find_package(CUDAToolkit REQUIRED)' \
+    'add_executable(p saxpy.cu)' 'target_link_libraries(p PRIVATE CUDA::cudart_static)' > project/CMakeLists.txt
+(
+    eval "$("$kiln" sim env --device h200)"
+    cmake -S project -B made -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_ARCHITECTURES=native > cmake.log 2>&1 &&
+        cmake --build made >> cmake.log 2>&1 && ./made/p > output
+) || { cat cmake.log output; exit 1; }
+grep -q '^saxpy of 1000000 elements is right$' output
+
 # NVIDIA's static runtime is refused.
 if "$real" -arch=sm_80 -cudart static m.cu -o nvidia 2> /dev/null; then
     if "$kiln" sim run ./nvidia 2> errors; then exit 1; fi

@@ -80,7 +80,7 @@ static void **set_up(void)
     return handle;
 }
 
-/* As <<<grid, block, 0, stream>>> does: the configuration is pushed here and popped in the stub. */
+/* Launches as <<<grid, block, 0, stream>>> does: the configuration is pushed here and popped in the stub. */
 static cudaError_t launch(unsigned factor, cudaStream_t stream)
 {
     dim3 grid, block;
@@ -442,7 +442,7 @@ static void sticky(void)
     OK(cudaGetLastError());
 }
 
-/* The device that the environment names. */
+/* Tests the device that the environment names. */
 static int name_device(void)
 {
     struct cudaDeviceProp prop = {0};

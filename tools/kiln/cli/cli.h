@@ -220,6 +220,9 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sa
             "configuration."                                                                                           \
     }
 
+/* The order of estimates that are nearly equal (engine/sim/observe/model/ties.c). */
+#define CLI_TIE_RULE "prefer fewer instructions, more waves of blocks, no data sent between blocks"
+
 /* Options of commands that run on a device; cli_take_arch() reads them. */
 #define CLI_ARCH_OPTION(at)                                                                                            \
     {                                                                                                                  \

@@ -38,7 +38,7 @@ const cli_group cli_sandbox_group = {"Sandbox", sandbox_options, CLI_COUNT(sandb
 
 static const cli_option engine_options[] = {
     {"device", 'd', CLI_TEXT, offsetof(cli_engine_args, device), "DEVICE", CLI_DEVICES, NULL,
-     "A GPU (cuda:0), a simulated GPU whose times are estimated (sim:PROFILE, or sim:sm_80 by its architecture), or "
+     "A GPU (cuda:0), a simulated GPU whose times are estimated (sim:h200 or h200, or sim:sm_80 by its architecture), or "
      "the plain simulated device (sim). `kiln devices` lists them. Default: $KILN_DEVICE, or the first GPU, or "
      "sim:h200. Without a GPU, `check`, `profile` and `study` use sim."},
     {"jobs", 'j', CLI_WHOLE, offsetof(cli_engine_args, jobs), "COUNT", CLI_NOTHING, NULL,

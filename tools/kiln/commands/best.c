@@ -70,6 +70,12 @@ static const char *kind_text(const kiln_best *best)
                       best->verified ? ", verified" : "");
 }
 
+static void show_tie_rule(const kiln_best *best)
+{
+    if (best->estimated && !best->measured)
+        out_puts("nearly equal estimates " CLI_TIE_RULE "\n");
+}
+
 /* Prints the work of the host before the first repetition. */
 static void show_inputs(const kiln_best *best)
 {
@@ -95,6 +101,7 @@ static void show_text(const cli *c, const kiln_device_info *device, const kiln_b
         return;
     case KILN_BEST_TUNED:
         out_printf("tuned now: %s, %s\n", cli_seconds(best->seconds), kind_text(best));
+        show_tie_rule(best);
         show_inputs(best);
         return;
     default: break;
@@ -115,6 +122,7 @@ static void show_text(const cli *c, const kiln_device_info *device, const kiln_b
                    best->distance);
     out_printf("; %s%s, %s, %s\n", cli_seconds(best->seconds), best->from == KILN_BEST_EXACT ? "" : " there",
                kind_text(best), day_text(best->made));
+    show_tie_rule(best);
     show_inputs(best);
 }
 
@@ -152,6 +160,7 @@ static void show_json(const cli *c, const kiln_device_info *device, const kiln_b
         js_set(known, "seconds", js_real(best->seconds));
         js_set(known, "measured", json_boolean(best->measured));
         js_set(known, "estimated", json_boolean(best->estimated));
+        js_set(known, "tie_rule", js_text(best->estimated && !best->measured ? CLI_TIE_RULE : NULL));
         js_set(known, "verified", json_boolean(best->verified));
         js_set(known, "made", json_integer(best->made));
         js_set(known, "inputs_seconds", js_real(best->inputs_seconds));

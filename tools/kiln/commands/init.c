@@ -120,33 +120,14 @@ static unsigned split_launch(const char *text, const char **file)
 
 /* ---- the spec ---- */
 
-/* Returns the path of `file` from `folder`, with ".." where it leads upwards. Both are whole paths without links. */
-static const char *path_between(const char *folder, const char *file)
-{
-    size_t same = 0;
-    for (size_t i = 0; folder[i] && folder[i] == file[i]; i++)
-        if (folder[i] == '/')
-            same = i + 1;
-    size_t length = strlen(folder);
-    if (strncmp(folder, file, length) == 0 && file[length] == '/')
-        same = length + 1;
-    const char *up = "";
-    for (const char *rest = same > length ? "" : folder + same; *rest;) {
-        up = cli_printf("../%s", up);
-        rest += strcspn(rest, "/");
-        rest += *rest == '/';
-    }
-    return cli_printf("%s%s", up, file + same);
-}
-
 /* Returns the path by which a spec in `folder` names the source. A spec may read files below its folder. Other files need
  * --read-anywhere, which the user gave by naming the source. */
 static const char *name_from(init_args *args, const char *source, const char *folder)
 {
-    char whole[PATH_MAX], base[PATH_MAX];
-    if (!realpath(source, whole) || !realpath(folder, base))
+    char whole[PATH_MAX];
+    if (!realpath(source, whole))
         return source;
-    const char *name = path_between(strcmp(base, "/") == 0 ? "" : base, whole);
+    const char *name = init_path_between(folder, whole);
     if (strncmp(name, "../", 3) == 0) {
         cli_complain(
             "warning: a spec reads only files below its own folder: write the spec beside the source (--output), "
@@ -217,21 +198,33 @@ static int init_run(cli *c)
         return code;
     const char *launch = NULL;
     const unsigned launch_line = split_launch(args->launch, &launch);
-    kiln_draft_options options = {.size = sizeof options,
-                                  .kernel = args->kernel,
-                                  .source = named,
-                                  .folder = folder,
-                                  .values = values.items,
-                                  .value_count = values.count,
-                                  .launch = launch,
-                                  .launch_line = launch_line,
-                                  .includes = plan.includes.items,
-                                  .include_count = plan.includes.count,
-                                  .options = plan.options.items,
-                                  .option_count = plan.options.count,
-                                  .defines = plan.defines,
-                                  .define_count = plan.define_count};
-    if (kiln_draft(c->engine, source, &options, keep_draft, &made, &error) != KILN_OK) {
+    kiln_status status = KILN_OK;
+    for (bool again = true; again;) { /* once more for each folder of headers that is found */
+        const kiln_draft_options options = {.size = sizeof options,
+                                            .kernel = args->kernel,
+                                            .source = named,
+                                            .folder = folder,
+                                            .values = values.items,
+                                            .value_count = values.count,
+                                            .launch = launch,
+                                            .launch_line = launch_line,
+                                            .includes = plan.includes.items,
+                                            .include_count = plan.includes.count,
+                                            .options = plan.options.items,
+                                            .option_count = plan.options.count,
+                                            .defines = plan.defines,
+                                            .define_count = plan.define_count};
+        status = kiln_draft(c->engine, source, &options, keep_draft, &made, &error);
+        again = status != KILN_OK && init_find_headers(c, &plan, kiln_error_message(error));
+        if (again) {
+            kiln_error_free(error);
+            error = NULL;
+            code = cli_engine(c, &args->engine);
+            if (code)
+                return code;
+        }
+    }
+    if (status != KILN_OK) {
         const char *near = access(source, F_OK) == 0 ? NULL : cli_similar_file(source, ".cu .cuh");
         if (!near)
             return cli_error(c, error);

@@ -23,6 +23,14 @@ typedef struct init_plan {
 int init_read_nvcc(cli *c, init_plan *plan);
 /* Makes the empty headers of --stub in the folder `stubs` beside the spec. Returns 0 or the exit code. */
 int init_make_stubs(cli *c, init_plan *plan);
+/* Adds a folder of headers: to `include` of the spec if it lies below the folder of the spec, otherwise to -I. */
+void init_add_include(cli *c, init_plan *plan, const char *folder);
+/* Finds the header that the message of a failed draft misses, in the project of the source, and adds its folder. Says so.
+ * Closes the engine if the folder is outside the folder of the spec, because a new engine then needs it as -I. Returns
+ * false if the message misses no header, or if the header was not found. */
+bool init_find_headers(cli *c, init_plan *plan, const char *message);
+/* Returns the path of `file` from `folder`, with ".." where it leads upwards. `file` is a whole path without links. */
+const char *init_path_between(const char *folder, const char *file);
 kiln_value init_value(const char *text); /* a whole number, or the text itself */
 /* A file that is compiled in (kernel_tuner.py). */
 typedef struct init_file {

@@ -101,7 +101,34 @@ static const char *path_below(const char *folder, const char *base)
     return whole[length] ? cli_printf("%s", whole + length + 1) : ".";
 }
 
-static void add_include(cli *c, init_plan *plan, const char *folder)
+/* Returns the path of `file` from `folder`, with ".." where it leads upwards. Both are whole paths without links. */
+static const char *path_between(const char *folder, const char *file)
+{
+    size_t same = 0;
+    for (size_t i = 0; folder[i] && folder[i] == file[i]; i++)
+        if (folder[i] == '/')
+            same = i + 1;
+    size_t length = strlen(folder);
+    if (strncmp(folder, file, length) == 0 && file[length] == '/')
+        same = length + 1;
+    const char *up = "";
+    for (const char *rest = same > length ? "" : folder + same; *rest;) {
+        up = cli_printf("../%s", up);
+        rest += strcspn(rest, "/");
+        rest += *rest == '/';
+    }
+    return cli_printf("%s%s", up, file + same);
+}
+
+const char *init_path_between(const char *folder, const char *file)
+{
+    char base[PATH_MAX];
+    if (!realpath(folder, base))
+        return file;
+    return strcmp(base, file) == 0 ? "." : path_between(strcmp(base, "/") == 0 ? "" : base, file);
+}
+
+void init_add_include(cli *c, init_plan *plan, const char *folder)
 {
     init_args *args = c->args;
     struct stat info;
@@ -164,11 +191,11 @@ int init_read_nvcc(cli *c, init_plan *plan)
         const char *word = words.items[i], *value = NULL;
         bool taken = i == 0 && !strchr("-", *word); /* the name of nvcc itself */
         if (strncmp(word, "-I", 2) == 0 && (word[2] || i + 1 < words.count)) {
-            add_include(c, plan, word[2] ? word + 2 : words.items[++i]);
+            init_add_include(c, plan, word[2] ? word + 2 : words.items[++i]);
             taken = true;
         } else if ((value = value_of(&words, &i, "--include-path")) != NULL ||
                    (value = value_of(&words, &i, "-isystem")) != NULL) {
-            add_include(c, plan, value);
+            init_add_include(c, plan, value);
             taken = true;
         } else if (strncmp(word, "-D", 2) == 0 && (word[2] || i + 1 < words.count)) {
             int code = take_define(c, plan, word[2] ? word + 2 : words.items[++i]);

@@ -162,7 +162,7 @@ static int sim_run(cli *c)
 
 static const cli_option options[] = {
     {"device", 'd', CLI_TEXT, FIELD(device), "PROFILE", CLI_DEVICES, NULL,
-     "The device that the program sees: the name of a profile, such as `h200`, or the file of a profile. Default: "
+     "The device that the program sees: the name of a profile, such as `h200` or `sim:h200`, or the file of a profile. Default: "
      "`generic`. With --profile or --trace the default is `h200`, because `generic` has no figures for estimates."},
     {"devices", 0, CLI_WHOLE, FIELD(devices), "N", CLI_NOTHING, NULL,
      "The number of simulated devices, 1 to 16. CUDA_VISIBLE_DEVICES picks some of them. Default: 1."},

@@ -58,7 +58,7 @@ static const char *in_front(const char *folder, const char *variable)
 typedef struct setting {
     const char *name, *value;
 } setting;
-enum { SETTINGS_MOST = 14 };
+enum { SETTINGS_MOST = 15 };
 
 static bool records(const cli *c)
 {
@@ -74,11 +74,16 @@ static bool collects(const cli *c)
     return ((const sim_args *)c->args)->check && !(format && *format) && !(file && *file);
 }
 
-/* Returns the profile of the simulated device. An estimate needs a device with figures, so the default is then an H200. */
+/* Returns the profile of the simulated device, which --device names with or without `sim:`, as in every other command. An
+ * estimate needs a device with figures, so the default is then an H200. */
 static const char *device_of(const cli *c)
 {
     const sim_args *args = c->args;
     const char *set = getenv("KILN_SIM_DEVICE");
+    if (args->device && strcmp(args->device, "sim") == 0)
+        return "generic";
+    if (args->device && strncmp(args->device, "sim:", 4) == 0)
+        return args->device + 4;
     return args->device ? args->device : set && *set ? NULL : records(c) ? "h200" : NULL;
 }
 
@@ -93,6 +98,8 @@ static size_t settings(const cli *c, const char *folder, const record_files *fil
     size_t count = 0;
     to[count++] = (setting){"LD_LIBRARY_PATH", in_front(folder, "LD_LIBRARY_PATH")};
     to[count++] = (setting){"PATH", in_front(cli_printf("%s/bin", folder), "PATH")};
+    /* CMake looks there first, so find_package(CUDAToolkit) finds Kiln's libraries for CUDA::cudart_static and others */
+    to[count++] = (setting){"CMAKE_LIBRARY_PATH", in_front(folder, "CMAKE_LIBRARY_PATH")};
     if (device_of(c))
         to[count++] = (setting){"KILN_SIM_DEVICE", device_of(c)};
     if (files->profile)

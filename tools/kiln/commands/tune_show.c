@@ -553,7 +553,8 @@ static void show_estimate(const cli *c, const tune_view *view, const kiln_tuning
     size_t none = 0;
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
         none += is_untimed(kiln_tuning_sample(tuning, i), true);
-    out_puts("  estimated by the simulator's model, not measured\n");
+    out_puts("  estimated by the simulator's model, not measured\n"
+             "  nearly equal estimates " CLI_TIE_RULE "\n");
     if (none)
         out_printf("  %s could not be estimated: their ranks follow the others\n", cli_whole(none));
     if (!view->device_named && !args->arch)
@@ -703,6 +704,7 @@ void tune_json(cli *c, const tune_view *view, const kiln_tuning *tuning)
                    : best->result->estimated        ? "estimated seconds, not measured"
                    : best->result->host_seconds > 0 ? "wall time of the simulator, not measured"
                                                     : NULL));
+    js_set(object, "tie_rule", js_text(best && best->result->estimated ? CLI_TIE_RULE : NULL));
     json_t *objectives = js_array();
     for (size_t i = 0; i < args->objectives.count; i++)
         js_add(objectives, js_text(args->objectives.items[i]));

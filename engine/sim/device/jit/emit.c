@@ -15,8 +15,8 @@
 #define LEAST 6u   /* shorter code is interpreted in less time than a region takes to begin and end */
 /* at most one instruction in CALLS may be a call: around calls all registers are in memory, as in the interpreter */
 #define CALLS 8u
-/* states of an instruction: REACHED, it can be executed; LEADER, a basic block begins there; LOOP, a branch leads back
- * to it */
+/* Flags of an instruction. REACHED: the region can execute it. LEADER: a basic block begins there. LOOP: a branch leads
+ * back to it. */
 enum { REACHED = 1, LEADER = 2, LOOP = 4 };
 
 static bool is_inside(const jit_emitter *e, uint32_t at)

@@ -86,7 +86,7 @@ const char *ptx_op_since(ptx_op op);        /* returns the text of ops.def; NULL
 /* Finds the longest prefix of `text`, cut only at dots, that is an opcode. Returns its length, or 0 if there is no such
  * prefix. */
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
-/* Returns the longest prefix that is a PTX opcode which the device does not run, or NULL if there is none. */
+/* Returns the longest prefix that is a PTX opcode which the device does not run, or NULL if no prefix is such an opcode. */
 const char *ptx_op_later(const char *text, size_t length);
 const char *ptx_op_later_name(unsigned index); /* returns NULL past the last name */
 bool ptx_suffix_later(const char *text, size_t length);

@@ -134,7 +134,7 @@ void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m)
                w->frame->params + lane * (size_t)function->ptx->param_bytes + symbol->offset, (size_t)symbol->bytes);
 }
 
-/* alloca (c is 0), stacksave (1), stackrestore (2). The lanes of a path share one stack height. */
+/* c chooses the operation: 0 is alloca, 1 stacksave, 2 stackrestore. The lanes of a path share one stack height. */
 void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_frame *frame = w->frame;

@@ -35,7 +35,7 @@ void vm_warp_select(vm_warp *w, const vm_path *path)
     w->base[1] = path->frame->function->constants;
 }
 
-/* Stores the state of the running path, if there is one. */
+/* Stores the state of the running path, if a path runs. */
 void vm_warp_save(vm_warp *w)
 {
     if (w->current == VM_PATHS)

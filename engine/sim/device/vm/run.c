@@ -211,8 +211,11 @@ static size_t get_room(const vm_run_state *run)
 }
 
 /* Called when all clusters of the runner have waited in vain for a whole round. The clusters wait for an action of
- * other threads. The function tries four explanations in this order: another runner will take the action; a block that
- * has not started will take it; lanes at a reconvergence point will take it; no thread will ever take it. */
+ * other threads. The function tries four explanations, in this order:
+ *  1. Another runner will take the action.
+ *  2. A block that has not started will take it.
+ *  3. Lanes at a reconvergence point will take it.
+ *  4. No thread will ever take it. */
 static void wait_round(vm_runner *runner, size_t *most)
 {
     enum { PROVE = 64, PROVE_CHECKED = 4096, BUSY = 16, PAUSE_NS = 20000 };

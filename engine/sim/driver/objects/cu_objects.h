@@ -381,7 +381,7 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
 /* the handle of a device's default pool, which is not in the table of objects */
 #define SIM_POOL_HANDLE(ordinal) ((uint64_t)0x52u << 56 | (uint64_t)(ordinal) << 8 | 0x10)
-/* the thread's current context, usable or not; NULL: none; call it under the state lock */
+/* the thread's current context, even an unusable one, or NULL; call it under the state lock */
 sim_context *sim_current(void);
 /* A destructor of a user object (CUuserObject). It is the program's function, so it has to be called without locks. */
 typedef struct sim_end_of {

@@ -108,7 +108,8 @@ void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, 
     timed->known = !failed && vm_time_estimate(sim_memory(), &launch, &timed->result);
     if (timed->known) {
         timed->overhead = model->launch * 1e-6;
-        timed->seconds = timed->overhead + timed->result.clocks / model->clock;
+        timed->seconds = timed->overhead +
+                         timed->result.clocks * vm_time_tie_factor(&launch, &timed->result) / model->clock;
         timed->bound = vm_time_bound(&timed->result, timed->overhead * model->clock);
         mine.seconds += timed->seconds;
     } else {

@@ -73,8 +73,8 @@ void sim_order_begin(sim_context *context, CUstream stream); /* Begins work in t
  * text must stay valid until the order forgets the work. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);
 void sim_order_end(sim_context *context);
-/* Calls a function of the host from the running work, without locks (sim_call_out()). Returns false if the function has
- * destroyed the context. */
+/* Calls a function of the host from the running work. sim_call_out() holds no locks meanwhile. Returns false if the
+ * function has destroyed the context. */
 bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user);
 /* Switches on the guards for pinned memory of asynchronous copies, for all contexts (pinned.c). */
 void sim_order_guard(void);

@@ -13,8 +13,11 @@
  *
  * A work has two states. It runs from sim_order_begin() until sim_order_end(): its `span.until` is UINT32_MAX, and
  * sim_order_touch() adds its ranges. Then it has ended, and later works are compared with it. The work is removed from
- * the list in four cases: the host has waited for it (forget_works()), so all later work is ordered after it; the list
- * is full (drop_old()); the time restarts (keep_time()); its context ends (leave_order()). */
+ * the list in four cases:
+ *  - forget_works(): the host has waited for it, so all later work is ordered after it.
+ *  - drop_old(): the list is full.
+ *  - keep_time(): the time restarts.
+ *  - leave_order(): its context ends. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
  * rules of streams allow. So a call that waits has to wait only for a kernel or a host function that another thread
  * runs. Recording an event stores the clock of its context: the host time in nanoseconds that the device's work has
  * taken so far. This time is the speed of the simulator and not an estimate of a GPU. Every function takes the state
- * lock (sim_begin()). A function that runs work, or waits for a kernel of another thread, also takes the work lock
- * (sim_begin_work()). A function that waits for host functions of other threads first calls sim_wait_idle(). */
+ * lock by sim_begin(). A function that runs work, or waits for a kernel of another thread, also takes the work lock by
+ * sim_begin_work(). A function that waits for host functions of other threads first calls sim_wait_idle(). */
 #include <string.h>
 
 #include "cu_work.h"

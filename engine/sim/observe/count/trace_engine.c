@@ -190,6 +190,19 @@ static void record_tensor(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
     end_copy(t, &c);
 }
 
+/* Records st.async and red.async as one arrival in this block, if a lane sends there. The arrivals from other blocks of the
+ * cluster are not recorded: a block that sends to all blocks of its cluster also receives from all at about that time. */
+static void record_send(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
+{
+    const vm_bulk *b = i->extra;
+    uint32_t phase = 0;
+    VM_EACH(lane, m)
+        phase = phase ? phase
+                      : count_contribution(w, open_bar(w, i, lane, b->bar.space, read_address(w, &b->bar, lane)));
+    begin_record(w, t, VM_ENGINE_SEND, 1);
+    vm_trace_put(w, t, phase);
+}
+
 void vm_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
 {
     const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
@@ -199,6 +212,8 @@ void vm_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
         record_bulk(w, t, i, m);
     else if (ptx_effect_of(in) == PTX_EFFECT_TENSOR)
         record_tensor(w, t, i, m);
+    else if (ptx_effect_of(in) == PTX_EFFECT_REMOTE)
+        record_send(w, t, i, m);
     else
         record_mbarrier(w, t, i, m);
 }

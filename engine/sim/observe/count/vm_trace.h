@@ -38,13 +38,15 @@ enum {
     VM_ENGINE_COPY,
     VM_ENGINE_STORE,  /* the same words for a copy from shared to global memory */
     VM_ENGINE_ARRIVE, /* 1 word: the phase in which it counts */
-    VM_ENGINE_WAIT    /* 1 word: the phase that is complete */
+    VM_ENGINE_WAIT,   /* 1 word: the phase that is complete */
+    /* 1 word: the phase in which the bytes of st.async or red.async arrive in this block; 0: they go to another block */
+    VM_ENGINE_SEND
 };
 #define VM_TRACE_KIND(word) ((word)&15u)
 #define VM_TRACE_COPY_LINES 4u /* words before the lines of a copy, the first word included */
 
-/* How an instruction is recorded. Consecutive loads of shared memory may form a group. In lanes that are aligned they
- * cost as much as one wider load, as ptxas combines them. */
+/* How an instruction is recorded. Consecutive loads of shared memory may form a group. If all lanes' addresses are
+ * aligned, the group costs as much as one wider load, because ptxas combines such loads. */
 typedef struct vm_traced {
     bool memory; /* the accesses of the instruction are recorded */
     bool engine; /* an engine's record describes the instruction */

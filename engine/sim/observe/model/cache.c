@@ -89,7 +89,7 @@ void vm_cache_fill(vm_cache *cache, uint32_t line, uint32_t at)
 
 typedef struct touched {
     uint32_t line;
-    uint8_t sectors;
+    uint8_t sectors, written; /* accessed in any way; written */
 } touched;
 typedef struct lines {
     touched *items;
@@ -118,18 +118,21 @@ static bool grow_lines(const kiln_allocator *mem, lines *set)
     return true;
 }
 
-/* Adds sectors to a set, an open-addressing hash table. Returns the sectors that are new. */
-static uint32_t add_sectors(const kiln_allocator *mem, lines *set, uint32_t line, uint32_t sectors)
+/* Adds sectors to a set, an open-addressing hash table. Returns the sectors that are new: for a read the sectors that
+ * were not accessed before, for a write the sectors that were not written before. */
+static uint32_t add_sectors(const kiln_allocator *mem, lines *set, uint32_t line, uint32_t sectors, bool write)
 {
     if (2 * (set->count + 1) > set->room && !grow_lines(mem, set))
         return 0;
     size_t at = hash_line(line) & (set->room - 1);
     while (set->items[at].sectors && set->items[at].line != line)
         at = (at + 1) & (set->room - 1);
-    uint32_t fresh = sectors & ~(uint32_t)set->items[at].sectors;
-    set->count += set->items[at].sectors == 0 && sectors != 0;
-    set->items[at].line = line;
-    set->items[at].sectors |= (uint8_t)sectors;
+    touched *found = &set->items[at];
+    uint32_t fresh = sectors & ~(uint32_t)(write ? found->written : found->sectors);
+    set->count += found->sectors == 0 && sectors != 0;
+    found->line = line;
+    found->sectors |= (uint8_t)sectors;
+    found->written |= (uint8_t)(write ? sectors : 0);
     return fresh;
 }
 
@@ -218,8 +221,8 @@ static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost,
                 part *p = find_part(f, device, line);
                 if (first == 1 && word & VM_TRACE_COUNTED && at + count + k < t->count)
                     add_hits(f, line, t->words[at + count + k] * scale);
-                uint32_t fresh = add_sectors(f->mem, own, line, sectors),
-                         new = add_sectors(f->mem, &f->seen, line, sectors);
+                uint32_t fresh = add_sectors(f->mem, own, line, sectors, false),
+                         new = add_sectors(f->mem, &f->seen, line, sectors, false);
                 if (p) {
                     p->each += __builtin_popcount(fresh) * scale;
                     p->together += __builtin_popcount(new) * scale;
@@ -277,9 +280,10 @@ void vm_footprint_free(vm_footprint *f)
 
 bool vm_footprint_failed(const vm_footprint *f) { return f->seen.failed; }
 
-double vm_footprint_touch(vm_footprint *f, uint32_t line, uint32_t sectors, bool cold, double *share, bool *missing)
+double vm_footprint_touch(vm_footprint *f, uint32_t line, uint32_t sectors, bool write, bool cold, double *share,
+                          bool *missing)
 {
-    uint32_t fresh = add_sectors(f->mem, &f->seen, line, whole_granules(f, sectors));
+    uint32_t fresh = add_sectors(f->mem, &f->seen, line, whole_granules(f, sectors), write);
     if (fresh == 0)
         return 0;
     const part *p = find_part(f, NULL, line & 0x0fffffffu);

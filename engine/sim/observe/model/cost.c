@@ -19,6 +19,7 @@ typedef struct builder {
     bool *wide;       /* by register: all 64 bits of it are used */
     uint32_t *uses;   /* by register: number of reads */
     uint32_t *writer; /* by register: the only instruction that writes it, or ANY_REGISTER */
+    uint8_t *fused;   /* by instruction: a set of fusion bits */
     bool failed;
 } builder;
 
@@ -230,22 +231,100 @@ static price price_selection(const builder *b, const ptx_insn *in)
     return p.unit == VM_UNIT_ALU ? p : (price){VM_UNIT_ALU, 1, 0};
 }
 
-/* Returns true if a 64-bit addition is fused with the product or shift before it (IMAD.WIDE, LEA). */
-static bool is_taken_in(const builder *b, uint32_t k)
+/* ---- machine instructions that do the work of two ---- */
+
+enum fusion {
+    FUSED_INTO_NEXT = 1, /* the instruction that uses the result does the work too */
+    FUSES_ANOTHER = 2    /* the instruction does the work of one of its operands too */
+};
+
+static bool is_narrow(const builder *b, const ptx_insn *in)
 {
-    const ptx_insn *in = &b->f->insns[k];
-    bool candidate = (in->op == PTX_OP_MUL && ptx_has(in, PTX_MOD_WIDE)) ||
-                     (in->op == PTX_OP_SHL && in->operands[2].kind == PTX_OPERAND_IMM);
-    if (!candidate || in->operands[0].kind != PTX_OPERAND_REG || b->uses[in->operands[0].index] != 1)
+    return !is_wide_integer(in->types[0]) ||
+           (in->operands[0].kind == PTX_OPERAND_REG && !b->wide[in->operands[0].index]);
+}
+
+static bool is_logic(const builder *b, const ptx_insn *in)
+{
+    return (in->op == PTX_OP_AND || in->op == PTX_OP_OR || in->op == PTX_OP_XOR || in->op == PTX_OP_NOT) &&
+           in->types[0] != PTX_PRED && is_narrow(b, in);
+}
+
+static bool is_integer_sum(const ptx_insn *in)
+{
+    unsigned type = in->types[0];
+    return in->op == PTX_OP_ADD && (is_wide_integer(type) || type == PTX_U32 || type == PTX_S32 || type == PTX_B32);
+}
+
+/* Returns true if a register holds an address that the linker knows, such as the address of a shared array. */
+static bool is_fixed_address(const builder *b, const ptx_operand *o)
+{
+    if (o->kind == PTX_OPERAND_SYMBOL)
+        return true;
+    if (o->kind != PTX_OPERAND_REG || b->writer[o->index] >= b->f->insn_count)
         return false;
-    for (uint32_t next = k + 1; next < b->f->insn_count && next <= k + 8; next++) {
-        const ptx_insn *user = &b->f->insns[next];
-        if (user->op == PTX_OP_ADD &&
-            ((user->operands[1].kind == PTX_OPERAND_REG && user->operands[1].index == in->operands[0].index) ||
-             (user->operands[2].kind == PTX_OPERAND_REG && user->operands[2].index == in->operands[0].index)))
-            return true;
+    const ptx_insn *writer = &b->f->insns[b->writer[o->index]];
+    return writer->op == PTX_OP_MOV && writer->operands[1].kind == PTX_OPERAND_SYMBOL;
+}
+
+/* Returns true if `user` can do the work of `in`, whose result it reads. The pairs are machine instructions of the CUDA
+ * Binary Utilities: LOP3 (any function of three operands), IMAD.WIDE, LEA, and the offset in the address of a memory
+ * access. */
+static bool can_fuse(const builder *b, const ptx_insn *in, const ptx_insn *user)
+{
+    const uint32_t result = in->operands[0].index;
+    if (is_logic(b, in))
+        return is_logic(b, user);
+    if (is_integer_sum(in)) {
+        const ptx_cost cost = ptx_cost_of(user);
+        bool fixed = is_fixed_address(b, &in->operands[1]) || is_fixed_address(b, &in->operands[2]);
+        for (uint32_t n = 0; fixed && cost == PTX_COST_MEMORY && n < user->operand_count; n++)
+            if (user->operands[n].kind == PTX_OPERAND_ADDRESS && user->operands[n].base == PTX_BASE_REG &&
+                user->operands[n].index == result)
+                return true;
+        return false;
     }
+    return user->op == PTX_OP_ADD &&
+           ((user->operands[1].kind == PTX_OPERAND_REG && user->operands[1].index == result) ||
+            (user->operands[2].kind == PTX_OPERAND_REG && user->operands[2].index == result));
+}
+
+static bool reads(const ptx_insn *in, uint32_t reg)
+{
+    for (uint32_t n = 0; n < in->operand_count; n++)
+        if ((in->operands[n].kind == PTX_OPERAND_REG && n > 0 && in->operands[n].index == reg) ||
+            (in->operands[n].kind == PTX_OPERAND_ADDRESS && in->operands[n].base == PTX_BASE_REG &&
+             in->operands[n].index == reg))
+            return true;
     return false;
+}
+
+/* Finds pairs of instructions that become one machine instruction, in the order of the code. The first instruction of a
+ * pair has a result that only the second one reads. An instruction is in one pair at most, because no machine
+ * instruction does the work of three. */
+static bool find_fusions(builder *b, const kiln_allocator *mem)
+{
+    enum { REACH = 8 }; /* instructions between the two of a pair: a farther one is seldom in the same basic block */
+    b->fused = kiln__calloc(mem, (size_t)b->f->insn_count + 1, sizeof *b->fused);
+    if (!b->fused)
+        return false;
+    for (uint32_t k = 0; k < b->f->insn_count; k++) {
+        const ptx_insn *in = &b->f->insns[k];
+        bool candidate = (in->op == PTX_OP_MUL && ptx_has(in, PTX_MOD_WIDE)) ||
+                         (in->op == PTX_OP_SHL && in->operands[2].kind == PTX_OPERAND_IMM) || is_logic(b, in) ||
+                         is_integer_sum(in);
+        if (!candidate || b->fused[k] || in->operands[0].kind != PTX_OPERAND_REG ||
+            b->uses[in->operands[0].index] != 1 || in->guard != PTX_NO_PRED)
+            continue;
+        uint32_t user = k + 1, end = k + REACH < b->f->insn_count ? k + REACH : b->f->insn_count - 1;
+        while (user <= end && !reads(&b->f->insns[user], in->operands[0].index))
+            user++;
+        if (user <= end && !(b->fused[user] & FUSES_ANOTHER) && can_fuse(b, in, &b->f->insns[user])) {
+            b->fused[k] |= FUSED_INTO_NEXT;
+            b->fused[user] |= FUSES_ANOTHER;
+        }
+    }
+    return true;
 }
 
 /* ---- tensor cores ---- */
@@ -321,6 +400,8 @@ static price price_of(const builder *b, uint32_t k)
     const price none = {VM_UNIT_NONE, 0, 0};
     const ptx_insn *in = &b->f->insns[k];
     unsigned type = in->types[0], wide = is_wide_integer(type);
+    if (b->fused[k] & FUSED_INTO_NEXT)
+        return none;
     switch (ptx_cost_of(in)) {
     case PTX_COST_FREE: return none;
     case PTX_COST_ALU:
@@ -332,10 +413,10 @@ static price price_of(const builder *b, uint32_t k)
     case PTX_COST_TENSOR: return product_of_matrices(b, in);
     case PTX_COST_SUM: return price_arithmetic(b, in, 2);
     case PTX_COST_LOGIC: return type == PTX_PRED ? none : price_arithmetic(b, in, 2);
-    case PTX_COST_SHIFT_LEFT: return is_taken_in(b, k) ? none : price_arithmetic(b, in, 2);
+    case PTX_COST_SHIFT_LEFT: return price_arithmetic(b, in, 2);
     case PTX_COST_SELECT: return price_selection(b, in);
     case PTX_COST_FMA: return price_arithmetic(b, in, 1);
-    case PTX_COST_PRODUCT: return is_taken_in(b, k) ? none : price_product(b, in);
+    case PTX_COST_PRODUCT: return price_product(b, in);
     case PTX_COST_DIVISION: return price_division(in);
     case PTX_COST_SIGN: return type == PTX_F32 || type == PTX_F64 ? none : (price){VM_UNIT_ALU, 1 + wide, 0};
     case PTX_COST_MIN_MAX: return type == PTX_F64 ? (price){VM_UNIT_FP64, 2, 0} : (price){VM_UNIT_ALU, wide ? 4 : 1, 0};
@@ -437,6 +518,15 @@ static void price_queue(const ptx_insn *in, vm_cost_insn *c)
         c->pending = (uint8_t)(in->operands[0].imm < UINT8_MAX ? in->operands[0].imm : UINT8_MAX);
 }
 
+/* Notes whether blocks exchange data during the launch. */
+static void note_exchange(vm_cost *cost, const ptx_insn *in)
+{
+    const bool global = in->space == PTX_SPACE_GLOBAL || in->space == PTX_SPACE_GENERIC;
+    cost->sends |= ptx_effect_of(in) == PTX_EFFECT_REMOTE;
+    cost->polls |= ptx_effect_of(in) == PTX_EFFECT_LOAD && global &&
+                   (ptx_has(in, PTX_MOD_VOLATILE) || ptx_has(in, PTX_MOD_RELAXED) || ptx_has(in, PTX_MOD_ACQUIRE));
+}
+
 /* Sets cost, registers and queue of each instruction of a function. Returns false if memory runs out. */
 static bool price_function(builder *b, const sim_model *model, vm_cost_insn *out)
 {
@@ -458,6 +548,7 @@ static bool price_function(builder *b, const sim_model *model, vm_cost_insn *out
         if (ptx_cost_of(&b->f->insns[k]) == PTX_COST_TENSOR)
             c->busy = (float)tensor_clocks(model, &b->f->insns[k]);
         price_queue(&b->f->insns[k], c);
+        note_exchange(b->cost, &b->f->insns[k]);
         c->first = (uint32_t)b->cost->operand_count;
         visit_registers(b, k, add_source);
         c->source_count = (uint32_t)b->cost->operand_count - c->first;
@@ -471,7 +562,7 @@ static bool add_function(vm_cost *cost, const vm_function *function, const sim_m
 {
     builder b = {.cost = cost, .f = function->ptx, .model = model};
     vm_cost_insn *out = cost->insns + function->first_tally;
-    bool ok = find_uses(&b, cost->mem) && price_function(&b, model, out);
+    bool ok = find_uses(&b, cost->mem) && find_fusions(&b, cost->mem) && price_function(&b, model, out);
     if (ok)
         ok = vm_schedule_function(cost, function->ptx, (uint32_t)function->first_tally, model);
     if (ok && b.f->reg_count > cost->register_count)
@@ -479,6 +570,7 @@ static bool add_function(vm_cost *cost, const vm_function *function, const sim_m
     kiln__free(cost->mem, b.wide);
     kiln__free(cost->mem, b.uses);
     kiln__free(cost->mem, b.writer);
+    kiln__free(cost->mem, b.fused);
     return ok;
 }
 

@@ -12,6 +12,8 @@
 #include "vm_time.h"
 
 #define NEVER UINT32_MAX
+#define SEND_LATENCY                                                                                                   \
+    180u          /* clocks of the network between SMs: Luo, Fan, Li and others, arXiv 2402.13499 (2024), H100 */
 #define ROUNDS 3u /* the limit on blocks that run one after the other in a slot of the SM */
 
 typedef struct replay replay;
@@ -77,9 +79,9 @@ struct replay {
     vm_cache *cache, *code;
     double code_free;
     vm_footprint *footprint;
-    uint64_t issued, traffic_l2, traffic_dram;
-    double unit_busy[VM_UNITS];                           /* clocks, of all schedulers */
-    double memory_busy, engine_busy, l2_busy, write_busy; /* clocks of the queues with these names */
+    uint64_t issued, traffic_l2, traffic_dram, traffic_written; /* bytes; written: the writes in traffic_dram */
+    double unit_busy[VM_UNITS];                                 /* clocks, of all schedulers */
+    double memory_busy, engine_busy, l2_busy, write_busy;       /* clocks of the queues with these names */
     uint32_t first_round; /* the clock at which as many blocks were done as there are slots */
     uint32_t done;        /* number of blocks that have ended */
     uint32_t finished, half_time;
@@ -92,12 +94,17 @@ struct replay {
 /* Returns the first whole clock at or after a time. */
 static uint32_t round_up_clock(double clock) { return clock < 4e9 ? (uint32_t)(clock + 0.999) : NEVER - 1; }
 
-/* Returns the latency of memory, which grows with the share of its rate that is in use: requests wait for banks, although
- * the channels have time left. The share is the one since the start of the launch. */
+/* Returns the latency of memory, which grows with the share u of its rate that is in use since the start of the launch.
+ * A read waits if its bank is busy, with a probability of about u, and then for a queue whose length grows with u too.
+ * So the wait grows with u^2. A write counts twice: its bank must finish the write (tWR of JEDEC's HBM standards) before
+ * it can open another row, and the bus changes its direction. */
 static double get_memory_latency(const replay *r, double now)
 {
-    const double idle = r->model->dram_latency, used = (double)r->traffic_dram / r->dram_bytes;
-    return idle + (now > idle ? fmin(used / now, 1) : 0) * (r->model->dram_loaded - idle);
+    const double idle = r->model->dram_latency, total = (double)r->traffic_dram;
+    if (now <= idle || total <= 0)
+        return idle;
+    const double used = fmin(total / r->dram_bytes / now, 1), writes = (double)r->traffic_written / total;
+    return idle + used * used * (1 + writes) * (r->model->dram_loaded - idle);
 }
 
 /* Returns when sectors arrive from the L2, or on a miss from memory. `blocks`: the number of blocks that a bulk copy
@@ -117,10 +124,11 @@ static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double n
     double there = *way + r->model->l2_latency;
     double share = 0;
     bool missing = false;
-    double bytes = vm_footprint_touch(r->footprint, line, sectors, r->cold, &share, &missing);
+    double bytes = vm_footprint_touch(r->footprint, line, sectors, write, r->cold, &share, &missing);
     if (bytes > 0) {
         r->dram_free = (r->dram_free > now ? r->dram_free : now) + bytes * share / r->dram_bytes;
         r->traffic_dram += (uint64_t)(bytes * share);
+        r->traffic_written += write ? (uint64_t)(bytes * share) : 0;
         double memory = r->dram_free + get_memory_latency(r, now);
         if (missing && !write && memory > there)
             there = memory;
@@ -268,6 +276,7 @@ static void issue_engine(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
         complete_arrival(r, w, record[1], copied > now ? copied : now);
         break;
     }
+    case VM_ENGINE_SEND: complete_arrival(r, w, record[1], now + SEND_LATENCY); break;
     default: break;
     }
 }

@@ -20,11 +20,12 @@ typedef struct vm_footprint vm_footprint;
 vm_footprint *vm_footprint_new(const kiln_allocator *mem, vm_device *device, const struct vm_trace *trace,
                                const vm_cost *cost, const sim_model *model, uint64_t block_count);
 void vm_footprint_free(vm_footprint *footprint);
-/* Bytes that the SM accesses for the first time. *share: the part of these bytes that this SM must fetch, because other
+/* Returns the bytes that memory transfers: the SM reads them for the first time, or it writes them for the first time,
+ * also after a read. *share: the part of these bytes that this SM must fetch, because other
  * SMs need them too. *missing: this access must wait for memory. `cold`: the caches were empty at the start of the
  * launch. */
-double vm_footprint_touch(vm_footprint *footprint, uint32_t line, uint32_t sectors, bool cold, double *share,
-                          bool *missing);
+double vm_footprint_touch(vm_footprint *footprint, uint32_t line, uint32_t sectors, bool write, bool cold,
+                          double *share, bool *missing);
 /* The number of atomics at the most used line, in the traced blocks. */
 double vm_footprint_hottest(const vm_footprint *footprint);
 bool vm_footprint_failed(const vm_footprint *footprint);

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "numbers.h" /* cudaDataType */
+
 #define CUBLAS_API __attribute__((visibility("default")))
 
 enum { /* cublasStatus_t */
@@ -25,16 +27,6 @@ enum { CBLAS_COLUMNS = 102, CBLAS_N = 111 }; /* of cblas.h; T and C follow N */
 enum { CBLAS_UPPER = 121, CBLAS_LOWER };
 enum { CBLAS_NON_UNIT = 131, CBLAS_UNIT };
 enum { CBLAS_LEFT = 141, CBLAS_RIGHT };
-enum { /* cudaDataType */
-       R_32F = 0,
-       R_64F = 1,
-       R_16F = 2,
-       R_8I = 3,
-       C_32F = 4,
-       C_64F = 5,
-       R_32I = 10,
-       R_16BF = 14
-};
 enum { /* cublasComputeType_t: each kind and its neighbours (pedantic, fast) */
        COMPUTE_16F = 64,
        COMPUTE_16F_PEDANTIC,

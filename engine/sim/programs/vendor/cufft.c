@@ -19,8 +19,8 @@
 
 enum { RANKS = 3 };
 
-/* The layout of one side of a transform. Element (x, y, z) of transform b is at
- * b * distance + ((x * extent[1] + y) * extent[2] + z) * step, in elements of this side's type. */
+/* The layout of one side of a transform. All numbers are in elements of this side's type. The last dimension has the step `step`.
+ * The step of another dimension is the next one's step times the next one's extent. Transform b begins at b * distance. */
 typedef struct layout {
     int64_t extent[RANKS], step, distance;
 } layout;
@@ -29,7 +29,7 @@ typedef struct plan {
     bool made; /* false: cufftCreate() without cufftMakePlan...() */
     int type, rank;
     int64_t size[RANKS], batch;
-    bool basic; /* the layout is that of contiguous arrays. In place, rows of real numbers are then padded */
+    bool basic; /* arrays are contiguous. In place, rows of real numbers are then padded */
     layout in, out;
     void *stream, *context; /* context: for threads that have none */
 } plan;
@@ -130,7 +130,8 @@ static bool is_type(int type)
     return kind_of(type) == FFT_C2C || kind_of(type) == FFT_R2C || kind_of(type) == FFT_C2R;
 }
 
-/* Returns the number of elements in a dimension of one side. Of a real transform's last dimension, the complex side has half. */
+/* Returns the number of elements in a dimension of one side. The complex side of a real transform has half of the last dimension,
+ * because the other half would be its conjugate. */
 static int64_t count_in(const plan *p, int dimension, bool input)
 {
     const bool halved = kind_of(p->type) == (input ? FFT_C2R : FFT_R2C);
@@ -178,7 +179,7 @@ static size_t count_bytes(const plan *p, const layout *side, bool input)
     return (size_t)(last + part + 1) * (is_double(p->type) ? 8 : 4) * (real ? 1 : 2);
 }
 
-/* Fills a plan. The lists may be NULL, and then the layout is that of contiguous arrays. */
+/* Fills a plan. The lists may be NULL: then the arrays are contiguous. */
 static int make_plan(int handle, int rank, const int64_t *size, const int64_t *in_extent, int64_t in_step,
                      int64_t in_distance, const int64_t *out_extent, int64_t out_step, int64_t out_distance, int type,
                      int64_t batch, size_t *bytes)
@@ -287,7 +288,7 @@ CUFFT_API int cufftXtMakePlanMany(int handle, int rank, const long long *size, c
                                   long long out_step, long long out_distance, int out_type, long long batch,
                                   size_t *bytes, int compute)
 {
-    (void)compute; /* the precision is that of the types */
+    (void)compute; /* the types have their own precision */
     const int type = type_between(in_type, out_type);
     if (!type) {
         vendor_tell_missing(LIBRARY, "cufftXtMakePlanMany with types of 16 bits");
@@ -369,11 +370,14 @@ static bool transform(const void *what)
         set_basic(&p, &p.in, true, in_place);
         set_basic(&p, &p.out, false, in_place);
     }
-    const size_t bytes = count_bytes(&p, &p.in, true), align = single ? sizeof(float) : sizeof(double);
+    const size_t bytes = count_bytes(&p, &p.in, true), out_bytes = count_bytes(&p, &p.out, false);
+    const size_t align = single ? sizeof(float) : sizeof(double);
     if ((uintptr_t)w->in % align || (uintptr_t)w->out % align)
         return false;
+    if (!bytes || !out_bytes) /* the padded rows of a transform in place are too long */
+        return false;
     void *in = vendor_reach(w->in, bytes, in_place, w->name), *copy = NULL;
-    void *out = in ? vendor_reach(w->out, count_bytes(&p, &p.out, false), true, w->name) : NULL;
+    void *out = in ? vendor_reach(w->out, out_bytes, true, w->name) : NULL;
     if (!out)
         return false;
     if (in_place ? !p.basic : kind_of(p.type) == FFT_C2R) {

@@ -10,7 +10,7 @@
  *
  * The generators: XORWOW of G. Marsaglia, "Xorshift RNGs" (2003); MRG32k3a of P. L'Ecuyer, "Good parameters and implementations
  * for combined multiple recursive random number generators" (1999); Philox of J. Salmon and others, "Parallel random numbers: as
- * easy as 1, 2, 3" (2011). Normal numbers are those of Box and Muller.
+ * easy as 1, 2, 3" (2011). Normal numbers come from the method of Box and Muller.
  *
  * One thread at a time may use a generator, as in cuRAND. */
 #include <math.h>
@@ -276,7 +276,7 @@ static uint32_t draw(generator *g)
     uint32_t *state = g->states[g->next];
     if (g->kind == PHILOX)
         return next_philox(g, g->next, state);
-    /* NVIDIA's factor from the range of MRG32k3a to that of 32 bits */
+    /* NVIDIA's factor, which widens the range of MRG32k3a to 32 bits */
     return g->kind == XORWOW ? next_xorwow(state) : (uint32_t)(next_mrg(state) * 1.000000048662);
 }
 
@@ -490,7 +490,7 @@ CURAND_API int curandGeneratePoissonMethod(generator *g, uint32_t *out, size_t c
     return start(g, "curandGeneratePoissonMethod", out, count, sizeof *out, POISSON, mean, 0);
 }
 
-/* Only generators of 64 bits have it, and the stand-in has none. */
+/* Only generators of 64-bit numbers accept this call. The stand-in has no such generator. */
 CURAND_API int curandGenerateLongLong(generator *g, uint64_t *out, size_t count)
 {
     (void)out, (void)count;

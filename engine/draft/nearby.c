@@ -1,0 +1,79 @@
+/* nearby.c - finds a file near the source that launches the kernel, for sources without a launch. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "chars.h"
+#include "draft.h"
+
+/* Limits: folders above the source, files that are read in each folder, bytes of a file, bytes between the kernel's name
+ * and its <<<. */
+enum { MOST_UP = 2, MOST_FILES = 200, MOST_BYTES = 1 << 20, MOST_BETWEEN = 600 };
+
+static int is_source(const struct dirent *entry)
+{
+    static const char *const ends[] = {".cu", ".cuh", ".cpp", ".cc", ".cxx", ".h", ".hpp"};
+    const char *dot = strrchr(entry->d_name, '.');
+    for (size_t i = 0; dot && dot != entry->d_name && i < KILN__COUNT(ends); i++)
+        if (strcmp(dot, ends[i]) == 0)
+            return 1;
+    return 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
+
+static bool is_word_byte(char c) { return kiln__is_letter(c) || kiln__is_digit(c) || c == '_'; }
+
+/* Returns true if the text has `name`, perhaps with arguments of a template, and then <<<. */
+static bool has_launch(const char *text, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = strstr(text, name); at; at = strstr(at + length, name)) {
+        if ((at > text && is_word_byte(at[-1])) || is_word_byte(at[length]))
+            continue;
+        const char *behind = at + length;
+        for (size_t i = 0; i < MOST_BETWEEN && behind[i] && !strchr(";{}", behind[i]); i++)
+            if (strncmp(behind + i, "<<<", 3) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Returns the path of a file of `folder`, other than the source itself, that launches the kernel. NULL: none. */
+static const char *find_in(const kiln__draft *draft, const char *folder)
+{
+    struct dirent **entries = NULL;
+    const char *found = NULL;
+    const int count = scandir(folder, &entries, is_source, by_name);
+    for (int i = 0; i < count; i++) {
+        const char *path = kiln__arena_printf(draft->arena, "%s/%s", folder, entries[i]->d_name);
+        struct stat info;
+        char *text = NULL;
+        size_t length = 0;
+        free(entries[i]);
+        if (found || i >= MOST_FILES || !path || strcmp(path, draft->path) == 0 || stat(path, &info) != 0 ||
+            !S_ISREG(info.st_mode) || info.st_size > MOST_BYTES ||
+            kiln__file_read(draft->mem, path, MOST_BYTES, &text, &length, NULL) != KILN_OK)
+            continue;
+        found = !memchr(text, '\0', length) && has_launch(text, draft->kernel->plain) ? path : NULL;
+        kiln__free(draft->mem, text);
+    }
+    free(entries);
+    return found;
+}
+
+const char *kiln__nearby_launch(const kiln__draft *draft)
+{
+    const char *folder = kiln__arena_folder(draft->arena, draft->path);
+    const char *shown = kiln__arena_folder(draft->arena, draft->shown);
+    for (int up = 0; up <= MOST_UP && folder && shown && strchr(folder + 1, '/'); up++) {
+        const char *found = find_in(draft, folder);
+        if (found) /* named from the user's folder, as the source is */
+            return strcmp(shown, ".") == 0 ? kiln__arena_strdup(draft->arena, strrchr(found, '/') + 1)
+                                           : kiln__arena_printf(draft->arena, "%s%s", shown, strrchr(found, '/'));
+        folder = kiln__arena_folder(draft->arena, folder);
+        shown = up == 0 && strcmp(shown, ".") == 0 ? ".." : kiln__arena_printf(draft->arena, "%s/..", shown);
+    }
+    return NULL;
+}

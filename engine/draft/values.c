@@ -1,0 +1,91 @@
+/* values.c - one trial of a value of a param, and the values that are left out. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "draft.h"
+#include "engine.h"
+
+const char *kiln__first_line(const kiln__draft *draft, const char *message)
+{
+    size_t length = strcspn(message, "\n");
+    const char *line = kiln__arena_strndup(draft->arena, message, length);
+    if (line && length > 0 && message[length - 1] == ':' && message[length]) {
+        const char *next = message + length + 1 + strspn(message + length + 1, " ");
+        line = kiln__arena_printf(draft->arena, "%s %.*s", line, (int)strcspn(next, "\n"), next);
+    }
+    return line ? line : "out of memory";
+}
+
+bool kiln__can_go_on(kiln_engine *engine, const kiln_error *why)
+{
+    return !kiln__driver_is_sticky((CUresult)kiln_error_cuda(why)) ||
+           (engine->owns_context && kiln__engine_renew(engine, NULL) == KILN_OK);
+}
+
+const char *kiln__next_value(const kiln__draft *draft, const char **at)
+{
+    const size_t length = strcspn(*at, ",");
+    const char *value = **at ? kiln__arena_strndup(draft->arena, *at, length) : NULL;
+    *at += length;
+    *at += strspn(*at, ", ");
+    return value;
+}
+
+/* Returns the value of a param that the text of the spec has: a number, true or false, or a text. */
+static kiln_value read_value(const char *text)
+{
+    char *end = NULL;
+    const long long number = strtoll(text, &end, 10);
+    if (*text && !*end)
+        return (kiln_value){.kind = KILN_INT, .as.i = number};
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+        return (kiln_value){.kind = KILN_BOOL, .as.i = text[0] == 't'};
+    return (kiln_value){.kind = KILN_TEXT, .as.text = text};
+}
+
+kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const char *name, const char *value,
+                            bool verify, double seconds, kiln_error **error)
+{
+    kiln_plan *plan = NULL;
+    const kiln_setting param = {name, read_value(value)};
+    const kiln_choice choice = {.size_set = "tiny", .params = &param, .param_count = 1};
+    const kiln_result *result = NULL;
+    const kiln_run_options options = {.size = sizeof options,
+                                      .flags = KILN_RUN_NO_MEASURE | (verify ? 0 : KILN_RUN_NO_VERIFY),
+                                      .sample_timeout = seconds};
+    kiln_status status = kiln_plan_open(engine, spec, &choice, &plan, error);
+    if (status == KILN_OK)
+        status = kiln_plan_run(plan, &options, &result, error);
+    kiln_plan_close(plan);
+    return status;
+}
+
+bool kiln__is_due_to_value(kiln_status status)
+{
+    return status != KILN_OK && status != KILN_ERROR_CONSTRAINT && status != KILN_ERROR_TIMEOUT &&
+           status != KILN_ERROR_MEMORY && status != KILN_ERROR_INTERRUPTED;
+}
+
+/* Returns the part of a message that tells the failure, without the configuration before it. */
+static const char *shorten(const kiln__draft *draft, const char *message)
+{
+    static const char *const begins[] = {"CUDA_ERROR_", "gives a wrong answer"};
+    const char *line = kiln__first_line(draft, message);
+    for (size_t i = 0; i < KILN__COUNT(begins); i++)
+        if (strstr(line, begins[i]))
+            return strstr(line, begins[i]);
+    return line;
+}
+
+void kiln__leave_out(kiln__draft *draft, kiln__tunable *tunable, const char *value, const char *message)
+{
+    const char *list = NULL, *one = NULL;
+    for (const char *at = tunable->values; (one = kiln__next_value(draft, &at)) != NULL;)
+        if (strcmp(one, value) != 0)
+            list = list ? kiln__arena_printf(draft->arena, "%s, %s", list, one) : one;
+    const char *text = kiln__arena_printf(draft->arena, "%s: %s", value, shorten(draft, message));
+    if (!list || !text)
+        return;
+    tunable->values = list;
+    tunable->left_out = tunable->left_out ? kiln__arena_printf(draft->arena, "%s\n%s", tunable->left_out, text) : text;
+}

@@ -1,0 +1,104 @@
+/* numbers.c - numbers of the types of cudaDataType as doubles, and back. */
+#include <math.h>
+#include <string.h>
+
+#include "numbers.h"
+
+size_t vendor_type_size(int type)
+{
+    switch (type) {
+    case R_8I:
+    case R_8F_E4M3:
+    case R_8F_E5M2: return 1;
+    case R_16F:
+    case R_16BF: return 2;
+    case R_32F:
+    case R_32I: return 4;
+    case R_64F: return 8;
+    default: return 0; /* complex types have functions of their own */
+    }
+}
+
+static double half_to_double(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                                       : ldexp(exponent ? 1024 + fraction : fraction, (exponent ? exponent : 1) - 25);
+    return bits & 0x8000 ? -size : size;
+}
+
+/* Rounds to the nearest half, and from a tie to the even one. */
+static uint16_t double_to_half(double value)
+{
+    const uint16_t sign = signbit(value) ? 0x8000 : 0;
+    int exponent;
+    if (isnan(value))
+        return 0x7fff;
+    const double size = fabs(value);
+    if (size == 0) /* zero has no exponent */
+        return sign;
+    if (size >= 65520) /* halfway to the number after the largest */
+        return sign | 0x7c00;
+    frexp(size, &exponent);
+    const int unit = exponent < -13 ? -24 : exponent - 11; /* the exponent of the last place */
+    const double scaled = nearbyint(ldexp(size, -unit));   /* at most 2048, which carries into the exponent */
+    return (uint16_t)(sign | (unit == -24 ? (uint16_t)scaled : (uint16_t)(((unit + 24) << 10) + (int)scaled)));
+}
+
+static float bfloat_to_float(uint16_t bits)
+{
+    const uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+static uint16_t float_to_bfloat(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (isnan(value))
+        return 0x7fff;
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* E4M3 has no infinity: only the largest pattern is not a number. */
+static double e4m3_to_double(uint8_t bits)
+{
+    const int exponent = bits >> 3 & 15, fraction = bits & 7;
+    const double size = (bits & 127) == 127 ? NAN
+                                            : ldexp(exponent ? 8 + fraction : fraction, (exponent ? exponent : 1) - 10);
+    return bits & 128 ? -size : size;
+}
+
+double vendor_read(const void *at, int64_t index, int type)
+{
+    switch (type) {
+    case R_8I: return ((const int8_t *)at)[index];
+    case R_8F_E4M3: return e4m3_to_double(((const uint8_t *)at)[index]);
+    case R_8F_E5M2: return half_to_double((uint16_t)(((const uint8_t *)at)[index] << 8)); /* the upper half of a half */
+    case R_16F: return half_to_double(((const uint16_t *)at)[index]);
+    case R_16BF: return (double)bfloat_to_float(((const uint16_t *)at)[index]);
+    case R_32F: return (double)((const float *)at)[index];
+    case R_32I: return ((const int32_t *)at)[index];
+    default: return ((const double *)at)[index];
+    }
+}
+
+/* Sums wrap, as on the device. A product of other types may be infinite, or no number: it becomes 0. */
+static int32_t wrap(double value)
+{
+    return isfinite(value) ? (int32_t)(uint32_t)(int64_t)fmod(value, 4294967296.0) : 0;
+}
+
+void vendor_write(void *at, int64_t index, int type, double value)
+{
+    switch (type) {
+    case R_16F: ((uint16_t *)at)[index] = double_to_half(value); break;
+    case R_16BF: ((uint16_t *)at)[index] = float_to_bfloat((float)value); break;
+    case R_32F: ((float *)at)[index] = (float)value; break;
+    case R_32I: ((int32_t *)at)[index] = wrap(value); break;
+    case R_8I: ((int8_t *)at)[index] = (int8_t)(value > 127 ? 127 : value >= -128 ? nearbyint(value) : -128); break;
+    default: ((double *)at)[index] = value; break;
+    }
+}
