@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "compile_internal.h"
+#include "pool.h"
 #include "sources.h"
 
 enum { BACKSTOP = 120 }; /* seconds, for an action that takes a moment on an idle machine */
@@ -415,6 +415,69 @@ static void test_groups(void)
     CHECK(rmdir(marks) == 0);
     unsetenv("KILN_TEST_WORKER_ACTS");
     unsetenv("KILN_TEST_WORKER_MARKS");
+}
+
+/* Jobs that are requested during a hold, and whose group fails, are compiled during the hold: they do not wait for the
+ * release. */
+static void test_group_in_hold(void)
+{
+    char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(marks));
+    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
+    setenv("KILN_TEST_WORKER_MARKS", marks, 1);
+    kiln__compiler *compiler = open_pool(self, 1, 60);
+    kiln__compile_job *first = start(compiler, "small.cu", source_small, "-DWAITS"); /* for the file `go` */
+    while (kiln__compiler_is_quiet(compiler))
+        usleep(1000);
+    kiln__compile_job *waits = start_kernel(compiler, "scale<10>", NULL, true);
+    kiln__compiler_hold(compiler);
+    kiln__compile_job *two = start_kernel(compiler, "scale<20>", NULL, true);
+    kiln__compile_job *bad = start_kernel(compiler, "scale<200>", NULL, true);
+    snprintf(path, sizeof path, "%s/go", marks);
+    FILE *go = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(go);
+    fclose(go);
+    bool begun = true; /* the only slot takes the next job before others see that it is quiet */
+    while (begun && !kiln__compile_done(two)) {
+        usleep(1000);
+        begun = !kiln__compiler_is_quiet(compiler) || kiln__compile_begun(two);
+    }
+    CHECK(begun);
+    CHECK(!kiln__compile_begun(waits));
+    if (!begun)
+        kiln__compiler_release(compiler);
+    take_kernel(two, "scale<20>", 1);
+    take_bad(bad, KILN_ERROR_COMPILE, "N is too large");
+    if (begun)
+        kiln__compiler_release(compiler);
+    take_kernel(waits, "scale<10>", 1);
+    take_good(first);
+    kiln__compiler_close(compiler);
+    CHECK(unlink(path) == 0);
+    snprintf(path, sizeof path, "%s/busy", marks);
+    CHECK(unlink(path) == 0);
+    CHECK(rmdir(marks) == 0);
+    unsetenv("KILN_TEST_WORKER_ACTS");
+    unsetenv("KILN_TEST_WORKER_MARKS");
+}
+
+/* A hostile worker names no symbol for a kernel. The log behind the unit's other parts is read to its end and not further. */
+static void test_group_hostile(void)
+{
+    const char *kernel = "own";
+    kiln_error *error = NULL;
+    kiln__text member = {0};
+    kiln__compile_request request = {.name = "a.cu", .source = "", .names = &kernel, .name_count = 1};
+    const kiln__unit parts = {.lowered = "other\0", .lowered_length = 7, .log = "word", .log_length = 4};
+    kiln__unit whole = {0}, part = {0};
+    const size_t names = kiln__message_request(&member, &request);
+    CHECK_OK(kiln__unit_make(NULL, &parts, &whole, &error), error);
+    CHECK_OK(kiln__group_part(NULL, &whole, &member, names, &part, &error), error);
+    CHECK(part.lowered_length == 0);
+    CHECK_TEXT(part.log, "word");
+    kiln__unit_free(&whole);
+    kiln__unit_free(&part);
+    kiln__text_free(&member);
 }
 
 /* A worker that the system ends between two jobs costs nothing. */
@@ -944,6 +1007,8 @@ static const check_case cases[] = {
     {"a compiler that is held", test_held},
     {"the same request", test_same},
     {"groups", test_groups},
+    {"group_in_hold", test_group_in_hold},
+    {"group_hostile", test_group_hostile},
     {"no worker", test_no_worker},
     {"confined", test_confined},
     {"memory", test_memory},
