@@ -271,7 +271,7 @@ static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_erro
             if (other && status == KILN_OK)
                 status = kiln__run_value(engine, spec, tunable->name, value, proves, TRIAL_SECONDS, &why);
             kiln_spec_free(spec);
-            tried += other;
+            tried += other && status != KILN_ERROR_CONSTRAINT;
             const bool again = kiln__is_due_to_value(status) && repair(draft, kiln_error_message(why));
             if (again)
                 kiln__guess_shapes(draft);
