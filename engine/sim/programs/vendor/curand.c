@@ -344,8 +344,10 @@ static uint32_t draw_poisson(generator *g, double mean)
         return pair[0] > 0 ? (uint32_t)(pair[0] + 0.5) : 0;
     }
     uint32_t sum = 0;
-    for (double left = mean; left > 0; left -= SMALL) {
+    double left = mean;
+    while (left > 0) {
         const double part = left < SMALL ? left : SMALL;
+        left -= SMALL;
         double u = draw_double(g), chance = exp(-part);
         for (uint32_t n = 0; u > chance && chance > 0; sum++) {
             u -= chance;
