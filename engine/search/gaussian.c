@@ -42,8 +42,7 @@ static const double worst_goal = 1.2;    /* upper limit of goals, which are loga
 static const double least_worst = 0.1;
 static const double most_doubt = 1000;   /* greatest noise of a failure that does not count, in units of `scale` */
 static const double trusted_step = 0.15; /* a smaller change of the weight of failures does not change the factor */
-static const double first_noise = 0.01, least_noise = 1e-4, most_noise = 1;
-static const double most_length = 20; /* in units of a whole axis; the least length scale is 1 / most_length */
+static const double first_noise = 0.01, least_noise = 1e-4;
 /* The prior of a length scale is log-normal: its median is a whole axis, its deviation a factor of e^0.3. So several
  * answers are needed to change it, because many length scales explain a few answers. The median for powers of two is
  * shorter: values beside them say little about them. */
@@ -225,14 +224,13 @@ static void try_step(kiln__search *s, kiln__gaussian *g, double *best)
     bool up = kiln__random_below(&s->random, 2);
     double old_noise = g->noise, old_scale = g->scale, more = 0;
     if (axis < g->axes) {
-        double weight = g->weights[axis] * (up ? 2.25 : 1 / 2.25), bound = most_length * most_length;
-        if (!is_feature_used(s, g, axis) || weight > bound || weight * bound < 1)
+        if (!is_feature_used(s, g, axis))
             return;
-        more = weight - g->weights[axis];
+        more = g->weights[axis] * (up ? 2.25 : 1 / 2.25) - g->weights[axis];
     } else {
         g->noise *= up ? 2.5 : 1 / 2.5;
     }
-    bool fits = g->noise >= least_noise && g->noise <= most_noise && compute_factor(s, g, g->trial, axis, more);
+    bool fits = g->noise >= least_noise && compute_factor(s, g, g->trial, axis, more);
     double like = fits ? compute_posterior(g, g->trial, axis, more) : *best;
     if (like > *best) {
         *best = like;

@@ -145,7 +145,7 @@ class Copy:
 def describe_change(before, after):
     pairs = [[new - old for new, old in zip(after[path], before[path])] for path in before]
     low, high = interval_of(pairs)
-    return f"{mean_of(pairs):+.3f} ({low:+.3f} to {high:+.3f})"
+    return f"{mean_of(pairs):+.3f} [{low:.3f}, {high:.3f}]"
 
 
 def measure_constants(options):
@@ -161,10 +161,10 @@ def measure_constants(options):
                 continue
             text, found = find_constant(name, file)
             cells[6] = ""
-            for value in cells[5].split("; "):
+            for value in cells[5].split(", "):
                 copy.make(file, text[:found.start(1)] + value + text[found.end(1):])
                 changes.append(describe_change(before, measure(copy.program, options)))
-                cells[6] += ("; " if cells[6] else "") + changes[-1]
+                cells[6] += (", " if cells[6] else "") + changes[-1]
                 print(f"{name} ({file}) = {value}: {changes[-1]}", flush=True)
             lines[number] = "| " + " | ".join(cells) + " |"
             if options.write:
@@ -196,7 +196,7 @@ def check(options):
             raise Failure("failures do not change the score")
         options.fail, options.only = 0, "gaussian_bold"
         changes = measure_constants(options)
-        if not changes or all(change.startswith("+0.000 (+0.000") for change in changes):
+        if not changes or all(change == "+0.000 [0.000, 0.000]" for change in changes):
             raise Failure(f"a changed constant does not change the search: {changes}")
     print("the page has the values of the sources, and the scores are right")
 

@@ -153,6 +153,7 @@ struct vm_footprint {
     part parts[ALLOCATIONS];
     unsigned part_count;
     uint32_t granule; /* sectors that memory transfers together */
+    bool spills;      /* the launch touches more than the L2 holds, so the L2 writes data back that was read before */
     struct {
         uint32_t line;
         double hits;
@@ -257,14 +258,17 @@ vm_footprint *vm_footprint_new(const kiln_allocator *mem, vm_device *device, con
         f->seen.failed |= own.failed;
         kiln__free(mem, own.items);
     }
+    double touched_bytes = 0;
     for (unsigned k = 0; k < f->part_count; k++) {
         part *p = &f->parts[k];
         double blocks = trace->block_count, whole = (double)(p->end - p->first) * 4;
         double asked = p->each / blocks * (double)block_count, fetched = asked < whole ? asked : whole;
         double by_sms = p->together / blocks * (double)block_count;
+        touched_bytes += 32 * fetched;
         p->shared = asked > 1.5 * fetched;
         p->share = by_sms > fetched ? fetched / by_sms : 1;
     }
+    f->spills = touched_bytes > model->l2_size;
     kiln__free(mem, f->seen.items);
     f->seen = (lines){.failed = f->seen.failed};
     return f;
@@ -283,7 +287,7 @@ bool vm_footprint_failed(const vm_footprint *f) { return f->seen.failed; }
 double vm_footprint_touch(vm_footprint *f, uint32_t line, uint32_t sectors, bool write, bool cold, double *share,
                           bool *missing)
 {
-    uint32_t fresh = add_sectors(f->mem, &f->seen, line, whole_granules(f, sectors), write);
+    uint32_t fresh = add_sectors(f->mem, &f->seen, line, whole_granules(f, sectors), write && f->spills);
     if (fresh == 0)
         return 0;
     const part *p = find_part(f, NULL, line & 0x0fffffffu);

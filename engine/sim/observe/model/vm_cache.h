@@ -21,7 +21,7 @@ vm_footprint *vm_footprint_new(const kiln_allocator *mem, vm_device *device, con
                                const vm_cost *cost, const sim_model *model, uint64_t block_count);
 void vm_footprint_free(vm_footprint *footprint);
 /* Returns the bytes that memory transfers: the SM reads them for the first time, or it writes them for the first time,
- * also after a read. *share: the part of these bytes that this SM must fetch, because other
+ * also after a read if the launch touches more than the L2 holds. *share: the part of these bytes that this SM must fetch, because other
  * SMs need them too. *missing: this access must wait for memory. `cold`: the caches were empty at the start of the
  * launch. */
 double vm_footprint_touch(vm_footprint *footprint, uint32_t line, uint32_t sectors, bool write, bool cold,
