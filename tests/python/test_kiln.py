@@ -173,6 +173,34 @@ class Runs(Case):
             self.assertEqual(set(np.load(f"{folder}/y.npy")), {6})
 
 
+class Verdicts(Case):
+    """kiln.judge() with candidates for SCALE, on the simulated device."""
+
+    def judge(self, change, **options):
+        path = pathlib.Path(self.folder, "candidate.cu")
+        source = (SOURCE / "tests/python/scale.cu").read_text()
+        path.write_text(change(source))
+        return kiln.judge(self.spec, path, **options)
+
+    def test_verdicts(self):
+        made = self.judge(str, against=self.spec.variants[0])
+        self.assertEqual((made.status, bool(made), made.evidence["case"]), ("pass", True, None))
+        self.assertEqual(made.to_dict()["comparison"]["kind"], "counted")
+        self.assertTrue(made.page.startswith("pass: "))
+        self.assertEqual(self.judge(str, against=self.spec).to_dict()["comparison"]["spec"], "scale")
+        made = self.judge(lambda source: "nonsense")
+        self.assertEqual((made.status, bool(made)), ("compile", False))
+        self.assertIn(made.evidence["message"].splitlines()[0], made.page)
+
+    def test_wrong_arguments(self):
+        with self.assertRaises(TypeError):
+            kiln.judge(self.spec, "candidate.cu", device="sim")
+        with self.assertRaises(FileNotFoundError):
+            kiln.judge(self.spec, "/nowhere/candidate.cu")
+        with self.assertRaises(kiln.NotFoundError):
+            self.judge(str, against="nowhere")
+
+
 class Memory(Case):
     def test_write_launch_read(self):
         plan = self.spec.plan(sizes={"N": np.int64(5)})

@@ -3,6 +3,7 @@
 #define KILN_PYTHON_HOST_H
 
 #include <kiln_catalogue.h>
+#include <kiln_judge.h>
 #include <kiln_tune.h>
 
 /* NumPy's code of an element type, "f4"; NULL: no such type. */

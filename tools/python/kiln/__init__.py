@@ -13,11 +13,12 @@ from .plan import Plan
 from .problem import Input, Output, Problem, tune
 from .spec import Spec
 from .sweep import Store, Tuning
+from .verdicts import Judgement, judge
 
 __version__: str = _ffi.string(_lib.kiln_version()).decode()
 __all__ = [
     "ArgumentError", "Call", "ClosedError", "CompileError", "ConstraintError", "DeviceArray", "DeviceError",
     "DeviceMemoryError", "Engine", "Error", "HostFunctionError", "Input", "InternalError", "InterruptedError",
-    "IoError", "LaunchError", "MemoryError", "NoCompilerError", "NoDeviceError", "NotFoundError", "Output", "Place",
+    "IoError", "Judgement", "LaunchError", "MemoryError", "NoCompilerError", "NoDeviceError", "NotFoundError", "Output", "Place",
     "Plan", "Problem", "Record", "RefusedError", "Spec", "SpecError", "Store", "TimeoutError", "Tuning", "UnsupportedError",
-    "Value", "WrongAnswerError", "tune"]
+    "Value", "WrongAnswerError", "judge", "tune"]
