@@ -23,6 +23,12 @@ entry() { ls "$work/cache/references/v1"; }
 
 sweep
 first=$(entry)
+# A reference that is computed in a moment is not kept, so a fast machine gets more work.
+while [ -z "$first" ] && [ "$atoms" -lt 1000000 ]; do
+    atoms=$((atoms * 4))
+    sweep
+    first=$(entry)
+done
 [ "$(echo "$first" | wc -w)" = 1 ] || fail "after a sweep there are these references: $first"
 file=$work/cache/references/v1/$first
 changed=$(stat -c %z "$file")
