@@ -31,7 +31,7 @@ static kiln_status load_module(kiln_plan *plan, kiln_error **error)
     char log[4096];
     const kiln__unit *unit = &plan->code.unit;
     kiln_engine *engine = plan->engine;
-    /* the simulator reads only the register count from machine code */
+    /* the simulator takes only the registers and the spills of machine code */
     bool machine_code = engine->want_cubin && !engine->driver.simulator;
     if (machine_code && kiln__is_relocatable(unit->cubin, unit->cubin_length))
         return kiln__load_linked(plan, unit->cubin, unit->cubin_length, error);
@@ -54,7 +54,7 @@ static kiln_status load_module(kiln_plan *plan, kiln_error **error)
                              plan->spec->name, plan->variant->name, log[0] ? ":\n" : "", log);
 }
 
-/* Passes the register count to the simulated device, if the compiler made machine code. */
+/* Passes the register count and the spills to the simulated device, if the compiler made machine code. */
 static kiln_status tell_registers(const kiln_plan *plan, CUfunction function, const char *symbol, kiln_error **error)
 {
     const kiln__unit *unit = &plan->code.unit;
@@ -64,8 +64,12 @@ static kiln_status tell_registers(const kiln_plan *plan, CUfunction function, co
         return KILN_OK; /* the registers are unknown until the code is linked */
     kiln_status status = kiln__cubin_kernels(plan->mem, unit->cubin, unit->cubin_length, &kernels, &count, error);
     for (size_t i = 0; status == KILN_OK && i < count; i++)
-        if (strcmp(kernels[i].symbol, symbol) == 0)
-            plan->engine->driver.simulator->kernel_registers(function, kernels[i].registers);
+        if (strcmp(kernels[i].symbol, symbol) == 0) {
+            kiln__sim_spills spills = {.local_bytes = kernels[i].local_bytes};
+            if (unit->log) /* without a log the spills are unknown and count as none */
+                kiln__compile_log_spills(unit->log, symbol, &spills.store_bytes, &spills.load_bytes);
+            plan->engine->driver.simulator->kernel_registers(function, kernels[i].registers, &spills);
+        }
     kiln__free(plan->mem, kernels);
     return status;
 }

@@ -419,7 +419,7 @@ static void test_ties(void)
     read_profile();
     vm_cost alone = {0}, sends = {.sends = true}, polls = {.polls = true};
     vm_time_launch launch = {.model = &h200.model, .cost = &alone, .block_count = 528, .resident = 4}, waves = launch,
-                   part = launch, cluster = launch;
+                   part = launch, cluster = launch, spilled = launch;
     waves.block_count = 5280;
     part.block_count = 132;
     cluster.cost = &sends;
@@ -437,10 +437,49 @@ static void test_ties(void)
     CHECK(vm_time_tie_factor(&launch, &few) < vm_time_tie_factor(&launch, &many));
     CHECK(vm_time_tie_factor(&waves, &few) < vm_time_tie_factor(&launch, &few));
     CHECK(vm_time_tie_factor(&launch, &few) < vm_time_tie_factor(&cluster, &few));
+    spilled.spills.loads = 4;
+    CHECK(vm_time_tie_factor(&launch, &few) < vm_time_tie_factor(&spilled, &few));
+    cluster.spills.stores = 4;
     waves.cost = &polls;
     CHECK(vm_time_tie_factor(&waves, &few) == vm_time_tie_factor(&part, &few));
     waves.cost = &alone;
-    CHECK(vm_time_tie_factor(&cluster, &all) <= 1.03 && vm_time_tie_factor(&waves, &few) >= 1);
+    CHECK(vm_time_tie_factor(&cluster, &all) <= 1.04 && vm_time_tie_factor(&waves, &few) >= 1);
+}
+
+enum { SPILL_LOOP = 5 }; /* machine instructions of an iteration */
+
+/* Returns the clocks of an iteration of a loop. `stores` and `loads`: words of spills
+ * for each instruction of the code. `bytes`: local memory of a thread. */
+static double clocks_of_spills(double stores, double loads, double bytes)
+{
+    static const char loop[] =
+        "{ .reg .pred %%p; mov.u32 %%r6, 0; L: fma.rn.f32 %%f1, %%f1, %%f2, %%f2; fma.rn.f32 %%f3, %%f3, %%f2, %%f2; "
+        "add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p, %%r6, 500; @%%p bra L; }\n";
+    enum { ITERATIONS = 500 };
+    vm_time_result got;
+    setup s = trace_of(loop, 1, 32, 0, 1 << 20, false, 1);
+    double code = 0;
+    for (uint32_t k = 0; k < s.cost->insn_count; k++)
+        code += s.cost->insns[k].issue;
+    s.launch.spills =
+        (vm_spills){.stores = 4 * stores * code, .loads = 4 * loads * code, .bytes = bytes, .end = s.cost->insn_count};
+    CHECK(vm_time_estimate(NULL, &s.launch, &got));
+    end(&s);
+    return got.clocks / ITERATIONS;
+}
+
+/* Spills execute as often as the average instruction of the code. A warp waits for the words that it loads: from the L1, or
+ * from the L2 if the spills of the resident threads exceed the L1. Stores take their issue slots and go to the L2. */
+static void test_spills(void)
+{
+    read_profile();
+    const sim_model *m = &h200.model;
+    const double none = clocks_of_spills(0, 0, 0), words = 2 * SPILL_LOOP, sent = words * 128 / m->l2_bytes_sm;
+    const double loads = clocks_of_spills(0, 2, 64) - none, stores = clocks_of_spills(2, 0, 64) - none,
+                 missing = clocks_of_spills(0, 2, 1e9) - none;
+    CHECK(loads > 0.8 * m->l1_latency && loads < m->l1_latency + 2 * words);
+    CHECK(stores > 0.8 * words && stores < words + sent);
+    CHECK(missing > 0.9 * m->l2_latency && missing < m->l2_latency + 2 * (words + sent));
 }
 
 /* A trace that is cut short continues as before. A block that ends early leaves the same trace. */
@@ -543,7 +582,7 @@ static void test_pinned(void)
          "{%%f5,%%f6,%%f7,%%f8};\n",
          40, 256, 0, 348},
     };
-    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 8); /* the one that these belong to */
+    CU_ASSERT_EQUAL(SIM_MODEL_VERSION, 9); /* the one that these belong to */
     read_profile();
     sim_model before = h200.model;
     h200.model = figures;
@@ -592,6 +631,7 @@ static const check_case cases[] = {
     {"no faster than memory", test_stream},
     {"latency of busy memory", test_loaded},
     {"writes", test_writes},
+    {"spills", test_spills},
     {"near ties", test_ties},
     {"barrier", test_barrier},
     {"a trace cut short", test_cut},

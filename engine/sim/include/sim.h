@@ -78,9 +78,9 @@ bool kiln__sim_estimate_begin(bool sampled);
 /* Ends the estimates. Returns the seconds of all launches since, one after the other, or a negative number if a launch
  * could not be timed. */
 double kiln__sim_estimate_end(uint64_t *launches);
-/* Sets the registers per thread of the kernel (a CUfunction of the current context) in machine code, which PTX does not
- * contain. */
-bool kiln__sim_kernel_registers(const void *function, int registers);
+/* Sets the registers per thread of the kernel (a CUfunction of the current context) in machine code, and its spills, which
+ * PTX does not contain. */
+bool kiln__sim_kernel_registers(const void *function, int registers, const kiln__sim_spills *spills);
 
 /* ---- counters of kernels. engine/sim/observe/count/COUNTERS.md ---- */
 

@@ -32,6 +32,12 @@ typedef struct kiln__sim_kernel {
     size_t insn_count;
     const kiln__sim_insn *insns;
 } kiln__sim_kernel;
+/* Registers that the compiler spills to local memory, per thread: the bytes of all such instructions in the machine code,
+ * each counted once, and the bytes of local memory of the kernel. Zero: none, or not known. */
+typedef struct kiln__sim_spills {
+    int64_t store_bytes, load_bytes;
+    uint64_t local_bytes;
+} kiln__sim_spills;
 /* A memory access that an instruction of one warp is about to make, for callers that observe accesses. */
 typedef struct kiln__sim_access {
     const char *kernel, *file, *space; /* space: "global" "shared" "local" "constant" "other" */
@@ -65,7 +71,7 @@ typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
     X(void, model_print, (kiln__text * out))                                                                           \
     X(bool, estimate_begin, (bool sampled))                                                                            \
     X(double, estimate_end, (uint64_t * launches))                                                                     \
-    X(bool, kernel_registers, (const void *function, int registers))                                                   \
+    X(bool, kernel_registers, (const void *function, int registers, const kiln__sim_spills *spills))                   \
     /* counting */                                                                                                     \
     X(bool, count_begin, (kiln__sim_access_fn see, void *user, uint64_t block))                                        \
     X(bool, count_end, (kiln__arena * arena, kiln__sim_kernel * *kernels, size_t * count))                             \

@@ -221,7 +221,7 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sa
     }
 
 /* The order of estimates that are nearly equal (engine/sim/observe/model/ties.c). */
-#define CLI_TIE_RULE "prefer fewer instructions, more waves of blocks, no data sent between blocks"
+#define CLI_TIE_RULE "prefer fewer instructions, more waves of blocks, no data sent between blocks, no spills"
 
 /* Options of commands that run on a device; cli_take_arch() reads them. */
 #define CLI_ARCH_OPTION(at)                                                                                            \

@@ -178,7 +178,8 @@ typedef struct sim_function {
     struct sim_function *sibling; /* next function of the module */
     int kernel;
     vm_resources resources;
-    int dynamic_limit; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+    kiln__sim_spills spills; /* of the machine code, if the engine has it */
+    int dynamic_limit;       /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     int carveout;
     uint32_t cluster[3];       /* the cluster that a launch must have; 0: not set */
     bool wide_cluster;         /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
@@ -465,6 +466,7 @@ typedef struct sim_estimate { /* the estimate of one launch; all zero if no esti
     uint32_t resident; /* blocks on an SM */
     uint64_t blocks, at_once;
     double shared; /* shared memory of a block, in bytes */
+    vm_spills spills;
 } sim_estimate;
 typedef struct sim_timed { /* the times of one launch */
     bool known;

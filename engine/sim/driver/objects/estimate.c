@@ -82,6 +82,12 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64
     estimate->at_once = at_once;
     estimate->shared = (double)(function->resources.static_shared + launch->dynamic_shared) +
                        sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+    const vm_function *code = &launch->module->functions[launch->kernel];
+    estimate->spills = (vm_spills){.stores = (double)function->spills.store_bytes,
+                                   .loads = (double)function->spills.load_bytes,
+                                   .bytes = (double)function->spills.local_bytes,
+                                   .first = (uint32_t)code->first_tally,
+                                   .end = (uint32_t)code->first_tally + code->ptx->insn_count};
     watch->trace_alone = !watch->profile && !watch->tally && !watch->see && !watch->checks;
     watch->trace = estimate->trace;
 }
@@ -104,7 +110,8 @@ void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, 
                              .block_count = estimate->blocks,
                              .resident = estimate->resident,
                              .at_once = estimate->at_once,
-                             .shared_bytes = estimate->shared};
+                             .shared_bytes = estimate->shared,
+                             .spills = estimate->spills};
     timed->known = !failed && vm_time_estimate(sim_memory(), &launch, &timed->result);
     if (timed->known) {
         timed->overhead = model->launch * 1e-6;

@@ -467,7 +467,7 @@ bool sim_set_devices(const unsigned *places, unsigned count, unsigned all)
     return can;
 }
 
-bool kiln__sim_kernel_registers(const void *handle, int registers)
+bool kiln__sim_kernel_registers(const void *handle, int registers, const kiln__sim_spills *spills)
 {
     sim_context *context;
     if (sim_begin(&context) != CUDA_SUCCESS)
@@ -475,6 +475,8 @@ bool kiln__sim_kernel_registers(const void *handle, int registers)
     sim_function *function = sim_object_find(context, handle, SIM_FUNCTION);
     if (function && registers > 0 && registers <= 255)
         function->resources.register_estimate = (uint32_t)registers;
+    if (function)
+        function->spills = *spills;
     sim_end(CUDA_SUCCESS);
     return function != NULL;
 }

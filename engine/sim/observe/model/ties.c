@@ -14,11 +14,14 @@
  *   - whose blocks run in more waves: the device gives new blocks to the SMs that are free first, but it cannot move blocks
  *     that have started. One wave gets the whole weight, n waves get 1 / n of it. If blocks read what other blocks write
  *     meanwhile, later blocks wait for earlier ones, so the number of waves does not help;
- *   - that does not send data to other blocks of a cluster: the model does not know how long these blocks wait. */
+ *   - that does not send data to other blocks of a cluster: the model does not know how long these blocks wait;
+ *   - that does not spill registers: the model charges only the least time of a spill. */
 double vm_time_tie_factor(const vm_time_launch *launch, const vm_time_result *result)
 {
+    const vm_spills *spills = &launch->spills;
     const double at_once = launch->model->sm_count * launch->resident,
                  waves = fmax((double)launch->block_count / (at_once > 0 ? at_once : 1), 1),
                  fixed = launch->cost->polls ? 1 : 1 / waves;
-    return 1 + TIE_SHARE * (fmin(result->issue, 1) + fixed + (launch->cost->sends ? 1 : 0));
+    return 1 + TIE_SHARE * (fmin(result->issue, 1) + fixed + (launch->cost->sends ? 1 : 0) +
+                            (spills->stores + spills->loads > 0 ? 1 : 0));
 }

@@ -44,6 +44,7 @@ typedef struct warp {
     uint32_t blocked;        /* the phase of an mbarrier that it waits for; 0: none */
     uint32_t line;           /* the line of code that it executes */
     uint32_t current;        /* the instruction to be issued, in cost->insns */
+    double due;              /* instructions of the kernel since the last spills */
     bool waits, ended;
 } warp;
 
@@ -76,6 +77,8 @@ struct replay {
     double l2_bytes, copy_bytes, dram_bytes; /* bytes of a clock that this SM may have: loads, bulk copies, memory */
     double active;                           /* number of SMs that share with this one */
     double started;                          /* the clock at which the device last started a block for this SM */
+    double spill_stores, spill_loads;        /* words of 4 bytes per thread, for each instruction of the kernel */
+    double spill_misses;                     /* share of the spill loads that miss in the L1 */
     vm_cache *cache, *code;
     double code_free;
     vm_footprint *footprint;
@@ -177,6 +180,51 @@ static double access_global(replay *r, const uint32_t *record, uint32_t round, d
         there = at > there ? at : there;
     }
     return there;
+}
+
+/* ---- spills ---- */
+
+/* Sets how often registers are spilled. The compiler tells how many words the code stores and loads, but not where. So
+ * each machine instruction of the kernel has the same share of them. */
+static void set_spills(replay *r, double l1_bytes)
+{
+    const vm_spills *spills = &r->launch->spills;
+    double insns = 0, threads = (double)r->places * r->warps_per_block * VM_LANES;
+    for (uint32_t k = spills->first; k < spills->end && k < r->cost->insn_count; k++)
+        insns += r->cost->insns[k].traced.merge_lead ? r->cost->insns[k].issue : 0;
+    if (insns <= 0 || spills->stores + spills->loads <= 0)
+        return;
+    r->spill_stores = spills->stores / 4 / insns;
+    r->spill_loads = spills->loads / 4 / insns;
+    r->spill_misses = fmax(0, 1 - l1_bytes / fmax(1, threads * spills->bytes));
+}
+
+/* Executes the spills that have become due, between two regions. Returns when the warp can continue. A word of a warp
+ * is a line of 128 bytes, which the L1 treats as a line of global memory: stores go through to the L2. The warp waits for
+ * the words that it loads, because a thread without a free register cannot load them earlier. */
+static uint32_t pass_spills(replay *r, warp *w, uint32_t now)
+{
+    const double stores = w->due * r->spill_stores, loads = w->due * r->spill_loads, misses = loads * r->spill_misses;
+    if (stores + loads < 1)
+        return now;
+    w->due = 0;
+    const double line = VM_TRACE_LINE_BYTES,
+                 start = pass_load_store_unit(r, now, (stores + loads) / r->model->l1_lines);
+    const double sent = stores * fmax(line / r->l2_bytes, r->active / r->model->l2_writes);
+    const double fetched = misses * line / r->l2_bytes;
+    r->write_free = fmax(r->write_free, start) + sent;
+    r->write_busy += sent;
+    r->l2_free = fmax(r->l2_free, start) + fetched;
+    r->l2_busy += fetched;
+    r->traffic_l2 += (uint64_t)((stores + misses) * line);
+    const uint32_t slots = (uint32_t)(stores + loads + 0.5);
+    r->now[(size_t)(w - r->warps) % r->schedulers] += slots;
+    r->issued += slots;
+    double there = loads > 0 ? start + r->model->l1_latency : now + stores;
+    if (misses > 0)
+        there = fmax(there, r->l2_free + r->model->l2_latency);
+    /* as in issue_memory(): the latency limits the number of stores that have not arrived */
+    return round_up_clock(fmax(there, r->write_free - r->model->l2_latency));
 }
 
 /* ---- asynchronous work ---- */
@@ -392,9 +440,13 @@ static uint32_t fetch_code(replay *r, warp *w, uint32_t now)
 static void find_next_insn(replay *r, warp *w, uint32_t now)
 {
     for (;;) {
-        if (!w->region && !read_next_region(r, w)) {
-            end_warp(r, w, now);
-            return;
+        if (!w->region) {
+            now = pass_spills(r, w, now);
+            w->free = now > w->free ? now : w->free;
+            if (!read_next_region(r, w)) {
+                end_warp(r, w, now);
+                return;
+            }
         }
         const vm_region *region = w->region;
         const uint32_t *order = r->cost->order + region->order;
@@ -526,6 +578,8 @@ static void issue_insn(replay *r, warp *w, unsigned s, uint32_t now)
         r->unit_busy[c->unit] += c->busy;
     }
     r->issued += c->issue;
+    if (w->current >= r->launch->spills.first && w->current < r->launch->spills.end)
+        w->due += c->issue;
     if (r->issued >= r->half && r->half_time == 0)
         r->half_time = now;
     const uint32_t *record = w->executed[k] > 1 ? &w->trace->words[w->executed[k] - 2] : NULL;
@@ -712,6 +766,7 @@ static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_laun
     r->warps = kiln__calloc(mem, warps, sizeof *r->warps);
     r->slots = kiln__calloc(mem, places, sizeof *r->slots);
     r->cache = vm_cache_new(mem, l1_size(launch, places));
+    set_spills(r, l1_size(launch, places));
     r->code = vm_cache_new(mem, m->code_bytes);
     r->footprint = vm_footprint_new(mem, launch->device, launch->trace, launch->cost, m, launch->block_count);
     bool ok = r->warps && r->slots && r->cache && r->code && r->footprint && !vm_footprint_failed(r->footprint);

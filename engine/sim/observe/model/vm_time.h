@@ -5,6 +5,13 @@
 #include "vm_cost.h"
 #include "vm_trace.h"
 
+/* Registers that ptxas spills to local memory, per thread. The PTX, and so the trace, does not contain these accesses. */
+typedef struct vm_spills {
+    double stores, loads; /* bytes of all store and load instructions in the code, each counted once */
+    double bytes;         /* local memory, which the spills occupy */
+    uint32_t first, end;  /* the kernel's instructions in vm_cost.insns, among which the spills are */
+} vm_spills;
+
 /* The launch to be estimated. */
 typedef struct vm_time_launch {
     const sim_model *model;
@@ -15,6 +22,7 @@ typedef struct vm_time_launch {
     uint32_t resident;    /* resident blocks per SM */
     uint64_t at_once;     /* blocks of whole clusters that are resident on the device; 0: no clusters */
     double shared_bytes;  /* per block, including the system's part */
+    vm_spills spills;     /* zero: none, or not known */
 } vm_time_launch;
 
 /* The estimate, and the shares that explain it. */
@@ -31,7 +39,7 @@ typedef struct vm_time_result {
 
 /* Estimates the time of a launch. Returns false if memory runs out. */
 bool vm_time_estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result);
-/* Returns a factor from 1 to 1.03 for the clocks of an estimate, which puts estimates that are nearly equal into an order
+/* Returns a factor from 1 to 1.04 for the clocks of an estimate, which puts estimates that are nearly equal into an order
  * (ties.c). */
 double vm_time_tie_factor(const vm_time_launch *launch, const vm_time_result *result);
 /* Names the bottleneck of the launch in a few words: "memory", "fp32 units". `overhead` is the launch's overhead in
