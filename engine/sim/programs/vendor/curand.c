@@ -297,6 +297,8 @@ static double draw_double(generator *g)
     return (double)(low ^ high << 21) * TO_DOUBLE + TO_DOUBLE / 2;
 }
 
+enum { MEAN_MOST = 400000 }; /* the largest mean of Poisson numbers */
+
 typedef struct work {
     generator *g;
     const char *name;
@@ -342,8 +344,10 @@ static uint32_t draw_poisson(generator *g, double mean)
         return pair[0] > 0 ? (uint32_t)(pair[0] + 0.5) : 0;
     }
     uint32_t sum = 0;
-    for (double left = mean; left > 0; left -= SMALL) {
+    double left = mean;
+    while (left > 0) {
         const double part = left < SMALL ? left : SMALL;
+        left -= SMALL;
         double u = draw_double(g), chance = exp(-part);
         for (uint32_t n = 0; u > chance && chance > 0; sum++) {
             u -= chance;
@@ -438,7 +442,8 @@ static int start(generator *g, const char *name, void *out, size_t count, size_t
     const bool normal = what == NORMAL || what == NORMAL_DOUBLE || what == LOG_NORMAL || what == LOG_NORMAL_DOUBLE;
     if (normal && count % 2)
         return RAND_LENGTH_NOT_MULTIPLE;
-    if (!(deviation >= 0) || !isfinite(mean) || !isfinite(deviation) || (what == POISSON && !(mean > 0)))
+    if (!(deviation >= 0) || !isfinite(mean) || !isfinite(deviation) ||
+        (what == POISSON && !(mean > 0 && mean <= MEAN_MOST)))
         return RAND_OUT_OF_RANGE;
     const work w = {.g = g,
                     .name = name,
