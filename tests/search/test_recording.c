@@ -350,8 +350,8 @@ static void test_bombs(void)
     expect_refused(&text, true, KILN_ERROR_SPEC, "maximum parsing depth reached");
 }
 
-/* Files of Kernel Tuner from 1.1 on: an entry with the kind of its failure and without a time; numbers that JSON
- * does not have; true beside 1. */
+/* Files of Kernel Tuner from 1.1 on. They have an entry with the kind of its failure and without a time, numbers that JSON
+ * does not have, and true beside 1. */
 static void test_today(void)
 {
     struct kiln_recording *r = parse("{\"tune_params_keys\": [\"x\", \"NaN\"], \"cache\": {"

@@ -287,7 +287,7 @@ static void heap(void)
     vm_bench_end(&b);
 }
 
-/* free() of an address that no kernel has got from malloc() or cudaMalloc(). */
+/* A kernel frees memory of the host. */
 static void free_of_the_hosts_memory(void)
 {
     // clang-format off
