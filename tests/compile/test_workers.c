@@ -518,7 +518,7 @@ static kiln__compile_job *start_random(random_user *u, unsigned *kernel)
     return job;
 }
 
-/* Takes a job, and counts an outcome that belongs to another kernel. A worker that ended twice is an outcome too. */
+/* Takes a job, and counts an outcome that does not fit its kernel. A worker that ended twice is an outcome too. */
 static void take_random(random_user *u, kiln__compile_job *job, unsigned kernel)
 {
     char name[32];
@@ -567,7 +567,7 @@ static void *request_randomly(void *user)
     return NULL;
 }
 
-/* Every job has the outcome of its own kernel, although threads request, cancel and hold at random, some groups fail, and
+/* Every job has an outcome, which fits its kernel, although threads request, cancel and hold at random. Some groups fail, and
  * workers end. */
 static void test_random(void)
 {

@@ -16,7 +16,7 @@ enum { ROOM = 4096, ONE_E4M3 = 0x38, TWO_BFLOAT = 0x4000 };
 static void *handle, *blas, *lt;
 static CUdeviceptr memory;
 
-/* Finds a function, which has the same type as `function`. */
+/* Finds a function for the pointer `function`. */
 #define FIND(library, name, function)                                                                                  \
     do {                                                                                                               \
         void *found_ = dlsym(library, name);                                                                           \

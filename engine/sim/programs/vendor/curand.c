@@ -276,8 +276,12 @@ static uint32_t draw(generator *g)
     uint32_t *state = g->states[g->next];
     if (g->kind == PHILOX)
         return next_philox(g, g->next, state);
-    /* NVIDIA's factor, which widens the range of MRG32k3a to 32 bits */
-    return g->kind == XORWOW ? next_xorwow(state) : (uint32_t)(next_mrg(state) * 1.000000048662);
+    if (g->kind == XORWOW)
+        return next_xorwow(state);
+    /* NVIDIA's factor, which widens the range of MRG32k3a to 32 bits. The largest number would become 2^32. A GPU's conversion
+     * makes it 2^32 - 1. */
+    const double wide = next_mrg(state) * 1.000000048662;
+    return wide >= 0x1p32 ? UINT32_MAX : (uint32_t)wide;
 }
 
 #define MRG_NORM 2.3283065498378288e-10 /* of 1 / (modulus + 1), as NVIDIA rounds it */
