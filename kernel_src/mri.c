@@ -137,10 +137,12 @@ struct problem {
     uint64_t first;       /* the first sample of the stretch in the tables */
     size_t stretch, room; /* samples in the stretch; the largest number of them, a multiple of PART */
     double *columns;      /* of each sample: `padded` cosines, then `padded` sines */
-    double *turns[3];     /* of y and z, for each half coordinate: `room` cosines, then `room` sines */
-    turn *weights;        /* 0 if a sample is not finite: add_all_special() adds these samples */
-    double *workers;      /* of each worker: SUMS x padded sums of TASK_ROWS rows, and the factors of ROWS rows */
-    double *sums;         /* the sums of all voxels, if there are several stretches */
+    /* [1] and [2]: y and z ([0] is not used). For each coordinate from 0 to half - 1: `room` cosines, then `room`
+     * sines. The coordinate -i uses the entry of i. */
+    double *turns[3];
+    turn *weights;   /* 0 if a sample is not finite: add_all_special() adds these samples */
+    double *workers; /* of each worker: SUMS x padded sums of TASK_ROWS rows, and the factors of ROWS rows */
+    double *sums;    /* the sums of all voxels, if there are several stretches */
     part_fn *add_part;
 };
 

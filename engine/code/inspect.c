@@ -42,7 +42,7 @@ static kiln_status parse_target(kiln_engine *engine, const char *text, kiln__tar
     return status;
 }
 
-/* Finds the first launch of `kernel` among the steps; *found is NULL if there is none. */
+/* Finds the first launch of `kernel` among the steps. Without such a launch *found is NULL. */
 static kiln_status find_launch(const kiln__step *steps, size_t count, const kiln__scope *scope,
                                const kiln_allocator *mem, const char *kernel, const kiln__step **found,
                                kiln_error **error)

@@ -214,7 +214,7 @@ const char *kiln__include_next(const char *text, const char **at)
 
 /* The result of a search for a file. */
 typedef struct found {
-    const char *path, *file; /* path: the path that was searched; file: the same with links resolved; NULL: not found */
+    const char *path, *file; /* path: the path that was searched, or NULL; file: this path with resolved links */
     const char *refused;     /* a file that exists and may not be read */
 } found;
 

@@ -370,7 +370,7 @@ static void requeue_job(slot *self, kiln__compile_job *job)
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* Puts the jobs of one queue in front of those of another. */
+/* Puts the jobs of one queue in front of the jobs of another queue. */
 static void move_to_front(queue *from, queue *into)
 {
     move_jobs(into, from);

@@ -58,7 +58,7 @@ static uint64_t read_extents(const kiln__draft *draft, size_t at)
         const kiln__tunable *tunable = name ? kiln__tunable_find(draft, name) : NULL;
         bool known = kiln__word_whole(draft->scan, macro && !tunable ? macro->from : at + 1, &value);
         if (tunable || !known || value < 1 || value > 64 || count > 64 || kind_of_word(draft, at + 2) != ']')
-            return 0; /* a param may change it, and a field of a spec has a fixed length */
+            return 0; /* not a fixed length from 1 to 64: a param may change it, or it cannot be read */
         count *= (uint64_t)value;
     }
     return count;

@@ -225,13 +225,13 @@ static uint32_t apply(kiln__graph *graph, kiln__expr_node n)
 {
     if (graph->failed)
         return KILN__NO_NODE;
-    const kiln__expr_node *a = &graph->nodes[n.a], *b = &graph->nodes[n.b], *c = &graph->nodes[n.c];
+    const kiln__expr_node *a = &graph->nodes[n.a], *b = &graph->nodes[n.b];
     if (n.op == NODE_SELECT) {
         if (a->op == NODE_UNKNOWN)
             return n.a;
         if (a->op == NODE_CONSTANT)
             return a->value ? n.b : n.c;
-        return n.b == n.c && b->op == NODE_CONSTANT && c->op == NODE_CONSTANT ? intern(graph, n) : intern(graph, n);
+        return intern(graph, n);
     }
     if (a->op == NODE_UNKNOWN || b->op == NODE_UNKNOWN)
         return unknown_node(graph);

@@ -24,7 +24,7 @@ typedef struct reader {
     kiln__arena *arena; /* the arena for parsed expressions; inside a loop it is the arena of the loop */
     const char *text;
     size_t length, at;
-    kiln__arena *home; /* the caller's */
+    kiln__arena *home; /* the caller's arena */
     kiln__pos pos;
     size_t limit, steps;
     size_t text_bytes; /* of all texts that were added so far, at most MOST_TEXT */

@@ -16,7 +16,7 @@ typedef struct converter {
     kiln_error **error;
     bool failed;   /* memory ran out; checked once at the end */
     json_t *keys;  /* names of the params, in order; borrowed from the header */
-    json_t *names; /* the same as members of an object, to look one up */
+    json_t *names; /* these names as members of an object, to look one up */
     const char *objective;
     const char *compilation; /* name of the compile time in the file */
     const char *unit;        /* unit of "time" in the file */

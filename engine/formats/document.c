@@ -35,10 +35,11 @@ double kiln__unit_seconds(const char *name)
 /* ---- truncated files ---- */
 
 /* An item is an object or array inside two brackets, such as the entry of one configuration. The function returns the
- * end of the last complete item (0: no item is complete). `open` gets the two brackets around it. *whole is true if all
+ * end of the last complete item (0: no item is complete). `around` gets the two brackets around it. *whole is true if all
  * brackets are closed at the end of the text. */
-static size_t last_whole_item(const char *text, size_t length, char open[2], bool *whole)
+static size_t last_whole_item(const char *text, size_t length, char around[2], bool *whole)
 {
+    char open[2] = {0};
     size_t depth = 0, end = 0;
     bool quoted = false;
     for (size_t i = 0; i < length; i++) {
@@ -54,6 +55,7 @@ static size_t last_whole_item(const char *text, size_t length, char open[2], boo
             depth++;
         } else if ((c == '}' || c == ']') && depth > 0 && --depth == 2) {
             end = i + 1;
+            memcpy(around, open, sizeof open);
         }
     }
     *whole = depth == 0 && !quoted;
@@ -148,16 +150,17 @@ static kiln_status replace_non_numbers(const kiln_allocator *mem, char **text, s
 }
 
 /* Parses the text and finds out its format. If the end is missing, the function writes two closing brackets after the
- * last complete item, so the block must have room for two bytes after the text. */
+ * last complete item, so the block must have room for two bytes after the text. A T4 file may lack its unit of time, which is
+ * then milliseconds. If the end of such a file is missing, the unit may be lost, so the file is refused. */
 static kiln_status parse(const kiln_allocator *mem, const char *name, char *text, size_t length,
                          kiln__document *document, kiln_error **error)
 {
-    char open[2];
+    char around[2] = {0};
     bool whole;
-    size_t end = last_whole_item(text, length, open, &whole);
+    size_t end = last_whole_item(text, length, around, &whole);
     if (!whole && end > 0) {
-        text[end] = open[1] == '{' ? '}' : ']';
-        text[end + 1] = open[0] == '{' ? '}' : ']';
+        text[end] = around[1] == '{' ? '}' : ']';
+        text[end + 1] = around[0] == '{' ? '}' : ']';
         length = end + 2;
         document->cut_off = true;
     }
@@ -179,6 +182,11 @@ static kiln_status parse(const kiln_allocator *mem, const char *name, char *text
                           "%s: neither a recorded space of Kernel Tuner ('cache') nor T4 "
                           "results ('results')",
                           name);
+    if (document->format == KILN_FORMAT_T4 && document->cut_off &&
+        !json_is_string(json_object_get(json_object_get(document->root, "metadata"), "timeunit")))
+        return kiln__fail(
+            mem, error, KILN_ERROR_SPEC,
+            "%s: the end of the file is missing, and the file has no unit of time (metadata.timeunit) before it", name);
     return KILN_OK;
 }
 

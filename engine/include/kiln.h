@@ -816,9 +816,11 @@ typedef struct kiln_run_options {
     double stop_early_above;
     /* The time limit of the configuration, in seconds of wall time from its first launch on. After that the run ends
      * with KILN_ERROR_TIMEOUT. A negative value means no limit. 0 means the sum of 60 seconds, twice the budget, and
-     * four times the first run for each of min_repetitions. A reference among the steps has a separate time limit,
-     * which is equally long. A kernel on the simulated device is ended, and the message names the loop in which it
-     * was. A kernel on a GPU cannot be ended. The engine is then unusable, and the process should end soon. */
+     * four times the first run for each of min_repetitions. With verify_runs above 1 the limit also grows
+     * by verify_seconds. If verify_seconds is 0, it grows by four times the first run for each of verify_runs. A
+     * reference among the steps has a separate time limit, which is equally long. A kernel on the simulated device is
+     * ended, and the message names the loop in which it was. A kernel on a GPU cannot be ended. The engine is then
+     * unusable, and the process should end soon. */
     double sample_timeout;
     /* The address of an int, or NULL. A signal handler or another thread sets the int to nonzero to end the run with
      * KILN_ERROR_INTERRUPTED. A kernel on the simulated device ends at once, and its context stays usable. For a
@@ -994,7 +996,7 @@ typedef struct kiln_result {
 KILN_API kiln_status kiln_plan_run(kiln_plan *plan, const kiln_run_options *options, const kiln_result **result,
                                    kiln_error **error);
 
-/* ---- inspect: the output of the compiler, without a device --------------------------------------------------- */
+/* ---- inspect: the output of the compiler, without a run ------------------------------------------------------ */
 
 typedef struct kiln_inspection kiln_inspection;
 
@@ -1017,8 +1019,9 @@ typedef struct kiln_inspected_kernel {
     const char *cluster_scheduling;
 } kiln_inspected_kernel;
 
-/* Compiles `choice` for the architecture `arch` ("sm_90"). If `arch` is NULL, it compiles for the engine's device. If
- * `arch` is given, no device is needed. Free *inspection with kiln_inspection_free(). */
+/* Compiles `choice` for the architecture `arch` ("sm_90"). If `arch` is NULL, it compiles for the engine's device. The
+ * engine needs a device also if `arch` is given, because expressions of the spec may read its attributes. The simulated
+ * device is enough. Free *inspection with kiln_inspection_free(). */
 KILN_API kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const char *arch, kiln_inspection **inspection, kiln_error **error);
 typedef struct kiln_occupancy_info {

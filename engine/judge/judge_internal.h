@@ -144,7 +144,7 @@ typedef struct kiln__judge {
     kiln_engine *engine;
     const kiln_allocator *mem;
     kiln__arena arena;
-    const kiln_spec *spec; /* the caller's */
+    const kiln_spec *spec; /* belongs to the caller */
     kiln_spec *own;        /* a copy whose variant has the candidate's text */
     const kiln__variant *variant;
     kiln_judge_options options;

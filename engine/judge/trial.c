@@ -242,7 +242,7 @@ static int on_finding(void *user, const kiln_check_finding *f)
 
 /* ---- a run ---- */
 
-/* Turns a failed run into a fault of the kernel. Returns the status of a failure that is not the kernel's. */
+/* Turns a failed run into a fault of the kernel. Returns the status of a failure that the kernel has not caused. */
 static kiln_status take_failure(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
                                 kiln_error **error)
 {

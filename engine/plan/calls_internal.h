@@ -22,7 +22,8 @@ typedef struct kiln__call_args {
     bool opened;      /* true if it asked for a file */
 } kiln__call_args;
 bool kiln__call_add(kiln__call_args *args, kiln__call_arg arg);
-/* Adds an argument as written in a spec: a number, a text, exports. The caller handles buffers. */
+/* Adds an argument as written in a spec: a number, a text, or the exports of an input, each of which becomes one
+ * argument. The caller handles buffers. */
 kiln_status kiln__call_add_written(kiln__call_args *args, const kiln__arg *arg, const kiln__scope *scope,
                                    kiln_error **error);
 bool kiln__call_add_exports(kiln__call_args *args, const char *as, const kiln__export *exports, const char *prefix);

@@ -412,7 +412,7 @@ const kiln_setting *kiln_plan_size(const kiln_plan *plan, size_t number)
 
 /* ---- buffers ---- */
 
-/* Replaces the plan's memory of a buffer by the caller's, after checking that it has enough bytes. */
+/* Replaces the plan's memory of a buffer by memory of the caller, after checking that it has enough bytes. */
 kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdeviceptr pointer, size_t bytes, kiln_error **error)
 {
     CUcontext previous;

@@ -241,8 +241,8 @@ static kiln_status verify_again(kiln_plan *plan, const kiln_run_options *options
     return status;
 }
 
-/* The default time limit grows by this multiple of the first run's time for each requested repetition or further run.
- */
+/* The default time limit grows by this multiple of the first run's time for each requested repetition. If
+ * verify_runs is above 1 and verify_seconds is 0, the limit also grows by this multiple for each of verify_runs. */
 #define REPEATED_TIMES 4
 
 /* The order matters: references are computed before the steps overwrite their data, poison comes after them, and the

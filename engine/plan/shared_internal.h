@@ -7,7 +7,7 @@
 #include "driver.h"
 #include "plan.h"
 
-/* Every plan has such an object: the sweep's, or its own. Entries are found by a key of everything that determines
+/* Every plan has such an object: the object of the sweep, or its own. Entries are found by a key of everything that determines
  * their content. So any plan of the sweep can use an entry that another plan made. */
 typedef struct kiln__plan_entry {
     struct kiln__plan_entry *next;

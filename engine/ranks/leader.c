@@ -176,7 +176,8 @@ static void handle_message(kiln_ranks *ranks, int from, const char *bytes, size_
         return;
     bool good = kiln__relay_read(bytes, length, &message, &info);
     if (member->gone && !(good && message.kind == KILN__RELAY_BYE)) {
-        kiln__text quit = {.mem = ranks->mem}; /* this rank is late, and may end */
+        /* The rank was given up, so its message comes too late. QUIT tells it to end. */
+        kiln__text quit = {.mem = ranks->mem};
         kiln__relay_write(&quit, KILN__RELAY_QUIT, 0);
         post_letter(ranks, from, &quit);
         ranks->late++;

@@ -98,7 +98,7 @@ struct kiln_ranks {
     bool said_bye; /* on a rank: BYE was sent */
 
     /* on a leader: */
-    bool has_lock, has_thread, gathered, closing;
+    bool has_thread, closing;
     pthread_mutex_t lock; /* guards everything once the thread runs */
     pthread_cond_t news;  /* a rank sent HELLO or BYE, or was given up */
     pthread_t thread;
@@ -106,8 +106,9 @@ struct kiln_ranks {
     kiln__member *members;
     kiln__letter *letters; /* letters that were not sent yet */
     size_t letter_count, letter_room;
-    bool told;              /* on a leader other than rank 0: its answer was sent */
-    uint64_t last_id, late; /* late: number of messages of channels that had ended */
+    bool told; /* on a leader other than rank 0: its answer was sent */
+    /* late: number of messages of channels that had ended, and of ranks that had been given up */
+    uint64_t last_id, late;
 };
 
 /* Sends a message and frees it. Returns false if memory ran out or the plug-in cannot send it. */

@@ -509,7 +509,7 @@ static void add_axis_distances(const kiln__search *s, const kiln__gaussian *g, u
                 apart->of[k] += at[k] != here ? weight : 0;
 }
 
-/* The same as add_axis_distances() for the power-of-two feature of an axis. */
+/* Adds the distances that add_axis_distances() adds, but for the power-of-two feature of an axis. */
 static void add_power_distances(const kiln__search *s, const kiln__gaussian *g, uint32_t part, size_t axis,
                                 uint32_t position, float sign, row_floats *apart)
 {

@@ -10,7 +10,7 @@
 
 typedef struct kiln__search_entry { /* a point that was proposed or answered */
     double value, cost;             /* value: HUGE_VAL if it failed or has no answer. cost: seconds, 0 if unknown */
-    uint32_t tag;                   /* private to the strategy that proposed the point; 0: it was drawn at random */
+    uint32_t tag;                   /* private to the strategy that proposed the point; 0: no strategy did */
     bool told;
 } kiln__search_entry;
 
@@ -71,7 +71,7 @@ void kiln__search_kick(kiln__search *s, unsigned changes);
 bool kiln__prior_open(kiln__search *s); /* call it after the last hint. Returns false if there is no memory */
 void kiln__prior_free(const kiln__search *s, kiln__prior *prior);
 double kiln__prior_of(const kiln__search *s, const uint32_t *point); /* 0 if there are no hints */
-/* The same without the upper limit for points that have a hint. */
+/* Returns kiln__prior_of() without the upper limit KILN__PRIOR_MOST for points that have a hint. */
 double kiln__prior_level(const kiln__search *s, const uint32_t *point);
 const uint32_t *kiln__prior_ranked(const kiln__search *s,
                                    size_t rank); /* hints in order, rank 0 is the best; NULL past the last */

@@ -24,8 +24,8 @@ enum {
     /* the design: points before the first fit */
     FIRST = 4,      /* answers before the first fit */
     APART = 64,     /* random candidates, of which the farthest is proposed */
-    APART_SLOW = 8, /* the same in a space of LARGE points or more */
-    HOPEFUL = 16,   /* the same for the second point, if there are hints */
+    APART_SLOW = 8, /* random candidates in a space of LARGE points or more */
+    HOPEFUL = 16,   /* random candidates for the second point, if there are hints */
     FIRST_FAR = 64, /* most points of the design while none has succeeded */
     AGREED = 16,    /* first answers that are compared with hints */
     WELL_AFTER = 3, /* answers after which good agreement makes every point a hinted one */
@@ -67,7 +67,7 @@ enum {
 static const double worst_goal = 2; /* upper limit of goals: it does not matter how bad a bad configuration is */
 static const uint64_t huge_count = 100000000;
 static const float most_bold = 2;      /* the weight of the forest's deviation is uniform in [0, most_bold) */
-static const double gaussian_bold = 4; /* the same for the Gaussian process */
+static const double gaussian_bold = 4; /* upper end of this range for the Gaussian process */
 static const double well = 0.7;        /* rank correlation with hints that is good */
 static const double least_trust = 0.2; /* trust in hints from which trees may cut the prior */
 static const double elsewhere = 1e6;   /* squared distance of points of different parts */
@@ -224,7 +224,8 @@ static void set_candidate(const kiln__search *s, kiln__batch *b, size_t i, const
 }
 
 /* Takes a random point of the pool, changes some axes, and writes it to s->next. If finding a
- * point by its number is slow, fill_pool() calls this function for most new candidates instead. *found is false if none of SLOW_TRIES points was valid. */
+ * point by its number is slow, fill_pool() calls this function for most new candidates instead. *found is false if none of
+ * SLOW_TRIES points was valid. */
 static kiln_status change_pool_point(kiln__search *s, const kiln__batch *drawn, bool *found, kiln_error **error)
 {
     *found = false;

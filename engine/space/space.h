@@ -8,8 +8,10 @@
 /* A limit on the work of a walk. A walk checks it at every step, but reads the clock and calls the caller's `stop`
  * only every 65,536 units. NULL means no limit. */
 typedef struct kiln__effort {
-    uint64_t deadline;        /* a time of kiln__now_ns(); 0: no deadline */
-    uint64_t most;            /* units of work, some nanoseconds each, the same on every machine; 0: no limit */
+    uint64_t deadline; /* a time of kiln__now_ns(); 0: no deadline */
+    /* Limit in units of work; 0: no limit. A walk needs the same number of units on every machine. A unit takes some
+     * nanoseconds. */
+    uint64_t most;
     bool (*stop)(void *user); /* returns true to end the walk now; NULL: not called */
     void *user;
     uint64_t done, asked; /* units so far; units at the last check of the clock */

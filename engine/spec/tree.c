@@ -8,7 +8,6 @@ typedef struct anchor {
     const char *name;
     /* NULL while the anchored value is being read; an alias inside that value is an error */
     kiln__spec_node *node;
-    size_t below;
     struct anchor *next;
 } anchor;
 

@@ -17,7 +17,7 @@
 #define KILN__FILES_LONG "4000"   /* length in bytes from which the list of files of a sample begins again */
 #define KILN__STORE_BESIDE 0x100u /* flag for opening a pending file (pending.c) */
 
-/* What the running statement has read so far (scan.c). */
+/* Counts of the rows and bytes that the running statement has read so far (scan.c). */
 typedef struct kiln__scan {
     uint64_t steps, rows, bytes, size; /* size: bytes of the file + 1; 0: not asked for yet */
     int64_t last;                      /* the id of the last row */

@@ -27,10 +27,10 @@ struct kiln__recorder {
     const kiln_tune_options *options;
     kiln__arena arena;
     kiln_store *store;
-    bool told;        /* it was logged that the store cannot be used */
-    uint64_t lost;    /* samples that could not be stored */
-    const char *run;  /* the options of the runs, as a text */
-    const char *path; /* path of the spec; "": no file */
+    bool told_read, told_write; /* it was logged that the store cannot be read; cannot be written */
+    uint64_t lost;              /* samples that could not be stored */
+    const char *run;            /* the options of the runs, as a text */
+    const char *path;           /* path of the spec; "": no file */
     recorder_device *devices;
     size_t device_count;
     const char *sizes;      /* text of the sizes; "" until a configuration is seen */
@@ -226,11 +226,14 @@ static void make_key(const kiln__recorder *r, const kiln__identity *identity, si
 
 /* ---- reading and writing ---- */
 
-static void tell(kiln__recorder *r, kiln_error *why)
+/* Logs an error of the store, once for reading and once for writing: a sweep goes on without the store. Frees `why`. */
+static void tell(kiln__recorder *r, bool writes, kiln_error *why)
 {
-    if (!r->told)
-        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "samples are not stored: %s", kiln_error_message(why));
-    r->told = true;
+    bool *told = writes ? &r->told_write : &r->told_read;
+    if (!*told)
+        kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s: %s",
+                   writes ? "samples are not stored" : "stored samples are not used", kiln_error_message(why));
+    *told = true;
     kiln_error_free(why);
 }
 
@@ -293,7 +296,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
             continue;
         make_key(r, identity, i, key);
         if (kiln__store_find(r->store, key, arena, &row, &found, &why) != KILN_OK) {
-            tell(r, why);
+            tell(r, false, why);
             return false;
         }
     }
@@ -365,7 +368,7 @@ kiln_status kiln__recorder_recall(kiln__recorder *r, kiln__settings sizes, kiln_
         return kiln__fail_memory(error);
     }
     if (status != KILN_OK)
-        tell(r, why);
+        tell(r, false, why);
     if (all.count)
         qsort(all.list, all.count, sizeof *all.list, by_seconds);
     *list = all.list;
@@ -475,7 +478,7 @@ kiln_status kiln__recorder_expect(kiln__recorder *r, kiln__settings sizes, kiln_
         return kiln__fail_memory(error);
     }
     if (status != KILN_OK)
-        tell(r, why);
+        tell(r, false, why);
     *list = all.list;
     *count = all.count;
     *device = all.device;
@@ -485,7 +488,7 @@ kiln_status kiln__recorder_expect(kiln__recorder *r, kiln__settings sizes, kiln_
 void kiln__recorder_times(kiln__recorder *r, const void *times, size_t count)
 {
     if (!r || !kiln__grow(r->engine->mem, &r->times, &r->time_room, count, sizeof *r->times))
-        return; /* the sample is written without its features */
+        return; /* no memory: the sample is written without its times */
     if (count)
         memcpy(r->times, times, count * sizeof *r->times);
     r->time_count = count;
@@ -602,7 +605,7 @@ void kiln__recorder_add(kiln__recorder *r, const kiln__identity *identity, const
     kiln_status status = params.failed || !*key ? kiln__fail_memory(&why) : kiln__store_add(r->store, &row, NULL, &why);
     r->lost += status != KILN_OK;
     if (status != KILN_OK)
-        tell(r, why);
+        tell(r, true, why);
     kiln__text_free(&params);
     r->time_count = 0;
 }

@@ -8,7 +8,7 @@
 
 typedef struct kiln__recorder kiln__recorder;
 typedef struct kiln__identity { /* the identity of a sample; texts are "" until they are known */
-    char rest[33];              /* hash of everything that determines it except the device */
+    char rest[33];              /* hash of everything that determines it except the device and the version of Kiln */
     char source[33], inputs[33];
 } kiln__identity;
 /* *recorder stays NULL if the options name no store. Every function accepts NULL. */
@@ -29,7 +29,7 @@ bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identit
 kiln_status kiln__recorder_recall(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
                                   kiln__known **list, size_t *count, kiln_error **error);
 /* Lists times of configurations of the spec on another device or at other sizes, estimates too. All come from the largest
- * group in the store of one device, the same sizes and the same way to run. A group of fewer than 4 samples is ignored. The
+ * group in the store of one device, the same sizes and the same way to run. A group of fewer than 4 samples is ignored, and only the first 4,096 samples of a group are listed. The
  * device's name lies in `arena`. Memory and errors are handled as in kiln__recorder_recall(). */
 kiln_status kiln__recorder_expect(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
                                   kiln__known **list, size_t *count, const char **device, kiln_error **error);

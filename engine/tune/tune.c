@@ -58,7 +58,7 @@
 #define AHEAD_PER_JOB 4
 #define AHEAD_LEARNING 2          /* in addition to one for each compile worker */
 #define AHEAD_TOGETHER 6          /* for each worker, if several codes are compiled as one (compile/group.c) */
-#define AHEAD_TOGETHER_LEARNING 3 /* the same for a search that learns */
+#define AHEAD_TOGETHER_LEARNING 3 /* AHEAD_TOGETHER for a search that learns */
 #define AHEAD_MOST 512
 #define AHEAD_REPEATABLE 4 /* a constant, so that the same seed leads to the same configurations on every machine */
 #define READY_MORE 1       /* compiled configurations that may wait, in addition to the one that each device measures */

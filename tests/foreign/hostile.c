@@ -189,7 +189,7 @@ static void add_inputs(void)
     memset(name, '%', sizeof name - 1);
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
         for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
-            void *exact = malloc(inputs[i].size ? inputs[i].size : 1); /* a read behind it is an error */
+            void *exact = malloc(inputs[i].size ? inputs[i].size : 1); /* a read after its end is an error */
             if (!exact)
                 exit(2);
             memcpy(exact, inputs[i].data, inputs[i].size);

@@ -1,5 +1,5 @@
-/* kiln_inspect on a spec with kernels in a repetition, in a loop and before each run; architectures by name; a
- * failure of each allocation. Skipped with a message if there is no NVRTC. */
+/* Tests kiln_inspect() on a spec with kernels in a repetition, in a loop and before each run. It also names
+ * architectures, and lets each allocation fail. Skipped with a message if there is no NVRTC. */
 #include "compiled.h"
 #include "plan_internal.h"
 

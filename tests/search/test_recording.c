@@ -91,6 +91,39 @@ static void test_cut(void)
     }
 }
 
+/* T4 files whose metadata follow the results. Their end is missing at several places. Without the unit the times would be taken
+ * for milliseconds. */
+static void test_cut_metadata(void)
+{
+#define ROWS                                                                                                               \
+    "{\"results\": [{\"configuration\": {\"x\": 1}, \"invalidity\": \"correct\", \"measurements\": [{\"name\": \"time\", " \
+    "\"value\": 2}], \"objectives\": [\"time\"]}"
+    static const struct {
+        const char *text;
+        bool read;
+    } files[] = {{ROWS ", {\"con", false},
+                 {ROWS "], \"metadata\": {\"timeunit\": \"micro", false},
+                 {ROWS "], \"metadata\": {\"a\": {\"b\": 1}, \"timeunit\": \"micro", false},
+                 {ROWS "], \"metadata\": {\"timeunit\": \"microseconds\", \"a\": {\"b\": 1}, \"c\": ", true}};
+#undef ROWS
+    for (size_t i = 0; i < KILN__COUNT(files); i++) {
+        struct kiln_recording *r = NULL;
+        kiln_error *error = NULL;
+        const kiln_status status = kiln__recording_parse(NULL, "cut", files[i].text, strlen(files[i].text), &r, &error);
+        if (!files[i].read) {
+            CHECK(status == KILN_ERROR_SPEC);
+            CHECK_TEXT(
+                kiln_error_message(error),
+                "cut: the end of the file is missing, and the file has no unit of time (metadata.timeunit) before it");
+        } else {
+            CHECK_OK(status, error);
+            CHECK(r && r->cut_off && r->row_count == 1 && near(r->rows[0].seconds, 2e-6));
+        }
+        kiln_error_free(files[i].read ? NULL : error);
+        kiln_recording_free(r);
+    }
+}
+
 static void test_t4(void)
 {
     struct kiln_recording *r = load(CORPUS "t4.json");
@@ -317,8 +350,8 @@ static void test_bombs(void)
     expect_refused(&text, true, KILN_ERROR_SPEC, "maximum parsing depth reached");
 }
 
-/* Files of Kernel Tuner from 1.1 on: an entry with the kind of its failure and without a time; numbers that JSON
- * does not have; true beside 1. */
+/* Files of Kernel Tuner from 1.1 on. They have an entry with the kind of its failure and without a time, numbers that JSON
+ * does not have, and true beside 1. */
 static void test_today(void)
 {
     struct kiln_recording *r = parse("{\"tune_params_keys\": [\"x\", \"NaN\"], \"cache\": {"
@@ -343,6 +376,7 @@ static void test_today(void)
 static const check_case cases[] = {{"Kernel Tuner's file, plain, packed, cut off", test_cache},
                                    {"failures of Kernel Tuner today, NaN, true", test_today},
                                    {"cut off anywhere", test_cut},
+                                   {"cut off in the metadata", test_cut_metadata},
                                    {"T4", test_t4},
                                    {"errors", test_errors},
                                    {"memory runs out", test_memory},

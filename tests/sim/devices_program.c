@@ -1,5 +1,5 @@
 /* A program for the CUDA driver API on several simulated devices ($KILN_SIM_DEVICES=3). It tests which memory and
- * objects two devices may share. It prints each error, and ends with 0 if there is none. With an argument it prints
+ * objects two devices may share. It prints each error. Without an error it ends with 0. With an argument it prints
  * the devices. */
 #include <string.h>
 

@@ -16,7 +16,7 @@ static CUresult try_load(const char *image, char *log, size_t size)
     return result;
 }
 
-/* Images that load and images that do not: the errors, and the messages in the log of the caller. */
+/* Tests images that load and images that fail: the errors, and the messages in the log of the caller. */
 static void test_images(void)
 {
     open_device();

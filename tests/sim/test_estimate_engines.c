@@ -376,6 +376,34 @@ static void multicast(void)
     WITHIN(results[1].clocks, h200.l2_latency + h200.bulk_latency + 8192 / h200.l2_bytes_sm, results[0].clocks);
 }
 
+/* Two lanes of a warp: the first copies 8192 bytes to both blocks of a cluster, the second 32 bytes to one block. The record has
+ * one number of blocks for both, the mean over the bytes. */
+static void lanes_differ(void)
+{
+    kiln__text text = {0};
+    read_profile();
+    begin_text(&text);
+    kiln__text_puts(
+        &text,
+        "mbarrier.init.shared.b64 [%r6], 1;\nbarrier.cluster.arrive; barrier.cluster.wait;\n"
+        "mbarrier.arrive.expect_tx.shared.b64 _, [%r6], 0;\n"
+        "mov.u32 %r10, %cluster_ctarank; setp.ne.u32 %p0, %r10, 0; @%p0 bra END;\n"
+        "setp.eq.u32 %p0, %r4, 0; selp.b32 %r10, 8192, 32, %p0; selp.b32 %r11, 3, 1, %p0;\n"
+        "cvt.u16.u32 %h0, %r11; mad.lo.u32 %r11, %r4, 8192, %r5;\n"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r11], [%d1], %r10, "
+        "[%r6], %h0;\nEND: barrier.cluster.arrive; barrier.cluster.wait;\n");
+    run r = trace_blocks(&text, 2, 2, 2);
+    const vm_trace_warp *t = &r.trace->warps[0];
+    unsigned copies = 0;
+    for (size_t at = 0; at + 3 < t->count; at++)
+        if (VM_TRACE_KIND(t->words[at]) == VM_ENGINE_COPY && t->words[at + 2] == 2 * 8192 + 32) {
+            CU_ASSERT_EQUAL(t->words[at + 3], 2);
+            copies++;
+        }
+    CU_ASSERT_EQUAL(copies, 1);
+    end(&r);
+}
+
 /* A wait for bytes of st.async ends when the network between SMs has delivered them. */
 static void sends(void)
 {
@@ -407,6 +435,7 @@ static const check_case cases[] = {
     {"bulk copies", bulk_copies},
     {"stages", stages},
     {"multicast", multicast},
+    {"lanes that copy to different numbers of blocks", lanes_differ},
     {"st.async", sends},
 };
 KILN_SUITE("sim estimate of engines", cases)

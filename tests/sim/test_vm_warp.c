@@ -287,6 +287,26 @@ static void heap(void)
     vm_bench_end(&b);
 }
 
+/* A kernel frees memory of the host. */
+static void free_of_the_hosts_memory(void)
+{
+    // clang-format off
+    static const char text[] = HEAD ".extern .func free (.param .b64 p);\n" KERNEL("k")
+        "{ .param .b64 x; st.param.b64 [x], %d1; call free, (x); } ret;\n}\n";
+    // clang-format on
+    vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
+    volatile int *memory;
+    const uint64_t params[2] = {0, vm_bench_zeros(&b, 64, &memory)};
+    vm_launch launch = {.module = b.module,
+                        .kernel = vm_module_kernel(b.module, "k"),
+                        .grid = {1, 1, 1},
+                        .block = {1, 1, 1},
+                        .params = params};
+    CU_ASSERT_EQUAL(vm_run(b.device, &launch, &b.counters, &b.fault), VM_FAULT_ADDRESS);
+    CU_ASSERT_PTR_NOT_NULL(strstr(b.fault.message, ", which no kernel has allocated"));
+    vm_bench_end(&b);
+}
+
 /* A kernel frees its oldest allocations first, each of which is at the beginning of the device's list. A launch that is asked
  * to stop ends after few of them. */
 static void many_frees(void)
@@ -455,6 +475,7 @@ static const check_case cases[] = {
     {"branches", branches},
     {"heap", heap},
     {"many frees", many_frees},
+    {"free of memory of the host", free_of_the_hosts_memory},
     {"heap is full", heap_is_full},
     {"local memory is bounded", local_is_bounded},
     {"too much", too_much},

@@ -14,7 +14,7 @@ typedef struct fixture {
     kiln_store *store;
     sqlite3 *other;    /* what holds it */
     bool shuts, holds; /* what is done after the first sample */
-    unsigned lost, beside, waited, not_kept;
+    unsigned lost, beside, waited, not_kept, not_read, not_written;
 } fixture;
 
 static void listen(void *user, kiln_log_level level, const char *message)
@@ -24,6 +24,8 @@ static void listen(void *user, kiln_log_level level, const char *message)
     f->beside += strstr(message, "samples are kept in") != NULL;
     f->waited += strstr(message, "waiting up to") != NULL;
     f->not_kept += strstr(message, "samples are not stored: the store") && strstr(message, "is read-only");
+    f->not_read += strstr(message, "stored samples are not used: ") != NULL;
+    f->not_written += strstr(message, "samples are not stored: ") != NULL;
     const char *at = strstr(message, " samples of this sweep were not written");
     f->lost += at ? (unsigned)strtoul(message, NULL, 10) : 0;
 }
@@ -125,6 +127,18 @@ static void a_store_that_cannot_be_written(void)
     f.shuts = false;
     CU_ASSERT_EQUAL(kiln__store_run(f.store, "PRAGMA query_only=OFF"), SQLITE_OK);
     CHECK(sweep(&f, &reused) == count && reused == 1); /* those that were not kept are made again */
+    teardown(&f);
+}
+
+/* A store that can neither be read nor written: the log says both, each once. */
+static void a_store_that_cannot_be_read(void)
+{
+    fixture f;
+    uint64_t reused = 1;
+    setup(&f);
+    CU_ASSERT_EQUAL(kiln__store_run(f.store, "ALTER TABLE sample RENAME TO moved"), SQLITE_OK);
+    uint64_t count = sweep(&f, &reused);
+    CHECK(count > 3 && reused == 0 && f.not_read == 1 && f.not_written == 1 && f.lost == count);
     teardown(&f);
 }
 
@@ -298,5 +312,6 @@ static const check_case cases[] = {
     {"a held store", a_held_store},
     {"an earlier death", an_earlier_death},
     {"a store that cannot be written", a_store_that_cannot_be_written},
+    {"a store that cannot be read", a_store_that_cannot_be_read},
 };
 KILN_SUITE("tune.kept", cases)

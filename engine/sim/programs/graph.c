@@ -296,7 +296,7 @@ static bool is_captured(const sim_context *context, const sim_graph *graph)
     return captured;
 }
 
-/* The same for the child graph or the bodies of a node. */
+/* Returns true if a stream is being captured into the child graph or a body of a node. */
 static bool is_captured_inside(const sim_context *context, const sim_node *node)
 {
     bool captured = node->op.child && is_captured(context, node->op.child);

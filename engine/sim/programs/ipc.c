@@ -35,7 +35,7 @@ typedef struct sim_import {
     unsigned opened; /* number of times that it was opened */
 } sim_import;
 
-/* Returns when the process began, in ticks since the host's start. Returns 0 if there is no such process. */
+/* Returns the time at which the process began, in ticks since the host's start. Returns 0 if there is no such process. */
 static uint64_t get_birth(int32_t process)
 {
     enum { START = 20 }; /* fields after the name, which may hold anything */

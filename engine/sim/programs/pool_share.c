@@ -23,7 +23,7 @@ enum { PIECE_PAGE = 4096, PIECE_ALIGN = 2 << 20, PIECE_MARK = 0x6c706f4b };
 
 typedef struct piece_record {
     uint32_t mark, zero;
-    /* inode of the file; offset of the record's page in it; size of the memory after that page */
+    /* inode of the file, offset of the record's page in it, and size of the memory after that page */
     uint64_t inode, offset, bytes;
     uint64_t none[4];
 } piece_record;

@@ -10,8 +10,8 @@ static bool is_wide(CUstreamBatchMemOpType type)
     return type == CU_STREAM_MEM_OP_WAIT_VALUE_64 || type == CU_STREAM_MEM_OP_WRITE_VALUE_64;
 }
 
-/* Returns the host pointer of a value in memory. Returns NULL if the address is invalid or misaligned, or if the value is
- * to be written and the memory is read-only. */
+/* Returns the host pointer of a value in memory. Returns NULL if the address is invalid or misaligned, or if `write`
+ * is true and the memory is read-only. */
 static void *find_value(const sim_context *context, CUdeviceptr address, bool wide, bool write)
 {
     const uint64_t bytes = wide ? 8 : 4;

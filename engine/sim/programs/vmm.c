@@ -282,7 +282,7 @@ static void range_drop(sim_object *object)
     kiln__free(sim_memory(), range->maps);
 }
 
-/* The range that holds [pointer, pointer + bytes). */
+/* Returns the range that holds [pointer, pointer + bytes), or NULL. */
 static sim_range *find_range(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
 {
     for (sim_object *object = context->objects; object; object = object->next) {
@@ -304,7 +304,7 @@ static bool overlaps(const sim_context *context, uint64_t base, uint64_t bytes)
     return false;
 }
 
-/* Reserves addresses that do not overlap a range that has outlived its context. Returns 0 if there are none. */
+/* Reserves addresses that do not overlap a range that has outlived its context. Returns 0 if no such addresses are free. */
 static uint64_t reserve_addresses(const sim_context *context, uint64_t bytes, uint64_t align)
 {
     uint64_t base;
@@ -345,7 +345,7 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alig
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* The same, also in contexts of other devices, and for ranges without a context. */
+/* Returns what find_range() returns, also for ranges in contexts of other devices and for ranges without a context. */
 static sim_range *find_range_anywhere(const sim_context *context, CUdeviceptr pointer, uint64_t bytes)
 {
     sim_range *range = find_range(context, pointer, bytes);

@@ -71,7 +71,7 @@ struct kiln__runner {
     bool judged;        /* the missing protections of its sandbox were logged */
     bool whole;         /* the sample is tried again, with all blocks of its kernels */
     unsigned launches;  /* announced in the sample */
-    unsigned tries;     /* tries of the current sample that ended with their process */
+    unsigned tries;     /* tries of the current sample during which the process ended */
     uint64_t deadline, begun;
     double limit; /* seconds from which the deadline was computed */
     /* Seconds of the fastest launched sample, from its first launch on. Samples with a passing error do not count, samples

@@ -7,7 +7,7 @@
 #include "compare.h"
 
 #define USUAL_NOISE 0.01 /* differences between two runs of one program on one device, as a share of the time */
-#define NO_INTERVAL 0.05 /* the same for a measured time without a confidence interval */
+#define NO_INTERVAL 0.05 /* this share for a measured time without a confidence interval */
 
 /* ---- pairs ---- */
 

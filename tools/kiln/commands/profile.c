@@ -323,13 +323,13 @@ static void show_rest(const kiln_counters *c)
     }
     if (c->global_atomic_requests) {
         table_cell(&table, "global atomics");
-        table_cell(&table, "%s addresses per request, %s lanes on the most frequent address, %s at most",
+        table_cell(&table, "%s addresses per request; lanes on the most frequent address: %s on average, at most %s",
                    cli_per(c->global_atomic_addresses, c->global_atomic_requests),
                    cli_per(c->global_atomic_serial, c->global_atomic_requests), cli_whole(c->global_atomic_most));
     }
     if (c->shared_atomic_requests) {
         table_cell(&table, "shared atomics");
-        table_cell(&table, "%s addresses per request, %s lanes on the most frequent address, %s at most",
+        table_cell(&table, "%s addresses per request; lanes on the most frequent address: %s on average, at most %s",
                    cli_per(c->shared_atomic_addresses, c->shared_atomic_requests),
                    cli_per(c->shared_atomic_serial, c->shared_atomic_requests), cli_whole(c->shared_atomic_most));
     }

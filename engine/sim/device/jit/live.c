@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MOST_BYTES (64u << 20) /* for functions that would need more memory, all registers count as live */
-/* the same for functions that would need more passes; nested loops need one pass for each level */
+/* for functions that would need more passes, all registers count as live; nested loops need one pass for each level */
 #define MOST_PASSES 32u
 
 struct jit_live {

@@ -177,13 +177,6 @@ void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- bulk copies ---- */
 
-static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
-{
-    uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
-    address += (uint64_t)side->offset;
-    return side->addr32 ? (uint32_t)address : address;
-}
-
 static void reduce(const vm_bulk *b, unsigned char *to, const unsigned char *from, uint64_t bytes)
 {
     unsigned size = ptx_type_bytes((ptx_type)b->type);
@@ -235,14 +228,14 @@ void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m)
     if (b->once)
         m &= 0 - m;
     VM_EACH(lane, m) {
-        uint64_t to = address_of(w, &b->to, lane), bytes = vm_r32(w, i->a)[lane], before;
+        uint64_t to = vm_side_address(w, &b->to, lane), bytes = vm_r32(w, i->a)[lane], before;
         uint32_t ranks;
         if (bytes % 16) {
             vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, to, (uint32_t)bytes,
                            "bulk copy of %" PRIu64 " bytes, not a multiple of 16", bytes);
             return;
         }
-        uint64_t from = address_of(w, &b->from, lane), bar = b->bar.space ? address_of(w, &b->bar, lane) : 0;
+        uint64_t from = vm_side_address(w, &b->from, lane), bar = b->bar.space ? vm_side_address(w, &b->bar, lane) : 0;
         if (!vm_multicast(w, i, lane, b->multicast, &ranks))
             return;
         do {
@@ -264,7 +257,7 @@ void vm_op_remote(vm_warp *w, const vm_code *i, uint32_t m)
     unsigned size = ptx_type_bytes((ptx_type)b->type);
     vm_code one = {.size = (uint8_t)size};
     VM_EACH(lane, m) {
-        uint64_t to = address_of(w, &b->to, lane), before;
+        uint64_t to = vm_side_address(w, &b->to, lane), before;
         unsigned char *p = vm_reach(w, i, lane, b->to.space, to, size * b->count, true);
         if (!p)
             return;
@@ -275,7 +268,7 @@ void vm_op_remote(vm_warp *w, const vm_code *i, uint32_t m)
             else
                 memcpy(p + k * size, &value, size);
         }
-        if (!vm_mbarrier_count(w, i, lane, b->bar.space, address_of(w, &b->bar, lane), 0, 0,
+        if (!vm_mbarrier_count(w, i, lane, b->bar.space, vm_side_address(w, &b->bar, lane), 0, 0,
                                -(int64_t)(size * b->count), &before))
             return;
     }
@@ -286,7 +279,7 @@ void vm_op_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
     VM_EACH(lane, m) {
-        uint64_t to = address_of(w, &b->to, lane), bytes = vm_r64(w, i->a)[lane];
+        uint64_t to = vm_side_address(w, &b->to, lane), bytes = vm_r64(w, i->a)[lane];
         if (bytes % 8) {
             vm_fault_raise(w, i, lane, VM_FAULT_MISALIGNED, to, 8, "st.bulk of %" PRIu64 " bytes, not a multiple of 8",
                            bytes);

@@ -10,13 +10,6 @@
 #include "vm_poll.h"
 #include "vm_tcgen.h"
 
-static uint64_t side_address(const vm_warp *w, const vm_side *side, uint32_t lane)
-{
-    uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
-    address += (uint64_t)side->offset;
-    return side->addr32 ? (uint32_t)address : address;
-}
-
 static bool raise_fault(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, const char *what)
 {
     vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, address, 4, "%s", what);
@@ -128,7 +121,7 @@ bool vm_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *a
     uint32_t columns;
     if (!is_uniform(w, i, m, x->at.slot, "addresses of tensor memory"))
         return false;
-    *address = (uint32_t)side_address(w, &x->at, lane);
+    *address = (uint32_t)vm_side_address(w, &x->at, lane);
     const uint32_t row = *address >> 16, rows = vm_tcgen_extent(x, &columns);
     if (row >= quarter && row + rows <= quarter + VM_LANES && row % rows == 0)
         return true;
@@ -196,7 +189,7 @@ void vm_op_tcgen_commit(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
     VM_EACH(lane, m) {
-        const uint64_t bar = side_address(w, &b->bar, lane);
+        const uint64_t bar = vm_side_address(w, &b->bar, lane);
         uint64_t before;
         uint32_t ranks;
         if (!vm_multicast(w, i, lane, b->multicast, &ranks))
@@ -328,7 +321,7 @@ static bool find_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t co
 bool vm_tcgen_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product *p)
 {
     const vm_tcgen_mma *x = i->extra;
-    *p = (vm_tcgen_product){.d = (uint32_t)side_address(w, &x->d, lane),
+    *p = (vm_tcgen_product){.d = (uint32_t)vm_side_address(w, &x->d, lane),
                             .b_descriptor = vm_r64(w, x->b_descriptor)[lane],
                             .add = *vm_pred(w, x->enable) >> lane & 1};
     if (!read_description(w, i, lane, vm_r32(w, x->description)[lane], p) || !find_blocks(w, i, lane, x->group, p))
@@ -337,7 +330,7 @@ bool vm_tcgen_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product
     for (unsigned k = 0; k < x->mask_count; k++)
         p->masks[k] = vm_r32(w, x->masks[k])[lane];
     if (x->a_tensor)
-        p->a = (uint32_t)side_address(w, &x->a, lane);
+        p->a = (uint32_t)vm_side_address(w, &x->a, lane);
     else
         p->a_descriptor = vm_r64(w, x->a_descriptor)[lane];
     return check_lanes(w, i, lane, p, p->d) && check_descriptor(w, i, lane, p->b_descriptor, p->b_across) &&

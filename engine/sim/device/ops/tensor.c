@@ -33,13 +33,6 @@ static bool raise_fault(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t ad
     return false;
 }
 
-static uint64_t address_of(const vm_warp *w, const vm_side *side, uint32_t lane)
-{
-    uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
-    address += (uint64_t)side->offset;
-    return side->addr32 ? (uint32_t)address : address;
-}
-
 static bool read_map(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, vm_tensor_map *map)
 {
     if (address % MAP_ALIGNED)
@@ -104,7 +97,7 @@ bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {
     const vm_tensor *x = i->extra;
     uint64_t at = vm_r64(w, x->map)[lane];
-    *box = (vm_box){.shared = address_of(w, &x->shared, lane)};
+    *box = (vm_box){.shared = vm_side_address(w, &x->shared, lane)};
     if (!read_map(w, i, lane, at, &box->map))
         return false;
     const vm_tensor_map *map = &box->map;
@@ -216,7 +209,7 @@ void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_tensor *x = i->extra;
     VM_EACH(lane, m) {
         vm_box box;
-        uint64_t before, bar = x->bar.space ? address_of(w, &x->bar, lane) : 0;
+        uint64_t before, bar = x->bar.space ? vm_side_address(w, &x->bar, lane) : 0;
         uint32_t ranks;
         if (!vm_box_open(w, i, lane, &box) || !vm_multicast(w, i, lane, x->multicast, &ranks))
             return;
@@ -266,7 +259,7 @@ void vm_op_tensormap(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
     VM_EACH(lane, m) {
-        const uint64_t at = address_of(w, &b->to, lane);
+        const uint64_t at = vm_side_address(w, &b->to, lane);
         const uint64_t value = i->flags & VM_REG64 ? vm_r64(w, i->b)[lane] : vm_r32(w, i->b)[lane];
         vm_tensor_map map;
         unsigned char *first = vm_reach_span(w, i, lane, b->to.space, at, VM_TENSOR_BYTES, PIECE, VM_REACH_BOTH);

@@ -25,6 +25,14 @@ typedef struct vm_side {
     int64_t offset;
 } vm_side;
 
+/* Returns the address that a lane gives for one side of a copy. */
+static inline uint64_t vm_side_address(const vm_warp *w, const vm_side *side, uint32_t lane)
+{
+    const uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
+    const uint64_t sum = address + (uint64_t)side->offset;
+    return side->addr32 ? (uint32_t)sum : sum;
+}
+
 typedef struct vm_bulk {
     vm_side to, from, bar; /* if bar.space is 0, the copy completes on no mbarrier */
     uint8_t op, type;      /* op and type of a reduction (ptx_mod, ptx_type); op is 0 for a copy */

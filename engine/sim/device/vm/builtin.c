@@ -104,7 +104,7 @@ void vm_builtin_run(vm_warp *w, const vm_code *i, uint32_t m)
             uint64_t address = vm_argument(w, call, lane, 0);
             if (address && !vm_free_from_kernel(w, address)) {
                 vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 0,
-                               "free of 0x%" PRIx64 ", which is not from malloc", address);
+                               "free of 0x%" PRIx64 ", which no kernel has allocated", address);
                 return;
             }
         }

@@ -130,7 +130,7 @@ uint64_t vm_child_limit(const vm_run_state *run, uint32_t which)
 
 /* ---- parameter buffers ---- */
 
-/* Returns a buffer of the block for `bytes` of parameters. Returns NULL and sets *error if there is none. */
+/* Returns a buffer of the block for `bytes` of parameters. Returns NULL and sets *error on failure. */
 static vm_buffer *take_buffer(vm_warp *w, uint64_t bytes, uint32_t *error)
 {
     enum { PARAMETERS_MOST = 32764, GRAIN = 64 };

@@ -162,7 +162,7 @@ void vm_limit_raise(vm_warp *w, vm_fault_kind kind)
         vm_fault_raise(w, path->pc, lane, kind, 0, 0, "the launch has not ended within its time limit");
     else
         vm_fault_raise(w, path->pc, lane, kind, 0, 0,
-                       "the launch has used up its budget of %llu warp instructions, so it may have an endless loop",
+                       "the launch has used up its budget of %llu steps, so it may have an endless loop",
                        (unsigned long long)vm_budget(w->runner->run->device));
 }
 

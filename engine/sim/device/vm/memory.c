@@ -22,7 +22,7 @@
 #define PAGE 4096u   /* alignment of memory shared with the host: a page of the operating system */
 /* An allocation of this size or more begins at a multiple of it. */
 #define LARGE_BYTES (2u << 20)
-#define FILLER_ALIGN 64u /* at least the alignment of the widest access, and at most that of vm_guard_take() */
+#define FILLER_ALIGN 64u /* at least the alignment of the widest access, and at most the alignment of vm_guard_take() */
 #define FILLER 65536u    /* size of the piece that is added when a kernel accesses the unused part of a page */
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)

@@ -12,8 +12,10 @@
  *    WARP      -> READY    vm_gather(), release_waiting() of collective.c; vm_op_exit() lets it check again
  *    READY     -> BARRIER  vm_op_bar(), vm_op_cluster_barrier(), vm_warpgroup_meet()
  *    BARRIER   -> READY    vm_barrier_open(), vm_warpgroup_open()
- *    READY -> gone vm_op_meet(), vm_op_ret(): its lanes wait at a vm_sync; vm_op_exit(): its lanes have exited;
- *    vm_path_wait(): its lanes join a path that waits at the same place
+ *    READY     -> gone     vm_op_meet(), vm_op_ret(): its lanes wait at a vm_sync; vm_op_exit(): its lanes have exited;
+ *                          vm_op_brx(): each of its targets becomes a new path;
+ *                          vm_path_wait(): its lanes join a path that waits at the same place
+ *    WARP      -> gone     release_waiting() of collective.c: its lanes join the running path
  *
  * The lanes that wait at a vm_sync become a path again when all expected lanes have arrived: continue_if_complete().
  * They also become a path when the interpreter gives up waiting: vm_warp_release_waiting(). */
@@ -190,8 +192,8 @@ vm_sync *vm_diverge(vm_warp *w, const vm_code *meet)
 /* Counts how often whole warps have executed the code from `first` to `i`, which is a loop or a kernel. The counter is
  * in its last instruction, a branch or an exit. Counts may be lost if several host threads count at the same time. When
  * the count reaches a threshold, which grows with the length of long code, the compiler compiles the code (vm_jit.h).
- * From half of the threshold on, the compiler is called LOOKS times to observe how the code runs. */
-/* how often the compiler observes the code before it compiles it, during the second half of the count */
+ * From half of the threshold on, the compiler is also called at every 1 / LOOKS of the threshold, about LOOKS / 2 times,
+ * to observe how the code runs. */
 #define LOOKS 16u
 #define LONG 512 /* instructions; longer code would take seconds to compile */
 #define SHORT 24 /* compiling the shortest code takes as long as compiling this number of instructions */

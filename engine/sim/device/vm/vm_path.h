@@ -28,7 +28,7 @@ bool vm_warp_ready(const vm_warp *w);
 /* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
 bool vm_warp_release_waiting(vm_warp *w);
 /* Makes a reconvergence point at `meet` for the lanes of the running path, which are about to diverge. If `meet` is
- * NULL, they never reconverge. vm_send_lanes() then sends some of them to `target`. */
+ * NULL, they reconverge only at the enclosing point or when the function returns. vm_send_lanes() then sends some of them to `target`. */
 vm_sync *vm_diverge(vm_warp *w, const vm_code *meet);
 void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);
 /* Counts an execution of the code from `first` to `i` by a whole warp, for the compiler of hot code. */

@@ -125,8 +125,8 @@ static CUresult get_result(vm_fault_kind kind)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* These settings are per thread: the limits and the order of blocks belong to the thread that sets them, not to the
- * device. */
+/* These settings are per thread: the deadline, the stop and the order of blocks belong to the thread that sets them, not
+ * to the device. */
 static _Thread_local struct {
     uint64_t deadline;
     const volatile int *stop;
@@ -141,7 +141,7 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
 
 void kiln__sim_order(uint64_t order) { limited.order = order; }
 
-/* Runs a kernel with the limits and the observers of the context. Stores the message of a fault in the context. A fault
+/* Runs a kernel with the limits of the context (CU_LIMIT_*), its observers, and the settings of the thread. Stores the message of a fault in the context. A fault
  * of the kernel itself makes the context unusable (`sticky`), and the function returns CUDA_SUCCESS. Returns an error
  * if memory runs out or if the caller has stopped the kernel. */
 static CUresult run_launch(sim_context *context, const sim_function *function, const shape *launch,

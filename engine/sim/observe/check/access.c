@@ -630,7 +630,7 @@ bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight)
 
 /* ---- malloc and free in device code ---- */
 
-/* Reports free() of an address that is not from malloc, or is freed twice, also by two lanes of one call. */
+/* Reports `free` of an address that no kernel has allocated, or that is freed twice, also by two lanes of one call. */
 uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_call *call = i->extra;
@@ -660,9 +660,9 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
         f->space = "global";
         f->address = address;
         f->allocation = vm_check_print(device->check, "%s", where);
-        f->message = vm_check_print(device->check,
-                                    "free of 0x%" PRIx64 ", which is not from malloc or is freed already: it is %s",
-                                    address, where);
+        f->message = vm_check_print(
+            device->check, "free of 0x%" PRIx64 ", which no kernel has allocated or which is freed already: it is %s",
+            address, where);
     }
     return good;
 }

@@ -13,14 +13,6 @@
 #include "vm_async.h"
 #include "vm_tensor.h"
 
-/* Returns the address that a lane gives for one side of a copy. */
-static uint64_t read_address(const vm_warp *w, const vm_side *side, uint32_t lane)
-{
-    uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
-    address += (uint64_t)side->offset;
-    return side->addr32 ? (uint32_t)address : address;
-}
-
 /* Begins a copy of one lane. `bar` is the mbarrier on which a load completes, or NULL. Returns the number of the
  * operation, or 0 if the copy is not checked. */
 static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const uint64_t *bar, unsigned layout,
@@ -53,11 +45,12 @@ static void record_push(const vm_warp *w, uint64_t bar, uint32_t flight)
  * counts as the writer. */
 static bool is_same_store(const vm_warp *w, const vm_bulk *b, const vm_code *i, uint32_t lane, uint32_t first)
 {
-    return !b->bar.space && !b->op && read_address(w, &b->to, lane) == read_address(w, &b->to, first) &&
-           read_address(w, &b->from, lane) == read_address(w, &b->from, first) &&
+    return !b->bar.space && !b->op && vm_side_address(w, &b->to, lane) == vm_side_address(w, &b->to, first) &&
+           vm_side_address(w, &b->from, lane) == vm_side_address(w, &b->from, first) &&
            vm_r32(w, i->a)[lane] == vm_r32(w, i->a)[first];
 }
-/* The same for stores by tensor maps. */
+
+/* Returns true if a lane's store by a tensor map has the same box as the first lane's. is_same_store() tells why. */
 static bool is_same_box(const vm_tensor *x, const vm_box *a, const vm_box *b)
 {
     /* the bytes after `pixels` have no meaning */
@@ -81,7 +74,8 @@ static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect 
         uint32_t ranks;
         if (!vm_multicast(w, i, lane, b->multicast, &ranks))
             return 0;
-        const uint64_t to = read_address(w, &b->to, lane), bar = b->bar.space ? read_address(w, &b->bar, lane) : 0;
+        const uint64_t to = vm_side_address(w, &b->to, lane),
+                       bar = b->bar.space ? vm_side_address(w, &b->bar, lane) : 0;
         bool fine = true, reads = !remote;
         const bool same = !remote && (m & ((1u << lane) - 1)) &&
                           is_same_store(w, b, i, lane, (uint32_t)__builtin_ctz(m));
@@ -89,7 +83,7 @@ static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect 
             const uint64_t at = vm_target(bar, ranks);
             const uint32_t flight = begin_copy(w, i, lane, b->bar.space ? &at : NULL, 0, remote);
             if (reads)
-                fine = vm_check_stretch(w, i, lane, b->from.space, read_address(w, &b->from, lane), bytes, VM_READS,
+                fine = vm_check_stretch(w, i, lane, b->from.space, vm_side_address(w, &b->from, lane), bytes, VM_READS,
                                         flight);
             reads = false;
             if (!remote && b->bar.space && b->from.space == PTX_SPACE_SHARED)
@@ -110,8 +104,8 @@ static uint32_t check_bulk_store(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_bulk *b = i->extra;
     uint32_t good = m;
     VM_EACH(lane, m)
-        if (!vm_check_stretch(w, i, lane, b->to.space, read_address(w, &b->to, lane), vm_r64(w, i->a)[lane], VM_WRITE,
-                              0))
+        if (!vm_check_stretch(w, i, lane, b->to.space, vm_side_address(w, &b->to, lane), vm_r64(w, i->a)[lane],
+                              VM_WRITE, 0))
             good &= ~(1u << lane);
     return good;
 }
@@ -161,7 +155,7 @@ static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         const bool same = lane != (uint32_t)__builtin_ctz(m) && is_same_box(x, &box, &one);
         if (lane == (uint32_t)__builtin_ctz(m))
             one = box;
-        const uint64_t shared = box.shared, bar = x->bar.space ? read_address(w, &x->bar, lane) : 0;
+        const uint64_t shared = box.shared, bar = x->bar.space ? vm_side_address(w, &x->bar, lane) : 0;
         bool fine = true;
         do {
             const uint64_t at = vm_target(bar, ranks);
@@ -202,7 +196,7 @@ static uint32_t check_commit(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_bulk *b = i->extra;
     uint32_t good = m;
     VM_EACH(lane, m) {
-        const uint64_t bar = read_address(w, &b->bar, lane);
+        const uint64_t bar = vm_side_address(w, &b->bar, lane);
         uint32_t ranks;
         if (!vm_multicast(w, i, lane, b->multicast, &ranks))
             return 0;

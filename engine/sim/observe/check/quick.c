@@ -183,7 +183,8 @@ INLINE bool read_group(const quick_access *k, vm_cells *g, x8 in, x8 who, bool w
     return !any_lane(odd);
 }
 
-/* The same for a single cell in the most frequent case. Returns false if read_group() has to decide. */
+/* Records a read of a single cell as read_group() does, in the most frequent case. Returns false if read_group() has to
+ * decide. */
 INLINE bool read_cell(const quick_access *k, vm_cells *g, unsigned n, uint32_t who, bool shared)
 {
     const uint32_t written = g->w.stamp[n], limit = k->limit, stamp1 = g->r1.stamp[n];

@@ -47,7 +47,8 @@ static const char *intern_name(vm_check *check, const char *name)
     return check->kernels[check->kernel_count++] = kept;
 }
 
-/* Adds a launch to the list, which is sorted by time. Returns false if memory runs out. */
+/* Appends a launch to the list, which is sorted by time. A caller that adds an earlier launch moves it to its place.
+ * Returns false if memory runs out. */
 static bool add_launch(vm_check *check, const char *kernel, uint32_t after, uint32_t module)
 {
     const char *name = intern_name(check, kernel);
@@ -249,7 +250,8 @@ void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm
     const vm_cells *page = shadow && at < a->bytes ? shadow->pages[at / VM_SHADOW_PAGE] : NULL;
     const vm_cell cell = page ? vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift) : (vm_cell){0};
     /* A page that kernels write is protected against reads and writes of the host. The signal does not tell whether the
-     * host reads or writes, so any mark counts as a conflict. */
+     * host reads or writes, so only a kernel's write counts as a conflict. A page that kernels only read is protected
+     * against writes, so any mark counts. */
     const vm_mark *mark = page ? find_conflict(&cell, !written, span) : NULL;
     kiln_check_finding *f = mark ? vm_check_host(check, KILN_CHECK_RACE, false, a->base + 4) : NULL;
     if (!f)

@@ -88,7 +88,8 @@ bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *us
  * host may then have learned from the memory itself that the kernel is done. */
 bool vm_check_flagged(vm_device *device, uint64_t address, vm_period span);
 /* Reports that the host has touched managed memory of kernels for which it has not waited. `written`: the kernels write
- * the page. Reports nothing if no kernel has touched the same cell in the interval. */
+ * the page. Reports nothing if no kernel has touched the same cell in the interval, or, with `written`, if none has
+ * written it. */
 void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where);
 /* Reports that nothing orders two copies or fills by the host, of which one writes. */
 void vm_check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address);

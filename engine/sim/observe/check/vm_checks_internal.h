@@ -23,7 +23,8 @@ typedef struct vm_pattern {
     int64_t at[VM_LANES];
     uint32_t who[VM_LANES];
     uint8_t lane[VM_LANES];
-    const vm_allocation *allocation; /* the allocation of the last access, valid while `generation` is the device's */
+    const vm_allocation
+        *allocation; /* the allocation of the last access, valid while `generation` equals the device's generation */
     uint64_t generation;
 } vm_pattern;
 #define VM_PATTERNS 2048u
@@ -39,7 +40,7 @@ typedef struct vm_found {
     uint32_t next; /* the next finding with the same hash of its key, + 1; 0: none */
 } vm_found;
 #define VM_FOUND_MOST 256u   /* most findings that are shown */
-#define VM_FOUND_PIECES 256u /* pieces of VM_FOUND_MOST findings: with suppressed ones, there may be so many more */
+#define VM_FOUND_PIECES 256u /* pieces of VM_FOUND_MOST findings each: suppressed findings also need room */
 #define VM_FOUND_HEADS 1024u /* a power of two */
 /* A place at which kernels allocate memory, for findings about leaks. Its texts are made once, in the arena. */
 typedef struct vm_allocating {
@@ -72,7 +73,7 @@ struct vm_check {
     size_t concurrent_count;
     vm_found *found[VM_FOUND_PIECES]; /* NULL until needed, except the first; a finding never moves */
     uint32_t found_heads[VM_FOUND_HEADS];
-    size_t found_count, judged, shown; /* judged: so many were looked at; shown: so many of these are not suppressed */
+    size_t found_count, judged, shown; /* judged: findings that is_suppressed() got; shown: judged ones that stay */
     bool (*is_suppressed)(const kiln_check_finding *finding); /* NULL: none is */
     uint64_t dropped;
     vm_allocating *allocating; /* at most VM_FOUND_MOST */

@@ -60,12 +60,6 @@ static uint64_t count_sectors(uint64_t address, uint64_t bytes)
     return bytes ? ((address + bytes - 1) >> SECTOR) - (address >> SECTOR) + 1 : 0;
 }
 
-static uint64_t read_address(const vm_warp *w, const vm_side *side, uint32_t lane)
-{
-    uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
-    return address + (uint64_t)side->offset;
-}
-
 /* Returns the number of bytes that the mask chooses: each of its 16 bits stands for one byte of each 16. */
 static uint64_t masked_bytes(const vm_warp *w, const vm_code *i, uint32_t lane, uint64_t bytes)
 {
@@ -87,13 +81,13 @@ static void count_bulk(kiln_counters *c, const vm_warp *w, const vm_code *i, uin
         if (b->to.space == PTX_SPACE_GLOBAL) {
             c->bulk_stores++;
             c->bulk_store_bytes += masked_bytes(w, i, lane, bytes);
-            c->bulk_store_sectors += count_sectors(read_address(w, &b->to, lane), bytes);
+            c->bulk_store_sectors += count_sectors(vm_side_address(w, &b->to, lane), bytes);
         } else if (b->from.space == PTX_SPACE_GLOBAL) {
             c->bulk_loads++;
             c->bulk_multicasts += b->multicast != 0;
             c->bulk_load_bytes += bytes * count_blocks(w, b->multicast, lane);
             c->bulk_load_read += bytes;
-            c->bulk_load_sectors += count_sectors(read_address(w, &b->from, lane), bytes);
+            c->bulk_load_sectors += count_sectors(vm_side_address(w, &b->from, lane), bytes);
         } else {
             c->bulk_shared++;
             c->bulk_shared_bytes += bytes;

@@ -92,13 +92,6 @@ static void record_mbarrier(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint
 
 /* ---- copies ---- */
 
-static uint64_t read_address(const vm_warp *w, const vm_side *side, uint32_t lane)
-{
-    uint64_t address = side->addr32 ? vm_r32(w, side->slot)[lane] : vm_r64(w, side->slot)[lane];
-    address += (uint64_t)side->offset;
-    return side->addr32 ? (uint32_t)address : address;
-}
-
 /* Returns the blocks that a copy reaches, one bit for each rank in the cluster. Without a multicast that is the block
  * itself. */
 static uint32_t get_blocks(const vm_warp *w, uint32_t slot, uint32_t lane)
@@ -108,18 +101,20 @@ static uint32_t get_blocks(const vm_warp *w, uint32_t slot, uint32_t lane)
 
 typedef struct copy {
     size_t at; /* the place of its record in t->words */
-    uint32_t kind, phase, blocks;
-    uint64_t bytes;
+    uint32_t kind, phase;
+    uint64_t read, bytes; /* bytes that are read; bytes that all blocks get */
 } copy;
 
 static copy begin_copy(vm_warp *w, vm_trace_warp *t, bool store)
 {
-    copy c = {.at = t->count, .kind = store ? VM_ENGINE_STORE : VM_ENGINE_COPY, .blocks = 1};
+    copy c = {.at = t->count, .kind = store ? VM_ENGINE_STORE : VM_ENGINE_COPY};
     for (unsigned k = 0; k < VM_TRACE_COPY_LINES; k++)
         vm_trace_put(w, t, VM_TRACE_ENGINE | VM_ENGINE_NOTHING);
     return c;
 }
 
+/* Completes the record of a copy. Lanes may copy to different numbers of blocks. The record gets the mean number, weighted
+ * by bytes and rounded. */
 static void end_copy(vm_trace_warp *t, const copy *c)
 {
     if (t->failed || t->count <= c->at)
@@ -132,7 +127,7 @@ static void end_copy(vm_trace_warp *t, const copy *c)
     words[0] = VM_TRACE_ENGINE | (uint32_t)(t->count - c->at - 1) << 4 | c->kind;
     words[1] = c->phase;
     words[2] = (uint32_t)c->bytes;
-    words[3] = c->blocks;
+    words[3] = c->read ? (uint32_t)((c->bytes + c->read / 2) / c->read) : 1;
 }
 
 /* Adds the lines of consecutive bytes. The first one may be the last line that was added before, of which more sectors
@@ -159,13 +154,13 @@ static void record_bulk(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t
         uint64_t bytes = vm_r32(w, i->a)[lane];
         const vm_side *memory = store ? &b->to : &b->from;
         const uint32_t blocks = get_blocks(w, b->multicast, lane);
-        c.blocks = (unsigned)__builtin_popcount(blocks);
-        c.bytes += bytes * c.blocks;
+        c.read += bytes;
+        c.bytes += bytes * (unsigned)__builtin_popcount(blocks);
         if (bytes <= VM_SHARED_WINDOW && memory->space == PTX_SPACE_GLOBAL)
-            add_bytes(w, t, &c, read_address(w, memory, lane), bytes);
+            add_bytes(w, t, &c, vm_side_address(w, memory, lane), bytes);
         /* several lanes may copy, but only the first one counts for the phase */
         if (b->bar.space && !c.phase && blocks >> w->block->rank & 1)
-            c.phase = count_contribution(w, open_bar(w, i, lane, b->bar.space, read_address(w, &b->bar, lane)));
+            c.phase = count_contribution(w, open_bar(w, i, lane, b->bar.space, vm_side_address(w, &b->bar, lane)));
     }
     end_copy(t, &c);
 }
@@ -179,13 +174,13 @@ static void record_tensor(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
         if (!vm_box_open(w, i, lane, &box)) /* a fault, which the handler will report */
             break;
         const uint32_t blocks = get_blocks(w, x->multicast, lane);
-        c.blocks = (unsigned)__builtin_popcount(blocks);
-        c.bytes += vm_box_bytes(&box) * c.blocks;
+        c.read += vm_box_bytes(&box);
+        c.bytes += vm_box_bytes(&box) * (unsigned)__builtin_popcount(blocks);
         do
             add_bytes(w, t, &c, box.address, (uint64_t)box.count * box.bytes);
         while (vm_box_next(&box));
         if (x->bar.space && !c.phase && blocks >> w->block->rank & 1)
-            c.phase = count_contribution(w, open_bar(w, i, lane, x->bar.space, read_address(w, &x->bar, lane)));
+            c.phase = count_contribution(w, open_bar(w, i, lane, x->bar.space, vm_side_address(w, &x->bar, lane)));
     }
     end_copy(t, &c);
 }
@@ -198,7 +193,7 @@ static void record_send(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t
     uint32_t phase = 0;
     VM_EACH(lane, m)
         phase = phase ? phase
-                      : count_contribution(w, open_bar(w, i, lane, b->bar.space, read_address(w, &b->bar, lane)));
+                      : count_contribution(w, open_bar(w, i, lane, b->bar.space, vm_side_address(w, &b->bar, lane)));
     begin_record(w, t, VM_ENGINE_SEND, 1);
     vm_trace_put(w, t, phase);
 }

@@ -33,8 +33,8 @@
 enum {
     /* the operation does nothing in the replay: a test of an incomplete phase, no lanes, or an unknown mbarrier */
     VM_ENGINE_NOTHING,
-    /* 3 words: the phase in which the copy completes, the bytes that all blocks get, the number of blocks; then
-     * lines */
+    /* 3 words: the phase in which the copy completes, the bytes that all blocks get, the number of blocks (the mean
+     * over the bytes, if lanes differ); then lines */
     VM_ENGINE_COPY,
     VM_ENGINE_STORE,  /* the same words for a copy from shared to global memory */
     VM_ENGINE_ARRIVE, /* 1 word: the phase in which it counts */

@@ -110,7 +110,7 @@ static double get_memory_latency(const replay *r, double now)
     return idle + used * used * (1 + writes) * (r->model->dram_loaded - idle);
 }
 
-/* Returns when sectors arrive from the L2, or on a miss from memory. `blocks`: the number of blocks that a bulk copy
+/* Returns the clock at which sectors arrive from the L2, or on a miss from memory. `blocks`: the number of blocks that a bulk copy
  * writes to; 0 means that it is a load. */
 static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write, uint32_t blocks)
 {
@@ -140,7 +140,7 @@ static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double n
 }
 
 /* Queues at the load/store unit, which handles one wavefront of shared memory for each clock, or a number of L1 tags.
- * Returns when it is done. */
+ * Returns the clock at which it is done. */
 static double pass_load_store_unit(replay *r, double now, double clocks)
 {
     r->memory_free = (r->memory_free > now ? r->memory_free : now) + clocks;
@@ -148,7 +148,8 @@ static double pass_load_store_unit(replay *r, double now, double clocks)
     return r->memory_free;
 }
 
-/* Replays an access to global memory line by line: L1, L2 on a miss, atomics. Returns when the result is there. */
+/* Replays an access to global memory line by line: L1, L2 on a miss, atomics. Returns the clock at
+ * which the result is there. */
 static double access_global(replay *r, const uint32_t *record, uint32_t round, double now, vm_act act)
 {
     uint32_t lines = VM_TRACE_LINES(*record), sectors = 0;
@@ -238,7 +239,7 @@ static void commit_group(queue *q)
     q->open = 0;
 }
 
-/* Returns when a wait for groups ends. */
+/* Returns the clock at which a wait for groups ends. */
 static uint32_t get_wait_end(const warp *w, const vm_cost_insn *c)
 {
     const queue *q = &w->queues[c->queue];
@@ -329,7 +330,7 @@ static void issue_engine(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
     }
 }
 
-/* Returns when the phase is complete for which the warp waits, according to its record. Returns NEVER if arrivals are
+/* Returns the clock at which the phase for which the warp waits, according to its record, is complete. Returns NEVER if arrivals are
  * missing. */
 static uint32_t get_phase_end(const replay *r, const warp *w, const uint32_t *record)
 {
@@ -419,7 +420,7 @@ static bool read_next_region(replay *r, warp *w)
 
 static void end_warp(replay *r, warp *w, uint32_t now);
 
-/* Returns when the next instruction has been fetched. Warps fetch lines of eight instructions through one cache. Misses
+/* Returns the clock at which the next instruction has been fetched. Warps fetch lines of eight instructions through one cache. Misses
  * are limited by a rate, and prefetched. */
 static uint32_t fetch_code(replay *r, warp *w, uint32_t now)
 {

@@ -1,4 +1,4 @@
-/* array.c - arrays, textures and surfaces: the driver's, with channel descriptors in place of formats. */
+/* array.c - arrays, textures and surfaces: calls of the driver, with channel descriptors in place of formats. */
 #include "runtime.h"
 
 struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind f)

@@ -25,7 +25,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *to, int ordinal)
     return cudaSuccess;
 }
 
-/* The numbers of attributes are the driver's. */
+/* The runtime numbers attributes as the driver does. */
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int ordinal)
 {
     CUdevice device;

@@ -158,7 +158,7 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *to, const void *sym
     return cudaSuccess;
 }
 
-/* Functions of one kernel: the driver's, with its handle. */
+/* Defines a runtime function of one kernel. It calls the function of the driver with the handle of the kernel. */
 #define OF_KERNEL(name, declared, function, ...)                                                                       \
     cudaError_t name declared                                                                                          \
     {                                                                                                                  \

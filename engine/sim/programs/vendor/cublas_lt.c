@@ -60,7 +60,7 @@ typedef struct product { /* cublasLtMatmulDescOpaque_t */
     int8_t fast;
 } product;
 
-/* PRODUCT_SIZE is that of CUDA 12.0. Newer headers have a larger struct. */
+/* PRODUCT_SIZE is the size in CUDA 12.0. Newer headers have a larger struct. */
 enum { LAYOUT_SIZE = 64, PRODUCT_SIZE = 184, PREFERENCE_SIZE = 64, NO_TYPE = -1 };
 _Static_assert(sizeof(layout) <= LAYOUT_SIZE && sizeof(product) <= PRODUCT_SIZE, "a descriptor is the caller's memory");
 
@@ -278,7 +278,7 @@ typedef struct epilogue {
     int64_t aux_ld;
 } epilogue;
 
-/* The type of the bias, if the caller has not set it: that of D, except for two kinds of products. */
+/* Returns the type of the bias if the caller has not set it: the type of D, except for two kinds of products. */
 static int default_bias_type(const lt_work *w)
 {
     const bool fractions = w->a.type == R_8F_E4M3 || w->a.type == R_8F_E5M2;
