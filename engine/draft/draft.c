@@ -245,9 +245,47 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
     return KILN_OK;
 }
 
+/* Runs the draft with one value of a param. */
+static kiln_status try_value(kiln_engine *engine, const kiln__draft *draft, const char *name, const char *value,
+                             bool proves, kiln_error **error)
+{
+    kiln_spec *spec = NULL;
+    kiln_status status = parse(engine, draft, &spec, error);
+    if (status == KILN_OK)
+        status = kiln__run_value(engine, spec, name, value, proves, TRIAL_SECONDS, error);
+    kiln_spec_free(spec);
+    return status;
+}
+
+/* Tries a value. If the failure shows a guess that was too small, tries the value again with a larger guess, and then the
+ * default. If one of them fails, the guess stays as it was, because the draft has run with it and the defaults. A value
+ * that fails is left out. */
+static kiln_status repair_or_leave_out(kiln_engine *engine, kiln__draft *draft, kiln__tunable *tunable,
+                                       const char *value, bool proves, kiln_error **why)
+{
+    kiln__draft *before = NULL;
+    kiln_status status = try_value(engine, draft, tunable->name, value, proves, why);
+    while (kiln__is_due_to_value(status) && kiln__can_go_on(engine, *why)) {
+        if (!before && (before = kiln__arena_alloc(draft->arena, sizeof *before)) != NULL)
+            *before = *draft;
+        if (!before || !repair(draft, kiln_error_message(*why)))
+            break;
+        kiln__guess_shapes(draft);
+        kiln_error_free(*why);
+        *why = NULL;
+        status = try_value(engine, draft, tunable->name, value, proves, why);
+        if (status == KILN_OK)
+            status = try_value(engine, draft, tunable->name, tunable->chosen, false, why);
+    }
+    if (status != KILN_OK && before)
+        *draft = *before;
+    if (kiln__is_due_to_value(status))
+        kiln__leave_out(draft, tunable, value, kiln_error_message(*why));
+    return status;
+}
+
 /* Runs the draft once for each other value of each param, and leaves out a value with which the kernel does not compile,
- * faults, or gives another answer than with the defaults. If a failure shows a guess that was too small, the same value is
- * tried again. The draft has run with the defaults. */
+ * faults, or gives another answer than with the defaults. The draft has run with the defaults. */
 static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     size_t tried = 0;
@@ -257,33 +295,23 @@ static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_erro
         proves &= !draft->arguments[i].same;
     for (size_t i = 0; i < draft->tunable_count && draft->tried && !draft->trouble; i++) {
         kiln__tunable *tunable = &draft->tunables[i];
-        const char *at = tunable->size || tunable->launched ? "" : tunable->values,
-                   *value = kiln__next_value(draft, &at);
-        while (value) {
-            kiln_spec *spec = NULL;
+        const char *at = tunable->size || tunable->launched ? "" : tunable->values, *value = NULL;
+        while ((value = kiln__next_value(draft, &at)) != NULL) {
             kiln_error *why = NULL;
-            const bool other = strcmp(value, tunable->chosen) != 0;
-            if (other && (tried >= MOST_VALUES || kiln__seconds_since(start) > VALUES_SECONDS)) {
+            if (strcmp(value, tunable->chosen) == 0)
+                continue;
+            if (tried >= MOST_VALUES || kiln__seconds_since(start) > VALUES_SECONDS) {
                 draft->untried = true;
                 return KILN_OK;
             }
-            kiln_status status = other ? parse(engine, draft, &spec, &why) : KILN_OK;
-            if (other && status == KILN_OK)
-                status = kiln__run_value(engine, spec, tunable->name, value, proves, TRIAL_SECONDS, &why);
-            kiln_spec_free(spec);
-            tried += other && status != KILN_ERROR_CONSTRAINT;
-            const bool again = kiln__is_due_to_value(status) && repair(draft, kiln_error_message(why));
-            if (again)
-                kiln__guess_shapes(draft);
-            else if (kiln__is_due_to_value(status))
-                kiln__leave_out(draft, tunable, value, kiln_error_message(why));
+            const kiln_status status = repair_or_leave_out(engine, draft, tunable, value, proves, &why);
             const bool over = status != KILN_OK && !kiln__can_go_on(engine, why);
+            tried += status != KILN_ERROR_CONSTRAINT;
             kiln_error_free(why);
             if (status == KILN_ERROR_INTERRUPTED)
                 return kiln__fail(engine->mem, error, status, "kiln init was interrupted");
             if (over)
                 return KILN_OK;
-            value = again ? value : kiln__next_value(draft, &at);
         }
     }
     return KILN_OK;

@@ -4,12 +4,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "chars.h"
 #include "draft.h"
 
-/* Limits: folders above the source, files that are read in each folder, bytes of a file, bytes between the kernel's name
+/* Limits: folders above the source, files that are read in each folder, bytes of a file, words between the kernel's name
  * and its <<<. */
-enum { MOST_UP = 2, MOST_FILES = 200, MOST_BYTES = 1 << 20, MOST_BETWEEN = 600 };
+enum { MOST_UP = 2, MOST_FILES = 200, MOST_BYTES = 1 << 20, MOST_BETWEEN = 200 };
 
 static int is_source(const struct dirent *entry)
 {
@@ -23,21 +22,33 @@ static int is_source(const struct dirent *entry)
 
 static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
 
-static bool is_word_byte(char c) { return kiln__is_letter(c) || kiln__is_digit(c) || c == '_'; }
-
-/* Returns true if the text has `name`, perhaps with arguments of a template, and then <<<. */
-static bool has_launch(const char *text, const char *name)
+/* Returns true if a launch of the kernel, perhaps with arguments of a template, begins at the word. */
+static bool begins_launch(const kiln__scan *scan, size_t word, const char *name)
 {
-    const size_t length = strlen(name);
-    for (const char *at = strstr(text, name); at; at = strstr(at + length, name)) {
-        if ((at > text && is_word_byte(at[-1])) || is_word_byte(at[length]))
-            continue;
-        const char *behind = at + length;
-        for (size_t i = 0; i < MOST_BETWEEN && behind[i] && !strchr(";{}", behind[i]); i++)
-            if (strncmp(behind + i, "<<<", 3) == 0)
-                return true;
-    }
+    if (!kiln__word_is(scan, word, name))
+        return false;
+    for (size_t i = word + 1; i < scan->count && i < word + MOST_BETWEEN && !strchr(";{}", scan->words[i].kind); i++)
+        if (kiln__word_is(scan, i, "<") && kiln__word_is(scan, i + 1, "<") && kiln__word_is(scan, i + 2, "<"))
+            return true;
     return false;
+}
+
+/* Returns true if the text launches the kernel. A text that defines a kernel of this name launches its own kernel. */
+static bool has_launch(const kiln__draft *draft, const char *text, size_t length)
+{
+    const char *name = draft->kernel->plain;
+    bool launched = false;
+    kiln__arena arena = {.mem = draft->mem};
+    kiln__scan scan;
+    if (strstr(text, name) && strstr(text, "<<<") &&
+        kiln__scan_source(&arena, text, length, length, &scan, NULL) == KILN_OK) {
+        for (size_t i = 1; i < scan.count && !launched; i++)
+            launched = begins_launch(&scan, i, name);
+        for (size_t i = 0; i < scan.kernel_count; i++)
+            launched = launched && strcmp(scan.kernels[i].plain, name) != 0;
+    }
+    kiln__arena_free(&arena);
+    return launched;
 }
 
 /* Returns the path of a file of `folder`, other than the source itself, that launches the kernel. NULL: none. */
@@ -56,7 +67,7 @@ static const char *find_in(const kiln__draft *draft, const char *folder)
             !S_ISREG(info.st_mode) || info.st_size > MOST_BYTES ||
             kiln__file_read(draft->mem, path, MOST_BYTES, &text, &length, NULL) != KILN_OK)
             continue;
-        found = !memchr(text, '\0', length) && has_launch(text, draft->kernel->plain) ? path : NULL;
+        found = !memchr(text, '\0', length) && has_launch(draft, text, length) ? path : NULL;
         kiln__free(draft->mem, text);
     }
     free(entries);

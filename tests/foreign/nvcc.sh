@@ -27,6 +27,8 @@ for arch in native all all-major; do # those of the simulated device, which has 
     "$nvcc" --ptx -arch $arch -DVALUE=8 -o "$arch" 'a b.cu'
     is_ptx "$arch" 90 8
 done
+if KILN_SIM_DEVICE=nothing "$nvcc" --ptx -arch=native -DVALUE=7 'a b.cu' 2> error; then exit 1; fi
+grep -q "'nothing'" error
 if "$nvcc" --cubin -DVALUE=no 'a b.cu' 2> /dev/null; then
     echo "an error of the compiler's got lost"
     exit 1

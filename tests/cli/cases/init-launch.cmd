@@ -79,6 +79,10 @@ X
 mkdir -p lone/a/b && cp tile.cuh lone/a/b && kiln init lone/a/b/tile.cuh; echo $?
 mkdir -p near/kernels && cp tile.cuh near/kernels && kiln init near/kernels/tile.cuh | grep '^# The launch'
 cp runner.cu near && kiln init near/kernels/tile.cuh 2>/dev/null | sed -n '/^params/,/^$/p; /^# The launch/,$p'
+# No launch: a comment, and a kernel of the same name in a file that defines it itself.
+echo '// run as tile<SIZE, 4><<<grid, block>>>' >near/comment.h
+sed 's/^#include.*/template <int A, int B> __global__ void tile(float *x, float *y, int M) { y[0] = M; }/; s/SIZE \/ 4/7/' runner.cu >near/a.cu
+kiln init near/kernels/tile.cuh 2>/dev/null | sed -n '/^# The launch/,$p'
 kiln init tile.cuh --launch runner.cu -o tile.yaml && sed -n '/^params/,/^$/p; /^launch/,$p' tile.yaml
 kiln tune tile.yaml -q | grep configurations
 # An output that is the same everywhere is no evidence.

@@ -55,3 +55,15 @@ kiln check heads.yaml -q | tail -1
 echo '__global__ void some(const float *x, float *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i & ~1] = x[i & ~1]; }' >some.cu
 kiln init some.cu -o some.yaml && sed -n '/^buffers/,/^$/p' some.yaml
 kiln tune some.yaml -q | grep configurations
+# A value that needs a larger array than the defaults is left out, and the draft runs as it did before.
+cat >wide.cu <<'X'
+template <int WIDTH> __global__ void wide(const int *index, const float *x, float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        for (int k = 0; k < WIDTH; k++)
+            y[i * WIDTH + k] = x[index[i] * WIDTH + k];
+}
+X
+kiln init wide.cu -p WIDTH=1,2,4 -o wide.yaml && sed -n '/^params/,/^$/p; /^buffers/,/^$/p' wide.yaml | cut -c 1-100
+kiln run wide.yaml -s tiny -q | head -1

@@ -162,7 +162,7 @@ static int check_run(cli *c)
     args->run.check = args->run.no_measure = true;
     if (!args->engine.device)
         args->engine.device = "sim";
-    else if (strncmp(args->engine.device, "sim", strlen("sim")) != 0)
+    else if (strcmp(args->engine.device, "cuda") == 0 || strncmp(args->engine.device, "cuda:", strlen("cuda:")) == 0)
         return cli_usage(c, "only the simulated device can check kernels: write --device sim, not --device %s",
                          args->engine.device);
     cli_sandbox(c, &args->engine);
