@@ -58,11 +58,13 @@ void kiln__group_add(kiln__text *message, const kiln__text *member, size_t names
     kiln__wire_end(message);
 }
 
-/* Returns whether a line of the log names a symbol, as a whole word. */
+/* Returns whether a line of the log names a symbol, as a whole word. No line names an empty symbol, which only a hostile
+ * worker sends. */
 static bool names_symbol(const char *line, size_t length, const char *symbol)
 {
     const size_t size = strlen(symbol);
-    for (const char *at = line; (at = memmem(at, length - (size_t)(at - line), symbol, size)) != NULL; at++) {
+    for (const char *at = line; size > 0 && (at = memmem(at, length - (size_t)(at - line), symbol, size)) != NULL;
+         at++) {
         const char *end = at + size;
         if ((at == line || !kiln__is_word_part(at[-1])) && (end == line + length || !kiln__is_word_part(*end)))
             return true;

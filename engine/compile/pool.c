@@ -51,6 +51,7 @@ struct kiln__compile_job {
     size_t group;                          /* number of jobs that a group was made for; 0: this is no group */
     bool prelude;                          /* the request has a prelude */
     bool again;                            /* as in the request */
+    size_t hold;                           /* number of the hold during which it was requested; 0: none */
     kiln__outcome outcome;
 };
 
@@ -84,6 +85,7 @@ struct kiln__compiler {
     pthread_cond_t work, done, quiet;
     queue waiting, held; /* held: the queue in which jobs wait until the last hold is released */
     size_t holds;
+    size_t last_hold; /* number of the newest hold; the first is 1 */
     size_t idle;
     size_t running;            /* number of running compiles */
     kiln__pch *pch;            /* NULL: there are no precompiled headers */
@@ -333,6 +335,18 @@ static void retry_alone(slot *self, kiln__compile_job *job)
     pthread_cond_broadcast(&compiler->work);
 }
 
+/* Returns the queue for a job that goes back. A job that was requested during the hold, or that such a job follows, must
+ * not wait for the release: its caller may release only when the job is done. The caller holds the lock. */
+static queue *queue_for(kiln__compiler *compiler, const kiln__compile_job *job)
+{
+    if (!compiler->holds || job->hold == compiler->last_hold)
+        return &compiler->waiting;
+    for (const kiln__compile_job *at = job->followers; at; at = at->next)
+        if (at->hold == compiler->last_hold)
+            return &compiler->waiting;
+    return &compiler->held;
+}
+
 /* Puts a job back to the front of its queue, because the worker's machine is gone. The job is not at fault, so another
  * slot takes it next. The caller holds the lock. */
 static void requeue_job(slot *self, kiln__compile_job *job)
@@ -344,7 +358,7 @@ static void requeue_job(slot *self, kiln__compile_job *job)
     kiln__unit_free(&job->outcome.unit);
     kiln_error_free(job->outcome.error);
     job->outcome = (kiln__outcome){0};
-    queue *into = compiler->holds ? &compiler->held : &compiler->waiting;
+    queue *into = queue_for(compiler, job);
     if (job->abandoned && job->followers)
         promote_follower(job, into);
     if (job->abandoned) {
@@ -356,29 +370,39 @@ static void requeue_job(slot *self, kiln__compile_job *job)
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* Puts the followers of a group back to the front of their queue, in the order of their requests, and frees the group.
+/* Puts the jobs of one queue in front of those of another. */
+static void move_to_front(queue *from, queue *into)
+{
+    move_jobs(into, from);
+    *into = *from;
+    *from = (queue){0};
+}
+
+/* Puts the followers of a group back to the front of their queues, in the order of their requests, and frees the group.
  * Each is compiled alone next, except after the loss of a machine (`gone`), which is no fault of the group. The caller
  * holds the lock. */
 static void split_group(slot *self, kiln__compile_job *group, bool gone)
 {
     kiln__compiler *compiler = self->compiler;
-    queue back = {0}, *into = compiler->holds ? &compiler->held : &compiler->waiting;
+    queue waiting = {0}, held = {0};
     for (kiln__compile_job *at = group->followers, *next; at; at = next) { /* the newest first */
         next = at->next;
         at->leader = NULL;
         at->member = false;
         at->together = gone;
-        kiln__compile_job *same = find_same(back.first, &at->message);
+        kiln__compile_job *same = find_same(waiting.first, &at->message);
+        if (!same)
+            same = find_same(held.first, &at->message);
         if (same) {
             add_follower(same, at);
         } else {
             at->state = QUEUED;
-            push_front(&back, at);
+            push_front(queue_for(compiler, at) == &compiler->waiting ? &waiting : &held, at);
         }
     }
     group->followers = NULL;
-    move_jobs(into, &back);
-    *into = back;
+    move_to_front(&waiting, &compiler->waiting);
+    move_to_front(&held, &compiler->held);
     if (!gone && compiler->group_most > 1)
         compiler->group_most /= 2;
     if (self->running) {
@@ -738,6 +762,7 @@ void kiln__compiler_hold(kiln__compiler *compiler)
 {
     pthread_mutex_lock(&compiler->lock);
     compiler->holds++;
+    compiler->last_hold++;
     move_jobs(&compiler->waiting, &compiler->held);
     pthread_mutex_unlock(&compiler->lock);
 }
@@ -802,6 +827,7 @@ kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_re
         return status;
     }
     pthread_mutex_lock(&compiler->lock);
+    made->hold = compiler->holds ? compiler->last_hold : 0;
     if (follow_same(compiler, made)) {
         pthread_mutex_unlock(&compiler->lock);
         *job = made;

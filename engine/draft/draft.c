@@ -317,6 +317,26 @@ static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_erro
     return KILN_OK;
 }
 
+/* Warns once of the values that try_values() left out. The default of a faulty kernel counts as right there, so the fault may
+ * be the kernel's and not the value's. */
+static void warn_of_left_out(const kiln_engine *engine, const kiln__draft *draft)
+{
+    const kiln__tunable *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < draft->tunable_count; i++) {
+        const kiln__tunable *tunable = &draft->tunables[i];
+        for (const char *at = tunable->left_out; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+            count++;
+        first = first || !tunable->left_out ? first : tunable;
+    }
+    if (first)
+        kiln__logf(
+            &engine->log, KILN_LOG_WARNING,
+            "the draft leaves out %zu value%s with which a trial run failed, such as %s = %.*s. If the kernel is to "
+            "blame, kiln check finds the error",
+            count, count == 1 ? "" : "s", first->name, (int)strcspn(first->left_out, "\n"), first->left_out);
+}
+
 /* ---- the public function ---- */
 
 /* Sets the folder of the spec, and the path of the source in the spec. If only `source` is given, the folder is the one
@@ -422,6 +442,7 @@ static kiln_status finish(kiln_engine *engine, kiln__draft *draft, const char *t
     if (engine->driver.simulator) {
         KILN__TRY(try_it(engine, draft, error));
         KILN__TRY(try_values(engine, draft, error));
+        warn_of_left_out(engine, draft);
     }
     return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;
 }

@@ -62,7 +62,12 @@ static void write_sizes(const kiln__draft *draft, kiln__text *out)
     bool baked = false;
     kiln__text_puts(
         out, "# The problem's sizes: `default` is for a GPU (check: use the sizes of your program), `tiny` for the "
-             "simulated device.\nsizes:\n");
+             "simulated device.\n");
+    if (draft->size_count > 0)
+        kiln__text_puts(
+            out, "# `tiny` may have whole blocks only. If the kernel takes any size, give `tiny` odd sizes, so that "
+                 "kiln check\n# reaches incomplete blocks.\n");
+    kiln__text_puts(out, "sizes:\n");
     for (int set = 0; set < 2; set++) {
         kiln__text_puts(out, set ? "  tiny: {" : "  default: {");
         for (size_t i = 0; i < draft->size_count; i++)

@@ -45,6 +45,13 @@ typedef struct kiln_judge_options {
     uint64_t seed;
     double budget;       /* seconds after which no further trial begins; 0: 60 */
     double launch_limit; /* the time limit of one trial's kernels, in seconds; 0: 20 */
+    /* A candidate that passes is compared with this variant: times on a GPU, estimates and counters on a simulated
+     * device. If both members are NULL, there is no comparison. */
+    const char *against;                /* a variant of against_spec; NULL: its first contender */
+    const kiln_spec *against_spec;      /* it must have all sizes of the judged spec; NULL: the judged spec */
+    const kiln_setting *against_params; /* any subset of the variant's params, by name */
+    size_t against_param_count;
+    const char *against_origin; /* why it is this configuration, as a text for the verdict; NULL: no text */
 } kiln_judge_options;
 
 typedef struct kiln_judgement kiln_judgement;

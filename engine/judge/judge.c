@@ -274,6 +274,8 @@ static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
     }
     if (judge->fault.kind == KILN_JUDGED_PASS && !is_late(judge))
         KILN__TRY(kiln__judge_time(judge, &judge->fault, error));
+    if (judge->fault.kind == KILN_JUDGED_PASS && !judge->broken && !is_late(judge))
+        KILN__TRY(kiln__judge_compare_with(judge, error));
     if (judge->fault.kind == KILN_JUDGED_PASS)
         note_sizes(judge);
     if (judge->fault.kind == KILN_JUDGED_PASS && (judge->late || judge->ran[KILN__JUDGE_PHASE_ANSWERS] == 0)) {
@@ -291,6 +293,7 @@ static void close_judge(kiln__judge *judge)
     kiln_plan_close(judge->candidate);
     for (size_t v = 0; judge->references && v < judge->spec->verify_count; v++)
         kiln_plan_close(judge->references[v].plan);
+    kiln_plan_close(judge->against);
     kiln_plan_close(judge->original);
     kiln_spec_free(judge->own);
     kiln__judge_drop_globals(judge);
@@ -308,13 +311,16 @@ static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln
 {
     KILN__TRY(copy_spec(judge, text, length, error));
     KILN__TRY(open_trusted(judge, error));
+    KILN__TRY(kiln__judge_open_against(judge, error));
     KILN__TRY(open_candidate(judge, error));
     if (judge->fault.kind == KILN_JUDGED_PASS && judge->code.forbidden) {
         judge->fault.kind = KILN_JUDGED_FORBIDDEN;
         judge->fault.message = judge->code.forbidden;
     }
     if (judge->fault.kind == KILN_JUDGED_PASS) {
-        const kiln__sandbox want = {0};
+        const kiln_spec *other = judge->options.against_spec;
+        const kiln_file_binding folder = {.path = other ? other->folder : NULL}; /* of the files that it may name */
+        const kiln__sandbox want = {.files = &folder, .file_count = folder.path && *folder.path ? 1 : 0};
         KILN__TRY(kiln__engine_nvrtc(judge->engine, error)); /* a size that is a macro needs another compile */
         KILN__TRY(kiln__engine_sandbox(judge->engine, judge->spec, &want, error));
         KILN__TRY(run_phases(judge, error));
@@ -339,6 +345,7 @@ kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, const char *t
     KILN__NEEDS_NUMBER(engine->mem, error, options.budget);
     KILN__NEEDS_NUMBER(engine->mem, error, options.launch_limit);
     KILN__NEEDS_SETTINGS(engine->mem, error, options.params, options.param_count);
+    KILN__NEEDS_SETTINGS(engine->mem, error, options.against_params, options.against_param_count);
     if (options.budget == 0)
         options.budget = BUDGET;
     if (options.launch_limit == 0)

@@ -121,6 +121,25 @@ typedef struct kiln__judge_plan { /* the plan of a variant that is the reference
     kiln_plan *plan;
 } kiln__judge_plan;
 
+/* One side of a comparison. A figure is 0 if it is not known. */
+typedef struct kiln__judge_side {
+    double seconds, low, high; /* the time, and its interval if it is measured */
+    enum { KILN__JUDGE_UNKNOWN, KILN__JUDGE_RIGHT, KILN__JUDGE_WRONG } answer;
+    double worst_error; /* in units of the tolerance */
+    bool counted;
+    uint64_t launches, executed, sectors, wavefronts;
+} kiln__judge_side;
+
+struct kiln__judge_comparison {
+    bool known;
+    enum { KILN__JUDGE_MEASURED, KILN__JUDGE_ESTIMATED, KILN__JUDGE_COUNTED } kind;
+    const char *spec, *variant;
+    const char *sizes, *timed_sizes; /* size sets: of counters and answers, and of times (NULL: no times) */
+    kiln__judge_side candidate, against;
+    double ratio, low, high; /* the other time divided by the candidate's, with its interval; 0: no times */
+    const char *faster;      /* "candidate", "against", "neither"; NULL: no times */
+};
+
 typedef struct kiln__judge {
     kiln_engine *engine;
     const kiln_allocator *mem;
@@ -133,6 +152,7 @@ typedef struct kiln__judge {
     uint64_t begun;
     bool simulated;
     kiln_plan *candidate, *original; /* original: the same variant with its own source */
+    kiln_plan *against;              /* the variant of the comparison; NULL: no comparison is wanted */
     kiln__judge_plan *references;    /* for each verify entry; plan NULL: a host function or a file makes it */
     kiln__judge_code code;
     kiln__judge_range *ranges;
@@ -161,6 +181,7 @@ typedef struct kiln__judge {
         double seconds, low, high, against, roofline;
         const char *device, *sizes;
     } times;
+    struct kiln__judge_comparison comparison;
 } kiln__judge;
 
 /* words.c. The first one returns the text of `format`, in the judge's arena. */
@@ -222,6 +243,18 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
 
 /* times.c */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error);
+/* Chooses the size set with the most elements among those with at most `most` elements; 0: the limit of times on this
+ * device. *set gets its number. *found is false if all sets are too large. */
+kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error);
+/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. */
+kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
+                                  kiln_error **error);
+
+/* against.c */
+kiln_status kiln__judge_open_against(kiln__judge *judge, kiln_error **error);
+/* Computes `ratio`, its interval and `faster` from the times of both sides. */
+void kiln__judge_compare_times(struct kiln__judge_comparison *comparison);
+kiln_status kiln__judge_compare_with(kiln__judge *judge, kiln_error **error);
 
 /* verdict.c: makes the texts of the verdict. Returns NULL if memory runs out. */
 kiln_judgement *kiln__judge_conclude(kiln__judge *judge);

@@ -8,12 +8,11 @@
 enum { ELEMENTS_MOST = 1 << 22, ELEMENTS_MOST_GPU = 1 << 28 };
 #define FASTER 1.05 /* a measured time that is shorter than the bound by more than clocks and events explain */
 
-/* Chooses the size set with the most elements among those that are small enough for this device. *set gets its number.
- * *found is false if all sets are too large. */
-static kiln_status choose_set(kiln__judge *judge, size_t *set, bool *found, kiln_error **error)
+kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error)
 {
     uint64_t best = 0;
-    const uint64_t most = judge->simulated ? ELEMENTS_MOST : ELEMENTS_MOST_GPU;
+    if (most == 0)
+        most = judge->simulated ? ELEMENTS_MOST : ELEMENTS_MOST_GPU;
     *found = false;
     for (size_t s = 0; s < judge->spec->size_set_count; s++) {
         const kiln__settings *settings = &judge->spec->size_sets[s].settings;
@@ -37,9 +36,8 @@ static kiln_status choose_set(kiln__judge *judge, size_t *set, bool *found, kiln
     return KILN_OK;
 }
 
-/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. */
-static kiln_status time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
-                             kiln_error **error)
+kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
+                                  kiln_error **error)
 {
     const kiln__settings *settings = &judge->spec->size_sets[set].settings;
     const kiln_run_options options = {.size = sizeof options,
@@ -78,12 +76,12 @@ kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_
         return KILN_OK;
     }
     judge->sized_set = SIZE_MAX;
-    KILN__TRY(choose_set(judge, &set, &found, error));
+    KILN__TRY(kiln__judge_choose_set(judge, 0, &set, &found, error));
     if (!found) {
         kiln__judge_note(judge, "no time: every size set is too large for this device");
         return KILN_OK;
     }
-    KILN__TRY(time_plan(judge, judge->candidate, set, &own, error));
+    KILN__TRY(kiln__judge_time_plan(judge, judge->candidate, set, &own, error));
     if (!own || judge->broken)
         return KILN_OK;
     judge->times = (struct kiln__judge_times){.known = own->measured || own->estimated,
@@ -94,7 +92,7 @@ kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_
                                               .roofline = own->roofline,
                                               .device = judge->engine->info.id,
                                               .sizes = judge->spec->size_sets[set].name};
-    KILN__TRY(time_plan(judge, judge->original, set, &other, error));
+    KILN__TRY(kiln__judge_time_plan(judge, judge->original, set, &other, error));
     if (other && (other->measured || other->estimated)) {
         judge->times.against_known = true;
         judge->times.against = other->seconds;

@@ -187,6 +187,85 @@ static void put_times(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "},\n");
 }
 
+static void put_count(kiln__text *out, const char *name, bool known, uint64_t value)
+{
+    if (known)
+        kiln__text_printf(out, "\"%s\": %" PRIu64, name, value);
+    else
+        kiln__text_printf(out, "\"%s\": null", name);
+}
+
+static void put_side(const kiln__judge *judge, kiln__text *out, const char *name, const kiln__judge_side *side)
+{
+    const bool measured = judge->comparison.kind == KILN__JUDGE_MEASURED, right = side->answer == KILN__JUDGE_RIGHT;
+    kiln__text_printf(out, ",\n    \"%s\": {", name);
+    put_number(out, "seconds", side->seconds > 0 ? side->seconds : NAN);
+    kiln__text_puts(out, ", ");
+    put_number(out, "low", measured && side->low > 0 ? side->low : NAN);
+    kiln__text_puts(out, ", ");
+    put_number(out, "high", measured && side->high > 0 ? side->high : NAN);
+    kiln__text_printf(out, ", \"right\": %s, ",
+                      side->answer == KILN__JUDGE_UNKNOWN ? "null"
+                      : right                             ? "true"
+                                                          : "false");
+    put_number(out, "worst_error", right ? side->worst_error : NAN);
+    kiln__text_puts(out, ", ");
+    put_count(out, "launches", side->counted, side->launches);
+    kiln__text_puts(out, ", ");
+    put_count(out, "instructions", side->counted, side->executed);
+    kiln__text_puts(out, ", ");
+    put_count(out, "sectors", side->counted, side->sectors);
+    kiln__text_puts(out, ", ");
+    put_count(out, "wavefronts", side->counted, side->wavefronts);
+    kiln__text_puts(out, "}");
+}
+
+static const char *const comparison_kinds[] = {"measured", "estimated", "counted"};
+
+/* Writes the comparison with another variant, or null. */
+static void put_comparison(const kiln__judge *judge, kiln__text *out)
+{
+    const struct kiln__judge_comparison *of = &judge->comparison;
+    if (!of->known) {
+        kiln__text_puts(out, "  \"comparison\": null,\n");
+        return;
+    }
+    kiln__text_puts(out, "  \"comparison\": {");
+    put_member(out, "kind", comparison_kinds[of->kind]);
+    kiln__text_puts(out, ", ");
+    put_member(out, "spec", of->spec);
+    kiln__text_puts(out, ", ");
+    put_member(out, "variant", of->variant);
+    kiln__text_puts(out, ", \"params\": {");
+    for (size_t i = 0; i < judge->options.against_param_count; i++) {
+        const kiln_setting *param = &judge->options.against_params[i];
+        kiln__text_printf(out, "%s\"%s\": ", i ? ", " : "", param->name);
+        if (param->value.kind == KILN_TEXT)
+            put_string(out, param->value.as.text);
+        else if (param->value.kind == KILN_BOOL)
+            kiln__text_puts(out, param->value.as.i ? "true" : "false");
+        else
+            kiln__value_print(out, param->value);
+    }
+    kiln__text_puts(out, "}, ");
+    put_member(out, "origin", judge->options.against_origin);
+    kiln__text_puts(out, ",\n    ");
+    put_member(out, "size_set", of->sizes);
+    kiln__text_puts(out, ", ");
+    put_member(out, "timed_size_set", of->timed_sizes);
+    put_side(judge, out, "candidate", &of->candidate);
+    put_side(judge, out, "against", &of->against);
+    kiln__text_puts(out, ",\n    ");
+    put_number(out, "ratio", of->faster ? of->ratio : NAN);
+    kiln__text_puts(out, ", ");
+    put_number(out, "low", of->faster && of->kind == KILN__JUDGE_MEASURED ? of->low : NAN);
+    kiln__text_puts(out, ", ");
+    put_number(out, "high", of->faster && of->kind == KILN__JUDGE_MEASURED ? of->high : NAN);
+    kiln__text_puts(out, ", ");
+    put_member(out, "faster", of->faster);
+    kiln__text_puts(out, "},\n");
+}
+
 /* Writes the part that the digest covers: everything that follows from candidate, spec, seed and device. */
 static void put_settled(const kiln__judge *judge, kiln__text *out)
 {
@@ -223,6 +302,7 @@ static void make_json(const kiln__judge *judge, kiln__text *out)
     char digest[33];
     kiln__hash_print(kiln__hash(out->data, settled), digest);
     put_times(judge, out);
+    put_comparison(judge, out);
     kiln__text_puts(out, "  \"environment\": {");
     put_member(out, "kiln", kiln_version());
     kiln__text_puts(out, ", ");
@@ -268,6 +348,52 @@ static void print_case(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "\n");
 }
 
+static void print_side(kiln__text *out, const char *name, const kiln__judge_side *side)
+{
+    kiln__text_printf(out, "    %s: ", name);
+    if (side->seconds > 0)
+        kiln__text_printf(out, "%.4g us, ", side->seconds * 1e6);
+    if (side->counted)
+        kiln__text_printf(out, "%" PRIu64 " warp instructions, %" PRIu64 " sectors, %" PRIu64 " wavefronts, ",
+                          side->executed, side->sectors, side->wavefronts);
+    if (side->answer == KILN__JUDGE_RIGHT)
+        kiln__text_printf(out, "worst error %.3g of the tolerance", side->worst_error);
+    else
+        kiln__text_puts(out, side->answer == KILN__JUDGE_WRONG ? "wrong answer" : "answer not compared");
+    kiln__text_puts(out, "\n");
+}
+
+/* Writes the comparison with another variant: its kind, both sides, and which one is faster. */
+static void print_comparison(const kiln__judge *judge, kiln__text *out)
+{
+    const struct kiln__judge_comparison *of = &judge->comparison;
+    if (!of->known)
+        return;
+    kiln__text_printf(out, "  compared       with %s of %s", of->variant, of->spec);
+    if (judge->options.against_origin)
+        kiln__text_printf(out, " (%s)", judge->options.against_origin);
+    kiln__text_printf(out, ", %s; answers%s at the sizes '%s'", comparison_kinds[of->kind],
+                      of->candidate.counted ? " and counters" : "", of->sizes);
+    if (of->timed_sizes)
+        kiln__text_printf(out, ", times at '%s'", of->timed_sizes);
+    kiln__text_puts(out, "\n");
+    print_side(out, "candidate", &of->candidate);
+    print_side(out, of->variant, &of->against);
+    if (!of->faster) {
+        kiln__text_puts(out, "    there are no times, and counters do not tell which one is faster\n");
+        return;
+    }
+    kiln__text_printf(out, "    the candidate is %.3g times as fast", of->ratio);
+    if (of->kind == KILN__JUDGE_MEASURED)
+        kiln__text_printf(out, " (95 %% interval %.3g to %.3g)", of->low, of->high);
+    else
+        kiln__text_puts(out, " by the estimate");
+    kiln__text_printf(out, ": %s\n",
+                      strcmp(of->faster, "candidate") == 0 ? "the candidate is faster"
+                      : strcmp(of->faster, "against") == 0 ? "the candidate is slower"
+                                                           : "the difference is within noise");
+}
+
 /* Writes the verdict for people: its kind and message, the case that failed, findings, notes, numbers of trials, and
  * times. */
 static void make_page(const kiln__judge *judge, kiln__text *out)
@@ -309,6 +435,7 @@ static void make_page(const kiln__judge *judge, kiln__text *out)
             kiln__text_printf(out, "; the variant's own source takes %.4g us", judge->times.against * 1e6);
         kiln__text_puts(out, "\n");
     }
+    print_comparison(judge, out);
 }
 
 kiln_judgement *kiln__judge_conclude(kiln__judge *judge)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "compile_internal.h"
+#include "pool.h"
 #include "sources.h"
 
 enum { BACKSTOP = 120 }; /* seconds, for an action that takes a moment on an idle machine */
@@ -417,6 +417,181 @@ static void test_groups(void)
     unsetenv("KILN_TEST_WORKER_MARKS");
 }
 
+/* Jobs that are requested during a hold, and whose group fails, are compiled during the hold: they do not wait for the
+ * release. */
+static void test_group_in_hold(void)
+{
+    char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(marks));
+    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
+    setenv("KILN_TEST_WORKER_MARKS", marks, 1);
+    kiln__compiler *compiler = open_pool(self, 1, 60);
+    kiln__compile_job *first = start(compiler, "small.cu", source_small, "-DWAITS"); /* for the file `go` */
+    while (kiln__compiler_is_quiet(compiler))
+        usleep(1000);
+    kiln__compile_job *waits = start_kernel(compiler, "scale<10>", NULL, true);
+    kiln__compiler_hold(compiler);
+    kiln__compile_job *two = start_kernel(compiler, "scale<20>", NULL, true);
+    kiln__compile_job *bad = start_kernel(compiler, "scale<200>", NULL, true);
+    snprintf(path, sizeof path, "%s/go", marks);
+    FILE *go = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(go);
+    fclose(go);
+    bool begun = true; /* the only slot takes the next job before others see that it is quiet */
+    while (begun && !kiln__compile_done(two)) {
+        usleep(1000);
+        begun = !kiln__compiler_is_quiet(compiler) || kiln__compile_begun(two);
+    }
+    CHECK(begun);
+    CHECK(!kiln__compile_begun(waits));
+    if (!begun)
+        kiln__compiler_release(compiler);
+    take_kernel(two, "scale<20>", 1);
+    take_bad(bad, KILN_ERROR_COMPILE, "N is too large");
+    if (begun)
+        kiln__compiler_release(compiler);
+    take_kernel(waits, "scale<10>", 1);
+    take_good(first);
+    kiln__compiler_close(compiler);
+    CHECK(unlink(path) == 0);
+    snprintf(path, sizeof path, "%s/busy", marks);
+    CHECK(unlink(path) == 0);
+    CHECK(rmdir(marks) == 0);
+    unsetenv("KILN_TEST_WORKER_ACTS");
+    unsetenv("KILN_TEST_WORKER_MARKS");
+}
+
+/* A hostile worker names no symbol for a kernel. The log behind the unit's other parts is read to its end and not further. */
+static void test_group_hostile(void)
+{
+    const char *kernel = "own";
+    kiln_error *error = NULL;
+    kiln__text member = {0};
+    kiln__compile_request request = {.name = "a.cu", .source = "", .names = &kernel, .name_count = 1};
+    const kiln__unit parts = {.lowered = "other\0", .lowered_length = 7, .log = "word", .log_length = 4};
+    kiln__unit whole = {0}, part = {0};
+    const size_t names = kiln__message_request(&member, &request);
+    CHECK_OK(kiln__unit_make(NULL, &parts, &whole, &error), error);
+    CHECK_OK(kiln__group_part(NULL, &whole, &member, names, &part, &error), error);
+    CHECK(part.lowered_length == 0);
+    CHECK_TEXT(part.log, "word");
+    kiln__unit_free(&whole);
+    kiln__unit_free(&part);
+    kiln__text_free(&member);
+}
+
+/* ---- random requests, of several threads, in one pool ---- */
+
+enum { RANDOM_THREADS = 3, RANDOM_JOBS = 6, RANDOM_KERNELS = 9, RANDOM_STEPS = 300 };
+
+typedef struct random_user {
+    kiln__compiler *compiler;
+    uint64_t state; /* of its random numbers */
+    bool holds;     /* it also holds the pool now and then */
+    int steps, wrong;
+} random_user;
+
+static unsigned pick(random_user *u, unsigned limit)
+{
+    u->state ^= u->state << 13, u->state ^= u->state >> 7, u->state ^= u->state << 17;
+    return (unsigned)(u->state >> 33) % limit;
+}
+
+/* Starts a request of few different ones, so that many are equal or fit each other. Kernel 0 does not compile. */
+static kiln__compile_job *start_random(random_user *u, unsigned *kernel)
+{
+    char name[32], option[32];
+    const char *names = name, *options = option;
+    kiln__compile_job *job = NULL;
+    *kernel = pick(u, RANDOM_KERNELS);
+    snprintf(name, sizeof name, *kernel ? "k<%u>" : "bad", *kernel);
+    snprintf(option, sizeof option, "-DV=%u", pick(u, 2));
+    kiln__compile_request request = {.name = "random.cu",
+                                     .source = "",
+                                     .arch = 90,
+                                     .options = &options,
+                                     .option_count = 1,
+                                     .names = &names,
+                                     .name_count = 1,
+                                     .together = pick(u, 8) != 0};
+    u->wrong += kiln__compile_start(u->compiler, &request, &job, NULL) != KILN_OK;
+    return job;
+}
+
+/* Takes a job, and counts an outcome that does not fit its kernel. A worker that ended twice is an outcome too. */
+static void take_random(random_user *u, kiln__compile_job *job, unsigned kernel)
+{
+    char name[32];
+    kiln__unit unit;
+    kiln_error *error = NULL;
+    const int length = snprintf(name, sizeof name, "k<%u>", kernel) + 1;
+    const kiln_status status = kiln__compile_take(job, &unit, NULL, &error);
+    const bool died = strstr(kiln_error_message(error), "ended") || strstr(kiln_error_message(error), "signal");
+    if (status == KILN_OK)
+        u->wrong += !kernel || unit.lowered_length != 2 * (size_t)length || strcmp(unit.lowered, name) != 0 ||
+                    strcmp(unit.lowered + length, name) != 0;
+    else if (!died && (kernel || strcmp(kiln_error_message(error), "bad kernel") != 0)) {
+        fprintf(stderr, "%s: %s\n", name, kiln_error_message(error));
+        u->wrong++;
+    }
+    kiln__unit_free(&unit);
+    kiln_error_free(error);
+}
+
+static void *request_randomly(void *user)
+{
+    random_user *u = user;
+    kiln__compile_job *jobs[RANDOM_JOBS] = {NULL};
+    unsigned kernels[RANDOM_JOBS], kernel;
+    for (int step = 0; step < u->steps; step++) {
+        const unsigned at = pick(u, RANDOM_JOBS), action = pick(u, 8);
+        if (!jobs[at]) {
+            jobs[at] = start_random(u, &kernels[at]);
+        } else if (action < 2) {
+            kiln__compile_cancel(jobs[at]);
+            jobs[at] = NULL;
+        } else if (action < 4 || kiln__compile_done(jobs[at])) {
+            take_random(u, jobs[at], kernels[at]);
+            jobs[at] = NULL;
+        } else if (u->holds) { /* a job of the hold ends before the release */
+            kiln__compiler_hold(u->compiler);
+            kiln__compile_job *other = start_random(u, &kernels[at]), *job = start_random(u, &kernel);
+            take_random(u, job, kernel);
+            kiln__compiler_release(u->compiler);
+            kiln__compile_cancel(jobs[at]);
+            jobs[at] = other;
+        }
+    }
+    for (int i = 0; i < RANDOM_JOBS; i++)
+        kiln__compile_cancel(jobs[i]);
+    return NULL;
+}
+
+/* Every job has an outcome, which fits its kernel, although threads request, cancel and hold at random. Some groups fail, and
+ * workers end. */
+static void test_random(void)
+{
+    const char *steps = getenv("KILN_TEST_STEPS"), *seed = getenv("KILN_TEST_SEED");
+    random_user users[RANDOM_THREADS];
+    pthread_t threads[RANDOM_THREADS];
+    setenv("KILN_TEST_WORKER_ACTS", "random", 1);
+    kiln__compiler *compiler = open_pool(self, 2, 60);
+    for (int i = 0; i < RANDOM_THREADS; i++) {
+        const uint64_t number = (seed ? strtoul(seed, NULL, 10) : 1U) * (unsigned)RANDOM_THREADS + (uint64_t)i + 1;
+        users[i] = (random_user){.compiler = compiler,
+                                 .state = number * 0x9e3779b97f4a7c15u,
+                                 .holds = i == 0,
+                                 .steps = steps ? atoi(steps) : RANDOM_STEPS};
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&threads[i], NULL, request_randomly, &users[i]), 0);
+    }
+    for (int i = 0; i < RANDOM_THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK(users[i].wrong == 0);
+    }
+    kiln__compiler_close(compiler);
+    unsetenv("KILN_TEST_WORKER_ACTS");
+}
+
 /* A worker that the system ends between two jobs costs nothing. */
 static pid_t worker_of_ours(void)
 {
@@ -810,6 +985,42 @@ static int act_mortal(void)
     return 0;
 }
 
+/* Answers without a compile: the symbol of a kernel is its name, and the kernel `bad` is an error. Ends now and then. */
+static int act_random(void)
+{
+    kiln__message_header header;
+    char *body = NULL;
+    unsigned state = (unsigned)getpid();
+    while (kiln__socket_message(STDIN_FILENO, &header, &body)) {
+        kiln__arena arena = {0};
+        kiln__text message = {0}, lowered = {0};
+        kiln__compile_request request;
+        bool bad = false;
+        if (!kiln__message_read_request(body, (size_t)header.length, &arena, &request))
+            return 5;
+        state = state * 1664525 + 1013904223;
+        if (state >> 28 == 0)
+            raise(SIGKILL);
+        usleep(state >> 21);
+        for (size_t i = 0; i < request.name_count; i++) {
+            bad = bad || strcmp(request.names[i], "bad") == 0;
+            for (int twice = 0; twice < 2; twice++)
+                kiln__text_add(&lowered, request.names[i], strlen(request.names[i]) + 1);
+        }
+        const kiln__unit unit = {
+            .lowered = lowered.data, .lowered_length = lowered.length, .ptx = ".entry", .ptx_length = 6};
+        kiln__message_result(&message, bad ? KILN_ERROR_COMPILE : KILN_OK, 1000, bad ? NULL : &unit,
+                             bad ? "bad kernel" : "", false, false);
+        if (!kiln__socket_send(STDIN_FILENO, &message))
+            return 6;
+        kiln__text_free(&message);
+        kiln__text_free(&lowered);
+        kiln__arena_free(&arena);
+        kiln__free(NULL, body);
+    }
+    return 0;
+}
+
 static int act(const char *as, const char *library, const char *include)
 {
     char request[1 << 16];
@@ -825,6 +1036,8 @@ static int act(const char *as, const char *library, const char *include)
     hello(strcmp(as, "other") == 0 ? "nvrtc 0.1" : kiln__nvrtc_identity(nvrtc));
     if (strcmp(as, "mortal") == 0)
         return act_mortal();
+    if (strcmp(as, "random") == 0)
+        return act_random();
     if (recv(STDIN_FILENO, request, sizeof request, 0) <= 0)
         return 0;
     kiln__message_header header = {.magic = KILN__MESSAGE_MAGIC, .kind = KILN__MESSAGE_RESULT, .length = 64};
@@ -944,6 +1157,9 @@ static const check_case cases[] = {
     {"a compiler that is held", test_held},
     {"the same request", test_same},
     {"groups", test_groups},
+    {"group_in_hold", test_group_in_hold},
+    {"group_hostile", test_group_hostile},
+    {"random", test_random},
     {"no worker", test_no_worker},
     {"confined", test_confined},
     {"memory", test_memory},

@@ -15,9 +15,11 @@
         }                                                                                                              \
     } while (0)
 
-static const char source[] = "extern \"C\" __global__ void twice(int *p) { p[threadIdx.x] *= 2; }\n";
+static const char source[] = "#ifndef sm_factor\n#define sm_factor 2\n#endif\n"
+                             "extern \"C\" __global__ void twice(int *p) { p[threadIdx.x] *= sm_factor; }\n";
 
-static int run(const char *image)
+/* Runs the kernel, which multiplies by `factor`. Returns whether the result is wrong. */
+static int run(const char *image, int factor)
 {
     CUdevice device;
     CUcontext context;
@@ -37,7 +39,7 @@ static int run(const char *image)
     OK(cuLaunchKernel(twice, 1, 1, 1, 4, 1, 1, 0, NULL, arguments, NULL));
     OK(cuMemcpyDtoH(values, memory, sizeof values));
     printf("%d %d %d %d\n", values[0], values[1], values[2], values[3]);
-    return values[0] != 2 || values[3] != 8;
+    return values[0] != factor || values[3] != 4 * factor;
 }
 
 int main(void)
@@ -50,8 +52,10 @@ int main(void)
     const char *const options[][2] = {{"-arch=sm_80", "-lineinfo"},
                                       {"--gpu-architecture=sm_90", "-lineinfo"},
                                       {"-arch", "sm_80"},
-                                      {"-arch=compute_80", "-lineinfo"}};
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+                                      {"-arch=compute_80", "-lineinfo"},
+                                      {"-D", "sm_factor=5"}}; /* is no architecture */
+    const size_t last = sizeof options / sizeof options[0] - 1;
+    for (size_t i = 0; i <= last; i++) {
         nvrtcProgram program;
         size_t size = 0;
         OK(nvrtcCreateProgram(&program, source, "twice.cu", 0, NULL, NULL));
@@ -59,7 +63,7 @@ int main(void)
         OK(nvrtcGetCUBINSize(program, &size));
         char *image = calloc(size + 1, 1);
         OK(nvrtcGetCUBIN(program, image));
-        wrong += run(image);
+        wrong += run(image, i == last ? 5 : 2);
         free(image);
         OK(nvrtcDestroyProgram(&program));
     }

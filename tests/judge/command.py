@@ -8,12 +8,18 @@
 - The key `judge` of a spec decides which sizes are tried.
 - A clock is found wherever the PTX reads it.
 - With a tolerance, an infinity or a NaN that is expected allows only itself.
+- --against compares with a variant, or with the best of another spec, and says what kind of times it has.
+- Several devices give one verdict, and the worst one wins. A device that does not exist is an error before a kernel runs.
+- Several candidates give a line each, in their order, also if one has no file or its process dies.
 - Names and the environment are told as they are."""
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 try:
     import jsonschema
@@ -21,6 +27,7 @@ except ImportError:
     print("SKIP tool: Python has no jsonschema (tools/setup.sh --test installs it)")
     sys.exit(77)
 
+MANY = json.loads(pathlib.Path(sys.argv[3]).with_name("verdicts.schema.json").read_text())
 KILN, FOLDER, SCHEMA = sys.argv[1], pathlib.Path(sys.argv[2]), json.loads(pathlib.Path(sys.argv[3]).read_text())
 CODES = {"pass": 0, "compile": 9, "forbidden": 6, "launch": 11, "timeout": 10, "unsafe": 12, "outside": 12, "input": 14,
          "unwritten": 14, "wrong": 14, "state": 14, "too-fast": 14, "undecided": 18}
@@ -87,6 +94,113 @@ def check_special(work):
             need(made["verdict"] == "wrong", f"{got} for {want}: {made['verdict']}: {made['message']}")
 
 
+def check_against(ops, right, wrong, work):
+    """Counters without a model, estimates with one, the best configuration of another spec, and errors by name."""
+    made = verdict(ops / "axpby.yaml", right, "--against", "reference")["comparison"]
+    need(made["kind"] == "counted" and made["variant"] == "reference" and made["faster"] is None, made)
+    need(0 < made["candidate"]["instructions"] < made["against"]["instructions"] and made["candidate"]["right"], made)
+    need(made["ratio"] is None and made["candidate"]["seconds"] is None, made)
+    made = verdict(ops / "axpby.yaml", right, "--against", "reference", device="sim:h200")["comparison"]
+    need(made["kind"] == "estimated" and made["low"] is None and made["timed_size_set"] == "large", made)
+    need(abs(made["ratio"] - made["against"]["seconds"] / made["candidate"]["seconds"]) < 1e-6, made)
+    need(made["faster"] == ("candidate" if made["ratio"] > 1.01 else "neither"), made)
+    page = run(ops / "axpby.yaml", right, "--against", "reference", device="sim:h200").stdout
+    need("compared       with reference of axpby, estimated" in page and "by the estimate" in page, page)
+    # another spec, whose best configuration is in a store
+    (work / "halves.yaml").write_text(
+        "kiln: 1\nname: halves\nsource: halves.cu\nsizes: {tiny: {N: 1000}, large: {N: 1048576}}\n"
+        "buffers:\n  x: {type: f32, shape: [N], fill: 1}\n  z: {type: f32, shape: [N], out: true}\n"
+        "verify: {z: {against: {variant: halve}, rtol: 0}}\n"
+        "variants:\n  halve:\n    params: {B: [32, 256]}\n"
+        '    launch: {kernel: halve, grid: ["ceil_div(N, B)"], block: [B], args: [x, z, N]}\n')
+    (work / "halves.cu").write_text('extern "C" __global__ void halve(const float *x, float *z, int n)\n{\n'
+                                    "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        z[i] = x[i] / 2;\n}\n")
+    made = verdict(ops / "axpby.yaml", right, "--against", str(work / "halves.yaml"))["comparison"]
+    need(made["spec"] == "halves" and made["params"] == {"B": 32} and made["origin"] == "best known: the defaults", made)
+    store = work / "known.db"
+    tuned = subprocess.run([KILN, "tune", str(work / "halves.yaml"), "--device", "sim:h200", "-s", "tiny", "--store", str(store)],
+                           capture_output=True, text=True, timeout=300, check=False)
+    need(tuned.returncode == 0, tuned.stderr)
+    made = verdict(ops / "axpby.yaml", right, "--against", str(work / "halves.yaml"), "--store", str(store), device="sim:h200")["comparison"]
+    need(made["origin"] == "best known: these sizes on this device" and made["params"] in ({"B": 32}, {"B": 256}), made)
+    need(verdict(ops / "axpby.yaml", wrong, "--against", "reference")["comparison"] is None, "a wrong candidate is compared")
+    (work / "unsized.yaml").write_text((work / "halves.yaml").read_text().replace("N", "M"))
+    for word, says in (("nowhere", "nowhere: axpby has no such variant"), (str(work / "unsized.yaml"), "'N'")):
+        done = run(ops / "axpby.yaml", right, "--against", word)
+        need(done.returncode != 0 and says in done.stderr and not done.stdout, f"{word}: {done.returncode} {done.stderr}")
+
+
+def check_devices(spec, right, wrong):
+    done = run(spec, right, "--json", device="sim:h200,sim")
+    made = json.loads(done.stdout)
+    jsonschema.validate(made, MANY)
+    for one in made["devices"]:
+        jsonschema.validate(one, SCHEMA)
+    need(done.returncode == 0 and made["verdict"] == "pass" and made["timed_device"] is None and made["untried"] == [], made)
+    need([one["environment"]["device"] for one in made["devices"]] == ["sim:h200", "sim:generic"], made)
+    done = run(spec, wrong, "--json", device="sim:h200,sim")
+    made = json.loads(done.stdout)
+    jsonschema.validate(made, MANY)
+    need(done.returncode == 14 and made["verdict"] == "wrong" and made["device"] == "sim:h200" and made["untried"] == ["sim"], made)
+    page = run(spec, wrong, device="sim:h200,sim").stdout
+    need(page.startswith("wrong: ") and ", on sim:h200\n" in page and "not tried on sim, " in page and "z[40] is " in page, page)
+    for names, code, says in (("sim,sim:nowhere", 2, "'sim:nowhere'"), ("sim,,sim:h200", 2, "empty name"), ("sim,sim", 2, "sim twice")):
+        done = run(spec, right, device=names)
+        need(done.returncode == code and says in done.stderr and not done.stdout, f"{names}: {done.returncode} {done.stderr}")
+
+
+def read_lines(done, names):
+    """The lines of a batch, whose candidates must be `names`, in their order."""
+    made = [json.loads(line) for line in done.stdout.splitlines()]
+    need([pathlib.Path(line["candidate"]).name for line in made] == names, made)
+    for line in made:
+        jsonschema.validate(line, MANY["$defs"]["line"])
+        if line["result"]:
+            jsonschema.validate(line["result"], SCHEMA)
+            need(line["result"]["verdict"] == line["verdict"] and line["error"] is None, line)
+    return made
+
+
+def check_batch(spec, work, right, wrong, endless):
+    folder = work / "batch"
+    folder.mkdir()
+    for name, path in (("b_right.cu", right), ("a_wrong.cu", wrong)):
+        (folder / name).write_text(path.read_text())
+    (folder / "notes.txt").write_text("no candidate")
+    for jobs in ("1", "3"):
+        done = run(spec, folder, "--candidate", str(right), "--json", "--jobs", jobs)
+        made = read_lines(done, ["a_wrong.cu", "b_right.cu", right.name])
+        need([line["verdict"] for line in made] == ["wrong", "pass", "pass"] and done.returncode == 14, made)
+    alone = verdict(spec, folder / "a_wrong.cu")
+    need(made[0]["result"]["digest"] == alone["digest"], "a batch gives another verdict")
+    table = run(spec, folder).stdout.splitlines()
+    need(len(table) == 3 and "wrong" in table[1] and "z[40] is " in table[1] and table[2].endswith("pass"), table)
+    done = run(spec, work / "none.cu", "--candidate", str(right), "--json")
+    made = read_lines(done, ["none.cu", right.name])
+    need(made[0]["error"]["status"] == "KILN_ERROR_IO" and made[1]["verdict"] == "pass" and done.returncode == 5, made)
+    (work / "empty").mkdir()
+    done = run(spec, work / "empty")
+    need(done.returncode != 0 and "has no file that ends in .cu" in done.stderr, done.stderr)
+
+    # the process of the first candidate is killed while the kernel runs; it is the only one that has a child
+    batch = subprocess.Popen([KILN, "judge", str(spec), "-c", str(endless), "-c", str(right), "--device", "sim", "--jobs", "1",
+                              "--launch-limit", "300", "--json"], stdout=subprocess.PIPE, text=True)
+    def children(pid):
+        try:
+            return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        except OSError:
+            return []
+    while batch.poll() is None:
+        found = [pid for pid in children(batch.pid) if children(pid)]
+        if found:
+            os.kill(found[0], signal.SIGKILL)
+            break
+        time.sleep(0.01)
+    out, _ = batch.communicate(timeout=600)
+    made = read_lines(subprocess.CompletedProcess([], batch.returncode, out), [endless.name, right.name])
+    need(made[0]["error"] and made[1]["verdict"] == "pass" and batch.returncode == 12, made)
+
+
 def main():
     doctor = subprocess.run([KILN, "doctor", "--json"], capture_output=True, text=True, timeout=300, check=False)
     if not any(item["topic"] == "nvrtc" and item["ok"] for item in json.loads(doctor.stdout)["findings"]):
@@ -121,6 +235,8 @@ def main():
         endless = source("endless", "    if (i < n)\n        for (volatile int k = 0; k == 0;)\n            ;\n}\n")
         need(verdict(ops / "axpby.yaml", endless, "--launch-limit", "1")["verdict"] == "timeout", "a kernel without an end")
 
+        check_devices(ops / "axpby.yaml", right, wrong)
+        check_batch(ops / "axpby.yaml", work, right, wrong, endless)
         need("undecided" == verdict(ops / "axpby.yaml", right, "--budget", "0.000001")["verdict"], "no budget is a verdict")
 
         first, again, other = (verdict(ops / "axpby.yaml", wrong, "--seed", seed) for seed in ("5", "5", "6"))
@@ -187,6 +303,7 @@ def main():
         made = verdict(work / "baked.yaml", slow, "--sandbox", "off", "--compile-timeout", "8")
         need(made["verdict"] == "timeout", f"an endless compile of one size: {made['verdict']}: {made['message']}")
 
+        check_against(ops, right, wrong, work)
         check_clocks(ops / "axpby.yaml", source)
         check_special(work)
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "kiln_judge.h"
+#include "judge_internal.h"
 
 static const char spec_text[] = "kiln: 1\nname: judged\nsource: judged.cu\nsizes: {tiny: {N: 40}}\n"
                                 "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}\n"
@@ -113,6 +113,85 @@ static void test_after_a_fault(void)
     kiln_engine_close(engine);
 }
 
+/* The candidate is compared with a variant of its spec, and with a variant of another spec that has the same sizes. */
+static void test_against(void)
+{
+    static const char other_text[] =
+        "kiln: 1\nname: other\nsource: judged.cu\nsizes: {tiny: {N: 8, M: 3}}\n"
+        "buffers:\n  x: {type: f32, shape: [N], fill: 1}\n  y: {type: f32, shape: [N], out: true}\n"
+        "verify: {y: {against: {variant: slow}, exact: true}}\n"
+        "variants:\n  slow: {params: {B: [32, 16]}, launch: {kernel: twice, grid: [1], block: [B], args: [x, y, N]}}\n";
+    static const char *const against[] = {"own", NULL, "none", NULL};
+    const kiln_setting params[] = {{"B", {KILN_INT, {.i = 16}}}};
+    char name[64];
+    if (missing)
+        return;
+    snprintf(name, sizeof name, "%s/judged.yaml", folder);
+    kiln_engine *engine = open_engine(NULL);
+    kiln_spec *spec = NULL, *other = NULL;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln_spec_parse(engine, spec_text, strlen(spec_text), name, &spec, &error), error);
+    CHECK_OK(kiln_spec_parse(engine, other_text, strlen(other_text), name, &other, &error), error);
+    for (size_t i = 0; i < KILN__COUNT(against); i++) {
+        kiln_judgement *made = NULL;
+        const kiln_judge_options options = {.size = sizeof options,
+                                            .budget = 1e6,
+                                            .against = against[i],
+                                            .against_spec = i == 1 || i == 3 ? (i == 1 ? other : spec) : NULL,
+                                            .against_params = i == 1 ? params : NULL,
+                                            .against_param_count = i == 1,
+                                            .against_origin = "a test"};
+        /* the last one judges by the spec with two sizes, of which the spec of the comparison has one */
+        kiln_status status = kiln_judge(engine, i == 3 ? other : spec, right, strlen(right), "theirs.cu", &options,
+                                        &made, &error);
+        const char *json = kiln_judgement_json(made);
+        if (i < 2) {
+            CHECK_OK(status, error);
+            CHECK(strstr(json, "\"comparison\": {\"kind\": \"counted\"") != NULL);
+            CHECK(strstr(json, i ? "\"spec\": \"other\", \"variant\": \"slow\", \"params\": {\"B\": 16}"
+                                 : "\"spec\": \"judged\", \"variant\": \"own\", \"params\": {}") != NULL);
+            CHECK(strstr(json, "\"faster\": null") && strstr(json, "\"origin\": \"a test\""));
+        } else {
+            CHECK(status == KILN_ERROR_NOT_FOUND && !made);
+            CHECK(strstr(kiln_error_message(error), i == 2 ? "'none'" : "no size 'M'") != NULL);
+            kiln_error_free(error);
+            error = NULL;
+        }
+        kiln_judgement_free(made);
+    }
+    kiln_spec_free(other);
+    kiln_spec_free(spec);
+    kiln_engine_close(engine);
+}
+
+/* Only a difference outside of the interval and above the usual noise makes one of them faster. */
+static void test_ratio(void)
+{
+    static const struct {
+        double candidate, of_candidate, against, of_against; /* times, and half widths of their intervals */
+        const char *faster;
+    } rows[] = {{1, 0.01, 2, 0.01, "candidate"},   {2, 0.01, 1, 0.01, "against"},      {1, 0.1, 1.05, 0.1, "neither"},
+                {1, 1e-6, 1.005, 1e-6, "neither"}, {1, 0.01, 1.05, 0.01, "candidate"}, {1, 0, 1.03, 0, "neither"}};
+    for (size_t i = 0; i < KILN__COUNT(rows); i++) {
+        const double c = rows[i].of_candidate, a = rows[i].of_against;
+        struct kiln__judge_comparison made = {.kind = KILN__JUDGE_MEASURED,
+                                              .candidate = {.seconds = rows[i].candidate},
+                                              .against = {.seconds = rows[i].against}};
+        if (c > 0) { /* otherwise there is no interval */
+            made.candidate.low = rows[i].candidate - c;
+            made.candidate.high = rows[i].candidate + c;
+            made.against.low = rows[i].against - a;
+            made.against.high = rows[i].against + a;
+        }
+        kiln__judge_compare_times(&made);
+        CHECK_TEXT(made.faster, rows[i].faster);
+        CHECK(made.low < made.ratio && made.ratio < made.high);
+        made.kind = KILN__JUDGE_ESTIMATED; /* an estimate has no interval */
+        kiln__judge_compare_times(&made);
+        CHECK(made.low >= made.ratio * (1 - 1e-12) && made.high <= made.ratio * (1 + 1e-12));
+    }
+}
+
 /* Fails allocation k for k that grow by a fifth, until a judgement makes fewer allocations. */
 static void exhaust(const char *text, int want)
 {
@@ -156,6 +235,8 @@ static void clear(void)
 static const check_case cases[] = {{"prepare", set_up},
                                    {"verdicts repeat", test_verdicts},
                                    {"after a fault", test_after_a_fault},
+                                   {"against", test_against},
+                                   {"ratio", test_ratio},
                                    {"failing allocations", test_memory},
                                    {"clear", clear}};
 

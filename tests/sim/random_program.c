@@ -308,9 +308,8 @@ static void add_node(void)
         keep(MEMORY, alloc.dptr);
         break;
     case 4: KEEP(NODE, cuGraphAddChildGraphNode(&node, graph, NULL, 0, GET(CUgraph, GRAPH)), node); break;
-    default:
-        if (cuGraphAddNode(&node, graph, NULL, NULL, 0, &choice) == CUDA_SUCCESS)
-            keep(GRAPH, (uintptr_t)choice.conditional.phGraph_out[0]);
+    default: /* the array phGraph_out ends with the node, which another thread may destroy at once: it is not read */
+        KEEP(NODE, cuGraphAddNode(&node, graph, NULL, NULL, 0, &choice), node);
     }
 }
 

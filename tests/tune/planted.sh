@@ -12,8 +12,8 @@ trap 'rm -rf "$work"' EXIT
 
 mkdir "$work/marks"
 KILN_PLANTED_MARKS=$work/marks KILN_PLANTED_WORKER=$real KILN_WORKER=$worker "$kiln" tune "$here/planted.yaml" -d "$device" --isolate \
-    --cache-dir "$work" --store "$work/samples.db" --jobs 2 --compile-timeout "${COMPILE_TIMEOUT:-40}" --sample-timeout "${SAMPLE_TIMEOUT:-6}" \
-    --csv "$work/samples.csv" >"$work/out" 2>"$work/err"
+    --no-early-stop --cache-dir "$work" --store "$work/samples.db" --jobs 2 --compile-timeout "${COMPILE_TIMEOUT:-40}" \
+    --sample-timeout "${SAMPLE_TIMEOUT:-6}" --csv "$work/samples.csv" >"$work/out" 2>"$work/err"
 code=$?
 cat "$work/out" "$work/err"
 [ "$code" = 7 ] && { echo "SKIP gpu: there is no $device"; exit 77; }

@@ -359,6 +359,8 @@ const char *out_red(void);
 const char *out_green(void);
 const char *out_plain(void);
 void out_start_json(void); /* after this call standard output gets one JSON object and nothing else */
+/* In a forked process: after this call `fd` gets one JSON object and nothing else. */
+void out_collect(int fd);
 /* ends the JSON mode and gives back the original standard output, for a program that is started */
 void out_release(void);
 void out_json(const char *text);

@@ -178,6 +178,15 @@ void out_start_json(void)
         out.fd = own;
 }
 
+void out_collect(int fd)
+{
+    out.json = true;
+    out.answered = out.colour = false;
+    out.length = out.held_length = 0;
+    out.fd = fd;
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
 void out_release(void)
 {
     out_flush();

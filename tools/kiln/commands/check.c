@@ -59,12 +59,16 @@ static void show_text(const cli *c, const check_view *view)
     findings_text(&view->found, args->notes, true);
     if (view->found.count > (args->notes ? 0 : notes))
         out_puts("\n");
-    out_printf("%s%s%s  %s configuration%s checked, ", out_bold(), kiln_spec_name(c->spec), out_plain(),
+    out_printf("%s%s%s  %s configuration%s", out_bold(), kiln_spec_name(c->spec), out_plain(),
                cli_whole(view->configurations), view->configurations == 1 ? "" : "s");
+    if (view->failed)
+        out_printf(", %s%s failed%s, ", out_red(), cli_whole(view->failed), out_plain());
+    else
+        out_puts(" checked, ");
     if (severe)
         out_printf("%s%s finding%s%s", out_red(), cli_whole(severe), severe == 1 ? "" : "s", out_plain());
     else
-        out_puts("nothing found");
+        out_puts(view->failed ? "nothing else found" : "nothing found");
     if (notes)
         out_printf(", %s note%s%s", cli_whole(notes), notes == 1 ? "" : "s",
                    args->notes ? "" : " (--notes shows them)");
@@ -75,7 +79,7 @@ static void show_text(const cli *c, const check_view *view)
         out_printf("  of a space too large to be counted in a short time%s\n",
                    view->sampled ? ", drawn at random, not all equally likely" : "");
     if (view->failed) {
-        out_printf("  %s failed, first %s:\n", cli_whole(view->failed), view->which);
+        out_printf("  the first that failed, %s:\n", view->which);
         out_wrapped(view->why, 4, out_width());
     }
 }

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,11 +150,22 @@ PUBLIC result nvrtcGetCUBIN(program p, char *to);
 result nvrtcGetCUBINSize(program p, size_t *size) { return nvrtcGetPTXSize(p, size); }
 result nvrtcGetCUBIN(program p, char *to) { return nvrtcGetPTX(p, to); }
 
+/* Returns the number in an option that names an architecture for machine code, such as 90 in -arch=sm_90. The option
+ * before it, or "", may ask for its value. Returns NULL for other options. */
+static const char *machine_number(const char *option, const char *before)
+{
+    static const char *const names[] = {"-arch=sm_", "--gpu-architecture=sm_", "-arch sm_", "sm_"};
+    const bool asked = strcmp(before, "-arch") == 0 || strcmp(before, "--gpu-architecture") == 0;
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+        if ((names[k][0] == '-' || asked) && strncmp(option, names[k], strlen(names[k])) == 0)
+            return option + strlen(names[k]);
+    return NULL;
+}
+
 /* Replaces an option such as sm_90 by compute_90, so that NVRTC makes PTX. */
 PUBLIC result nvrtcCompileProgram(program p, int count, const char *const *options);
 result nvrtcCompileProgram(program p, int count, const char *const *options)
 {
-    static const char *const names[] = {"-arch=sm_", "--gpu-architecture=sm_", "-arch sm_", "sm_"};
     if (count > 0 && !options)
         return INVALID_INPUT;
     load();
@@ -162,10 +174,8 @@ result nvrtcCompileProgram(program p, int count, const char *const *options)
     char **mine = count > 0 ? calloc((size_t)count, sizeof *mine) : NULL;
     result got = count > 0 && !mine ? OUT_OF_MEMORY : 0;
     for (int i = 0; i < count && got == 0; i++) {
-        const char *rest = NULL, *option = options[i] ? options[i] : "";
-        for (size_t k = 0; k < sizeof names / sizeof names[0] && !rest; k++)
-            if (strncmp(option, names[k], strlen(names[k])) == 0)
-                rest = option + strlen(names[k]);
+        const char *option = options[i] ? options[i] : "";
+        const char *rest = machine_number(option, i > 0 && options[i - 1] ? options[i - 1] : "");
         size_t room = strlen(option) + sizeof "compute_";
         mine[i] = malloc(room);
         if (!mine[i])

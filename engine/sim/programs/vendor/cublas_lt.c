@@ -2,8 +2,8 @@
  * activations.
  *
  * The result D is f(alpha * a * b * opA * opB + beta * c * C + bias). Its numbers are computed in double precision and rounded once
- * to the type of D. The scales a, b and c are in device memory. opA is A or its transpose. The descriptors are the caller's memory, of a fixed size, so each holds its fields
- * directly. There is one algorithm, which needs no workspace.
+ * to the type of D. The scales a, b and c are in device memory. opA is A or its transpose. The descriptors are the caller's memory, of a
+ * fixed size, so each holds its fields directly. There is one algorithm, which needs no workspace.
  *
  * A handle has no state. PyTorch passes a handle of cuBLAS here, as NVIDIA's library allows, so a handle is never read.
  *
@@ -60,7 +60,8 @@ typedef struct product { /* cublasLtMatmulDescOpaque_t */
     int8_t fast;
 } product;
 
-enum { LAYOUT_SIZE = 64, PRODUCT_SIZE = 256, PREFERENCE_SIZE = 64, NO_TYPE = -1 };
+/* PRODUCT_SIZE is that of CUDA 12.0. Newer headers have a larger struct. */
+enum { LAYOUT_SIZE = 64, PRODUCT_SIZE = 184, PREFERENCE_SIZE = 64, NO_TYPE = -1 };
 _Static_assert(sizeof(layout) <= LAYOUT_SIZE && sizeof(product) <= PRODUCT_SIZE, "a descriptor is the caller's memory");
 
 typedef struct attribute {
@@ -247,7 +248,10 @@ static double *read_whole(const lt_work *w, const layout *l, const void *at, int
 static void *reach_numbers(const lt_work *w, const void *at, int64_t count, int type, bool write)
 {
     const size_t size = vendor_type_size(type);
-    return (uintptr_t)at % size ? NULL : vendor_reach(at, (size_t)count * size, write, w->base.name);
+    size_t bytes;
+    return (uintptr_t)at % size || __builtin_mul_overflow((size_t)count, size, &bytes)
+               ? NULL
+               : vendor_reach(at, bytes, write, w->base.name);
 }
 
 /* Reads a scale. If `at` is NULL, the scale is 1. Returns false if the memory is not there. */
@@ -274,12 +278,21 @@ typedef struct epilogue {
     int64_t aux_ld;
 } epilogue;
 
+/* The type of the bias, if the caller has not set it: that of D, except for two kinds of products. */
+static int default_bias_type(const lt_work *w)
+{
+    const bool fractions = w->a.type == R_8F_E4M3 || w->a.type == R_8F_E5M2;
+    if (fractions && w->d.type == R_32F)
+        return R_16BF;
+    return w->d.type == R_8I ? w->product.scale_type : w->d.type;
+}
+
 static bool open_epilogue(const lt_work *w, int64_t index, epilogue *e)
 {
     const product *p = &w->product;
     const int64_t rows = (int64_t)w->d.rows, columns = (int64_t)w->d.columns;
     *e = (epilogue){.what = p->epilogue,
-                    .bias_type = p->bias_type == NO_TYPE ? w->d.type : p->bias_type,
+                    .bias_type = p->bias_type == NO_TYPE ? default_bias_type(w) : p->bias_type,
                     .aux_type = p->aux_type == NO_TYPE ? w->d.type : p->aux_type,
                     .aux_ld = p->aux_ld};
     const bool gradient = e->what & (EPILOGUE_BIAS_GRADIENT | EPILOGUE_BIAS_GRADIENT_A | EPILOGUE_BIAS_GRADIENT_B);
@@ -341,8 +354,8 @@ static double scalar_of(const void *vector, double same, int64_t row, int type)
     return vector ? vendor_read(vector, row, type) : same;
 }
 
-/* Finds alpha and beta in device memory, if they are there. */
-static bool reach_scalars(const lt_work *w, const void **alpha, const void **beta, double *a, double *b)
+/* Finds alpha and beta in device memory, if they are there. Each matrix of a batch may have a vector alpha of its own. */
+static bool reach_scalars(const lt_work *w, int64_t index, const void **alpha, const void **beta, double *a, double *b)
 {
     const int mode = w->product.pointers, type = w->product.scale_type;
     const int64_t rows = (int64_t)w->d.rows;
@@ -351,7 +364,9 @@ static bool reach_scalars(const lt_work *w, const void **alpha, const void **bet
     *b = mode == ALPHA_VECTOR_BETA_ZERO ? 0 : w->beta;
     if (mode == SCALARS_HOST)
         return true;
-    *alpha = reach_numbers(w, w->alpha_at, mode == SCALARS_DEVICE ? 1 : rows, type, false);
+    const uintptr_t skipped = mode == SCALARS_DEVICE ? 0 : (uintptr_t)index * (uintptr_t)w->product.alpha_stride;
+    *alpha = reach_numbers(w, (const void *)((uintptr_t)w->alpha_at + skipped * vendor_type_size(type)),
+                           mode == SCALARS_DEVICE ? 1 : rows, type, false);
     if (mode == SCALARS_DEVICE || mode == VECTORS_DEVICE)
         *beta = reach_numbers(w, w->beta_at, mode == SCALARS_DEVICE ? 1 : rows, type, false);
     const bool there = *alpha && (*beta || mode > VECTORS_DEVICE);
@@ -375,9 +390,10 @@ static bool compute_product(const lt_work *w, int64_t index, double *a, double *
     epilogue e;
     const matrix to = stored(&w->d, w->base.c.at);
     void *d = blas_reach_one(&w->base, &to, vendor_type_size(w->d.type), index, true);
-    if (!d || !reach_scalars(w, &alphas, &betas, &alpha, &beta) || !read_scale(w, w->product.a_scale, &a_scale) ||
-        !read_scale(w, w->product.b_scale, &b_scale) || !read_scale(w, w->product.c_scale, &c_scale) ||
-        !read_scale(w, w->product.d_scale, &d_scale) || !open_epilogue(w, index, &e))
+    if (!d || !reach_scalars(w, index, &alphas, &betas, &alpha, &beta) ||
+        !read_scale(w, w->product.a_scale, &a_scale) || !read_scale(w, w->product.b_scale, &b_scale) ||
+        !read_scale(w, w->product.c_scale, &c_scale) || !read_scale(w, w->product.d_scale, &d_scale) ||
+        (!w->c_at && beta != 0) || !open_epilogue(w, index, &e))
         return false;
     double *sums = calloc((size_t)rows * (size_t)columns + 1, sizeof *sums);
     if (!sums)
@@ -412,7 +428,8 @@ static bool run_product(const void *what)
 {
     const lt_work *w = what;
     const bool sums = w->base.k > 0;
-    const bool with_c = w->c_at && (w->product.pointers != SCALARS_HOST || w->beta != 0);
+    const int mode = w->product.pointers; /* C is not read if the host knows that beta is 0 */
+    const bool with_c = mode == SCALARS_DEVICE || mode == VECTORS_DEVICE ? w->c_at != NULL : w->beta != 0;
     bool done = true;
     for (int64_t index = 0; done && index < w->base.batch; index++) {
         double *a = sums ? read_whole(w, &w->a, w->base.a.at, index) : NULL;
@@ -473,12 +490,14 @@ static int check_product(const product *p, const layout *a, const layout *b, con
     if (k != kb || d->rows != m || d->columns != n || c->rows != m || c->columns != n || !is_layout(a) ||
         !is_layout(b) || !is_layout(c) || !is_layout(d) || a->batch != batch || b->batch != batch || c->batch != batch)
         return INVALID_VALUE;
-    const bool whole = d->type != R_8F_E4M3 && d->type != R_8F_E5M2 && p->aux_type != R_8F_E4M3;
+    if (p->pointers == ALPHA_VECTOR_BETA_ZERO && p->alpha_stride != 0) /* this mode has one vector for all of a batch */
+        return INVALID_VALUE;
     const bool plain = p->a_mode == 0 && p->b_mode == 0 && p->c_mode == 0 && p->d_mode == 0 && p->op_c == OP_N;
-    const bool types = is_typed(a) && is_typed(b) && is_typed(c) && is_typed(d) && vendor_type_size(p->scale_type) &&
-                       (p->bias_type == NO_TYPE || vendor_type_size(p->bias_type)) &&
-                       (p->aux_type == NO_TYPE || vendor_type_size(p->aux_type));
-    if (whole && plain && types && is_epilogue(p->epilogue))
+    const bool types = is_typed(a) && is_typed(b) && is_typed(c) && is_typed(d) && vendor_type_is_written(d->type) &&
+                       vendor_type_is_written(p->scale_type) &&
+                       (p->bias_type == NO_TYPE || vendor_type_is_written(p->bias_type)) &&
+                       (p->aux_type == NO_TYPE || vendor_type_is_written(p->aux_type));
+    if (plain && types && is_epilogue(p->epilogue))
         return DONE;
     vendor_tell_missing(LIBRARY, !is_epilogue(p->epilogue) ? "this epilogue of cublasLtMatmul"
                                  : !plain                  ? "block scales, or op(C), of cublasLtMatmul"
@@ -516,6 +535,8 @@ CUBLAS_API int cublasLtMatmul(void *handle, const product *p, const void *alpha,
         w.beta = vendor_read(beta, 0, p->scale_type);
     if (d_layout->rows == 0 || d_layout->columns == 0)
         return DONE;
+    if (!c && w.beta != 0)
+        return INVALID_VALUE;
     bool done = true;
     return vendor_enter(NULL) && vendor_enqueue(stream, w.base.name, run_product, &w, sizeof w, &done) && done
                ? DONE
@@ -605,6 +626,7 @@ CUBLAS_API const char *cublasLtGetStatusName(int status)
 {
     return status == DONE              ? "CUBLAS_STATUS_SUCCESS"
            : status == NOT_INITIALIZED ? "CUBLAS_STATUS_NOT_INITIALIZED"
+           : status == ALLOC_FAILED    ? "CUBLAS_STATUS_ALLOC_FAILED"
            : status == INVALID_VALUE   ? "CUBLAS_STATUS_INVALID_VALUE"
            : status == NOT_SUPPORTED   ? "CUBLAS_STATUS_NOT_SUPPORTED"
                                        : "CUBLAS_STATUS_EXECUTION_FAILED";

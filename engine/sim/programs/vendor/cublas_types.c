@@ -76,7 +76,9 @@ static int multiply_types(cublas_handle handle, work *w, bool valid, const void 
 {
     w->scale = scale_type(w->compute);
     CHECK(handle, valid && alpha && beta && w->batch >= 0);
-    if (w->scale < 0 || !vendor_type_size(w->type_a) || !vendor_type_size(w->type_b) || !vendor_type_size(w->type_c)) {
+    /* cuBLAS, unlike cuBLASLt, takes no types of 8 bits with a fraction. These are the types that cannot be written */
+    if (w->scale < 0 || !vendor_type_is_written(w->type_a) || !vendor_type_is_written(w->type_b) ||
+        !vendor_type_is_written(w->type_c)) {
         vendor_tell_missing(LIBRARY, "a product of these types (cublasGemmEx)");
         return NOT_SUPPORTED;
     }

@@ -276,8 +276,12 @@ static uint32_t draw(generator *g)
     uint32_t *state = g->states[g->next];
     if (g->kind == PHILOX)
         return next_philox(g, g->next, state);
-    /* NVIDIA's factor, which widens the range of MRG32k3a to 32 bits */
-    return g->kind == XORWOW ? next_xorwow(state) : (uint32_t)(next_mrg(state) * 1.000000048662);
+    if (g->kind == XORWOW)
+        return next_xorwow(state);
+    /* NVIDIA's factor, which widens the range of MRG32k3a to 32 bits. The largest number would become 2^32. A GPU's conversion
+     * makes it 2^32 - 1. */
+    const double wide = next_mrg(state) * 1.000000048662;
+    return wide >= 0x1p32 ? UINT32_MAX : (uint32_t)wide;
 }
 
 #define MRG_NORM 2.3283065498378288e-10 /* of 1 / (modulus + 1), as NVIDIA rounds it */
@@ -296,6 +300,8 @@ static double draw_double(generator *g)
     const uint64_t low = draw(g), high = draw(g);
     return (double)(low ^ high << 21) * TO_DOUBLE + TO_DOUBLE / 2;
 }
+
+enum { MEAN_MOST = 400000 }; /* the largest mean of Poisson numbers */
 
 typedef struct work {
     generator *g;
@@ -342,8 +348,10 @@ static uint32_t draw_poisson(generator *g, double mean)
         return pair[0] > 0 ? (uint32_t)(pair[0] + 0.5) : 0;
     }
     uint32_t sum = 0;
-    for (double left = mean; left > 0; left -= SMALL) {
+    double left = mean;
+    while (left > 0) {
         const double part = left < SMALL ? left : SMALL;
+        left -= SMALL;
         double u = draw_double(g), chance = exp(-part);
         for (uint32_t n = 0; u > chance && chance > 0; sum++) {
             u -= chance;
@@ -438,7 +446,8 @@ static int start(generator *g, const char *name, void *out, size_t count, size_t
     const bool normal = what == NORMAL || what == NORMAL_DOUBLE || what == LOG_NORMAL || what == LOG_NORMAL_DOUBLE;
     if (normal && count % 2)
         return RAND_LENGTH_NOT_MULTIPLE;
-    if (!(deviation >= 0) || !isfinite(mean) || !isfinite(deviation) || (what == POISSON && !(mean > 0)))
+    if (!(deviation >= 0) || !isfinite(mean) || !isfinite(deviation) ||
+        (what == POISSON && !(mean > 0 && mean <= MEAN_MOST)))
         return RAND_OUT_OF_RANGE;
     const work w = {.g = g,
                     .name = name,

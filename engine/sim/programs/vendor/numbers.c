@@ -19,6 +19,8 @@ size_t vendor_type_size(int type)
     }
 }
 
+bool vendor_type_is_written(int type) { return vendor_type_size(type) && type != R_8F_E4M3 && type != R_8F_E5M2; }
+
 static double half_to_double(uint16_t bits)
 {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;

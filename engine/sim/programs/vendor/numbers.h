@@ -2,6 +2,7 @@
 #ifndef KILN_SIM_VENDOR_NUMBERS_H
 #define KILN_SIM_VENDOR_NUMBERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,10 +21,12 @@ enum { /* cudaDataType */
 
 /* The bytes of a number; 0: the type is complex or unknown. */
 size_t vendor_type_size(int type);
+/* Returns true for the types that vendor_write() can write: all that have a size, except the types of 8 bits with a fraction. */
+bool vendor_type_is_written(int type);
 /* `at` is aligned for the type. */
 double vendor_read(const void *at, int64_t index, int type);
-/* Rounds to the nearest number, and from a tie to the even one. 32-bit integers wrap, and 8-bit integers saturate. The types of
- * 8 bits with a fraction cannot be written. */
+/* Rounds to the nearest number, and from a tie to the even one. 32-bit integers wrap, and 8-bit integers saturate. The caller
+ * has checked the type by vendor_type_is_written(). */
 void vendor_write(void *at, int64_t index, int type, double value);
 
 #endif
