@@ -65,5 +65,5 @@ template <int WIDTH> __global__ void wide(const int *index, const float *x, floa
             y[i * WIDTH + k] = x[index[i] * WIDTH + k];
 }
 X
-kiln init wide.cu -p WIDTH=1,2,4 -o wide.yaml && sed -n '/^params/,/^$/p; /^buffers/,/^$/p' wide.yaml | cut -c 1-100
+kiln init wide.cu -p WIDTH=1,2,4 -o wide.yaml 2>/dev/null && sed -n '/^params/,/^$/p; /^buffers/,/^$/p' wide.yaml | cut -c 1-100
 kiln run wide.yaml -s tiny -q | head -1
