@@ -25,6 +25,7 @@ int judge_alone(cli *c);
 int judge_digest(cli *c);
 /* Judges all candidates on all devices, each pair in a process of its own. Returns the worst exit code. */
 int judge_many(cli *c);
+/* Returns the exit code of a verdict. kiln_judgement_kind() gives its `kind`. */
 int judge_exit_code(int kind);
 
 #endif
