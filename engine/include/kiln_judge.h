@@ -69,8 +69,8 @@ KILN_API kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, cons
                                 const char *name, const kiln_judge_options *options, kiln_judgement **verdict,
                                 kiln_error **error);
 /* Writes a digest into the 33 bytes at `digest`: 32 hexadecimal digits and a zero byte. The verdict of kiln_judge() with the
- * same arguments depends only on what the digest covers: the compiled code of the candidate and of the kernels beside it, the
- * spec, the options except `budget`, the device, the sandbox, and the version of Kiln. `name` and the texts of `options` that
+ * same arguments depends only on what the digest covers. It covers the compiled code of the candidate and of the kernels beside
+ * it, the spec, and the options except `budget`. It also covers the device, the sandbox and the version of Kiln. `name` and the texts of `options` that
  * are only shown do not count. No kernel runs. The digest is "" if no digest covers the verdict: the candidate does not compile, a spec
  * reads files or runs commands, or a reference of `against_spec` is a variant. Threads, errors: as kiln_judge(). */
 KILN_API kiln_status kiln_judge_digest(kiln_engine *engine, const kiln_spec *spec, const char *text, size_t length,
