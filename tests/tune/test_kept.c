@@ -188,7 +188,8 @@ static void a_search_goes_on(void)
                                            .max_configurations = rounds[i].most,
                                            .stagnation = 3, /* known ones do not count */
                                            .seed = i,
-                                           .flags = rounds[i].flags,
+                                           .flags = rounds[i].flags |
+                                                    KILN_TUNE_NO_STOP_EARLY, /* such samples are made again */
                                            .store = f.store};
         CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
         const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
