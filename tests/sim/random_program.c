@@ -44,6 +44,7 @@ enum kind {
 };
 /* handles and addresses that all threads use; 0: none yet */
 static _Atomic uint64_t table[KINDS][SLOTS];
+static atomic_ulong kept[KINDS]; /* number of objects of each kind that calls have made */
 static _Thread_local uint64_t state;
 static atomic_ulong calls;
 static unsigned long most = CALLS;
@@ -55,7 +56,11 @@ static unsigned pick(unsigned limit)
     return (unsigned)(state >> 33) % limit;
 }
 static uint64_t get(enum kind kind) { return atomic_load(&table[kind][pick(SLOTS)]); }
-static void keep(enum kind kind, uint64_t handle) { atomic_store(&table[kind][pick(SLOTS)], handle); }
+static void keep(enum kind kind, uint64_t handle)
+{
+    atomic_store(&table[kind][pick(SLOTS)], handle);
+    atomic_fetch_add(&kept[kind], 1);
+}
 #define GET(type, kind) ((type)(uintptr_t)get(kind))
 /* Keeps what a call has made, if it succeeds. */
 #define KEEP(kind, call, made)                                                                                         \
@@ -369,5 +374,11 @@ int main(int count, char **arguments)
             return 1;
     for (unsigned k = 0; k < THREADS; k++)
         pthread_join(threads[k], NULL);
+    /* Without objects the calls would only fail, and nothing would be tested. */
+    for (unsigned kind = 0; kind < KINDS && most >= CALLS; kind++)
+        if (kind != OWN && atomic_load(&kept[kind]) == 0) {
+            fprintf(stderr, "no call has made an object of kind %u\n", kind);
+            _exit(1);
+        }
     _exit(0); /* the program does not destroy its objects: the leak checker would list them */
 }
