@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chars.h"
 #include "judge_internal.h"
 
 #define COUNTER(number)                                                                                                \
@@ -198,6 +199,26 @@ static bool read_statement(kiln__judge *judge, const char *statement, size_t len
     return add_operands(judge, statement, length);
 }
 
+/* Makes the digest of the PTX without its lines `.file`, which have the folder in which the compiler ran. "" if there is no
+ * memory. */
+static void make_code_digest(const kiln_allocator *mem, const char *ptx, const char *end, char digest[33])
+{
+    static const char file[] = ".file";
+    kiln__text kept = {.mem = mem};
+    for (const char *at = ptx, *next; at < end; at = next) {
+        const char *line = memchr(at, '\n', (size_t)(end - at)), *word = at;
+        next = line ? line + 1 : end;
+        while (word < next && kiln__is_blank(*word))
+            word++;
+        if ((size_t)(next - word) < sizeof file - 1 || memcmp(word, file, sizeof file - 1) != 0)
+            kiln__text_add(&kept, at, (size_t)(next - at));
+    }
+    digest[0] = '\0';
+    if (!kept.failed)
+        kiln__hash_print(kiln__hash(kept.data, kept.length), digest);
+    kiln__text_free(&kept);
+}
+
 /* Walks over the statements of the PTX. A statement ends at a semicolon, a brace or the end of its line. A variable ends at
  * a semicolon, so that its initial value is no statement. The integers of all sizes are kept, the variables only of the
  * last module. */
@@ -211,7 +232,7 @@ bool kiln__judge_read_code(kiln__judge *judge)
     code->module = kiln__plan_module(judge->candidate);
     kiln__judge_drop_globals(judge);
     if (!*code->digest)
-        kiln__hash_print(kiln__hash(ptx, length), code->digest);
+        make_code_digest(judge->mem, ptx, end, code->digest);
     code->forbidden = code->forbidden ? code->forbidden : find_forbidden(ptx, end);
     for (const char *at = ptx; at < end;) {
         const char *ends = declares_global(at, (size_t)(end - at)) ? ";"

@@ -175,10 +175,22 @@ def check_batch(spec, work, right, wrong, endless):
         need([line["cached"] for line in made] == ([False, False, True] if jobs == "1" else [True] * 3), made)
     made = read_lines(run(spec, folder, "--json", "--seed", "1", "--cache-dir", str(work / "cache")), ["a_wrong.cu", "b_right.cu"])
     need([line["cached"] for line in made] == [False, False], made)
+    # kept verdicts go with `kiln cache clear`, and a folder that others may write to has none
+    subprocess.run([KILN, "cache", "clear", "--cache-dir", str(work / "cache")], check=True, stdout=subprocess.DEVNULL)
+    need(not list((work / "cache" / "verdicts").iterdir()), "cleared verdicts are there")
+    made = read_lines(run(spec, folder, "--json", "--cache-dir", str(work / "cache")), ["a_wrong.cu", "b_right.cu"])
+    need([line["cached"] for line in made] == [False, False], made)
+    (work / "cache" / "verdicts").chmod(0o777)
+    made = read_lines(run(spec, folder, "--json", "--cache-dir", str(work / "cache")), ["a_wrong.cu", "b_right.cu"])
+    need([line["cached"] for line in made] == [False, False], made)
     made = read_lines(run(spec, folder, "--json", "--no-cache"), ["a_wrong.cu", "b_right.cu"])
     need([line["cached"] for line in made] == [False, False], made)
     alone = verdict(spec, folder / "a_wrong.cu")
     need(made[0]["result"]["digest"] == alone["digest"], "a batch gives another verdict")
+    # the compiler writes its folder into the code, and the digest does not have it
+    elsewhere = subprocess.run([KILN, "judge", str(spec.resolve()), "-c", str((folder / "a_wrong.cu").resolve()), "-d", "sim", "--json", "--no-cache"],
+                               cwd=work, stdout=subprocess.PIPE, check=False)
+    need(json.loads(elsewhere.stdout)["digest"] == alone["digest"], "another folder gives another digest")
     table = run(spec, folder).stdout.splitlines()
     need(len(table) == 3 and "wrong" in table[1] and "z[40] is " in table[1] and table[2].endswith("pass"), table)
     done = run(spec, work / "none.cu", "--candidate", str(right), "--json")

@@ -1,9 +1,11 @@
 /* cache.c - kiln cache */
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "commands.h"
+#include "judge.h"
 
 typedef struct cache_args {
     cli_engine_args engine;
@@ -157,6 +159,20 @@ static int cache_show(cli *c, const char *id)
     return 0;
 }
 
+/* Removes the verdicts that `kiln judge` has kept, and returns their number. */
+static uint64_t remove_verdicts(const cli *c)
+{
+    const char *folder = cli_printf("%s/" JUDGE_FOLDER, kiln_cache_dir(c->engine));
+    uint64_t removed = 0;
+    DIR *open = opendir(folder);
+    for (const struct dirent *entry; open && (entry = readdir(open));)
+        if (strstr(entry->d_name, ".json"))
+            removed += unlinkat(dirfd(open), entry->d_name, 0) == 0;
+    if (open)
+        closedir(open);
+    return removed;
+}
+
 static int cache_gc(cli *c, bool clear)
 {
     const cache_args *args = c->args;
@@ -166,6 +182,7 @@ static int cache_gc(cli *c, bool clear)
                                : kiln_cache_gc(c->engine, args->max_size.bytes, &removed, &kept, &error);
     if (status != KILN_OK)
         return cli_error(c, error);
+    removed += clear ? remove_verdicts(c) : 0;
     if (c->output.json) {
         json_t *object = js_object();
         js_set(object, "removed", js_whole(removed));

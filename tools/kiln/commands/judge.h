@@ -6,6 +6,8 @@
 
 #include "commands.h"
 
+#define JUDGE_FOLDER "verdicts" /* the folder of kept verdicts in the folder of the cache */
+
 typedef struct judge_args {
     cli_engine_args engine;
     cli_run_args run; /* only the time limit of a launch */

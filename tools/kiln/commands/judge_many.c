@@ -384,10 +384,13 @@ static void take_digest(judged *item, int how)
     item->file = NULL;
     if (!WIFEXITED(how) || WEXITSTATUS(how) != 0 || !digest || !folder || strlen(digest) != 32 || !*folder)
         return;
-    const char *verdicts = cli_printf("%s/verdicts", folder);
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+    const char *verdicts = cli_printf("%s/" JUDGE_FOLDER, folder);
+    struct stat info;
+    if ((mkdir(folder, 0700) != 0 && errno != EEXIST) || (mkdir(verdicts, 0700) != 0 && errno != EEXIST))
         return;
-    if (mkdir(verdicts, 0777) != 0 && errno != EEXIST)
+    /* in a folder of another user, or that others may write to, a verdict may be anybody's */
+    if (lstat(verdicts, &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
+        (info.st_mode & (S_IWGRP | S_IWOTH)))
         return;
     item->file = cli_printf("%s/%s.json", verdicts, digest);
 }
