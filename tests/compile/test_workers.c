@@ -197,15 +197,64 @@ static void test_bad_workers(void)
     acting("short", 60, KILN_ERROR_COMPILE, "the compile worker died");
 }
 
+/* ---- a pool of mortal workers, which leave marks in a folder (act_mortal()) ---- */
+
+typedef struct marked_pool {
+    char folder[32];
+    kiln__compiler *compiler;
+} marked_pool;
+
+static const char *mark_path(const marked_pool *pool, const char *name, char path[128])
+{
+    snprintf(path, 128, "%s/%s", pool->folder, name);
+    return path;
+}
+
+static void open_marked(marked_pool *pool, unsigned jobs)
+{
+    strcpy(pool->folder, "/tmp/kiln-workers-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(pool->folder));
+    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
+    setenv("KILN_TEST_WORKER_MARKS", pool->folder, 1);
+    pool->compiler = open_pool(self, jobs, 60);
+}
+
+/* Starts a job that waits for the file `go`, and returns when a worker has it. */
+static kiln__compile_job *start_waiting(const marked_pool *pool, const char *option)
+{
+    kiln__compile_job *job = start(pool->compiler, "small.cu", source_small, option);
+    while (kiln__compiler_is_quiet(pool->compiler))
+        usleep(1000);
+    return job;
+}
+
+static void let_go(const marked_pool *pool)
+{
+    char path[128];
+    FILE *go = fopen(mark_path(pool, "go", path), "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(go);
+    fclose(go);
+}
+
+/* Closes the pool and removes the folder, which holds `mark` and `busy` and no other mark. */
+static void close_marked(marked_pool *pool, const char *mark)
+{
+    char path[128];
+    kiln__compiler_close(pool->compiler);
+    CHECK(unlink(mark_path(pool, mark, path)) == 0);
+    CHECK(unlink(mark_path(pool, "busy", path)) == 0);
+    CHECK(rmdir(pool->folder) == 0);
+    unsetenv("KILN_TEST_WORKER_ACTS");
+    unsetenv("KILN_TEST_WORKER_MARKS");
+}
+
 /* One of the jobs kills its worker the first time. It is tried again while no other compiles, and all come out right. */
 static void test_killed_once(void)
 {
     enum { JOBS = 8 };
-    char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(marks));
-    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
-    setenv("KILN_TEST_WORKER_MARKS", marks, 1);
-    kiln__compiler *compiler = open_pool(self, 3, 60);
+    marked_pool pool;
+    open_marked(&pool, 3);
+    kiln__compiler *compiler = pool.compiler;
     kiln__compile_job *jobs[JOBS];
     for (int i = 0; i < JOBS; i++) {
         char option[24];
@@ -214,37 +263,23 @@ static void test_killed_once(void)
     }
     for (int i = 0; i < JOBS; i++)
         take_good(jobs[i]);
-    kiln__compiler_close(compiler);
-    snprintf(path, sizeof path, "%s/died", marks);
-    CHECK(unlink(path) == 0); /* it did die */
-    snprintf(path, sizeof path, "%s/busy", marks);
-    CHECK(unlink(path) == 0);
-    CHECK(rmdir(marks) == 0); /* nothing says that it was not alone */
-    unsetenv("KILN_TEST_WORKER_ACTS");
-    unsetenv("KILN_TEST_WORKER_MARKS");
+    close_marked(&pool, "died"); /* it did die, and no mark says that it was not alone */
 }
 
 /* A job that waits when the compiler is held starts only after the last release. A job that arrives during the hold starts
  * at once. */
 static void test_held(void)
 {
-    char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(marks));
-    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
-    setenv("KILN_TEST_WORKER_MARKS", marks, 1);
-    kiln__compiler *compiler = open_pool(self, 1, 60);
-    kiln__compile_job *runs = start(compiler, "small.cu", source_small, "-DWAITS"); /* for the file `go` */
-    while (kiln__compiler_is_quiet(compiler))
-        usleep(1000);
+    marked_pool pool;
+    open_marked(&pool, 1);
+    kiln__compiler *compiler = pool.compiler;
+    kiln__compile_job *runs = start_waiting(&pool, "-DWAITS");
     kiln__compile_job *waits = start(compiler, "small.cu", source_small, NULL);
     kiln__compile_job *gone = start(compiler, "small.cu", source_small, NULL);
     kiln__compiler_hold(compiler);
     kiln__compiler_hold(compiler);
     kiln__compile_cancel(gone);
-    snprintf(path, sizeof path, "%s/go", marks);
-    FILE *go = fopen(path, "w");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(go);
-    fclose(go);
+    let_go(&pool);
     take_good(runs);
     while (!kiln__compiler_is_quiet(compiler))
         usleep(1000);
@@ -254,27 +289,17 @@ static void test_held(void)
     CHECK(!kiln__compile_done(waits));
     kiln__compiler_release(compiler);
     take_good(waits);
-    kiln__compiler_close(compiler);
-    CHECK(unlink(path) == 0);
-    snprintf(path, sizeof path, "%s/busy", marks);
-    CHECK(unlink(path) == 0);
-    CHECK(rmdir(marks) == 0);
-    unsetenv("KILN_TEST_WORKER_ACTS");
-    unsetenv("KILN_TEST_WORKER_MARKS");
+    close_marked(&pool, "go");
 }
 
 /* The same request is compiled once, while it waits and while it runs; each job gets the outcome, whichever is
  * cancelled. */
 static void test_same(void)
 {
-    char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(marks));
-    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
-    setenv("KILN_TEST_WORKER_MARKS", marks, 1);
-    kiln__compiler *compiler = open_pool(self, 1, 60);
-    kiln__compile_job *runs = start(compiler, "small.cu", source_small, "-DWAITS"); /* for the file `go` */
-    while (kiln__compiler_is_quiet(compiler))
-        usleep(1000);
+    marked_pool pool;
+    open_marked(&pool, 1);
+    kiln__compiler *compiler = pool.compiler;
+    kiln__compile_job *runs = start_waiting(&pool, "-DWAITS");
     kiln__compile_job *runs_too = start(compiler, "small.cu", source_small, "-DWAITS");
     kiln__compile_job *jobs[6], *broken[2];
     for (int i = 0; i < 6; i++)
@@ -284,10 +309,7 @@ static void test_same(void)
     kiln__compile_cancel(runs);    /* another wants its result */
     kiln__compile_cancel(jobs[0]); /* another takes its place */
     kiln__compile_cancel(jobs[2]);
-    snprintf(path, sizeof path, "%s/go", marks);
-    FILE *go = fopen(path, "w");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(go);
-    fclose(go);
+    let_go(&pool);
     int compiled = 0;
     for (int i = 0; i < 6; i++) {
         kiln__unit unit = {0};
@@ -309,13 +331,7 @@ static void test_same(void)
     kiln__unit_free(&unit);
     for (int i = 0; i < 2; i++)
         take_bad(broken[i], KILN_ERROR_COMPILE, "broken.cu(1): error");
-    kiln__compiler_close(compiler);
-    CHECK(unlink(path) == 0);
-    snprintf(path, sizeof path, "%s/busy", marks);
-    CHECK(unlink(path) == 0);
-    CHECK(rmdir(marks) == 0);
-    unsetenv("KILN_TEST_WORKER_ACTS");
-    unsetenv("KILN_TEST_WORKER_MARKS");
+    close_marked(&pool, "go");
 }
 
 static const char source_scales[] =
@@ -367,14 +383,11 @@ static uint64_t take_kernel(kiln__compile_job *job, const char *kernel, int entr
  * has its own error. */
 static void test_groups(void)
 {
-    char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(marks));
-    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
-    setenv("KILN_TEST_WORKER_MARKS", marks, 1);
-    kiln__compiler *compiler = open_pool(self, 1, 60);
-    kiln__compile_job *first = start(compiler, "small.cu", source_small, "-DWAITS"); /* for the file `go` */
-    while (kiln__compiler_is_quiet(compiler))
-        usleep(1000);
+    char path[128];
+    marked_pool pool;
+    open_marked(&pool, 1);
+    kiln__compiler *compiler = pool.compiler;
+    kiln__compile_job *first = start_waiting(&pool, "-DWAITS");
     kiln__compile_job *two = start_kernel(compiler, "scale<2>", NULL, true);
     kiln__compile_job *gone = start_kernel(compiler, "scale<3>", NULL, true);
     kiln__compile_job *four = start_kernel(compiler, "scale<4>", NULL, true);
@@ -383,10 +396,7 @@ static void test_groups(void)
     kiln__compile_job *twin = start_kernel(compiler, "scale<2>", NULL, true);
     kiln__compile_job *seven = start_kernel(compiler, "scale<7>", NULL, true);
     kiln__compile_cancel(gone);
-    snprintf(path, sizeof path, "%s/go", marks);
-    FILE *go = fopen(path, "w");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(go);
-    fclose(go);
+    let_go(&pool);
     CHECK(take_kernel(two, "scale<2>", 3) > 0);
     CHECK(take_kernel(four, "scale<4>", 3) > 0);
     CHECK(take_kernel(twin, "scale<2>", 3) == 0);
@@ -394,49 +404,32 @@ static void test_groups(void)
     CHECK(take_kernel(alone, "scale<5>", 1) > 0);
     CHECK(take_kernel(other, "scale<6>", 1) > 0);
     take_good(first);
-    CHECK(unlink(path) == 0);
-    first = start(compiler, "small.cu", source_small, "-DWAITS=2");
-    while (kiln__compiler_is_quiet(compiler))
-        usleep(1000);
+    CHECK(unlink(mark_path(&pool, "go", path)) == 0);
+    first = start_waiting(&pool, "-DWAITS=2");
     two = start_kernel(compiler, "scale<20>", NULL, true);
     kiln__compile_job *bad = start_kernel(compiler, "scale<200>", NULL, true);
     four = start_kernel(compiler, "scale<40>", NULL, true);
-    go = fopen(path, "w");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(go);
-    fclose(go);
+    let_go(&pool);
     take_kernel(four, "scale<40>", 1);
     take_bad(bad, KILN_ERROR_COMPILE, "N is too large");
     take_kernel(two, "scale<20>", 1);
     kiln__compile_cancel(first);
-    kiln__compiler_close(compiler);
-    CHECK(unlink(path) == 0);
-    snprintf(path, sizeof path, "%s/busy", marks);
-    CHECK(unlink(path) == 0);
-    CHECK(rmdir(marks) == 0);
-    unsetenv("KILN_TEST_WORKER_ACTS");
-    unsetenv("KILN_TEST_WORKER_MARKS");
+    close_marked(&pool, "go");
 }
 
 /* Jobs that are requested during a hold, and whose group fails, are compiled during the hold: they do not wait for the
  * release. */
 static void test_group_in_hold(void)
 {
-    char marks[] = "/tmp/kiln-workers-XXXXXX", path[128];
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(marks));
-    setenv("KILN_TEST_WORKER_ACTS", "mortal", 1);
-    setenv("KILN_TEST_WORKER_MARKS", marks, 1);
-    kiln__compiler *compiler = open_pool(self, 1, 60);
-    kiln__compile_job *first = start(compiler, "small.cu", source_small, "-DWAITS"); /* for the file `go` */
-    while (kiln__compiler_is_quiet(compiler))
-        usleep(1000);
+    marked_pool pool;
+    open_marked(&pool, 1);
+    kiln__compiler *compiler = pool.compiler;
+    kiln__compile_job *first = start_waiting(&pool, "-DWAITS");
     kiln__compile_job *waits = start_kernel(compiler, "scale<10>", NULL, true);
     kiln__compiler_hold(compiler);
     kiln__compile_job *two = start_kernel(compiler, "scale<20>", NULL, true);
     kiln__compile_job *bad = start_kernel(compiler, "scale<200>", NULL, true);
-    snprintf(path, sizeof path, "%s/go", marks);
-    FILE *go = fopen(path, "w");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(go);
-    fclose(go);
+    let_go(&pool);
     bool begun = true; /* the only slot takes the next job before others see that it is quiet */
     while (begun && !kiln__compile_done(two)) {
         usleep(1000);
@@ -452,13 +445,7 @@ static void test_group_in_hold(void)
         kiln__compiler_release(compiler);
     take_kernel(waits, "scale<10>", 1);
     take_good(first);
-    kiln__compiler_close(compiler);
-    CHECK(unlink(path) == 0);
-    snprintf(path, sizeof path, "%s/busy", marks);
-    CHECK(unlink(path) == 0);
-    CHECK(rmdir(marks) == 0);
-    unsetenv("KILN_TEST_WORKER_ACTS");
-    unsetenv("KILN_TEST_WORKER_MARKS");
+    close_marked(&pool, "go");
 }
 
 /* A hostile worker names no symbol for a kernel. The log behind the unit's other parts is read to its end and not further. */

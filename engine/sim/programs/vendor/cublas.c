@@ -15,7 +15,7 @@
 
 /* ---- handles ---- */
 
-CUBLAS_API int cublasCreate_v2(cublas_handle *handle)
+VENDOR_API int cublasCreate_v2(cublas_handle *handle)
 {
     if (!handle)
         return INVALID_VALUE;
@@ -37,21 +37,21 @@ CUBLAS_API int cublasCreate_v2(cublas_handle *handle)
     return *handle ? DONE : ALLOC_FAILED;
 }
 
-CUBLAS_API int cublasDestroy_v2(cublas_handle handle)
+VENDOR_API int cublasDestroy_v2(cublas_handle handle)
 {
     free(handle);
     return handle ? DONE : NOT_INITIALIZED;
 }
 
 #define SETTING(name, field, type, valid)                                                                              \
-    CUBLAS_API int cublasSet##name(cublas_handle handle, type value)                                                   \
+    VENDOR_API int cublasSet##name(cublas_handle handle, type value)                                                   \
     {                                                                                                                  \
         if (!handle || !(valid))                                                                                       \
             return handle ? INVALID_VALUE : NOT_INITIALIZED;                                                           \
         handle->field = value;                                                                                         \
         return DONE;                                                                                                   \
     }                                                                                                                  \
-    CUBLAS_API int cublasGet##name(cublas_handle handle, type *value)                                                  \
+    VENDOR_API int cublasGet##name(cublas_handle handle, type *value)                                                  \
     {                                                                                                                  \
         if (!handle || !value)                                                                                         \
             return handle ? INVALID_VALUE : NOT_INITIALIZED;                                                           \
@@ -65,33 +65,29 @@ SETTING(MathMode, math, int, true)
 SETTING(SmCountTarget, sms, int, value >= 0)
 
 /* The stand-in needs no workspace. */
-CUBLAS_API int cublasSetWorkspace_v2(cublas_handle handle, void *workspace, size_t bytes)
+VENDOR_API int cublasSetWorkspace_v2(cublas_handle handle, void *workspace, size_t bytes)
 {
     (void)workspace, (void)bytes;
     return handle ? DONE : NOT_INITIALIZED;
 }
 
-CUBLAS_API int cublasGetVersion_v2(cublas_handle handle, int *version)
+VENDOR_API int cublasGetVersion_v2(cublas_handle handle, int *version)
 {
     (void)handle;
     if (!version)
         return INVALID_VALUE;
-    *version = KILN_CUBLAS_VERSION;
+    *version = VERSION;
     return DONE;
 }
 
-CUBLAS_API int cublasGetProperty(int what, int *value)
+VENDOR_API int cublasGetProperty(int what, int *value)
 {
-    const int parts[] = {KILN_CUBLAS_VERSION / 10000, KILN_CUBLAS_VERSION / 100 % 100, KILN_CUBLAS_VERSION % 100};
-    if (!value || what < 0 || what > 2)
-        return INVALID_VALUE;
-    *value = parts[what];
-    return DONE;
+    return vendor_version_part((const int[]){KILN_VENDOR_VERSION, 0, 0}, what, value) ? DONE : INVALID_VALUE;
 }
 
-CUBLAS_API size_t cublasGetCudartVersion(void) { return KILN_CUBLAS_VERSION / 10000 * 1000; }
+VENDOR_API size_t cublasGetCudartVersion(void) { return VERSION / 10000 * 1000; }
 
-CUBLAS_API const char *cublasGetStatusName(int status)
+VENDOR_API const char *cublasGetStatusName(int status)
 {
     switch (status) {
     case DONE: return "CUBLAS_STATUS_SUCCESS";
@@ -105,7 +101,7 @@ CUBLAS_API const char *cublasGetStatusName(int status)
     }
 }
 
-CUBLAS_API const char *cublasGetStatusString(int status)
+VENDOR_API const char *cublasGetStatusString(int status)
 {
     switch (status) {
     case DONE: return "success";
@@ -118,12 +114,12 @@ CUBLAS_API const char *cublasGetStatusString(int status)
     }
 }
 
-CUBLAS_API int cublasLoggerConfigure(int on, int to_output, int to_errors, const char *file)
+VENDOR_API int cublasLoggerConfigure(int on, int to_output, int to_errors, const char *file)
 {
     (void)on, (void)to_output, (void)to_errors, (void)file;
     return DONE;
 }
-CUBLAS_API int cublasSetLoggerCallback(void (*function)(const char *))
+VENDOR_API int cublasSetLoggerCallback(void (*function)(const char *))
 {
     (void)function;
     return DONE;
@@ -151,22 +147,22 @@ static int copy_matrix(int64_t rows, int64_t columns, int64_t size, const void *
 }
 
 #define COPIES(suffix, waits, parameter, stream)                                                                       \
-    CUBLAS_API int cublasSetMatrix##suffix(int rows, int columns, int size, const void *from, int from_ld, void *to,   \
+    VENDOR_API int cublasSetMatrix##suffix(int rows, int columns, int size, const void *from, int from_ld, void *to,   \
                                            int to_ld parameter)                                                        \
     {                                                                                                                  \
         return copy_matrix(rows, columns, size, from, from_ld, to, to_ld, true, waits, stream);                        \
     }                                                                                                                  \
-    CUBLAS_API int cublasGetMatrix##suffix(int rows, int columns, int size, const void *from, int from_ld, void *to,   \
+    VENDOR_API int cublasGetMatrix##suffix(int rows, int columns, int size, const void *from, int from_ld, void *to,   \
                                            int to_ld parameter)                                                        \
     {                                                                                                                  \
         return copy_matrix(rows, columns, size, from, from_ld, to, to_ld, false, waits, stream);                       \
     }                                                                                                                  \
-    CUBLAS_API int cublasSetVector##suffix(int n, int size, const void *from, int from_step, void *to,                 \
+    VENDOR_API int cublasSetVector##suffix(int n, int size, const void *from, int from_step, void *to,                 \
                                            int to_step parameter)                                                      \
     {                                                                                                                  \
         return copy_matrix(1, n, size, from, from_step, to, to_step, true, waits, stream);                             \
     }                                                                                                                  \
-    CUBLAS_API int cublasGetVector##suffix(int n, int size, const void *from, int from_step, void *to,                 \
+    VENDOR_API int cublasGetVector##suffix(int n, int size, const void *from, int from_step, void *to,                 \
                                            int to_step parameter)                                                      \
     {                                                                                                                  \
         return copy_matrix(1, n, size, from, from_step, to, to_step, false, waits, stream);                            \

@@ -7,8 +7,6 @@
 
 #include "numbers.h" /* cudaDataType */
 
-#define CUBLAS_API __attribute__((visibility("default")))
-
 enum { /* cublasStatus_t */
        DONE = 0,
        NOT_INITIALIZED = 1,

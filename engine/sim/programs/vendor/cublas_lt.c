@@ -121,15 +121,15 @@ static int get_attribute(const void *of, const attribute *list, size_t count, in
 }
 
 #define ATTRIBUTES(name, type, list)                                                                                   \
-    CUBLAS_API int cublasLt##name##SetAttribute(type *of, int number, const void *value, size_t size)                  \
+    VENDOR_API int cublasLt##name##SetAttribute(type *of, int number, const void *value, size_t size)                  \
     {                                                                                                                  \
         return set_attribute(of, list, sizeof list / sizeof list[0], number, value, size);                             \
     }                                                                                                                  \
-    CUBLAS_API int cublasLt##name##GetAttribute(const type *of, int number, void *value, size_t size, size_t *written) \
+    VENDOR_API int cublasLt##name##GetAttribute(const type *of, int number, void *value, size_t size, size_t *written) \
     {                                                                                                                  \
         return get_attribute(of, list, sizeof list / sizeof list[0], number, value, size, written);                    \
     }                                                                                                                  \
-    CUBLAS_API int cublasLt##name##Destroy(type *of)                                                                   \
+    VENDOR_API int cublasLt##name##Destroy(type *of)                                                                   \
     {                                                                                                                  \
         free(of);                                                                                                      \
         return DONE;                                                                                                   \
@@ -137,7 +137,7 @@ static int get_attribute(const void *of, const attribute *list, size_t count, in
 ATTRIBUTES(MatrixLayout, layout, layout_attributes)
 ATTRIBUTES(MatmulDesc, product, product_attributes)
 
-CUBLAS_API int cublasLtMatrixLayoutInit_internal(layout *of, size_t size, int type, uint64_t rows, uint64_t columns,
+VENDOR_API int cublasLtMatrixLayoutInit_internal(layout *of, size_t size, int type, uint64_t rows, uint64_t columns,
                                                  int64_t ld)
 {
     if (!of || size < LAYOUT_SIZE)
@@ -146,7 +146,7 @@ CUBLAS_API int cublasLtMatrixLayoutInit_internal(layout *of, size_t size, int ty
     return DONE;
 }
 
-CUBLAS_API int cublasLtMatrixLayoutCreate(layout **made, int type, uint64_t rows, uint64_t columns, int64_t ld)
+VENDOR_API int cublasLtMatrixLayoutCreate(layout **made, int type, uint64_t rows, uint64_t columns, int64_t ld)
 {
     if (!made)
         return INVALID_VALUE;
@@ -154,7 +154,7 @@ CUBLAS_API int cublasLtMatrixLayoutCreate(layout **made, int type, uint64_t rows
     return *made ? cublasLtMatrixLayoutInit_internal(*made, LAYOUT_SIZE, type, rows, columns, ld) : ALLOC_FAILED;
 }
 
-CUBLAS_API int cublasLtMatmulDescInit_internal(product *of, size_t size, int compute, int scale_type)
+VENDOR_API int cublasLtMatmulDescInit_internal(product *of, size_t size, int compute, int scale_type)
 {
     enum { FILL_WHOLE = 2, NO_EPILOGUE = 1 };
     if (!of || size < PRODUCT_SIZE)
@@ -168,7 +168,7 @@ CUBLAS_API int cublasLtMatmulDescInit_internal(product *of, size_t size, int com
     return DONE;
 }
 
-CUBLAS_API int cublasLtMatmulDescCreate(product **made, int compute, int scale_type)
+VENDOR_API int cublasLtMatmulDescCreate(product **made, int compute, int scale_type)
 {
     if (!made)
         return INVALID_VALUE;
@@ -177,7 +177,7 @@ CUBLAS_API int cublasLtMatmulDescCreate(product **made, int compute, int scale_t
 }
 
 /* Preferences choose among algorithms. Here is only one, so they are not read. */
-CUBLAS_API int cublasLtMatmulPreferenceInit_internal(void *of, size_t size)
+VENDOR_API int cublasLtMatmulPreferenceInit_internal(void *of, size_t size)
 {
     if (!of || size < PREFERENCE_SIZE)
         return INVALID_VALUE;
@@ -185,7 +185,7 @@ CUBLAS_API int cublasLtMatmulPreferenceInit_internal(void *of, size_t size)
     return DONE;
 }
 
-CUBLAS_API int cublasLtMatmulPreferenceCreate(void **made)
+VENDOR_API int cublasLtMatmulPreferenceCreate(void **made)
 {
     if (!made)
         return INVALID_VALUE;
@@ -193,13 +193,13 @@ CUBLAS_API int cublasLtMatmulPreferenceCreate(void **made)
     return *made ? DONE : ALLOC_FAILED;
 }
 
-CUBLAS_API int cublasLtMatmulPreferenceSetAttribute(void *of, int number, const void *value, size_t size)
+VENDOR_API int cublasLtMatmulPreferenceSetAttribute(void *of, int number, const void *value, size_t size)
 {
     (void)number, (void)size;
     return of && value ? DONE : INVALID_VALUE;
 }
 
-CUBLAS_API int cublasLtMatmulPreferenceDestroy(void *of)
+VENDOR_API int cublasLtMatmulPreferenceDestroy(void *of)
 {
     free(of);
     return DONE;
@@ -505,7 +505,7 @@ static int check_product(const product *p, const layout *a, const layout *b, con
     return NOT_SUPPORTED;
 }
 
-CUBLAS_API int cublasLtMatmul(void *handle, const product *p, const void *alpha, const void *a, const layout *a_layout,
+VENDOR_API int cublasLtMatmul(void *handle, const product *p, const void *alpha, const void *a, const layout *a_layout,
                               const void *b, const layout *b_layout, const void *beta, const void *c,
                               const layout *c_layout, void *d, const layout *d_layout, const void *algorithm,
                               void *workspace, size_t bytes, void *stream)
@@ -553,7 +553,7 @@ typedef struct heuristic { /* cublasLtMatmulHeuristicResult_t */
     int unused[4];
 } heuristic;
 
-CUBLAS_API int cublasLtMatmulAlgoGetHeuristic(void *handle, const product *p, const layout *a, const layout *b,
+VENDOR_API int cublasLtMatmulAlgoGetHeuristic(void *handle, const product *p, const layout *a, const layout *b,
                                               const layout *c, const layout *d, const void *preference, int room,
                                               heuristic *results, int *count)
 {
@@ -567,14 +567,14 @@ CUBLAS_API int cublasLtMatmulAlgoGetHeuristic(void *handle, const product *p, co
     return status;
 }
 
-CUBLAS_API int cublasLtMatmulAlgoCheck(void *handle, const product *p, const layout *a, const layout *b,
+VENDOR_API int cublasLtMatmulAlgoCheck(void *handle, const product *p, const layout *a, const layout *b,
                                        const layout *c, const layout *d, const void *algorithm, heuristic *result)
 {
     int count = 0;
     return algorithm ? cublasLtMatmulAlgoGetHeuristic(handle, p, a, b, c, d, NULL, 1, result, &count) : INVALID_VALUE;
 }
 
-CUBLAS_API int cublasLtMatmulAlgoGetIds(void *handle, int compute, int scale, int a, int b, int c, int d, int room,
+VENDOR_API int cublasLtMatmulAlgoGetIds(void *handle, int compute, int scale, int a, int b, int c, int d, int room,
                                         int *ids, int *count)
 {
     (void)compute, (void)scale, (void)a, (void)b, (void)c, (void)d;
@@ -585,7 +585,7 @@ CUBLAS_API int cublasLtMatmulAlgoGetIds(void *handle, int compute, int scale, in
     return DONE;
 }
 
-CUBLAS_API int cublasLtMatmulAlgoInit(void *handle, int compute, int scale, int a, int b, int c, int d, int id,
+VENDOR_API int cublasLtMatmulAlgoInit(void *handle, int compute, int scale, int a, int b, int c, int d, int id,
                                       void *algorithm)
 {
     enum { ALGORITHM_SIZE = 64 };
@@ -598,7 +598,7 @@ CUBLAS_API int cublasLtMatmulAlgoInit(void *handle, int compute, int scale, int 
 
 /* ---- handles and versions ---- */
 
-CUBLAS_API int cublasLtCreate(void **handle)
+VENDOR_API int cublasLtCreate(void **handle)
 {
     static char shared; /* only its address is used */
     if (!handle)
@@ -610,19 +610,16 @@ CUBLAS_API int cublasLtCreate(void **handle)
     return DONE;
 }
 
-CUBLAS_API int cublasLtDestroy(void *handle) { return handle ? DONE : NOT_INITIALIZED; }
-CUBLAS_API size_t cublasLtGetVersion(void) { return KILN_CUBLAS_VERSION; }
-CUBLAS_API size_t cublasLtGetCudartVersion(void) { return KILN_CUBLAS_VERSION / 10000 * 1000; }
+VENDOR_API int cublasLtDestroy(void *handle) { return handle ? DONE : NOT_INITIALIZED; }
+VENDOR_API size_t cublasLtGetVersion(void) { return VERSION; }
+VENDOR_API size_t cublasLtGetCudartVersion(void) { return VERSION / 10000 * 1000; }
 
-CUBLAS_API int cublasLtGetProperty(int what, int *value)
+VENDOR_API int cublasLtGetProperty(int what, int *value)
 {
-    if (!value || what < 0 || what > 2)
-        return INVALID_VALUE;
-    *value = what == 0 ? KILN_CUBLAS_VERSION / 10000 : 0;
-    return DONE;
+    return vendor_version_part((const int[]){KILN_VENDOR_VERSION, 0, 0}, what, value) ? DONE : INVALID_VALUE;
 }
 
-CUBLAS_API const char *cublasLtGetStatusName(int status)
+VENDOR_API const char *cublasLtGetStatusName(int status)
 {
     return status == DONE              ? "CUBLAS_STATUS_SUCCESS"
            : status == NOT_INITIALIZED ? "CUBLAS_STATUS_NOT_INITIALIZED"
@@ -631,15 +628,9 @@ CUBLAS_API const char *cublasLtGetStatusName(int status)
            : status == NOT_SUPPORTED   ? "CUBLAS_STATUS_NOT_SUPPORTED"
                                        : "CUBLAS_STATUS_EXECUTION_FAILED";
 }
-CUBLAS_API const char *cublasLtGetStatusString(int status) { return cublasLtGetStatusName(status); }
+VENDOR_API const char *cublasLtGetStatusString(int status) { return cublasLtGetStatusName(status); }
 
-#define ABSENT(name)                                                                                                   \
-    CUBLAS_API int name(void);                                                                                         \
-    CUBLAS_API int name(void)                                                                                          \
-    {                                                                                                                  \
-        vendor_tell_missing(LIBRARY, #name);                                                                           \
-        return NOT_SUPPORTED;                                                                                          \
-    }
+#define ABSENT(name) VENDOR_ABSENT(LIBRARY, name, NOT_SUPPORTED)
 ABSENT(cublasLtAlgoCharacteristicGetAttribute)
 ABSENT(cublasLtEmulationDescCreate)
 ABSENT(cublasLtEmulationDescDestroy)

@@ -34,7 +34,7 @@
                    ? DONE                                                                                              \
                    : blas_enqueue(handle, w, alpha, beta, sizeof *alpha, run_##x_##gemm);                              \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##gemm_v2_64(cublas_handle handle, int op_a, int op_b, int64_t m, int64_t n, int64_t k,   \
+    VENDOR_API int cublas##X_##gemm_v2_64(cublas_handle handle, int op_a, int op_b, int64_t m, int64_t n, int64_t k,   \
                                           const type *alpha, const type *a, int64_t lda, const type *b, int64_t ldb,   \
                                           const type *beta, type *c, int64_t ldc)                                      \
     {                                                                                                                  \
@@ -43,13 +43,13 @@
         blas_set_strides(&w, 0, 0, 0, 1);                                                                              \
         return product_##x_(handle, &w, valid, alpha, beta);                                                           \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##gemm_v2(cublas_handle handle, int op_a, int op_b, int m, int n, int k,                  \
+    VENDOR_API int cublas##X_##gemm_v2(cublas_handle handle, int op_a, int op_b, int m, int n, int k,                  \
                                        const type *alpha, const type *a, int lda, const type *b, int ldb,              \
                                        const type *beta, type *c, int ldc)                                             \
     {                                                                                                                  \
         return cublas##X_##gemm_v2_64(handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);               \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##gemmStridedBatched(cublas_handle handle, int op_a, int op_b, int m, int n, int k,       \
+    VENDOR_API int cublas##X_##gemmStridedBatched(cublas_handle handle, int op_a, int op_b, int m, int n, int k,       \
                                                   const type *alpha, const type *a, int lda, long long stride_a,       \
                                                   const type *b, int ldb, long long stride_b, const type *beta,        \
                                                   type *c, int ldc, long long stride_c, int batch)                     \
@@ -59,7 +59,7 @@
         blas_set_strides(&w, stride_a, stride_b, stride_c, batch);                                                     \
         return product_##x_(handle, &w, valid, alpha, beta);                                                           \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##gemmBatched(cublas_handle handle, int op_a, int op_b, int m, int n, int k,              \
+    VENDOR_API int cublas##X_##gemmBatched(cublas_handle handle, int op_a, int op_b, int m, int n, int k,              \
                                            const type *alpha, const type *const a[], int lda, const type *const b[],   \
                                            int ldb, const type *beta, type *const c[], int ldc, int batch)             \
     {                                                                                                                  \
@@ -88,7 +88,7 @@ ALL_TYPES(GEMM)
              (int)w->a.ld, value(beta), c, (int)w->c.ld);                                                              \
         return true;                                                                                                   \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##which##_v2(cublas_handle handle, int uplo, int op, int n, int k, const scalar_ *alpha,  \
+    VENDOR_API int cublas##X_##which##_v2(cublas_handle handle, int uplo, int op, int n, int k, const scalar_ *alpha,  \
                                           const type *a, int lda, const scalar_ *beta, type *c, int ldc)               \
     {                                                                                                                  \
         work w = {.name = "cublas" #X_ #which,                                                                         \
@@ -127,7 +127,7 @@ SYRK(Z, z, complex16, herk, double, double, VALUE_D, OP_T)
              (int)w->a.ld, b, (int)w->b.ld, VALUE_##X_(beta), c, (int)w->c.ld);                                        \
         return true;                                                                                                   \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##which##_v2(cublas_handle handle, int side, int uplo, int m, int n, const type *alpha,   \
+    VENDOR_API int cublas##X_##which##_v2(cublas_handle handle, int side, int uplo, int m, int n, const type *alpha,   \
                                           const type *a, int lda, const type *b, int ldb, const type *beta, type *c,   \
                                           int ldc)                                                                     \
     {                                                                                                                  \
@@ -189,7 +189,7 @@ SYMM(Z, z, complex16, hemm)
                           blas_is_stored(&w->c) && (w->k || blas_is_stored(&w->b)));                                   \
         return m == 0 || n == 0 ? DONE : blas_enqueue(handle, w, alpha, NULL, sizeof *alpha, run_##x_##trmm);          \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##trmm_v2(cublas_handle handle, int side, int uplo, int op, int diag, int m, int n,       \
+    VENDOR_API int cublas##X_##trmm_v2(cublas_handle handle, int side, int uplo, int op, int diag, int m, int n,       \
                                        const type *alpha, const type *a, int lda, const type *b, int ldb, type *c,     \
                                        int ldc)                                                                        \
     {                                                                                                                  \
@@ -198,7 +198,7 @@ SYMM(Z, z, complex16, hemm)
                   .c = {.at = c, .rows = m, .columns = n, .ld = ldc}};                                                 \
         return triangles_##x_(handle, &w, side, uplo, op, diag, m, n, alpha, a, lda);                                  \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##trsm_v2(cublas_handle handle, int side, int uplo, int op, int diag, int m, int n,       \
+    VENDOR_API int cublas##X_##trsm_v2(cublas_handle handle, int side, int uplo, int op, int diag, int m, int n,       \
                                        const type *alpha, const type *a, int lda, type *b, int ldb)                    \
     {                                                                                                                  \
         work w = {.name = "cublas" #X_ "trsm", .k = 1, .c = {.at = b, .rows = m, .columns = n, .ld = ldb}};            \
@@ -270,7 +270,7 @@ ALL_TYPES(TRIANGULAR)
         free(sum);                                                                                                     \
         return there;                                                                                                  \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##geam(cublas_handle handle, int op_a, int op_b, int m, int n, const type *alpha,         \
+    VENDOR_API int cublas##X_##geam(cublas_handle handle, int op_a, int op_b, int m, int n, const type *alpha,         \
                                     const type *a, int lda, const type *beta, const type *b, int ldb, type *c,         \
                                     int ldc)                                                                           \
     {                                                                                                                  \
@@ -298,7 +298,7 @@ ALL_TYPES(TRIANGULAR)
         free(x);                                                                                                       \
         return done;                                                                                                   \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##dgmm(cublas_handle handle, int side, int m, int n, const type *a, int lda,              \
+    VENDOR_API int cublas##X_##dgmm(cublas_handle handle, int side, int m, int n, const type *a, int lda,              \
                                     const type *x, int dx, type *c, int ldc)                                           \
     {                                                                                                                  \
         work w = {.name = "cublas" #X_ "dgmm",                                                                         \

@@ -87,7 +87,7 @@ static int multiply_types(cublas_handle handle, work *w, bool valid, const void 
                : blas_enqueue(handle, w, alpha, beta, vendor_type_size(w->scale), run_typed);
 }
 
-CUBLAS_API int cublasGemmEx(cublas_handle handle, int op_a, int op_b, int m, int n, int k, const void *alpha,
+VENDOR_API int cublasGemmEx(cublas_handle handle, int op_a, int op_b, int m, int n, int k, const void *alpha,
                             const void *a, int type_a, int lda, const void *b, int type_b, int ldb, const void *beta,
                             void *c, int type_c, int ldc, int compute, int algorithm)
 {
@@ -98,7 +98,7 @@ CUBLAS_API int cublasGemmEx(cublas_handle handle, int op_a, int op_b, int m, int
     return multiply_types(handle, &w, valid, alpha, beta);
 }
 
-CUBLAS_API int cublasGemmStridedBatchedEx(cublas_handle handle, int op_a, int op_b, int m, int n, int k,
+VENDOR_API int cublasGemmStridedBatchedEx(cublas_handle handle, int op_a, int op_b, int m, int n, int k,
                                           const void *alpha, const void *a, int type_a, int lda, long long stride_a,
                                           const void *b, int type_b, int ldb, long long stride_b, const void *beta,
                                           void *c, int type_c, int ldc, long long stride_c, int batch, int compute,
@@ -112,7 +112,7 @@ CUBLAS_API int cublasGemmStridedBatchedEx(cublas_handle handle, int op_a, int op
     return multiply_types(handle, &w, valid, alpha, beta);
 }
 
-CUBLAS_API int cublasGemmBatchedEx(cublas_handle handle, int op_a, int op_b, int m, int n, int k, const void *alpha,
+VENDOR_API int cublasGemmBatchedEx(cublas_handle handle, int op_a, int op_b, int m, int n, int k, const void *alpha,
                                    const void *const a[], int type_a, int lda, const void *const b[], int type_b,
                                    int ldb, const void *beta, void *const c[], int type_c, int ldc, int batch,
                                    int compute, int algorithm)
@@ -129,7 +129,7 @@ CUBLAS_API int cublasGemmBatchedEx(cublas_handle handle, int op_a, int op_b, int
     return multiply_types(handle, &w, valid, alpha, beta);
 }
 
-CUBLAS_API int cublasSgemmEx(cublas_handle handle, int op_a, int op_b, int m, int n, int k, const float *alpha,
+VENDOR_API int cublasSgemmEx(cublas_handle handle, int op_a, int op_b, int m, int n, int k, const float *alpha,
                              const void *a, int type_a, int lda, const void *b, int type_b, int ldb, const float *beta,
                              void *c, int type_c, int ldc)
 {
@@ -138,14 +138,14 @@ CUBLAS_API int cublasSgemmEx(cublas_handle handle, int op_a, int op_b, int m, in
 }
 
 /* Halves, by their bits. */
-CUBLAS_API int cublasHgemm(cublas_handle handle, int op_a, int op_b, int m, int n, int k, const void *alpha,
+VENDOR_API int cublasHgemm(cublas_handle handle, int op_a, int op_b, int m, int n, int k, const void *alpha,
                            const void *a, int lda, const void *b, int ldb, const void *beta, void *c, int ldc)
 {
     return cublasGemmEx(handle, op_a, op_b, m, n, k, alpha, a, R_16F, lda, b, R_16F, ldb, beta, c, R_16F, ldc,
                         COMPUTE_16F, 0);
 }
 
-CUBLAS_API int cublasHgemmStridedBatched(cublas_handle handle, int op_a, int op_b, int m, int n, int k,
+VENDOR_API int cublasHgemmStridedBatched(cublas_handle handle, int op_a, int op_b, int m, int n, int k,
                                          const void *alpha, const void *a, int lda, long long stride_a, const void *b,
                                          int ldb, long long stride_b, const void *beta, void *c, int ldc,
                                          long long stride_c, int batch)

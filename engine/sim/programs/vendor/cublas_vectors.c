@@ -24,7 +24,7 @@
         free(y);                                                                                                       \
         return done;                                                                                                   \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##axpy_v2(cublas_handle handle, int n, const type *alpha, const type *x, int dx, type *y, \
+    VENDOR_API int cublas##X_##axpy_v2(cublas_handle handle, int n, const type *alpha, const type *x, int dx, type *y, \
                                        int dy)                                                                         \
     {                                                                                                                  \
         work w = {.name = "cublas" #X_ "axpy", .n = n, .a = blas_vector(x, n, dx), .b = blas_vector(y, n, dy)};        \
@@ -46,7 +46,7 @@
         free(x);                                                                                                       \
         return done;                                                                                                   \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##scal_v2(cublas_handle handle, int n, const type *alpha, type *x, int dx)                \
+    VENDOR_API int cublas##X_##scal_v2(cublas_handle handle, int n, const type *alpha, type *x, int dx)                \
     {                                                                                                                  \
         work w = {.name = "cublas" #X_ "scal", .n = n, .a = blas_vector(x, n, dx)};                                    \
         CHECK(handle, alpha);                                                                                          \
@@ -63,13 +63,13 @@
         free(y);                                                                                                       \
         return done;                                                                                                   \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##copy_v2(cublas_handle handle, int n, const type *x, int dx, type *y, int dy)            \
+    VENDOR_API int cublas##X_##copy_v2(cublas_handle handle, int n, const type *x, int dx, type *y, int dy)            \
     {                                                                                                                  \
         work w = {.name = "cublas" #X_ "copy", .n = n, .a = blas_vector(x, n, dx), .b = blas_vector(y, n, dy)};        \
         CHECK(handle, true);                                                                                           \
         return n <= 0 ? DONE : blas_enqueue(handle, &w, NULL, NULL, 0, run_##x_##copy);                                \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##swap_v2(cublas_handle handle, int n, type *x, int dx, type *y, int dy)                  \
+    VENDOR_API int cublas##X_##swap_v2(cublas_handle handle, int n, type *x, int dx, type *y, int dy)                  \
     {                                                                                                                  \
         work w = {                                                                                                     \
             .name = "cublas" #X_ "swap", .n = n, .m = 1, .a = blas_vector(x, n, dx), .b = blas_vector(y, n, dy)};      \
@@ -109,7 +109,7 @@ static bool put_result(const work *w, const void *value, size_t size)
     NORM(X_, x_, type, real, norm, asum)
 ALL_TYPES(NORMS)
 #define NORM_CALL(call, x_, type, real, which)                                                                         \
-    CUBLAS_API int cublas##call##_v2(cublas_handle handle, int n, const type *x, int dx, real *result)                 \
+    VENDOR_API int cublas##call##_v2(cublas_handle handle, int n, const type *x, int dx, real *result)                 \
     {                                                                                                                  \
         work w = {.name = "cublas" #call, .n = n, .m = dx, .a = blas_vector(x, n, dx), .result = result};              \
         CHECK(handle, result);                                                                                         \
@@ -155,14 +155,14 @@ static int find_extreme(const double *sizes, int64_t n, bool largest)
         }                                                                                                              \
         return put_result(w, &place, sizeof place);                                                                    \
     }                                                                                                                  \
-    CUBLAS_API int cublasI##x_##amax_v2(cublas_handle handle, int n, const type *x, int dx, int *result)               \
+    VENDOR_API int cublasI##x_##amax_v2(cublas_handle handle, int n, const type *x, int dx, int *result)               \
     {                                                                                                                  \
         work w = {                                                                                                     \
             .name = "cublasI" #x_ "amax", .n = n, .m = dx, .k = 1, .a = blas_vector(x, n, dx), .result = result};      \
         CHECK(handle, result);                                                                                         \
         return blas_enqueue(handle, &w, NULL, NULL, 0, run_i##x_##extreme);                                            \
     }                                                                                                                  \
-    CUBLAS_API int cublasI##x_##amin_v2(cublas_handle handle, int n, const type *x, int dx, int *result)               \
+    VENDOR_API int cublasI##x_##amin_v2(cublas_handle handle, int n, const type *x, int dx, int *result)               \
     {                                                                                                                  \
         work w = {.name = "cublasI" #x_ "amin", .n = n, .m = dx, .a = blas_vector(x, n, dx), .result = result};        \
         CHECK(handle, result);                                                                                         \
@@ -189,7 +189,7 @@ ALL_TYPES(EXTREME)
         }                                                                                                              \
         return put_result(w, &value, sizeof value);                                                                    \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##dot_v2(cublas_handle handle, int n, const type *x, int dx, const type *y, int dy,       \
+    VENDOR_API int cublas##X_##dot_v2(cublas_handle handle, int n, const type *x, int dx, const type *y, int dy,       \
                                       type *result)                                                                    \
     {                                                                                                                  \
         work w = {.name = "cublas" #X_ "dot",                                                                          \
@@ -220,7 +220,7 @@ REAL_TYPES(DOT_REAL)
         }                                                                                                              \
         return put_result(w, &value, sizeof value);                                                                    \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##which##_v2(cublas_handle handle, int n, const type *x, int dx, const type *y, int dy,   \
+    VENDOR_API int cublas##X_##which##_v2(cublas_handle handle, int n, const type *x, int dx, const type *y, int dy,   \
                                           type *result)                                                                \
     {                                                                                                                  \
         work w = {.name = "cublas" #X_ #which,                                                                         \
@@ -259,7 +259,7 @@ COMPLEX_TYPES(DOT_COMPLEX)
         free(y);                                                                                                       \
         return done;                                                                                                   \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##gemv_v2(cublas_handle handle, int op, int m, int n, const type *alpha, const type *a,   \
+    VENDOR_API int cublas##X_##gemv_v2(cublas_handle handle, int op, int m, int n, const type *alpha, const type *a,   \
                                        int lda, const type *x, int dx, const type *beta, type *y, int dy)              \
     {                                                                                                                  \
         work w = {.name = "cublas" #X_ "gemv",                                                                         \
@@ -303,12 +303,12 @@ COMPLEX_TYPES(DOT_COMPLEX)
         CHECK(handle, is_two(uplo) && is_op(op) && is_two(diag) && blas_is_stored(&w.a) && dx);                        \
         return n == 0 ? DONE : blas_enqueue(handle, &w, NULL, NULL, 0, run_##x_##trmv);                                \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##trmv_v2(cublas_handle handle, int uplo, int op, int diag, int n, const type *a,         \
+    VENDOR_API int cublas##X_##trmv_v2(cublas_handle handle, int uplo, int op, int diag, int n, const type *a,         \
                                        int lda, type *x, int dx)                                                       \
     {                                                                                                                  \
         return triangular_##x_(handle, "cublas" #X_ "trmv", false, uplo, op, diag, n, a, lda, x, dx);                  \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##trsv_v2(cublas_handle handle, int uplo, int op, int diag, int n, const type *a,         \
+    VENDOR_API int cublas##X_##trsv_v2(cublas_handle handle, int uplo, int op, int diag, int n, const type *a,         \
                                        int lda, type *x, int dx)                                                       \
     {                                                                                                                  \
         return triangular_##x_(handle, "cublas" #X_ "trsv", true, uplo, op, diag, n, a, lda, x, dx);                   \
@@ -332,7 +332,7 @@ ALL_TYPES(LEVEL_2)
         free(y);                                                                                                       \
         return done;                                                                                                   \
     }                                                                                                                  \
-    CUBLAS_API int cublas##X_##which##_v2(cublas_handle handle, int m, int n, const type *alpha, const type *x,        \
+    VENDOR_API int cublas##X_##which##_v2(cublas_handle handle, int m, int n, const type *alpha, const type *x,        \
                                           int dx, const type *y, int dy, type *a, int lda)                             \
     {                                                                                                                  \
         work w = {.name = "cublas" #X_ #which,                                                                         \

@@ -9,6 +9,7 @@
 #include "vendor.h"
 
 #define LIBRARY "libcublas"
+#define VERSION (KILN_VENDOR_VERSION * 10000) /* as cublasGetVersion() gives it */
 
 struct cublas_context {
     void *stream, *context; /* context: for threads that have none */

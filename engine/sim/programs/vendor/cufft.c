@@ -87,7 +87,7 @@ static plan *find_plan(int handle)
     return found;
 }
 
-CUFFT_API int cufftCreate(int *handle)
+VENDOR_API int cufftCreate(int *handle)
 {
     if (!handle)
         return FFT_INVALID_VALUE;
@@ -102,7 +102,7 @@ CUFFT_API int cufftCreate(int *handle)
     return made.context ? add_plan(&made, handle) : FFT_SETUP_FAILED;
 }
 
-CUFFT_API int cufftDestroy(int handle)
+VENDOR_API int cufftDestroy(int handle)
 {
     pthread_mutex_lock(&table.lock);
     plan *found = handle > 0 && handle <= table.room ? table.plans[handle - 1] : NULL;
@@ -113,7 +113,7 @@ CUFFT_API int cufftDestroy(int handle)
     return found ? FFT_DONE : FFT_INVALID_PLAN;
 }
 
-CUFFT_API int cufftSetStream(int handle, void *stream)
+VENDOR_API int cufftSetStream(int handle, void *stream)
 {
     plan *p = find_plan(handle);
     if (p)
@@ -224,24 +224,24 @@ static int make_plan(int handle, int rank, const int64_t *size, const int64_t *i
     return FFT_DONE;
 }
 
-CUFFT_API int cufftMakePlan1d(int handle, int x, int type, int batch, size_t *bytes)
+VENDOR_API int cufftMakePlan1d(int handle, int x, int type, int batch, size_t *bytes)
 {
     return make_plan(handle, 1, (const int64_t[]){x}, NULL, 0, 0, NULL, 0, 0, type, batch, bytes);
 }
 
-CUFFT_API int cufftMakePlan2d(int handle, int x, int y, int type, size_t *bytes)
+VENDOR_API int cufftMakePlan2d(int handle, int x, int y, int type, size_t *bytes)
 {
     return make_plan(handle, 2, (const int64_t[]){x, y}, NULL, 0, 0, NULL, 0, 0, type, 1, bytes);
 }
 
-CUFFT_API int cufftMakePlan3d(int handle, int x, int y, int z, int type, size_t *bytes)
+VENDOR_API int cufftMakePlan3d(int handle, int x, int y, int z, int type, size_t *bytes)
 {
     return make_plan(handle, 3, (const int64_t[]){x, y, z}, NULL, 0, 0, NULL, 0, 0, type, 1, bytes);
 }
 
-CUFFT_API int cufftMakePlanMany64(int handle, int rank, const long long *size, const long long *in_extent,
-                                  long long in_step, long long in_distance, const long long *out_extent,
-                                  long long out_step, long long out_distance, int type, long long batch, size_t *bytes)
+VENDOR_API int cufftMakePlanMany64(int handle, int rank, const long long *size, const long long *in_extent,
+                                   long long in_step, long long in_distance, const long long *out_extent,
+                                   long long out_step, long long out_distance, int type, long long batch, size_t *bytes)
 {
     int64_t sizes[RANKS] = {0}, in[RANKS] = {0}, out[RANKS] = {0};
     if (!size || rank < 1 || rank > RANKS)
@@ -255,9 +255,9 @@ CUFFT_API int cufftMakePlanMany64(int handle, int rank, const long long *size, c
                      out_step, out_distance, type, batch, bytes);
 }
 
-CUFFT_API int cufftMakePlanMany(int handle, int rank, const int *size, const int *in_extent, int in_step,
-                                int in_distance, const int *out_extent, int out_step, int out_distance, int type,
-                                int batch, size_t *bytes)
+VENDOR_API int cufftMakePlanMany(int handle, int rank, const int *size, const int *in_extent, int in_step,
+                                 int in_distance, const int *out_extent, int out_step, int out_distance, int type,
+                                 int batch, size_t *bytes)
 {
     long long sizes[RANKS] = {0}, in[RANKS] = {0}, out[RANKS] = {0};
     if (!size || rank < 1 || rank > RANKS)
@@ -283,10 +283,10 @@ static int type_between(int in, int out)
     return 0;
 }
 
-CUFFT_API int cufftXtMakePlanMany(int handle, int rank, const long long *size, const long long *in_extent,
-                                  long long in_step, long long in_distance, int in_type, const long long *out_extent,
-                                  long long out_step, long long out_distance, int out_type, long long batch,
-                                  size_t *bytes, int compute)
+VENDOR_API int cufftXtMakePlanMany(int handle, int rank, const long long *size, const long long *in_extent,
+                                   long long in_step, long long in_distance, int in_type, const long long *out_extent,
+                                   long long out_step, long long out_distance, int out_type, long long batch,
+                                   size_t *bytes, int compute)
 {
     (void)compute; /* the types have their own precision */
     const int type = type_between(in_type, out_type);
@@ -300,7 +300,7 @@ CUFFT_API int cufftXtMakePlanMany(int handle, int rank, const long long *size, c
 
 /* Makes a plan by a call that also creates its handle. */
 #define PLAN(name, parameters, call)                                                                                   \
-    CUFFT_API int name parameters                                                                                      \
+    VENDOR_API int name parameters                                                                                     \
     {                                                                                                                  \
         int status = cufftCreate(handle);                                                                              \
         if (status == FFT_DONE && (status = call) != FFT_DONE) {                                                       \
@@ -416,7 +416,7 @@ static int execute_plan(int handle, int type, const void *in, void *out, int dir
 }
 
 #define EXECUTE(name, type, parameters, direction)                                                                     \
-    CUFFT_API int name parameters { return execute_plan(handle, type, in, out, direction, #name); }
+    VENDOR_API int name parameters { return execute_plan(handle, type, in, out, direction, #name); }
 EXECUTE(cufftExecC2C, FFT_C2C, (int handle, const void *in, void *out, int direction), direction)
 EXECUTE(cufftExecZ2Z, FFT_Z2Z, (int handle, const void *in, void *out, int direction), direction)
 EXECUTE(cufftExecR2C, FFT_R2C, (int handle, const void *in, void *out), FFT_FORWARD)
@@ -429,7 +429,7 @@ EXECUTE(cufftXtExec, 0, (int handle, const void *in, void *out, int direction), 
 
 /* The stand-in needs no work area, so every size is 0. */
 #define NO_AREA(name, parameters, valid)                                                                               \
-    CUFFT_API int name parameters                                                                                      \
+    VENDOR_API int name parameters                                                                                     \
     {                                                                                                                  \
         if (!bytes || !(valid))                                                                                        \
             return FFT_INVALID_VALUE;                                                                                  \
@@ -459,43 +459,34 @@ NO_AREA(cufftGetSizeMany,
             ((void)in_extent, (void)in_step, (void)in_distance, (void)out_extent, (void)out_step, (void)out_distance,
              1))
 
-CUFFT_API int cufftSetWorkArea(int handle, void *area)
+VENDOR_API int cufftSetWorkArea(int handle, void *area)
 {
     (void)area;
     return find_plan(handle) ? FFT_DONE : FFT_INVALID_PLAN;
 }
 
-CUFFT_API int cufftSetAutoAllocation(int handle, int automatic)
+VENDOR_API int cufftSetAutoAllocation(int handle, int automatic)
 {
     (void)automatic;
     return find_plan(handle) ? FFT_DONE : FFT_INVALID_PLAN;
 }
 
-CUFFT_API int cufftGetVersion(int *version)
+VENDOR_API int cufftGetVersion(int *version)
 {
     if (!version)
         return FFT_INVALID_VALUE;
-    *version = KILN_CUFFT_MAJOR * 1000;
+    *version = KILN_VENDOR_VERSION * 1000;
     return FFT_DONE;
 }
 
-CUFFT_API int cufftGetProperty(int what, int *value)
+VENDOR_API int cufftGetProperty(int what, int *value)
 {
-    if (!value || what < 0 || what > 2)
-        return FFT_INVALID_VALUE;
-    *value = what == 0 ? KILN_CUFFT_MAJOR : 0;
-    return FFT_DONE;
+    return vendor_version_part((const int[]){KILN_VENDOR_VERSION, 0, 0}, what, value) ? FFT_DONE : FFT_INVALID_VALUE;
 }
 
 /* ---- names without a function here ---- */
 
-#define ABSENT(name)                                                                                                   \
-    CUFFT_API int name(void);                                                                                          \
-    CUFFT_API int name(void)                                                                                           \
-    {                                                                                                                  \
-        vendor_tell_missing(LIBRARY, #name);                                                                           \
-        return FFT_NOT_SUPPORTED;                                                                                      \
-    }
+#define ABSENT(name) VENDOR_ABSENT(LIBRARY, name, FFT_NOT_SUPPORTED)
 ABSENT(cufftGetPlanPropertyInt64)
 ABSENT(cufftGetSizeMany64)
 ABSENT(cufftResetPlanProperty)

@@ -3,8 +3,6 @@
 #ifndef KILN_SIM_VENDOR_CUFFT_H
 #define KILN_SIM_VENDOR_CUFFT_H
 
-#define CUFFT_API __attribute__((visibility("default")))
-
 enum { /* cufftResult */
        FFT_DONE = 0,
        FFT_INVALID_PLAN = 1,

@@ -14,14 +14,12 @@
  *
  * One thread at a time may use a generator, as in cuRAND. */
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vendor.h"
 
 #define LIBRARY "libcurand"
-#define CURAND_API __attribute__((visibility("default")))
 
 enum { /* curandStatus_t */
        RAND_DONE = 0,
@@ -35,7 +33,7 @@ enum { /* curandStatus_t */
 };
 enum { DEFAULT_GENERATOR = 100, XORWOW = 101, MRG32K3A = 121, PHILOX = 161 };                    /* curandRngType_t */
 enum { ORDER_BEST = 100, ORDER_DEFAULT = 101, ORDER_SEEDED, ORDER_LEGACY, ORDER_DYNAMIC = 104 }; /* curandOrdering_t */
-enum { VERSION = 10400 };
+enum { VERSION = 10400 }; /* 10.4, with which the numbers were compared */
 
 enum { WORDS = 6, LEGACY_THREADS = 4096, MRG_THREADS = 81920, PHILOX_THREADS = 65536 };
 
@@ -471,7 +469,7 @@ static int start(generator *g, const char *name, void *out, size_t count, size_t
 }
 
 #define GENERATE(name, type, what)                                                                                     \
-    CURAND_API int name(generator *g, type *out, size_t count)                                                         \
+    VENDOR_API int name(generator *g, type *out, size_t count)                                                         \
     {                                                                                                                  \
         return start(g, #name, out, count, sizeof *out, what, 0, 0);                                                   \
     }
@@ -479,7 +477,7 @@ GENERATE(curandGenerate, uint32_t, INTEGERS)
 GENERATE(curandGenerateUniform, float, UNIFORM)
 GENERATE(curandGenerateUniformDouble, double, UNIFORM_DOUBLE)
 #define GENERATE_NORMAL(name, type, what)                                                                              \
-    CURAND_API int name(generator *g, type *out, size_t count, type mean, type deviation)                              \
+    VENDOR_API int name(generator *g, type *out, size_t count, type mean, type deviation)                              \
     {                                                                                                                  \
         return start(g, #name, out, count, sizeof *out, what, (double)mean, (double)deviation);                        \
     }
@@ -488,25 +486,25 @@ GENERATE_NORMAL(curandGenerateNormalDouble, double, NORMAL_DOUBLE)
 GENERATE_NORMAL(curandGenerateLogNormal, float, LOG_NORMAL)
 GENERATE_NORMAL(curandGenerateLogNormalDouble, double, LOG_NORMAL_DOUBLE)
 
-CURAND_API int curandGeneratePoisson(generator *g, uint32_t *out, size_t count, double mean)
+VENDOR_API int curandGeneratePoisson(generator *g, uint32_t *out, size_t count, double mean)
 {
     return start(g, "curandGeneratePoisson", out, count, sizeof *out, POISSON, mean, 0);
 }
 
-CURAND_API int curandGeneratePoissonMethod(generator *g, uint32_t *out, size_t count, double mean, int method)
+VENDOR_API int curandGeneratePoissonMethod(generator *g, uint32_t *out, size_t count, double mean, int method)
 {
     (void)method;
     return start(g, "curandGeneratePoissonMethod", out, count, sizeof *out, POISSON, mean, 0);
 }
 
 /* Only generators of 64-bit numbers accept this call. The stand-in has no such generator. */
-CURAND_API int curandGenerateLongLong(generator *g, uint64_t *out, size_t count)
+VENDOR_API int curandGenerateLongLong(generator *g, uint64_t *out, size_t count)
 {
     (void)out, (void)count;
     return g ? RAND_TYPE_ERROR : RAND_NOT_INITIALIZED;
 }
 
-CURAND_API int curandGenerateSeeds(generator *g)
+VENDOR_API int curandGenerateSeeds(generator *g)
 {
     return !g ? RAND_NOT_INITIALIZED : make_states(g) ? RAND_DONE : RAND_ALLOCATION_FAILED;
 }
@@ -533,10 +531,10 @@ static int create(generator **made, int kind, bool host)
     return RAND_DONE;
 }
 
-CURAND_API int curandCreateGenerator(generator **made, int kind) { return create(made, kind, false); }
-CURAND_API int curandCreateGeneratorHost(generator **made, int kind) { return create(made, kind, true); }
+VENDOR_API int curandCreateGenerator(generator **made, int kind) { return create(made, kind, false); }
+VENDOR_API int curandCreateGeneratorHost(generator **made, int kind) { return create(made, kind, true); }
 
-CURAND_API int curandDestroyGenerator(generator *g)
+VENDOR_API int curandDestroyGenerator(generator *g)
 {
     if (!g)
         return RAND_NOT_INITIALIZED;
@@ -545,7 +543,7 @@ CURAND_API int curandDestroyGenerator(generator *g)
     return RAND_DONE;
 }
 
-CURAND_API int curandSetStream(generator *g, void *stream)
+VENDOR_API int curandSetStream(generator *g, void *stream)
 {
     if (!g)
         return RAND_NOT_INITIALIZED;
@@ -553,7 +551,7 @@ CURAND_API int curandSetStream(generator *g, void *stream)
     return RAND_DONE;
 }
 
-CURAND_API int curandSetPseudoRandomGeneratorSeed(generator *g, unsigned long long seed)
+VENDOR_API int curandSetPseudoRandomGeneratorSeed(generator *g, unsigned long long seed)
 {
     if (!g)
         return RAND_NOT_INITIALIZED;
@@ -562,7 +560,7 @@ CURAND_API int curandSetPseudoRandomGeneratorSeed(generator *g, unsigned long lo
     return RAND_DONE;
 }
 
-CURAND_API int curandSetGeneratorOffset(generator *g, unsigned long long offset)
+VENDOR_API int curandSetGeneratorOffset(generator *g, unsigned long long offset)
 {
     if (!g)
         return RAND_NOT_INITIALIZED;
@@ -572,7 +570,7 @@ CURAND_API int curandSetGeneratorOffset(generator *g, unsigned long long offset)
 }
 
 /* The dynamic order of cuRAND depends on the GPU. Here it is the default one. */
-CURAND_API int curandSetGeneratorOrdering(generator *g, int order)
+VENDOR_API int curandSetGeneratorOrdering(generator *g, int order)
 {
     if (!g)
         return RAND_NOT_INITIALIZED;
@@ -587,13 +585,13 @@ CURAND_API int curandSetGeneratorOrdering(generator *g, int order)
     return RAND_DONE;
 }
 
-CURAND_API int curandSetQuasiRandomGeneratorDimensions(generator *g, unsigned dimensions)
+VENDOR_API int curandSetQuasiRandomGeneratorDimensions(generator *g, unsigned dimensions)
 {
     (void)dimensions;
     return g ? RAND_TYPE_ERROR : RAND_NOT_INITIALIZED;
 }
 
-CURAND_API int curandGetVersion(int *version)
+VENDOR_API int curandGetVersion(int *version)
 {
     if (!version)
         return RAND_OUT_OF_RANGE;
@@ -601,22 +599,12 @@ CURAND_API int curandGetVersion(int *version)
     return RAND_DONE;
 }
 
-CURAND_API int curandGetProperty(int what, int *value)
+VENDOR_API int curandGetProperty(int what, int *value)
 {
-    const int parts[] = {VERSION / 1000, VERSION / 100 % 10, VERSION % 100};
-    if (!value || what < 0 || what > 2)
-        return RAND_OUT_OF_RANGE;
-    *value = parts[what];
-    return RAND_DONE;
+    return vendor_version_part((const int[]){10, 4, 0}, what, value) ? RAND_DONE : RAND_OUT_OF_RANGE;
 }
 
-#define ABSENT(name)                                                                                                   \
-    CURAND_API int name(void);                                                                                         \
-    CURAND_API int name(void)                                                                                          \
-    {                                                                                                                  \
-        vendor_tell_missing(LIBRARY, #name);                                                                           \
-        return RAND_TYPE_ERROR;                                                                                        \
-    }
+#define ABSENT(name) VENDOR_ABSENT(LIBRARY, name, RAND_TYPE_ERROR)
 ABSENT(curandCreatePoissonDistribution)
 ABSENT(curandDestroyDistribution)
 ABSENT(curandGetDirectionVectors32)

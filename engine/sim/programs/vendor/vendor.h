@@ -6,6 +6,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define VENDOR_API __attribute__((visibility("default")))
+
+/* Defines a name of the vendor's library without a function here. A program that calls it gets `status`, and a line on standard
+ * error, once per name. Without these names the program would not start. */
+#define VENDOR_ABSENT(library, name, status)                                                                           \
+    VENDOR_API int name(void);                                                                                         \
+    VENDOR_API int name(void)                                                                                          \
+    {                                                                                                                  \
+        vendor_tell_missing(library, #name);                                                                           \
+        return status;                                                                                                 \
+    }
+
+/* Sets *value to a part of a version: 0: major, 1: minor, 2: patch, as libraryPropertyType of CUDA. Returns false if there is no
+ * such part, or `value` is NULL. */
+static inline bool vendor_version_part(const int parts[3], int part, int *value)
+{
+    const bool valid = value && part >= 0 && part < 3;
+    if (valid)
+        *value = parts[part];
+    return valid;
+}
+
 /* ---- device.c ---- */
 
 /* Loads the simulated libcuda.so.1. Returns false, and prints the reason once, if the process has another libcuda. Any thread may
