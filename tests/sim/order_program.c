@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "program.h"
+#include "order_program.h"
 
-static const char text[] =
+const char order_text[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n"
     ".visible .entry put(.param .u64 to)\n"
     "{\n"
@@ -68,35 +68,8 @@ static const char text[] =
     ".visible .global .attribute(.managed) .align 8 .b8 first[4096];\n"
     ".visible .global .attribute(.managed) .align 8 .b8 second[4096];\n";
 
-enum { N = 1024, BYTES = N * 4, PAGE = 4096 }; /* pinned memory is guarded by whole pages */
-
-static struct {
-    CUmodule module;
-    CUfunction put, get, count, hear;
-    CUstream a, b, c, one, two; /* a, b, c: non-blocking; one, two: blocking */
-    CUevent event, other;
-    CUdeviceptr x, y, z;
-    int *pinned; /* of three pages */
-    int plain[N];
-} w;
-
-static void put(CUstream stream, CUdeviceptr to)
-{
-    TRY(cuLaunchKernel(w.put, 1, 1, 1, N, 1, 1, 0, stream, (void *[]){&to}, NULL));
-}
-static void get(CUstream stream, CUdeviceptr from, CUdeviceptr to)
-{
-    TRY(cuLaunchKernel(w.get, 1, 1, 1, N, 1, 1, 0, stream, (void *[]){&from, &to}, NULL));
-}
-static void count(CUstream stream)
-{
-    TRY(cuLaunchKernel(w.count, 1, 1, 1, N, 1, 1, 0, stream, (void *[]){&w.x}, NULL));
-}
-static void wait(CUstream stream, CUstream other)
-{
-    TRY(cuEventRecord(w.event, other));
-    TRY(cuStreamWaitEvent(stream, w.event, 0));
-}
+order_world w;
+volatile int seen;
 
 /* ---- launches ---- */
 
@@ -373,7 +346,6 @@ static void heap_freed(void)
 
 /* ---- the host ---- */
 
-static volatile int seen;
 static void host_reads(void)
 {
     TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
@@ -550,285 +522,6 @@ static void value_tells(void)
     while (!*flag)
         ;
     seen = w.pinned[0];
-}
-static struct {
-    CUcontext first, second;
-    CUstream stream; /* on the second device, like the following variables */
-    CUevent event;
-    CUdeviceptr memory;
-} two;
-static void second_device(void)
-{
-    CUdevice device;
-    TRY(cuCtxGetCurrent(&two.first));
-    TRY(cuDeviceGet(&device, 1));
-    TRY(cuDevicePrimaryCtxRetain(&two.second, device));
-    TRY(cuCtxSetCurrent(two.second));
-    TRY(cuStreamCreate(&two.stream, CU_STREAM_NON_BLOCKING));
-    TRY(cuEventCreate(&two.event, CU_EVENT_DISABLE_TIMING));
-    TRY(cuMemAlloc(&two.memory, BYTES));
-    TRY(cuMemsetD8(two.memory, 0, BYTES));
-    TRY(cuCtxSynchronize());
-}
-static void other_device_between(void)
-{
-    TRY(cuStreamSynchronize(w.b)); /* streams are counted from their first use */
-    TRY(cuStreamSynchronize(w.c));
-    second_device();
-    TRY(cuCtxSetCurrent(two.first));
-    put(w.a, w.x);
-    wait(two.stream, w.a);
-    TRY(cuEventRecord(two.event, two.stream));
-    TRY(cuStreamWaitEvent(w.b, two.event, 0));
-    get(w.b, w.x, w.y);
-}
-static void other_context_between(void) /* of the same device */
-{
-    CUdevice device;
-    TRY(cuStreamSynchronize(w.b));
-    TRY(cuCtxGetCurrent(&two.first));
-    TRY(cuCtxGetDevice(&device));
-    TRY(cuCtxCreate(&two.second, NULL, 0, device));
-    TRY(cuStreamCreate(&two.stream, CU_STREAM_NON_BLOCKING));
-    TRY(cuEventCreate(&two.event, CU_EVENT_DISABLE_TIMING));
-    TRY(cuCtxSetCurrent(two.first));
-    put(w.a, w.x);
-    wait(two.stream, w.a);
-    TRY(cuCtxSetCurrent(two.second));
-    TRY(cuEventRecord(two.event, two.stream));
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuStreamWaitEvent(w.b, two.event, 0));
-    get(w.b, w.x, w.y);
-}
-static void other_device_apart(void) /* its clock says nothing of the first one's */
-{
-    second_device();
-    for (int i = 0; i < 20; i++)
-        TRY(cuMemsetD8Async(two.memory, 0, BYTES, two.stream));
-    TRY(cuEventRecord(two.event, two.stream));
-    TRY(cuCtxSetCurrent(two.first));
-    put(w.a, w.x);
-    TRY(cuStreamWaitEvent(w.b, two.event, 0));
-    get(w.b, w.x, w.y);
-}
-static void pinned_through_devices(void)
-{
-    second_device();
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuMemcpyDtoHAsync(w.pinned, w.x, BYTES, w.a));
-    wait(two.stream, w.a);
-    TRY(cuCtxSetCurrent(two.second));
-    TRY(cuMemcpyHtoDAsync(two.memory, w.pinned, BYTES, two.stream));
-    TRY(cuStreamSynchronize(two.stream));
-    seen = w.pinned[0];
-}
-static void other_context_gone(void) /* a fill of the first device has used its memory */
-{
-    CUcontext first, gone;
-    CUdevice device;
-    CUdeviceptr memory;
-    TRY(cuCtxGetCurrent(&first));
-    TRY(cuDeviceGet(&device, 1));
-    TRY(cuCtxCreate(&gone, NULL, 0, device));
-    TRY(cuMemAlloc(&memory, BYTES));
-    TRY(cuCtxSetCurrent(first));
-    TRY(cuMemsetD8Async(memory, 0, BYTES, w.a));
-    TRY(cuCtxDestroy(gone));
-    put(w.b, w.x);
-}
-static void pinned_freed_beside(void) /* while a copy of another device is not waited for */
-{
-    enum { LARGE = 80 << 20 }; /* so large that freed memory is given back to the system */
-    int ends[2];
-    void *memory;
-    second_device();
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuMemHostAlloc(&memory, LARGE, CU_MEMHOSTALLOC_DEVICEMAP));
-    TRY(cuCtxSetCurrent(two.second));
-    TRY(cuMemcpyAsync(two.memory, (CUdeviceptr)memory, BYTES, two.stream));
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuMemFreeHost(memory));
-    /* the same addresses become a page that the program may only read, and the driver must not change this */
-    void *again = mmap(memory, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    put(w.a, w.x);
-    if (again != memory || pipe(ends) != 0 || write(ends[1], "", 1) != 1 || read(ends[0], again, 1) != -1)
-        exit(2);
-}
-static void per_thread_of_two_devices(void)
-{
-    put(CU_STREAM_PER_THREAD, w.x);
-    second_device();
-    TRY(cuMemsetD8Async(two.memory, 1, BYTES, CU_STREAM_PER_THREAD));
-    TRY(cuCtxSetCurrent(two.first));
-    get(CU_STREAM_PER_THREAD, w.x, w.y);
-}
-
-/* ---- kernels of two devices, by peer access ---- */
-
-static struct {
-    CUfunction put, get, count, tell, hear;
-} peer; /* of the second device */
-
-/* The second device is current. */
-static void peers(void)
-{
-    CUmodule module;
-    second_device();
-    TRY(cuModuleLoadData(&module, text));
-    TRY(cuModuleGetFunction(&peer.put, module, "put"));
-    TRY(cuModuleGetFunction(&peer.get, module, "get"));
-    TRY(cuModuleGetFunction(&peer.count, module, "count"));
-    TRY(cuModuleGetFunction(&peer.tell, module, "tell"));
-    TRY(cuModuleGetFunction(&peer.hear, module, "hear"));
-    TRY(cuCtxEnablePeerAccess(two.first, 0));
-    TRY(cuMemsetD8(w.x, 0, BYTES));
-    TRY(cuMemsetD8(w.y, 0, BYTES));
-    TRY(cuCtxSynchronize());
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuCtxEnablePeerAccess(two.second, 0));
-    TRY(cuCtxSynchronize());
-    TRY(cuCtxSetCurrent(two.second));
-}
-static void peer_launch(CUfunction function, unsigned threads, CUdeviceptr one, CUdeviceptr other)
-{
-    TRY(cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, two.stream, (void *[]){&one, &other}, NULL));
-}
-static void peer_apart(void)
-{
-    peers();
-    peer_launch(peer.put, N, w.x, 0);
-    TRY(cuCtxSetCurrent(two.first));
-    get(w.a, w.x, w.y);
-}
-static void peer_apart_back(void) /* the other way around: the second device's memory */
-{
-    peers();
-    peer_launch(peer.put, N, two.memory, 0);
-    TRY(cuCtxSetCurrent(two.first));
-    get(w.a, two.memory, w.y);
-}
-static void peer_read_then_written(void)
-{
-    peers();
-    peer_launch(peer.get, N, w.x, two.memory);
-    TRY(cuCtxSetCurrent(two.first));
-    put(w.a, w.x);
-}
-static void peer_both_read(void)
-{
-    peers();
-    peer_launch(peer.get, N, w.x, two.memory);
-    TRY(cuCtxSetCurrent(two.first));
-    get(w.a, w.x, w.y);
-}
-static void peer_by_event(void)
-{
-    peers();
-    peer_launch(peer.put, N, w.x, 0);
-    wait(w.a, w.b); /* an event of the first device */
-    TRY(cuEventRecord(two.event, two.stream));
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuStreamWaitEvent(w.a, two.event, 0));
-    get(w.a, w.x, w.y);
-}
-static void peer_early_event(void)
-{
-    peers();
-    TRY(cuEventRecord(two.event, two.stream));
-    peer_launch(peer.put, N, w.x, 0);
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuStreamWaitEvent(w.a, two.event, 0));
-    get(w.a, w.x, w.y);
-}
-static void peer_by_host(void)
-{
-    peers();
-    peer_launch(peer.put, N, w.x, 0);
-    TRY(cuStreamSynchronize(two.stream));
-    TRY(cuCtxSetCurrent(two.first));
-    get(w.a, w.x, w.y);
-}
-static void peer_wrong_host(void) /* it waits for the other device */
-{
-    peers();
-    peer_launch(peer.put, N, w.x, 0);
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuCtxSynchronize());
-    get(w.a, w.x, w.y);
-}
-static void peer_atomics(void)
-{
-    peers();
-    peer_launch(peer.count, N, w.x, 0);
-    TRY(cuCtxSetCurrent(two.first));
-    count(w.a);
-}
-static void peer_by_flag(void)
-{
-    peers();
-    peer_launch(peer.tell, 1, w.x, 0);
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuLaunchKernel(w.hear, 1, 1, 1, 1, 1, 1, 0, w.a, (void *[]){&w.x}, NULL));
-}
-static void peer_by_value(void)
-{
-    peers();
-    TRY(cuMemsetD8(two.memory, 0, 4));
-    peer_launch(peer.put, N, w.x, 0);
-    TRY(cuStreamWriteValue32(two.stream, two.memory, 5, 0));
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuStreamWaitValue32(w.a, two.memory, 5, CU_STREAM_WAIT_VALUE_EQ));
-    get(w.a, w.x, w.y);
-}
-static void peer_copy_apart(void)
-{
-    peers();
-    peer_launch(peer.put, N, two.memory, 0);
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuMemcpyPeerAsync(w.x, two.first, two.memory, two.second, BYTES, w.a));
-}
-static void peer_copy_then_kernel(void)
-{
-    peers();
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuMemcpyPeerAsync(two.memory, two.second, w.x, two.first, BYTES, w.a));
-    TRY(cuCtxSetCurrent(two.second));
-    peer_launch(peer.put, N, two.memory, 0);
-}
-static void peer_copies(void)
-{
-    peers();
-    TRY(cuMemcpyPeerAsync(two.memory, two.second, w.x, two.first, BYTES, two.stream));
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuMemsetD8Async(w.x, 1, BYTES, w.a));
-}
-static void peer_legacy_copy(void) /* it waits for all work of both devices, which waits for it */
-{
-    peers();
-    peer_launch(peer.put, N, two.memory, 0);
-    TRY(cuCtxSetCurrent(two.first));
-    put(w.b, w.x);
-    TRY(cuMemcpyPeer(w.x, two.first, two.memory, two.second, BYTES));
-    get(w.a, w.x, w.y);
-    TRY(cuCtxSetCurrent(two.second));
-    peer_launch(peer.put, N, two.memory, 0);
-}
-static void peer_pinned(void) /* memory of the host that kernels of both write */
-{
-    peers();
-    peer_launch(peer.put, N, (CUdeviceptr)w.pinned, 0);
-    TRY(cuCtxSetCurrent(two.first));
-    get(w.a, (CUdeviceptr)w.pinned, w.y);
-    TRY(cuCtxSynchronize());
-}
-static void peer_gone(void) /* the other device's order ends with it */
-{
-    peers();
-    peer_launch(peer.put, N, w.x, 0);
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuDevicePrimaryCtxReset(1));
-    get(w.a, w.x, w.y);
-    put(w.b, w.z);
 }
 static char *own_page;
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -1070,24 +763,6 @@ static void variable_unloaded(void) /* with its module, while a kernel may run t
     for (int i = 0; i < 64; i++)
         free(again[i]);
 }
-static void variable_handed_over(void) /* by a library that is unloaded, to the one of another device: also its name */
-{
-    CUlibrary libraries[2];
-    CUlibraryOption kept = CU_LIBRARY_BINARY_IS_PRESERVED;
-    void *yes = (void *)1;
-    CUdeviceptr at;
-    size_t bytes;
-    second_device();
-    for (int k = 0; k < 2; k++) {
-        TRY(cuCtxSetCurrent(k ? two.second : two.first));
-        TRY(cuLibraryLoadData(&libraries[k], text, NULL, NULL, 0, &kept, &yes, 1));
-    }
-    TRY(cuLibraryGetManaged(&at, &bytes, libraries[1], "first"));
-    TRY(cuCtxSetCurrent(two.first));
-    TRY(cuLibraryUnload(libraries[0]));
-    TRY(cuCtxSetCurrent(two.second));
-    cuMemsetD8(at + bytes - 4, 0, 8);
-}
 static void variable_neighbour(void) /* an access beyond one does not reach the other */
 {
     const CUdeviceptr one = (CUdeviceptr)variable("first"), other = (CUdeviceptr)variable("second");
@@ -1134,12 +809,12 @@ static const struct {
     void (*run)(void);
     const char *finding; /* "": none */
 } cases[] = {
-#define LATER " by an earlier launch of put, in streams that do not wait"
 #define X(name, finding)                                                                                               \
     {                                                                                                                  \
 #name, name, finding                                                                                           \
     }
-    X(apart, " and a write" LATER),
+#define LISTED(name, finding) X(name, finding),
+    ORDER_DEVICE_CASES(LISTED) X(apart, " and a write" LATER),
     X(read_then_written, "and a read by an earlier launch of get, in streams that do not wait"),
     X(same_stream, ""),
     X(by_event, ""),
@@ -1165,23 +840,6 @@ static const struct {
     X(many_streams, ""),
     X(streams_meanwhile, "and a write by an earlier launch of count, in streams that do not wait"),
     X(many_launches, ""),
-    X(peer_apart, "read of 4 bytes at global address 0x"),
-    X(peer_apart_back, " and a write" LATER),
-    X(peer_read_then_written, "and a read by an earlier launch of get, in streams that do not wait"),
-    X(peer_both_read, ""),
-    X(peer_by_event, ""),
-    X(peer_early_event, " and a write" LATER),
-    X(peer_by_host, ""),
-    X(peer_wrong_host, " and a write" LATER),
-    X(peer_atomics, ""),
-    X(peer_by_flag, ""),
-    X(peer_by_value, ""),
-    X(peer_copy_apart, "and a write by a launch of put, in streams that do not wait"),
-    X(peer_copy_then_kernel, "write by the host's copy at global address"),
-    X(peer_copies, "the host's fill and the host's copy, in streams that do not wait"),
-    X(peer_legacy_copy, ""),
-    X(peer_pinned, " and a write" LATER),
-    X(peer_gone, ""),
     X(copy_to_apart, "write by the host's copy at"),
     X(copy_to_waited, ""),
     X(copy_from_apart, "read by the host's copy at"),
@@ -1217,13 +875,6 @@ static const struct {
     X(graph_waits_event, ""),
     X(graph_tells, ""),
     X(value_tells, ""),
-    X(other_device_between, ""),
-    X(other_context_between, ""),
-    X(pinned_through_devices, ""),
-    X(other_context_gone, ""),
-    X(pinned_freed_beside, ""),
-    X(per_thread_of_two_devices, ""),
-    X(other_device_apart, LATER),
     X(handler_before, "to pinned memory of an asynchronous copy to it (4096 bytes"),
     X(handler_after, ""),
     X(two_buffers, ""),
@@ -1243,7 +894,6 @@ static const struct {
     X(variable_waited, ""),
     X(variable_flag, ""),
     X(variable_unloaded, ""),
-    X(variable_handed_over, "of 'first'"),
     X(variable_neighbour, "out of bounds"),
     X(copy_past_end, "out of bounds: read by the host's copy of 4100 bytes"),
     X(rows_past_end, "out of bounds: write by the host's copy of 4160 bytes"),
@@ -1262,7 +912,7 @@ static void set_up(void)
     TRY(cuDeviceGet(&device, 0));
     TRY(cuDevicePrimaryCtxRetain(&context, device));
     TRY(cuCtxPushCurrent(context));
-    TRY(cuModuleLoadData(&w.module, text));
+    TRY(cuModuleLoadData(&w.module, order_text));
     TRY(cuModuleGetFunction(&w.put, w.module, "put"));
     TRY(cuModuleGetFunction(&w.get, w.module, "get"));
     TRY(cuModuleGetFunction(&w.count, w.module, "count"));
