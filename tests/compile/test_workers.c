@@ -197,7 +197,7 @@ static void test_bad_workers(void)
     acting("short", 60, KILN_ERROR_COMPILE, "the compile worker died");
 }
 
-/* ---- a pool of mortal workers, which leave marks in a folder (act_mortal()) ---- */
+/* ---- a pool of mortal workers, which leave marks in a folder: see act_mortal() ---- */
 
 typedef struct marked_pool {
     char folder[32];
