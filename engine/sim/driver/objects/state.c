@@ -63,7 +63,7 @@ static _Thread_local struct {
     unsigned depth;
 } stack;
 static _Thread_local bool called_out; /* the thread runs a host function of a stream */
-/* The context whose work has called that function. Its handle may belong to a later primary context, its id does not. */
+/* The context whose work has called that function. A later primary context may have the same handle, but never the same id. */
 static _Thread_local struct {
     CUcontext handle;
     uint64_t id;

@@ -87,7 +87,7 @@ static plan *find_plan(int handle)
     return found;
 }
 
-/* Copies a plan, because another thread may destroy it. Returns false if there is none. */
+/* Copies a plan, because another thread may destroy it. Returns false if no plan has the handle. */
 static bool copy_plan(int handle, plan *copy)
 {
     pthread_mutex_lock(&table.lock);
