@@ -373,8 +373,9 @@ void kiln__leave_out(kiln__draft *draft, kiln__tunable *tunable, const char *val
 /* Returns true if the size may vary between runs. A size that the launch has as a number stays, and so do small numbers
  * such as the width of a border. */
 bool kiln__size_varies(const kiln__size *size);
-/* Runs the draft under all checks with one more than the tiny value of a size. The time limit is `seconds`. *finding gets
- * the kind of the first finding; NULL: there is none. The caller closes *plan, also after a failure. */
+/* Runs the draft under all checks with one more than the tiny value of a size, and ends the run after a number of seconds.
+ * If the checks find something, *finding gets the kind of the first finding, and otherwise NULL. The caller closes *plan,
+ * also after a failure. */
 kiln_status kiln__run_size(kiln_engine *engine, const kiln_spec *spec, const kiln__size *size, double seconds,
                            kiln_plan **plan, const char **finding, kiln_error **error);
 /* Writes the section `judge`. */
