@@ -19,7 +19,7 @@
 #include "vm.h"
 #include "vm_checks.h"
 
-#ifdef __clang__ /* has no attribute for that: its figures are not comparable */
+#ifdef __clang__ /* clang has no attribute for that, so its figures are not comparable */
 #define SCALAR __attribute__((noinline))
 #else
 #define SCALAR __attribute__((noinline, optimize("O2,no-tree-vectorize")))
@@ -223,7 +223,7 @@ static const work works[] = {
     {"bodies", {BODIES / 128, 1}, {128, 1}, BODIES, 0, bodies, ONCE, ABOUT, 4 * BODIES},
     {"mandelbrot", {PICTURE / 32, PICTURE / 8}, {32, 8}, PICTURE, STEPS, mandelbrot, ONCE, MOST, PICTURE *PICTURE},
     {"carlo", {DRAWERS / 128, 1}, {128, 1}, DRAWERS, DRAWS, carlo, ONCE, MOST, DRAWERS}};
-/* The same for many threads: blocks enough that the last ones do not count. */
+/* The same works for many threads, with so many blocks that the last ones do not count. */
 enum { WIDE = 1024, MANY = 16384, LONG = 1 << 26, WAVES = 2048 };
 static const work large[] = {{"gemm", {WIDE / 16, WIDE / 16}, {16, 16}, WIDE, 0, NULL, ONCE, EQUAL, 0},
                              {"bodies", {MANY / 128, 1}, {128, 1}, MANY, 0, NULL, ONCE, EQUAL, 0},
@@ -433,7 +433,7 @@ typedef struct copy {
 static void *run_copy(void *argument)
 {
     copy *c = argument;
-    kernel(&c->device, c->work, CLOCK_MONOTONIC, 0, SLOWEST, NULL); /* as in scale() */
+    kernel(&c->device, c->work, CLOCK_MONOTONIC, 0, SLOWEST, NULL); /* the arguments are the same as in scale() */
     pthread_barrier_wait(c->start);
     c->seconds = kernel(&c->device, c->work, CLOCK_MONOTONIC, 0, SLOWEST, NULL);
     return NULL;
@@ -471,7 +471,7 @@ static int scale(const char *text, size_t length, unsigned threads)
             ok = machine_open(&copies[k].device, text, length, compiled ? 256 : 0, 1, LONG, false);
         for (size_t k = 0; ok && k < KILN__COUNT(large); k++) {
             kernel(&copies[0].device, &large[k], CLOCK_MONOTONIC, 0, SLOWEST,
-                   NULL); /* code is compiled; the pages are there */
+                   NULL); /* this run compiles the code and touches the pages */
             kernel(&all, &large[k], CLOCK_MONOTONIC, 0, SLOWEST, NULL);
             const double one = kernel(&copies[0].device, &large[k], CLOCK_MONOTONIC, 0, SLOWEST, NULL),
                          together = kernel(&all, &large[k], CLOCK_MONOTONIC, 0, SLOWEST, NULL),
