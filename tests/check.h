@@ -1,5 +1,5 @@
-/* check.h - the common part of the CUnit suites. A suite is a table of tests and KILN_SUITE(name, tests). An
- * argument runs the test with this name, and `-l` lists the tests (check_main() below). */
+/* check.h - the common part of the CUnit suites. A suite is a table of tests and the macro KILN_SUITE. An argument of
+ * the program runs the test with this name, and `-l` lists the tests; see check_main() below. */
 #ifndef KILN_TESTS_CHECK_H
 #define KILN_TESTS_CHECK_H
 
@@ -13,8 +13,8 @@
 #include "base.h"
 #include "kiln.h"
 
-/* The builds in which a case is left out, with a skip in the output. Other builds run the case, and a sanitizer would find
- * nothing in it. If the user names the case, it runs in every build. */
+/* The builds in which a case is left out, with a skip in the output. Other builds run the case, and a sanitizer would
+ * find nothing in it. If the user names the case, it runs in every build. */
 typedef enum check_where {
     CHECK_ANYWHERE,
     CHECK_ONE_THREAD, /* the case does not run under the thread sanitizer */

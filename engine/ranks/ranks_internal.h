@@ -113,10 +113,10 @@ struct kiln_ranks {
 
 /* Sends a message and frees it. Returns false if memory ran out or the plug-in cannot send it. */
 bool kiln__ranks_send(kiln_ranks *ranks, int to, kiln__text *text);
-/* Takes the next message in *bytes (for kiln__free()). Returns false if there is none now. */
+/* Takes the next message. The caller frees *bytes by kiln__free(). Returns false if no message has arrived. */
 bool kiln__ranks_receive(kiln_ranks *ranks, int *from, char **bytes, size_t *length);
 kiln__channel *kiln__ranks_channel(const kiln_ranks *ranks, uint64_t id); /* NULL: the channel has ended */
-kiln__channel *kiln__ranks_add_channel(kiln_ranks *ranks);                /* NULL: no memory */
+kiln__channel *kiln__ranks_add_channel(kiln_ranks *ranks);                /* NULL: memory has run out */
 void kiln__ranks_drop_channel(kiln_ranks *ranks, kiln__channel *channel);
 /* Returns how long to sleep in ns: short after work, then exponential back-off up to 1 ms. */
 uint64_t kiln__ranks_pause(uint64_t *pause, bool worked);

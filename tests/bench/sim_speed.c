@@ -6,8 +6,8 @@
  * launch ends on that many threads than on one. The peer is that many devices with one thread each, which run at the
  * same time and share nothing.
  *
- * Usage: sim_speed [THREADS | KERNEL [interpreted | compiled | checked]]
- * With a kernel's name only that kernel runs; with a second word, in that way only, so that a profiler sees nothing else. */
+ * Usage: sim_speed [THREADS | KERNEL [interpreted | compiled | checked]] With a kernel's name only that kernel runs;
+ * with a second word, in that way only, so that a profiler sees nothing else. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -197,9 +197,9 @@ static uint64_t now(clockid_t clock)
 
 /* How a kernel is launched: once, by the stages of a bitonic sort, or by the stages of a transform. */
 typedef enum stages { ONCE, BITONIC, FFT } stages;
-/* How results are compared. EQUAL: all words are equal. ABOUT: all floats are nearly equal. TOTAL: the sums are nearly
- * equal. With MOST, one word in a hundred may differ, because kernels contract products and sums, but scalar C does
- * not. */
+/* How results are compared. EQUAL: all words are equal. ABOUT: all floats are nearly equal. TOTAL: the sums are
+ * nearly equal. MOST: one word in a hundred may differ, because kernels contract products and sums, and scalar C
+ * rounds both. */
 typedef enum compare { EQUAL, ABOUT, TOTAL, MOST } compare;
 typedef struct work {
     const char *kernel;
@@ -223,7 +223,7 @@ static const work works[] = {
     {"bodies", {BODIES / 128, 1}, {128, 1}, BODIES, 0, bodies, ONCE, ABOUT, 4 * BODIES},
     {"mandelbrot", {PICTURE / 32, PICTURE / 8}, {32, 8}, PICTURE, STEPS, mandelbrot, ONCE, MOST, PICTURE *PICTURE},
     {"carlo", {DRAWERS / 128, 1}, {128, 1}, DRAWERS, DRAWS, carlo, ONCE, MOST, DRAWERS}};
-/* The same works for many threads, with so many blocks that the last ones do not count. */
+/* The same works for many threads, with so many blocks that the last blocks have little weight. */
 enum { WIDE = 1024, MANY = 16384, LONG = 1 << 26, WAVES = 2048 };
 static const work large[] = {{"gemm", {WIDE / 16, WIDE / 16}, {16, 16}, WIDE, 0, NULL, ONCE, EQUAL, 0},
                              {"bodies", {MANY / 128, 1}, {128, 1}, MANY, 0, NULL, ONCE, EQUAL, 0},

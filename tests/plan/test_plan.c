@@ -258,8 +258,7 @@ static void test_clocks_and_energy(void)
     kiln_error *error = NULL;
     const kiln_result *result = NULL;
     kiln_run_options options = {.size = sizeof options, .flags = KILN_RUN_ENERGY};
-    for (int there = 0; there < 3; there++) { /* 0: no library; 1: a library without a counter of energy; 2: the
-                                                 complete library */
+    for (int there = 0; there < 3; there++) { /* 0: no library, 1: one without a counter of energy, 2: all of it */
         for (size_t i = 0; there && i < KILN__COUNT(names) - (there == 1); i++)
             setenv(names[i], values[i], 1);
         open_engine(NULL, false);

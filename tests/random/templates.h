@@ -1,5 +1,5 @@
-/* templates.h - registers of random kernels, and instructions over them as templates: generate.c says how they are written.
- * tests/fuzz/fuzz_jit.c has them, too. */
+/* templates.h - registers of random kernels, and instructions over them as templates: generate.c says how they are
+ * written. tests/fuzz/fuzz_jit.c has them, too. */
 #ifndef RANDOM_TEMPLATES_H
 #define RANDOM_TEMPLATES_H
 
@@ -7,7 +7,7 @@
 
 enum { R32 = 10, R64 = 5, F32 = 6, F64 = 4, R16 = 4, PREDS = 5 };
 
-/* The kinds of registers: letter, name, number, and the immediate that may stand in its place, if there is one. */
+/* The kinds of registers: letter, name, number, and the immediates that may replace such a register, or NULL. */
 static const struct kind {
     char letter;
     const char *name;

@@ -1,6 +1,6 @@
 /* Memory, events and pools of another process, on the simulated device's libcuda.so.1. This process makes them. A
  * child that it forks before it initialises the driver uses them. The program prints each error, and ends with 0 if
- * there is none. */
+ * all calls were right. */
 #include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>

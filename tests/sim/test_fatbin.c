@@ -66,7 +66,7 @@ static sim_image_result take(const void *data, size_t length, int cc, sim_texts 
     free(copy);
     return result;
 }
-/* Compares the only text that was found, or the reason why there is none. */
+/* Compares the only text that was found. */
 static void expect(const bytes *b, int cc, const char *want)
 {
     sim_texts texts;

@@ -142,7 +142,7 @@ static void test_structure(void)
     CHECK(count == 2);
     OK(call_cuGraphDestroy(other));
     FAILS(INVALID_VALUE, call_cuGraphDestroy(other));
-    FAILS(INVALID_VALUE, call_cuGraphDestroy((CUgraph)(void *)module)); /* the handle is of another kind */
+    FAILS(INVALID_VALUE, call_cuGraphDestroy((CUgraph)(void *)module)); /* the handle has another kind */
     OK(call_cuGraphDestroy(graph));
     FAILS(INVALID_VALUE, call_cuGraphNodeGetType(b, &type));
     close_device();

@@ -29,8 +29,8 @@ static void noise(unsigned char *to, size_t bytes)
         to[k] = (unsigned char)draw(256);
 }
 
-/* Returns the place in shared memory of byte `at` of a row. The swizzle exchanges the pieces of a line of 128 bytes by
- * the line's number. */
+/* Returns the place in shared memory of byte `at` of a row. The swizzle exchanges the pieces of a line of 128 bytes
+ * by the line's number. */
 static unsigned place(const box *b, unsigned row, unsigned at, unsigned row_bytes)
 {
     switch (b->swizzle) {
@@ -390,7 +390,7 @@ static void test_maps(void)
     BAD(INVALID_VALUE, b.stride[0] = (cuuint64_t)1 << 40);
     BAD(INVALID_VALUE, b.box[1] = 257);
     BAD(INVALID_VALUE, b.box[1] = 0);
-    BAD(INVALID_VALUE, b.box[0] = 65); /* the box is no multiple of 16 bytes */
+    BAD(INVALID_VALUE, b.box[0] = 65); /* the box is not a multiple of 16 bytes */
     BAD(INVALID_VALUE, b.box[0] = 72); /* the box has more than 128 bytes */
     BAD(INVALID_VALUE, b.step[1] = 9);
     BAD(INVALID_VALUE, b.step[1] = 0);

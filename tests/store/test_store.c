@@ -579,8 +579,8 @@ static void samples_of_one_name_are_kept_apart(void)
     kiln_error *error = NULL;
     CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
     CHECK(count_of(f.store, a) == 4 && count_of(f.store, b) == 4 && count_of(f.store, c) == 3);
-    /* A removal never takes the samples of another spec, even if the spec has none. A spec whose file was moved keeps
-     * its samples. */
+    /* If a spec has no samples, a removal must not take the samples of another spec. A spec whose file was moved
+     * keeps its samples. */
     kiln_store_filter none = {.size = sizeof none, .spec = "matmul", .path = c};
     uint64_t removed = 0;
     CHECK_OK(kiln_store_prune(f.store, &none, &removed, &error), error);
@@ -872,8 +872,8 @@ static void nothing_is_lost_by_sigkill(void)
     teardown(&f);
 }
 
-/* Opens, lists, exports and imports with an allocator that fails at the n-th call, for each n. The failure is reported,
- * and nothing leaks. */
+/* Opens, lists, exports and imports with an allocator that fails at the n-th call, for each n. The failure is
+ * reported, and nothing leaks. */
 static void out_of_memory(void)
 {
     fixture f;

@@ -321,8 +321,8 @@ static void tables_of_others_are_refused(void)
     }
 }
 
-/* Values of kinds that no store has, and a constraint that belongs to the file. Neither may count as a defect of this
- * library. */
+/* Values of kinds that no store has, and a constraint that belongs to the file. They must not count as defects of
+ * this library. */
 static void values_of_other_kinds(void)
 {
     static const struct {

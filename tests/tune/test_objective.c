@@ -168,8 +168,8 @@ static void refuses(void)
     teardown(&f);
 }
 
-/* The points are pairs (time, elements), where a larger number of elements is better: (1, 200), (2, 400), (2, 200),
- * (1, 200) again, (3, 400), and a failed one. */
+/* The points are pairs of a time and a number of elements, where more elements are better: 1 and 200, 2 and 400, 2
+ * and 200, 1 and 200 again, 3 and 400, and a failed sample. */
 static void front_of_two(void)
 {
     static const char *const objectives[] = {"time", "max:elements"};

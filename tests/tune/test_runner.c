@@ -587,7 +587,7 @@ static void several_share_a_sweep(void)
 }
 
 /* Sweeps two.yaml. The runner of its endless kernel is killed as often as the fixture says, and then the sweep may be
- * ended. Whatever happens to that sample, all other samples must succeed. */
+ * ended. All other samples must succeed, whatever happens to that sample. */
 static void sweep_two(fixture *f)
 {
     kiln_error *error = NULL;
@@ -688,8 +688,8 @@ static int count_references(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
-/* Sweeps with a runner that sends a reference of its own. Returns how many references are kept, and the status of the only
- * sample. */
+/* Sweeps with a runner that sends a reference of its own. Returns how many references are kept, and the status of the
+ * only sample. */
 static int kept_with(const char *how, kiln_status *status)
 {
     fixture f;
@@ -714,7 +714,8 @@ static int kept_with(const char *how, kiln_status *status)
     return count;
 }
 
-/* The sweep keeps a reference of its own spec that comes before the first launch. A runner that sends another one is lost. */
+/* The sweep keeps a reference of its own spec that comes before the first launch. A runner that sends another one is
+ * lost. */
 static void references_are_kept_before_a_launch(void)
 {
     kiln_status status;
