@@ -175,8 +175,8 @@ typedef struct problem {
     place *velocity, *pull; /* the body's number is the index */
     node *nodes;            /* TOP nodes, and two for each body; empty if all pairs are added */
     size_t top;             /* the number of nodes above the subtrees */
-    size_t ends[TOP];       /* by top node: the end of the nodes of the subtree below it; 0: it has no subtree */
-    uint64_t every;         /* AT_ONCE bodies in `every` times as many are computed */
+    size_t ends[TOP]; /* indexed by top node: the end of the nodes of the subtree below it; 0: it has no subtree */
+    uint64_t every;   /* AT_ONCE bodies in `every` times as many are computed */
 } problem;
 
 /* The points of a sum, a column each, so that four are added at once. */

@@ -32,8 +32,9 @@ struct kiln_engine {
     const char *device_given; /* device_name before the name of a profile replaced the profile's path */
     const char *cache_dir, *worker; /* resolved when the engine is opened; NULL: none */
     const char *references_dir;     /* folder that keeps references; NULL: references are not kept */
-    uint64_t references_most;       /* bytes of all kept references; the least recently used ones are removed */
-    const char **search_path;       /* folders, in order */
+    /* largest number of bytes of all kept references; the least recently used references are removed first */
+    uint64_t references_most;
+    const char **search_path; /* folders, in order */
     size_t search_count;
     const char **include_path; /* folders of $KILN_INCLUDE */
     size_t include_count;
@@ -185,7 +186,7 @@ bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture
 /* Hashes the code of a host function, and of the libraries that decide on its results. Returns false if one of the
  * object files was not found. */
 bool kiln__host_identity(const kiln__host *host, kiln__hash128 *identity);
-/* returns NULL if there is no such function */
+/* Returns NULL if no such function exists. */
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use);
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);
 /* Returns the name of the first host function that was registered without KILN_HOST_SHIPPED, so Kiln's own programs

@@ -67,7 +67,7 @@ typedef struct kiln__member { /* the leader's view of a rank */
     int rank;
     bool known, gone, bye;
     bool moved;     /* another rank leads this one, which gets no messages and whose messages are ignored */
-    bool leads;     /* this rank leads another group; the next two fields are for such a rank: */
+    bool leads;     /* this rank leads another group; the next two fields only have a meaning for such a rank: */
     bool answered;  /* its sweep has ended, or the rank was given up */
     char *answer;   /* NULL: no answer */
     uint64_t heard; /* time of its last message, on the clock of kiln__now_ns() */
@@ -106,7 +106,7 @@ struct kiln_ranks {
     kiln__member *members;
     kiln__letter *letters; /* letters that were not sent yet */
     size_t letter_count, letter_room;
-    bool told; /* on a leader other than rank 0: its answer was sent */
+    bool told; /* on a leader other than rank 0: the leader has sent its answer */
     /* late: number of messages of channels that had ended, and of ranks that had been given up */
     uint64_t last_id, late;
 };

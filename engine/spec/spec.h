@@ -422,7 +422,7 @@ typedef struct kiln__host_lookup {
 kiln_status kiln__spec_parse(const kiln_allocator *mem, const char *text, size_t length, const char *name,
                              const kiln__host_lookup *hosts, kiln_spec **spec, kiln_error **error);
 
-/* returns NULL if there is no such variant */
+/* returns NULL if the spec has no such variant */
 const kiln__variant *kiln__spec_variant(const kiln_spec *spec, const char *name);
 /* Makes the structs that the public functions return, for a complete spec. Returns false if memory runs out. */
 bool kiln__spec_describe(kiln_spec *spec);

@@ -27,7 +27,7 @@ static const char insert_sql[] = "INSERT INTO sample (" KILN__STORE_LIST ") VALU
               SET) "times=excluded.times, path=CASE WHEN sample.path = '' OR length(sample.path) > " KILN__FILES_LONG
                    " THEN excluded.path WHEN excluded.path = '' OR instr(char(10) || sample.path || char(10), char(10) "
                    "|| excluded.path || char(10)) THEN sample.path ELSE sample.path || char(10) || excluded.path END "
-                   /* or the stored value is damaged */
+                   /* also replaces a damaged value */
                    "WHERE excluded.made > sample.made OR typeof(sample.made) <> 'integer'";
 static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE key = ? AND reusable";
 #undef MARK

@@ -161,7 +161,7 @@ _Static_assert(sizeof(vm_tensor_map) <= VM_TENSOR_BYTES, "a tensor map fits wher
  * Textures, surfaces and their memory may only change while no kernel runs on the device. */
 typedef enum vm_format { VM_U8, VM_U16, VM_U32, VM_S8, VM_S16, VM_S32, VM_F16, VM_F32, VM_FORMATS } vm_format;
 typedef enum vm_edge { VM_EDGE_WRAP, VM_EDGE_CLAMP, VM_EDGE_MIRROR, VM_EDGE_BORDER } vm_edge; /* like CUaddress_mode */
-enum { VM_LEVELS_MAX = 18 }; /* most levels of a mipmap: a side has at most 2^17 texels */
+enum { VM_LEVELS_MAX = 18 }; /* largest number of levels of a mipmap: a side has at most 2^17 texels */
 typedef struct vm_level {
     uint32_t size[3];              /* texels; 1 in unused dimensions */
     uint64_t offset, pitch, slice; /* bytes: of the start, of a row, of a layer or plane */

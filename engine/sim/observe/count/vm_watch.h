@@ -20,7 +20,7 @@ typedef struct vm_access {
     uint32_t bytes;             /* bytes that each lane accesses */
     uint64_t address[VM_LANES]; /* device addresses, or offsets in shared or local memory */
 } vm_access;
-/* the most accesses of an instruction: wmma.load, if the elements of a register are not contiguous */
+/* largest number of accesses of an instruction: wmma.load, if the elements of a register are not contiguous */
 #define VM_ACCESSES 48u
 
 /* Lists the accesses that the instruction is about to make for the lanes of the mask. Returns how many there are. */
