@@ -51,7 +51,8 @@ bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, 
 
 /* ---- both sides ---- */
 
-typedef struct kiln__channel { /* a program on a rank; both sides have one */
+/* The connection to a program on a rank. The leader and the rank each have a channel for the program. */
+typedef struct kiln__channel {
     uint64_t id;
     int rank;
     int fd;            /* the relay's end of the leader's socket; -1: closed. A rank does not use it */

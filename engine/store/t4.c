@@ -14,8 +14,8 @@
 #include "document.h"
 #include "store_internal.h"
 
-/* X(status, T4's invalidity, Kernel Tuner's word). An invalidity is read as its first status. Other statuses are
- * written as the last one. */
+/* X(status, T4's invalidity, Kernel Tuner's word). If several rows have the same invalidity, it is read as the status
+ * of the first of these rows. A status without a row is written like the status of the last row. */
 #define ENDS(X)                                                                                                        \
     X(ERROR_COMPILE, "compile", "CompilationFailedConfig")                                                             \
     X(ERROR_TIMEOUT, "timeout", "RuntimeFailedConfig")                                                                 \

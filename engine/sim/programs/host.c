@@ -104,7 +104,8 @@ CUresult sim_cuMemHostUnregister(void *pointer)
     return result == CUDA_SUCCESS ? end_shared(context, host) : result;
 }
 
-/* True if the process can read (with `write`: and write) all of [start, start + bytes). */
+/* Returns true if the process can read all of [start, start + bytes). With `write` the process must also be able to
+ * write there. */
 static bool is_mapped(uintptr_t start, size_t bytes, bool write)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
