@@ -50,8 +50,8 @@ enum {
 /* ---- which options ---- */
 
 /* Returns whether a word allows the option -minimal. That option leaves out declarations of textures, surfaces, the
- * device runtime and types of the CUDA API. A source that may use one of them is compiled without the option. Words in
- * comments and texts do not count. */
+ * device runtime and types of the CUDA API. A source that may use one of them is compiled without the option. Words
+ * in comments and texts do not count. */
 static bool is_minimal_word(const kiln__word *word, const kiln__word *end)
 {
     if (word->kind == '<') /* a kernel launches a kernel */
@@ -95,8 +95,8 @@ static bool allow_minimal(const kiln_allocator *mem, const kiln__compile_request
     return judged;
 }
 
-/* A growing list of options. `arena` owns the texts that are made for it. If memory runs out, `failed` becomes true and
- * later options are dropped; the user of the list tests `failed`. */
+/* A growing list of options. `arena` owns the texts that are made for it. If memory runs out, `failed` becomes true
+ * and later options are dropped; the user of the list tests `failed`. */
 typedef struct option_list {
     const kiln_allocator *mem;
     kiln__arena arena;
@@ -181,8 +181,8 @@ static bool is_caused_by_source(nvrtcResult result)
 }
 
 /* Reads one text of a program, which the caller frees. *length counts the terminating NUL if NVRTC does. *result gets
- * NVRTC's result. The text is "" after an error of NVRTC, or if it had KILN__MESSAGE_MAX bytes or more. Returns NULL if
- * there is no memory. */
+ * NVRTC's result. The text is "" after an error of NVRTC, or if it had KILN__MESSAGE_MAX bytes or more. Returns NULL
+ * if there is no memory. */
 static char *get_text(const attempt *try, nvrtcResult (*size_of)(nvrtcProgram, size_t *),
                       nvrtcResult (*get)(nvrtcProgram, char *), size_t *length, nvrtcResult *result)
 {
@@ -446,11 +446,12 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
         unsigned fewer = own;
         if (!stopped && try.pch_refused)
             fewer = (fewer & ~(unsigned)PCH) |
-                    (request->types ? (unsigned)TYPES : 0u); /* without PCH, nothing prevents TYPES any more */
+                    /* TYPES was only left out because of the precompiled headers */
+                    (request->types ? (unsigned)TYPES : 0u);
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION && (own & TYPES))
             fewer &= ~(unsigned)TYPES;
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION)
-            fewer &= VERBOSE; /* this version may not know one of our options */
+            fewer &= VERBOSE; /* this version may not know one of the engine's options */
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && (own & MINIMAL))
             fewer &= ~(unsigned)MINIMAL;
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && !try.said_why)
@@ -542,9 +543,9 @@ static void say_removed(const kiln_allocator *mem, const kiln__text *places, kil
 }
 
 /* Compiles a source that has functions of the host too, as files for nvcc do. *why is the error of the whole source;
- * its message has the log. This function blanks the declarations of the host that have an error, and compiles again. It
- * ends when no error is left, when all errors are in code of the device, or after MOST_HOST_ROUNDS compiles. Then *why
- * is the error of the last compile, or NULL. */
+ * its message has the log. This function blanks the declarations of the host that have an error, and compiles again.
+ * It ends when no error is left, when all errors are in code of the device, or after MOST_HOST_ROUNDS compiles. Then
+ * *why is the error of the last compile, or NULL. */
 static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *nvrtc,
                                         const kiln__compile_request *request, const flow *limits, kiln__unit *unit,
                                         kiln_error **why)
@@ -573,8 +574,8 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
 
 /* ---- with the names that nvcc declares unasked ---- */
 
-/* Returns a copy of the request in the arena. The source of the copy begins with the text of the missing header, and a
- * #line keeps the line numbers in messages. Returns NULL if the log misses no name of such a header, if the source
+/* Returns a copy of the request in the arena. The source of the copy begins with the text of the missing header, and
+ * a #line keeps the line numbers in messages. Returns NULL if the log misses no name of such a header, if the source
  * already begins with this text, or if there is no memory. */
 static kiln__compile_request *add_implied(kiln__arena *arena, const kiln__compile_request *from, const char *log)
 {

@@ -350,6 +350,41 @@ static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_erro
     return KILN_OK;
 }
 
+/* Tries one more than the tiny value of each size. If the run fails, or leaves a part of an output unwritten, the kernel needs
+ * whole tiles, and the contract of the spec says so. */
+static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
+{
+    kiln_spec *spec = NULL;
+    kiln__draft *copy = kiln__arena_alloc(draft->arena, sizeof *copy);
+    bool over = !copy || !draft->tried || draft->trouble;
+    kiln_status status = over ? KILN_OK : parse(engine, draft, &spec, error);
+    for (size_t i = 0; i < draft->size_count && status == KILN_OK && !over; i++) {
+        kiln__size *size = &draft->sizes[i];
+        kiln_plan *plan = NULL;
+        kiln_error *why = NULL;
+        if (!kiln__size_varies(size))
+            continue;
+        status = kiln__run_size(engine, spec, size, TRIAL_SECONDS, &plan, &size->why, &why);
+        *copy = *draft; /* a mark at this size is no mark of the draft */
+        if (status == KILN_OK && !size->why && look_at_outputs(plan, copy))
+            size->why = "a part of an output is not written";
+        if (status != KILN_OK && !size->why)
+            size->why = kiln__first_line(draft, kiln_error_message(why));
+        kiln_plan_close(plan);
+        size->any = !size->why;
+        over = status != KILN_OK && !kiln__can_go_on(engine, why);
+        kiln_error_free(why);
+        if (status == KILN_ERROR_INTERRUPTED)
+            status = kiln__fail(engine->mem, error, status, "kiln init was interrupted");
+        else if (status == KILN_ERROR_MEMORY)
+            status = kiln__fail_memory(error);
+        else
+            status = KILN_OK; /* a failure is an answer */
+    }
+    kiln_spec_free(spec);
+    return status;
+}
+
 /* Warns once of the values that try_values() left out. The default of a faulty kernel counts as right there, so the fault may
  * be the kernel's and not the value's. */
 static void warn_of_left_out(const kiln_engine *engine, const kiln__draft *draft)
@@ -499,6 +534,7 @@ static kiln_status finish(kiln_engine *engine, kiln__draft *draft, const char *t
     if (engine->driver.simulator) {
         KILN__TRY(try_it(engine, draft, error));
         KILN__TRY(try_values(engine, draft, error));
+        KILN__TRY(try_sizes(engine, draft, error));
         warn_of_left_out(engine, draft);
     }
     return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;

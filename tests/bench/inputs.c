@@ -210,8 +210,10 @@ static int usage(void)
 
 int main(int count, char **arguments)
 {
-    kiln_options options = {
-        .size = sizeof options, .device = "sim", .flags = KILN_NO_CACHE}; /* no reference from disk */
+    kiln_options options = {/* a reference must be computed, not read from the disk */
+                            .size = sizeof options,
+                            .device = "sim",
+                            .flags = KILN_NO_CACHE};
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;

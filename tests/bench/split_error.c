@@ -32,7 +32,7 @@ typedef struct scheme {
     const char *name;
     int bits, parts, products, chunk;
     int by_steps; /* all products of an instruction's k, then the next */
-    int kept;     /* the catalogue has it: its errors must not be larger than plain single precision's */
+    int kept;     /* 1: the catalogue uses this scheme: its errors must not be larger than plain single precision's */
 } scheme;
 
 static const scheme schemes[] = {
@@ -52,7 +52,7 @@ static const scheme schemes[] = {
     {"9 x bf16, chunk 64", 8, 3, 9, 64, 0, 0},
 };
 
-/* Parts of a and b whose products are taken, the largest first: a scheme of n products takes the first n of its list. */
+/* The products of parts of a and b, the largest first. A scheme of n products takes the first n of this list. */
 static const int of_two[4][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
 static const int of_three[9][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0, 2}, {2, 0}, {1, 2}, {2, 1}, {2, 2}};
 
@@ -193,7 +193,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median, 99.9 % and largest error of the product of `side` rows and columns. */
+/* The median, the 99.9th percentile and the largest error of the product of `side` rows and columns. */
 typedef struct quantiles {
     double of[3];
 } quantiles;

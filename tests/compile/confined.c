@@ -39,7 +39,7 @@ static size_t opened(void)
 static const char *make_source(char *text, size_t room)
 {
     uint8_t bytes[48];
-    bool whole = draw(2) == 0; /* nothing but pieces */
+    bool whole = draw(2) == 0; /* true: the source consists of pieces only */
     size_t count = 2 + draw(whole ? sizeof bytes - 2 : 6);
     for (size_t i = 0; i < count; i++)
         bytes[i] = (uint8_t)draw(256);

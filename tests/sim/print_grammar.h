@@ -1,6 +1,7 @@
-/* print_grammar.h - calls of printf from a grammar of valid and hostile formats, each with the text that it must print. The
- * host's own snprintf() is the reference for the valid conversions: it gets a format that is written here from the fields
- * of the conversion. Bytes choose the call; a random generator (test_print.c) or libFuzzer (fuzz_printf.c) makes them. */
+/* print_grammar.h - calls of printf from a grammar of valid and hostile formats, each with the text that it must
+ * print. The host's own snprintf() is the reference for the valid conversions: it gets a format that is written here
+ * from the fields of the conversion. Bytes choose the call; a random generator (test_print.c) or libFuzzer
+ * (fuzz_printf.c) makes them. */
 #ifndef KILN_TESTS_PRINT_GRAMMAR_H
 #define KILN_TESTS_PRINT_GRAMMAR_H
 
@@ -128,7 +129,7 @@ static inline void grammar_expect(grammar *g, const char *host, ...)
     free(text);
 }
 
-/* "%", the flags out of `allowed`, "*.*", the size and the type: the host's format. */
+/* Writes the format for the host's printf: "%", the flags that are in `allowed`, "*.*", the size and the type. */
 static inline const char *grammar_host(const grammar_spec *s, const char *allowed, const char *size, char type,
                                        char *host)
 {
@@ -196,8 +197,8 @@ static inline void grammar_pointer(grammar *g, const grammar_spec *s)
     grammar_expect(g, grammar_host(s, "-0", "", 'p', host), s->width, s->precision, (void *)(uintptr_t)value);
 }
 
-/* Chooses a string: one with its end, one without an end that a precision or the fault ends, one at an address without
- * memory, or NULL. */
+/* Chooses a string: one with its end, one without an end that a precision or the fault ends, one at an address
+ * without memory, or NULL. */
 static inline void grammar_string(grammar *g, const grammar_spec *s)
 {
     char host[32];

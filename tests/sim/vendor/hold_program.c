@@ -19,7 +19,7 @@ static int (*sgemm)(void *, int, int, int, int, int, const float *, CUdeviceptr,
 
 static void pause_1_ms(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
-/* Called by the product: gives the other thread time to end its call, then uses the matrix. */
+/* The product calls this function. It gives the other thread time to end its call, and then uses the matrix. */
 static void compute(float *c)
 {
     atomic_store(&computing, 1);
@@ -81,7 +81,8 @@ int main(void)
     CUstream stream;
     CUgraph graph;
     CUgraphExec instance;
-    at = find(blas, "cublasCreate_v2"), memcpy(&create, &at, sizeof at); /* a cast would not be C */
+    /* C has no cast from an object pointer to a function pointer */
+    at = find(blas, "cublasCreate_v2"), memcpy(&create, &at, sizeof at);
     at = find(blas, "cublasSetStream_v2"), memcpy(&set_stream, &at, sizeof at);
     at = find(blas, "cublasSetPointerMode_v2"), memcpy(&set_pointers, &at, sizeof at);
     at = find(blas, "cublasDestroy_v2"), memcpy(&destroy, &at, sizeof at);
@@ -95,7 +96,7 @@ int main(void)
     TRY(cuMemAlloc(&matrix, BYTES));
     CHECK(create(&handle) == 0 && set_stream(handle, stream) == 0);
 
-    /* an address at which no float lies, of a matrix and of a scalar */
+    /* An address that is misaligned for a float, of a matrix and of a scalar. */
     CHECK(sgemm(handle, 0, 0, 2, 2, 2, &one, matrix + 2, 2, matrix, 2, &one, matrix, 2) == FAILED);
     CHECK(set_pointers(handle, 1) == 0);
     CHECK(sgemm(handle, 0, 0, 2, 2, 2, (const float *)(matrix + 2), matrix, 2, matrix, 2, (const float *)matrix, matrix,
@@ -106,7 +107,7 @@ int main(void)
     CHECK(sgemm(handle, 0, 0, N, N, N, &one, matrix, N, matrix, N, &one, matrix, N) == 0);
     pthread_join(thread, NULL);
 
-    /* the same in a graph, whose arguments end with the context */
+    /* The same call in a graph, whose arguments end with the context. */
     TRY(cuMemAlloc(&matrix, BYTES));
     TRY(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     CHECK(sgemm(handle, 0, 0, N, N, N, &one, matrix, N, matrix, N, &one, matrix, N) == 0);
@@ -114,7 +115,7 @@ int main(void)
     TRY(cuGraphInstantiateWithFlags(&instance, graph, 0));
     TRY(cuGraphDestroy(graph));
     start(&thread, reset_beside);
-    cuGraphLaunch(instance, stream); /* the context may have ended when it returns */
+    cuGraphLaunch(instance, stream); /* the context may have ended when the call returns */
     pthread_join(thread, NULL);
     CHECK(destroy(handle) == 0);
     return wrong != 0;

@@ -9,8 +9,8 @@
 #include "vm_path.h"
 #include "vm_tensor_memory.h"
 
-/* Allocates a block that can be started again and again: warps, shared and local memory, data of the observers. Counts
- * its local memory against the launch's limit. Returns NULL if memory or the limit runs out. */
+/* Allocates a block that can be started again and again: warps, shared and local memory, data of the observers.
+ * Counts its local memory against the launch's limit. Returns NULL if memory or the limit runs out. */
 vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
 {
     vm_runner *runner = cluster->runner;
@@ -150,7 +150,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
 
 /* ---- barriers ---- */
 
-/* Opens a barrier: all paths that wait at it continue, with the result of bar.red. The barrier is reset then. */
+/* Opens a barrier: all paths that wait at the barrier continue, with the result of bar.red. Then resets the barrier. */
 void vm_barrier_open(vm_block *block, uint32_t id)
 {
     vm_barrier *barrier = &block->barriers[id];
