@@ -476,7 +476,7 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
 /* ---- without the host's code ---- */
 
 /* The most rounds of blanking declarations of the host. */
-enum { MOST_HOST_ROUNDS = 8 };
+enum { MOST_HOST_ROUNDS = 16 };
 
 static bool may_have_host_code(const kiln__compile_request *request, const kiln_error *why)
 {
@@ -485,7 +485,8 @@ static bool may_have_host_code(const kiln__compile_request *request, const kiln_
     for (size_t i = 0; i < request->option_count; i++)
         if (strcmp(request->options[i], device_too) == 0)
             return true;
-    return strstr(kiln_error_message(why), "is considered a host ") != NULL;
+    return strstr(kiln_error_message(why), "is considered a host ") ||
+           strstr(kiln_error_message(why), "explicitly marked as a __host__ function");
 }
 
 /* Copies the texts, which will be changed, and adds the option -default-device. Functions without __device__ then
@@ -592,6 +593,40 @@ static kiln__compile_request *add_implied(kiln__arena *arena, const kiln__compil
     return to->source ? to : NULL;
 }
 
+/* Returns true if a text of the request has this word. */
+static bool has_word(const kiln__compile_request *request, const char *word)
+{
+    bool has = strstr(request->source, word) != NULL;
+    for (size_t i = 0; i < request->include_count && !has; i++)
+        has = request->includes[i].text && strstr(request->includes[i].text, word);
+    return has;
+}
+
+/* Removes from the request what its kernels do not need. The source loses explicit instantiations of kernels, because the
+ * names of the request instantiate the kernels that it needs. __extension__, which NVRTC does not know, becomes empty.
+ * Returns NULL if memory runs out. */
+static const kiln__compile_request *prepare(const kiln_allocator *mem, kiln__arena *arena,
+                                            const kiln__compile_request *from)
+{
+    const bool instances = from->name_count && strstr(from->source, "template") && strstr(from->source, "__global__");
+    const bool extension = has_word(from, "__extension__");
+    if (!instances && !extension)
+        return from;
+    kiln__compile_request *to = kiln__arena_alloc(arena, sizeof *to);
+    char *source = instances ? kiln__arena_strdup(arena, from->source) : NULL;
+    const char **options = kiln__arena_alloc(arena, (from->option_count + 1) * sizeof *options);
+    if (!to || !options || (instances && (!source || !kiln__host_drop_instances(mem, source))))
+        return NULL;
+    *to = *from;
+    to->source = source ? source : from->source;
+    for (size_t i = 0; i < from->option_count; i++)
+        options[i] = from->options[i];
+    if (extension)
+        options[to->option_count++] = "-D__extension__=";
+    to->options = options;
+    return to;
+}
+
 /* Compiles a request. If the compiler misses names that nvcc declares without an #include (INFINITY, uint32_t),
  * compiles the source again with these names. If it finds functions of the host, compiles the source again without
  * them. */
@@ -601,6 +636,9 @@ static kiln_status compile_as_nvcc(const kiln_allocator *mem, kiln__nvrtc *nvrtc
     enum { MOST_IMPLIED = 6 };
     kiln__arena arena = {.mem = mem};
     kiln_status status = KILN_ERROR_COMPILE;
+    request = prepare(mem, &arena, request);
+    if (!request)
+        status = kiln__fail_memory(why);
     for (int round = 0; round < MOST_IMPLIED && request && status == KILN_ERROR_COMPILE; round++) {
         kiln_error_free(*why);
         *why = NULL;

@@ -20,18 +20,33 @@ enum { MOST_SOURCE = 16 << 20 };
 
 /* ---- the kernel ---- */
 
+const char *kiln__kernel_place(const kiln__draft *draft)
+{
+    const kiln__kernel *kernel = draft->kernel;
+    const char *place = kiln__arena_printf(draft->arena, "%s:%u", kernel->header ? kernel->header : draft->shown,
+                                           kernel->line);
+    return place ? place : draft->shown;
+}
+
+/* Chooses the kernel of this name, or without a name the first one. Kernels of headers of the project count if the
+ * source has no such kernel, because a source may be a list of #includes. */
 static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **error)
 {
     const kiln__scan *scan = draft->scan;
     kiln__text list = {.mem = draft->mem};
-    for (size_t i = 0; i < scan->kernel_count && !draft->kernel; i++)
+    size_t count = 0; /* without the kernels of the file with the launch */
+    while (count < scan->kernel_count && (!scan->launch || scan->kernels[count].params_from < scan->launch))
+        count++;
+    for (size_t i = 0; i < count && !draft->kernel; i++)
         if (!kernel || strcmp(scan->kernels[i].name, kernel) == 0 || strcmp(scan->kernels[i].plain, kernel) == 0)
             draft->kernel = &scan->kernels[i];
     if (draft->kernel)
         return KILN_OK;
-    for (size_t i = 0; i < scan->kernel_count; i++)
-        kiln__text_printf(&list, "%s%s (line %u)", i ? ", " : "", scan->kernels[i].name, scan->kernels[i].line);
-    kiln_status status = scan->kernel_count
+    for (size_t i = 0; i < count; i++)
+        kiln__text_printf(&list, "%s%s (%s%sline %u)", i ? ", " : "", scan->kernels[i].name,
+                          scan->kernels[i].header ? scan->kernels[i].header : "", scan->kernels[i].header ? " " : "",
+                          scan->kernels[i].line);
+    kiln_status status = count
                              ? kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND, "%s has no kernel '%s'; it has %s",
                                           draft->shown, kernel, kiln__text_get(&list))
                              : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND, "%s has no __global__ function",
@@ -312,7 +327,7 @@ static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_erro
         proves &= !draft->arguments[i].same;
     for (size_t i = 0; i < draft->tunable_count && draft->tried && !draft->trouble; i++) {
         kiln__tunable *tunable = &draft->tunables[i];
-        const char *at = tunable->size || tunable->launched ? "" : tunable->values, *value = NULL;
+        const char *at = tunable->size ? "" : tunable->values, *value = NULL;
         while ((value = kiln__next_value(draft, &at)) != NULL) {
             kiln_error *why = NULL;
             if (strcmp(value, tunable->chosen) == 0)
@@ -433,6 +448,25 @@ static void replace_groups(char *text)
         }
 }
 
+/* Gives the kernels of headers the names of their headers, and lines in them. Header number i of the list begins at byte
+ * begins[i] of the text. */
+static void place_kernels(kiln__scan *scan, const char *text, const kiln__includes *includes, const size_t *begins,
+                          size_t count)
+{
+    for (size_t k = scan->own_kernel_count; k < scan->kernel_count && begins; k++) {
+        kiln__kernel *kernel = &scan->kernels[k];
+        const size_t at = (size_t)(scan->words[kernel->params_from].text - text);
+        size_t file = 0;
+        while (file + 1 < count && begins[file + 1] <= at)
+            file++;
+        if (file >= count)
+            continue;
+        kernel->header = includes->items[file].name;
+        for (size_t i = 0; i < begins[file]; i++)
+            kernel->line -= text[i] == '\n';
+    }
+}
+
 /* Reads the words of the source, of the project's headers that it includes, and of the file with the launch. Headers
  * define constants that the launch and the kernel use. */
 static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length, const char *launch,
@@ -452,9 +486,12 @@ static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *tex
     if (status == KILN_OK) /* if a header may not be read, the compile fails later */
         kiln__includes_collect(engine->mem, draft->arena, draft->path, text, &where, &includes, NULL);
     kiln__text_add(&whole, text, length);
-    for (size_t i = 0; i < includes.count && whole.length < MOST_HEADERS_BYTES; i++)
-        if (includes.items[i].path)
-            kiln__text_printf(&whole, "\n%s", includes.items[i].text);
+    size_t *begins = kiln__arena_alloc(draft->arena, (includes.count + 1) * sizeof *begins), begun = 0;
+    for (; begins && begun < includes.count && whole.length < MOST_HEADERS_BYTES; begun++) {
+        begins[begun] = whole.length + 1;
+        if (includes.items[begun].path)
+            kiln__text_printf(&whole, "\n%s", includes.items[begun].text);
+    }
     const size_t before = whole.length + 1;
     if (other)
         kiln__text_printf(&whole, "\n%s", other);
@@ -468,6 +505,8 @@ static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *tex
         scan->launch = scan->words[i].text >= kept + before ? i : 0;
     for (size_t i = 0; i < before && kept && scan->launch; i++)
         scan->launch_lines += kept[i] == '\n';
+    if (status == KILN_OK)
+        place_kernels(scan, kept, &includes, begins, begun);
     kiln__text_free(&whole);
     kiln__free(engine->mem, other);
     draft->scan = scan;

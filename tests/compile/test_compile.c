@@ -313,6 +313,36 @@ static void test_host_code(void)
                                    "dir/main.cu:1, dir/main.cu:2", "needs __device__", NULL});
 }
 
+/* Compiles a file of which a spec needs one kernel. Instances of other kernels and members that are marked __host__ are
+ * left out, and names that nvcc or PyTorch's headers bring in are there. */
+static void test_not_needed(void)
+{
+    static const char source[] =
+        "struct pair { __extension__ union { struct { int a, b; } c; long long d; };\n"
+        "    __host__ int get(int cc) const { return std::stoi(cc); }\n"
+        "    constexpr __host__ int size() const { return cc(); }\n"
+        "    __device__ int get() const { return c.a; } };\n"
+        "template <class T> __global__ void sum(T *x)\n"
+        "{\n"
+        "    typename std::conditional<sizeof(T) == 4, int, long long>::type y = 1;\n"
+        "    pair p = {};\n"
+        "    if (std::is_same<T, float>::value) { cudaGridDependencySynchronize(); y++; }\n"
+        "    *x = y + p.get();\n"
+        "    cudaTriggerProgrammaticLaunchCompletion();\n"
+        "}\n"
+        "#define INSTANCE(T) \\\n    template __global__ void sum<T>(T *x);\n"
+        "INSTANCE(double)\n"
+        "template __global__ void sum<char>(char *x);\n";
+    kiln__compile_request request = {
+        .name = "one.cu", .arch = 90, .source = source, .names = (const char *[]){"sum<float>"}, .name_count = 1};
+    kiln__unit unit = {0};
+    kiln_error *error = NULL;
+    CHECK_OK(compile(&request, &unit, &error), error);
+    CHECK(unit.ptx && strstr(unit.ptx, ".entry _Z3sumIfEvPT_(") && strstr(unit.ptx, "griddepcontrol.wait"));
+    CHECK(unit.ptx && !strstr(unit.ptx, "_Z3sumId") && !strstr(unit.ptx, "_Z3sumIc"));
+    kiln__unit_free(&unit);
+}
+
 static void test_stopping(void)
 {
     atomic_bool cancel = true;
@@ -581,6 +611,7 @@ static const check_case cases[] = {
     {"headers", test_headers},
     {"messages", test_errors},
     {"code of the host is left out", test_host_code},
+    {"code that no kernel needs is left out", test_not_needed},
     {"stopping a compile", test_stopping},
     {"logs", test_log},
     {"out of memory", test_oom},
