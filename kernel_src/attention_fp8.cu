@@ -48,8 +48,11 @@
 #define HEADS_FIRST 0
 #endif
 #define PERSISTENT 2
-// Exponentials reach 2^(6 + 2.75), which is less than the largest e4m3 number, 448.
-#define SOFTMAX_RAISE 6
+#ifndef BY_HALVES
+#define BY_HALVES 0 // 1: converts exponentials to e4m3 by way of half precision
+#endif
+// Exponentials reach 2^(6 + 2.75), which is less than the largest e4m3 number, 448. With BY_HALVES they are smaller by 2^8.
+#define SOFTMAX_RAISE (BY_HALVES ? -2 : 6)
 #define SOFTMAX_SLACK 2.75f
 
 #include "async.cuh"
@@ -141,8 +144,16 @@ __device__ __forceinline__ unsigned row_place(unsigned row, unsigned column)
 }
 
 // Converts four exponentials to e4m3. The first one is in the lowest byte.
+//
+// BY_HALVES: half precision has one more bit of exponent than e4m3, and 7 more bits of fraction. The exponent of a number
+// that is smaller by 2^8 has the same bits as the e4m3 exponent, and subnormal numbers become subnormal numbers. So the e4m3
+// number is the half without its last 7 bits, rounded. All numbers are positive, so the sign bit makes room for a shift.
 __device__ __forceinline__ unsigned pack_quad(float a, float b, float c, float d)
 {
+    if (BY_HALVES) {
+        const unsigned low = pack_pair(f16(), a, b), high = pack_pair(f16(), c, d);
+        return __byte_perm(low + low + 0x00800080, high + high + 0x00800080, 0x7531);
+    }
     unsigned quad;
     asm volatile("{.reg .b16 low, high;\n"
         "cvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\n"
@@ -174,6 +185,12 @@ __device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned address)
     to[1] = __byte_perm(squares[2], squares[3], 0x6420);
     to[2] = __byte_perm(squares[0], squares[1], 0x7531);
     to[3] = __byte_perm(squares[2], squares[3], 0x7531);
+}
+
+// Returns the factor that O needs after the division by the sum of exponentials.
+__device__ __forceinline__ float value_units(const float *v_scale, const Place &at)
+{
+    return v_scale[at.kv_head] * (BY_HALVES ? 1.0f / 256 : 1);
 }
 
 // Returns the four neighbours of a row of O that a lane has in block `b` of 16 columns: columns 4 (lane % 4) and on. `half`
@@ -297,7 +314,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         stage = stage + 1 == STAGES ? 0 : stage + 1;
     }
     softmax.end(scale);
-    scale[0] *= v_scale[at.kv_head], scale[1] *= v_scale[at.kv_head];
+    scale[0] *= value_units(v_scale, at), scale[1] *= value_units(v_scale, at);
     scale_rows(sums, scale);
 #pragma unroll
     for (unsigned r = 0; r < 2; ++r)
@@ -356,13 +373,16 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
 #define GROUPS 2 // consumer warp groups, each with 64 queries
 #endif
 #ifndef OVERLAP
-#define OVERLAP 1 // 1: multiplies the scores of the next tile before the values of this tile
+#define OVERLAP 1 // 1: multiplies the scores of the next tile before the values of this tile; 2: two tiles ahead
 #endif
 #ifndef IN_TURN
 #define IN_TURN 0 // 1: one of two groups multiplies while the other computes exponentials
 #endif
 #ifndef EARLY
 #define EARLY 0 // 1: rounds exponentials to registers of their own, while the values of the tile before are multiplied
+#endif
+#ifndef Q_REGISTERS
+#define Q_REGISTERS 0 // 1: the queries of a warp group are in registers. 0: wgmma reads them from shared memory
 #endif
 #ifndef TURN_INSIDE
 #define TURN_INSIDE 1 // 1: warps of the producer transpose V. 0: attention8_turn has done it
@@ -386,16 +406,34 @@ struct Rings {
     barrier turned_full[STAGES], turned_empty[STAGES];
 };
 
-// Begins S = Q K^T for the group's 64 queries and a tile of keys, given by their descriptors.
-__device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], offset a, offset b)
-{
-    wgmma_keep(s);
-    wgmma_fence();
+// The queries of a warp group, as the first operand of S = Q K^T.
+struct GroupQueries {
+    offset tile;                    // descriptor
+    unsigned fragments[STEPS][4];
+
+    // `at` is the address of the group's 64 queries.
+    __device__ __forceinline__ void begin(unsigned at)
+    {
+        tile = matrix_descriptor<ROW_BYTES>(at, 0, 8 * ROW_BYTES);
 #pragma unroll
-    for (unsigned d = 0; d < STEPS; ++d)
-        wgmma<f8e4m3, TILE_K>::template multiply<false>(s, descriptor_after(a, 32 * d), descriptor_after(b, 32 * d), d > 0);
-    wgmma_commit();
-}
+        for (unsigned d = 0; Q_REGISTERS && d < STEPS; ++d)
+            load_fragments(fragments[d], at + row_place(warp_id() % 4 * 16 + lane_id() % 16, 32 * d + lane_id() / 16 * 16));
+    }
+    // Begins the product with a tile of keys, given by its descriptor.
+    __device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], offset keys) const
+    {
+        wgmma_keep(s);
+        wgmma_fence();
+#pragma unroll
+        for (unsigned d = 0; d < STEPS; ++d)
+            if (Q_REGISTERS)
+                wgmma<f8e4m3, TILE_K>::template multiply<false>(s, fragments[d], descriptor_after(keys, 32 * d), d > 0);
+            else
+                wgmma<f8e4m3, TILE_K>::template multiply<false>(s, descriptor_after(tile, 32 * d),
+                                                                descriptor_after(keys, 32 * d), d > 0);
+        wgmma_commit();
+    }
+};
 
 // O += P V: the exponentials are in registers, and V is transposed.
 __device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const unsigned (&p)[TILE_K / 32][4], offset b)
@@ -570,19 +608,18 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     for (; turns.more(); turns.next()) {
         const Place at(n, ROOM_QUERIES, turns.number);
         const unsigned second = turns.taken % 2, phase = turns.taken / 2 % 2;
-        const offset tile_q = matrix_descriptor<ROW_BYTES>(
-            shared_address(room + second * q_bytes + group * GROUP_QUERIES * ROW_BYTES), 0, 8 * ROW_BYTES);
         const unsigned all_tiles = tiles_to(at.first + ROOM_QUERIES - 1), begin = at.first + group * GROUP_QUERIES;
         const unsigned tiles = begin < queries ? tiles_to(begin + GROUP_QUERIES - 1) : 0;
         const unsigned first = at.first + warp_row, row = first + lane_id() / 4;
         const int seen[2] = {keys_seen(row, n), keys_seen(row + 8, n)};
         const int fewest = keys_seen(begin, n);
         const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
-        const float units = score_units({q_scale, k_scale, v_scale}, at), values_scale = v_scale[at.kv_head];
+        const float units = score_units({q_scale, k_scale, v_scale}, at), values_scale = value_units(v_scale, at);
         Softmax softmax;
         softmax.begin();
         float s[TILE_K / 2], sums[HEAD_DIM / 2], scale[2];
         unsigned p[TILE_K / 32][4];
+        GroupQueries queries_of;
         bool grew = false;
 #pragma unroll
         for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
@@ -590,7 +627,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         auto next_scores = [&] {
             if (in_turn)
                 group_sync(1 + group, 2 * GROUP);
-            begin_scores(s, tile_q, ring_k.descriptor());
+            queries_of.begin_scores(s, ring_k.descriptor());
         };
         auto next_values = [&](const unsigned(&use)[TILE_K / 32][4]) {
             ring_v.wait_full();
@@ -609,8 +646,64 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             wgmma_keep(sums);
             ring_v.leave();
         };
+        // For two tiles of scores. Before a step, the scores of tile t are complete. The step begins the next scores and
+        // completes them, and begins to multiply this tile's exponentials by its values.
+        auto wait_for_all_but = [](bool one) {
+            if (one)
+                wgmma_wait<1>();
+            else
+                wgmma_wait<0>();
+        };
+        auto step_ahead = [&](float(&now)[TILE_K / 2], float(&next)[TILE_K / 2], unsigned t, bool last)
+            __attribute__((always_inline)) {
+            if (!last) {
+                ring_k.wait_full();
+                queries_of.begin_scores(next, ring_k.descriptor());
+            }
+            if (t >= whole)
+                softmax.mask(now, t * TILE_K, seen);
+            grew = softmax.take(now, scale, units);
+            // This barrier has completed already, so the wait takes no time. It only keeps the next wait behind the
+            // exponentials.
+            barrier_wait(&rings.q_full[second], phase ^ (unsigned)__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
+            wait_for_all_but(!last);
+            wgmma_keep(sums);
+            if (t > 0)
+                ring_v.leave();
+            if (grew)
+                scale_rows(sums, scale);
+            as_quads(p, now);
+            next_values(p);
+            wait_for_all_but(!last);
+            if (last) {
+                wgmma_keep(sums);
+                ring_v.leave();
+            } else {
+                wgmma_keep(next);
+                ring_k.leave();
+            }
+        };
         barrier_wait(&rings.q_full[second], phase);
-        if (tiles > 0) {
+        queries_of.begin(shared_address(room + second * q_bytes + group * GROUP_QUERIES * ROW_BYTES));
+        if (OVERLAP == 2 && tiles > 0) {
+            float other[TILE_K / 2];
+            ring_k.wait_full();
+            next_scores();
+            wgmma_wait<0>();
+            wgmma_keep(s);
+            ring_k.leave();
+            unsigned t = 0;
+            for (; t + 2 < tiles; t += 2) {
+                step_ahead(s, other, t, false);
+                step_ahead(other, s, t + 1, false);
+            }
+            if (t + 1 < tiles) {
+                step_ahead(s, other, t, false);
+                step_ahead(other, s, t + 1, true);
+            } else
+                step_ahead(s, other, t, true);
+        }
+        if (OVERLAP < 2 && tiles > 0) {
             ring_k.wait_full();
             next_scores();
             if (in_turn)
@@ -649,7 +742,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             if (!EARLY)
                 as_quads(make, s);
         };
-        if (OVERLAP && tiles > 1)
+        if (OVERLAP == 1 && tiles > 1)
             ring_k.wait_full();
         unsigned t = 1;
         if (EARLY) {
@@ -666,7 +759,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 next_values(p);
                 values_end();
             }
-        } else {
+        } else if (OVERLAP < 2) {
             for (; t < tiles; ++t)
                 step(p, p, t);
             if (tiles > 0) {
