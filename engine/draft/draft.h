@@ -157,6 +157,8 @@ typedef struct kiln__size {
     int64_t given; /* the value of the host's constant, for `whole`; 0: not known */
     int64_t fixed; /* the literal number of the launch, for both sets; 0: not known */
     bool bake;
+    bool any;        /* a trial run has shown that the size need not be a multiple of a tile */
+    const char *why; /* the reason why it must be a multiple; NULL: no trial has shown one */
 } kiln__size;
 
 /* ---- the launch by host code (host.c, launched.c) ---- */
@@ -224,7 +226,8 @@ typedef struct kiln__draft {
     kiln__axis axes[3];
     const char *trouble; /* the error of the trial, or NULL */
     bool tried;
-    bool untried; /* some values of params were not tried, because of a limit */
+    bool untried; /* some values of params were not tried to the end, because of a limit */
+    uint64_t steps; /* steps of the simulated device that are left for the trials of values */
     kiln__host_launch host;
     kiln__host_launch
         *launches; /* all launches of the kernel; kiln__host_choose() keeps those that #if distinguishes */
@@ -365,6 +368,19 @@ kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const ch
 bool kiln__is_due_to_value(kiln_status status);
 /* Removes a value from the list of its param, and keeps the reason for a comment. */
 void kiln__leave_out(kiln__draft *draft, kiln__tunable *tunable, const char *value, const char *message);
+
+/* ---- the contract (contract.c) ---- */
+
+/* Returns true if the size may vary between runs. A size that the launch has as a number stays, and so do small numbers
+ * such as the width of a border. */
+bool kiln__size_varies(const kiln__size *size);
+/* Runs the draft under all checks with one more than the tiny value of a size, and ends the run after a number of seconds.
+ * If the checks find something, *finding gets the kind of the first finding, and otherwise NULL. The caller closes *plan,
+ * also after a failure. */
+kiln_status kiln__run_size(kiln_engine *engine, const kiln_spec *spec, const kiln__size *size, double seconds,
+                           kiln_plan **plan, const char **finding, kiln_error **error);
+/* Writes the section `judge`. */
+void kiln__draft_write_contract(const kiln__draft *draft, kiln__text *out);
 
 /* ---- the spec (write.c) ---- */
 

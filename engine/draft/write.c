@@ -428,6 +428,7 @@ void kiln__draft_write(const kiln__draft *draft, kiln__text *out)
     write_params(draft, out);
     write_buffers(draft, out);
     write_symbols(draft, out);
+    kiln__draft_write_contract(draft, out);
     write_verify(draft, out);
     write_launch(draft, out);
 }

@@ -62,6 +62,30 @@ static void test_orders(void)
     unsetenv("KILN_SIM_THREADS");
 }
 
+/* The limit of steps of the calling thread: a launch takes its steps from it, and ends if none are left. */
+static void test_steps(void)
+{
+    open_device();
+    CUfunction function = kernel(load(turns), "turns");
+    CUdeviceptr memory = 0;
+    uint64_t left = 1000;
+    void *arguments[] = {&memory};
+    OK(call_cuMemAlloc(&memory, 64));
+    OK(call_cuMemsetD8(memory, 0, 64));
+    kiln__sim_steps(&left);
+    OK(call_cuLaunchKernel(function, 2, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    const uint64_t taken = 1000 - left;
+    CHECK(taken >= 16 && taken <= 32); /* two warps, each with about ten instructions */
+    OK(call_cuLaunchKernel(function, 2, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    CHECK(left == 1000 - 2 * taken);
+    left = taken / 2;
+    OK(call_cuLaunchKernel(function, 2, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    CHECK(left == 0 && call_cuCtxSynchronize() == CUDA_ERROR_LAUNCH_TIMEOUT);
+    CHECK(strstr(kiln__sim_last_fault(), "used up its budget of ") != NULL);
+    kiln__sim_steps(NULL);
+    close_device();
+}
+
 static size_t CUDA_CB shared_of(int threads) { return (size_t)threads * 1024; }
 
 static void test_potential(void)
@@ -380,6 +404,7 @@ static const check_case cases[] = {{"old launches", test_old_launch},
                                    {"potential block size", test_potential},
                                    {"launch", test_launch},
                                    {"orders of blocks", test_orders},
+                                   {"steps of a thread", test_steps},
                                    {"clusters", test_clusters},
                                    {"occupancy of clusters", test_cluster_occupancy},
                                    {"shared memory and occupancy", test_shared},

@@ -46,6 +46,12 @@ const char *kiln__sim_compiler(const kiln_allocator *mem);
  * launching call returns CUDA_ERROR_TIMEOUT. */
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
 
+/* Limits the steps of kernels that the calling thread launches from now on. A step is an instruction of a warp, so this
+ * limit does not depend on the load of the machine. Each launch subtracts its steps from *left. If none are left, the
+ * launch ends with LAUNCH_TIMEOUT, and so does the context. NULL: only the device's limit KILN_SIM_STEPS holds. The
+ * caller keeps *left until it calls this function again. */
+void kiln__sim_steps(uint64_t *left);
+
 /* Sets the order in which the blocks of later launches of the calling thread start. 0: ascending numbers, which is
  * the default. 1: descending numbers. Any other number is the seed of a shuffle. CUDA promises no order, so the
  * answer of a correct kernel does not depend on the order. With clusters, the order is an order of whole clusters. */

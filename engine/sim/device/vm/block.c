@@ -268,7 +268,7 @@ void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_runner *runner = block->runner;
     atomic_ullong *all = &runner->run->family->steps;
-    const uint64_t budget = vm_budget(runner->run->device);
+    const uint64_t budget = runner->run->family->budget;
     uint64_t spent = atomic_load_explicit(all, memory_order_relaxed) + (runner->kept += steps);
     if (runner->kept >= VM_KEEP || spent + (uint64_t)VM_KEEP * VM_RUNNERS_MOST > budget) {
         spent = atomic_fetch_add_explicit(all, runner->kept, memory_order_relaxed) + runner->kept;

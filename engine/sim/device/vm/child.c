@@ -478,7 +478,7 @@ static bool move_row(vm_run_state *run, const vm_task *t, uint64_t to, unsigned 
     enum { STEP_BYTES = 4096, PIECE = MOVE_LOOK * STEP_BYTES };
     for (uint64_t at = 0; at < t->width; at += PIECE) {
         const uint64_t bytes = t->width - at < PIECE ? t->width - at : PIECE, steps = 1 + bytes / STEP_BYTES;
-        const bool spent = atomic_fetch_add(&run->family->steps, steps) > vm_budget(run->device);
+        const bool spent = atomic_fetch_add(&run->family->steps, steps) > run->family->budget;
         *unlooked += steps;
         const vm_fault_kind late = spent ? VM_FAULT_STEPS : *unlooked >= MOVE_LOOK ? vm_limit_ask(run->family) : VM_OK;
         if (late != VM_OK) {

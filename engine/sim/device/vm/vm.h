@@ -258,6 +258,9 @@ typedef struct vm_launch {
     const volatile int *stop;     /* not NULL: the launch ends with VM_FAULT_STOPPED once this flag is not 0 */
     uint64_t deadline;            /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`
                                          and `deadline` also end the grids that its kernels launch */
+    /* NULL, or the steps that the launch may still take, besides the device's budget. The launch subtracts the steps
+     * that it took. If they are used up, it ends with VM_FAULT_STEPS. */
+    uint64_t *steps_left;
     const struct vm_hooks *hooks; /* the observers (vm_hooks.h), or NULL */
     struct vm_watch *watch;       /* the observers' data for this launch */
     const size_t *limits;         /* the VM_LIMITS limits for kernels, by cudaLimit, or NULL */

@@ -273,6 +273,7 @@ enum { VM_KEEP = 1 << 16, VM_RUNNERS_MOST = 512 /* host threads, and grids that 
 /* A launch by the host, with all grids that its kernels launch. */
 typedef struct vm_family {
     atomic_ullong steps;       /* steps of all grids of the launch, which share one budget */
+    uint64_t budget;           /* the most steps of the launch */
     atomic_int stop;           /* nonzero: a fault was recorded, or the launch has ended */
     atomic_int spare;          /* host threads that may still be started */
     atomic_uint grids;         /* number of grids so far, for %gridid */
