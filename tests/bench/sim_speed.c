@@ -41,7 +41,7 @@ enum {
     SLOWEST = 3 /* runs of slow code, which is interpreted */
 };
 
-/* The arrays of a work. The kernels have the same five. */
+/* The arrays of a work. All kernels have these five arrays. */
 typedef struct arrays {
     float *a, *b, *c;
     uint32_t *d, *e;
