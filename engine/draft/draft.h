@@ -232,7 +232,7 @@ typedef struct kiln__draft {
     kiln__axis axes[3];
     const char *trouble; /* the error of the trial, or NULL */
     bool tried;
-    bool untried; /* some values of params were not tried to the end, because of a limit */
+    bool untried;   /* some values of params were not tried to the end, because of a limit */
     uint64_t steps; /* steps of the simulated device that are left for the trials of values */
     kiln__host_launch host;
     kiln__host_launch
