@@ -46,11 +46,10 @@ static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **e
         kiln__text_printf(&list, "%s%s (%s%sline %u)", i ? ", " : "", scan->kernels[i].name,
                           scan->kernels[i].header ? scan->kernels[i].header : "", scan->kernels[i].header ? " " : "",
                           scan->kernels[i].line);
-    kiln_status status = count
-                             ? kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND, "%s has no kernel '%s'; it has %s",
-                                          draft->shown, kernel, kiln__text_get(&list))
-                             : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND, "%s has no __global__ function",
-                                          draft->shown);
+    kiln_status status = count ? kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND, "%s has no kernel '%s'; it has %s",
+                                            draft->shown, kernel, kiln__text_get(&list))
+                               : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND, "%s has no __global__ function",
+                                            draft->shown);
     kiln__text_free(&list);
     return status;
 }
