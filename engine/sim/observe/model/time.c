@@ -862,16 +862,6 @@ static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *lau
     return clocks;
 }
 
-/* Returns the clocks by which a replay of `all` blocks for each SM is longer than the launch. The launch has `on_sm` blocks
- * for each SM, which may be a fraction. In the last round some SMs have one block fewer, and memory serves only the blocks
- * that exist. Without this correction all SMs would transfer the bytes of a whole block. It counts as far as memory is the
- * limit, which is the share of the time in which memory is busy. */
-static double get_surplus(double all, double on_sm, double clocks, uint32_t blocks, const vm_time_result *result)
-{
-    const double used = fmin(result->dram, 1);
-    return (all - on_sm) * used * used * clocks / blocks;
-}
-
 /* Estimates the clocks of a launch: replays the traced blocks, extrapolates to all blocks, and adds the device's own
  * limits. Returns false if memory runs out. */
 static bool estimate_launch(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result)
@@ -882,16 +872,15 @@ static bool estimate_launch(const kiln_allocator *mem, const vm_time_launch *lau
     uint32_t places = launch->resident < on_sm ? launch->resident : (uint32_t)ceil(on_sm);
     uint32_t rounds = longer > 1.001 ? 1 : count_rounds(launch, places);
     if (on_sm <= (double)places * rounds) { /* all blocks run, one after the other */
-        const uint32_t all = (uint32_t)ceil(on_sm);
-        double clocks = replay_blocks(mem, launch, places, all, NULL, result);
-        result->clocks = (clocks - get_surplus(all, on_sm, clocks, all, result)) * longer;
+        double clocks = replay_blocks(mem, launch, places, (uint32_t)ceil(on_sm), NULL, result);
+        result->clocks = clocks * longer;
         return clocks >= 0;
     }
     if (rounds > 1) { /* the last round of the replay has as many blocks as the last round of the launch */
         const double all = ceil(on_sm), last = fmod(all - 1, places) + 1;
         const uint32_t blocks = places * (rounds - 1) + (uint32_t)last;
         double rate = 0, clocks = replay_blocks(mem, launch, places, blocks, &rate, result);
-        result->clocks = clocks + (all - blocks) * rate - get_surplus(all, on_sm, clocks, blocks, result);
+        result->clocks = clocks + (all - blocks) * rate;
         return clocks >= 0;
     }
     double clocks = replay_blocks(mem, launch, places, places, NULL, result);
