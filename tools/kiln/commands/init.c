@@ -177,6 +177,8 @@ static int init_run(cli *c)
         return cli_fail(c, KILN_ERROR_IO, "%s exists already, and kiln init does not overwrite it", to);
     if (to && strrchr(to, '/'))
         folder = strrchr(to, '/') == to ? "/" : cli_strndup(to, (size_t)(strrchr(to, '/') - to));
+    if (init_is_signature(source))
+        return init_from_signature(c, source, to, folder);
     if (!args->engine.device)
         args->engine.device = "sim";
     if (args->engine.compile_timeout == 0) /* a draft does not depend on the load of the machine */
@@ -280,7 +282,7 @@ static const cli_group group = {"The spec", options, CLI_COUNT(options)};
 const cli_command cli_init_command = {
     .name = "init",
     .summary = "write a first spec for a kernel of a CUDA source",
-    .arguments = "SOURCE",
+    .arguments = "SOURCE|SIGNATURE",
     .about =
         "Reads and compiles a CUDA source, and writes a spec for one of its kernels. `kiln tune` can run this spec. "
         "These become params: macros that the source uses but does not define, macros that it defines within "
@@ -290,6 +292,8 @@ const cli_command cli_init_command = {
         "A script in Python that calls Kernel Tuner gives a spec too: its kernel, params, restrictions, grid, arrays "
         "and "
         "answer. kiln reads the script and does not run it. This needs python3.\n\n"
+        "The signature of a function on arrays gives a contract for `kiln judge`, and beside it a kernel in which you write "
+        "the answer.\n\n"
         "The spec is a first guess, and its comments tell you what to check. It has no reference yet: kiln compares "
         "each answer with the answer of the default configuration.",
     .min_words = 1,
@@ -308,6 +312,7 @@ const cli_command cli_init_command = {
             {"kiln init k.cu --nvcc 'nvcc -O3 -Iinclude -DREAL=float --use_fast_math k.cu' -o k.yaml",
              "With the compiler options of your build."},
             {"kiln init convolution.py -o convolution.yaml", "From a script for Kernel Tuner."},
+            {"kiln init 'softmax(x: f32[M, N]) -> f32[M, N]' -o softmax.yaml", "A contract from a signature."},
             {"kiln init gemm.cu --space gemm_cache.json -o gemm.yaml", "With the values that Kernel Tuner tried."},
             {0}},
     .run = init_run,
