@@ -392,10 +392,11 @@ static const char *const implied_std[] = {
 #define TRAIT(head, name, body) "template <" head "> struct " name " { " body " };\n"
 #define TRAIT_T(head, name, arguments) \
     "template <" head "> using " name "_t = typename " name "<" arguments ">::type;\n"
+#define LINE(text) text ";\n"
 static const char implied_traits[] = "namespace std {\n"
-    TRAIT("class T, T V", "integral_constant", "static constexpr T value = V; typedef T value_type; "
-          "typedef integral_constant type; __host__ __device__ constexpr operator T() const { return V; }")
-    "typedef integral_constant<bool, true> true_type;\ntypedef integral_constant<bool, false> false_type;\n"
+    TRAIT("class T, T V", "integral_constant", LINE("static constexpr T value = V") LINE("typedef T value_type")
+          LINE("typedef integral_constant type") "__host__ __device__ constexpr operator T() const { return V; }")
+    LINE("typedef integral_constant<bool, true> true_type") LINE("typedef integral_constant<bool, false> false_type")
     TRAIT("bool B, class T, class F", "conditional", "typedef T type;")
     TRAIT("class T, class F", "conditional<false, T, F>", "typedef F type;")
     TRAIT_T("bool B, class T, class F", "conditional", "B, T, F")
@@ -435,10 +436,10 @@ const char *kiln__header_implied(const char *log, const char **text)
             if (strncmp(name, implied_names[i].name, length) != 0 || name[length] != '"')
                 continue;
             const char *header = implied_names[i].header;
-            *text = strcmp(header, "stdint.h") == 0   ? implied_stdint
-                    : strcmp(header, "limits.h") == 0 ? implied_limits
+            *text = strcmp(header, "stdint.h") == 0    ? implied_stdint
+                    : strcmp(header, "limits.h") == 0  ? implied_limits
                     : strncmp(header, "cuda_", 5) == 0 ? implied_dependency
-                                                      : kiln__header_own(header);
+                                                       : kiln__header_own(header);
             return header;
         }
     }
@@ -493,11 +494,12 @@ static void advise_missing_header(kiln__text *text, const char *include, const c
                           "without that; " KEEP_OUT ")\n",
                           name);
     else
-        kiln__text_printf(text,
-                          "(%s was searched beside the file that includes it, beside the source, in the folders of "
-                          "'include:' in the spec, of -I, of $KILN_PATH and $KILN_INCLUDE, and in CUDA's headers%s%s: "
-                          "name its folder by one of these; if only the host needs it, kiln init --stub %s makes an empty one)\n",
-                          name, *include ? ", " : ", which were not found", include, name);
+        kiln__text_printf(
+            text,
+            "(%s was searched beside the file that includes it, beside the source, in the folders of "
+            "'include:' in the spec, of -I, of $KILN_PATH and $KILN_INCLUDE, and in CUDA's headers%s%s: "
+            "name its folder by one of these; if only the host needs it, kiln init --stub %s makes an empty one)\n",
+            name, *include ? ", " : ", which were not found", include, name);
 }
 
 /* Kiln replaces some headers by empty ones. If the log has an error about an unknown name, the function adds a list of

@@ -33,8 +33,8 @@ typedef struct kiln__kernel {
     size_t params_from, params_to; /* words between the parentheses */
     size_t body_from, body_to;     /* words between the braces */
     size_t bounds;                 /* the word in its __launch_bounds__; 0: no word, or more than one */
-    const char *header; /* the header that has the kernel; NULL: the source has it */
-    unsigned line;      /* in its own file */
+    const char *header;            /* the header that has the kernel; NULL: the source has it */
+    unsigned line;                 /* in its own file */
     kiln__template_param *templates;
     size_t template_count;
 } kiln__kernel;
@@ -232,7 +232,7 @@ typedef struct kiln__draft {
     kiln__axis axes[3];
     const char *trouble; /* the error of the trial, or NULL */
     bool tried;
-    bool untried; /* some values of params were not tried to the end, because of a limit */
+    bool untried;   /* some values of params were not tried to the end, because of a limit */
     uint64_t steps; /* steps of the simulated device that are left for the trials of values */
     kiln__host_launch host;
     kiln__host_launch

@@ -209,8 +209,8 @@ static void read_addresses(kiln__draft *draft, kiln__range array)
 /* The functions that launch a kernel, by the place of the kernel and of the other arguments. */
 typedef enum launch_form {
     FORM_NONE,
-    FORM_CONFIG,  /* cudaLaunchKernelEx(&config, kernel, arguments...), or with an array of addresses at the end (ExC) */
-    FORM_DIRECT,  /* cudaLaunchKernel(kernel, grid, block, addresses, shared, stream) */
+    FORM_CONFIG, /* cudaLaunchKernelEx(&config, kernel, arguments...), or with an array of addresses at the end (ExC) */
+    FORM_DIRECT, /* cudaLaunchKernel(kernel, grid, block, addresses, shared, stream) */
     FORM_WRAPPED, /* a function of the project, such as launch(kernel, params, arguments...), with params(grid, block) */
 } launch_form;
 

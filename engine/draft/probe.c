@@ -301,19 +301,18 @@ static kiln_status ask(const kiln__draft *draft, kiln__tunable_kind kind, kiln_e
         kiln__text_printf(&options, " -p %s=VALUE,VALUE", tunable->source);
     }
     kiln_status status =
-        !names.length
-            ? KILN_OK
-            : kiln__fail(
-                  draft->mem, error, KILN_ERROR_NOT_FOUND,
-                  "%s: kernel %s: nothing in the source gives a value for %s. %s Give the values to "
-                  "try, the default in the middle:\n  kiln init %s -k %s%s\nfor example -p %s=8,16,32",
-                  kiln__kernel_place(draft), draft->kernel->name, kiln__text_get(&names),
-                  kind == KILN__TUNABLE_TEMPLATE
-                      ? "These are parameters of the kernel's template without a default, and this "
-                        "file has no launch of the kernel (<<<grid, block>>>)."
-                      : "The source uses these names and does not define them.",
-                  draft->shown, draft->kernel->plain, kiln__text_get(&options),
-                  kiln__arena_strndup(draft->arena, kiln__text_get(&names), strcspn(kiln__text_get(&names), ",")));
+        !names.length ? KILN_OK
+                      : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND,
+                                   "%s: kernel %s: nothing in the source gives a value for %s. %s Give the values to "
+                                   "try, the default in the middle:\n  kiln init %s -k %s%s\nfor example -p %s=8,16,32",
+                                   kiln__kernel_place(draft), draft->kernel->name, kiln__text_get(&names),
+                                   kind == KILN__TUNABLE_TEMPLATE
+                                       ? "These are parameters of the kernel's template without a default, and this "
+                                         "file has no launch of the kernel (<<<grid, block>>>)."
+                                       : "The source uses these names and does not define them.",
+                                   draft->shown, draft->kernel->plain, kiln__text_get(&options),
+                                   kiln__arena_strndup(draft->arena, kiln__text_get(&names),
+                                                       strcspn(kiln__text_get(&names), ",")));
     kiln__text_free(&names);
     kiln__text_free(&options);
     return status;

@@ -317,22 +317,21 @@ static void test_host_code(void)
  * left out, and names that nvcc or PyTorch's headers bring in are there. */
 static void test_not_needed(void)
 {
-    static const char source[] =
-        "struct pair { __extension__ union { struct { int a, b; } c; long long d; };\n"
-        "    __host__ int get(int cc) const { return std::stoi(cc); }\n"
-        "    constexpr __host__ int size() const { return cc(); }\n"
-        "    __device__ int get() const { return c.a; } };\n"
-        "template <class T> __global__ void sum(T *x)\n"
-        "{\n"
-        "    typename std::conditional<sizeof(T) == 4, int, long long>::type y = 1;\n"
-        "    pair p = {};\n"
-        "    if (std::is_same<T, float>::value) { cudaGridDependencySynchronize(); y++; }\n"
-        "    *x = y + p.get();\n"
-        "    cudaTriggerProgrammaticLaunchCompletion();\n"
-        "}\n"
-        "#define INSTANCE(T) \\\n    template __global__ void sum<T>(T *x);\n"
-        "INSTANCE(double)\n"
-        "template __global__ void sum<char>(char *x);\n";
+    static const char source[] = "struct pair { __extension__ union { struct { int a, b; } c; long long d; };\n"
+                                 "    __host__ int get(int cc) const { return std::stoi(cc); }\n"
+                                 "    constexpr __host__ int size() const { return cc(); }\n"
+                                 "    __device__ int get() const { return c.a; } };\n"
+                                 "template <class T> __global__ void sum(T *x)\n"
+                                 "{\n"
+                                 "    typename std::conditional<sizeof(T) == 4, int, long long>::type y = 1;\n"
+                                 "    pair p = {};\n"
+                                 "    if (std::is_same<T, float>::value) { cudaGridDependencySynchronize(); y++; }\n"
+                                 "    *x = y + p.get();\n"
+                                 "    cudaTriggerProgrammaticLaunchCompletion();\n"
+                                 "}\n"
+                                 "#define INSTANCE(T) \\\n    template __global__ void sum<T>(T *x);\n"
+                                 "INSTANCE(double)\n"
+                                 "template __global__ void sum<char>(char *x);\n";
     kiln__compile_request request = {
         .name = "one.cu", .arch = 90, .source = source, .names = (const char *[]){"sum<float>"}, .name_count = 1};
     kiln__unit unit = {0};

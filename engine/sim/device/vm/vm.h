@@ -255,8 +255,8 @@ typedef struct vm_launch {
     bool cooperative;   /* all blocks are resident together */
     /* the order in which clusters start: 0 ascending, 1 descending, any other value is the seed of a shuffle */
     uint64_t order;
-    const volatile int *stop;     /* not NULL: the launch ends with VM_FAULT_STOPPED once this flag is not 0 */
-    uint64_t deadline;            /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`
+    const volatile int *stop; /* not NULL: the launch ends with VM_FAULT_STOPPED once this flag is not 0 */
+    uint64_t deadline;        /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`
                                          and `deadline` also end the grids that its kernels launch */
     /* NULL, or the steps that the launch may still take, besides the device's budget. The launch subtracts the steps
      * that it took. If they are used up, it ends with VM_FAULT_STEPS. */
