@@ -1,17 +1,17 @@
-/* pool.c - the worker pool: a queue of compiles and the threads that serve it. Each thread owns one slot, and each
- * slot owns one worker process. So compiles run between calls of the host too.
+/* pool.c - the worker pool: a queue of compiles and the threads that serve it. Each thread owns one slot, and each slot
+ * owns one worker process. So compiles run between calls of the host too.
  *
  * States of a job, under the lock:
  * - QUEUED: in `waiting` or `held`. A slot takes the oldest job of `waiting` -> RUNNING. kiln__compile_cancel() frees
  *   it.
- * - RUNNING: a slot waits for its worker. An answer -> DONE. If the worker's machine is gone -> QUEUED, at the front
- *   of its queue. kiln__compile_cancel() only marks it `abandoned`; the slot frees it after the answer.
+ * - RUNNING: a slot waits for its worker. An answer -> DONE. If the worker's machine is gone -> QUEUED, at the front of
+ *   its queue. kiln__compile_cancel() only marks it `abandoned`; the slot frees it after the answer.
  * - FOLLOWING: an equal request is QUEUED or RUNNING (its leader). The leader's answer -> DONE. If a queued leader is
  *   cancelled, the first follower becomes QUEUED in its place.
  * - DONE: kiln__compile_take() takes the outcome and frees the job. A group is a job that the pool makes for several
- *   QUEUED jobs which NVRTC can compile as one program (group.c). They become its followers. The group is RUNNING
- *   until it is freed. If it fails, its followers become QUEUED again, and each is compiled alone, so that every job
- *   has the error of its own kernels.
+ *   QUEUED jobs which NVRTC can compile as one program (group.c). They become its followers. The group is RUNNING until
+ *   it is freed. If it fails, its followers become QUEUED again, and each is compiled alone, so that every job has the
+ *   error of its own kernels.
  *
  * States of a slot's thread (serve_jobs):
  * - idle: waits until there is a job and no other slot retries alone (`lone`).
@@ -306,8 +306,8 @@ static void compile_there(slot *self, kiln__compile_job *job)
     kiln__arena_free(&arena);
 }
 
-/* Retries a job once after its worker died, while nothing else compiles. The system may have killed the worker for
- * lack of memory, and another compile may have used that memory. The caller holds the lock, which is released while
+/* Retries a job once after its worker died, while nothing else compiles. The system may have killed the worker for lack
+ * of memory, and another compile may have used that memory. The caller holds the lock, which is released while
  * compiling. */
 static void retry_alone(slot *self, kiln__compile_job *job)
 {
@@ -335,8 +335,8 @@ static void retry_alone(slot *self, kiln__compile_job *job)
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* Returns the queue for a job that goes back. A job that was requested during the hold, or that such a job follows,
- * must not wait for the release: its caller may release only when the job is done. The caller holds the lock. */
+/* Returns the queue for a job that goes back. A job that was requested during the hold, or that such a job follows, must
+ * not wait for the release: its caller may release only when the job is done. The caller holds the lock. */
 static queue *queue_for(kiln__compiler *compiler, const kiln__compile_job *job)
 {
     if (!compiler->holds || job->hold == compiler->last_hold)
@@ -347,8 +347,8 @@ static queue *queue_for(kiln__compiler *compiler, const kiln__compile_job *job)
     return &compiler->held;
 }
 
-/* Puts a job back to the front of its queue, because the worker's machine is gone. The job is not at fault, so
- * another slot takes it next. The caller holds the lock. */
+/* Puts a job back to the front of its queue, because the worker's machine is gone. The job is not at fault, so another
+ * slot takes it next. The caller holds the lock. */
 static void requeue_job(slot *self, kiln__compile_job *job)
 {
     kiln__compiler *compiler = self->compiler;
@@ -378,9 +378,9 @@ static void move_to_front(queue *from, queue *into)
     *from = (queue){0};
 }
 
-/* Puts the followers of a group back to the front of their queues, in the order of their requests, and frees the
- * group. Each is compiled alone next, except after the loss of a machine (`gone`), which is no fault of the group.
- * The caller holds the lock. */
+/* Puts the followers of a group back to the front of their queues, in the order of their requests, and frees the group.
+ * Each is compiled alone next, except after the loss of a machine (`gone`), which is no fault of the group. The caller
+ * holds the lock. */
 static void split_group(slot *self, kiln__compile_job *group, bool gone)
 {
     kiln__compiler *compiler = self->compiler;
@@ -584,8 +584,8 @@ static const kiln__place *find_place(const kiln__compiler *compiler, size_t slot
     return NULL;
 }
 
-/* Starts one more slot. Its thread starts with all signals blocked, because it must not handle signals of the host.
- * The caller holds the lock. Returns 0 or an error number. */
+/* Starts one more slot. Its thread starts with all signals blocked, because it must not handle signals of the host. The
+ * caller holds the lock. Returns 0 or an error number. */
 static int add_slot(kiln__compiler *compiler)
 {
     slot *self = &compiler->slots[compiler->slot_count];
@@ -662,8 +662,8 @@ static bool init_sync(kiln__compiler *compiler)
     return good;
 }
 
-/* Gives each worker an equal share of memory. A source for which NVRTC needs too much then fails alone and does not
- * end the host. NVRTC needs a minimum, so little memory means fewer workers. */
+/* Gives each worker an equal share of memory. A source for which NVRTC needs too much then fails alone and does not end
+ * the host. NVRTC needs a minimum, so little memory means fewer workers. */
 static void divide_memory(kiln__compiler *compiler, uint64_t memory)
 {
     static const uint64_t least = (uint64_t)1 << 30, most = (uint64_t)16 << 30;
@@ -804,8 +804,8 @@ static bool follow_same(kiln__compiler *compiler, kiln__compile_job *job)
     return same != NULL;
 }
 
-/* Encodes the request, joins an equal job if there is one, and otherwise queues the job and starts one more slot if
- * no slot is idle. */
+/* Encodes the request, joins an equal job if there is one, and otherwise queues the job and starts one more slot if no
+ * slot is idle. */
 kiln_status kiln__compile_start(kiln__compiler *compiler, const kiln__compile_request *request, kiln__compile_job **job,
                                 kiln_error **error)
 {

@@ -474,10 +474,11 @@ typedef struct kiln_csr {
     uint32_t *index;   /* the column of each entry */
     float *values;     /* NULL: a pattern */
 } kiln_csr;
-/* Reads a Matrix Market file (coordinate or array; real, integer or pattern; general, symmetric or skew-symmetric) or
- * a list of edges (`from to [weight]`), gzipped or not, with all cores. `path` comes from kiln_call_file(). If
- * `graph` is nonzero, the result is a pattern without loops that has each edge in both directions. If the function
- * fails, the call has a message with the line and the column in the file. */
+/* Reads a Matrix Market file or a list of edges (`from to [weight]`), gzipped or not, with all cores. A Matrix
+ * Market file may have the formats coordinate and array, the fields real, integer and pattern, and each symmetry
+ * but hermitian. `path` comes from kiln_call_file(). If `graph` is nonzero, the result is a pattern without loops
+ * that has each edge in both directions. If the function fails, the call has a message with the line and the column
+ * in the file. */
 KILN_API kiln_status kiln_call_matrix(kiln_call *call, const char *path, int graph, kiln_csr *matrix);
 KILN_API void kiln_call_matrix_free(const kiln_call *call, kiln_csr *matrix); /* a zeroed struct is allowed */
 
@@ -687,8 +688,8 @@ KILN_API kiln_status kiln_plan_write(kiln_plan *plan, const char *buffer, const 
                                      kiln_error **error);
 KILN_API kiln_status kiln_plan_read(kiln_plan *plan, const char *buffer, void *data, size_t bytes, kiln_error **error);
 
-/* kiln_plan_launch() enqueues the steps of the variant on `stream` and returns. kiln_plan_reset() enqueues the steps
- * of `before_each`, which kiln_plan_launch() leaves out. `stream` may be NULL, which means the default stream.
+/* The first function enqueues the steps of the variant on `stream` and returns. kiln_plan_reset() enqueues the steps
+ * of `before_each`, which a launch leaves out. `stream` may be NULL, which means the default stream.
  * Otherwise it must belong to the context of the engine. If the variant has steps on the host, or loops that depend
  * on data, the call waits for the stream. An error of a kernel is reported by a later call, as in CUDA. */
 KILN_API kiln_status kiln_plan_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
@@ -758,7 +759,7 @@ KILN_API kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_option
 /* Captures the next launch of this plan, or the checked run of its next kiln_plan_run(), in a folder below `folder`.
  * A NULL `folder` means the default of kiln_capture_options. If the capture fails, that launch or run fails too. */
 KILN_API kiln_status kiln_plan_capture(kiln_plan *plan, const char *folder, kiln_error **error);
-/* Returns the folder of the last captured launch of this plan, or NULL if there is none. The text lives until the
+/* Returns the folder of the last captured launch of this plan, or NULL if no launch was captured. The text lives until the
  * next capture. */
 KILN_API const char *kiln_plan_captured(const kiln_plan *plan);
 
@@ -1043,7 +1044,7 @@ KILN_API const char *kiln_inspection_arch(const kiln_inspection *inspection); /*
 /* Returns the text that the compiler got. */
 KILN_API const char *kiln_inspection_source(const kiln_inspection *inspection);
 KILN_API const char *kiln_inspection_ptx(const kiln_inspection *inspection); /* "" if there is no PTX */
-/* Returns the machine code, or NULL if there is none. If `bytes` is not NULL, *bytes is set to its length. */
+/* Returns the machine code, or NULL if none was made. If `bytes` is not NULL, *bytes is set to its length. */
 KILN_API const void *kiln_inspection_cubin(const kiln_inspection *inspection, size_t *bytes);
 /* Returns the log of the compiler; "" if the log is empty. */
 KILN_API const char *kiln_inspection_log(const kiln_inspection *inspection);

@@ -1,19 +1,20 @@
-/* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: in this
- * process, or one per device by its runner process.
+/* tune.c - the sweep: compiles run ahead in the workers, and one configuration at a time is measured: in this process,
+ * or one per device by its runner process.
  *
- * A sweep has these phases (kiln__tune): open      open_sweep(): goals, source, devices, queue, store, inputs; runner
- * processes are started recall    recall(): a search that learns first hears the estimates and the samples that the
- * store has greet     await_crew_open(): compiles begin while the runner processes open their devices measure
- * run_with_crew() or run_alone(), until the budget is used, the source is drained, or an error ends the sweep finals
- * hold_finals(), only if no error ended the sweep finish    the ranking, the front, the store's pending rows; then
- * close_sweep() If the first phase fails, there is no tuning. The same holds in go_without_crew() if the sweep needs
- * runner processes, or if their failure has a fatal status. After every later failure the samples made so far are
- * returned.
+ * A sweep has these phases (kiln__tune):
+ *   open      open_sweep(): goals, source, devices, queue, store, inputs; runner processes are started
+ *   recall    recall(): a search that learns first hears the estimates and the samples that the store has
+ *   greet     await_crew_open(): compiles begin while the runner processes open their devices
+ *   measure   run_with_crew() or run_alone(), until the budget is used, the source is drained, or an error ends the sweep
+ *   finals    hold_finals(), only if no error ended the sweep
+ *   finish    the ranking, the front, the store's pending rows; then close_sweep()
+ * If the first phase fails, there is no tuning. The same holds in go_without_crew() if the sweep needs runner
+ * processes, or if their failure has a fatal status. After every later failure the samples made so
+ * far are returned.
  *
  * A configuration is a `job` with these states:
  *   drawn     draw() asked the source for it, and holds the ticket
- *               -> counted: the store has the sample, or the configuration is invalid, too large or cannot be
- *               compiled
+ *               -> counted: the store has the sample, or the configuration is invalid, too large or cannot be compiled
  *               -> queued
  *   queued    in `jobs`, while a worker compiles it
  *               -> ready: the compile ended
@@ -51,9 +52,9 @@
 #include "tune_internal.h"
 #include "tuning_internal.h"
 
-/* The number of compiles that are begun before their configuration is measured. It is large enough that a slow
- * compile does not leave the workers idle, and small enough that little work is lost when the sweep stops. For a
- * strategy that learns the number is smaller, because without answers its proposals are hardly better than random. */
+/* The number of compiles that are begun before their configuration is measured. It is large enough that a slow compile
+ * does not leave the workers idle, and small enough that little work is lost when the sweep stops. For a strategy that
+ * learns the number is smaller, because without answers its proposals are hardly better than random. */
 #define AHEAD_PER_JOB 4
 #define AHEAD_LEARNING 2 /* jobs ahead, in addition to one for each compile worker */
 /* jobs ahead for each worker, if several codes are compiled as one (compile/group.c) */
@@ -188,9 +189,9 @@ static void pass_on(kiln_error *why, kiln_error **error)
         kiln_error_free(why);
 }
 
-/* Returns the seconds that a measured sample took, or 0 for any other sample. It uses only values that the store
- * keeps, so that a repeated search tries the same configurations. It does not use the wall time of an estimate, which
- * differs from run to run. */
+/* Returns the seconds that a measured sample took, or 0 for any other sample. It uses only values that the store keeps,
+ * so that a repeated search tries the same configurations. It does not use the wall time of an estimate, which differs
+ * from run to run. */
 static double cost_of(const kiln_result *r)
 {
     double once = r->first_seconds > 0 ? r->first_seconds : r->seconds;
@@ -218,8 +219,8 @@ static kiln_status count(sweep *s, const job *made, kiln_status status, const ch
     return kiln__tune_source_tell(s->source, made->ticket, value, cost_of(sample->result), error);
 }
 
-/* Counts a sample that was made now, writes it to the store, and calls the callback. Takes ownership of `why`.
- * Returns KILN_ERROR_INTERRUPTED if the caller wants to stop. */
+/* Counts a sample that was made now, writes it to the store, and calls the callback. Takes ownership of `why`. Returns
+ * KILN_ERROR_INTERRUPTED if the caller wants to stop. */
 static kiln_status add(sweep *s, const job *made, kiln_status status, kiln_error *why, kiln_error **error)
 {
     kiln_status counted = count(s, made, status, kiln_error_message(why), error);
@@ -294,9 +295,9 @@ static void forget(job *taken)
 }
 
 /* Makes the job of a choice: its sample, its configuration and its code, which is not compiled yet. If the store has
- * the sample, counts it and sets *known; in a repeatable sweep sets `found` of the job instead. If the configuration
- * is invalid, *failed and *why tell why, and the sweep goes on. The return value is an error of the sweep. The job
- * keeps configuration and code only if the sample has to be made. */
+ * the sample, counts it and sets *known; in a repeatable sweep sets `found` of the job instead. If the configuration is
+ * invalid, *failed and *why tell why, and the sweep goes on. The return value is an error of the sweep. The job keeps
+ * configuration and code only if the sample has to be made. */
 static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool *known, kiln_status *failed,
                            kiln_error **why, kiln_error **error)
 {
@@ -323,9 +324,9 @@ static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool 
     return lost != KILN_OK ? lost : ended;
 }
 
-/* Gives a search that learns its first knowledge: the estimates if the caller asks for them, otherwise times from
- * other devices and sizes, and then the stored samples of its space. A stored sample that does not fit this sweep is
- * dropped, and the search may propose its configuration again. A repeatable sweep skips all this. */
+/* Gives a search that learns its first knowledge: the estimates if the caller asks for them, otherwise times from other
+ * devices and sizes, and then the stored samples of its space. A stored sample that does not fit this sweep is dropped, and
+ * the search may propose its configuration again. A repeatable sweep skips all this. */
 static kiln_status recall(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK, failed;
@@ -358,9 +359,9 @@ static kiln_status recall(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Takes one configuration from the source. Afterwards it is counted, or it is a job at the end of the queue, or the
- * source is drained and `end` of the budget says why. A configuration that cannot be compiled becomes a failed
- * sample. The sweep ends only for errors that every configuration would have, and for a source that cannot be read. */
+/* Takes one configuration from the source. Afterwards it is counted, or it is a job at the end of the queue, or the source
+ * is drained and `end` of the budget says why. A configuration that cannot be compiled becomes a failed sample. The sweep
+ * ends only for errors that every configuration would have, and for a source that cannot be read. */
 static kiln_status draw(sweep *s, kiln_error **error)
 {
     uint64_t most = s->options->max_configurations;
@@ -424,8 +425,8 @@ static bool is_flying(const sweep *s)
     return false;
 }
 
-/* Whether the sweep is over. If the time of a sweep is shorter than its first compile, the sweep continues until it
- * has made one sample. So the same command makes progress each time. */
+/* Whether the sweep is over. If the time of a sweep is shorter than its first compile, the sweep continues until it has
+ * made one sample. So the same command makes progress each time. */
 static bool is_over(sweep *s)
 {
     if (!kiln__budget_over(&s->budget))
@@ -451,11 +452,10 @@ static bool awaits_known(const sweep *s)
     return s->tuning->totals.configurations == 0 && !is_flying(s) && kiln__tune_source_begins_known(s->source);
 }
 
-/* Tells whether another configuration shall be drawn now. The limit is the length of the queue. A repeatable sweep
- * counts open jobs instead, because their number must not depend on times. A search that learns is asked only until
- * each device has a job and one more is ready: its proposals are better after more answers. While the first
- * measurement waits for one code, half of the workers stay idle: side by side, NVRTC's compiles take up to twice as
- * long. */
+/* Tells whether another configuration shall be drawn now. The limit is the length of the queue. A repeatable sweep counts
+ * open jobs instead, because their number must not depend on times. A search that learns is asked only until each device
+ * has a job and one more is ready: its proposals are better after more answers. While the first measurement waits for one
+ * code, half of the workers stay idle: side by side, NVRTC's compiles take up to twice as long. */
 static bool wants_more(sweep *s)
 {
     if (s->drained || s->alone || s->count >= s->ahead || is_over(s))
@@ -489,8 +489,8 @@ static size_t find_ready(const sweep *s)
     return s->count;
 }
 
-/* Takes the job number `index` and its compiled code from the queue. If *taken has no sample afterwards, there is
- * nothing to measure: the compile failed or the store had the sample, and the sample was counted, or the sweep ends. */
+/* Takes the job number `index` and its compiled code from the queue. If *taken has no sample afterwards, there is nothing
+ * to measure: the compile failed or the store had the sample, and the sample was counted, or the sweep ends. */
 static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **error)
 {
     *taken = s->jobs[index];
@@ -547,8 +547,8 @@ static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *w
 
 /* ---- measuring here ---- */
 
-/* Runs a plan and sets *result. If the answer was verified at the smaller sizes, *result holds that verdict before
- * the call and keeps it. */
+/* Runs a plan and sets *result. If the answer was verified at the smaller sizes, *result holds that verdict before the call
+ * and keeps it. */
 static kiln_status run_plan(sweep *s, kiln_plan *plan, const kiln_run_options *how, kiln_result *result,
                             kiln_error **error)
 {
@@ -581,9 +581,9 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
     return status;
 }
 
-/* Tells whether a run may have run only a few blocks of each kernel, as an estimate does if nobody looks at the
- * results. A kernel may then fault because an earlier kernel wrote only a part of its addresses. The caller therefore
- * runs the sample once more with all blocks, in a new context. */
+/* Tells whether a run may have run only a few blocks of each kernel, as an estimate does if nobody looks at the results. A
+ * kernel may then fault because an earlier kernel wrote only a part of its addresses. The caller therefore runs the sample
+ * once more with all blocks, in a new context. */
 static bool may_be_of_parts(const sweep *s)
 {
     const kiln__simulator *simulator = s->engine->driver.simulator;
@@ -772,8 +772,8 @@ static kiln_status feed_crew(sweep *s, bool more, size_t *idle, kiln_error **err
     return KILN_OK;
 }
 
-/* Sleeps until a runner needs attention. If a runner is idle or a retry waits for running compiles, a compile that
- * ends wakes the sweep too. The sleep is limited, so that the callback is called often enough. */
+/* Sleeps until a runner needs attention. If a runner is idle or a retry waits for running compiles, a compile that ends
+ * wakes the sweep too. The sleep is limited, so that the callback is called often enough. */
 static void await_crew(sweep *s, size_t idle)
 {
     uint64_t start = kiln__now_ns();
@@ -832,8 +832,8 @@ static kiln_status measure_again(void *user, const kiln_sample *sample, const ki
     return status;
 }
 
-/* Writes a sample over its row in the store, with new times, or with the stored ones if `times` is NULL. If it cannot
- * be written, the old row stays, and the log says why. */
+/* Writes a sample over its row in the store, with new times, or with the stored ones if `times` is NULL. If it cannot be
+ * written, the old row stays, and the log says why. */
 static void keep_again(void *user, const kiln_sample *sample, const double *times, size_t count, const kiln_error *why)
 {
     sweep *s = user;
@@ -878,10 +878,10 @@ static kiln_status hold_finals(sweep *s, kiln_error **error)
 
 /* ---- all of it ---- */
 
-/* Measures with runner processes until no job is left and no more are wanted. One thread serves all runners, so no
- * step here waits except await_crew(), and begin_job() with `verify_size_set`: it waits for the code at the smaller
- * sizes, unless the cache has that code. Each turn steps the runners, gives ready jobs to idle ones, and then draws
- * one job or sleeps. When the time is over, running samples are awaited, and queued jobs are not begun. */
+/* Measures with runner processes until no job is left and no more are wanted. One thread serves all runners, so no step
+ * here waits except await_crew(), and begin_job() with `verify_size_set`: it waits for the code at the smaller sizes,
+ * unless the cache has that code. Each turn steps the runners, gives ready jobs to idle ones, and then draws one job or
+ * sleeps. When the time is over, running samples are awaited, and queued jobs are not begun. */
 static kiln_status run_with_crew(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK;
@@ -940,8 +940,8 @@ static bool needs_crew(const sweep *s)
            (kiln__sandbox_wanted(s->engine) && s->engine->flags & KILN_SANDBOX_REQUIRED);
 }
 
-/* Handles runner processes that could not be started. The sweep then measures in this process, and the log says so.
- * If the sweep needs the runner processes, or if the failure is fatal, the sweep ends with `why`. Takes ownership of
+/* Handles runner processes that could not be started. The sweep then measures in this process, and the log says so. If
+ * the sweep needs the runner processes, or if the failure is fatal, the sweep ends with `why`. Takes ownership of
  * `why`. */
 static kiln_status go_without_crew(sweep *s, kiln_status status, kiln_error *why, kiln_error **error)
 {
@@ -965,8 +965,8 @@ static kiln_status go_without_crew(sweep *s, kiln_status status, kiln_error *why
 }
 
 /* Starts runner processes, if the options, the device or a sandbox require them. They open their devices while the
- * sweep begins compiles; await_crew_open() waits for them. A sweep on the simulated device that runs host functions
- * of the application cannot have a sandbox. */
+ * sweep begins compiles; await_crew_open() waits for them. A sweep on the simulated device that runs host functions of
+ * the application cannot have a sandbox. */
 static kiln_status start_crew(sweep *s, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
@@ -988,8 +988,8 @@ static kiln_status start_crew(sweep *s, kiln_error **error)
 }
 
 /* Waits until the runner processes have opened their devices, and starts compiles meanwhile. Draws no further
- * configuration once one is ready: a search that learns proposes better with answers. If the runner processes cannot
- * be opened, calls go_without_crew(). */
+ * configuration once one is ready: a search that learns proposes better with answers. If the runner processes cannot be
+ * opened, calls go_without_crew(). */
 static kiln_status await_crew_open(sweep *s, kiln_error **error)
 {
     for (bool ready = false; !ready;) {
@@ -1031,9 +1031,9 @@ static kiln_status open_sites(sweep *s, kiln_error **error)
     return s->flying && !arena->failed ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Opens everything that the sweep needs, in the order in which each part needs the earlier ones. After a failure the
- * caller calls close_sweep(), which accepts a half-open sweep, and frees the tuning. The runner processes come last:
- * they start only if all names and options are right. */
+/* Opens everything that the sweep needs, in the order in which each part needs the earlier ones. After a failure the caller
+ * calls close_sweep(), which accepts a half-open sweep, and frees the tuning. The runner processes come last: they start
+ * only if all names and options are right. */
 static kiln_status open_sweep(sweep *s, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
@@ -1081,9 +1081,8 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Frees the jobs that were not measured. Code that is compiled is kept, and so is a compile that has begun when the
- * time limit ended the sweep: the same command again goes on from there. After an error or a request to stop nothing
- * is kept. */
+/* Frees the jobs that were not measured. Code that is compiled is kept, and so is a compile that has begun when the time
+ * limit ended the sweep: the same command again goes on from there. After an error or a request to stop nothing is kept. */
 static void leave_jobs(sweep *s)
 {
     const kiln_end end = s->tuning ? s->tuning->totals.end : KILN_END_EARLY;
@@ -1111,10 +1110,10 @@ static void close_sweep(sweep *s)
     kiln__free(s->engine->mem, s->jobs);
 }
 
-/* Runs the sweep. The caller, kiln_tune(), adds the rule that a sweep without any success fails. *tuning is set at
- * the end, after the finals and the ranking. It is also set if the sweep ended with an error, so that the caller gets
- * the samples made so far. Ranking, front and store are finished in that case too; the finals are skipped. *tuning
- * stays unset if the sweep, or its runner processes, could not be opened. */
+/* Runs the sweep. The caller, kiln_tune(), adds the rule that a sweep without any success fails. *tuning is set at the
+ * end, after the finals and the ranking. It is also set if the sweep ended with an error, so that the caller gets the
+ * samples made so far. Ranking, front and store are finished in that case too; the finals are skipped. *tuning stays
+ * unset if the sweep, or its runner processes, could not be opened. */
 kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *given, kiln_tuning **tuning,
                        kiln_error **error)
 {
@@ -1163,8 +1162,8 @@ kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tu
     return status;
 }
 
-/* If all samples failed with one status, fails with that status. If their statuses differ, there are several reasons,
- * and the samples tell them; then the sweep does not fail. */
+/* If all samples failed with one status, fails with that status. If their statuses differ, there are several reasons, and
+ * the samples tell them; then the sweep does not fail. */
 static kiln_status check_one_worked(const kiln_engine *engine, const kiln_tuning *tuning, kiln_error **error)
 {
     const size_t count = kiln_tuning_count(tuning);

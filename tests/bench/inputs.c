@@ -50,7 +50,7 @@ unsigned __wrap_kiln__cpu_count(void) { return bench.cores; }
 typedef struct loop {
     void (*work)(void *user, size_t index, size_t worker);
     void *user;
-    double *seconds; /* of each item */
+    double *seconds; /* the seconds of each item */
 } loop;
 
 static void timed_item(void *user, size_t index, size_t worker)

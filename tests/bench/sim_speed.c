@@ -41,7 +41,7 @@ enum {
     SLOWEST = 3 /* runs of slow code, which is interpreted */
 };
 
-/* The arrays of a work. The kernels have the same five. */
+/* The arrays of a work. All kernels have these five arrays. */
 typedef struct arrays {
     float *a, *b, *c;
     uint32_t *d, *e;
@@ -223,7 +223,7 @@ static const work works[] = {
     {"bodies", {BODIES / 128, 1}, {128, 1}, BODIES, 0, bodies, ONCE, ABOUT, 4 * BODIES},
     {"mandelbrot", {PICTURE / 32, PICTURE / 8}, {32, 8}, PICTURE, STEPS, mandelbrot, ONCE, MOST, PICTURE *PICTURE},
     {"carlo", {DRAWERS / 128, 1}, {128, 1}, DRAWERS, DRAWS, carlo, ONCE, MOST, DRAWERS}};
-/* The same works for many threads, with so many blocks that the last blocks have little weight. */
+/* These works for many threads have many blocks, so the last blocks have little weight. */
 enum { WIDE = 1024, MANY = 16384, LONG = 1 << 26, WAVES = 2048 };
 static const work large[] = {{"gemm", {WIDE / 16, WIDE / 16}, {16, 16}, WIDE, 0, NULL, ONCE, EQUAL, 0},
                              {"bodies", {MANY / 128, 1}, {128, 1}, MANY, 0, NULL, ONCE, EQUAL, 0},

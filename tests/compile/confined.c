@@ -73,7 +73,7 @@ static bool compile_all(const char *program, kiln__nvrtc *nvrtc, long count, lon
             *good += status == KILN_OK;
             if (status != KILN_OK && status != KILN_ERROR_COMPILE) {
                 fprintf(stderr, "%s: %s\n", kiln_status_name(status), kiln_error_message(error));
-                fine = status == KILN_ERROR_TIMEOUT; /* which says nothing about files */
+                fine = status == KILN_ERROR_TIMEOUT; /* a timeout says nothing about files */
             }
             kiln__unit_free(&unit);
             kiln_error_free(error);

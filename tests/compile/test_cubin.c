@@ -243,7 +243,7 @@ static void test_findings(void)
     kiln_error *error = NULL;
     CHECK_OK(kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, NULL, &error), error);
     at = unit.log;
-    do /* before it: the waits that ptxas put in (C7517) */
+    do /* the waits of ptxas come before it (C7517) */
         found = kiln__compile_log_finding(&arena, &at);
     while (found && !strstr(found, "serialized"));
     CHECK(found && strstr(found, "wgmma.mma_async instructions are serialized") && strstr(found, "'serial'"));

@@ -1,10 +1,10 @@
 /* corpus: loads PTX of public CUDA code with the simulator's loader. README.md gives the purpose.
  *
- *   corpus [options] FOLDER               compiles every module of the cases in FOLDER and loads it corpus [options]
- *   --load FILE ...      loads existing PTX: texts, or the PTX that nvcc put into programs and libraries
+ *   corpus [options] FOLDER               compiles every module of the cases in FOLDER and loads it
+ *   corpus [options] --load FILE ...      loads existing PTX: texts, or the PTX that nvcc put into programs and libraries
  *
- * --keep DIR    keep the PTX in DIR, and do not compile again what is already there --known FILE  modules that are
- * known not to load: "pattern  reason" a line. Any other failure is an error, and so is
+ * --keep DIR    keep the PTX in DIR, and do not compile again what is already there
+ * --known FILE  modules that are known not to load: "pattern  reason" a line. Any other failure is an error, and so is
  *               a line that no failure needs any more.
  * --sample N    each N-th module only
  * --only TEXT   modules whose name contains TEXT

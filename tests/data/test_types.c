@@ -92,7 +92,7 @@ static void test_bool_and_complex(void)
     CHECK(!truth[0] && !truth[1] && truth[2] == 1 && truth[3] == 1 && truth[4] == 1);
     float pairs[4] = {9, 9, 9, 9};
     double back[2];
-    kiln__from_doubles(KILN_complex64, pairs, 1, 1, in + 3); /* one element: its real part */
+    kiln__from_doubles(KILN_complex64, pairs, 1, 1, in + 3); /* one number becomes the real part of an element */
     CHECK(pairs[0] == 9 && pairs[1] == 9 && pairs[2] == 7 && pairs[3] == 0);
     kiln__to_doubles(KILN_complex64, pairs, 0, 2, back);
     CHECK(back[0] == 9 && back[1] == 7);
@@ -102,7 +102,7 @@ static void test_bool_and_complex(void)
     const double *parts = values.data;
     CHECK(parts[0] == 5 && parts[1] == 0 && parts[4] == 9 && parts[5] == 0);
     fill(&values, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 2, .b = 3, .seed = 4});
-    for (int i = 0; i < 6; i++) /* both parts are drawn */
+    for (int i = 0; i < 6; i++) /* both parts are random */
         CHECK(parts[i] >= 2 && parts[i] < 3);
     CHECK(parts[0] != parts[1] && parts[1] != parts[3]);
     kiln__array_free(NULL, &values);

@@ -276,7 +276,7 @@ static void fail_stream(FILE *file)
         return real arguments;                                                                                         \
     }
 
-/* The same for functions whose result is the error. */
+/* The same macro for functions whose result is the error. */
 #define WRAP_NUMBER(name, parameters, arguments)                                                                       \
     EXPORT int name parameters                                                                                         \
     {                                                                                                                  \

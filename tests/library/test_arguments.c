@@ -23,7 +23,7 @@ static const char known_text[] = "kiln-best: 1\nknown: []\n";
 
 static struct world {
     kiln_engine *engine, *cached; /* `cached` has a disk cache */
-    kiln_ranks *ranks;            /* of a process that does not lead */
+    kiln_ranks *ranks;            /* the ranks of a process that does not lead */
     kiln_ranks *leader;
     kiln_spec *spec;
     kiln_plan *plan;
@@ -467,7 +467,7 @@ typedef struct function {
 } function;
 static function functions[256];
 static size_t function_count;
-static char structs[32][64]; /* that begin with a size */
+static char structs[32][64]; /* the structs that begin with a size */
 static size_t struct_count;
 
 static const char *const headers[] = {

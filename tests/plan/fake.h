@@ -20,7 +20,7 @@ typedef struct fake_kernel {
 static struct {
     long blocks;           /* live allocations */
     long allocations;      /* number of allocations since the start */
-    uint64_t bytes, limit; /* of device memory */
+    uint64_t bytes, limit; /* used bytes and all bytes of the device memory */
     _Atomic long launches, copies, sets;
     int fail_launch;       /* the result of every launch, if not 0 */
     int shared_limit;      /* the value that cuFuncSetAttribute has set */

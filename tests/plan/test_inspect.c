@@ -43,7 +43,8 @@ static void kernels(void)
 
     const kiln_inspected_kernel *again = find(made, "again<128>"), *until = find(made, "until"),
                                 *before = find(made, "before");
-    CHECK(strstr(again->symbol, "again") && strcmp(again->symbol, again->name) != 0); /* as the compiler mangles it */
+    /* the symbol is the name that the compiler mangled */
+    CHECK(strstr(again->symbol, "again") && strcmp(again->symbol, again->name) != 0);
     CHECK(again->static_shared == 1024 && again->dynamic_shared == 512 && again->local_bytes == 0);
     CHECK(again->block[0] == 128 && again->block[1] == 1 && again->block[2] == 1 && again->registers > 0);
     /* An SM has 2048 threads. Its 228 KB of shared memory have room for more than 16 blocks, each with 1536 bytes and

@@ -171,7 +171,7 @@ static void test_not_kept(void)
         CU_ASSERT_EQUAL(calls, before + 1);
     }
     leave();
-    /* without a folder */
+    /* Runs without a cache folder. */
     open_with(NULL, "");
     CHECK(kiln__engine_references(engine) == NULL);
     close_all();
@@ -227,7 +227,7 @@ static void test_prepared(void)
 
 /* ---- the entries ---- */
 
-/* Calls `visit` for each entry, and returns their number; *bytes: of all. */
+/* Calls `visit` for each entry, and returns the number of entries. *bytes gets their total size. */
 static int visit_entries(void (*visit)(const char *path), uint64_t *bytes)
 {
     char path[512];
@@ -292,7 +292,8 @@ static void forge(const char *path)
     while (at + sizeof name < length && memcmp(bytes + at, name, sizeof name) != 0)
         at++;
     CU_ASSERT_TRUE_FATAL(at + sizeof name < length);
-    memcpy(bytes + at + sizeof name + 3 * sizeof one, &one, sizeof one); /* behind `is_array`, the type and `dims` */
+    /* the first extent comes after `is_array`, the type and `dims` */
+    memcpy(bytes + at + sizeof name + 3 * sizeof one, &one, sizeof one);
     const kiln__hash128 hash = kiln__hash(bytes, length - sizeof hash);
     memcpy(bytes + length - sizeof hash, &hash, sizeof hash);
     const int fd = open(path, O_WRONLY);

@@ -62,7 +62,7 @@ static void expect(kiln_plan *plan, const char *variant, int64_t op, size_t coun
     CHECK(bits == w.bits && at == w.at);
 }
 
-/* maximum() of IEEE 754-2019; the first of those that have it. */
+/* Returns the maximum() of IEEE 754-2019, and the place of the first element that has it. */
 static void test_order(void)
 {
     for (size_t v = 0; v < kiln_spec_variant_count(reduction); v++)
@@ -384,7 +384,7 @@ static void test_sums_of_sections(void)
 {
     enum { SECTIONS = 50001 };
     kiln_setting size = {"N", {KILN_INT, {SECTIONS + 1}}};
-    kiln_plan *room = open_plan(scan, "kogge_stone", &size, 1); /* its x is where the sums are put */
+    kiln_plan *room = open_plan(scan, "kogge_stone", &size, 1); /* its buffer x receives the sums */
     kiln_spec *spec;
     kiln_error *error = NULL;
     CUdeviceptr x = 0;

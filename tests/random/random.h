@@ -16,7 +16,7 @@ enum {
 typedef struct random_kernel {
     char *text; /* PTX with one entry `k(in, out, cells)`, which has three global pointers; the caller frees the text */
     unsigned grid, block[3];
-    unsigned statements; /* at the top level of its body */
+    unsigned statements; /* number of statements at the top level of the kernel's body */
 } random_kernel;
 
 /* The kernel of a seed, cut after `most` top-level statements of its body: for making a failing one smaller. Exits with

@@ -89,7 +89,7 @@ static const char *const integer16[] = {
     "mad.lo.<u16|s16> $h, $h, $h, $h",
 };
 static const char *const single[] = {
-    /* the destination comes second: rounding and the rest are chosen before it */
+    /* the destination is chosen second: rounding and the other modifiers are chosen before it */
     "mov.f32 $f, $e;<add|sub|mul>.<rn|rz|rm|rp><|.ftz><|||.sat>.f32 $1, $e, $e",
     "mov.f32 $f, $e;fma.<rn|rz|rm|rp><|.ftz><|||.sat>.f32 $1, $e, $e, $e",
     "mov.f32 $f, $e;div.<rn|rz|rm|rp><|.ftz>.f32 $1, $e, $e",

@@ -391,7 +391,7 @@ static void test_answers_of_a_group(void)
             if (message.kind == KILN__RELAY_ANSWER)
                 CHECK(at->to == 0 && message.length == (gives ? 5 : 0));
         }
-        CHECK(beats == 1 && answers == (gives ? 1 : 0)); /* without a thread the last letters are dropped */
+        CHECK(beats == 1 && answers == (gives ? 1 : 0)); /* without a thread the last messages are dropped */
         CHECK_TEXT(all.text, "");
         kiln__free(NULL, j.ranks->members);
         j.ranks->members = NULL;

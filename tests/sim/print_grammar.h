@@ -62,9 +62,9 @@ static inline void grammar_argument(grammar *g, const void *value, size_t bytes)
 
 /* The fields of a conversion, for the reference. */
 typedef struct grammar_spec {
-    char text[512]; /* as the kernel writes it */
+    char text[512]; /* the text of the conversion in the kernel's format */
     size_t length;
-    char flags[6]; /* each flag once */
+    char flags[6]; /* the flags, each once */
     int width, precision;
     int stars[2], star_count; /* the values of its `*` */
     const char *size;
@@ -221,7 +221,8 @@ static inline void grammar_string(grammar *g, const grammar_spec *s)
     }
     text = g->strings + g->string_length;
     for (unsigned k = 0; k < length; k++)
-        g->strings[g->string_length + k] = (char)(k % 7 ? 'a' + k % 26 : '%'); /* its bytes are no conversions */
+        /* the bytes of the string are no conversions */
+        g->strings[g->string_length + k] = (char)(k % 7 ? 'a' + k % 26 : '%');
     address = GRAMMAR_STRINGS + g->string_length;
     g->string_length += length;
     const bool is_open = kind == 2; /* the memory ends with its last byte */

@@ -679,7 +679,7 @@ static void test_parameters(void)
     OK(call_cuGraphKernelNodeSetAttribute(add, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &attribute));
     OK(call_cuGraphKernelNodeGetAttribute(add, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &got));
     CHECK(got.accessPolicyWindow.num_bytes == 4096 && got.accessPolicyWindow.hitRatio > 0.4f);
-    for (unsigned axis = 0; axis < 4; axis++) { /* of a grid of one block */
+    for (unsigned axis = 0; axis < 4; axis++) { /* the axes of a grid of one block */
         attribute = (CUkernelNodeAttrValue){.clusterDim = {1 + (axis == 0), 1 + (axis == 1), 1 + (axis == 2)}};
         CUresult result = call_cuGraphKernelNodeSetAttribute(add, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &attribute);
         CHECK(result == (axis < 3 ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS));

@@ -12,7 +12,7 @@
 typedef struct memory {
     const char *format;
     uint64_t words[40]; /* the arguments */
-    const char *string; /* at GRAMMAR_STRINGS; without an end if `string_length` is given */
+    const char *string; /* the string at GRAMMAR_STRINGS; it has no end if `string_length` is given */
     size_t string_length;
     bool is_endless; /* the format is at ENDLESS, where its bytes repeat for ever */
 } memory;

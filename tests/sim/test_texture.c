@@ -336,7 +336,7 @@ static void test_mipmap(void)
     OK(call_cuTexObjectGetResourceViewDesc(&given, t));
     CHECK(given.firstMipmapLevel == 1 && given.lastMipmapLevel == 2);
     OK(call_cuTexObjectDestroy(t));
-    view.format = CU_RES_VIEW_FORMAT_SINT_4X8; /* other texels of the same size */
+    view.format = CU_RES_VIEW_FORMAT_SINT_4X8; /* another format with texels of the same size */
     sampling.filterMode = POINT;
     sampling.flags = NORMAL | INTEGER;
     OK(call_cuTexObjectCreate(&t, &resource, &sampling, &view)); /* 10.0f is 0x41200000 */

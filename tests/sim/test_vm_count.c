@@ -255,11 +255,27 @@ static void banks(void)
         const char *kernel;
         uint32_t times, wavefronts, ideal;
     } table[] = {
-        {"banks", 1, 1, 1},   {"banks", 0, 1, 1},   {"banks", 2, 2, 1},   {"banks", 3, 1, 1},    {"banks", 4, 4, 1},
-        {"banks", 16, 16, 1}, {"banks", 31, 1, 1},  {"banks", 32, 32, 1}, {"banks", 33, 1, 1},   {"banks1", 1, 1, 1},
-        {"banks1", 4, 1, 1},  {"banks1", 8, 2, 1}, /* the bytes of one word are read in one pass */
-        {"banks8", 1, 2, 2},  {"banks8", 2, 4, 2},  {"banks8", 3, 2, 2},  {"banks8", 16, 32, 2}, /* by half warps */
-        {"banks16", 1, 4, 4}, {"banks16", 2, 8, 4}, {"banks16", 3, 4, 4}, {"banks16", 8, 32, 4}, /* by quarters */
+        {"banks", 1, 1, 1},
+        {"banks", 0, 1, 1},
+        {"banks", 2, 2, 1},
+        {"banks", 3, 1, 1},
+        {"banks", 4, 4, 1},
+        {"banks", 16, 16, 1},
+        {"banks", 31, 1, 1},
+        {"banks", 32, 32, 1},
+        {"banks", 33, 1, 1},
+        {"banks1", 1, 1, 1},
+        {"banks1", 4, 1, 1},
+        {"banks1", 8, 2, 1}, /* the bytes of one word are read in one pass */
+        /* half warps are served one after the other */
+        {"banks8", 1, 2, 2},
+        {"banks8", 2, 4, 2},
+        {"banks8", 3, 2, 2},
+        {"banks8", 16, 32, 2},
+        {"banks16", 1, 4, 4},
+        {"banks16", 2, 8, 4},
+        {"banks16", 3, 4, 4},
+        {"banks16", 8, 32, 4}, /* by quarters */
     };
     for (size_t n = 0; n < KILN__COUNT(table); n++) {
         p.times = table[n].times;

@@ -220,7 +220,8 @@ static u64 byte_of(u64 a, u64 b, unsigned n)
 }
 static u64 prmt(u64 a, u64 b, u64 c)
 {
-    u64 d = 0; /* each nibble of c: a byte of {b, a}; its top bit: that byte's sign instead */
+    /* each nibble of c selects a byte of {b, a}; if its top bit is set, the sign of that byte is replicated */
+    u64 d = 0;
     for (unsigned k = 0; k < 4; k++) {
         u64 byte = byte_of(a, b, c >> 4 * k & 7);
         d |= (c >> 4 * k & 8 ? (byte & 0x80 ? 0xff : 0) : byte) << 8 * k;
@@ -529,7 +530,7 @@ HALF(min_ftz, return narrow(least(FLUSHED(a), FLUSHED(b), false), F16, FE_TONEAR
 HALF(max_nan, long double x = wide(a, BF16), y = wide(b, BF16);
      return narrow(x != x || y != y ? NAN : least(x, y, true), BF16, FE_TONEAREST);) /* .NaN: no number wins */
 HALF(min_xorsign, long double x = wide(a, F16), y = wide(b, F16), r = least(fabsl(x), fabsl(y), false);
-     /* of the magnitudes, with the signs' exclusive or */
+     /* Compares the magnitudes. The result has the exclusive-or of the signs. */
      return r != r ? 0x7fff : narrow((a ^ b) & 0x8000 ? -r : r, F16, FE_TONEAREST);)
 static u64 set_lt_f16x2(u64 a, u64 b, u64 c)
 {

@@ -321,7 +321,7 @@ static void rounding(void)
     a[0] = 0x7c00, b[0] = ONE;
     CHECK(sum_of(a, b, 1, 90) == INFINITY);
     CHECK(isnan(sum_of(a, b, -INFINITY, 90)) && rows[0].w[16] == 0x7fffffff);
-    /* infinity by zero in its row; the other rows have nothing of it */
+    /* An infinity times zero gives NaN in its row, and changes no other row. */
     CHECK(isnan(rows[0].f[17]) && rows[5].f[16] == 0);
     b[0] = 0;
     CHECK(isnan(sum_of(a, b, 1, 90)));
@@ -337,7 +337,7 @@ static void overflow_between_steps(void)
     enum { LARGE = 0x5c00 /* 256 */, INFINITE = 0x7c00 };
     memset(rows, 0, sizeof rows);
     for (int lane = 0; lane < 32; lane++) {
-        const uint32_t sign = lane / 4 % 2 ? 0x80008000u : 0; /* of every second row of A */
+        const uint32_t sign = lane / 4 % 2 ? 0x80008000u : 0; /* the sign of every second row of A */
         for (int k = 0; k < 4; k++)
             rows[lane].w[k] = (LARGE << 16 | LARGE) ^ sign;
         rows[lane].w[4] = lane / 4 == 7 ? 0

@@ -362,7 +362,7 @@ static void heap_is_full(void)
                         .params = &p,
                         .limits = larger};
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
-    CU_ASSERT_EQUAL(in[0].w[0], 20 - 8); /* in addition to the bytes that were not freed */
+    CU_ASSERT_EQUAL(in[0].w[0], 20 - 8); /* 20 fit, and 8 of them were not freed */
     vm_bench_end(&b);
 }
 

@@ -65,7 +65,7 @@ static uint32_t element(kind type, int x)
 
 static int A[ROWS][DEPTH], B[DEPTH][COLUMNS], C[ROWS][COLUMNS];
 static uint32_t A_bits[ROWS][8], B_bits[COLUMNS][8]; /* b1 */
-static int stored[ROWS][DEPTH / 2];                  /* for a sparse A: the stored values, and the column of each */
+static int stored[ROWS][DEPTH / 2];                  /* for a sparse A: the stored values and their columns */
 static int column[ROWS][DEPTH / 2];
 static unsigned char image[SHARED];
 static uint32_t regs[THREADS][4 + 1 + COLUMNS / 2]; /* A's fragment, the metadata, and D's registers */

@@ -701,7 +701,7 @@ static uint32_t row_of_line(const kiln_call *call, const kiln__csr *m, uint32_t 
 static void check_steps(const uint16_t *slots, uint32_t chunks)
 {
     for (uint32_t step = 0; step < 4 * chunks; step++) {
-        bool seen[8] = {false}; /* of the 3 lines of a group */
+        bool seen[8] = {false}; /* one entry for each of the lines of a group */
         for (uint32_t i = step / 4 * 128 + step % 4, last = i + 128; i < last; i += 4) {
             uint16_t slot = slots[i] & 0x7fff;
             CU_ASSERT_TRUE(slot < 3 || slots[i] == 0x7fff);

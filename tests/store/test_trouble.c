@@ -573,7 +573,7 @@ static void a_store_that_is_removed(void)
     char command[256];
     CHECK(add_number(f.store, 1));
     CU_ASSERT_EQUAL(unlink(f.path), 0);
-    CHECK(add_number(f.store, 2)); /* in a new file */
+    CHECK(add_number(f.store, 2)); /* the sample goes into a new file */
     CHECK(strstr(f.log, "was removed together with its samples while it was open") != NULL);
     CHECK(count_all(f.store, NULL) == 1 && has_number(f.store, 2));
     snprintf(command, sizeof command, "rm -r %s/sub", f.folder);

@@ -433,7 +433,7 @@ static void what_is_no_contender_is_not_the_best(void)
     CHECK_TEXT(show(best, text), "EXACT least ITEMS=1 FAR=near BLOCK=32");
     kiln_best_free(best);
 
-    for (uint64_t most = 0; most < 10; most += 9) { /* in order, and by a strategy that learns */
+    for (uint64_t most = 0; most < 10; most += 9) { /* once in order, and once by a strategy that learns */
         tuning = sweep_aside(&f, NULL, most);
         CU_ASSERT_EQUAL_FATAL(kiln_tuning_count(tuning), 3);
         for (size_t i = 0; i < 3; i++) {

@@ -396,7 +396,7 @@ static void every_key(void)
     teardown(&f);
 }
 
-/* The page and the schema are made of these. */
+/* The page and the schema come from these functions. */
 static void write_matrix(const fixture *f, const char *content)
 {
     char path[96];

@@ -836,7 +836,7 @@ static void holds_finals(void)
                 const kiln_result *result = sample->result;
                 CHECK(result->finals && result->finals == kiln_tuning_sample(tuning, 0)->result->finals);
                 CHECK(result->first_seconds > 0 && result->host_seconds > 0 && result->repetitions == first.rounds);
-                CHECK(result->verified); /* the sweep found the same */
+                CHECK(result->verified); /* the result must equal the sweep's result */
                 CHECK(sample->reused == again);
             }
             kiln_tuning_free(tuning);

@@ -473,6 +473,7 @@ CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *stat
 {
     sim_context *context;
     SIM_TRY(sim_begin(&context));
+    context = sim_follow(context, handle, SIM_STREAM);
     if (!sim_stream_known(context, handle))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (!status)

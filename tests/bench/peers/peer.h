@@ -56,7 +56,7 @@ template <class T, class Make> void fill(T *out, size_t count, Make make)
     CHECK(cudaGetLastError());
 }
 
-struct Uniform { // of [-1, 1)
+struct Uniform { // uniform numbers of [-1, 1)
     uint32_t seed;
     __device__ float operator()(size_t i) const { return mix(i, seed) * (2.0f / 4294967296.0f) - 1.0f; }
 };

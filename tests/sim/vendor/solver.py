@@ -106,7 +106,7 @@ def apply(op, values):
 
 def positive(dtype, n):
     a = wide(make(dtype, n, n))
-    return (a @ a.conj().T + n * np.eye(n)).astype(dtype)
+    return narrow(a @ a.conj().T + n * np.eye(n), dtype)
 
 
 def hermitian(dtype, n):
@@ -212,7 +212,7 @@ for letter, dtype in TYPES.items():
                 got = wide(a.read())
                 product = (np.tril(got, -1)[:, :least] + np.eye(m, least)) @ np.triu(got)[:least]
                 order = pivots.read() if exchanges else np.arange(1, least + 1)
-                close("getrf", product.astype(dtype), permute(order, values), 20 * (m + n + 1) * (1 if exchanges else 5))
+                close("getrf", narrow(product, dtype), permute(order, values), 20 * (m + n + 1) * (1 if exchanges else 5))
                 if m == n:
                     op, b = int(random.integers(0, 3)), Matrix(make(dtype, n, columns))
                     if generic:
@@ -357,6 +357,92 @@ for letter, dtype in TYPES.items():
                 for side in (left, right):
                     close(which, narrow(side.conj().T @ side, dtype), np.eye(side.shape[1]), scale)
                 close(which, narrow(left[:, :least] @ np.diag(got.astype(np.float64)) @ right[:, :least].conj().T, dtype), values, scale)
+
+        # A range of the eigenvalues.
+        for generic in (False, True):
+            job, values = int(random.integers(0, 2)), hermitian(dtype, n)
+            every = np.linalg.eigvalsh(wide(values))
+            kind = int(random.choice([1001, 1002, 1003]))
+            first = int(random.integers(1, n + 1)) if n else 1
+            last = int(random.integers(first, n + 1)) if n else 1
+            low, high = (-0.3, 0.4) if np.abs(np.abs(every[:, None] - [-0.3, 0.4])).min(initial=1) > 1e-3 else (-1e3, 1e3)
+            chosen = {1001: every, 1002: every[first - 1 : last], 1003: every[(every > low) & (every <= high)]}[kind]
+            a, w = Matrix(values), Memory(np.zeros(n, real))
+            if generic:
+                count, ends = ctypes.c_int64(-1), [np.array([x], real) for x in (low, high)]
+                given = (handle, parameters, job, kind, uplo, L(n), code, a.at, L(a.ld), *(P(x.ctypes.data) for x in ends), L(first), L(last), ref(count),
+                         CODES[real], w.at, code)
+                call(solver, "cusolverDnXsyevdx", *areas("cusolverDnXsyevdx", *given))
+            else:
+                count, float_ = ctypes.c_int(-1), ctypes.c_float if real == np.float32 else ctypes.c_double
+                given = (handle, job, kind, uplo, n, a.at, a.ld, float_(low), float_(high), first, last, ref(count), w.at)
+                call(solver, prefix + "evdx", *given, buffer.at, numbers_of(prefix + "evdx", *given), info.at)
+            assert told() == 0 and count.value == len(chosen), f"{count.value} eigenvalues instead of {len(chosen)}"
+            close("evdx", w.read()[: count.value], chosen, 50 * (n + 1))
+            if job:
+                v = wide(a.read()[:, : count.value])
+                close("evdx", narrow(wide(values) @ v, dtype), v * w.read()[: count.value], 50 * (n + 1))
+        if n > 1:
+            wrong = (handle, 0, 1002, uplo, n, a.at, a.ld, float_(0), float_(0), 2, 1, ref(ctypes.c_int()), w.at, buffer.at, 4096, info.at)
+            assert getattr(solver, prefix + "evdx")(*wrong) == INVALID
+        # Eigenvalues of a matrix that is not symmetric; those of a real matrix as two vectors or as complex numbers.
+        values, pairs = make(dtype, n, n), complex_ or random.random() < 0.5
+        w_type = (np.complex64 if real == np.float32 else np.complex128) if pairs else dtype
+        a, w = Matrix(values), Memory(np.zeros(n if pairs else 2 * n, w_type))
+        left, right = Matrix(np.zeros((n, n), dtype)), Matrix(np.zeros((n, n), dtype))
+        given = (handle, parameters, 1, 1, L(n), code, a.at, L(a.ld), CODES[w_type], w.at, code, left.at, L(left.ld), code, right.at, L(right.ld), code)
+        call(solver, "cusolverDnXgeev", *areas("cusolverDnXgeev", *given))
+        assert told() == 0
+        got = wide(w.read()) if pairs else w.read()[:n] + 1j * w.read()[n:]
+        scale = 1000 * (n + 1)
+        for side, matrix in ((right, wide(values)), (left, wide(values).conj().T)):
+            stored = side.read()
+            v = wide(stored)
+            for k in range(n):  # a pair of conjugate vectors is stored as its real and its imaginary part
+                if not complex_ and got[k].imag > 0:
+                    v[:, k], v[:, k + 1] = stored[:, k] + 1j * stored[:, k + 1], stored[:, k] - 1j * stored[:, k + 1]
+            factors = got if side is right else got.conj()
+            close("geev", (matrix @ v).astype(np.complex64 if real == np.float32 else np.complex128), v * factors, scale)
+        a = Matrix(values)
+        given = (handle, parameters, 0, 0, L(n), code, a.at, L(a.ld), CODES[w_type], w.at, code, None, L(1), code, None, L(1), code)
+        call(solver, "cusolverDnXgeev", *areas("cusolverDnXgeev", *given))
+        # Solutions in one call, and least squares.
+        letters_ = {"S": ("SS", "SH"), "D": ("DD", "DS"), "C": ("CC", "CK"), "Z": ("ZZ", "ZC")}[letter]
+        one, rounds, count = "cusolverDn" + str(random.choice(letters_)), ctypes.c_int(-1), Z()
+        values = (make(dtype, n, n) + 3 * np.eye(n)).astype(dtype)
+        a, b, x, pivots = Matrix(values), Matrix(make(dtype, n, columns)), Matrix(np.zeros((n, columns), dtype)), Memory(np.zeros(n, np.int32))
+        given = (handle, n, columns, a.at, a.ld, pivots.at, b.at, b.ld, x.at, x.ld, buffer.at)
+        call(solver, one + "gesv_bufferSize", *given, ref(count))
+        call(solver, one + "gesv", *given, count, ref(rounds), info.at)
+        assert told() == 0 and rounds.value == 0 and (a.read() == values).all() and (b.read() == b.values).all()
+        close("gesv", x.read(), np.linalg.solve(wide(values), wide(b.values)), 100 * (n + 1))
+        values = make(dtype, tall + 2, n)
+        a, b, x = Matrix(values), Matrix(make(dtype, tall + 2, columns)), Matrix(np.zeros((n, columns), dtype))
+        given = (handle, tall + 2, n, columns, a.at, a.ld, b.at, b.ld, x.at, x.ld, buffer.at)
+        call(solver, one + "gels_bufferSize", *given, ref(count))
+        call(solver, one + "gels", *given, count, ref(rounds), info.at)
+        residual = wide(values).conj().T @ (wide(values) @ wide(x.read()) - wide(b.values))
+        close("gels", narrow(residual, dtype), np.zeros((n, columns)), 1000 * (tall + 1) ** 2)
+        # The largest singular values of a batch.
+        rank, batch, job = int(random.integers(0, n + 1)), 2, int(random.integers(0, 2))
+        values = [make(dtype, tall, n) for _ in range(batch)]
+        a, s = Memory(np.stack([x.T for x in values])), Memory(np.zeros((batch, rank), real))
+        u, v, infos = Memory(np.zeros((batch, rank, tall), dtype)), Memory(np.zeros((batch, rank, n), dtype)), Memory(np.full(batch, 55, np.int32))
+        rest, ll = np.full(batch, -1.0), ctypes.c_longlong
+        given = (handle, job, rank, tall, n, a.at, max(tall, 1), ll(tall * n), s.at, ll(rank), u.at, max(tall, 1), ll(tall * rank), v.at, max(n, 1),
+                 ll(n * rank))
+        count = ctypes.c_int()
+        call(solver, D + "gesvdaStridedBatched_bufferSize", *given, ref(count), batch)
+        call(solver, D + "gesvdaStridedBatched", *given, buffer.at, count, infos.at, P(rest.ctypes.data), batch)
+        assert (infos.read() == 0).all()
+        for k in range(batch):
+            close("gesvda", s.read()[k], np.linalg.svd(wide(values[k]), compute_uv=False)[:rank], 50 * (tall + n + 1))
+            if job:
+                product = wide(u.read()[k].T) @ np.diag(s.read()[k].astype(np.float64)) @ wide(v.read()[k].T).conj().T
+                expected = np.linalg.norm(wide(values[k]) - product)
+                assert abs(rest[k] - expected) <= (1e-3 if real == np.float32 else 1e-11) * (1 + expected)
+                best = np.linalg.svd(wide(values[k]), compute_uv=False)[rank:]
+                assert abs(expected - np.linalg.norm(best)) < (1e-3 if real == np.float32 else 1e-10)
 
     # Batches: of lists of addresses, and one behind the other.
     n, batch = 5, 4

@@ -3,10 +3,11 @@
  * The host thread that finds the loop hot compiles it. The other threads go on interpreting, and use the regions once
  * they are installed.
  *
- * A loop has these states: cold -> observed      half of the threshold is reached: handle_hot() observes, and
- * observes again some times later observed -> compiled  the threshold is reached: compile_regions() compiled ->
- * compiled  too many runs did not match the observations: handle_miss() observes and compiles again compiled -> given
- * up  nothing new was observed, or it was compiled again TRIES times: the interpreter runs it */
+ * A loop has these states:
+ *   cold -> observed      half of the threshold is reached: handle_hot() observes, and observes again some times later
+ *   observed -> compiled  the threshold is reached: compile_regions()
+ *   compiled -> compiled  too many runs did not match the observations: handle_miss() observes and compiles again
+ *   compiled -> given up  nothing new was observed, or it was compiled again TRIES times: the interpreter runs it */
 #include "jit.h"
 
 #include <pthread.h>
@@ -188,8 +189,8 @@ static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function
 }
 
 /* Installs a function as a region, so that other threads run it from now on. A new vm_native replaces the old one. It
- * takes over the old one's other function: that for whole warps if `partial`, otherwise that for paths. Does nothing
- * if `address` is 0 or memory runs out. */
+ * takes over the old one's other function: that for whole warps if `partial`, otherwise that for paths. Does nothing if
+ * `address` is 0 or memory runs out. */
 static void install(compiler *c, made_function *made, const vm_function *function, uint32_t head, uint64_t address,
                     uint32_t need, uint32_t first, uint32_t last, bool partial)
 {
@@ -332,8 +333,8 @@ static bool open_llvm(compiler *c)
     return c->llvm && jit_llvm_alive() && atomic_load(&c->live) < MOST;
 }
 
-/* Returns true if enough hot code has been executed to make opening LLVM worth its time, which is about 4 million
- * warp instructions. */
+/* Returns true if enough hot code has been executed to make opening LLVM worth its time, which is about 4 million warp
+ * instructions. */
 static bool is_worth_opening(compiler *c, uint64_t executed)
 {
     enum { OPENING = 128 }; /* times the threshold */
@@ -367,8 +368,8 @@ static void handle_hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, cons
     pthread_mutex_unlock(&c->lock);
 }
 
-/* vm_jit.split: compiles the paths of the code around a branch at which lanes diverge. It sets the count of each
- * branch of that code to its end, so that the code is compiled only once. */
+/* vm_jit.split: compiles the paths of the code around a branch at which lanes diverge. It sets the count of each branch
+ * of that code to its end, so that the code is compiled only once. */
 static void handle_split(struct vm_jit *jit, vm_warp *w, const vm_code *i)
 {
     enum { AROUND = 256 }; /* number of instructions before and after the branch */

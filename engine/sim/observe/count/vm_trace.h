@@ -1,11 +1,10 @@
-/* vm_trace.h - traces: the instructions that the warps of some blocks execute, recorded for the estimate of a
- * launch's time (observe/model/time.c).
+/* vm_trace.h - traces: the instructions that the warps of some blocks execute, recorded for the estimate of a launch's
+ * time (observe/model/time.c).
  *
  * A trace consists of words. A *run* is a sequence of consecutive instructions, by their tally index (vm_watch.h). It
  * takes two words: the first index and the number of instructions. After them comes a record for each instruction of
  * the run that touches memory, in order:
- *     word    bit fields: number of lines, wavefronts of shared memory, most lanes at one address, and VM_TRACE_*
- *     flags
+ *     word    bit fields: number of lines, wavefronts of shared memory, most lanes at one address, and VM_TRACE_* flags
  *     lines   for each line of 128 bytes: its number, and which of its four sectors
  * Bulk copies and mbarriers have another record (VM_TRACE_ENGINE, trace_engine.c). */
 #ifndef KILN_SIM_VM_TRACE_H

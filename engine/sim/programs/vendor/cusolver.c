@@ -160,6 +160,15 @@ int solver_enqueue(cusolver_handle handle, const work *w, bool (*function)(const
     return vendor_enqueue(handle->stream, w->name, run_job, &j, sizeof j, &done) && done ? DONE : EXECUTION_FAILED;
 }
 
+int solver_wait(cusolver_handle handle, const work *w, bool (*function)(const work *))
+{
+    if (vendor_enter(handle->context) && vendor_is_capturing(handle->stream)) {
+        vendor_tell_missing(LIBRARY, w->name); /* in a graph */
+        return NOT_SUPPORTED;
+    }
+    return solver_enqueue(handle, w, function);
+}
+
 /* ---- matrices ---- */
 
 void *solver_reach(const work *w, const void *at, int64_t count, size_t size, bool write)

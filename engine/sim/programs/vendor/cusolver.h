@@ -19,4 +19,6 @@ enum { DIAG_NON_UNIT, DIAG_UNIT }; /* cublasDiagType_t */
 enum { SIDE_LEFT, SIDE_RIGHT };    /* cublasSideMode_t */
 enum { NO_VECTORS, VECTORS };      /* cusolverEigMode_t */
 
+enum { RANGE_ALL = 1001, RANGE_PLACES, RANGE_VALUES }; /* cusolverEigRange_t */
+
 #endif

@@ -5,19 +5,10 @@
 
 #include "cusolver_work.h"
 
-enum { BUFFER_QUERY = -1 };
-
 static matrix square_of(const void *at, int64_t n, int64_t ld)
 {
     return (matrix){.at = (void *)(uintptr_t)at, .rows = n, .columns = n, .ld = ld};
 }
-
-static matrix matrix_of(const void *at, int64_t rows, int64_t columns, int64_t ld)
-{
-    return (matrix){.at = (void *)(uintptr_t)at, .rows = rows, .columns = columns, .ld = ld};
-}
-
-static matrix vector_of(const void *at, int64_t count) { return matrix_of(at, count, 1, count > 1 ? count : 1); }
 
 /* ---- Cholesky ---- */
 
@@ -613,3 +604,139 @@ VENDOR_API int cusolverDnXgeqrf(cusolver_handle handle, const void *parameters, 
     (void)parameters, AREAS_UNUSED;
     return factor_qr(handle, &w, a, lda, tau, AREA_FITS(type));
 }
+
+/* ---- solutions in one call, which cuSOLVER computes in a lower precision and refines (gesv, gels) ---- */
+
+/* The stand-in computes in the precision of the matrices, so there is nothing to refine: 0 rounds. A stays. */
+static bool run_gesv(const work *w)
+{
+    typedef void function(const int *, const int *, void *, const int *, int *, void *, const int *, int *);
+    function *f = (function *)solver_find(w->type, "gesv", "gesv");
+    const int n = (int)w->n, columns = (int)w->k, ld_a = leading(&w->a), ld_b = leading(&w->b);
+    int info = 0, *pivots = f ? calloc((size_t)w->n + 1, sizeof *pivots) : NULL;
+    void *a = pivots ? solver_read(w, &w->a, w->type, 0) : NULL, *b = a ? solver_read(w, &w->b, w->type, 0) : NULL;
+    if (b && n > 0)
+        f(&n, &columns, a, &ld_a, pivots, b, &ld_b, &info);
+    const bool done = b && write_pivots(w, pivots, w->n) && (info || solver_write(w, &w->x, w->type, 0, b)) &&
+                      solver_write_info(w, 0, info);
+    *w->rounds = 0;
+    free(pivots);
+    free(a);
+    free(b);
+    return done;
+}
+
+/* Least squares of a matrix with full rank, by LAPACK's gels, which leaves the solution in the first rows of b. */
+static bool run_gels(const work *w)
+{
+    typedef void function(const char *, const int *, const int *, const int *, void *, const int *, void *, const int *,
+                          void *, const int *, int *, size_t);
+    function *f = (function *)solver_find(w->type, "gels", "gels");
+    const int m = (int)w->m, n = (int)w->n, columns = (int)w->k, ld_a = leading(&w->a), ld_b = leading(&w->b);
+    int info = 0, count = BUFFER_QUERY;
+    double query[2] = {0};
+    void *a = f ? solver_read(w, &w->a, w->type, 0) : NULL, *b = a ? solver_read(w, &w->b, w->type, 0) : NULL,
+         *x = b ? solver_read(w, &w->x, w->type, 0) : NULL, *room = NULL;
+    if (x) {
+        f("N", &m, &n, &columns, a, &ld_a, b, &ld_b, query, &count, &info, 1);
+        room = solver_buffer(w->type, query, &count);
+    }
+    if (room && n > 0 && columns > 0)
+        f("N", &m, &n, &columns, a, &ld_a, b, &ld_b, room, &count, &info, 1);
+    for (int64_t j = 0; room && j < w->k; j++)
+        for (int64_t i = 0; i < w->n; i++)
+            vendor_write_number(x, j * w->n + i, w->type, vendor_read_number(b, j * w->m + i, w->type));
+    const bool done = room && (info || solver_write(w, &w->x, w->type, 0, x)) && solver_write_info(w, 0, info);
+    *w->rounds = 0;
+    free(a);
+    free(b);
+    free(x);
+    free(room);
+    return done;
+}
+
+/* Fills the matrices of both. Returns false if an argument is not valid. */
+static bool set_refined(work *w, const void *a, int lda, const void *b, int ldb, const void *x, int ldx)
+{
+    w->a = matrix_of(a, w->m, w->n, lda);
+    w->b = matrix_of(b, w->m, w->k, ldb);
+    w->x = matrix_of(x, w->n, w->k, ldx);
+    return w->m >= w->n && is_matrix(&w->a) && is_matrix(&w->b) && is_matrix(&w->x);
+}
+
+static int set_bytes(cusolver_handle handle, const work *w, bool valid, size_t *bytes)
+{
+    CHECK(handle, valid && bytes);
+    *bytes = BUFFER_NUMBERS * vendor_number_size(w->type);
+    return DONE;
+}
+
+#define REFINED(letters, type_)                                                                                        \
+    VENDOR_API int cusolverDn##letters##gesv_bufferSize(cusolver_handle handle, int n, int columns, void *a, int lda,  \
+                                                        void *pivots, void *b, int ldb, void *x, int ldx,              \
+                                                        void *buffer, size_t *bytes)                                   \
+    {                                                                                                                  \
+        work w = {.type = (type_), .m = n, .n = n, .k = columns};                                                      \
+        (void)pivots, (void)buffer;                                                                                    \
+        return set_bytes(handle, &w, set_refined(&w, a, lda, b, ldb, x, ldx), bytes);                                  \
+    }                                                                                                                  \
+    VENDOR_API int cusolverDn##letters##gesv(cusolver_handle handle, int n, int columns, void *a, int lda,             \
+                                             void *pivots, void *b, int ldb, void *x, int ldx, void *buffer,           \
+                                             size_t bytes, int *rounds, void *info)                                    \
+    {                                                                                                                  \
+        work w = {.name = "cusolverDn" #letters "gesv",                                                                \
+                  .type = (type_),                                                                                     \
+                  .m = n,                                                                                              \
+                  .n = n,                                                                                              \
+                  .k = columns,                                                                                        \
+                  .pivots = pivots,                                                                                    \
+                  .info = info,                                                                                        \
+                  .rounds = rounds,                                                                                    \
+                  .buffer = buffer};                                                                                   \
+        CHECK(handle, set_refined(&w, a, lda, b, ldb, x, ldx) && pivots && info && rounds && buffer &&                 \
+                          bytes >= BUFFER_NUMBERS * vendor_number_size(type_));                                        \
+        return solver_wait(handle, &w, run_gesv);                                                                      \
+    }                                                                                                                  \
+    VENDOR_API int cusolverDn##letters##gels_bufferSize(cusolver_handle handle, int m, int n, int columns, void *a,    \
+                                                        int lda, void *b, int ldb, void *x, int ldx, void *buffer,     \
+                                                        size_t *bytes)                                                 \
+    {                                                                                                                  \
+        work w = {.type = (type_), .m = m, .n = n, .k = columns};                                                      \
+        (void)buffer;                                                                                                  \
+        return set_bytes(handle, &w, set_refined(&w, a, lda, b, ldb, x, ldx), bytes);                                  \
+    }                                                                                                                  \
+    VENDOR_API int cusolverDn##letters##gels(cusolver_handle handle, int m, int n, int columns, void *a, int lda,      \
+                                             void *b, int ldb, void *x, int ldx, void *buffer, size_t bytes,           \
+                                             int *rounds, void *info)                                                  \
+    {                                                                                                                  \
+        work w = {.name = "cusolverDn" #letters "gels",                                                                \
+                  .type = (type_),                                                                                     \
+                  .m = m,                                                                                              \
+                  .n = n,                                                                                              \
+                  .k = columns,                                                                                        \
+                  .info = info,                                                                                        \
+                  .rounds = rounds,                                                                                    \
+                  .buffer = buffer};                                                                                   \
+        CHECK(handle, set_refined(&w, a, lda, b, ldb, x, ldx) && info && rounds && buffer &&                           \
+                          bytes >= BUFFER_NUMBERS * vendor_number_size(type_));                                        \
+        return solver_wait(handle, &w, run_gels);                                                                      \
+    }
+/* The first letter: the precision of the matrices. The second one: the lowest precision of cuSOLVER. */
+REFINED(DD, R_64F)
+REFINED(DS, R_64F)
+REFINED(DH, R_64F)
+REFINED(DB, R_64F)
+REFINED(DX, R_64F)
+REFINED(SS, R_32F)
+REFINED(SH, R_32F)
+REFINED(SB, R_32F)
+REFINED(SX, R_32F)
+REFINED(ZZ, C_64F)
+REFINED(ZC, C_64F)
+REFINED(ZK, C_64F)
+REFINED(ZE, C_64F)
+REFINED(ZY, C_64F)
+REFINED(CC, C_32F)
+REFINED(CK, C_32F)
+REFINED(CE, C_32F)
+REFINED(CY, C_32F)

@@ -6,18 +6,6 @@
 
 #include "cusolver_work.h"
 
-enum { BUFFER_QUERY = -1 };
-
-static matrix matrix_of(const void *at, int64_t rows, int64_t columns, int64_t ld)
-{
-    return (matrix){.at = (void *)(uintptr_t)at, .rows = rows, .columns = columns, .ld = ld};
-}
-
-static matrix vector_of(const void *at, int64_t count) { return matrix_of(at, count, 1, count > 1 ? count : 1); }
-
-static bool is_complex(int type) { return vendor_part_type(type) >= 0; }
-static const char *letter_of_job(int job) { return job == VECTORS ? "V" : "N"; }
-
 static void start_jacobi(jacobi *p, bool batched)
 {
     p->solved = p->measured = false;
@@ -35,7 +23,7 @@ static void end_jacobi(jacobi *p, bool vectors, double residual)
 /* ---- eigenvalues of symmetric and Hermitian matrices ---- */
 
 /* Replaces `a` by the eigenvectors if w->job says so. Returns false if LAPACK cannot run. */
-static bool call_syevd(const work *w, void *a, void *values, int *info)
+bool solver_call_syevd(const work *w, void *a, void *values, int *info)
 {
     typedef void real_function(const char *, const char *, const int *, void *, const int *, void *, void *,
                                const int *, int *, const int *, int *, size_t, size_t);
@@ -120,7 +108,7 @@ static bool run_syevd(const work *w)
         const bool measures = w->jacobi && !w->jacobi->batched && w->job == VECTORS;
         void *a = solver_read(w, &w->a, w->type, i), *before = measures && a ? solver_read(w, &w->a, w->type, i) : NULL,
              *values = a ? solver_read(w, &w->values, w->vector_type, i) : NULL;
-        done = values && (before || !measures) && (w->n == 0 || call_syevd(w, a, values, &info)) &&
+        done = values && (before || !measures) && (w->n == 0 || solver_call_syevd(w, a, values, &info)) &&
                solver_write(w, &w->a, w->type, i, a) && solver_write(w, &w->values, w->vector_type, i, values) &&
                solver_write_info(w, i, info);
         if (done && measures)
@@ -285,12 +273,6 @@ EIGEN(D, R_64F, sy)
 EIGEN(C, C_32F, he)
 EIGEN(Z, C_64F, he)
 
-/* The types of a call that has one type of matrices, and one of real vectors. */
-static int type_of_call(int type, int vector, int compute)
-{
-    return is_type(type) && vector == real_type(type) && compute == type ? type : -1;
-}
-
 #define WIDE_EIGEN(which, batch_parameter, batch_)                                                                     \
     VENDOR_API int cusolverDnXsy##which##_bufferSize(cusolver_handle handle, const void *parameters, int job,          \
                                                      int uplo, int64_t n, int type, const void *a, int64_t lda,        \
@@ -400,7 +382,7 @@ PENCIL(Z, C_64F, he)
 /* ---- singular values ---- */
 
 /* LAPACK's gesvd; `a` is destroyed. u, vt: NULL if their jobs are 'N'; 'O' uses `a`. */
-static bool call_gesvd(const work *w, char job_u, char job_vt, void *a, void *s, void *u, int ld_u, void *vt, int ld_vt,
+bool solver_call_gesvd(const work *w, char job_u, char job_vt, void *a, void *s, void *u, int ld_u, void *vt, int ld_vt,
                        int *info)
 {
     typedef void real_function(const char *, const char *, const int *, const int *, void *, const int *, void *,
@@ -445,7 +427,7 @@ static bool run_gesvd(const work *w)
          *vt = s && has_vt ? solver_read(w, &w->c, w->type, 0) : NULL;
     const bool done = s && (u || !has_u) && (vt || !has_vt) &&
                       (w->n == 0 ||
-                       call_gesvd(w, w->job_u, w->job_v, a, s, u, leading(&w->b), vt, leading(&w->c), &info)) &&
+                       solver_call_gesvd(w, w->job_u, w->job_v, a, s, u, leading(&w->b), vt, leading(&w->c), &info)) &&
                       solver_write(w, &w->a, w->type, 0, a) && solver_write(w, &w->values, w->vector_type, 0, s) &&
                       (!has_u || solver_write(w, &w->b, w->type, 0, u)) &&
                       (!has_vt || solver_write(w, &w->c, w->type, 0, vt)) && solver_write_info(w, 0, info);
@@ -491,7 +473,7 @@ static bool run_jacobi(const work *w)
              *vt = s ? calloc((size_t)(v_columns * w->n) + 1, vendor_number_size(w->type)) : NULL;
         done = vt && (job == 'N' || (u && v));
         if (done && least > 0)
-            done = call_gesvd(w, job, job, a, s, u, leading(&w->b), vt, ld_vt, &info);
+            done = solver_call_gesvd(w, job, job, a, s, u, leading(&w->b), vt, ld_vt, &info);
         else if (done && job != 'N') /* no singular values: the vectors are those of the identity */
             for (int64_t k = 0; k < u_columns || k < v_columns; k++) {
                 if (k < u_columns)

@@ -39,8 +39,14 @@ typedef struct work {
     matrix a, b, c, tau, values; /* values: eigenvalues or singular values */
     bool lists;                  /* a and b are device addresses of lists of `batch` addresses */
     void *pivots, *info, *buffer;
-    bool wide_pivots; /* of 64 bits */
-    jacobi *jacobi;   /* host memory; never in a graph */
+    bool wide_pivots;       /* of 64 bits */
+    jacobi *jacobi;         /* host memory; never in a graph */
+    int range, first, last; /* of eigenvalues: RANGE_...; counted from 1 */
+    double low, high;
+    void *result;     /* host memory; never in a graph */
+    bool wide_result; /* of 64 bits */
+    matrix x;
+    int *rounds; /* host memory; never in a graph */
 } work;
 
 /* Every function needs this many numbers of working memory, which the stand-in checks and does not use. */
@@ -51,6 +57,8 @@ int real_type(int type);
 
 /* Enqueues the work, whose function returns false if memory is missing. Returns a cusolverStatus_t. */
 int solver_enqueue(cusolver_handle handle, const work *w, bool (*function)(const work *));
+/* The same for a call whose result the host waits for: it cannot be captured. */
+int solver_wait(cusolver_handle handle, const work *w, bool (*function)(const work *));
 /* The size of working memory: in numbers, or in bytes of the device and of the host. */
 int solver_set_buffer(cusolver_handle handle, bool valid, int *numbers);
 int solver_set_buffers(cusolver_handle handle, bool valid, int type, size_t *on_device, size_t *on_host);
@@ -71,6 +79,29 @@ vendor_function *solver_find(int type, const char *name, const char *complex_nam
 /* Memory for LAPACK, for free(); `query`: LAPACK's answer to a query for its size, as a number of this type. */
 void *solver_buffer(int type, const void *query, int *count);
 
+enum { BUFFER_QUERY = -1 }; /* LAPACK then returns the size of working memory only */
+
+/* Replaces `a` by the eigenvectors if w->job says so. Returns false if LAPACK cannot run. */
+bool solver_call_syevd(const work *w, void *a, void *values, int *info);
+/* LAPACK's gesvd; `a` is destroyed. u, vt: NULL if their jobs are 'N'; 'O' uses `a`. */
+bool solver_call_gesvd(const work *w, char job_u, char job_vt, void *a, void *s, void *u, int ld_u, void *vt, int ld_vt,
+                       int *info);
+
+static inline matrix matrix_of(const void *at, int64_t rows, int64_t columns, int64_t ld)
+{
+    return (matrix){.at = (void *)(uintptr_t)at, .rows = rows, .columns = columns, .ld = ld};
+}
+
+static inline matrix vector_of(const void *at, int64_t count) { return matrix_of(at, count, 1, count > 1 ? count : 1); }
+
+/* The types of a call that has one type of matrices, and one of real vectors; -1: they do not fit. */
+static inline int type_of_call(int type, int vector, int compute)
+{
+    return is_type(type) && vector == real_type(type) && compute == type ? type : -1;
+}
+
+static inline bool is_complex(int type) { return vendor_part_type(type) >= 0; }
+static inline const char *letter_of_job(int job) { return job == VECTORS ? "V" : "N"; }
 static inline bool is_two(int value) { return value == 0 || value == 1; }
 static inline bool is_op(int op) { return op >= OP_N && op <= OP_C; }
 static inline bool fits(int64_t number) { return number >= 0 && number <= INT32_MAX; }

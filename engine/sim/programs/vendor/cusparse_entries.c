@@ -124,9 +124,10 @@ static bool walk_pairs(const view *v, visitor *visit, void *to)
         if (other < 0)
             return false;
         if (m->format == COO) {
-            row = read_index(v->offsets, k, m->offset_type) - m->base;
-            if (row < 0 || row >= m->rows)
-                return sparse_tell(v->name, "row index", k, row + m->base);
+            row = read_index(v->offsets, k, m->offset_type);
+            if (row < m->base || row - m->base >= m->rows)
+                return sparse_tell(v->name, "row index", k, row);
+            row -= m->base;
         }
         if (!(m->format == COO ? visit(to, row, other, k) : visit(to, other, 0, k)))
             return false;

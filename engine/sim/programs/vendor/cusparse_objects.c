@@ -6,7 +6,8 @@
 
 static bool is_index_type(int type) { return type == INDEX_32 || type == INDEX_64; }
 static bool is_order(int order) { return order == ORDER_ROWS || order == ORDER_COLUMNS; }
-static bool is_count(int64_t count) { return count >= 0; }
+/* At most 2^62, so that a sum of two sizes does not overflow. */
+static bool is_count(int64_t count) { return count >= 0 && count <= INT64_MAX / 2 + 1; }
 
 /* The types of fp8 are left out: nothing of cuSPARSE takes them, and they cannot be written. */
 static bool is_value_type(int type)
