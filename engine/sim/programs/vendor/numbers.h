@@ -55,7 +55,8 @@ static inline vendor_number vendor_subtract(vendor_number a, vendor_number b)
     return (vendor_number){a.re - b.re, a.im - b.im};
 }
 
-/* A product of real numbers has no imaginary part, also if one of them is infinite: 0 times infinity is not a number. */
+/* A product of real numbers has no imaginary part, also if one of them is infinite. With imaginary parts, 0
+ * times infinity would give a NaN. */
 static inline vendor_number vendor_multiply(vendor_number a, vendor_number b)
 {
     return a.im == 0 && b.im == 0 ? (vendor_number){a.re * b.re, 0}
