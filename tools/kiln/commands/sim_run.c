@@ -74,7 +74,7 @@ static bool collects(const cli *c)
     return ((const sim_args *)c->args)->check && !(format && *format) && !(file && *file);
 }
 
-/* Returns the profile that other commands take for an architecture such as "sm_90", or the name itself if there is none. */
+/* Returns the profile of an architecture such as "sm_90". Returns the name itself if no profile has this architecture. */
 static const char *profile_of_arch(const char *name)
 {
     const char *device = cli_printf("sim:%s", name), *profile = name;
