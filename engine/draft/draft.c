@@ -20,14 +20,6 @@ enum { MOST_SOURCE = 16 << 20 };
 
 /* ---- the kernel ---- */
 
-const char *kiln__kernel_place(const kiln__draft *draft)
-{
-    const kiln__kernel *kernel = draft->kernel;
-    const char *place = kiln__arena_printf(draft->arena, "%s:%u", kernel->header ? kernel->header : draft->shown,
-                                           kernel->line);
-    return place ? place : draft->shown;
-}
-
 /* Chooses the kernel of this name, or without a name the first one. Kernels of headers of the project count if the
  * source has no such kernel, because a source may be a list of #includes. */
 static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **error)
