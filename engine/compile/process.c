@@ -61,7 +61,7 @@ static kiln_status describe_end(kiln__worker *worker, const char *name, bool aga
     const char *twice = again ? ", and so did a second worker, while nothing else compiled" : "";
     kiln_status status;
     if (worker->memory && ended >= 0 && WIFSIGNALED(ended) &&
-        WTERMSIG(ended) == SIGABRT) /* the compiler aborts so when memory runs out */
+        WTERMSIG(ended) == SIGABRT) /* a compiler that runs out of memory ends with SIGABRT */
         status =
             kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE,
                        "%s: the compiler aborted (%s)%s: this happens if its limit of %.1f GB of memory is not enough",
@@ -183,7 +183,7 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const
                           kiln__outcome *outcome)
 {
     if (path && worker->child.socket >= 0 &&
-        !worker->pch_given) /* the running process has random addresses, so it cannot use such files */
+        !worker->pch_given) /* the running process has random addresses, so it cannot use precompiled headers */
         kiln__worker_end(worker);
     /* The system may have ended an idle worker since its last job. This job is not the cause. */
     if (worker->child.socket >= 0 && kiln__child_is_gone(&worker->child)) {
