@@ -85,7 +85,7 @@
 #define CLUSTER_N 1 // wgmma_cluster, split_k: blocks of a cluster that share a tile of A
 #endif
 #ifndef SPLIT
-#define SPLIT 2 // blocks of a cluster that share the steps of a tile: 1 or 2 for split_k, up to 8 for direct
+#define SPLIT 2 // blocks of a cluster that share the steps of a tile: 1 or 2 for split_k, up to 16 for direct
 #endif
 #ifndef PARTS
 #define PARTS 1 // split_k: clusters that share the steps of a tile
@@ -1023,6 +1023,22 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
                 own[(part * rows + r) * pitch + warp_column + (COLUMNS || RAW ? 8 * j + of_lane : ACROSS * of_lane + j)] =
                     sums[i][j][l];
             }
+    if (SPLIT > 1 && WARPS_K > 1) { // so that the other blocks read one sum from this block, not WARPS_K
+        __syncthreads();
+        for (unsigned item = threadIdx.x; item < rows * columns / 4; item += threads) {
+            const unsigned r = 4 * item / columns, c = 4 * item % columns;
+            if (at.row * rows + r >= M || at.column * columns + c >= N)
+                continue;
+            float4 *const to = (float4 *)(own + r * pitch + c);
+            float4 sum = *to;
+#pragma unroll
+            for (unsigned other = 1; other < WARPS_K; ++other) {
+                const float4 more = to[other * rows * pitch / 4];
+                sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
+            }
+            *to = sum;
+        }
+    }
     if (SPLIT > 1)
         cluster_sync();
     else
@@ -1036,27 +1052,21 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
         const unsigned begin = quads ? 4 * item : item / apart * stretch + item % apart, distance = quads ? 1 : apart;
         const unsigned r = begin / columns, c = begin % columns;
         const unsigned to_row = at.row * rows + r, to_column = at.column * columns + c;
-        if (to_row >= M)
+        if (to_row >= M || to_column >= N)
             continue;
         float values[4] = {};
 #pragma unroll
-        for (unsigned other = 0; other < parts; ++other) {
-            const float *from = own + (other % WARPS_K * rows + r) * pitch + c;
-            if (SPLIT > 1) {
+        for (unsigned other = 0; other < (SPLIT > 1 ? SPLIT : WARPS_K); ++other) {
+            const float *from = own + ((SPLIT > 1 ? 0 : other * rows) + r) * pitch + c;
 #pragma unroll
-                for (unsigned l = 0; l < 4; ++l)
-                    values[l] += cluster_read(from + l * distance, other / WARPS_K);
-            } else {
-#pragma unroll
-                for (unsigned l = 0; l < 4; ++l)
-                    values[l] += from[l * distance];
-            }
+            for (unsigned l = 0; l < 4; ++l)
+                values[l] += SPLIT > 1 ? cluster_read(from + l * distance, other) : from[l * distance];
         }
         result *to = C + (offset)to_row * N + to_column;
-        if (quads && to_column < N) {
+        if (quads) {
             store_pair(to, values[0], values[1]);
             store_pair(to + 2, values[2], values[3]);
-        } else if (!quads) {
+        } else {
 #pragma unroll
             for (unsigned l = 0; l < 4; ++l)
                 if (to_column + l * distance < N)

@@ -164,7 +164,9 @@ static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, c
         kiln__text_free(&text);
         return status;
     }
-    if (value.kind == KILN_INT && value.as.i < 0)
+    const bool same = value.kind == size->value.kind &&
+                      value.as.i == size->value.as.i; /* the spec has the number itself */
+    if (value.kind == KILN_INT && value.as.i < 0 && !same)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %" PRId64 " must not be negative", size->name,
                           value.as.i);
     if (value.kind == KILN_TEXT)

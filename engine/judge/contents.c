@@ -30,9 +30,7 @@ static bool is_float(kiln_type type)
            type == KILN_f8e5m2 || type == KILN_complex64 || type == KILN_complex128;
 }
 
-/* Returns true if the judge may choose the elements of the buffer, because its fill is random or the contract gives a
- * range. */
-static bool is_drawn(const kiln__judge *judge, const kiln__once_buffer *b)
+bool kiln__judge_is_drawn(const kiln__judge *judge, const kiln__once_buffer *b)
 {
     const kiln__assumption *a = b->of_spec ? kiln__judge_assumption(judge, b->buffer->name) : NULL;
     const kiln__fill_kind kind = b->buffer->fill.kind;
@@ -238,6 +236,9 @@ kiln_status kiln__judge_content(kiln__judge *judge, size_t buffer, kiln__judge_c
     memcpy(content->shape, b->shape, sizeof content->shape);
     if (b->buffer->fill.kind == KILN__FILL_NONE || b->bytes == 0)
         return KILN_OK;
-    return is_drawn(judge, b) ? draw_all(judge, buffer, class, seed, content, error)
-                              : kiln__once_content(judge->candidate, buffer, content, error);
+    kiln_status status = kiln__judge_is_drawn(judge, b) ? draw_all(judge, buffer, class, seed, content, error)
+                                                        : kiln__once_content(judge->candidate, buffer, content, error);
+    if (status != KILN_OK)
+        content->data = NULL; /* nothing is left to be freed */
+    return status;
 }

@@ -290,6 +290,39 @@ static void compare_one(kiln__judge *judge, size_t v, kiln__judge_fault *fault)
                                        fault->index, fault->got, fault->expected, wrong, b->elements);
 }
 
+void kiln__judge_compare_window(kiln__judge *judge, const kiln__once_buffer *b, const kiln__judge_window *window,
+                                const kiln__once_expected *tolerance, double factor, kiln__judge_fault *fault)
+{
+    const kiln_type part = part_of(b->type);
+    const uint64_t parts = is_complex(b->type) ? 2 : 1;
+    const size_t size = kiln__type_bytes(part);
+    const kiln_array got = {.type = b->type, .data = (void *)(uintptr_t)window->got};
+    const kiln_array want = {.type = b->type, .data = (void *)(uintptr_t)window->want};
+    uint64_t wrong = 0, first = 0;
+    for (uint64_t i = 0; i < parts * window->count; i++) {
+        double x, y;
+        if (memcmp((const char *)window->got + i * size, (const char *)window->want + i * size, size) == 0)
+            continue;
+        to_double(&got, i, &x);
+        to_double(&want, i, &y);
+        const double allowed = fmax(factor, 1) * (tolerance->atol + (isfinite(y) ? tolerance->rtol * fabs(y) : 0));
+        if (rounding_of(part) > 0 && is_right(part, x, y, tolerance->exact ? NULL : &allowed))
+            continue;
+        first = wrong++ ? first : i;
+    }
+    if (!wrong)
+        return;
+    *fault = (kiln__judge_fault){.kind = KILN_JUDGED_WRONG, .buffer = b->buffer->name, .wrong = wrong};
+    fault->of = b->elements;
+    fault->element = window->first + first / parts;
+    print_index(b, fault->element, fault->index, sizeof fault->index);
+    print_value(&want, first, fault->expected);
+    print_value(&got, first, fault->got);
+    fault->message = kiln__judge_print(judge,
+                                       "%s is %s, not %s; %" PRIu64 " of %" PRIu64 " compared elements are wrong",
+                                       fault->index, fault->got, fault->expected, wrong, window->count);
+}
+
 void kiln__judge_compare(kiln__judge *judge, kiln__judge_fault *fault)
 {
     for (size_t v = 0; v < judge->spec->verify_count && fault->kind == KILN_JUDGED_PASS; v++)

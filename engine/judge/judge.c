@@ -9,6 +9,8 @@
 
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
+#define TRIALS                                                                                                         \
+    2 /* larger after every change of the trials, so that no verdict of earlier trials is taken from a cache */
 
 /* ---- opening ---- */
 
@@ -103,7 +105,8 @@ static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *tri
 {
     kiln__judge_fault fault;
     bool fits;
-    KILN__TRY(kiln__judge_try(judge, trial, true, &fault, &fits, error));
+    KILN__TRY(trial->phase == KILN__JUDGE_PHASE_LARGE ? kiln__judge_large(judge, trial, true, &fault, &fits, error)
+                                                      : kiln__judge_try(judge, trial, true, &fault, &fits, error));
     *fails = fault.kind != KILN_JUDGED_PASS;
     if (*fails)
         kiln__judge_note(judge, kiln__judge_print(judge, "the variant's own source fails in a trial too (%s): %s",
@@ -166,9 +169,10 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     const size_t findings = judge->finding_count;
     kiln__judge_fault fault;
     bool fits, fails = false;
-    KILN__TRY(trial->phase == KILN__JUDGE_PHASE_CALLS ? kiln__judge_calls(judge, trial, &fault, &fits, error)
-                                                      : kiln__judge_try(judge, trial, false, &fault, &fits, error));
-    judge->skipped += !fits;
+    KILN__TRY(trial->phase == KILN__JUDGE_PHASE_CALLS   ? kiln__judge_calls(judge, trial, &fault, &fits, error)
+              : trial->phase == KILN__JUDGE_PHASE_LARGE ? kiln__judge_large(judge, trial, false, &fault, &fits, error)
+                                                        : kiln__judge_try(judge, trial, false, &fault, &fits, error));
+    judge->skipped += !fits && trial->phase != KILN__JUDGE_PHASE_LARGE;
     judge->ran[trial->phase] += fits;
     for (size_t i = 0; i < judge->range_count && fits; i++)
         if (trial->ranged[i] > judge->ranges[i].tried)
@@ -191,7 +195,13 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
         judge->failed.checked = fault.kind == KILN_JUDGED_PASS;
         judge->fault = fault.kind == KILN_JUDGED_PASS ? judge->fault : fault;
     }
-    return trial->phase == KILN__JUDGE_PHASE_CALLS || judge->broken || fault.of_code ? KILN_OK : shrink(judge, error);
+    bool smaller = trial->phase != KILN__JUDGE_PHASE_CALLS && !judge->broken && !fault.of_code;
+    if (trial->phase == KILN__JUDGE_PHASE_LARGE && smaller) { /* two runs tell more, if the host can hold the arrays */
+        KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
+        smaller = fits && fault.kind != KILN_JUDGED_PASS && !judge->broken;
+        judge->fault = smaller ? fault : judge->fault;
+    }
+    return smaller ? shrink(judge, error) : KILN_OK;
 }
 
 /* Returns the number of trials of a phase. *most gets the largest product of the ranged sizes of a trial. */
@@ -209,14 +219,15 @@ static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, 
     case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? 4 : 0;
     case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? (unsigned)judge->buffer_count + 4 : 0;
     case KILN__JUDGE_PHASE_CALLS: count = 3; break;
+    case KILN__JUDGE_PHASE_LARGE: /* run_large() */
     case KILN__JUDGE_PHASE_TIMES:
     case KILN__JUDGE_PHASE_COUNT: break;
     }
     return count < sets ? count : sets;
 }
 
-/* Makes trial `number` of a phase. */
-static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned number, uint64_t most,
+/* Makes trial `number` of the `count` trials of a phase. */
+static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned number, unsigned count, uint64_t most,
                        kiln__judge_trial *trial)
 {
     kiln__random random = {kiln__random_mix(judge->options.seed + 1) ^ kiln__random_mix(1000u * phase + number)};
@@ -240,6 +251,9 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     kiln__judge_draw_sizes(judge, &random, like, most, trial);
     if (!judge->range_count)
         trial->set = number % judge->spec->size_set_count;
+    else if (judge->variant->bake_count + judge->variant->define_count >
+             0) /* neighbouring trials share a set, because another set means a compile */
+        trial->set = (number + judge->options.seed) % count * judge->spec->size_set_count / count;
     trial->seed = kiln__random_next(&random);
 }
 
@@ -255,6 +269,30 @@ static void note_sizes(kiln__judge *judge)
     }
 }
 
+static kiln_status check_device(kiln__judge *judge, kiln_error **error)
+{
+    return judge->broken && judge->fault.kind == KILN_JUDGED_PASS
+               ? kiln__fail(judge->mem, error, KILN_ERROR_DEVICE, "the device failed while the spec's own kernels ran")
+               : KILN_OK;
+}
+
+/* Runs the first large trial that fits. */
+static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
+{
+    for (unsigned number = 0;
+         judge->ran[KILN__JUDGE_PHASE_LARGE] == 0 && judge->fault.kind == KILN_JUDGED_PASS && !is_late(judge);
+         number++) {
+        make_trial(judge, KILN__JUDGE_PHASE_LARGE, number, 1, 1, trial);
+        bool larger;
+        if (!kiln__judge_large_sizes(judge, number, trial, &larger))
+            break;
+        if (larger)
+            KILN__TRY(run_one(judge, trial, error));
+        KILN__TRY(check_device(judge, error));
+    }
+    return KILN_OK;
+}
+
 static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
 {
     kiln__judge_trial trial = {0};
@@ -265,13 +303,12 @@ static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
         uint64_t most;
         const unsigned count = count_trials(judge, (kiln__judge_phase)p, &most);
         for (unsigned i = 0; i < count && judge->fault.kind == KILN_JUDGED_PASS && !is_late(judge); i++) {
-            make_trial(judge, (kiln__judge_phase)p, i, most, &trial);
+            make_trial(judge, (kiln__judge_phase)p, i, count, most, &trial);
             KILN__TRY(run_one(judge, &trial, error));
-            if (judge->broken && judge->fault.kind == KILN_JUDGED_PASS)
-                return kiln__fail(judge->mem, error, KILN_ERROR_DEVICE,
-                                  "the device failed while the spec's own kernels ran");
+            KILN__TRY(check_device(judge, error));
         }
     }
+    KILN__TRY(run_large(judge, &trial, error));
     if (judge->fault.kind == KILN_JUDGED_PASS && !is_late(judge))
         KILN__TRY(kiln__judge_time(judge, &judge->fault, error));
     if (judge->fault.kind == KILN_JUDGED_PASS && !judge->broken && !is_late(judge))
@@ -392,10 +429,11 @@ static kiln_status make_digest(kiln__judge *judge, const char *text, size_t leng
     if (judge->fault.kind != KILN_JUDGED_PASS || reads_files(judge->spec) || (other && reads_files(other)))
         return KILN_OK;
     kiln__text all = {.mem = judge->mem};
-    kiln__text_printf(&all, "%s\n%s\n%s\n%x %d\n%s\n%s\n%" PRIu64 " %.17g\n", kiln_version(), judge->engine->info.id,
-                      judge->engine->info.name, judge->engine->flags & (KILN_SANDBOX | KILN_SANDBOX_REQUIRED),
-                      judge->engine->info.sm_count, judge->variant->name,
-                      judge->comparison.variant ? judge->comparison.variant : "", options->seed, options->launch_limit);
+    kiln__text_printf(&all, "%s %d\n%s\n%s\n%x %d\n%s\n%s\n%" PRIu64 " %.17g\n", kiln_version(), TRIALS,
+                      judge->engine->info.id, judge->engine->info.name,
+                      judge->engine->flags & (KILN_SANDBOX | KILN_SANDBOX_REQUIRED), judge->engine->info.sm_count,
+                      judge->variant->name, judge->comparison.variant ? judge->comparison.variant : "", options->seed,
+                      options->launch_limit);
     add_settings(&all, options->params, options->param_count);
     add_settings(&all, options->against_params, options->against_param_count);
     add_part(&all, text, length);

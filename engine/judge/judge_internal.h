@@ -62,6 +62,7 @@ const char *kiln__judge_class_word(kiln__judge_class of);
     X(ORDERS, "orders", "blocks in other orders")                                                                      \
     X(ALIGNMENTS, "alignments", "buffers at every alignment that the contract allows")                                 \
     X(CALLS, "calls", "several calls in the same memory")                                                              \
+    X(LARGE, "large", "the largest arrays that fit")                                                                   \
     X(TIMES, "times", "the time, or an estimate of it")
 typedef enum kiln__judge_phase {
 #define KILN_X(name, word, about) KILN__JUDGE_PHASE_##name,
@@ -110,6 +111,7 @@ typedef struct kiln__judge_range {
 typedef struct kiln__judge_place {
     CUdeviceptr base, at; /* base: of the allocation, which has guard zones around the buffer */
     size_t total, lead;   /* lead: bytes before the buffer */
+    size_t holder;        /* after a run: the number of the buffer whose memory has this buffer's content */
     kiln_array content;   /* data NULL: the buffer has no content, and gets poison */
     unsigned char *image; /* what is written before a call: guards, then content or poison, then guards */
     unsigned char *got;   /* what is read after it */
@@ -219,11 +221,23 @@ kiln_status kiln__judge_content(kiln__judge *judge, size_t buffer, kiln__judge_c
 kiln__judge_class kiln__judge_choose_class(const kiln__judge *judge, unsigned number);
 const kiln__assumption *kiln__judge_assumption(const kiln__judge *judge, const char *name);
 
+/* Returns true if the judge may choose the elements of the buffer, because its fill is random or the contract gives a
+ * range. */
+bool kiln__judge_is_drawn(const kiln__judge *judge, const kiln__once_buffer *b);
+
 /* expect.c: computes the expected outputs for the contents of the trial, and how far each element may be off. */
 kiln_status kiln__judge_expect(kiln__judge *judge, const kiln__judge_trial *trial, kiln_error **error);
 void kiln__judge_drop_expected(kiln__judge *judge);
 /* Compares what was read from the device. */
 void kiln__judge_compare(kiln__judge *judge, kiln__judge_fault *fault);
+
+/* Compares a part of an output. `factor` widens the tolerance. */
+typedef struct kiln__judge_window {
+    const void *got, *want;
+    uint64_t first, count; /* elements */
+} kiln__judge_window;
+void kiln__judge_compare_window(kiln__judge *judge, const kiln__once_buffer *b, const kiln__judge_window *window,
+                                const kiln__once_expected *tolerance, double factor, kiln__judge_fault *fault);
 
 /* code.c: handles a failed compile of the candidate, and takes over its error `why`. If the candidate is at fault, sets
  * *fault and returns KILN_OK. Without memory or a compiler, or after an interruption, returns the status and the error.
@@ -237,6 +251,28 @@ kiln_status kiln__judge_refuse(kiln__judge *judge, kiln_status status, kiln_erro
  * *fits is false. */
 kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, bool original, kiln__judge_fault *fault,
                             bool *fits, kiln_error **error);
+/* Gives all plans the sizes of the trial. *fits is false if a constraint of the spec excludes them. If the candidate is
+ * compiled anew for them and does not compile, or has become forbidden, *fault tells it. */
+kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln__judge_fault *fault,
+                               kiln_error **error);
+/* Returns false if the trial would take too long here. Notes the largest number of elements otherwise. */
+bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial);
+/* Notes a write `offset` bytes after the end of a buffer; if it is negative, before the beginning. */
+void kiln__judge_note_outside(kiln__judge *judge, const kiln__once_buffer *b, int64_t offset, kiln__judge_fault *fault);
+/* Turns a failed run into a fault of the kernel, and takes over `why`. Returns the status of a failure that the kernel has
+ * not caused. */
+kiln_status kiln__judge_take_failure(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
+                                     kiln_error **error);
+
+/* large.c */
+/* Sets the sizes of large trial `number`. Returns false after the last one. *larger tells whether they are larger than the sizes
+ * of other trials. */
+bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial, bool *larger);
+/* Runs a large trial. *fault and *fits are set as by kiln__judge_try(). */
+kiln_status kiln__judge_large(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
+                              kiln__judge_fault *fault, bool *fits, kiln_error **error);
+
+/* trial.c */
 /* Runs the trial of several calls in one memory. *fault and *fits are set as by kiln__judge_try(). */
 kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                               kiln_error **error);

@@ -104,7 +104,7 @@ static kiln_status write_buffers(kiln__judge *judge, const kiln__judge_trial *tr
     return KILN_OK;
 }
 
-static void note_outside(kiln__judge *judge, const kiln__once_buffer *b, int64_t offset, kiln__judge_fault *fault)
+void kiln__judge_note_outside(kiln__judge *judge, const kiln__once_buffer *b, int64_t offset, kiln__judge_fault *fault)
 {
     *fault = (kiln__judge_fault){.kind = KILN_JUDGED_OUTSIDE, .buffer = b->buffer->name};
     fault->message = offset < 0 ? kiln__judge_print(judge, "memory %" PRId64 " bytes before %s was written", -offset,
@@ -123,31 +123,44 @@ static void note_input(kiln__judge *judge, size_t i, kiln__judge_fault *fault)
     fault->message = kiln__judge_print(judge, "%s", change.text);
 }
 
-/* Reads all buffers, and looks at guard zones and inputs. */
-static kiln_status read_buffers(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error)
+/* Reads the memory of buffer `i`, and looks at its guard zones. The content belongs to the buffers that the memory has after
+ * the plan's `swap` steps. */
+static kiln_status read_memory(kiln__judge *judge, size_t i, kiln__judge_fault *fault, kiln_error **error)
 {
+    const kiln__judge_place *p = &judge->places[i];
+    const kiln__once_buffer *b = &judge->buffers[i];
+    unsigned char *all = kiln__alloc(judge->mem, p->total);
+    if (!all)
+        return kiln__fail_memory(error);
+    CUresult result = judge->engine->driver.cuMemcpyDtoH_(all, p->base, p->total);
+    const size_t behind = p->lead + (size_t)b->bytes;
+    for (size_t k = 0; k < judge->buffer_count && result == CUDA_SUCCESS; k++)
+        if (judge->places[k].holder == i && judge->buffers[k].bytes == b->bytes)
+            memcpy(judge->places[k].got, all + p->lead, (size_t)b->bytes);
+    for (size_t k = p->lead; result == CUDA_SUCCESS && fault->kind == KILN_JUDGED_PASS && k-- > 0;)
+        if (all[k] != p->image[k])
+            kiln__judge_note_outside(judge, b, (int64_t)k - (int64_t)p->lead, fault);
+    for (size_t k = behind; result == CUDA_SUCCESS && fault->kind == KILN_JUDGED_PASS && k < p->total; k++)
+        if (all[k] != p->image[k])
+            kiln__judge_note_outside(judge, b, (int64_t)(k - behind), fault);
+    kiln__free(judge->mem, all);
+    return result == CUDA_SUCCESS ? KILN_OK
+                                  : kiln__driver_fail(&judge->engine->driver, judge->mem, result, error,
+                                                      "reading buffer %s", b->buffer->name);
+}
+
+/* Reads all buffers after a run of the plan, and looks at guard zones and inputs. */
+static kiln_status read_buffers(kiln__judge *judge, const kiln_plan *plan, kiln__judge_fault *fault, kiln_error **error)
+{
+    CUdeviceptr at;
+    for (size_t i = 0; i < judge->buffer_count; i++)
+        judge->places[i].holder = kiln__once_holder(plan, i, &at);
     for (size_t i = 0; i < judge->buffer_count; i++) {
-        kiln__judge_place *p = &judge->places[i];
+        const kiln__judge_place *p = &judge->places[i];
         const kiln__once_buffer *b = &judge->buffers[i];
         if (b->bytes == 0)
             continue;
-        unsigned char *all = kiln__alloc(judge->mem, p->total);
-        if (!all)
-            return kiln__fail_memory(error);
-        CUresult result = judge->engine->driver.cuMemcpyDtoH_(all, p->base, p->total);
-        const size_t behind = p->lead + (size_t)b->bytes;
-        if (result == CUDA_SUCCESS)
-            memcpy(p->got, all + p->lead, (size_t)b->bytes);
-        for (size_t k = p->lead; result == CUDA_SUCCESS && fault->kind == KILN_JUDGED_PASS && k-- > 0;)
-            if (all[k] != p->image[k])
-                note_outside(judge, b, (int64_t)k - (int64_t)p->lead, fault);
-        for (size_t k = behind; result == CUDA_SUCCESS && fault->kind == KILN_JUDGED_PASS && k < p->total; k++)
-            if (all[k] != p->image[k])
-                note_outside(judge, b, (int64_t)(k - behind), fault);
-        kiln__free(judge->mem, all);
-        if (result != CUDA_SUCCESS)
-            return kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "reading buffer %s",
-                                     b->buffer->name);
+        KILN__TRY(read_memory(judge, i, fault, error));
         if (fault->kind == KILN_JUDGED_PASS && b->keeps && p->content.data &&
             memcmp(p->got, p->content.data, (size_t)b->bytes) != 0)
             note_input(judge, i, fault);
@@ -242,9 +255,8 @@ static int on_finding(void *user, const kiln_check_finding *f)
 
 /* ---- a run ---- */
 
-/* Turns a failed run into a fault of the kernel. Returns the status of a failure that the kernel has not caused. */
-static kiln_status take_failure(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
-                                kiln_error **error)
+kiln_status kiln__judge_take_failure(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
+                                     kiln_error **error)
 {
     kiln_judged kind = KILN_JUDGED_PASS;
     if (status == KILN_ERROR_TIMEOUT)
@@ -285,8 +297,8 @@ static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__jud
     if (trial->checked) /* the findings describe a fault better than the driver's error or a time limit does */
         kiln__plan_end_checks(plan, &options);
     if (status != KILN_OK)
-        return take_failure(judge, status, why, l->fault, error);
-    return read_buffers(judge, l->fault, error);
+        return kiln__judge_take_failure(judge, status, why, l->fault, error);
+    return read_buffers(judge, plan, l->fault, error);
 }
 
 /* Notes the first element of an output that neither of the two runs has written. */
@@ -297,16 +309,16 @@ static void find_unwritten(kiln__judge *judge, const kiln__judge_trial *trial, k
         while (strcmp(judge->buffers[i].buffer->name, judge->spec->verify[v].buffer) != 0)
             i++;
         const kiln__once_buffer *b = &judge->buffers[i];
-        kiln__judge_place *p = &judge->places[i];
-        const size_t size = kiln__type_bytes(b->type);
+        const size_t size = kiln__type_bytes(b->type), holder = judge->places[i].holder;
+        const kiln__judge_place *p = &judge->places[i], *memory = &judge->places[holder];
         uint64_t count = 0, first = 0;
-        if (p->content.data || b->bytes == 0)
+        if (memory->content.data || b->bytes == 0)
             continue;
-        write_pattern(p->image, p->total, kiln__random_mix(trial->seed + 77 * i), 0);
+        write_pattern(memory->image, memory->total, kiln__random_mix(trial->seed + 77 * holder), 0);
         for (uint64_t e = 0; e < b->elements; e++) {
             bool same = true;
             for (size_t k = 0; k < size && same; k++) {
-                const unsigned char poison = p->image[p->lead + e * size + k];
+                const unsigned char poison = memory->image[memory->lead + e * size + k];
                 same = p->first[e * size + k] == poison && p->got[e * size + k] == (unsigned char)~poison;
             }
             if (same && count++ == 0)
@@ -323,10 +335,8 @@ static void find_unwritten(kiln__judge *judge, const kiln__judge_trial *trial, k
     }
 }
 
-/* Gives all plans the sizes of the trial. *fits is false if a constraint of the spec excludes them. If the candidate is
- * compiled anew for them and does not compile, or has become forbidden, *fault tells it. */
-static kiln_status resize_all(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln__judge_fault *fault,
-                              kiln_error **error)
+kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln__judge_fault *fault,
+                               kiln_error **error)
 {
     size_t count;
     const size_t bytes = judge->range_count * sizeof *judge->sized;
@@ -379,15 +389,15 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
     return KILN_OK;
 }
 
-/* Returns false if the trial would take too long here. Notes the largest number of elements otherwise. */
-static bool is_small(kiln__judge *judge)
+bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial)
 {
-    enum { ELEMENTS_MOST = 1 << 20 };
+    const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE && !judge->simulated;
+    const uint64_t elements_most = large ? UINT64_MAX : 1 << 20;
     const double flops_most = judge->simulated ? 0x1p21 : 0x1p40;
     uint64_t elements = 0;
     for (size_t i = 0; i < judge->buffer_count; i++)
         elements += judge->buffers[i].elements;
-    if (elements > ELEMENTS_MOST || kiln__once_flops(judge->original) > flops_most)
+    if (elements > elements_most || kiln__once_flops(judge->original) > flops_most)
         return false;
     if (elements > judge->largest)
         judge->largest = elements;
@@ -399,23 +409,34 @@ static kiln_status begin_checks(const kiln__judge_trial *trial, kiln_plan *plan,
     return trial->checked ? kiln__plan_begin_checks(plan, error) : KILN_OK;
 }
 
-/* Computes the expected answer. *fits is false if a host function refuses these sizes and contents as a reference. */
+/* Takes over the failure of a content or of a reference. *fits is false if the spec's expressions or a host function refuse
+ * these sizes and contents. */
+static kiln_status skip_refused(kiln_status status, kiln_error *why, bool *fits, kiln_error **error)
+{
+    const bool refused = status == KILN_ERROR_HOST_FUNCTION || status == KILN_ERROR_SPEC;
+    *fits = *fits && !refused;
+    if (error && !refused)
+        *error = why;
+    else
+        kiln_error_free(why);
+    return refused ? KILN_OK : status;
+}
+
+/* Makes the contents. *fits is false if the spec has none for these sizes. */
+static kiln_status fill_places(kiln__judge *judge, kiln__judge_class class, uint64_t seed, bool *fits,
+                               kiln_error **error)
+{
+    kiln_error *why = NULL;
+    kiln_status status = make_contents(judge, class, seed, &why);
+    return status == KILN_OK ? KILN_OK : skip_refused(status, why, fits, error);
+}
+
+/* Computes the expected answer. *fits is false if these sizes and contents are refused. */
 static kiln_status expect_answer(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln_error **error)
 {
     kiln_error *why = NULL;
     kiln_status status = kiln__judge_expect(judge, trial, &why);
-    if (status == KILN_ERROR_HOST_FUNCTION) {
-        *fits = false;
-        kiln_error_free(why);
-        return KILN_OK;
-    }
-    if (status == KILN_OK)
-        return KILN_OK;
-    if (error)
-        *error = why;
-    else
-        kiln_error_free(why);
-    return status;
+    return status == KILN_OK ? KILN_OK : skip_refused(status, why, fits, error);
 }
 
 /* Runs the kernel twice, or once under checks, and compares the outputs of each run. */
@@ -424,8 +445,9 @@ static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__ju
 {
     listener l = {.judge = judge, .fault = fault, .original = original};
     const unsigned passes = trial->checked ? 1 : 2;
-    KILN__TRY(make_contents(judge, trial->class, trial->seed, error));
-    KILN__TRY(expect_answer(judge, trial, fits, error));
+    KILN__TRY(fill_places(judge, trial->class, trial->seed, fits, error));
+    if (*fits)
+        KILN__TRY(expect_answer(judge, trial, fits, error));
     if (!*fits)
         return KILN_OK;
     KILN__TRY(place_buffers(judge, plan, trial, error));
@@ -458,10 +480,10 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
 {
     kiln_plan *plan = original ? judge->original : judge->candidate;
     *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
-    KILN__TRY(resize_all(judge, trial, fits, fault, error));
+    KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
     if (fault->kind != KILN_JUDGED_PASS)
         return KILN_OK;
-    *fits = *fits && is_small(judge);
+    *fits = *fits && kiln__judge_is_small(judge, trial);
     if (!*fits)
         return KILN_OK;
     kiln_status status = run_trial(judge, plan, trial, original, fault, fits, error);
@@ -575,21 +597,21 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
     static const unsigned content[CALLS] = {0, 0, 1, 1, 0};
     listener l = {.judge = judge, .fault = fault, .state = true};
     *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
-    KILN__TRY(resize_all(judge, trial, fits, fault, error));
+    KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
     if (fault->kind != KILN_JUDGED_PASS)
         return KILN_OK;
-    *fits = *fits && is_small(judge);
+    *fits = *fits && kiln__judge_is_small(judge, trial);
     if (!*fits)
         return KILN_OK;
     kiln__judge_reset_globals(judge);
-    kiln_status status = make_contents(judge, trial->class, trial->seed, error);
-    if (status == KILN_OK)
+    kiln_status status = fill_places(judge, trial->class, trial->seed, fits, error);
+    if (status == KILN_OK && *fits)
         status = place_buffers(judge, judge->candidate, trial, error);
     for (unsigned i = 0; i < CALLS && status == KILN_OK && *fits && fault->kind == KILN_JUDGED_PASS; i++) {
-        status = make_contents(judge, trial->class, trial->seed + 1000 * content[i], error);
-        if (status == KILN_OK && i == 3)
+        status = fill_places(judge, trial->class, trial->seed + 1000 * content[i], fits, error);
+        if (status == KILN_OK && *fits && i == 3)
             status = change_one(judge, trial->class, trial->seed + 5000, error);
-        if (status == KILN_OK)
+        if (status == KILN_OK && *fits)
             status = call_once(judge, trial, i, &l, fits, error);
     }
     kiln__judge_drop_expected(judge);

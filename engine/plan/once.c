@@ -53,6 +53,12 @@ kiln_status kiln__once_fill(kiln_plan *plan, size_t buffer, kiln__fill_values *v
     return kiln__fill_values_of(plan, &plan->buffers[buffer].buffer->fill, values, error);
 }
 
+size_t kiln__once_holder(const kiln_plan *plan, size_t buffer, CUdeviceptr *at)
+{
+    *at = plan->buffers[plan->slots[buffer]].pointer;
+    return plan->slots[buffer];
+}
+
 void kiln__once_release(kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->variant->buffer_count; i++)

@@ -101,6 +101,9 @@ kiln_status kiln__once_buffers(kiln_plan *plan, kiln__once_buffer *list, kiln_er
 kiln_status kiln__once_content(kiln_plan *plan, size_t buffer, kiln_array *content, kiln_error **error);
 /* Evaluates the numbers of the buffer's fill, which must be a numeric one. */
 kiln_status kiln__once_fill(kiln_plan *plan, size_t buffer, kiln__fill_values *values, kiln_error **error);
+/* Returns the number of the buffer whose memory has the content of a buffer after a run: `swap` steps exchange them. *at gets
+ * the address of this memory. */
+size_t kiln__once_holder(const kiln_plan *plan, size_t buffer, CUdeviceptr *at);
 /* Drops all memory and bindings. */
 void kiln__once_release(kiln_plan *plan);
 /* Runs before_each and the steps once, and waits. `seconds` is the time limit. */

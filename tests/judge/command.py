@@ -7,6 +7,7 @@
 - A candidate that is no file, and a spec without references, are errors and no verdicts.
 - The key `judge` of a spec decides which sizes are tried.
 - A clock is found wherever the PTX reads it.
+- Buffers that the steps swap, negative sizes, and sizes without contents.
 - With a tolerance, an infinity or a NaN that is expected allows only itself.
 - --against compares with a variant, or with the best of another spec, and says what kind of times it has.
 - Several devices give one verdict, and the worst one wins. A device that does not exist is an error before a kernel runs.
@@ -92,6 +93,31 @@ def check_special(work):
                 continue
             made = verdict(work / "copy.yaml", copy(f"{got}_for_{want}", f"{condition} ? {value} : x[i]"))
             need(made["verdict"] == "wrong", f"{got} for {want}: {made['verdict']}: {made['message']}")
+
+
+def check_steps(work):
+    """A spec that swaps buffers between launches, has a negative size, and has no contents for some sizes of its second set."""
+    head = ('extern "C" __global__ void step(const float *x, float *y, const unsigned *k, int n, int s)\n{\n'
+            "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        ")
+    def step(name, statement):
+        path = work / f"{name}.cu"
+        path.write_text(f"{head}{statement}\n}}\n")
+        return path
+    step("step", "y[i] = x[i] + s + (k[i] & 1);")
+    (work / "step.yaml").write_text(
+        "kiln: 1\nname: step\nsource: step.cu\nsizes: {tiny: {N: 300, S: -1, F: 0}, wrap: {N: 1000, S: -1, F: 4294966296}}\n"
+        "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}\n  k: {type: u32, shape: [N], fill: {iota: [F, 1]}}\n"
+        "  y: {type: f32, shape: [N], out: true}\n  t: {type: f32, shape: [N]}\n"
+        "verify: {y: {against: {variant: own}, exact: true}}\njudge: {N: {from: 0, to: 3000}}\n"
+        "variants:\n  own:\n    steps:\n"
+        '      - launch: {kernel: step, grid: ["ceil_div(N, 256)"], block: [256], args: [x, y, k, N, S]}\n'
+        "      - swap: [y, t]\n"
+        '      - launch: {kernel: step, grid: ["ceil_div(N, 256)"], block: [256], args: [t, y, k, N, S]}\n')
+    for name, statement, words in (("right", "y[i] = (k[i] & 1) + (x[i] + s);", ["pass"]), ("off", "y[i] = x[i] + s + (k[i] & 1) + (i == 33);", ["wrong"]),
+                                   ("left", "if (i != 33) y[i] = x[i] + s + (k[i] & 1);", ["unwritten", "unsafe"])):
+        made = verdict(work / "step.yaml", step(f"step_{name}", statement))
+        need(made["verdict"] in words and made["trials"]["unsettled"] == 0 and made["trials"]["checks"] > 0,
+             f"{name}: {made['verdict']}: {made['message']} {made['trials']}")
 
 
 def check_against(ops, right, wrong, work):
@@ -270,8 +296,8 @@ def main():
 
         # a verdict says which sizes it does not cover
         made = verdict(ops / "axpby.yaml", right)
-        need(made["trials"]["sizes"] == {"N": {"tried": 131072, "of": 1000000}}, made["trials"])
-        need("N was tried up to 131072 of 1000000" in made["notes"], made["notes"])
+        need(made["trials"]["sizes"] == {"N": {"tried": 262147, "of": 1000000}}, made["trials"])
+        need("N was tried up to 262147 of 1000000" in made["notes"], made["notes"])
 
         page = run(ops / "axpby.yaml", wrong).stdout
         need(page.startswith("wrong: ") and "smallest case  N=" in page and "z[40] is " in page, f"a page:\n{page}")
@@ -324,6 +350,7 @@ def main():
         check_against(ops, right, wrong, work)
         check_clocks(ops / "axpby.yaml", source)
         check_special(work)
+        check_steps(work)
 
         # texts as they are, and one newline
         named = source("k\u00e9\u6838", "    nonsense;\n}\n")

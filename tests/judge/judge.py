@@ -8,6 +8,8 @@
 - `ops`: the specs' own kernels pass.
 - `outside`: the kernels of somebody who had not read the judge. No right one is accused, and each wrong one is found, except those
   in `outside/missed.txt`. If one of these is found, the test fails too, so that the list gets shorter.
+- `large`: kernels that are wrong only past 2^31 elements. A GPU finds them. The simulated device passes them, and the verdict says
+  which sizes were tried.
 
 KILN_TEST_SEED is the seed of the trials. `outside/missed.txt` is for the default, 1.
 """
@@ -119,7 +121,15 @@ def cases_of_outside(folder, names):
         raise SystemExit(f"missed.txt names kernels that do not exist: {missed}")
 
 
-PARTS = {"museum": cases_of_museum, "kernels": cases_of_kernels, "ops": cases_of_ops, "outside": cases_of_outside}
+def cases_of_large(folder, names):
+    for path in sorted((folder / "large").glob("flip*.cu")):
+        name, _, kind = path.stem.partition(".")
+        caught = kind == "wrong" and not DEVICE.startswith("sim")
+        if not names or name in names:
+            yield path.with_name("flip.yaml"), path.read_text(), name, None if caught else ["pass"], kind or "right"
+
+
+PARTS = {"large": cases_of_large, "museum": cases_of_museum, "kernels": cases_of_kernels, "ops": cases_of_ops, "outside": cases_of_outside}
 
 
 def main():

@@ -58,7 +58,7 @@ static void free_rows(rows *r)
 
 static void expect_row(int64_t kind, const double *x, const double *want, uint64_t width)
 {
-    rows r = make_rows(kind, 2, width); /* the row twice */
+    rows r = make_rows(kind, 2, width); /* the same row twice */
     memcpy(r.x.data, x, width * sizeof *x);
     memcpy((double *)r.x.data + width, x, width * sizeof *x);
     kiln_error *error = NULL;

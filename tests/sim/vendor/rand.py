@@ -56,6 +56,23 @@ RECORDED = {
     },
 }
 
+# Calls that begin in the middle of a turn: of four numbers for Philox, of a pair of normal numbers for all. Each row is an offset
+# and some calls, i: integers, u and d: uniform numbers of 4 and 8 bytes, n and m: normal ones. A kind's checksum is one of the last
+# nine numbers of each call but the normal ones. Of each of these calls the first of the last nine is listed.
+CALLS = [
+    (0, "i5 u7"), (0, "i5 n4"), (0, "i6 n6"), (0, "i3 d5"), (0, "i4 d5"), (0, "d3 i5"), (0, "d1 i5"), (0, "m6 i5"), (0, "m2 i5"),
+    (0, "i3 m4"), (0, "n2 i3"), (0, "n6 i5"), (0, "n2 n2"), (0, "n2 m2"), (0, "u1 u9"), (0, "d1 d4"), (0, "d3 d3"), (5, "n4"), (3, "d4"),
+    (7, "i6"), (2, "m4"), (4097, "i4"), (81921, "i4"), (65537, "n4"), (262145, "u4"), (0, "i81921 i3"), (0, "u4097 i3"),
+    (0, "i262147 d3"), (0, "n262146 n4")]
+WITHIN_TURNS = {
+    "xorwow": (1355135873, [0.92, 0.8965, 1.7627, 1.7627, -1.3052, 0.8859, 0.8859, 0.8859, 0.0296, 0.8859, 2.536, 0.92, 0.5602,
+                            0.9443, -0.6127, 1.595]),
+    "mrg": (51447599, [1.4437, 0.0911, -0.0659, -0.0659, -0.1084, -0.0659, -0.0659, -0.0659, 0.2247, -0.0659, 0.2247, 1.4437,
+                       -0.7868, 0.2756, 0.0674, -0.4191]),
+    "philox": (3156614933, [-0.6159, 1.0651, 0.2521, 0.2521, -1.6911, 0.5503, 0.5503, 0.5503, 0.098, 0.5503, 0.6967, -0.6159,
+                            0.6967, 0.0182, 1.2485, 0.6027]),
+}
+
 KINDS = {"xorwow": 101, "mrg": 121, "philox": 161}
 P, Z, D, F = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_double, ctypes.c_float
 cuda, rand = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libcurand.so.10")
@@ -77,7 +94,7 @@ call(cuda, "cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
 call(cuda, "cuCtxSetCurrent", context)
 call(cuda, "cuStreamCreate", ctypes.byref(stream), 1)
 room = ctypes.c_uint64()
-call(cuda, "cuMemAlloc_v2", ctypes.byref(room), Z(1 << 20))
+call(cuda, "cuMemAlloc_v2", ctypes.byref(room), Z(1 << 21))
 
 
 class Generator:
@@ -146,6 +163,23 @@ for name, known in RECORDED.items():
             assert abs(made.mean() - mean) < 6 * (mean / 20000) ** 0.5, f"{name} Poisson {mean}: {made.mean()}"
             assert abs(made.var() - mean) < 6 * ((mean + 2 * mean * mean) / 20000) ** 0.5, f"{name} Poisson {mean}: {made.var()}"
 
+TAKES = {"i": ("", np.uint32), "u": ("Uniform", np.float32), "d": ("UniformDouble", np.float64),
+         "n": ("Normal", np.float32, F(0), F(1)), "m": ("NormalDouble", np.float64, D(0), D(1))}
+for name, (checksum, normal) in WITHIN_TURNS.items():
+    for host in (False, True):
+        exact, first = b"", []
+        for offset, calls in CALLS:
+            g = Generator(KINDS[name], host, seed=1234567, offset=offset or None)
+            for one in calls.split():
+                what, dtype, *more = TAKES[one[0]]
+                last = g.take(what, dtype, int(one[1:]), *more)[-9:]
+                if more:
+                    first.append(last[0])
+                else:
+                    exact += last.tobytes()
+        assert zlib.crc32(exact) == checksum, f"{name}: calls that begin within a turn"
+        close(f"{name}: normal numbers within a turn", first, normal, 1e-4)
+
 # a long offset is skipped, and the offset is where a sequence would have come
 for kind in KINDS.values():
     whole, part = Generator(kind, True, seed=7).take("", np.uint32, 700000), Generator(kind, True, seed=7, offset=650001)
@@ -157,7 +191,7 @@ refuse("curandGenerateNormal", 105, g.at, room, Z(3), F(0), F(1))
 refuse("curandGenerateNormal", 104, g.at, room, Z(4), F(0), F(-1))
 refuse("curandGeneratePoisson", 104, g.at, room, Z(4), D(0))
 refuse("curandGenerateLongLong", 103, g.at, room, Z(4))
-refuse("curandGenerate", 201, g.at, room, Z((1 << 18) + 1))  # a number behind the memory
+refuse("curandGenerate", 201, g.at, room, Z((1 << 19) + 1))  # a number behind the memory
 refuse("curandGenerate", 201, g.at, P(4096), Z(1))
 refuse("curandGenerate", 201, g.at, ctypes.c_uint64(room.value + 2), Z(1))
 refuse("curandGenerate", 201, g.at, room, Z(2**62 + 1))

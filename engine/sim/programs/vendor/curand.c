@@ -43,11 +43,12 @@ typedef struct generator {
     uint64_t seed, offset;
     void *stream, *context;
     /* The state of each thread, NULL until the first number is wanted.
-     * XORWOW: the Weyl counter and five words. MRG32k3a: three words of each recurrence. Philox: numbers taken (two words). */
+     * XORWOW: the Weyl counter and five words. MRG32k3a: three words of each recurrence. Philox: the place in
+     * its sequence at which the thread's turn began (two words). */
     uint32_t (*states)[WORDS];
     uint32_t threads;
     uint32_t next; /* the thread whose turn it is */
-    uint32_t part; /* Philox: the numbers that this thread has given in its turn */
+    uint32_t part; /* Philox: the numbers that this thread has given in its turn, of four */
 } generator;
 
 /* ---- XORWOW: a linear map of 160 bits, and a Weyl counter ---- */
@@ -247,7 +248,7 @@ static bool make_states(generator *g)
     else if (g->kind == MRG32K3A)
         seed_mrg(g, rounds);
     for (uint32_t t = 0; t < g->threads; t++) {
-        const uint64_t taken = (rounds + (t < g->next)) * turn + (t == g->next ? g->part : 0);
+        const uint64_t taken = (rounds + (t < g->next)) * turn;
         if (g->kind == PHILOX)
             memcpy(g->states[t], &taken, sizeof taken);
         else if (t < g->next && g->kind == XORWOW)
@@ -366,31 +367,52 @@ static void put(const work *w, size_t at, double number)
     memcpy(to, w->size == sizeof(float) ? (const void *)&narrow : (const void *)&number, w->size);
 }
 
-/* Lets the thread whose turn it is take its last number again. */
-static void untake_philox(generator *g)
+/* Moves the thread whose turn it is along its sequence of Philox. Returns the place before. */
+static uint64_t move_philox(generator *g, uint64_t words)
 {
-    uint64_t taken;
+    uint64_t taken, moved;
     memcpy(&taken, g->states[g->next], sizeof taken);
-    taken--;
-    memcpy(g->states[g->next], &taken, sizeof taken);
+    moved = taken + words;
+    memcpy(g->states[g->next], &moved, sizeof moved);
+    return taken;
 }
 
-/* Writes a pair of normal numbers, or one of them. Philox's four numbers of a turn have fixed places. So if a call ends in the
- * middle of a pair, the next call begins with the second number of the same pair. */
-static uint32_t write_normal(const work *w, size_t at)
+static bool is_double(const work *w) { return w->size == sizeof(double); }
+
+/* Writes the number `at`, and if it is the first of a pair, also the second. Returns how many it wrote.
+ *
+ * The four numbers of a thread's turn have fixed places: number p of a turn is made of word p since the turn began, a double of
+ * two words from 2 p on. So a call that begins within a turn makes the same number as one that made the whole turn, whatever
+ * the calls before it made. A turn of doubles takes eight words. */
+static uint32_t write_philox(const work *w, size_t at)
 {
     generator *g = w->g;
-    const bool places = g->kind == PHILOX && w->size == sizeof(float);
-    const bool second = places && g->part % 2, first = places && !second && at + 1 == w->count;
+    const uint32_t words = is_double(w) ? 2 : 1, second = w->normal ? g->part % 2 : 0;
+    const uint64_t begin = move_philox(g, (g->part - second) * words);
     double pair[2];
-    if (second)
-        untake_philox(g);
-    draw_pair(g, w, pair);
-    if (first)
-        untake_philox(g);
-    put(w, at, pair[second]);
-    if (second || at + 1 == w->count)
-        return 1;
+    uint32_t written = 1;
+    if (w->normal) {
+        draw_pair(g, w, pair);
+        put(w, at, pair[second]);
+        if (!second && at + 1 < w->count) {
+            put(w, at + 1, pair[1]);
+            written = 2;
+        }
+    } else if (w->what == INTEGERS) {
+        const uint32_t number = draw(g);
+        memcpy((char *)w->out + at * w->size, &number, sizeof number);
+    } else
+        put(w, at, w->what == UNIFORM ? draw_float(g) : draw_double(g));
+    const uint64_t end = begin + (g->part + written == numbers_in_turn(g) ? words * numbers_in_turn(g) : 0);
+    memcpy(g->states[g->next], &end, sizeof end);
+    return written;
+}
+
+static uint32_t write_pair(const work *w, size_t at)
+{
+    double pair[2];
+    draw_pair(w->g, w, pair);
+    put(w, at, pair[0]);
     put(w, at + 1, pair[1]);
     return 2;
 }
@@ -400,6 +422,8 @@ static uint32_t write_next(const work *w, size_t at)
 {
     generator *g = w->g;
     uint32_t number;
+    if (g->kind == PHILOX && w->what != POISSON)
+        return write_philox(w, at);
     switch (w->what) {
     case UNIFORM: put(w, at, draw_float(g)); return 1;
     case UNIFORM_DOUBLE: put(w, at, draw_double(g)); return 1;
@@ -408,7 +432,7 @@ static uint32_t write_next(const work *w, size_t at)
         number = w->what == POISSON ? draw_poisson(g, w->mean) : draw(g);
         memcpy((char *)w->out + at * w->size, &number, sizeof number);
         return 1;
-    default: return write_normal(w, at);
+    default: return write_pair(w, at); /* the count is even */
     }
 }
 
@@ -424,6 +448,8 @@ static bool generate(const void *what)
     if (w.count && (!w.out || !make_states(g)))
         return false;
     const uint32_t turn = w.normal && g->kind != PHILOX ? 2 : numbers_in_turn(g);
+    if (g->kind == PHILOX && w.what == POISSON && w.count)
+        move_philox(g, g->part); /* after the numbers of the calls before; a Poisson number takes any count of words */
     for (size_t at = 0; at < w.count;) {
         const uint32_t given = write_next(&w, at);
         at += given;

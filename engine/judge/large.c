@@ -1,0 +1,365 @@
+/* large.c - a trial with the largest arrays that fit: past 2^31 elements on a GPU, where indices of 32 bits overflow.
+ *
+ * Such arrays are too large for the host. So the contents repeat a pattern whose length is odd, and the expected output comes
+ * from a variant of the spec that runs on the device. Only windows are compared: the two ends, the neighbourhood of 2^31 and
+ * 2^32 elements and bytes, and random places. Small arrays are compared as a whole. If a host function is the reference, the
+ * trial is an ordinary one with sizes that the host can hold. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "judge_internal.h"
+
+enum {
+    GUARD = 1024,            /* bytes of a guard zone */
+    POISON = 0xa7,           /* each byte of guard zones, and of buffers without a content */
+    PATTERN = (1 << 18) + 3, /* elements of a content before it repeats */
+    WINDOW = 1 << 14,        /* elements of a window */
+    WHOLE = 1 << 20,         /* elements of the largest buffer that is compared as a whole */
+    RANDOM_WINDOWS = 24
+};
+
+/* The memory of one buffer. The reference shares the inputs of the kernel, and has its own memory for all other buffers. */
+typedef struct place {
+    CUdeviceptr base, at; /* base: of the allocation, with guard zones */
+    CUdeviceptr other;    /* the reference's own buffer; 0: it has none */
+    kiln_array pattern;   /* data NULL: the buffer has no content */
+    uint64_t period;      /* elements of `pattern` */
+} place;
+
+static const kiln__driver *driver_of(const kiln__judge *judge) { return &judge->engine->driver; }
+
+/* ---- sizes ---- */
+
+/* Sets a size to the value, or to the nearest one that the contract allows. */
+static void set_size(const kiln__judge *judge, kiln__judge_trial *trial, size_t at, uint64_t value)
+{
+    const kiln__judge_range *range = &judge->ranges[at];
+    const int64_t m = range->multiple, last = kiln__judge_last(range);
+    int64_t rounded = value > (uint64_t)last ? last : ((int64_t)value + m - 1) / m * m;
+    if (rounded < range->from)
+        rounded = (range->from + m - 1) / m * m;
+    trial->ranged[at] = rounded > last ? last : rounded;
+}
+
+static uint64_t divide_up(uint64_t a, int64_t b) { return b > 0 ? (a + (uint64_t)b - 1) / (uint64_t)b : a; }
+
+/* Gives two sizes (or one, if they are equal) a product near `product`, and all others their least values. The values are
+ * odd where the contract allows it. Returns false if the product is not larger than in other trials. */
+static bool spread_product(const kiln__judge *judge, kiln__judge_trial *trial, size_t first, size_t second,
+                           uint64_t product)
+{
+    uint64_t root = 1;
+    while (root * root < product)
+        root *= 2;
+    for (size_t i = 0; i < judge->range_count; i++)
+        set_size(judge, trial, i, 1);
+    if (first != second)
+        set_size(judge, trial, second, root + 3);
+    set_size(judge, trial, first, first != second ? divide_up(product, trial->ranged[second]) + 3 : product + 3);
+    if (first != second)
+        set_size(judge, trial, second, divide_up(product, trial->ranged[first]) + 3);
+    return (double)trial->ranged[first] * (first != second ? (double)trial->ranged[second] : 1) > 1 << 17;
+}
+
+bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial, bool *larger)
+{
+    /* A simulated device takes the first product that fits. All of them are larger than the 2^17 of other trials. */
+    static const uint64_t simulated[] = {1 << 19, 1 << 18, 170000};
+    const size_t count = judge->range_count;
+    const unsigned products = judge->simulated ? (unsigned)KILN__COUNT(simulated) : 1;
+    const uint64_t product = judge->simulated ? simulated[number % products] : (uint64_t)1 << 31;
+    const size_t way = number / products; /* neighbouring sizes in pairs, then each size alone */
+    if (count == 0 || way >= 2 * count - 1)
+        return false;
+    const size_t first = way < count - 1 ? way : way - (count - 1), second = way < count - 1 ? way + 1 : first;
+    *larger = spread_product(judge, trial, first, second, product);
+    return true;
+}
+
+/* ---- memory ---- */
+
+static void free_places(kiln__judge *judge, place *places)
+{
+    for (size_t i = 0; i < judge->buffer_count; i++) {
+        if (places[i].base && !judge->broken)
+            driver_of(judge)->cuMemFree_(places[i].base);
+        if (places[i].other && !judge->broken)
+            driver_of(judge)->cuMemFree_(places[i].other);
+        if (places[i].pattern.data)
+            kiln__array_free(judge->mem, &places[i].pattern);
+    }
+    kiln__free(judge->mem, places);
+}
+
+/* Returns true if the memory for all buffers, and for the reference's copies, is there. */
+static bool has_memory(const kiln__judge *judge)
+{
+    size_t available = 0, all = 0;
+    double bytes = 0;
+    for (size_t i = 0; i < judge->buffer_count; i++) {
+        const kiln__once_buffer *b = &judge->buffers[i];
+        bytes += (double)b->bytes * (b->of_spec && !b->keeps ? 2 : 1);
+    }
+    return judge->simulated ||
+           (driver_of(judge)->cuMemGetInfo_(&available, &all) == CUDA_SUCCESS && bytes < 0.8 * (double)available);
+}
+
+/* Makes the content of a buffer, or the pattern that it repeats. *fits is false if the whole content would be needed and is
+ * too large for the host. */
+static kiln_status make_pattern(kiln__judge *judge, const kiln__judge_trial *trial, size_t i, place *to, bool *fits,
+                                kiln_error **error)
+{
+    enum { HOST_MOST = 1 << 28 };
+    const kiln__once_buffer whole = judge->buffers[i];
+    kiln__once_buffer *b = &judge->buffers[i];
+    if (kiln__judge_is_drawn(judge, b) && b->elements > PATTERN) {
+        b->dims = 1;
+        b->shape[0] = b->elements = PATTERN;
+        b->bytes = (uint64_t)PATTERN * kiln__type_bytes(b->type);
+    } else if (b->bytes > HOST_MOST && b->buffer->fill.kind != KILN__FILL_NONE) {
+        *fits = false;
+        return KILN_OK;
+    }
+    to->period = b->elements;
+    kiln_status status = kiln__judge_content(judge, i, trial->class, kiln__random_mix(trial->seed + i), &to->pattern,
+                                             error);
+    judge->buffers[i] = whole;
+    return status;
+}
+
+/* Writes the content of a buffer, or poison. */
+static CUresult write_content(const kiln__judge *judge, size_t i, const place *from, CUdeviceptr to)
+{
+    const uint64_t bytes = judge->buffers[i].bytes, period = from->period * kiln__type_bytes(judge->buffers[i].type);
+    const kiln__driver *driver = driver_of(judge);
+    if (bytes == 0)
+        return CUDA_SUCCESS;
+    if (!from->pattern.data)
+        return driver->cuMemsetD8_(to, POISON, bytes);
+    uint64_t done = bytes < period ? bytes : period;
+    CUresult result = driver->cuMemcpyHtoD_(to, from->pattern.data, done);
+    while (result == CUDA_SUCCESS && done < bytes) {
+        const uint64_t next = done < bytes - done ? done : bytes - done;
+        result = driver->cuMemcpyDtoD_(to + done, to, next);
+        done += next;
+    }
+    return result;
+}
+
+/* Allocates and fills the memory of all buffers, and binds it to the kernel's plan. *fits is false without memory. */
+static kiln_status prepare(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial, place *places,
+                           bool *fits, kiln_error **error)
+{
+    const kiln__driver *driver = driver_of(judge);
+    for (size_t i = 0; i < judge->buffer_count && *fits; i++) {
+        const kiln__once_buffer *b = &judge->buffers[i];
+        place *p = &places[i];
+        if (b->bytes == 0)
+            continue;
+        KILN__TRY(make_pattern(judge, trial, i, p, fits, error));
+        if (!*fits)
+            return KILN_OK;
+        const bool copy = b->of_spec && !b->keeps;
+        if (driver->cuMemAlloc_(&p->base, b->bytes + 2 * GUARD) != CUDA_SUCCESS)
+            p->base = 0;
+        if (copy && driver->cuMemAlloc_(&p->other, b->bytes) != CUDA_SUCCESS)
+            p->other = 0;
+        *fits = p->base && (p->other || !copy);
+        if (!*fits)
+            return KILN_OK;
+        p->at = p->base + GUARD;
+        CUresult result = driver->cuMemsetD8_(p->base, POISON, GUARD);
+        if (result == CUDA_SUCCESS)
+            result = driver->cuMemsetD8_(p->at + b->bytes, POISON, GUARD);
+        if (result == CUDA_SUCCESS)
+            result = write_content(judge, i, p, p->at);
+        if (result != CUDA_SUCCESS)
+            return kiln__driver_fail(driver, judge->mem, result, error, "writing buffer %s", b->buffer->name);
+        KILN__TRY(kiln_plan_bind(plan, b->buffer->name, p->at, (size_t)b->bytes, error));
+    }
+    return KILN_OK;
+}
+
+/* ---- evidence ---- */
+
+/* Looks at the guard zones of all buffers. */
+static kiln_status check_guards(kiln__judge *judge, const place *places, kiln__judge_fault *fault, kiln_error **error)
+{
+    unsigned char zone[GUARD];
+    for (size_t i = 0; i < judge->buffer_count; i++)
+        for (int behind = 0; behind < 2 && judge->buffers[i].bytes && fault->kind == KILN_JUDGED_PASS; behind++) {
+            const CUdeviceptr from = behind ? places[i].at + judge->buffers[i].bytes : places[i].base;
+            CUresult result = driver_of(judge)->cuMemcpyDtoH_(zone, from, GUARD);
+            if (result != CUDA_SUCCESS)
+                return kiln__driver_fail(driver_of(judge), judge->mem, result, error, "reading a guard zone");
+            for (size_t k = 0; k < GUARD && fault->kind == KILN_JUDGED_PASS; k++)
+                if (zone[behind ? k : GUARD - 1 - k] != POISON)
+                    kiln__judge_note_outside(judge, &judge->buffers[i], behind ? (int64_t)k : -(int64_t)k - 1, fault);
+        }
+    return KILN_OK;
+}
+
+/* Sets `first` to the beginning of window `number` of a buffer. Returns false after the last one. */
+static bool find_window(const kiln__once_buffer *b, uint64_t seed, unsigned number, uint64_t *first, uint64_t *count)
+{
+    const uint64_t size = kiln__type_bytes(b->type);
+    const uint64_t around[] = {(uint64_t)1 << 31, (uint64_t)1 << 32, ((uint64_t)1 << 31) / size,
+                               ((uint64_t)1 << 32) / size, (uint64_t)1 << 30};
+    const unsigned fixed = 2 + KILN__COUNT(around);
+    kiln__random random = {kiln__random_mix(seed + number)};
+    if (b->elements == 0)
+        return false;
+    if (b->elements <= WHOLE) {
+        *first = 0;
+        *count = b->elements;
+        return number == 0;
+    }
+    if (number >= fixed + RANDOM_WINDOWS)
+        return false;
+    *count = WINDOW;
+    *first = number == 0      ? 0
+             : number == 1    ? b->elements - WINDOW
+             : number < fixed ? around[number - 2] - WINDOW / 2
+                              : kiln__random_below(&random, b->elements - WINDOW);
+    if (*first > b->elements - WINDOW)
+        *first = b->elements - WINDOW;
+    return true;
+}
+
+/* Compares windows of the inputs with the contents that the trial has written. */
+static kiln_status check_inputs(kiln__judge *judge, const place *places, uint64_t seed, char *room,
+                                kiln__judge_fault *fault, kiln_error **error)
+{
+    for (size_t i = 0; i < judge->buffer_count; i++) {
+        const kiln__once_buffer *b = &judge->buffers[i];
+        const size_t size = kiln__type_bytes(b->type);
+        uint64_t first, count;
+        for (unsigned w = 0; b->keeps && places[i].pattern.data && find_window(b, seed, w, &first, &count); w++) {
+            CUresult result = driver_of(judge)->cuMemcpyDtoH_(room, places[i].at + first * size, count * size);
+            if (result != CUDA_SUCCESS)
+                return kiln__driver_fail(driver_of(judge), judge->mem, result, error, "reading buffer %s",
+                                         b->buffer->name);
+            for (uint64_t k = 0; k < count && fault->kind == KILN_JUDGED_PASS; k++) {
+                const char *wrote = (const char *)places[i].pattern.data + (first + k) % places[i].period * size;
+                if (memcmp(room + k * size, wrote, size) == 0)
+                    continue;
+                *fault = (kiln__judge_fault){.kind = KILN_JUDGED_INPUT,
+                                             .buffer = b->buffer->name,
+                                             .element = first + k,
+                                             .wrong = 1,
+                                             .of = b->elements};
+                fault->message = kiln__judge_print(judge, "input '%s' was changed at element %" PRIu64, b->buffer->name,
+                                                   first + k);
+            }
+        }
+    }
+    return KILN_OK;
+}
+
+/* Compares one output with the reference's, window by window. Sums of a repeated pattern are larger than sums of random
+ * numbers by the root of the number of periods, and so are their errors: the tolerance grows with it. */
+static kiln_status compare_windows(kiln__judge *judge, size_t v, size_t i, const kiln_plan *plan, uint64_t seed,
+                                   char *room, double periods, kiln__judge_fault *fault, kiln_error **error)
+{
+    CUdeviceptr at, other;
+    const kiln__once_buffer *b = &judge->buffers[i];
+    const size_t size = kiln__type_bytes(b->type);
+    kiln__once_expected tolerance = {0};
+    uint64_t first, count;
+    kiln__once_holder(plan, i, &at);
+    kiln__once_holder(judge->references[v].plan, i, &other);
+    KILN__TRY(kiln__once_tolerance(judge->original, v, &tolerance, error));
+    for (unsigned w = 0; fault->kind == KILN_JUDGED_PASS && find_window(b, seed, w, &first, &count); w++) {
+        char *want = room + (size_t)WHOLE * 16;
+        CUresult result = driver_of(judge)->cuMemcpyDtoH_(room, at + first * size, count * size);
+        if (result == CUDA_SUCCESS)
+            result = driver_of(judge)->cuMemcpyDtoH_(want, other + first * size, count * size);
+        if (result != CUDA_SUCCESS)
+            return kiln__driver_fail(driver_of(judge), judge->mem, result, error, "reading buffer %s", b->buffer->name);
+        const kiln__judge_window window = {room, want, first, count};
+        kiln__judge_compare_window(judge, b, &window, &tolerance, periods, fault);
+    }
+    return KILN_OK;
+}
+
+/* Runs the reference of a verify entry on the kernel's inputs and its own copies. *fits is false if it cannot run. */
+static kiln_status run_reference(kiln__judge *judge, size_t v, const place *places, bool *fits, kiln_error **error)
+{
+    kiln_plan *reference = judge->references[v].plan;
+    kiln_error *why = NULL;
+    for (size_t i = 0; i < judge->spec->buffer_count; i++) {
+        const kiln__once_buffer *b = &judge->buffers[i];
+        const CUdeviceptr at = places[i].other ? places[i].other : places[i].at;
+        if (b->bytes == 0)
+            continue;
+        CUresult result = places[i].other ? write_content(judge, i, &places[i], places[i].other) : CUDA_SUCCESS;
+        if (result != CUDA_SUCCESS)
+            return kiln__driver_fail(driver_of(judge), judge->mem, result, error, "writing buffer %s", b->buffer->name);
+        KILN__TRY(kiln_plan_bind(reference, b->buffer->name, at, (size_t)b->bytes, error));
+    }
+    kiln_status status = kiln__once_run(reference, judge->options.launch_limit, &why);
+    kiln_error_free(why);
+    *fits = status == KILN_OK;
+    if (driver_of(judge)->cuCtxSynchronize_() != CUDA_SUCCESS)
+        judge->broken = true;
+    return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
+}
+
+/* Runs the kernel and the references, and looks at everything that the kernel may have written. */
+static kiln_status run_all(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial, place *places,
+                           char *room, kiln__judge_fault *fault, bool *fits, kiln_error **error)
+{
+    kiln_error *why = NULL;
+    uint64_t most = 1;
+    KILN__TRY(prepare(judge, plan, trial, places, fits, error));
+    if (!*fits)
+        return KILN_OK;
+    kiln__judge_reset_globals(judge);
+    kiln_status status = kiln__once_run(plan, judge->options.launch_limit, &why);
+    if (status != KILN_OK)
+        return kiln__judge_take_failure(judge, status, why, fault, error);
+    KILN__TRY(check_guards(judge, places, fault, error));
+    KILN__TRY(check_inputs(judge, places, trial->seed, room, fault, error));
+    for (size_t i = 0; i < judge->buffer_count; i++)
+        most = judge->buffers[i].elements > most ? judge->buffers[i].elements : most;
+    for (size_t v = 0; v < judge->spec->verify_count && fault->kind == KILN_JUDGED_PASS && *fits; v++) {
+        size_t i = 0;
+        while (strcmp(judge->buffers[i].buffer->name, judge->spec->verify[v].buffer) != 0)
+            i++;
+        KILN__TRY(run_reference(judge, v, places, fits, error));
+        if (*fits && judge->buffers[i].bytes)
+            KILN__TRY(compare_windows(judge, v, i, plan, trial->seed, room, (double)most / PATTERN, fault, error));
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln__judge_large(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
+                              kiln__judge_fault *fault, bool *fits, kiln_error **error)
+{
+    kiln_plan *plan = original ? judge->original : judge->candidate;
+    bool on_device = true;
+    for (size_t v = 0; v < judge->spec->verify_count; v++)
+        on_device = on_device && judge->references[v].plan;
+    *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
+    *fits = false;
+    if (!on_device && !judge->simulated)
+        return KILN_OK;
+    if (!on_device)
+        return kiln__judge_try(judge, trial, original, fault, fits, error);
+    KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
+    *fits = *fits && fault->kind == KILN_JUDGED_PASS && kiln__judge_is_small(judge, trial) && has_memory(judge);
+    if (!*fits)
+        return KILN_OK;
+    place *places = kiln__calloc(judge->mem, judge->buffer_count + 1, sizeof *places);
+    char *room = kiln__alloc(judge->mem, (size_t)WHOLE * 32); /* two windows of the widest type */
+    kiln_status status = places && room ? run_all(judge, plan, trial, places, room, fault, fits, error)
+                                        : kiln__fail_memory(error);
+    if (places)
+        free_places(judge, places);
+    kiln__free(judge->mem, room);
+    for (size_t v = 0; v < judge->spec->verify_count && !judge->broken; v++)
+        kiln__once_release(judge->references[v].plan);
+    if (!judge->broken)
+        kiln__once_release(plan);
+    return status;
+}
