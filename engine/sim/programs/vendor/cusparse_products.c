@@ -107,7 +107,7 @@ PRODUCT(cusparseSpMM,
          int compute, int algorithm),
         op_b)
 
-/* ---- C = alpha (op(X) op(Y)) + beta C, at the entries of C only ---- */
+/* ---- C = alpha op(X) op(Y) + beta C, at the entries of C only ---- */
 
 typedef struct sample {
     const view *c;
