@@ -24,6 +24,8 @@ static const struct {
     {"%globaltimer", "it reads a clock: an answer must not depend on the time"},
     {"%globaltimer_lo", "it reads a clock: an answer must not depend on the time"},
     {"%globaltimer_hi", "it reads a clock: an answer must not depend on the time"},
+    {"discard.global", "it discards lines of memory, whose content is undefined afterwards"},
+    {"discard.L2", "it discards lines of memory, whose content is undefined afterwards"},
     {"%gridid", "it reads the number of the launch: an answer must not depend on earlier launches"},
     COUNTER(0),
     COUNTER(1),
@@ -139,9 +141,24 @@ static const char *find_forbidden(const char *ptx, const char *end)
         for (size_t i = 0; i < KILN__COUNT(forbidden) && !why && !names_file(line, size); i++)
             if (has_word(line, size, forbidden[i].word))
                 why = forbidden[i].why;
+        for (int i = 0; i < 32 && !why; i++) {
+            char word[16];
+            kiln__format(word, sizeof word, "%%envreg%d", i);
+            if (has_word(line, size, word))
+                why = "it reads a register that the driver writes: an answer must not depend on it";
+        }
         line += size;
     }
     return why;
+}
+
+const char *kiln__judge_find_macro(const char *text, size_t length)
+{
+    static const char *const words[] = {"__TIME__", "__DATE__", "__TIMESTAMP__"};
+    for (size_t i = 0; i < KILN__COUNT(words); i++)
+        if (has_word(text, length, words[i]))
+            return "it uses the time of its compile: an answer must not depend on the time";
+    return NULL;
 }
 
 /* Adds the variable that a statement `.visible .global .align 4 .u32 name[16] = ...` declares. */

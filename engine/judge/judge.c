@@ -7,6 +7,7 @@
 
 #include "judge_internal.h"
 
+enum { CHECKS = 6 }; /* trials of small sizes in the phase of checks */
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
 #define TRIALS                                                                                                         \
@@ -78,8 +79,11 @@ static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
 }
 
 /* Compiles and loads the candidate. If that fails, the fault tells it. */
-static kiln_status open_candidate(kiln__judge *judge, kiln_error **error)
+static kiln_status open_candidate(kiln__judge *judge, const char *text, size_t length, kiln_error **error)
 {
+    judge->code.forbidden = kiln__judge_find_macro(text, length);
+    if (judge->code.forbidden)
+        return KILN_OK;
     const kiln_choice choice = {
         .variant = judge->variant->name, .params = judge->options.params, .param_count = judge->options.param_count};
     kiln_error *why = NULL;
@@ -214,7 +218,7 @@ static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, 
     const unsigned sets = judge->range_count ? UINT32_MAX : (unsigned)judge->spec->size_set_count;
     unsigned count = 0;
     switch (phase) {
-    case KILN__JUDGE_PHASE_CHECKS: count = judge->simulated ? 6 : 0; break;
+    case KILN__JUDGE_PHASE_CHECKS: count = judge->simulated ? CHECKS + kiln__judge_thresholds(judge) : 0; break;
     case KILN__JUDGE_PHASE_ANSWERS: return sets < 24 ? sets + KILN__JUDGE_CLASS_COUNT : 4 * KILN__JUDGE_CLASS_COUNT;
     case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? 4 : 0;
     case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? (unsigned)judge->buffer_count + 4 : 0;
@@ -235,6 +239,7 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     trial->phase = phase;
     trial->class = KILN__JUDGE_FILL;
     trial->order = trial->shift = 0;
+    trial->far = phase == KILN__JUDGE_PHASE_ANSWERS && (number == 4 || number == 37);
     trial->checked = judge->simulated && (phase == KILN__JUDGE_PHASE_CHECKS || phase == KILN__JUDGE_PHASE_CALLS);
     if (phase == KILN__JUDGE_PHASE_ANSWERS && number > 2)
         trial->class = kiln__judge_choose_class(judge, number);
@@ -248,7 +253,11 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     }
     if (phase == KILN__JUDGE_PHASE_CALLS)
         like = 2 + 2 * number;
+    if (phase == KILN__JUDGE_PHASE_CHECKS && number >= CHECKS)
+        most = (uint64_t)1 << 17;
     kiln__judge_draw_sizes(judge, &random, like, most, trial);
+    if (phase == KILN__JUDGE_PHASE_CHECKS && number >= CHECKS)
+        kiln__judge_pass_threshold(judge, number - CHECKS, trial);
     if (!judge->range_count)
         trial->set = number % judge->spec->size_set_count;
     else if (judge->variant->bake_count + judge->variant->define_count >
@@ -349,7 +358,7 @@ static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln
     KILN__TRY(copy_spec(judge, text, length, error));
     KILN__TRY(open_trusted(judge, error));
     KILN__TRY(kiln__judge_open_against(judge, error));
-    KILN__TRY(open_candidate(judge, error));
+    KILN__TRY(open_candidate(judge, text, length, error));
     if (judge->fault.kind == KILN_JUDGED_PASS && judge->code.forbidden) {
         judge->fault.kind = KILN_JUDGED_FORBIDDEN;
         judge->fault.message = judge->code.forbidden;
@@ -425,8 +434,9 @@ static kiln_status make_digest(kiln__judge *judge, const char *text, size_t leng
     KILN__TRY(copy_spec(judge, text, length, error));
     KILN__TRY(open_trusted(judge, error));
     KILN__TRY(kiln__judge_open_against(judge, error));
-    KILN__TRY(open_candidate(judge, error));
-    if (judge->fault.kind != KILN_JUDGED_PASS || reads_files(judge->spec) || (other && reads_files(other)))
+    KILN__TRY(open_candidate(judge, text, length, error));
+    if (judge->fault.kind != KILN_JUDGED_PASS || judge->code.forbidden || reads_files(judge->spec) ||
+        (other && reads_files(other)))
         return KILN_OK;
     kiln__text all = {.mem = judge->mem};
     kiln__text_printf(&all, "%s %d\n%s\n%s\n%x %d\n%s\n%s\n%" PRIu64 " %.17g\n", kiln_version(), TRIALS,

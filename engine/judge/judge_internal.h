@@ -80,6 +80,7 @@ typedef struct kiln__judge_trial {
     uint64_t seed;           /* the seed of contents, guards and poison */
     uint64_t order;          /* the order of blocks, as in kiln__sim_order() */
     uint64_t shift;          /* decides how far each buffer is moved; 0: no buffer is moved */
+    bool far;                /* buffers begin at multiples of 2 MiB, as the large arrays of programs do */
     bool checked;
 } kiln__judge_trial;
 
@@ -192,6 +193,8 @@ void kiln__judge_note(kiln__judge *judge, const char *text);
 
 /* code.c: reads the PTX of the candidate, if it was not read yet. Returns false if memory runs out. */
 bool kiln__judge_read_code(kiln__judge *judge);
+/* Returns why the source is forbidden before it is compiled, or NULL. */
+const char *kiln__judge_find_macro(const char *text, size_t length);
 void kiln__judge_drop_globals(kiln__judge *judge);
 /* Gives the variables of the module the contents that they had after loading. */
 void kiln__judge_reset_globals(const kiln__judge *judge);
@@ -202,6 +205,11 @@ bool kiln__judge_read_ranges(kiln__judge *judge);
 /* Draws the sizes of trial `number` of a phase. The product of the ranged sizes is at most `most`. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial);
+/* Returns how many integers of the PTX are above the sizes of small trials and are possible sizes; at most 2. A kernel may have
+ * another path above such a size. */
+unsigned kiln__judge_thresholds(const kiln__judge *judge);
+/* Sets a size just above threshold `number`, and all others to small values. */
+void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
 /* Returns the largest multiple in the range. */
 int64_t kiln__judge_last(const kiln__judge_range *range);
 /* Writes the integer sizes that the plans have now, `most` at most. Returns their number. */

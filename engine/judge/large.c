@@ -64,7 +64,7 @@ static bool spread_product(const kiln__judge *judge, kiln__judge_trial *trial, s
 bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial, bool *larger)
 {
     /* A simulated device takes the first product that fits. All of them are larger than the 2^17 of other trials. */
-    static const uint64_t simulated[] = {1 << 19, 1 << 18, 170000};
+    static const uint64_t simulated[] = {1000000, 1 << 19, 1 << 18, 170000};
     const size_t count = judge->range_count;
     const unsigned products = judge->simulated ? (unsigned)KILN__COUNT(simulated) : 1;
     const uint64_t product = judge->simulated ? simulated[number % products] : (uint64_t)1 << 31;

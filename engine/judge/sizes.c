@@ -82,6 +82,43 @@ static bool take_constant(const kiln__judge *judge, const kiln__judge_range *ran
     return false;
 }
 
+/* Finds threshold `number`, and a size that can be larger than it. */
+static bool find_threshold(const kiln__judge *judge, unsigned number, size_t *range, int64_t *value)
+{
+    enum { SMALL = 1 << 12, MOST = 1 << 17 };
+    for (size_t i = 0; i < judge->code.constant_count; i++) {
+        *value = judge->code.constants[i];
+        for (*range = 0; *range < judge->range_count && *value >= SMALL && *value < MOST; ++*range)
+            if (*value < kiln__judge_last(&judge->ranges[*range])) {
+                if (number-- == 0)
+                    return true;
+                break;
+            }
+    }
+    return false;
+}
+
+unsigned kiln__judge_thresholds(const kiln__judge *judge)
+{
+    enum { MOST = 2 };
+    unsigned count = 0;
+    size_t range;
+    int64_t value;
+    while (count < MOST && find_threshold(judge, count, &range, &value))
+        count++;
+    return count;
+}
+
+void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial)
+{
+    size_t range;
+    int64_t value;
+    if (!find_threshold(judge, number, &range, &value))
+        return;
+    for (size_t i = 0; i < judge->range_count; i++)
+        trial->ranged[i] = clamp(&judge->ranges[i], i == range ? value + judge->ranges[i].multiple : 1, UINT64_MAX);
+}
+
 /* Trials 0 to 3 have fixed sizes: the least ones, ones, a mixture of small odd ones, and the largest that fit. In the
  * phase of answers each size is the largest one in turn, and every second later trial has a number of the candidate's
  * code as one of its sizes. */

@@ -9,7 +9,10 @@
 
 #include "judge_internal.h"
 
-enum { GUARD = 1024 }; /* bytes of a guard zone */
+enum {
+    GUARD = 1024, /* bytes of a guard zone */
+    FAR = 1 << 21 /* the alignment of the large arrays of programs */
+};
 
 /* ---- memory ---- */
 
@@ -50,7 +53,7 @@ static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln
         kiln__judge_place *p = &judge->places[i];
         const kiln__once_buffer *b = &judge->buffers[i];
         const size_t guard = trial->checked ? 0 : GUARD;
-        p->lead = trial->checked ? 0 : GUARD + get_shift(judge, trial, i);
+        p->lead = trial->checked ? 0 : trial->far ? GUARD + FAR : GUARD + get_shift(judge, trial, i);
         p->total = p->lead + (size_t)b->bytes + guard;
         p->image = kiln__alloc(judge->mem, p->total + 1);
         p->got = kiln__alloc(judge->mem, (size_t)b->bytes + 1);
@@ -65,6 +68,8 @@ static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln
             return kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "memory for buffer %s",
                                      b->buffer->name);
         }
+        if (trial->far)
+            p->lead = (size_t)((p->base + p->lead) / FAR * FAR - p->base);
         p->at = p->base + p->lead;
         KILN__TRY(kiln_plan_bind(plan, b->buffer->name, p->at, (size_t)b->bytes, error));
     }

@@ -139,7 +139,7 @@ def try_mutants(kiln, root, names):
         with tempfile.TemporaryDirectory() as temporary:
             candidate = pathlib.Path(temporary) / source.name
             candidate.write_text(text)
-            verdict = judge(kiln, path, variant, candidate, 60, 5)
+            verdict = judge(kiln, path, variant, candidate, 600, 5)
         if verdict["verdict"] in ("pass", "undecided", "error"):
             if (path, variant) not in codes:
                 codes[path, variant] = judge(kiln, path, variant, source, 0.001, 5).get("digest", {}).get("code")

@@ -207,7 +207,6 @@ void CUDA_CB destroy_any(void *none)
     default: usleep(pick(300));
     }
 }
-static void CUDA_CB do_nothing(void *none) { (void)none; }
 
 /* ---- memory ---- */
 
@@ -430,7 +429,7 @@ static void change_graph(void)
     case 6:
         KEEP(CONDITION, cuGraphConditionalHandleCreate(&condition, graph, NULL, pick(2), pick(2)), condition);
         break;
-    case 7: KEEP(USER, cuUserObjectCreate(&user, NULL, do_nothing, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), user); break;
+    case 7: KEEP(USER, cuUserObjectCreate(&user, NULL, destroy_any, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC), user); break;
     case 8: cuGraphRetainUserObject(graph, user, 1, pick(2)); break;
     case 9:
         if (pick(8) == 0)

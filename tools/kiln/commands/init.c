@@ -89,6 +89,23 @@ kiln_value init_value(const char *text)
     return (kiln_value){.kind = KILN_TEXT, .as.text = text};
 }
 
+static bool is_name(const char *text)
+{
+    bool name = *text && !(*text >= '0' && *text <= '9');
+    for (; *text && name; text++)
+        name = *text == '_' || (*text >= '0' && *text <= '9') || ((*text | 0x20) >= 'a' && (*text | 0x20) <= 'z');
+    return name;
+}
+
+/* Returns the number of the value that begins behind `at`. `from` is the '=' before the first value. */
+static size_t count_values(const char *from, const char *at)
+{
+    size_t count = 1;
+    for (; from < at; from++)
+        count += from[1] == ',';
+    return count;
+}
+
 /* Adds the values of --param, such as "BLOCK=64,128". Returns 0 or the exit code. */
 static int read_params(cli *c, value_list *list)
 {
@@ -97,7 +114,15 @@ static int read_params(cli *c, value_list *list)
         const char *name = args->params.items[i], *equals = strchr(name, '=');
         if (!equals || equals == name || !equals[1])
             return cli_usage(c, "--param needs NAME=VALUE,VALUE,..., not '%s'", name);
+        for (const char *at = equals; at; at = strchr(at + 1, ','))
+            if (at[1] == ',' || !at[1])
+                return cli_usage(c, "--param %s: value %zu is empty", name, count_values(equals, at));
         name = cli_strndup(name, (size_t)(equals - name));
+        if (!is_name(name))
+            return cli_usage(c,
+                             "--param %s: '%s' is not a name: a name has letters, digits and '_', and does not begin "
+                             "with a digit",
+                             args->params.items[i], name);
         for (const char *at = equals; at; at = strchr(at + 1, ','))
             add_value(list, (kiln_setting){name, init_value(cli_strndup(at + 1, strcspn(at + 1, ",")))});
     }
@@ -177,6 +202,8 @@ static int init_run(cli *c)
         return cli_fail(c, KILN_ERROR_IO, "%s exists already, and kiln init does not overwrite it", to);
     if (to && strrchr(to, '/'))
         folder = strrchr(to, '/') == to ? "/" : cli_strndup(to, (size_t)(strrchr(to, '/') - to));
+    if (init_is_signature(source))
+        return init_from_signature(c, source, to, folder);
     if (!args->engine.device)
         args->engine.device = "sim";
     if (args->engine.compile_timeout == 0) /* a draft does not depend on the load of the machine */
@@ -280,7 +307,7 @@ static const cli_group group = {"The spec", options, CLI_COUNT(options)};
 const cli_command cli_init_command = {
     .name = "init",
     .summary = "write a first spec for a kernel of a CUDA source",
-    .arguments = "SOURCE",
+    .arguments = "SOURCE|SIGNATURE",
     .about =
         "Reads and compiles a CUDA source, and writes a spec for one of its kernels. `kiln tune` can run this spec. "
         "These become params: macros that the source uses but does not define, macros that it defines within "
@@ -290,6 +317,8 @@ const cli_command cli_init_command = {
         "A script in Python that calls Kernel Tuner gives a spec too: its kernel, params, restrictions, grid, arrays "
         "and "
         "answer. kiln reads the script and does not run it. This needs python3.\n\n"
+        "The signature of a function on arrays gives a contract for `kiln judge`, and beside it a kernel in which you write "
+        "the answer.\n\n"
         "The spec is a first guess, and its comments tell you what to check. It has no reference yet: kiln compares "
         "each answer with the answer of the default configuration.",
     .min_words = 1,
@@ -308,6 +337,7 @@ const cli_command cli_init_command = {
             {"kiln init k.cu --nvcc 'nvcc -O3 -Iinclude -DREAL=float --use_fast_math k.cu' -o k.yaml",
              "With the compiler options of your build."},
             {"kiln init convolution.py -o convolution.yaml", "From a script for Kernel Tuner."},
+            {"kiln init 'softmax(x: f32[M, N]) -> f32[M, N]' -o softmax.yaml", "A contract from a signature."},
             {"kiln init gemm.cu --space gemm_cache.json -o gemm.yaml", "With the values that Kernel Tuner tried."},
             {0}},
     .run = init_run,

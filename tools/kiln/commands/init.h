@@ -44,4 +44,10 @@ extern const init_file init_files[]; /* ends with {0} */
  * spec. Returns 0 or the exit code. */
 int init_from_script(cli *c, const char *script, const char *to, const char *folder);
 
+/* Returns true if the text is the signature of a function: it has a parenthesis and an arrow. */
+bool init_is_signature(const char *text);
+/* Writes a contract from a signature to `to`, and the frame of its reference beside it. If `to` is NULL, prints the contract
+ * only. Returns 0 or the exit code. */
+int init_from_signature(cli *c, const char *text, const char *to, const char *folder);
+
 #endif
