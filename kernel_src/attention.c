@@ -1,4 +1,6 @@
 /* attention_f64: the reference of attention: softmax(Q K^T / sqrt D) V of each head, in double.
+ * attention_scaled_f64: the same for arrays that have a scale for each head, such as arrays of 8-bit floats. The numbers of a
+ * head are the elements times the scale.
  *
  * With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A query that sees no key gets zeros. A task is one head
  * of keys and values. The task converts it once for all query heads that share it. */
@@ -13,6 +15,7 @@ enum { MOST_PRODUCTS_LOG = 31, DEPTH_MOST = 256 };
 
 typedef struct problem {
     const kiln_array *q, *k, *v;
+    const kiln_array *q_scale, *k_scale, *v_scale; /* NULL: all scales are 1 */
     kiln_array *o;
     bool causal;
     uint64_t queries, keys, every; /* one query in `every` is computed */
@@ -43,13 +46,22 @@ static void add_times(double *to, const double *from, double factor, size_t coun
     }
 }
 
+static double scale_of(const kiln_array *scales, uint64_t head)
+{
+    double scale = 1;
+    if (scales)
+        kiln__to_doubles(scales->type, scales->data, head, 1, &scale);
+    return scale;
+}
+
 static void one_query(const problem *p, const double *keys, const double *values, double *scores, uint64_t row,
                       uint64_t seen)
 {
     double query[DEPTH_MOST], out[DEPTH_MOST] = {0}, most = -INFINITY, sum = 0;
+    double scale = scale_of(p->q_scale, row / p->queries) / sqrt((double)p->depth);
     kiln__to_doubles(p->q->type, p->q->data, row * p->depth, p->depth, query);
     for (uint64_t j = 0; j < seen; j++) {
-        scores[j] = dot(query, keys + j * p->depth, p->depth) / sqrt((double)p->depth);
+        scores[j] = dot(query, keys + j * p->depth, p->depth) * scale;
         most = scores[j] > most ? scores[j] : most;
     }
     for (uint64_t j = 0; j < seen; j++) {
@@ -69,6 +81,9 @@ static void one_head(void *user, size_t index, size_t worker)
     size_t of_head = (size_t)p->keys * p->depth;
     kiln__to_doubles(p->k->type, p->k->data, (uint64_t)index * of_head, of_head, keys);
     kiln__to_doubles(p->v->type, p->v->data, (uint64_t)index * of_head, of_head, values);
+    double k_scale = scale_of(p->k_scale, index), v_scale = scale_of(p->v_scale, index);
+    for (size_t i = 0; i < of_head && p->k_scale; i++)
+        keys[i] *= k_scale, values[i] *= v_scale;
     uint64_t first = (uint64_t)index * p->group * p->queries;
     for (uint64_t row = first; row < first + p->group * p->queries; row++) {
         uint64_t query = row % p->queries, hidden = p->causal ? p->queries - 1 - query : 0;
@@ -101,12 +116,19 @@ static bool take(kiln_call *call, problem *p)
     return right;
 }
 
-static kiln_status attention_f64(void *user, kiln_call *call)
+/* Takes one scale for each head of `of`. Returns false if the call has failed. */
+static bool take_scale(kiln_call *call, const char *name, const kiln_array *of, const kiln_array **scale)
 {
-    (void)user;
-    problem p = {0};
-    if (!take(call, &p))
-        return KILN_ERROR_HOST_FUNCTION;
+    if (kiln_call_array(call, name, scale) != KILN_OK)
+        return false;
+    bool right = (*scale)->dims == 2 && memcmp((*scale)->shape, of->shape, 2 * sizeof(uint64_t)) == 0;
+    if (!right)
+        kiln_call_fail(call, "%s must have a number for each batch and head", name);
+    return right;
+}
+
+static kiln_status attend(kiln_call *call, problem p)
+{
     p.queries = p.q->shape[2], p.keys = p.k->shape[2];
     p.depth = (size_t)p.q->shape[3], p.group = (size_t)(p.q->shape[1] / p.k->shape[1]);
     size_t heads = (size_t)(p.k->shape[0] * p.k->shape[1]), threads = kiln__cpu_count();
@@ -125,4 +147,23 @@ static kiln_status attention_f64(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-KILN__FAMILY(attention, KILN__HOST("attention_f64", KILN_HOST_REFERENCE, attention_f64, "q, k, v, CAUSAL", "o"))
+static kiln_status attention_f64(void *user, kiln_call *call)
+{
+    (void)user;
+    problem p = {0};
+    return take(call, &p) ? attend(call, p) : KILN_ERROR_HOST_FUNCTION;
+}
+
+static kiln_status attention_scaled_f64(void *user, kiln_call *call)
+{
+    (void)user;
+    problem p = {0};
+    if (!take(call, &p) || !take_scale(call, "q_scale", p.q, &p.q_scale) ||
+        !take_scale(call, "k_scale", p.k, &p.k_scale) || !take_scale(call, "v_scale", p.v, &p.v_scale))
+        return KILN_ERROR_HOST_FUNCTION;
+    return attend(call, p);
+}
+
+KILN__FAMILY(attention, KILN__HOST("attention_f64", KILN_HOST_REFERENCE, attention_f64, "q, k, v, CAUSAL", "o"),
+             KILN__HOST("attention_scaled_f64", KILN_HOST_REFERENCE, attention_scaled_f64,
+                        "q, k, v, q_scale, k_scale, v_scale, CAUSAL", "o"))

@@ -48,39 +48,14 @@
 #define HEADS_FIRST 0
 #endif
 
+#ifndef PERSISTENT
+// flash_wgmma: 0: a block makes one tile. 1: a block makes tile after tile. 2: the same with room for the queries of two tiles.
+#define PERSISTENT 0
+#endif
+
 #include "async.cuh"
 #include "attention.cuh"
-
-struct Sizes {
-    unsigned heads, kv_heads, queries, keys; // heads: over all batches
-};
-
-// Returns how many keys a query sees. A result that is not positive means none.
-__device__ __forceinline__ int keys_seen(unsigned query, Sizes n)
-{
-    return min(CAUSAL ? (int)(query + 1 + n.keys - n.queries) : (int)n.keys, (int)n.keys);
-}
-
-// The work of a block: tile `number`, counted over all heads. With CAUSAL, tiles are numbered from the last one down,
-// because the last one sees the most keys.
-struct Place {
-    unsigned head, kv_head, first; // heads over all batches; number of the first query
-    __device__ __forceinline__ Place(Sizes n, unsigned tile, unsigned number)
-    {
-        const unsigned tiles = ceil_div(n.queries, tile);
-        const unsigned together = HEADS_FIRST > 1 && HEADS_FIRST < n.heads ? HEADS_FIRST : n.heads;
-        unsigned index = number % tiles;
-        head = number / tiles;
-        if (HEADS_FIRST) {
-            const unsigned begin = number / (together * tiles) * together, left = n.heads - begin;
-            const unsigned count = left < together ? left : together; // the last group of heads may be smaller
-            index = (number - begin * tiles) / count;
-            head = begin + (number - begin * tiles) % count;
-        }
-        kv_head = head / (n.heads / n.kv_heads); // correct over batches too, because both counts are over all batches
-        first = (CAUSAL ? tiles - 1 - index : index) * tile;
-    }
-};
+#include "attention_tiles.cuh"
 
 #if defined(ATTENTION_NAIVE) || !defined(ATTENTION_ONE)
 __device__ __forceinline__ float as_float(bf16 e)
@@ -340,10 +315,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #ifndef IN_TURN
 #define IN_TURN 1 // 1: one of two groups multiplies while the other computes exponentials
 #endif
-#ifndef PERSISTENT
-// 0: a block makes one tile. 1: a block makes tile after tile. 2: the same with room for the queries of two tiles.
-#define PERSISTENT 0
-#endif
 
 enum : unsigned {
     GROUP = 128,           // threads of a warp group
@@ -365,50 +336,6 @@ __device__ __forceinline__ void load_boxes(char *tile, const tensor_map &map, un
     for (unsigned half = 0; half < HALVES; ++half)
         tensor_load(tile + half * rows * 128, map, (int)(half * 64), (int)row, (int)head, full);
 }
-
-// Arrives at barrier `number` without waiting. Other threads wait there by group_sync().
-__device__ __forceinline__ void group_arrive(unsigned number, unsigned threads)
-{
-    asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
-}
-
-// The barriers of a ring's stages. Uses are counted; stage = use % STAGES.
-struct Ring {
-    char *tiles;
-    barrier *full, *empty;
-    unsigned first;            // lower half of the first tile's descriptor
-    // stage and phase of the next use; `at` is the lower half of its tile's descriptor, computed before it is needed
-    unsigned stage, phase, at;
-
-    __device__ __forceinline__ char *tile() const
-    {
-        return tiles + stage * boxed_bytes<TILE_K>();
-    }
-    __device__ __forceinline__ offset descriptor() const
-    {
-        return matrix_descriptor<128>(0, 0, 1024) | at;
-    }
-    __device__ __forceinline__ void next()
-    {
-        stage = stage + 1 == STAGES ? 0 : stage + 1;
-        phase ^= stage == 0;
-        at = stage == 0 ? first : at + boxed_bytes<TILE_K>() / 16;
-    }
-    __device__ __forceinline__ void wait_full(bool other = false) // `other` inverts the phase
-    {
-        barrier_wait(full + stage, phase ^ (unsigned)other);
-    }
-    __device__ __forceinline__ void wait_empty()
-    {
-        barrier_wait(empty + stage, phase ^ 1);
-    }
-    __device__ __forceinline__ void leave() // tells that a group has read the tile
-    {
-        if (threadIdx.x % GROUP == 0)
-            barrier_arrive(empty + stage);
-        next();
-    }
-};
 
 struct Rings {
     barrier q_full[2], q_empty[2], k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
@@ -460,28 +387,6 @@ __device__ __forceinline__ void write_rows(char *room, unsigned half_bytes, cons
     }
 }
 
-// The tiles of queries that a block takes: one tile, or with PERSISTENT one tile of each row of tiles. A row has as
-// many tiles as there are blocks. Every second row runs backwards, because the causal tiles of a row are sorted by
-// their work.
-struct Turns {
-    // this tile, the first of its row, the number of all tiles, and how many this block has taken before
-    unsigned number, begin, count, taken;
-
-    __device__ __forceinline__ Turns(unsigned tiles) : number(blockIdx.x), begin(0), count(tiles), taken(0)
-    {
-    }
-    __device__ __forceinline__ bool more() const
-    {
-        return number < count;
-    }
-    __device__ __forceinline__ void next()
-    {
-        ++taken;
-        begin += gridDim.x;
-        number = !PERSISTENT ? count : begin + (taken % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
-    }
-};
-
 // One warp loads all tiles by tensor maps. GROUPS warp groups of 64 queries each multiply them by wgmma.
 //
 // Compared with flash_async: copies need one thread and no registers. Operands come from shared memory without
@@ -517,8 +422,9 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     char *const room_k = room + boxed_bytes<tile_queries>(), *const room_v = room_k + STAGES * boxed_bytes<TILE_K>();
     const unsigned first_k = (unsigned)matrix_descriptor<128>(shared_address(room_k), 0, 1024);
     const unsigned first_v = (unsigned)matrix_descriptor<128>(shared_address(room_v), TILE_K * 128, 1024);
-    Ring ring_k = {room_k, rings.k_full, rings.k_empty, first_k, 0, 0, first_k};
-    Ring ring_v = {room_v, rings.v_full, rings.v_empty, first_v, 0, 0, first_v};
+    typedef Ring<boxed_bytes<TILE_K>(), 128> TileRing;
+    TileRing ring_k = {room_k, rings.k_full, rings.k_empty, first_k, 0, 0, first_k};
+    TileRing ring_v = {room_v, rings.v_full, rings.v_empty, first_v, 0, 0, first_v};
     constexpr unsigned rooms = PERSISTENT == 2 ? 2 : 1;
     char *const room_2 = room_v + STAGES * boxed_bytes<TILE_K>(); // the second room for queries
     auto tiles_to = [&](unsigned last) { // returns the number of tiles of keys that the queries up to `last` see
@@ -554,7 +460,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         for (; turns.more(); turns.next()) {
             const Place at(n, tile_queries, turns.number);
             const unsigned tiles = tiles_to(at.first + tile_queries - 1);
-            auto load = [&](Ring &ring, const tensor_map &map, unsigned t) {
+            auto load = [&](TileRing &ring, const tensor_map &map, unsigned t) {
                 ring.wait_empty();
                 load_boxes<TILE_K>(ring.tile(), map, t * TILE_K, at.kv_head, ring.full + ring.stage);
                 ring.next();

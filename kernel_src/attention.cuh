@@ -1,7 +1,8 @@
-// attention.cuh - the common part of attention.cu and decode.cu: the online softmax of the rows of a product, and one
-// warp's product with a tile of keys and values.
+// attention.cuh - the common part of attention.cu, attention_fp8.cu and decode.cu: the online softmax of the rows of a
+// product, and one warp's product with a tile of keys and values.
 //
-// HEAD_DIM (64 or 128) is a macro of the file that includes this one. That file may also define EXP_POLY.
+// HEAD_DIM (64 or 128) is a macro of the file that includes this one. That file may also define EXP_POLY, SOFTMAX_RAISE and
+// SOFTMAX_SLACK.
 
 #ifndef ATTENTION_CUH
 #define ATTENTION_CUH
@@ -10,6 +11,13 @@
 
 #ifndef EXP_POLY
 #define EXP_POLY 0 // number of every 8 exponentials that are computed by a polynomial
+#endif
+
+#ifndef SOFTMAX_RAISE
+#define SOFTMAX_RAISE 0 // the exponential of a score that equals the row's base is 2^SOFTMAX_RAISE
+#endif
+#ifndef SOFTMAX_SLACK
+#define SOFTMAX_SLACK 8
 #endif
 
 enum : unsigned {
@@ -56,10 +64,10 @@ __device__ __forceinline__ constexpr float factor()
 // to the one row and two to the other. Four neighbouring lanes share a row.
 
 // A row's base is not always its greatest score so far. It follows the greatest score only when that has grown by a
-// factor of more than 2^SLACK. So exponentials may be as large as 2^SLACK, and sums are larger by the same factor. This
-// costs no bits, because both have the exponents of single precision, and the answer is a quotient of two sums with the
-// same base.
-constexpr float SLACK = 8;
+// factor of more than 2^SLACK. So exponentials may be as large as 2^(SLACK + RAISE), and sums are larger by the same factor.
+// This costs no bits, because both have the exponents of single precision, and the answer is a quotient of two sums with
+// the same base.
+constexpr float SLACK = SOFTMAX_SLACK, RAISE = SOFTMAX_RAISE;
 
 // Computes exponential `number` of a lane's row: EXP_POLY of every eight by the polynomial.
 __device__ __forceinline__ float exponential(float power, unsigned number)
@@ -87,8 +95,9 @@ struct Softmax {
     }
     // Turns scores into exponentials. The caller must multiply earlier sums of O by `scale`; the function does the same
     // with its own sums. Returns false if the scale is 1 for all rows of the warp, which holds for most tiles after the
-    // first.
-    template <unsigned count> __device__ __forceinline__ bool take(float (&s)[count], float (&scale)[2])
+    // first. A score times `units` is a power of 2.
+    template <unsigned count>
+    __device__ __forceinline__ bool take(float (&s)[count], float (&scale)[2], float units = factor())
     {
         bool grew = false;
 #pragma unroll
@@ -99,17 +108,17 @@ struct Softmax {
                 top = fmaxf(top, fmaxf(s[i], s[i + 1]));
             top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 1));
             top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 2));
-            top *= factor();
+            top *= units;
             const float now = top > base[r] + SLACK ? top : base[r];
-            const float from = now == least() ? 0 : now; // no key yet: each exponential is 0
-            scale[r] = exp2_fast(base[r] - from);
+            const float base_now = now == least() ? 0 : now, from = base_now - RAISE; // no key yet: each exponential is 0
+            scale[r] = exp2_fast(base[r] - base_now);
             grew |= now != base[r];
             base[r] = now;
             sum[r] *= scale[r];
 #pragma unroll
             for (unsigned i = 2 * r; i < count; i += 4) {
-                s[i] = exponential(s[i] * factor() - from, i / 2);
-                s[i + 1] = exponential(s[i + 1] * factor() - from, i / 2 + 1);
+                s[i] = exponential(s[i] * units - from, i / 2);
+                s[i + 1] = exponential(s[i + 1] * units - from, i / 2 + 1);
                 sum[r] += s[i] + s[i + 1];
             }
         }

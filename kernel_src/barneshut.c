@@ -1,8 +1,8 @@
 /* barneshut_bodies: the input, bodies of a kind. barneshut_f64: the reference, in double.
  *
- * Where the work is small the reference adds up all pairs in every step. For one step of a large work it adds all pairs
- * for a sample of the bodies. Many steps of a large work need every body in every step: the reference then uses a tree
- * of its own, of two children a node, with a smaller theta than the kernels. */
+ * Where the work is small the reference adds up all pairs in every step. For one step of a large work it adds all
+ * pairs for a sample of the bodies. Many steps of a large work need every body in every step: the reference then uses
+ * a tree of its own, of two children a node, with a smaller theta than the kernels. */
 #include <math.h>
 #include <string.h>
 
@@ -40,8 +40,8 @@ static place anywhere(kiln__random *random)
     return (place){x, kiln__random_unit(random)};
 }
 
-/* Makes a place in one of 64 clusters. In a cluster each of ten scales, 2^-4 to 2^-13, has the same number of bodies on
- * average. */
+/* Makes a place in one of 64 clusters. In a cluster each of ten scales, 2^-4 to 2^-13, has the same number of bodies
+ * on average. */
 static place clustered(kiln__random *random)
 {
     kiln__random centre = {kiln__random_mix(kiln__random_below(random, 64))};
@@ -101,7 +101,7 @@ static void sum_pulls(void *user, size_t sample, size_t worker)
 }
 
 /* Returns the greatest sum, among some bodies, of the lengths of all pulls on a body. The error of a tree grows with
- * this sum: pulls from opposite sides cancel each other, but their errors do not. */
+ * this sum: pulls from opposite sides cancel each other, but the errors of these pulls add up. */
 static double greatest_sum(const float *bodies, uint64_t count, double soft)
 {
     sampling s = {.bodies = bodies, .count = count, .soft = soft};
@@ -175,8 +175,8 @@ typedef struct problem {
     place *velocity, *pull; /* the body's number is the index */
     node *nodes;            /* TOP nodes, and two for each body; empty if all pairs are added */
     size_t top;             /* the number of nodes above the subtrees */
-    size_t ends[TOP];       /* by top node: the end of the nodes of the subtree below it; 0: it has no subtree */
-    uint64_t every;         /* AT_ONCE bodies in `every` times as many are computed */
+    size_t ends[TOP]; /* indexed by top node: the end of the nodes of the subtree below it; 0: it has no subtree */
+    uint64_t every;   /* AT_ONCE bodies in `every` times as many are computed */
 } problem;
 
 /* The points of a sum, a column each, so that four are added at once. */
@@ -268,7 +268,8 @@ static void add_all_pairs(void *user, size_t part, size_t worker)
 
 /* ---- a tree ---- */
 
-/* Makes a node from its bodies. The centre is summed from the first body on, so that it is exact for bodies in one place. */
+/* Makes a node from its bodies. The centre is summed from the first body on, so that it is exact for bodies in one
+ * place. */
 static node make_node(const problem *p, uint32_t first, uint32_t count)
 {
     node n = {.left = INFINITY, .low = INFINITY, .right = -INFINITY, .top = -INFINITY, .first = first, .count = count};
@@ -288,8 +289,8 @@ static node make_node(const problem *p, uint32_t first, uint32_t count)
     return n;
 }
 
-/* Divides a node's bodies at the middle of the longer side of its box, and makes its two children. Returns false if the
- * node is a leaf. */
+/* Divides a node's bodies at the middle of the longer side of its box, and makes its two children. Returns false if
+ * the node is a leaf. */
 static bool divide(const problem *p, const node *n, node *children)
 {
     if (n->count <= LEAF)
@@ -323,8 +324,8 @@ static size_t divide_node(const problem *p, size_t i, size_t end)
     return end + 2;
 }
 
-/* Makes all nodes below top node `index`, if it has no children yet. A tree over n bodies has fewer than 2 n nodes, so
- * the nodes below have the places from TOP + 2 first on for themselves. */
+/* Makes all nodes below top node `index`, if it has no children yet. A tree over n bodies has fewer than 2 n nodes,
+ * so the nodes below have the places from TOP + 2 first on for themselves. */
 static void divide_subtree(void *user, size_t index, size_t worker)
 {
     (void)worker;
@@ -454,7 +455,8 @@ static bool take(kiln_call *call, problem *p, const kiln_array **bodies, const k
     return true;
 }
 
-/* Makes all steps, and writes the bodies that were computed. The numbers that a step needs of all bodies are in double. */
+/* Makes all steps, and writes the bodies that were computed. The numbers that a step needs of all bodies are in
+ * double. */
 static void make_steps(problem *p, const float *given, const float *given_velocity, float *at, float *acc)
 {
     for (size_t i = 0; i < p->count; i++) {
@@ -484,8 +486,8 @@ static void make_steps(problem *p, const float *given, const float *given_veloci
 /* 2^31 pairs take some seconds of one core. */
 static const double MOST_PAIRS = 0x1p31;
 
-/* barneshut_f64: places after all steps, accelerations of the last step. Arguments: `bodies`, `velocity`, STEPS, THETA,
- * DT, `soft`. A tree has 0.7 THETA, so that its error is about half of the kernels'. */
+/* barneshut_f64: places after all steps, accelerations of the last step. Arguments: `bodies`, `velocity`, STEPS,
+ * THETA, DT, `soft`. A tree has 0.7 THETA, so that its error is about half of the kernels'. */
 static kiln_status barneshut_f64(void *user, kiln_call *call)
 {
     (void)user;

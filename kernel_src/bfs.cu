@@ -249,7 +249,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 enum : u32 { ROOM = 2 * BLOCK };                  // rows in a block's queue; SOLO is at most half of this
 static_assert(SOLO <= BLOCK, "a frontier that is left to one block has to fit into half of its queue");
-enum : u32 { SOLO_EDGES = 8 * SOLO };             // most edges of a frontier that one block searches alone
+enum : u32 { SOLO_EDGES = 8 * SOLO };             // largest number of edges of a frontier that one block searches alone
 enum : u32 { SERIAL = 32 };                       // direction: edges of a vertex that one lane reads alone
 enum : u32 { CAME = 32 };                         // bit of a counter from which on blocks are counted
 

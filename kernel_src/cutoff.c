@@ -243,7 +243,7 @@ typedef struct slicing {
     const kiln__lattice *lattice;
     const float *atoms;
     uint64_t count;
-    uint32_t (*ranges)[2]; /* of each atom: its first slice, and the slice after its last one */
+    uint32_t (*ranges)[2]; /* for each atom: its first slice, and the slice after its last one */
     uint32_t *starts, *order;
 } slicing;
 
@@ -262,7 +262,8 @@ static void range_part(void *user, size_t part, size_t worker)
     }
 }
 
-/* Lists the atoms of some slices. Each task looks at all ranges, which is less than to share the lists between tasks. */
+/* Lists the atoms of some slices. Each task looks at all ranges, which is less than to share the lists between
+ * tasks. */
 static void list_slices(void *user, size_t part, size_t worker)
 {
     (void)worker;

@@ -481,11 +481,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 #if defined CUTOFF_LISTS || !defined CUTOFF_ONE
 // In the kernels above, a region of the size of a bin examines all atoms of the bins near it, and most of these are too
-// far away. A smaller region would examine fewer atoms in vain. But then bins are small, blocks have few threads, and
-// each atom is read more often. Here the points of a group of lanes are a small box, and bins may be larger than the
-// box. A warp reads the atoms of the bins near it, 32 at a time, one per lane. A lane puts its atom on the list of each
-// of the warp's groups whose box is within the radius of the atom, which takes few operations. Then each group
-// processes its own list, a ring in shared memory. All groups run in step.
+// far away. Smaller regions would examine fewer atoms in vain. But they would need small bins and blocks of few
+// threads, and each atom would be read more often. Here the points of a group of lanes are a small box, and bins may be
+// larger than the box. A warp reads the atoms of the bins near it, 32 at a time, one per lane. A lane puts its atom on
+// the list of each of the warp's groups whose box is within the radius of the atom, which takes few operations. Then
+// each group processes its own list, a ring in shared memory. All groups run in step.
 enum : int {
     GROUP_X = GROUP == 32 ? 8 : 4, // lanes along x, along y
     GROUP_Y = GROUP / GROUP_X,

@@ -15,6 +15,7 @@
     X(cutoff)                                                                                                          \
     X(dcs)                                                                                                             \
     X(decode)                                                                                                          \
+    X(grouped)                                                                                                         \
     X(histogram)                                                                                                       \
     X(matmul)                                                                                                          \
     X(memory)                                                                                                          \

@@ -476,7 +476,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 }
 #endif
 
-#if defined(GEMM_MMA_LDMATRIX) || defined(GEMM_MMA_ASYNC) || !defined(GEMM_ONE)
+#if defined(GEMM_MMA_LDMATRIX) || defined(GEMM_MMA_ASYNC) || defined(GEMM_GROUPED_MMA) || !defined(GEMM_ONE)
 // A warp's part of a tile of C, by mma.sync: `down` x `across` products of 16 x 8.
 struct warp_product {
     enum : unsigned { down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 8, threads = WARP * WARPS_M * WARPS_N };
@@ -662,6 +662,37 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 }
 #endif
 
+#if defined(GEMM_MMA_ASYNC) || defined(GEMM_GROUPED_MMA) || !defined(GEMM_ONE)
+// Adds the product of a block's tile at (row, column) to the sums, by a ring of STAGES tiles that cp.async fills.
+__device__ __forceinline__ void multiply_async(warp_product &sums, unsigned char *room, const matrix &from_a,
+                                               const matrix &from_b, unsigned row, unsigned column, unsigned K)
+{
+    typedef warp_product product;
+    const unsigned steps = ceil_div(K, TILE_K);
+    // commits an empty group if there is nothing to copy, so that the number of groups is the number of steps
+    auto begin = [&](unsigned step) {
+        if (step < steps) {
+            unsigned char *to = room + step % STAGES * product::stage;
+            const unsigned k = step * TILE_K;
+            fill_tile<product::tile_a, true, product::threads>(to, from_a, row, k);
+            fill_tile<product::tile_b, true, product::threads>(to + product::tile_a::size, from_b, COLUMNS ? column : k,
+                                                               COLUMNS ? k : column);
+        }
+        copy_async_commit();
+    };
+#pragma unroll 1
+    for (unsigned step = 0; step < STAGES - 1; ++step)
+        begin(step);
+    for (unsigned step = 0; step < steps; ++step) {
+        copy_async_wait<STAGES - 2>();
+        __syncthreads(); // the tiles of this step have arrived, and all threads have read the tiles of the step before
+        begin(step + STAGES - 1);
+        const unsigned a = shared_address(room + step % STAGES * product::stage);
+        sums.add(a, a + product::tile_a::size);
+    }
+}
+#endif
+
 #if defined(GEMM_MMA_ASYNC) || !defined(GEMM_ONE)
 // A ring of STAGES tiles, filled by cp.async: the tiles of the next STAGES - 1 steps are in flight while one step is
 // multiplied. Compared with mma_ldmatrix: copies from global to shared memory need no registers, a step needs one
@@ -676,29 +707,9 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     extern __shared__ __align__(128) unsigned char room[];
     const matrix from_a = {A, M, K}, from_b = {B, COLUMNS ? N : K, COLUMNS ? K : N};
     const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N), walk);
-    const unsigned row = at.row * TILE_M, column = at.column * TILE_N, steps = ceil_div(K, TILE_K);
-    // commits an empty group if there is nothing to copy, so that the number of groups is the number of steps
-    auto begin = [&](unsigned step) {
-        if (step < steps) {
-            unsigned char *to = room + step % STAGES * product::stage;
-            const unsigned k = step * TILE_K;
-            fill_tile<product::tile_a, true, product::threads>(to, from_a, row, k);
-            fill_tile<product::tile_b, true, product::threads>(to + product::tile_a::size, from_b, COLUMNS ? column : k,
-                                                               COLUMNS ? k : column);
-        }
-        copy_async_commit();
-    };
+    const unsigned row = at.row * TILE_M, column = at.column * TILE_N;
     product sums;
-#pragma unroll 1
-    for (unsigned step = 0; step < STAGES - 1; ++step)
-        begin(step);
-    for (unsigned step = 0; step < steps; ++step) {
-        copy_async_wait<STAGES - 2>();
-        __syncthreads(); // the tiles of this step have arrived, and all threads have read the tiles of the step before
-        begin(step + STAGES - 1);
-        const unsigned a = shared_address(room + step % STAGES * product::stage);
-        sums.add(a, a + product::tile_a::size);
-    }
+    multiply_async(sums, room, from_a, from_b, row, column, K);
 #if FUSED
     sums.finish(epilogue(bias, residual, M, N), row, column);
 #endif
@@ -1068,7 +1079,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
 #endif
 
 #if defined(GEMM_WGMMA_TMA) || defined(GEMM_WGMMA_SPECIALISED) || defined(GEMM_WGMMA_CLUSTER) ||                       \
-    defined(GEMM_STREAM_K) || defined(GEMM_SPLIT_K) || !defined(GEMM_ONE)
+    defined(GEMM_STREAM_K) || defined(GEMM_SPLIT_K) || defined(GEMM_GROUPED) || !defined(GEMM_ONE)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 // A tile of each operand as tensor maps write it: boxes whose rows are 128 bytes, swizzled. A box of A has all rows of
@@ -1569,6 +1580,124 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
             product.store_staged(map_c, ring.room(), at.row * TILE_M + down, at.column * TILE_N, number);
         else
             product.store(C + (offset)number * M * N, at.row * TILE_M + down, at.column * TILE_N, M, N);
+    }
+    if (STAGED && lane_id() == 0)
+        tensor_store_wait<0>();
+#endif
+}
+#endif
+
+#if defined(GEMM_GROUPED) || defined(GEMM_GROUPED_MMA) || !defined(GEMM_ONE)
+// A product for each group of rows (the experts of a network): rows offsets[g] to offsets[g + 1] of A are multiplied by
+// matrix g of W, which is N x K by rows (COLUMNS). The groups' sizes are known on the device alone, so no launch can depend
+// on them. The tiles of all groups form one sequence. Blocks stay, and each walks along the groups until it finds the group
+// of its next tile. It never walks back, so a block reads all offsets once.
+struct group_walk {
+    const int *offsets; // the first row of each group, and the number of all rows
+    unsigned groups, tiles_n;
+    unsigned group = 0, before = 0; // this group, and the number of tiles of earlier groups
+
+    __device__ __forceinline__ group_walk(const int *offsets_, unsigned groups_, unsigned N)
+        : offsets(offsets_), groups(groups_), tiles_n(ceil_div(N, (unsigned)TILE_N))
+    {
+    }
+    __device__ __forceinline__ unsigned begin() const
+    {
+        return (unsigned)offsets[group];
+    }
+    __device__ __forceinline__ unsigned end() const
+    {
+        return (unsigned)offsets[group + 1];
+    }
+    __device__ __forceinline__ unsigned tiles_m() const
+    {
+        return ceil_div(end() - begin(), (unsigned)TILE_M);
+    }
+    // Walks to the group of tile `tile`. Returns false if there is no such tile.
+    __device__ __forceinline__ bool find(unsigned tile)
+    {
+        for (; group < groups; ++group) {
+            const unsigned tiles = tiles_m() * tiles_n;
+            if (tile < before + tiles)
+                return true;
+            before += tiles;
+        }
+        return false;
+    }
+};
+#endif
+
+#if defined(GEMM_GROUPED_MMA) || !defined(GEMM_ONE)
+// A block for each tile, as in gemm_mma_async. The number of tiles is not known before the launch, so there are as many blocks
+// as the most unfavourable sizes of groups need. The other blocks end at once. N, K and the groups have any size.
+extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
+    gemm_grouped_mma(const element *__restrict__ A, const element *__restrict__ W, result *__restrict__ C,
+                     const int *__restrict__ offsets, unsigned groups, unsigned N, unsigned K, unsigned walk)
+{
+    extern __shared__ __align__(128) unsigned char room[];
+    group_walk at_group(offsets, groups, N);
+    if (!at_group.find(blockIdx.x))
+        return;
+    const tile_place at = find_tile(blockIdx.x - at_group.before, at_group.tiles_m(), at_group.tiles_n, walk);
+    const unsigned row = at_group.begin() + at.row * TILE_M, first = at_group.group * N, column = at.column * TILE_N;
+    const matrix from_a = {A, at_group.end(), K}, from_w = {W, first + N, K};
+    warp_product sums;
+    multiply_async(sums, room, from_a, from_w, row, first + column, K);
+    sums.store(C, row, column, at_group.end(), N);
+}
+#endif
+
+#if defined(GEMM_GROUPED) || !defined(GEMM_ONE)
+// The structure of gemm_wgmma_specialised. The tensor map of A has the rows of all groups, and the tensor map of W the rows of
+// all its matrices. The last tile of a group also reads rows of the next group, and its last column of tiles reads rows of
+// the next matrix; these products are not written. So a tile leaves through shared memory only if the group has all of its
+// rows. `offsets` are behind the barriers in shared memory.
+extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
+    gemm_grouped(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_w,
+                 const __grid_constant__ tensor_map map_c, result *C, const int *__restrict__ offsets, unsigned groups,
+                 unsigned N, unsigned K, unsigned walk)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    extern __shared__ __align__(16) unsigned char shared[];
+    const ring ring(shared);
+    int *const copied = (int *)(ring.empty(0) + STAGES);
+    const unsigned part = threadIdx.x / 128, steps = ceil_div(K, TILE_K);
+    for (unsigned i = threadIdx.x; i <= groups; i += 128 * (CONSUMERS + 1))
+        copied[i] = offsets[i];
+    if (threadIdx.x == 0)
+        ring.make(CONSUMERS);
+    __syncthreads();
+    group_walk at_group(copied, groups, N);
+    unsigned count = 0; // steps of all tiles so far
+    if (part == CONSUMERS) {
+        if (CONSUMERS > 1)
+            registers_give<CONSUMERS == 2 ? 40 : 32>();
+        if (threadIdx.x % 128 == 0) {
+            tensor_prefetch(map_a);
+            tensor_prefetch(map_w);
+            for (unsigned tile = blockIdx.x; at_group.find(tile); tile += gridDim.x) {
+                const tile_place at = find_tile(tile - at_group.before, at_group.tiles_m(), at_group.tiles_n, walk);
+                for (unsigned step = 0; step < steps; ++step, ++count) {
+                    barrier_wait(ring.empty(count), ring.parity(count) ^ 1);
+                    stage::load(ring.at(count), map_a, map_w, at_group.begin() + at.row * TILE_M,
+                                at_group.group * N + at.column * TILE_N, step * TILE_K, ring.full(count));
+                }
+            }
+        }
+        return;
+    }
+    if (CONSUMERS > 1)
+        registers_take<CONSUMERS == 2 ? 232 : 160>();
+    const unsigned down = part * group_product::down * 64;
+    for (unsigned tile = blockIdx.x; at_group.find(tile); tile += gridDim.x) {
+        const tile_place at = find_tile(tile - at_group.before, at_group.tiles_m(), at_group.tiles_n, walk);
+        const unsigned first = at_group.begin() + at.row * TILE_M, end = at_group.end();
+        group_product product;
+        product.consume(ring, part, steps, count);
+        if (STAGED && first + TILE_M <= end)
+            product.store_staged(map_c, ring.room(), first + down, at.column * TILE_N);
+        else
+            product.store(C, first + down, at.column * TILE_N, end, N);
     }
     if (STAGED && lane_id() == 0)
         tensor_store_wait<0>();

@@ -1,13 +1,18 @@
-/* matmul_f64, gemm_f64, linear_f64 and syrk_f64: the references of dense products. matmul_f64 computes P = A B. gemm_f64
- * computes C = A B, for one product or a batch, with B stored by rows or by columns. linear_f64 adds a bias, GELU and a
- * residual. syrk_f64 computes C = A A'. All products and sums are in double.
+/* The references of dense products:
  *
- * The output is split into tiles, which threads take one by one. The sums of a tile are doubles until the tile is done.
- * K is split into parts. For each part, the tile needs some rows of A and some columns of B. They are packed as doubles
- * into panels of MR rows and NR columns, so that the innermost loop reads both in order and keeps MR x NR sums in
- * registers. The loop uses the compilers' vector types. One source is compiled for AVX-512, AVX2 and the baseline, and
- * the program selects a version at run time. The loop has no fused multiply-add, so all three versions give the same
- * bits. If the second operand is stored by columns, as A' is, only the packing differs.
+ * - matmul_f64 computes P = A B.
+ * - gemm_f64 computes C = A B, for one product or a batch, with B stored by rows or by columns.
+ * - linear_f64 adds a bias, GELU and a residual.
+ * - syrk_f64 computes C = A A'.
+ *
+ * All products and sums are in double.
+ *
+ * The output is split into tiles, which threads take one by one. The sums of a tile are doubles until the tile is
+ * done. K is split into parts. For each part, the tile needs some rows of A and some columns of B. They are packed as
+ * doubles into panels of MR rows and NR columns, so that the innermost loop reads both in order and keeps MR x NR
+ * sums in registers. The loop uses the compilers' vector types. One source is compiled for AVX-512, AVX2 and the
+ * baseline, and the program selects a version at run time. The loop has no fused multiply-add, so all three versions
+ * give the same bits. If the second operand is stored by columns, as A' is, only the packing differs.
  *
  * A large product is not computed completely if the caller compares by kiln__array_compare_projected() (data/). The
  * reference then computes the elements at the crossings of some rows and columns, and sums of all rows with random
@@ -417,8 +422,8 @@ static kiln_status matmul_f64(void *user, kiln_call *call)
     return multiply_two(&x, "P", call);
 }
 
-/* Returns matrix `index` of `count` matrices that are stored one after the other. The result refers to the elements of
- * `all`. */
+/* Returns matrix `index` of `count` matrices that are stored one after the other. The result refers to the elements
+ * of `all`. */
 static kiln_array one_of(const kiln_array *all, uint64_t count, uint64_t index)
 {
     kiln_array one = *all;
@@ -427,8 +432,8 @@ static kiln_array one_of(const kiln_array *all, uint64_t count, uint64_t index)
     return one;
 }
 
-/* The reference of C = A B for a batch of BATCH products, whose matrices are stored one after the other. If COLUMNS is
- * not 0, B is stored by columns. */
+/* The reference of C = A B for a batch of BATCH products, whose matrices are stored one after the other. If COLUMNS
+ * is not 0, B is stored by columns. */
 static kiln_status gemm_f64(void *user, kiln_call *call)
 {
     (void)user;

@@ -211,7 +211,7 @@ typedef struct pass {
     unsigned shift;
     bool first, last; /* the first pass reads raw bits, and the last pass writes raw bits */
     line from, to;
-    uint64_t *at; /* of each part and byte: first its count, then the place of its next key */
+    uint64_t *at; /* for each part and byte: first its count, then the place of its next key */
 } pass;
 
 static uint32_t key_of(const pass *p, uint64_t i)

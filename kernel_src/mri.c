@@ -1,8 +1,8 @@
 /* mri_samples: samples in k-space as inputs. mri_f64: the reference of F^H d and Q, in double and by all cores.
  *
  * The exponential of i 2 pi (kx x + ky y + kz z) is a product of three factors, each of which depends on one
- * coordinate. So a sample needs one sine and one cosine for each column, row and slice of a group of voxels. A pair of
- * a sample and a voxel then needs one complex multiplication. */
+ * coordinate. So a sample needs one sine and one cosine for each column, row and slice of a group of voxels. A pair
+ * of a sample and a voxel then needs one complex multiplication. */
 #include <math.h>
 #include <string.h>
 
@@ -68,8 +68,8 @@ static double make_values(const samples *s, bool q, kiln__random *random) /* ret
     return sum;
 }
 
-/* Makes samples in k-space: their coordinates along a trajectory, and their values. It also exports `rms`, the root of
- * the sum of the weights' squares. The sum at a voxel has about this size, so specs compute their tolerance from
+/* Makes samples in k-space: their coordinates along a trajectory, and their values. It also exports `rms`, the root
+ * of the sum of the weights' squares. The sum at a voxel has about this size, so specs compute their tolerance from
  * `rms`. */
 static kiln_status mri_samples(void *user, kiln_call *call)
 {
@@ -111,9 +111,9 @@ static kiln_status mri_samples(void *user, kiln_call *call)
 /* A turn is the complex number exp(i angle). The turn of a sample at a voxel is the product of three turns, one for
  * each coordinate. make_tables() computes them once.
  *
- * The coordinates i and -i of an axis have conjugate turns. So a table has only one of the two, and the voxels of a row
- * are summed in pairs. Let a + ib be the turn of the row, times the weight, and c + is the turn of the column. The
- * voxels at x and -x then get ac -+ bs (real) and bc +- as (imaginary). So each pair of voxels needs four sums of
+ * The coordinates i and -i of an axis have conjugate turns. So a table has only one of the two, and the voxels of a
+ * row are summed in pairs. Let a + ib be the turn of the row, times the weight, and c + is the turn of the column.
+ * The voxels at x and -x then get ac -+ bs (real) and bc +- as (imaginary). So each pair of voxels needs four sums of
  * products. Together they are a product of matrices, with ROWS rows at a time in registers and PART samples at a time
  * in the caches. */
 enum { ROWS = 3, PART = 64, TASK_ROWS = 32 * ROWS, SUMS = 4 };
@@ -136,12 +136,12 @@ struct problem {
     size_t row_count;
     uint64_t first;       /* the first sample of the stretch in the tables */
     size_t stretch, room; /* samples in the stretch; the largest number of them, a multiple of PART */
-    double *columns;      /* of each sample: `padded` cosines, then `padded` sines */
+    double *columns;      /* for each sample: `padded` cosines, then `padded` sines */
     /* [1] and [2]: y and z ([0] is not used). For each coordinate from 0 to half - 1: `room` cosines, then `room`
      * sines. The coordinate -i uses the entry of i. */
     double *turns[3];
     turn *weights;   /* 0 if a sample is not finite: add_all_special() adds these samples */
-    double *workers; /* of each worker: SUMS x padded sums of TASK_ROWS rows, and the factors of ROWS rows */
+    double *workers; /* for each worker: SUMS x padded sums of TASK_ROWS rows, and the factors of ROWS rows */
     double *sums;    /* the sums of all voxels, if there are several stretches */
     part_fn *add_part;
 };

@@ -10,7 +10,7 @@
 #include "common.cuh"
 
 #ifndef CAP
-#define CAP 32 // most points of a node without children, except on the last level
+#define CAP 32 // largest number of points of a node without children, except on the last level
 #endif
 #ifndef DEPTH
 #define DEPTH 16 // levels of children, at most 16

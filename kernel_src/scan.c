@@ -1,6 +1,6 @@
-/* scan_f64: the reference of scans. y[i] is the sum of x up to and including element i. If EXCLUSIVE is 1, the sum does
- * not include element i. Floats are summed in double, and integers modulo 2^64. y keeps the lower bits. Threads sum
- * parts of x, the sums of the parts are scanned in order, and a second pass over the parts writes y. */
+/* scan_f64: the reference of scans. y[i] is the sum of x up to and including element i. If EXCLUSIVE is 1, the sum
+ * does not include element i. Floats are summed in double, and integers modulo 2^64. y keeps the lower bits. Threads
+ * sum parts of x, the sums of the parts are scanned in order, and a second pass over the parts writes y. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef struct scan {
     kiln_array *y;
     uint64_t n;
     bool integers, exclusive;
-    before *before; /* of each part: its sum, later the sum of all parts before it */
+    before *before; /* for each part: its sum, later the sum of all parts before it */
 } scan;
 
 static size_t next_line(const scan *s, uint64_t i, uint64_t end, double *line)

@@ -296,7 +296,7 @@ template <class T, unsigned n> struct wgmma;
         }                                                                                                              \
     };
 // Other types take B by columns only.
-#define WGMMA_OTHER(T, SHAPE, KIND, n, c, p0, p1, p2)                                                                  \
+#define WGMMA_OTHER(T, SHAPE, KIND, n, c, p0, p1, p2, p3, p4, p5)                                                          \
     template <> struct wgmma<T, n> {                                                                                   \
         template <bool b_rows>                                                                                         \
         static __device__ __forceinline__ void multiply(float (&d)[c], offset a, offset b, unsigned add)               \
@@ -308,12 +308,22 @@ template <class T, unsigned n> struct wgmma;
                          : WGMMA_SUMS##c                                                                               \
                          : "l"(a), "l"(b), "r"(add));                                                                  \
         }                                                                                                              \
+        template <bool b_rows>                                                                                         \
+        static __device__ __forceinline__ void multiply(float (&d)[c], const unsigned(&a)[4], offset b, unsigned add)  \
+        {                                                                                                              \
+            static_assert(!b_rows, "wgmma reads elements of 8 and 32 bits along K");                                   \
+            asm volatile("{.reg .pred add; setp.ne.b32 add, " p5 ", 0;\n"                                              \
+                         "wgmma.mma_async.sync.aligned.m64n" #n SHAPE ".f32." KIND "." KIND " {" WGMMA_R##c            \
+                         "}, {" p0 ", " p1 ", " p2 ", " p3 "}, " p4 ", add, 1, 1;}\n"                                  \
+                         : WGMMA_SUMS##c                                                                               \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));                              \
+        }                                                                                                              \
     };
 #define WGMMA_SIZE(n, c, p0, p1, p2, p3, p4, p5, p6)                                                                   \
     WGMMA_16_BIT(f16, "f16", n, c, p0, p1, p2, p3, p4, p5, p6)                                                         \
     WGMMA_16_BIT(bf16, "bf16", n, c, p0, p1, p2, p3, p4, p5, p6)                                                       \
-    WGMMA_OTHER(f8e4m3, "k32", "e4m3", n, c, p0, p1, p2)                                                               \
-    WGMMA_OTHER(tf32, "k8", "tf32", n, c, p0, p1, p2)
+    WGMMA_OTHER(f8e4m3, "k32", "e4m3", n, c, p0, p1, p2, p3, p4, p5)                                                   \
+    WGMMA_OTHER(tf32, "k8", "tf32", n, c, p0, p1, p2, p3, p4, p5)
 WGMMA_SIZE(32, 16, "%16", "%17", "%18", "%19", "%20", "%21", "%22")
 WGMMA_SIZE(64, 32, "%32", "%33", "%34", "%35", "%36", "%37", "%38")
 WGMMA_SIZE(96, 48, "%48", "%49", "%50", "%51", "%52", "%53", "%54")

@@ -1,5 +1,5 @@
-/* check.h - the common part of the CUnit suites. A suite is a table of tests and KILN_SUITE(name, tests). An
- * argument runs the test with this name, and `-l` lists the tests (check_main() below). */
+/* check.h - the common part of the CUnit suites. A suite is a table of tests and the macro KILN_SUITE. An argument of
+ * the program runs the test with this name, and `-l` lists the tests; see check_main() below. */
 #ifndef KILN_TESTS_CHECK_H
 #define KILN_TESTS_CHECK_H
 
@@ -13,12 +13,12 @@
 #include "base.h"
 #include "kiln.h"
 
-/* The builds in which a case is left out, with a skip in the output. Other builds run the case, and a sanitizer would find
- * nothing in it. If the user names the case, it runs in every build. */
+/* The builds in which a case is left out, with a skip in the output. Other builds run the case, and a sanitizer would
+ * find nothing in it. If the user names the case, it runs in every build. */
 typedef enum check_where {
     CHECK_ANYWHERE,
-    CHECK_ONE_THREAD, /* not under the thread sanitizer */
-    CHECK_LONG,       /* takes long, and tests results, not memory or threads: not under a sanitizer */
+    CHECK_ONE_THREAD, /* the case does not run under the thread sanitizer */
+    CHECK_LONG,       /* the case takes long and tests results, so it does not run under a sanitizer */
 } check_where;
 typedef struct check_case {
     const char *name;
@@ -66,10 +66,11 @@ static inline bool check_is_left_out(const check_case *one)
         (error) = NULL;                                                                                                \
     } while (0)
 
-/* An allocator that fails the n-th allocation and counts what is live: for running each constructor with the 1st, 2nd,
- * ... allocation failing. Atomic: an engine's threads allocate too, beside the test that reads `failed`. */
+/* An allocator that fails the n-th allocation and counts the live blocks. A test runs each constructor with the 1st,
+ * 2nd, ... allocation failing. The members are atomic, because an engine's threads allocate while the test reads
+ * `failed`. */
 typedef struct check_oom {
-    _Atomic long countdown; /* below 0: none fails */
+    _Atomic long countdown; /* below 0: no allocation fails */
     _Atomic long live;
     _Atomic int failed;
 } check_oom;
@@ -114,8 +115,8 @@ static inline void check_suggest(const check_case *cases, size_t count, const ch
         fprintf(stderr, "-l lists the %zu that there are\n", count);
 }
 
-/* With KILN_TEST_LOCALE the suite runs in the locale of the environment, as in a host program that sets it. The variable
- * has the decimal point of that locale: a suite must not run in another locale unnoticed. */
+/* With KILN_TEST_LOCALE the suite runs in the locale of the environment, like a host program that sets its locale.
+ * The variable has the decimal point of that locale, so that a suite cannot run in another locale unnoticed. */
 static inline int check_enter_locale(void)
 {
     const char *point = getenv("KILN_TEST_LOCALE");

@@ -16,7 +16,7 @@ static inline int compiled_main(int count, char **arguments, const char *name, c
     if (kiln__nvrtc_open(NULL, &nvrtc, &error) != KILN_OK) {
         printf("SKIP nvrtc: %s\n", kiln_error_message(error));
         kiln_error_free(error);
-        return 77; /* what CTest shows as skipped */
+        return 77; /* CTest shows this exit code as skipped */
     }
     int code = 1;
     if (!cache || mkdtemp(cache))

@@ -76,6 +76,7 @@ if [ $test = 1 ]; then
     $python -c 'import cffi' 2>/dev/null || want python3-cffi # tools/python
     $python -c 'import pytest' 2>/dev/null || want python3-pytest # tools/python-sim
     ldconfig -p | grep -q -e libopenblas.so.0 -e libblas.so.3 || want libblas3 # for the stand-in of cuBLAS
+    ldconfig -p | grep -q -e libopenblas.so.0 -e liblapack.so.3 || want liblapack3 # for the stand-in of cuSOLVER
     ldconfig -p | grep -q libfftw3.so.3 || want libfftw3-double3 # for the stand-in of cuFFT
     ldconfig -p | grep -q libfftw3f.so.3 || want libfftw3-single3
     $python -c 'import numpy' 2>/dev/null || want python3-numpy

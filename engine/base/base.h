@@ -41,8 +41,8 @@ char *kiln__strdup(const kiln_allocator *mem, const char *text);
  * memory runs out. */
 bool kiln__grow(const kiln_allocator *mem, void *array, size_t *capacity, size_t need, size_t size);
 
-/* An arena: many small allocations with one lifetime. Zero-initialise it and set mem. kiln__arena_free() frees all
- * of them together. An arena is not thread-safe. After a failure `failed` stays set, so a builder may check once at the
+/* An arena: many small allocations with one lifetime. Zero-initialise it and set mem. kiln__arena_free() frees all of
+ * them together. An arena is not thread-safe. After a failure `failed` stays set, so a builder may check once at the
  * end. */
 typedef struct kiln__arena {
     const kiln_allocator *mem;
@@ -220,28 +220,28 @@ typedef struct kiln__diag {
     unsigned count, limit; /* a limit of 0 means 100; a last line counts the errors beyond the limit */
 } kiln__diag;
 void kiln__diag_add(kiln__diag *diag, kiln__pos pos, const char *format, ...) KILN__PRINTF(3, 4);
-/* Returns KILN_OK if no error was added. Otherwise returns `status` and creates an error with the whole text. Frees the
- * contents of `diag`. */
+/* Returns KILN_OK if no error was added. Otherwise returns `status` and creates an error with the whole text. Frees
+ * the contents of `diag`. */
 kiln_status kiln__diag_finish(kiln__diag *diag, kiln_status status, kiln_error **error);
 /* Creates an error with a single message at a position, and returns `status`. */
 kiln_status kiln__diag_fail(const kiln_allocator *mem, kiln_error **error, kiln_status status, kiln__pos pos,
                             const char *format, va_list arguments);
 
-/* Returns the name that is nearest to `name` by edit distance, which ignores case. The distance may be at most a third
- * of the length of `name` (rounded down) plus 1; otherwise returns NULL. A name of one letter is near only to the same
- * letter. NULL entries of `names` are skipped. */
+/* Returns the name that is nearest to `name` by edit distance, which ignores case. The distance may be at most a
+ * third of the length of `name` (rounded down) plus 1; otherwise returns NULL. A name of one letter is near only to
+ * the same letter. NULL entries of `names` are skipped. */
 const char *kiln__nearest(const char *name, const char *const *names, size_t count);
 
 /* ---- files ---- */
 
-/* Opens a file for reading, and never waits. It refuses everything but a regular file, and the message tells the kind,
- * such as "is a folder, not a regular file". `resolved` is true if the path is the result of realpath() at the time
- * of its check. The function then refuses a path that contains a symbolic link now. */
+/* Opens a file for reading, and never waits. It refuses everything but a regular file, and the message tells the
+ * kind, such as "is a folder, not a regular file". `resolved` is true if the path is the result of realpath() at the
+ * time of its check. The function then refuses a path that contains a symbolic link now. */
 kiln_status kiln__file_open(const kiln_allocator *mem, const char *path, bool resolved, int *fd, kiln_error **error);
-/* Makes the same check without opening the file. It is for files that a library opens itself, because closing a second
- * descriptor would drop this process's locks on the file. A path where nothing exists passes. */
+/* Makes the same check without opening the file. It is for files that a library opens itself, because closing a
+ * second descriptor would drop this process's locks on the file. A path where nothing exists passes. */
 kiln_status kiln__file_check(const kiln_allocator *mem, const char *path, kiln_error **error);
-const char *kiln__file_kind(unsigned mode); /* `mode` is st_mode; returns text such as "a folder" */
+const char *kiln__file_kind(unsigned mode); /* `mode` is st_mode. Returns text such as "a folder" */
 /* Reads a whole file (at most `limit` bytes, 0: 1 GiB) into *data, followed by a NUL that *length does not count. The
  * caller frees *data. */
 kiln_status kiln__file_read(const kiln_allocator *mem, const char *path, size_t limit, char **data, size_t *length,
@@ -253,11 +253,11 @@ kiln_status kiln__file_read_resolved(const kiln_allocator *mem, const char *path
 kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, const char *const *folders, size_t count,
                                   size_t limit, char **data, size_t *length, kiln_error **error);
 
-/* Kiln writes every file like this: all bytes to a temporary file in the same folder, fsync, rename to `path`. A reader
- * sees the old file or the new one, never a part; after any failure the old file is unchanged. Only a regular file is
- * replaced: a device, a FIFO, a folder and a symbolic link are refused. The new file keeps the mode of the old one;
- * without an old one the mode is 0666 minus the umask. With a limit on file sizes (ulimit -f) the system kills a
- * process that exceeds it; a host that ignores SIGXFSZ gets an error message instead. */
+/* Kiln writes every file like this: all bytes to a temporary file in the same folder, fsync, rename to `path`. A
+ * reader sees the old file or the new one, never a part; after any failure the old file is unchanged. Only a regular
+ * file is replaced: a device, a FIFO, a folder and a symbolic link are refused. The new file keeps the mode of the
+ * old one; without an old one the mode is 0666 minus the umask. With a limit on file sizes (ulimit -f) the system
+ * kills a process that exceeds it; a host that ignores SIGXFSZ gets an error message instead. */
 kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const void *data, size_t length,
                              kiln_error **error);
 typedef struct kiln__output {
@@ -267,8 +267,8 @@ typedef struct kiln__output {
     bool named, replaces; /* the temporary file has a name; an old file exists */
     kiln__text temporary;
 } kiln__output;
-/* These functions write a file in the same way, but in several pieces. If a call fails, it drops the output itself. If
- * the caller gives up before kiln__output_finish(), it must call kiln__output_drop(). */
+/* These functions write a file in the same way, but in several pieces. If a call fails, it drops the output itself.
+ * If the caller gives up before kiln__output_finish(), it must call kiln__output_drop(). */
 kiln_status kiln__output_begin(const kiln_allocator *mem, const char *path, kiln__output *out, kiln_error **error);
 kiln_status kiln__output_add(kiln__output *out, const void *data, size_t length, kiln_error **error);
 kiln_status kiln__output_finish(kiln__output *out, kiln_error **error);
@@ -282,7 +282,7 @@ bool kiln__file_exists(const char *path);
 char *kiln__arena_folder(kiln__arena *arena, const char *path);
 /* Returns true if `path`, which must exist, lies in or below `folder` after links in both are resolved. */
 bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder);
-bool kiln__path_below(const char *path, const char *folder); /* the same for two paths that are resolved already */
+bool kiln__path_below(const char *path, const char *folder); /* The same for two resolved paths. */
 
 /* ---- architectures by name (target.c) ---- */
 
@@ -308,8 +308,8 @@ bool kiln__target_runs(kiln__target target, int cc);
  * writes numbers. A callback of the caller must not run between them. */
 locale_t kiln__locale_enter(void);
 void kiln__locale_leave(locale_t before);
-/* These functions replace strerror() and strsignal(). A text is valid until the next call in this thread. Messages are
- * the same under every locale, so that a program or a person can search for them. */
+/* These functions replace strerror() and strsignal(). A text is valid until the next call in this thread. Messages
+ * are the same under every locale, so that a program or a person can search for them. */
 const char *kiln__error_text(int error);
 const char *kiln__signal_text(int number);
 double kiln__parse_double(const char *text, char **end);                               /* strtod() */
@@ -323,8 +323,8 @@ struct tm;
 char *kiln__parse_time(const char *text, const char *format, struct tm *parts); /* strptime() */
 char kiln__lower(char letter);
 bool kiln__matches(const char *pattern, const char *text); /* fnmatch(), in which a character is a byte */
-/* Returns true if the first `length` characters of two texts are equal, without regard to the case of ASCII letters. If
- * `length` is SIZE_MAX, compares whole texts. */
+/* Returns true if the first `length` characters of two texts are equal, without regard to the case of ASCII letters.
+ * If `length` is SIZE_MAX, compares whole texts. */
 bool kiln__same_word(const char *a, const char *b, size_t length);
 
 /* ---- hashes (hash.c) ---- */
@@ -353,8 +353,8 @@ int64_t kiln__today_ns(void); /* since 1970, by the clock that may be set */
 
 /* ---- threads (thread.c) ---- */
 
-/* Starts a thread with a stack of 8 MiB, whatever limit of stacks (`ulimit -s`) the process was started with. Returns 0
- * or an error of pthread_create(). */
+/* Starts a thread with a stack of 8 MiB, whatever limit of stacks (`ulimit -s`) the process was started with. Returns
+ * 0 or an error of pthread_create(). */
 int kiln__thread_start(pthread_t *thread, void *(*run)(void *user), void *user);
 
 /* ---- the machine (host.c) ---- */
@@ -365,10 +365,10 @@ void kiln__host_describe(kiln__text *out);
 /* Returns the kind of the network file system ("NFS", "Lustre") of a folder, on which locks and shared memory may not
  * reach other machines. Returns NULL if it is not a known network file system. */
 const char *kiln__network_disk(const char *folder);
-/* Restricts the calling thread, and the threads that it starts later, to the cores near a PCI device among its current
- * cores. Returns their number. Returns 0 and changes nothing if it is not known which cores are near, if all are near,
- * or if the thread may use none of the near ones (*far is then true). `list` is the file in /sys with the near cores,
- * "0-15,32-47" (local_cpulist of the device). */
+/* Restricts the calling thread, and the threads that it starts later, to the cores near a PCI device among its
+ * current cores. Returns their number. Returns 0 and changes nothing if it is not known which cores are near, if all
+ * are near, or if the thread may use none of the near ones (*far is then true). `list` is the file in /sys with the
+ * near cores, "0-15,32-47" (local_cpulist of the device). */
 unsigned kiln__host_go_near(const char *list, bool *far);
 uint64_t kiln__host_memory(void);      /* bytes of physical memory, as limited by a cgroup */
 uint64_t kiln__host_memory_free(void); /* bytes of memory that are available now without swapping */

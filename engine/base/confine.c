@@ -1,8 +1,8 @@
 /* confine.c - limits what a process may access, for the rest of its life. Two kinds of process confine themselves.
  *
  * A compile worker does so before it gets a source. NVRTC tokenises in its own way, so a source may name a file that
- * includes.c does not find. Only the operating system can prevent the compiler from opening it. By then everything that
- * NVRTC needs is loaded, except the CUDA headers.
+ * includes.c does not find. Only the operating system can prevent the compiler from opening it. By then everything
+ * that NVRTC needs is loaded, except the CUDA headers.
  *
  * A process that runs kernels on the simulated device does so before the first launch. The simulator checks every
  * access of a kernel. If a kernel finds a flaw in this check, it controls a process that can reach almost nothing,
@@ -243,9 +243,9 @@ static void allow_bits(filter *f, long number, unsigned argument, uint32_t none,
     put_return(f, SECCOMP_RET_ERRNO | EPERM);
 }
 
-/* Installs a filter for all threads of the process. Linux before 5.16 switches off speculative stores of a process with
- * a filter, which costs several percent. SPEC_ALLOW declines that, because it would protect secrets that this process
- * does not have. */
+/* Installs a filter for all threads of the process. Linux before 5.16 switches off speculative stores of a process
+ * with a filter, which costs several percent. SPEC_ALLOW declines that, because it would protect secrets that this
+ * process does not have. */
 static bool install(const filter *f)
 {
     struct sock_fprog program = {.len = f->count, .filter = (struct sock_filter *)(uintptr_t)f->lines};
@@ -321,7 +321,7 @@ static void allow_some(filter *f, bool executes, bool writes)
 #ifdef SYS_rseq
         SYS_rseq,
 #endif
-        /* who it is */
+        /* system calls that tell the process about itself */
         SYS_getpid,
         SYS_getppid,
         SYS_gettid,
@@ -367,7 +367,7 @@ static void allow_some(filter *f, bool executes, bool writes)
         /* the end of a child */
         SYS_wait4,
         SYS_waitid,
-#ifdef __x86_64__ /* the older names of these */
+#ifdef __x86_64__ /* older names of these calls */
         SYS_stat,
         SYS_lstat,
         SYS_access,

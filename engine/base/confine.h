@@ -24,8 +24,8 @@ enum {
 };
 
 /* Takes away the rights, and returns which protections hold. `how` gets the names of the mechanisms, or the reason
- * why there are none. Access to files is limited for the calling thread and the threads that it starts. The limits of
- * system calls hold for all threads. */
+ * why no mechanism works. Access to files is limited for the calling thread and the threads that it starts. The
+ * limits of system calls hold for all threads. */
 unsigned kiln__confine(const kiln__confinement *want, char *how, size_t room);
 /* Returns the protections that kiln__confine() would give to kernels in a process with one thread, and changes
  * nothing. */

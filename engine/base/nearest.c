@@ -3,8 +3,8 @@
 
 #include "base.h"
 
-/* Optimal string alignment distance (insert, delete, replace, swap neighbours), ignoring case. Names above 63 bytes are
- * never near. */
+/* Optimal string alignment distance (insert, delete, replace, swap neighbours), ignoring case. Names above 63 bytes
+ * are never near. */
 static unsigned distance(const char *a, const char *b)
 {
     enum { MOST = 64 };
@@ -41,7 +41,7 @@ const char *kiln__nearest(const char *name, const char *const *names, size_t cou
     const char *nearest = NULL;
     unsigned least = (unsigned)(strlen(name) / 3 + 1) + 1;
     if (strlen(name) < 2)
-        least = 1; /* all one-letter names have distance 1, so accept only the same letter in the other case */
+        least = 1; /* all one-letter names have distance 1, so accept only the other case of the same letter */
     for (size_t i = 0; i < count; i++) {
         unsigned d = names[i] ? distance(name, names[i]) : least;
         if (d < least) {

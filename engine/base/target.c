@@ -20,7 +20,7 @@ bool kiln__target_parse(const char *text, kiln__target *target)
     char kind = *text;
     if (arch < 10 || arch > MOST || (kind && ((kind != 'a' && kind != 'f') || text[1])))
         return false;
-    /* these kinds do not exist before these architectures */
+    /* the first architectures for which these kinds exist */
     if ((kind == 'a' && arch < 90) || (kind == 'f' && arch < 100))
         return false;
     *target = (kiln__target){arch, kind};

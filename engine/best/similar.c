@@ -1,13 +1,13 @@
-/* similar.c - chooses a configuration for an input that was not measured, by the features of measured inputs. This is a
- * nearest-neighbour method with weights; README.md explains it with its constants. */
+/* similar.c - chooses a configuration for an input that was not measured, by the features of measured inputs. This is
+ * a nearest-neighbour method with weights; README.md explains it with its constants. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "best.h"
 
-/* The NEAREST inputs judge a configuration. If an input has no sample of it, it counts as UNKNOWN times slower than the
- * best. */
+/* The NEAREST inputs judge a configuration. If an input has no sample of it, it counts as UNKNOWN times slower than
+ * the best. */
 enum { NEAREST = 3, UNKNOWN = 4 };
 #define NEAR 0.1 /* added to distances, so that the weight of an input at distance 0 is finite */
 /* The further away the nearest input, the less it says. Another configuration goes before the default only if it is
@@ -19,7 +19,7 @@ typedef struct input {
     size_t first, end; /* range of this input's samples in the list of candidates */
     double distance;
     int device_distance;
-    kiln__how how; /* the most reliable kind of time that it has; other kinds are not compared */
+    kiln__how how; /* the most reliable kind of time that the input has; other kinds are not compared */
     double best;   /* best time in seconds */
 } input;
 

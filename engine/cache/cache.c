@@ -1,6 +1,6 @@
 /* cache.c - opening the folder, reading and writing entries. There is no lock: files are only created, renamed and
- * removed, never changed in place. After opening, the state of a cache object consists of atomics, so many threads may
- * use it. */
+ * removed, never changed in place. After the opening, all changing members of a cache object are atomics, so many
+ * threads may use the object. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -212,8 +212,8 @@ bool kiln__cache_get(kiln__cache *cache, const kiln__cache_key *key, kiln__unit 
 
 /* ---- writing ---- */
 
-/* Creates a file in the cache's folder, under a name that no other process or thread uses. Returns -1 and sets errno on
- * failure. */
+/* Creates a file in the cache's folder, under a name that no other process or thread uses. Returns -1 and sets errno
+ * on failure. */
 static int create_temporary(kiln__cache *cache, const char *id, char *name, size_t room)
 {
     for (int attempt = 0; attempt < 16; attempt++) {
@@ -256,8 +256,8 @@ void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln_
     kiln__free(cache->mem, bytes);
     if (!why)
         return;
-    /* A file server whose answer came late got the request to rename twice. The second request found nothing to rename,
-     * but the first had written the entry. */
+    /* A file server whose answer came late got the request to rename twice. The second request found nothing to
+     * rename, but the first had written the entry. */
     if (begun && why == ENOENT)
         return;
     if (why == EROFS || why == EACCES || why == EPERM || why == ENOENT) /* permanent */

@@ -11,16 +11,16 @@
 
 typedef struct kiln__cache kiln__cache;
 
-/* Opens the folder, or creates it. If the folder cannot be used (read-only, owned by another user, writable for others,
- * full), the cache is read-only if that is safe and off otherwise, and `log` gets one warning. The function fails only
- * for lack of memory. */
+/* Opens the folder, or creates it. If the folder cannot be used (read-only, owned by another user, writable for
+ * others, full), the cache is read-only if that is safe and off otherwise, and `log` gets one warning. The function
+ * fails only for lack of memory. */
 kiln_status kiln__cache_open(const kiln_allocator *mem, const char *folder, const kiln__log *log, kiln__cache **cache,
                              kiln_error **error);
 void kiln__cache_close(kiln__cache *cache);
 /* Makes writes faster: an entry is not synced to the disk before it is renamed. After a power failure it may be
  * damaged, which is a miss. Call this right after opening. */
 void kiln__cache_write_fast(kiln__cache *cache);
-void kiln__cache_stop_writing(kiln__cache *cache); /* from then on, the cache only reads */
+void kiln__cache_stop_writing(kiln__cache *cache); /* after this call the cache only reads */
 const char *kiln__cache_folder(const kiln__cache *cache);
 bool kiln__cache_is_writable(const kiln__cache *cache); /* false also if the folder was refused */
 
@@ -62,7 +62,7 @@ kiln_status kiln__cache_show(kiln__cache *cache, const char *id, kiln_cache_show
                              kiln_error **error);
 kiln_status kiln__cache_gc(kiln__cache *cache, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                            kiln_error **error);
-/* Parses one entry in memory; for the fuzz target. Returns false if it is not an entry. *unit and the labels point into
- * data. */
+/* Parses one entry in memory; for the fuzz target. Returns false if it is not an entry. *unit and the labels point
+ * into data. */
 bool kiln__cache_entry_parse(const void *data, size_t length, kiln__cache_key *key, kiln__unit *unit);
 #endif

@@ -9,9 +9,9 @@
 
 enum {
     KILN__CACHE_ID = 32,           /* hexadecimal digits in the name of an entry */
-    KILN__CACHE_LABEL_MAX = 65536, /* most bytes of a label */
+    KILN__CACHE_LABEL_MAX = 65536, /* largest number of bytes of a label */
 };
-/* Most bytes of an entry. */
+/* The largest number of bytes of an entry. */
 #define KILN__CACHE_ENTRY_MAX ((uint64_t)1 << 30)
 #define KILN__CACHE_TEMP ".tmp-" /* stands after the id in the name of a file that is being written */
 
@@ -48,8 +48,8 @@ typedef struct kiln__cache_header {
     uint64_t spare[2]; /* zero */
 } kiln__cache_header;
 
-/* Checks the header and computes the offset of each part. It needs only the first bytes of a file. Returns false if the
- * header is not valid for a file of `total` bytes. */
+/* Checks the header and computes the offset of each part. It needs only the first bytes of a file. Returns false if
+ * the header is not valid for a file of `total` bytes. */
 bool kiln__cache_header_check(const void *data, size_t length, uint64_t total, kiln__cache_header *header,
                               uint64_t *offsets);
 /* Returns an entry as bytes, or NULL if memory runs out or a part is too large. The caller frees it. */

@@ -1,5 +1,6 @@
-/* code.c - gets the compiled code of a configuration. The functions write the macros before the source, make the cache
- * key and look into the cache. On a miss they start a compile. If it fails, they explain its errors by the params. */
+/* code.c - gets the compiled code of a configuration. The functions write the macros before the source, make the
+ * cache key and look into the cache. On a miss they start a compile. If it fails, they explain its errors by the
+ * params. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -283,7 +284,7 @@ static bool may_build_names(const char *text)
             end--;
         end -= end - text >= 3 && strncmp(end - 3, "?\?/", 3) == 0 ? 3 : end > text && end[-1] == '\\' ? 1 : 0;
         if (end != at && *end != '\r' && end > text && kiln__is_word_part(end[-1]) &&
-            (kiln__is_word_part(at[1]) || at[1] == '\\' || at[1] == '?')) /* or another joined line */
+            (kiln__is_word_part(at[1]) || at[1] == '\\' || at[1] == '?')) /* or another line is joined here */
             return true;
     }
     return false;
@@ -324,8 +325,8 @@ static void write_macro(kiln__code_job *job, const macro *m)
     kiln__text_printf(&job->source, "#define %s %s\n", m->name, m->value);
 }
 
-/* Writes the prelude (the CUDA headers that the source begins with), and sets the fields of the request about it. Bit i
- * of *first is set if macro i was written before the headers. */
+/* Writes the prelude (the CUDA headers that the source begins with), and sets the fields of the request about it. Bit
+ * i of *first is set if macro i was written before the headers. */
 static kiln_status write_prelude(kiln__code_job *job, const char *const *prelude, size_t count, uint64_t *first,
                                  kiln_error **error)
 {
@@ -573,8 +574,8 @@ static void add_field(kiln__text *material, const char *bytes)
     kiln__text_add(material, bytes, length);
 }
 
-/* Makes the cache key from everything that determines the code: NVRTC's identity, the digest of CUDA's headers, target,
- * options, kernels, headers, source. */
+/* Makes the cache key from everything that determines the code: NVRTC's identity, the digest of CUDA's headers,
+ * target, options, kernels, headers, source. */
 static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error **error)
 {
     const kiln__compile_request *request = &job->request;

@@ -1,5 +1,5 @@
-/* config.h - makes a configuration from a spec and a choice, and gets its code: the source with its macros, compiled or
- * from the cache. This room knows nothing about buffers. */
+/* config.h - makes a configuration from a spec and a choice, and gets its code: the source with its macros, compiled
+ * or from the cache. This room knows nothing about buffers. */
 #ifndef KILN_CONFIG_H
 #define KILN_CONFIG_H
 
@@ -19,21 +19,22 @@ typedef struct kiln__config { /* always on the heap, because its scopes point in
     kiln__settings lets;   /* the lets that need no input; the plan computes the others */
     kiln__scope scopes[4]; /* device <- sizes <- params <- lets, each inside the next */
 } kiln__config;
-/* Completes a choice by defaults. Checks names (with suggestions), kinds, and the constraints (KILN_ERROR_CONSTRAINT).
- * Opens the engine's device for names device.*. `choice` may be NULL. The caller frees *config. */
+/* Completes a choice by defaults. Checks names (with suggestions), kinds, and the constraints
+ * (KILN_ERROR_CONSTRAINT). Opens the engine's device for names device.*. `choice` may be NULL. The caller frees
+ * *config. */
 kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error);
-/* Makes a configuration without lets, and does not check the constraints. Walks over a space use it: scopes[1] has the
- * device and the sizes. Names and values are checked. */
+/* Makes a configuration without lets, and does not check the constraints. Walks over a space use it: scopes[1] has
+ * the device and the sizes. Names and values are checked. */
 kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error);
-/* Makes a configuration of a space: the sizes of `base` (kiln__config_open()), and one value for each of the variant's
- * params in its order. The values must come from the space and satisfy its constraints, which are not checked again.
- * Everything is copied. */
+/* Makes a configuration of a space. It has the sizes of `base`, which kiln__config_open() made, and one value for
+ * each of the variant's params, in the variant's order. The values must come from the space and satisfy the
+ * constraints, which the function does not check again. Everything is copied. */
 kiln_status kiln__config_at(const kiln__config *base, const kiln_setting *params, kiln__config **config,
                             kiln_error **error);
-/* Returns the size set `name` of a spec, or NULL if the spec lacks it. If `name` is NULL, returns the engine's default
- * for the spec, which is never NULL. The engine's device must be open. */
+/* Returns the size set `name` of a spec, or NULL if the spec lacks it. If `name` is NULL, returns the engine's
+ * default for the spec, which is never NULL. The engine's device must be open. */
 const kiln__sizes *kiln__config_size_set(const kiln_engine *engine, const kiln_spec *spec, const char *name);
 /* Appends the path of a file: the template `path`, filled with the sizes, or `text` if `path` is NULL. */
 kiln_status kiln__config_path(const kiln_allocator *mem, const kiln__scope *sizes, const char *text,
@@ -49,8 +50,8 @@ const kiln__scope *kiln__config_scope(const kiln__config *config); /* the innerm
 void kiln__config_print(const kiln__config *config, kiln__text *out);
 
 /* ---- devices that a variant can run on (target.c) ---- */
-/* Gives the target for which the variant is compiled. Opens the engine's device. Returns KILN_ERROR_UNSUPPORTED if the
- * device lacks something that the variant needs; the message names it. */
+/* Gives the target for which the variant is compiled. Opens the engine's device. Returns KILN_ERROR_UNSUPPORTED if
+ * the device lacks something that the variant needs; the message names it. */
 kiln_status kiln__variant_target(kiln_engine *engine, const kiln__variant *variant, kiln__target *target,
                                  kiln_error **error);
 
@@ -63,12 +64,12 @@ typedef struct kiln__code {
 typedef struct kiln__code_job kiln__code_job;
 /* Reads the source, adds the macros, searches the cache and, on a miss, starts a compile. The function does not wait
  * for the compile. If `target` is NULL, it takes the target of kiln__variant_target(), so the engine's device must be
- * able to run the variant. `cubin` asks for machine code too. The caller may free `config` afterwards. It ends the job
- * by taking, leaving or cancelling it. */
+ * able to run the variant. `cubin` asks for machine code too. The caller may free `config` afterwards. It ends the
+ * job by taking, leaving or cancelling it. */
 kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                              kiln__code_job **job, kiln_error **error);
-/* kiln__code_start() consists of the next two functions. The first does everything before the cache look-up. The second
- * looks into the cache and starts the compile, or frees the job on failure. */
+/* kiln__code_start() consists of the next two functions. The first does everything before the cache look-up. The
+ * second looks into the cache and starts the compile, or frees the job on failure. */
 kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                                kiln__code_job **job, kiln_error **error);
 kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error);
@@ -100,8 +101,8 @@ kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocato
 
 /* ---- whether a device has room for the launches (fit.c) ---- */
 /* Checks whether the engine's device, which must be open, has room for the launches. Returns KILN_ERROR_LAUNCH for an
- * extent, a block or shared memory that the device always refuses. If `code` is not NULL, the registers and the static
- * shared memory of the machine code are checked too. The plan checks what depends on the data of inputs. */
+ * extent, a block or shared memory that the device always refuses. If `code` is not NULL, the registers and the
+ * static shared memory of the machine code are checked too. The plan checks what depends on the data of inputs. */
 kiln_status kiln__config_fits(const kiln_engine *engine, const kiln__config *config, const kiln__code *code,
                               kiln_error **error);
 /* The plan uses these two checks too. The message of KILN_ERROR_LAUNCH has the place in the spec. */

@@ -50,8 +50,8 @@ enum {
 /* ---- which options ---- */
 
 /* Returns whether a word allows the option -minimal. That option leaves out declarations of textures, surfaces, the
- * device runtime and types of the CUDA API. A source that may use one of them is compiled without the option. Words in
- * comments and texts do not count. */
+ * device runtime and types of the CUDA API. A source that may use one of them is compiled without the option. Words
+ * in comments and texts do not count. */
 static bool is_minimal_word(const kiln__word *word, const kiln__word *end)
 {
     if (word->kind == '<') /* a kernel launches a kernel */
@@ -95,8 +95,8 @@ static bool allow_minimal(const kiln_allocator *mem, const kiln__compile_request
     return judged;
 }
 
-/* A growing list of options. `arena` owns the texts that are made for it. If memory runs out, `failed` becomes true and
- * later options are dropped; the user of the list tests `failed`. */
+/* A growing list of options. `arena` owns the texts that are made for it. If memory runs out, `failed` becomes true
+ * and later options are dropped; the user of the list tests `failed`. */
 typedef struct option_list {
     const kiln_allocator *mem;
     kiln__arena arena;
@@ -181,8 +181,8 @@ static bool is_caused_by_source(nvrtcResult result)
 }
 
 /* Reads one text of a program, which the caller frees. *length counts the terminating NUL if NVRTC does. *result gets
- * NVRTC's result. The text is "" after an error of NVRTC, or if it had KILN__MESSAGE_MAX bytes or more. Returns NULL if
- * there is no memory. */
+ * NVRTC's result. The text is "" after an error of NVRTC, or if it had KILN__MESSAGE_MAX bytes or more. Returns NULL
+ * if there is no memory. */
 static char *get_text(const attempt *try, nvrtcResult (*size_of)(nvrtcProgram, size_t *),
                       nvrtcResult (*get)(nvrtcProgram, char *), size_t *length, nvrtcResult *result)
 {
@@ -446,11 +446,12 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
         unsigned fewer = own;
         if (!stopped && try.pch_refused)
             fewer = (fewer & ~(unsigned)PCH) |
-                    (request->types ? (unsigned)TYPES : 0u); /* without PCH, nothing prevents TYPES any more */
+                    /* TYPES was only left out because of the precompiled headers */
+                    (request->types ? (unsigned)TYPES : 0u);
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION && (own & TYPES))
             fewer &= ~(unsigned)TYPES;
         else if (!stopped && result == NVRTC_ERROR_INVALID_OPTION)
-            fewer &= VERBOSE; /* this version may not know one of our options */
+            fewer &= VERBOSE; /* this version may not know one of the engine's options */
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && (own & MINIMAL))
             fewer &= ~(unsigned)MINIMAL;
         else if (!stopped && result == NVRTC_ERROR_COMPILATION && !try.said_why)
@@ -475,7 +476,7 @@ static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, c
 /* ---- without the host's code ---- */
 
 /* The most rounds of blanking declarations of the host. */
-enum { MOST_HOST_ROUNDS = 8 };
+enum { MOST_HOST_ROUNDS = 16 };
 
 static bool may_have_host_code(const kiln__compile_request *request, const kiln_error *why)
 {
@@ -484,7 +485,8 @@ static bool may_have_host_code(const kiln__compile_request *request, const kiln_
     for (size_t i = 0; i < request->option_count; i++)
         if (strcmp(request->options[i], device_too) == 0)
             return true;
-    return strstr(kiln_error_message(why), "is considered a host ") != NULL;
+    return strstr(kiln_error_message(why), "is considered a host ") ||
+           strstr(kiln_error_message(why), "explicitly marked as a __host__ function");
 }
 
 /* Copies the texts, which will be changed, and adds the option -default-device. Functions without __device__ then
@@ -541,9 +543,9 @@ static void say_removed(const kiln_allocator *mem, const kiln__text *places, kil
 }
 
 /* Compiles a source that has functions of the host too, as files for nvcc do. *why is the error of the whole source;
- * its message has the log. This function blanks the declarations of the host that have an error, and compiles again. It
- * ends when no error is left, when all errors are in code of the device, or after MOST_HOST_ROUNDS compiles. Then *why
- * is the error of the last compile, or NULL. */
+ * its message has the log. This function blanks the declarations of the host that have an error, and compiles again.
+ * It ends when no error is left, when all errors are in code of the device, or after MOST_HOST_ROUNDS compiles. Then
+ * *why is the error of the last compile, or NULL. */
 static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *nvrtc,
                                         const kiln__compile_request *request, const flow *limits, kiln__unit *unit,
                                         kiln_error **why)
@@ -572,8 +574,8 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
 
 /* ---- with the names that nvcc declares unasked ---- */
 
-/* Returns a copy of the request in the arena. The source of the copy begins with the text of the missing header, and a
- * #line keeps the line numbers in messages. Returns NULL if the log misses no name of such a header, if the source
+/* Returns a copy of the request in the arena. The source of the copy begins with the text of the missing header, and
+ * a #line keeps the line numbers in messages. Returns NULL if the log misses no name of such a header, if the source
  * already begins with this text, or if there is no memory. */
 static kiln__compile_request *add_implied(kiln__arena *arena, const kiln__compile_request *from, const char *log)
 {
@@ -591,6 +593,40 @@ static kiln__compile_request *add_implied(kiln__arena *arena, const kiln__compil
     return to->source ? to : NULL;
 }
 
+/* Returns true if a text of the request has this word. */
+static bool has_word(const kiln__compile_request *request, const char *word)
+{
+    bool has = strstr(request->source, word) != NULL;
+    for (size_t i = 0; i < request->include_count && !has; i++)
+        has = request->includes[i].text && strstr(request->includes[i].text, word);
+    return has;
+}
+
+/* Removes from the request what its kernels do not need. The source loses explicit instantiations of kernels, because the
+ * names of the request instantiate the kernels that it needs. __extension__, which NVRTC does not know, becomes empty.
+ * Returns NULL if memory runs out. */
+static const kiln__compile_request *prepare(const kiln_allocator *mem, kiln__arena *arena,
+                                            const kiln__compile_request *from)
+{
+    const bool instances = from->name_count && strstr(from->source, "template") && strstr(from->source, "__global__");
+    const bool extension = has_word(from, "__extension__");
+    if (!instances && !extension)
+        return from;
+    kiln__compile_request *to = kiln__arena_alloc(arena, sizeof *to);
+    char *source = instances ? kiln__arena_strdup(arena, from->source) : NULL;
+    const char **options = kiln__arena_alloc(arena, (from->option_count + 1) * sizeof *options);
+    if (!to || !options || (instances && (!source || !kiln__host_drop_instances(mem, source))))
+        return NULL;
+    *to = *from;
+    to->source = source ? source : from->source;
+    for (size_t i = 0; i < from->option_count; i++)
+        options[i] = from->options[i];
+    if (extension)
+        options[to->option_count++] = "-D__extension__=";
+    to->options = options;
+    return to;
+}
+
 /* Compiles a request. If the compiler misses names that nvcc declares without an #include (INFINITY, uint32_t),
  * compiles the source again with these names. If it finds functions of the host, compiles the source again without
  * them. */
@@ -600,6 +636,9 @@ static kiln_status compile_as_nvcc(const kiln_allocator *mem, kiln__nvrtc *nvrtc
     enum { MOST_IMPLIED = 6 };
     kiln__arena arena = {.mem = mem};
     kiln_status status = KILN_ERROR_COMPILE;
+    request = prepare(mem, &arena, request);
+    if (!request)
+        status = kiln__fail_memory(why);
     for (int round = 0; round < MOST_IMPLIED && request && status == KILN_ERROR_COMPILE; round++) {
         kiln_error_free(*why);
         *why = NULL;

@@ -1,9 +1,9 @@
 /* compile.h - NVRTC behind worker processes. This room knows nothing about specs or tuning.
  *
- * In one process NVRTC runs only one compile at a time, and it can hang or crash. So compiles run in worker processes:
- * the program kiln-worker, started with posix_spawn, exchanges messages over a socket. A worker can read only CUDA's
- * headers, and has limits of time and memory. If no worker program is found, or the caller wants none, compiles run in
- * this process without these limits (README.md). */
+ * In one process NVRTC runs only one compile at a time, and it can hang or crash. So compiles run in worker
+ * processes: the program kiln-worker, started with posix_spawn, exchanges messages over a socket. A worker can read
+ * only CUDA's headers, and has limits of time and memory. If no worker program is found, or the caller wants none,
+ * compiles run in this process without these limits (README.md). */
 #ifndef KILN_COMPILE_H
 #define KILN_COMPILE_H
 
@@ -25,13 +25,13 @@
 #define KILN__GET_NVRTC "tools/setup.sh"
 #endif
 typedef struct kiln__nvrtc kiln__nvrtc;
-/* Opens the library that $KILN_NVRTC names. If that variable is not set, searches this build's own toolkit, the folders
- * near this library, the loader's path, and the toolkit's folder ($CUDA_HOME, $CUDA_PATH, /usr/local/cuda,
+/* Opens the library that $KILN_NVRTC names. If that variable is not set, searches this build's own toolkit, the
+ * folders near this library, the loader's path, and the toolkit's folder ($CUDA_HOME, $CUDA_PATH, /usr/local/cuda,
  * /usr/lib/cuda). In each place the newest version is tried first. The caller closes *nvrtc. The message of
  * KILN_ERROR_NO_COMPILER lists the files that failed, and the remedy. */
 kiln_status kiln__nvrtc_open(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kiln_error **error);
-/* Finds the library as kiln__nvrtc_open() does, but may postpone loading it. If the names of the files tell the version
- * of a library, that library is loaded at the first call that needs it. */
+/* Finds the library as kiln__nvrtc_open() does, but may postpone loading it. If the names of the files tell the
+ * version of a library, that library is loaded at the first call that needs it. */
 kiln_status kiln__nvrtc_find(const kiln_allocator *mem, kiln__nvrtc **nvrtc, kiln_error **error);
 /* Loads the library now if it is not loaded. The functions below call this one if they need the library. Any thread
  * may call it. */
@@ -50,8 +50,8 @@ const char *kiln__nvrtc_identity(const kiln__nvrtc *nvrtc);
 const char *kiln__nvrtc_include(const kiln__nvrtc *nvrtc); /* folder of the CUDA headers, or "" if none was found */
 /* Computes a digest of the contents of CUDA's own headers that `names` (as in #include <NAME>) reach, directly or
  * indirectly. The digest is "" if no name is a CUDA header. Each file is read once, and again if stat() shows that it
- * changed. Without `fresh`, the last digest is returned again if it is for the same names and at most a second old. Any
- * thread may call the function. */
+ * changed. Without `fresh`, the last digest is returned again if it is for the same names and at most a second old.
+ * Any thread may call the function. */
 kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33],
                                 kiln_error **error);
 /* Finds which of `words` occur in directives of these headers: bit i of *found belongs to words[i]. All bits are set if
@@ -60,12 +60,12 @@ kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, si
  */
 kiln_status kiln__nvrtc_mentions(kiln__nvrtc *nvrtc, const char *const *names, size_t count, const char *const *words,
                                  size_t word_count, uint64_t *found, kiln_error **error);
-bool kiln__nvrtc_has(const kiln__nvrtc *nvrtc, const char *name); /* whether a CUDA header has that name */
-/* Returns the path of libcudadevrt.a, in the arena, or NULL if it is not found. It is searched beside NVRTC (which may
- * be NULL) and in the toolkit's folder. */
+bool kiln__nvrtc_has(const kiln__nvrtc *nvrtc, const char *name); /* returns true if a CUDA header has that name */
+/* Returns the path of libcudadevrt.a, in the arena, or NULL if it is not found. It is searched beside NVRTC (which
+ * may be NULL) and in the toolkit's folder. */
 const char *kiln__device_runtime(const kiln__nvrtc *nvrtc, kiln__arena *arena);
-/* Writes at most `room` of the supported architectures in ascending order (75, 80, ...), and returns the number of all.
- * Returns 0 if they are unknown or the library cannot be loaded. */
+/* Writes at most `room` of the supported architectures in ascending order (75, 80, ...), and returns the number of
+ * all. Returns 0 if they are unknown or the library cannot be loaded. */
 size_t kiln__nvrtc_archs(kiln__nvrtc *nvrtc, int *archs, size_t room);
 bool kiln__nvrtc_has_arch(kiln__nvrtc *nvrtc, int arch); /* loads the library only for rare architectures */
 
@@ -75,7 +75,7 @@ typedef struct kiln__include {
     const char *path;        /* path of the header; NULL: Kiln provides this header instead of a host header */
 } kiln__include;
 
-/* Where headers may be. */
+/* The places where headers may lie. */
 typedef struct kiln__include_paths {
     /* searched in this order; an #include "name" first searches the folder of the file that contains it */
     const char *const *folders;
@@ -96,11 +96,11 @@ typedef struct kiln__includes {
     size_t other_count;
 } kiln__includes;
 
-/* Collects the project headers that `text` (of the file `path`) includes, directly or indirectly, each once. Names that
- * are not found are left to the compiler. NVRTC identifies a header by the name in the #include alone. So if two files
- * have the same name, or one file has two names, a name is changed in the texts. KILN_ERROR_REFUSED: the headers exceed
- * the limits of depth, number or bytes, a header is outside `allowed`, or a directive does not tell which file it reads
- * (#embed, import, an unknown macro). */
+/* Collects the project headers that `text` (of the file `path`) includes, directly or indirectly, each once. Names
+ * that are not found are left to the compiler. NVRTC identifies a header by the name in the #include alone. So if two
+ * files have the same name, or one file has two names, a name is changed in the texts. KILN_ERROR_REFUSED: the
+ * headers exceed the limits of depth, number or bytes, a header is outside `allowed`, or a directive does not tell
+ * which file it reads (#embed, import, an unknown macro). */
 kiln_status kiln__includes_collect(const kiln_allocator *mem, kiln__arena *arena, const char *path, const char *text,
                                    const kiln__include_paths *where, kiln__includes *includes, kiln_error **error);
 
@@ -124,8 +124,8 @@ typedef struct kiln__compile_request {
     const char *name;   /* name of the source, for messages */
     const char *source; /* the text, with all macros defined */
     /* The number of bytes at the start of the source that are CUDA headers and may be precompiled; 0: none. `headers`
-     * is the digest of the prelude's headers and all other CUDA headers of the source. `header_names` are the names of
-     * all these headers. */
+     * is the digest of the prelude's headers and all other CUDA headers of the source. `header_names` are the names
+     * of all these headers. */
     size_t prelude;
     const char *headers;
     const char *const *header_names;
@@ -152,8 +152,8 @@ typedef struct kiln__compile_request {
 } kiln__compile_request;
 
 /* Compiles in this thread and process. With NVRTC 12.8 or later the compile ends early when *cancel (may be NULL)
- * becomes true, or after `seconds` (<= 0: no limit). The caller frees *unit. A failure does not change *unit. If NVRTC
- * cannot be loaded or cannot serve the request, *ns is not set. `ns` may be NULL. */
+ * becomes true, or after `seconds` (<= 0: no limit). The caller frees *unit. A failure does not change *unit. If
+ * NVRTC cannot be loaded or cannot serve the request, *ns is not set. `ns` may be NULL. */
 kiln_status kiln__compile_here(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                const atomic_bool *cancel, double seconds, kiln__unit *unit, uint64_t *ns,
                                kiln_error **error);
@@ -190,12 +190,12 @@ kiln_status kiln__compiler_open(const kiln_allocator *mem, const kiln__compiler_
                                 kiln__compiler **compiler, kiln_error **error);
 /* Ends running compiles and workers, and joins all threads. Every job must have been taken or cancelled before. */
 void kiln__compiler_close(kiln__compiler *compiler);
-/* Returns an eventfd for poll(), which is readable if a compile has ended since the last read. A read clears it for all
- * threads. So if two threads wait for one pool, both must also check their jobs from time to time. */
+/* Returns an eventfd for poll(), which is readable if a compile has ended since the last read. A read clears it for
+ * all threads. So if two threads wait for one pool, both must also check their jobs from time to time. */
 int kiln__compiler_ended(const kiln__compiler *compiler);
-/* Gives the machine to something else, for example a measurement. Jobs that wait in the queue are not started until the
- * release; jobs that are requested during the hold are started. Calls may nest. The pool is quiet if nothing compiles
- * and no job waits for a retry. */
+/* Gives the machine to something else, for example a measurement. Jobs that wait in the queue are not started until
+ * the release; jobs that are requested during the hold are started. Calls may nest. The pool is quiet if nothing
+ * compiles and no job waits for a retry. */
 void kiln__compiler_hold(kiln__compiler *compiler);
 void kiln__compiler_release(kiln__compiler *compiler);
 bool kiln__compiler_is_quiet(kiln__compiler *compiler);
@@ -214,8 +214,8 @@ bool kiln__compile_wait(kiln__compile_job *job, double seconds);
 kiln_status kiln__compile_take(kiln__compile_job *job, kiln__unit *unit, uint64_t *ns, kiln_error **error);
 /* Returns false while the job, or the equal job whose result it will get, waits in the queue. */
 bool kiln__compile_begun(kiln__compile_job *job);
-/* Gives up a job, which the caller must not use any more. A running compile continues, and its result is dropped. NULL
- * is allowed. */
+/* Gives up a job, which the caller must not use any more. A running compile continues, and its result is dropped.
+ * NULL is allowed. */
 void kiln__compile_cancel(kiln__compile_job *job);
 
 /* Makes a unit with copies of the parts, in one allocation that kiln__unit_free() frees. A part of 0 bytes becomes
@@ -227,12 +227,12 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
 
 /* ---- logs ---- */
 
-/* Adds a log of NVRTC to `text` for a person: without statistics of ptxas and control characters, and with at most 200
- * lines. After a message of ptxas that only has a line number it shows that line of PTX. `ptx` may be NULL. */
+/* Adds a log of NVRTC to `text` for a person: without statistics of ptxas and control characters, and with at most
+ * 200 lines. After a message of ptxas that only has a line number it shows that line of PTX. `ptx` may be NULL. */
 void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx);
-/* ptxas tells in the messages C7509 to C7520 that it serialises wgmma instructions. The function returns the next such
- * message after *at, in `arena`, such as "C7510: ...", or NULL after the last one. Before the first call *at is the
- * log. */
+/* ptxas tells in the messages C7509 to C7520 that it serialises wgmma instructions. The function returns the next
+ * such message after *at, in `arena`, such as "C7510: ...", or NULL after the last one. Before the first call *at is
+ * the log. */
 const char *kiln__compile_log_finding(kiln__arena *arena, const char **at);
 /* Reads the bytes of spills per thread of the kernel `symbol`. Returns false if the log does not contain them. */
 bool kiln__compile_log_spills(const char *log, const char *symbol, int64_t *stores, int64_t *loads);
@@ -241,7 +241,7 @@ bool kiln__compile_log_spills(const char *log, const char *symbol, int64_t *stor
 typedef struct kiln__cubin_kernel {
     char symbol[256];
     int registers;
-    uint64_t static_shared;       /* without the part that the system reserves since compute capability 9.0 */
+    uint64_t static_shared;       /* bytes, without the part that the system reserves since compute capability 9.0 */
     uint64_t local_bytes;         /* per thread: stack, including called functions, and spills */
     uint64_t constant_bytes;      /* bank 0 (parameters and launch data) and the compiler's own constants */
     uint64_t user_constant_bytes; /* __constant__ of the whole module */
@@ -259,9 +259,9 @@ typedef struct kiln__occupancy {
     const char
         *limited_by; /* a static text: "registers", "shared memory", "threads", "blocks", "barriers", "nothing" */
 } kiln__occupancy;
-/* Computes the occupancy of blocks of `threads` threads with `dynamic_shared` bytes. A kernel that needs more registers
- * or shared memory than any device has gets 0 blocks. Returns KILN_ERROR_UNSUPPORTED if the limits of `arch` are not
- * known. */
+/* Computes the occupancy of blocks of `threads` threads with `dynamic_shared` bytes. A kernel that needs more
+ * registers or shared memory than any device has gets 0 blocks. Returns KILN_ERROR_UNSUPPORTED if the limits of
+ * `arch` are not known. */
 kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__cubin_kernel *kernel, unsigned threads,
                                uint64_t dynamic_shared, kiln__occupancy *occupancy, kiln_error **error);
 #endif

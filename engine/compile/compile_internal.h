@@ -63,6 +63,8 @@ void kiln__header_hints(kiln__text *text, const char *include, const kiln__inclu
  * __constant__, ...). These are main(), functions that call the runtime, and std:: variables. `name` is the name of the
  * text in the log, unless a #line changes the name. Returns the number of blanked declarations; 0 also if there is no
  * memory. Adds their positions to `places`. */
+/* Blanks explicit instantiations of kernels in the text. Returns false if memory runs out. */
+bool kiln__host_drop_instances(const kiln_allocator *mem, char *text);
 size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log, kiln__text *places);
 
 /* The library, its headers, and the functions that were found in it. */

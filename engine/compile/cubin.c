@@ -9,8 +9,8 @@
  *   .nv.constant2.KERNEL the compiler's constants
  *   .nv.constant3        __constant__ of the module
  *
- * A record is: format (1 byte), attribute (1 byte), then 16 bits. These are the value or, with format 4, the length of
- * the value that follows. The file is untrusted: each size is checked, and anything unexpected is skipped. */
+ * A record is: format (1 byte), attribute (1 byte), then 16 bits. These are the value or, with format 4, the length
+ * of the value that follows. The file is untrusted: each size is checked, and anything unexpected is skipped. */
 #include <elf.h>
 #include <gelf.h>
 #include <libelf.h>
@@ -38,7 +38,7 @@ typedef struct reader {
     size_t names; /* index of the section with section names */
     kiln__cubin_kernel *kernels;
     uint32_t *symbols;                     /* parallel to `kernels`: index of the symbol */
-    size_t count, room, symbol_room, left; /* left: bytes of the file that no section has had yet */
+    size_t count, room, symbol_room, left; /* left: bytes of the file that no section has used */
     bool has_system_shared;
 } reader;
 

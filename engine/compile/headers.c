@@ -381,7 +381,46 @@ static const struct {
     {"uint8_t", "stdint.h"},     {"uint16_t", "stdint.h"},    {"uint32_t", "stdint.h"},   {"uint64_t", "stdint.h"},
     {"intptr_t", "stdint.h"},    {"uintptr_t", "stdint.h"},   {"UINT32_MAX", "stdint.h"}, {"INT32_MAX", "stdint.h"},
     {"uint", "sys/types.h"},     {"ushort", "sys/types.h"},
+    {"cudaGridDependencySynchronize", "cuda_device_runtime_api.h"},
+    {"cudaTriggerProgrammaticLaunchCompletion", "cuda_device_runtime_api.h"},
 };
+/* Names of std:: that headers of PyTorch and others bring in unasked. */
+static const char *const implied_std[] = {
+    "conditional", "conditional_t", "enable_if", "enable_if_t", "is_same", "is_same_v", "remove_reference",
+    "remove_reference_t", "remove_const", "remove_const_t", "integral_constant", "true_type", "false_type",
+};
+#define TRAIT(head, name, body) "template <" head "> struct " name " { " body " };\n"
+#define TRAIT_T(head, name, arguments) \
+    "template <" head "> using " name "_t = typename " name "<" arguments ">::type;\n"
+static const char implied_traits[] = "namespace std {\n"
+    TRAIT("class T, T V", "integral_constant", "static constexpr T value = V; typedef T value_type; "
+          "typedef integral_constant type; __host__ __device__ constexpr operator T() const { return V; }")
+    "typedef integral_constant<bool, true> true_type;\ntypedef integral_constant<bool, false> false_type;\n"
+    TRAIT("bool B, class T, class F", "conditional", "typedef T type;")
+    TRAIT("class T, class F", "conditional<false, T, F>", "typedef F type;")
+    TRAIT_T("bool B, class T, class F", "conditional", "B, T, F")
+    TRAIT("bool B, class T = void", "enable_if", "")
+    TRAIT("class T", "enable_if<true, T>", "typedef T type;")
+    TRAIT_T("bool B, class T = void", "enable_if", "B, T")
+    TRAIT("class A, class B", "is_same", "static constexpr bool value = false;")
+    TRAIT("class A", "is_same<A, A>", "static constexpr bool value = true;")
+    "template <class A, class B> constexpr bool is_same_v = is_same<A, B>::value;\n"
+    TRAIT("class T", "remove_reference", "typedef T type;")
+    TRAIT("class T", "remove_reference<T &>", "typedef T type;")
+    TRAIT("class T", "remove_reference<T &&>", "typedef T type;")
+    TRAIT_T("class T", "remove_reference", "T")
+    TRAIT("class T", "remove_const", "typedef T type;")
+    TRAIT("class T", "remove_const<const T>", "typedef T type;")
+    TRAIT_T("class T", "remove_const", "T")
+    "}\n";
+/* The order between grids that depend on each other, which nvcc declares for kernels. */
+static const char implied_dependency[] =
+    "#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900\n"
+    "static __device__ __forceinline__ void cudaGridDependencySynchronize() "
+    "{ asm volatile(\"griddepcontrol.wait;\" ::: \"memory\"); }\n"
+    "static __device__ __forceinline__ void cudaTriggerProgrammaticLaunchCompletion() "
+    "{ asm volatile(\"griddepcontrol.launch_dependents;\" ::: \"memory\"); }\n"
+    "#endif\n";
 static const char implied_stdint[] = STDINT("long");
 static const char implied_limits[] = LIMITS;
 // clang-format on
@@ -396,11 +435,21 @@ const char *kiln__header_implied(const char *log, const char **text)
             if (strncmp(name, implied_names[i].name, length) != 0 || name[length] != '"')
                 continue;
             const char *header = implied_names[i].header;
-            *text = strcmp(header, "stdint.h") == 0   ? implied_stdint
-                    : strcmp(header, "limits.h") == 0 ? implied_limits
-                                                      : kiln__header_own(header);
+            *text = strcmp(header, "stdint.h") == 0    ? implied_stdint
+                    : strcmp(header, "limits.h") == 0  ? implied_limits
+                    : strncmp(header, "cuda_", 5) == 0 ? implied_dependency
+                                                       : kiln__header_own(header);
             return header;
         }
+    }
+    static const char of_std[] = "error: namespace \"std\" has no member \"";
+    for (const char *at = log; (at = strstr(at, of_std)) != NULL; at++) {
+        const char *name = at + sizeof of_std - 1;
+        for (size_t i = 0; i < KILN__COUNT(implied_std); i++)
+            if (strncmp(name, implied_std[i], strlen(implied_std[i])) == 0 && name[strlen(implied_std[i])] == '"') {
+                *text = implied_traits;
+                return "type_traits";
+            }
     }
     return NULL;
 }
@@ -444,11 +493,12 @@ static void advise_missing_header(kiln__text *text, const char *include, const c
                           "without that; " KEEP_OUT ")\n",
                           name);
     else
-        kiln__text_printf(text,
-                          "(%s was searched beside the file that includes it, beside the source, in the folders of "
-                          "'include:' in the spec, of -I, of $KILN_PATH and $KILN_INCLUDE, and in CUDA's headers%s%s: "
-                          "name its folder by one of these)\n",
-                          name, *include ? ", " : ", which were not found", include);
+        kiln__text_printf(
+            text,
+            "(%s was searched beside the file that includes it, beside the source, in the folders of "
+            "'include:' in the spec, of -I, of $KILN_PATH and $KILN_INCLUDE, and in CUDA's headers%s%s: "
+            "name its folder by one of these; if only the host needs it, kiln init --stub %s makes an empty one)\n",
+            name, *include ? ", " : ", which were not found", include, name);
 }
 
 /* Kiln replaces some headers by empty ones. If the log has an error about an unknown name, the function adds a list of

@@ -1,5 +1,5 @@
-/* host.c - removes code of the host from a source: whole declarations at namespace scope in which the compiler found an
- * error, and which contain nothing of the device. */
+/* host.c - removes code that no kernel of a request needs: declarations of the host at namespace scope in which the
+ * compiler found an error, and explicit instantiations of kernels. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,11 +80,20 @@ static bool contains_device_word(const reader *r, size_t from, size_t to)
     return false;
 }
 
+/* Blanks the words from..to. Ends of lines stay, also those that continue a directive. */
+static void blank_words(char *text, const kiln__word *from, const kiln__word *to)
+{
+    char *end = text + (to->text - text) + to->length;
+    for (char *at = text + (from->text - text); at < end; at++)
+        if (*at != '\n' && !(*at == '\\' && (at[1] == '\n' || at[1] == '\r')) && *at != '\r')
+            *at = ' ';
+}
+
 /* Returns whether a declaration is a constant, which kernels may need too. An error in it may be a macro that the
- * caller must define. `head` is the last word before the body. */
+ * caller must define. A function that is marked __host__ alone is none. `head` is the last word before the body. */
 static bool is_constant(const reader *r, size_t from, size_t head, size_t to, bool variable)
 {
-    return !contains_text(r, from, to, "std") &&
+    return !contains_text(r, from, to, "std") && !contains_text(r, from, head, "__host__") &&
            (contains_text(r, from, head, "constexpr") || (variable && contains_text(r, from, to, "const")));
 }
 
@@ -96,10 +105,7 @@ static void blank_declaration(reader *r, size_t from, size_t head, size_t to, bo
     if (contains_device_word(r, from, to) || is_constant(r, from, head, to, variable) ||
         !has_error(r, (long)first->line + r->shift, (long)last->line + r->shift))
         return;
-    char *end = r->text + (last->text - r->text) + last->length;
-    for (char *at = r->text + (first->text - r->text); at < end; at++)
-        if (*at != '\n')
-            *at = ' ';
+    blank_words(r->text, first, last);
     if (r->places->length <= 200)
         kiln__text_printf(r->places, "%s%.*s:%ld", r->places->length ? ", " : "", (int)r->file_length, r->file,
                           (long)first->line + r->shift);
@@ -176,12 +182,69 @@ static void split_declarations(reader *r)
     }
 }
 
+/* Blanks functions that are marked __host__ alone and have an error, because NVRTC refuses them. Such a function may be a
+ * member of a structure that a kernel needs, so it is not found as a declaration at namespace scope. */
+static void remove_marked(reader *r)
+{
+    enum { MOST_HEAD = 100 }; /* words before the body */
+    for (size_t i = 1; i < r->count; i++) {
+        if (r->words[i].directive)
+            follow_line(r, i);
+        if (r->words[i].directive || !is_text(r, i, "__host__"))
+            continue;
+        size_t from = i, open = i;
+        while (from > 1 && i - from < MOST_HEAD && !strchr(";{}:", r->words[from - 1].kind) &&
+               !r->words[from - 1].directive)
+            from--;
+        while (open < r->count && open - i < MOST_HEAD && get_kind(r, open) != '{' && get_kind(r, open) != ';')
+            open = get_kind(r, open) == '(' ? find_close(r, open) + 1 : open + 1;
+        const size_t to = get_kind(r, open) == '{' ? find_close(r, open) : open;
+        if (to >= r->count || contains_device_word(r, from, open) ||
+            !has_error(r, (long)r->words[from].line + r->shift, (long)r->words[open].line + r->shift))
+            continue;
+        blank_words(r->text, &r->words[from], &r->words[to]);
+        r->removed++;
+    }
+}
+
+/* ---- kernels that nobody asked for ---- */
+
+/* Blanks explicit instantiations of kernels: `template __global__ void sum<float>(float *);`, also in macros. The names
+ * of a request instantiate the kernels that it needs, and all other instances only cost time. */
+bool kiln__host_drop_instances(const kiln_allocator *mem, char *text)
+{
+    enum { MOST_WORDS = 1000 }; /* words of one declaration */
+    reader r = {.text = text};
+    r.words = kiln__words_read(mem, text, strlen(text), &r.count);
+    for (size_t i = 1; r.words && i + 1 < r.count; i++) {
+        if (!is_text(&r, i, "template") || !is_text(&r, i + 1, "__global__"))
+            continue;
+        size_t end = i + 2;
+        while (end < r.count && end - i < MOST_WORDS && !strchr(";{}#", r.words[end].kind) &&
+               r.words[end].directive == r.words[i].directive)
+            end++;
+        if (get_kind(&r, end) != ';' || r.words[end].directive != r.words[i].directive)
+            continue;
+        blank_words(text, &r.words[i], &r.words[end]);
+        i = end;
+    }
+    kiln__free(mem, r.words);
+    return r.words != NULL;
+}
+
 size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log, kiln__text *places)
 {
     reader r = {.text = text, .file = name, .file_length = strlen(name), .log = log, .places = places};
     r.words = kiln__words_read(mem, text, strlen(text), &r.count);
-    if (r.words)
+    if (r.words) {
         split_declarations(&r);
+        const size_t removed = r.removed; /* the words do not show what was blanked */
+        r.file = name;
+        r.file_length = strlen(name);
+        r.shift = 0;
+        if (removed == 0)
+            remove_marked(&r);
+    }
     kiln__free(mem, r.words);
     return r.removed;
 }

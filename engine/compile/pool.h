@@ -36,14 +36,14 @@ void kiln__pch_made(kiln__pch *pch, kiln__pch_use *use, bool good);
 void kiln__pch_used(kiln__pch *pch, const kiln__pch_use *use, bool used, bool died);
 
 /* ---- several requests as one compile (group.c) ---- */
-/* Returns whether two encoded requests differ at most in the names of their kernels. kiln__message_request() returned the
- * places of the names, `one_names` and `other_names`. */
+/* Returns whether two encoded requests differ at most in the names of their kernels. kiln__message_request() returned
+ * the places of the names, `one_names` and `other_names`. */
 bool kiln__group_fits(const kiln__text *one, size_t one_names, const kiln__text *other, size_t other_names);
-/* Adds a member to the request of a group, which is empty at first. All members fit each other. A name that the request
- * has is not added again. A failure sets message->failed. */
+/* Adds a member to the request of a group, which is empty at first. All members fit each other. A name that the
+ * request has is not added again. A failure sets message->failed. */
 void kiln__group_add(kiln__text *message, const kiln__text *member, size_t names);
-/* Makes the unit of a member from the unit of its group. The code has the kernels of all members. The symbols and the log
- * have only this member's kernels. */
+/* Makes the unit of a member from the unit of its group. The code has the kernels of all members. The symbols and the
+ * log have only this member's kernels. */
 kiln_status kiln__group_part(const kiln_allocator *mem, const kiln__unit *whole, const kiln__text *member, size_t names,
                              kiln__unit *part, kiln_error **error);
 
@@ -61,14 +61,14 @@ typedef struct kiln__worker {
     bool pch_given;      /* the running process was started with the folder */
 } kiln__worker;
 
-/* Sends a request and waits for the result. Starts the process first if there is none. `path` names precompiled
- * headers; NULL: none. After a crash, a time-out or an invalid answer the process is ended, and the next call starts
- * another. `again` tells that another process died with this request before. An error message then mentions that. */
+/* Sends a request and waits for the result. Starts the process first if it does not run. `path` names precompiled
+ * headers, or is NULL. After a crash, a time-out or an invalid answer the function ends the process, and the next
+ * call starts another one. `again`: another process died with this request before; an error message then says so. */
 void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const char *path, bool again,
                           kiln__outcome *outcome);
 void kiln__worker_end(kiln__worker *worker);
-/* Starts the process and waits for its first message. how[] says how it is confined. *died is set if the process ended
- * before it answered. */
+/* Starts the process and waits for its first message. how[] says how it is confined. *died is set if the process
+ * ended before it answered. */
 kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how, size_t room, bool *died,
                                kiln_error **error);
 

@@ -183,7 +183,7 @@ void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const
                           kiln__outcome *outcome)
 {
     if (path && worker->child.socket >= 0 &&
-        !worker->pch_given) /* the running process has random addresses, so it cannot use such files */
+        !worker->pch_given) /* the running process has random addresses, so it cannot use precompiled headers */
         kiln__worker_end(worker);
     /* The system may have ended an idle worker since its last job. This job is not the cause. */
     if (worker->child.socket >= 0 && kiln__child_is_gone(&worker->child)) {

@@ -1,6 +1,6 @@
-/* worker.c - the main loop of kiln-worker. Protocol on the socket: the worker sends HELLO; then for each request it
- * receives an optional PCH message and a REQUEST, and sends a RESULT; a closed connection ends it. An invalid message
- * ends the worker. */
+/* worker.c - the main loop of kiln-worker. The protocol on the socket: first the worker sends HELLO. Then for each
+ * request it receives an optional PCH message and a REQUEST, and sends a RESULT. A closed connection or an invalid
+ * message ends the worker. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "compile_internal.h"
 #include "confine.h"
 
-/* The file of precompiled headers for the next request. Such a file holds addresses. So a worker that uses or makes one
- * runs without address space randomisation (main.c) and lets NVRTC allocate the heap for them first. The file's name
- * contains the address of the library. NVRTC itself compares the address of the heap. */
+/* The file of precompiled headers for the next request. Such a file holds addresses. So a worker that uses or makes
+ * one runs without address space randomisation (main.c) and lets NVRTC allocate the heap for them first. The file's
+ * name contains the address of the library. NVRTC itself compares the address of the heap. */
 typedef struct pch {
     const char *folder, *writable; /* writable: for NVRTC's temporary files, which NVRTC removes after opening them */
     bool makes;

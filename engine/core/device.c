@@ -68,8 +68,8 @@ static void warn_of_arch(const kiln_engine *engine, const char *wanted, const ch
                 wanted, found, simulator->model_at(i));
 }
 
-/* Checks the engine's device name, and replaces the name of a profile or of an architecture by sim:PROFILE. A profile may be
- * named with or without `sim:`, as `kiln sim run --device` allows too. */
+/* Checks the engine's device name, and replaces the name of a profile or of an architecture by sim:PROFILE. A profile
+ * may be named with or without `sim:`, as `kiln sim run --device` allows too. */
 kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
 {
     const char *name = engine->device_name;
@@ -128,10 +128,10 @@ static kiln_status open_simulated(kiln_engine *engine, const char *profile, kiln
     return KILN_OK;
 }
 
-/* Opens the simulated device for a caller who named no device, because there is no GPU. `why` is the driver's message.
- * Prefers KILN__DEFAULT_PROFILE, with which times can be estimated. If that profile is not installed, takes the generic
- * device. If this process already uses the simulated device with another profile, keeps that profile, because the
- * caller accepts any device. */
+/* Opens the simulated device for a caller who named no device, because there is no GPU. `why` is the driver's
+ * message. Prefers KILN__DEFAULT_PROFILE, with which times can be estimated. If that profile is not installed, takes
+ * the generic device. If this process already uses the simulated device with another profile, keeps that profile,
+ * because the caller accepts any device. */
 static kiln_status open_default_simulated(kiln_engine *engine, const char *why, kiln_error **error)
 {
     const char *found = NULL;
@@ -322,8 +322,9 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
     name_settings(engine);
     engine->arch = choose_arch(engine);
     int cc = engine->info.cc_major * 10 + engine->info.cc_minor;
-    /* Machine code runs only on devices with the same major number. If NVRTC knows only an older major number, the code
-     * is PTX. The simulated device does not run machine code, but an estimate of times needs its register count. */
+    /* Machine code runs only on devices with the same major number. If NVRTC knows only an older major number, the
+     * code is PTX. The simulated device does not run machine code, but an estimate of times needs its register
+     * count. */
     engine->want_cubin = engine->arch / 10 == cc / 10 &&
                          (!engine->driver.simulator || kiln__driver_simulator()->has_model());
     engine->device_open = true;
@@ -501,7 +502,7 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
 static kiln_status too_much(kiln_engine *engine, uint64_t bytes, uint64_t most, const char *what, const char *where,
                             kiln_status status, const char *remedy, kiln_error **error)
 {
-    if (most < 1000000 && bytes < 1000000000) /* in gigabytes these figures would be shown as 0 */
+    if (most < 1000000 && bytes < 1000000000) /* in gigabytes the next line would show these figures as 0 */
         return kiln__fail(engine->mem, error, status,
                           "%s: %llu bytes of buffers on the %s, where at most %llu may be "
                           "used; %s",

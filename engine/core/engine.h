@@ -1,5 +1,5 @@
-/* engine.h - the parts of a kiln_engine: a device through the driver table, the compiler, the cache, the host functions
- * and the search path. The device, NVRTC and the cache are opened once, on first use, under the lock. */
+/* engine.h - the parts of a kiln_engine: a device through the driver table, the compiler, the cache, the host
+ * functions and the search path. The device, NVRTC and the cache are opened once, on first use, under the lock. */
 #ifndef KILN_CORE_ENGINE_H
 #define KILN_CORE_ENGINE_H
 
@@ -32,8 +32,9 @@ struct kiln_engine {
     const char *device_given; /* device_name before the name of a profile replaced the profile's path */
     const char *cache_dir, *worker; /* resolved when the engine is opened; NULL: none */
     const char *references_dir;     /* folder that keeps references; NULL: references are not kept */
-    uint64_t references_most;       /* bytes of all kept references; the least recently used ones are removed */
-    const char **search_path;       /* folders, in order */
+    /* largest number of bytes of all kept references; the least recently used references are removed first */
+    uint64_t references_most;
+    const char **search_path; /* folders, in order */
     size_t search_count;
     const char **include_path; /* folders of $KILN_INCLUDE */
     size_t include_count;
@@ -56,13 +57,13 @@ struct kiln_engine {
     bool sandboxed;  /* this process has given up its rights, or has logged why it cannot */
     bool confined;   /* this process has given up its rights: it cannot open files, and makes few system calls */
 
-    kiln_ranks *ranks; /* the job that this engine leads; NULL: none; set when the engine is opened */
+    kiln_ranks *ranks; /* the job that this engine leads, or NULL; never changes after the opening */
     kiln__nvrtc *nvrtc;
     kiln__compiler *compiler;
     kiln__cache *cache;
     bool cache_open;
-    /* Compiles that a sweep has left to the engine (code.c), and the function that finishes them; NULL: none. Under the
-     * lock. */
+    /* Compiles that a sweep has left to the engine (code.c), and the function that finishes them; NULL: none. Under
+     * the lock. */
     struct kiln__code_job *left;
     void (*finish_left)(kiln_engine *engine);
     kiln__cache *references;
@@ -90,9 +91,9 @@ kiln__nvml *kiln__engine_nvml(kiln_engine *engine);
 kiln__cache *
 kiln__engine_cache(kiln_engine *engine); /* returns NULL if the cache is switched off, or if memory runs out */
 
-/* Returns the cache that keeps the answers of references on disk (plan/reference.c). It is not the cache for code: such
- * answers are larger than code and cheaper to make again, so they must not displace code. Returns NULL if the cache is
- * switched off, if no folder can be written, or if memory runs out. */
+/* Returns the cache that keeps the answers of references on disk (plan/reference.c). It is not the cache for code:
+ * such answers are larger than code and cheaper to make again, so they must not displace code. Returns NULL if the
+ * cache is switched off, if no folder can be written, or if memory runs out. */
 kiln__cache *kiln__engine_references(kiln_engine *engine);
 #define KILN__REFERENCES_MOST ((uint64_t)2 << 30) /* the default of `references_most` */
 /* Lets an engine without a cache use the references in this folder, which may be "". The text must outlive the engine.
@@ -115,16 +116,20 @@ typedef struct kiln__waiting {
     bool (*ends)(void *user); /* called while the process waits; true: stop waiting */
     void *ends_user;
 } kiln__waiting;
-/* These two functions are called around every measurement on a GPU. Between the calls no other process of Kiln measures
- * on it, unless another process held the lock longer than $KILN_LOCK_SECONDS. kiln__engine_exclude() returns false if
- * the caller stopped the wait; the caller must not call kiln__engine_include() then. */
+/* These two functions are called around every measurement on a GPU. Between the calls no other process of Kiln
+ * measures on it, unless another process held the lock longer than $KILN_LOCK_SECONDS. kiln__engine_exclude() returns
+ * false if the caller stopped the wait; the caller must not call kiln__engine_include() then. */
 bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how);
 void kiln__engine_include(kiln_engine *engine);
 
-/* The advisory lock that kiln__engine_exclude() takes. kiln__exclusive_open() opens the lock file, or returns -1 with
- * errno. kiln__exclusive_try() takes the lock without waiting. kiln__exclusive_holder() returns the process that took
- * it last, or 0 if it is unknown. kiln__exclusive_take() waits for the lock at most `seconds`, and meanwhile asks
- * `ends`. Closing the file releases the lock too. */
+/* The advisory lock that kiln__engine_exclude() takes:
+ *
+ * - kiln__exclusive_open() opens the lock file, or returns -1 with errno.
+ * - kiln__exclusive_try() takes the lock without waiting.
+ * - kiln__exclusive_holder() returns the process that took the lock last, or 0 if this process is unknown.
+ * - kiln__exclusive_take() waits for the lock at most `seconds`, and calls `ends` repeatedly during the wait.
+ *
+ * Closing the file releases the lock too. */
 typedef enum kiln__turn { KILN__TURN_TAKEN, KILN__TURN_LATE, KILN__TURN_STOPPED } kiln__turn;
 int kiln__exclusive_open(const char *folder, const char *name);
 bool kiln__exclusive_try(int fd);
@@ -137,8 +142,8 @@ void kiln__exclusive_give(int fd);
  * KILN_ERROR_TIMEOUT if the engine is `stuck`. */
 kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_error **error);
 void kiln__engine_leave(kiln_engine *engine, CUcontext previous);
-/* Makes a new context of a simulated device after a fault. The engine must own the old context. All memory and modules
- * of the device are lost. */
+/* Makes a new context of a simulated device after a fault. The engine must own the old context. All memory and
+ * modules of the device are lost. */
 kiln_status kiln__engine_renew(kiln_engine *engine, kiln_error **error);
 
 /* ---- the sandbox (sandbox.c) ---- */
@@ -181,7 +186,7 @@ bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture
 /* Hashes the code of a host function, and of the libraries that decide on its results. Returns false if one of the
  * object files was not found. */
 bool kiln__host_identity(const kiln__host *host, kiln__hash128 *identity);
-/* returns NULL if there is no such function */
+/* Returns NULL if no such function exists. */
 const kiln__host *kiln__engine_host(kiln_engine *engine, const char *name, unsigned use);
 kiln__host_lookup kiln__engine_hosts(kiln_engine *engine);
 /* Returns the name of the first host function that was registered without KILN_HOST_SHIPPED, so Kiln's own programs
@@ -190,17 +195,17 @@ const char *kiln__engine_own_host(kiln_engine *engine);
 /* Returns true if Kiln's own programs have the function. The command can then run a spec that calls it. */
 bool kiln__engine_host_is_shipped(kiln_engine *engine, const char *name);
 
-/* Finds a file that the spec in `spec_folder` names, and resolves links. The file must be below that folder or below a
- * folder of the search path, unless the engine has KILN_READ_ANYWHERE. The message of KILN_ERROR_REFUSED says where the
- * file may be. The path lives in `arena`. */
+/* Finds a file that the spec in `spec_folder` names, and resolves links. The file must be below that folder or below
+ * a folder of the search path, unless the engine has KILN_READ_ANYWHERE. The message of KILN_ERROR_REFUSED says where
+ * the file may be. The path lives in `arena`. */
 kiln_status kiln__engine_find_file(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                    const char **path, kiln_error **error);
 /* Finds a kernel source or a header as kiln__engine_find_file() does, and also in the folders kernel_src in these
  * folders and beside them, and in the folders of $KILN_INCLUDE. */
 kiln_status kiln__engine_find_source(kiln_engine *engine, const char *spec_folder, const char *name, kiln__arena *arena,
                                      const char **path, kiln_error **error);
-/* Finds the folders of the headers that the source with this path includes. `include` has the folders of the variant's
- * key `include`. All texts live in the arena. */
+/* Finds the folders of the headers that the source with this path includes. `include` has the folders of the
+ * variant's key `include`. All texts live in the arena. */
 kiln_status kiln__engine_include_paths(kiln_engine *engine, const char *spec_folder, const char *source,
                                        const char *const *include, size_t count, kiln__arena *arena,
                                        kiln__include_paths *paths, kiln_error **error);
@@ -226,8 +231,8 @@ typedef struct kiln__shipped {
     int problem;              /* configurations with the same number have the same sizes and device */
 } kiln__shipped;
 /* Lists the configurations that are shipped with the spec for sizes of these names, in `arena`. Entries are sorted by
- * the distance of the device, then by the distance of the sizes, then by time. But the same sizes on another device of
- * the same compute capability come before other sizes on this device. An empty list is no failure. */
+ * the distance of the device, then by the distance of the sizes, then by time. But the same sizes on another device
+ * of the same compute capability come before other sizes on this device. An empty list is no failure. */
 kiln_status kiln__shipped_find(kiln_engine *engine, const kiln_spec *spec, kiln__settings sizes, kiln__arena *arena,
                                kiln__shipped **list, size_t *count, kiln_error **error);
 

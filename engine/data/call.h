@@ -27,7 +27,7 @@ typedef struct kiln__call_arg {
 typedef struct kiln__export {
     const char *name;
     bool is_array;
-    bool lent; /* name, text and elements belong to other memory, which lives longer (kiln__exports_unpack()) */
+    bool lent; /* name, text and elements belong to memory that lives longer; see kiln__exports_unpack() */
     kiln_value value;
     kiln_array array;
     struct kiln__export *next;
@@ -66,8 +66,8 @@ bool kiln__array_hash(const kiln_allocator *mem, const kiln_array *array, kiln__
 bool kiln__exports_pack(const kiln__export *exports, kiln__text *list, kiln__text *data);
 uint64_t kiln__exports_bytes(const kiln__export *exports); /* the number of bytes that `data` gets */
 /* Reads what kiln__exports_pack() wrote, from any bytes. *exports points into `list` and `data`, which must live
- * longer; the caller frees the list itself. *whole is false if the bytes are not such exports. KILN_ERROR_MEMORY is the
- * only failure. */
+ * longer; the caller frees the list itself. *whole is false if the bytes are not such exports. KILN_ERROR_MEMORY is
+ * the only failure. */
 kiln_status kiln__exports_unpack(const kiln_allocator *mem, const void *list, size_t list_length, const void *data,
                                  size_t data_length, kiln__export **exports, bool *whole);
 void kiln__call_free(kiln_call *call); /* frees the arena, the exports and the failure */

@@ -141,8 +141,8 @@ static double distance_of(const comparison *c, uint64_t index, double got, doubl
     return fabs(got - want);
 }
 
-/* Compares one element: a number, or the real and the imaginary part of a complex number. NaN equals NaN in each part.
- * `classes` has the counts of this task. */
+/* Compares one element: a number, or the real and the imaginary part of a complex number. NaN equals NaN in each
+ * part. `classes` has the counts of this task. */
 static void compare_element(const comparison *c, finding *f, uint64_t index, const double *got, const double *want,
                             uint32_t *classes)
 {
@@ -160,7 +160,7 @@ static void compare_element(const comparison *c, finding *f, uint64_t index, con
         return;
     double tolerance = c->exact ? 0 : c->atol + c->rtol * size;
     if (isnan(distance) || isinf(distance) || isnan(tolerance))
-        distance = error = INFINITY; /* a NaN or an infinity against a number, or against the other infinity */
+        distance = error = INFINITY; /* a NaN or an infinity stands against a number, or against the other infinity */
     else
         error = tolerance > 0 ? distance / tolerance : INFINITY;
     if (error >= 0x1p-48) /* LEAST_POWER */

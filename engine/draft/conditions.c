@@ -22,8 +22,17 @@ static kiln__tree *number(kiln__draft *draft, bool value)
     return tree;
 }
 
+/* Returns true if macro number i is defined before the word `at`. The words of the headers follow the words of the source,
+ * which begins with their #includes. */
+static bool is_before(const kiln__scan *scan, size_t i, size_t at)
+{
+    const size_t from = scan->macros[i].from, headers_end = scan->launch ? scan->launch : scan->count;
+    const bool at_header = at >= scan->own && at < headers_end;
+    return from < at || (!at_header && from >= scan->own && from < headers_end);
+}
+
 /* A name is defined if it is a param that is a macro, a macro of the options or of NVRTC, or a macro that the source
- * defines before `at`. */
+ * or its headers define before `at`. */
 kiln__tree *kiln__defined(kiln__draft *draft, size_t name, size_t at)
 {
     const char *text = kiln__word_copy(draft->scan, name);
@@ -35,7 +44,7 @@ kiln__tree *kiln__defined(kiln__draft *draft, size_t name, size_t at)
     for (size_t i = 0; draft->options && i < draft->options->define_count; i++)
         known |= strcmp(draft->options->defines[i].name, text) == 0;
     for (size_t i = 0; i < draft->scan->macro_count && !known; i++)
-        known = draft->scan->macros[i].from < at && strcmp(draft->scan->macros[i].name, text) == 0;
+        known = is_before(draft->scan, i, at) && strcmp(draft->scan->macros[i].name, text) == 0;
     return known || !is_from_outside(text) ? number(draft, known) : NULL;
 }
 

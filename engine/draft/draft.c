@@ -9,30 +9,47 @@
 #include "expr.h"
 
 enum { MOST_SOURCE = 16 << 20 };
-#define TRIAL_SECONDS 30.0
-#define VALUES_SECONDS 60.0  /* for the trials of all values */
+/* The trials have limits in steps of the simulated device, so that a source gives the same draft at any load of the
+ * machine. A step is an instruction of a warp. The wall time of a trial is limited too, as a last resort. */
+#define TRIAL_STEPS (UINT64_C(1) << 28)
+#define VALUES_STEPS (UINT64_C(1) << 30) /* for the trials of all values */
+#define TRIAL_SECONDS 1800.0
 #define MOST_ROUNDS 12       /* runs of a trial */
 #define MOST_VALUES 24       /* trials of other values of params; each needs a compile */
 #define MOST_SHARED_EACH 512 /* bytes of an extern __shared__ array for each thread */
 
 /* ---- the kernel ---- */
 
+const char *kiln__kernel_place(const kiln__draft *draft)
+{
+    const kiln__kernel *kernel = draft->kernel;
+    const char *place = kiln__arena_printf(draft->arena, "%s:%u", kernel->header ? kernel->header : draft->shown,
+                                           kernel->line);
+    return place ? place : draft->shown;
+}
+
+/* Chooses the kernel of this name, or without a name the first one. Kernels of headers of the project count if the
+ * source has no such kernel, because a source may be a list of #includes. */
 static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **error)
 {
     const kiln__scan *scan = draft->scan;
     kiln__text list = {.mem = draft->mem};
-    for (size_t i = 0; i < scan->kernel_count && !draft->kernel; i++)
+    size_t count = 0; /* without the kernels of the file with the launch */
+    while (count < scan->kernel_count && (!scan->launch || scan->kernels[count].params_from < scan->launch))
+        count++;
+    for (size_t i = 0; i < count && !draft->kernel; i++)
         if (!kernel || strcmp(scan->kernels[i].name, kernel) == 0 || strcmp(scan->kernels[i].plain, kernel) == 0)
             draft->kernel = &scan->kernels[i];
     if (draft->kernel)
         return KILN_OK;
-    for (size_t i = 0; i < scan->kernel_count; i++)
-        kiln__text_printf(&list, "%s%s (line %u)", i ? ", " : "", scan->kernels[i].name, scan->kernels[i].line);
-    kiln_status status = scan->kernel_count
-                             ? kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND, "%s has no kernel '%s'; it has %s",
-                                          draft->shown, kernel, kiln__text_get(&list))
-                             : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND, "%s has no __global__ function",
-                                          draft->shown);
+    for (size_t i = 0; i < count; i++)
+        kiln__text_printf(&list, "%s%s (%s%sline %u)", i ? ", " : "", scan->kernels[i].name,
+                          scan->kernels[i].header ? scan->kernels[i].header : "", scan->kernels[i].header ? " " : "",
+                          scan->kernels[i].line);
+    kiln_status status = count ? kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND, "%s has no kernel '%s'; it has %s",
+                                            draft->shown, kernel, kiln__text_get(&list))
+                               : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND, "%s has no __global__ function",
+                                            draft->shown);
     kiln__text_free(&list);
     return status;
 }
@@ -88,8 +105,9 @@ static kiln_status parse(kiln_engine *engine, const kiln__draft *draft, kiln_spe
 }
 
 /* Traces the first and the last block. In most kernels these two blocks together access both ends of every array. If the
- * kernel may read indices, traces more blocks between them. */
-static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spec *spec, kiln_error **error)
+ * kernel may read indices, traces more blocks between them, as long as the steps *left suffice. */
+static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spec *spec, const uint64_t *left,
+                         kiln_error **error)
 {
     enum { MOST_TRACED = 64 };
     kiln_choice choice = {.size_set = "tiny"};
@@ -98,15 +116,15 @@ static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spe
     uint64_t blocks = 1;
     for (int axis = 0; axis < 3; axis++)
         blocks *= draft->axes[axis].used ? (uint64_t)draft->axes[axis].blocks : 1;
+    const uint64_t first = *left;
     KILN__TRY(kiln_trace(engine, spec, &choice, &options, 0, note_access, draft, error));
+    const uint64_t cost = first - *left; /* each trace runs the whole grid */
     for (size_t i = 0; i < draft->argument_count; i++)
         draft->arguments[i].begin = draft->arguments[i].extent;
     if (blocks > 1)
         KILN__TRY(kiln_trace(engine, spec, &choice, &options, blocks - 1, note_access, draft, error));
-    const uint64_t step = (blocks + MOST_TRACED - 1) / MOST_TRACED, start = kiln__now_ns();
-    for (uint64_t block = step; block + 1 < blocks && kiln__reads_indices(draft) &&
-                                kiln__seconds_since(start) < TRIAL_SECONDS; /* each trace runs the whole grid */
-         block += step)
+    const uint64_t step = (blocks + MOST_TRACED - 1) / MOST_TRACED;
+    for (uint64_t block = step; block + 1 < blocks && kiln__reads_indices(draft) && *left > 2 * cost; block += step)
         KILN__TRY(kiln_trace(engine, spec, &choice, &options, block, note_access, draft, error));
     return KILN_OK;
 }
@@ -220,8 +238,11 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
         kiln_error *why = NULL;
         kiln_status status = parse(engine, draft, &spec, &why);
         bool written = status == KILN_OK, repaired = false;
+        uint64_t left = TRIAL_STEPS;
+        engine->driver.simulator->steps(&left);
         if (written)
-            status = !traced ? trace(engine, draft, spec, &why) : run(engine, draft, spec, &repaired, &why);
+            status = !traced ? trace(engine, draft, spec, &left, &why) : run(engine, draft, spec, &repaired, &why);
+        engine->driver.simulator->steps(NULL);
         kiln_spec_free(spec);
         if (status != KILN_OK && written && last < MOST_ROUNDS)
             repaired = repair(draft, kiln_error_message(why));
@@ -245,14 +266,22 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
     return KILN_OK;
 }
 
-/* Runs the draft with one value of a param. */
-static kiln_status try_value(kiln_engine *engine, const kiln__draft *draft, const char *name, const char *value,
-                             bool proves, kiln_error **error)
+/* Runs the draft with one value of a param. Subtracts the steps of the run from draft->steps. */
+static kiln_status try_value(kiln_engine *engine, kiln__draft *draft, const char *name, const char *value, bool proves,
+                             kiln_error **error)
 {
     kiln_spec *spec = NULL;
+    const uint64_t most = draft->steps < TRIAL_STEPS ? draft->steps : TRIAL_STEPS;
+    uint64_t left = most;
     kiln_status status = parse(engine, draft, &spec, error);
+    engine->driver.simulator->steps(&left);
     if (status == KILN_OK)
         status = kiln__run_value(engine, spec, name, value, proves, TRIAL_SECONDS, error);
+    engine->driver.simulator->steps(NULL);
+    draft->steps -= most - left;
+    /* the limit of the trial says nothing about the value */
+    if (status != KILN_OK && strstr(kiln_error_message(*error), "has used up its budget of "))
+        status = KILN_ERROR_TIMEOUT;
     kiln_spec_free(spec);
     return status;
 }
@@ -277,8 +306,10 @@ static kiln_status repair_or_leave_out(kiln_engine *engine, kiln__draft *draft, 
         if (status == KILN_OK)
             status = try_value(engine, draft, tunable->name, tunable->chosen, false, why);
     }
-    if (status != KILN_OK && before)
+    if (status != KILN_OK && before) {
+        before->steps = draft->steps;
         *draft = *before;
+    }
     if (kiln__is_due_to_value(status))
         kiln__leave_out(draft, tunable, value, kiln_error_message(*why));
     return status;
@@ -289,24 +320,25 @@ static kiln_status repair_or_leave_out(kiln_engine *engine, kiln__draft *draft, 
 static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     size_t tried = 0;
-    const uint64_t start = kiln__now_ns();
+    draft->steps = VALUES_STEPS;
     bool proves = true; /* an output that is the same everywhere is no evidence */
     for (size_t i = 0; i < draft->argument_count; i++)
         proves &= !draft->arguments[i].same;
     for (size_t i = 0; i < draft->tunable_count && draft->tried && !draft->trouble; i++) {
         kiln__tunable *tunable = &draft->tunables[i];
-        const char *at = tunable->size || tunable->launched ? "" : tunable->values, *value = NULL;
+        const char *at = tunable->size ? "" : tunable->values, *value = NULL;
         while ((value = kiln__next_value(draft, &at)) != NULL) {
             kiln_error *why = NULL;
             if (strcmp(value, tunable->chosen) == 0)
                 continue;
-            if (tried >= MOST_VALUES || kiln__seconds_since(start) > VALUES_SECONDS) {
+            if (tried >= MOST_VALUES || draft->steps == 0) {
                 draft->untried = true;
                 return KILN_OK;
             }
             const kiln_status status = repair_or_leave_out(engine, draft, tunable, value, proves, &why);
             const bool over = status != KILN_OK && !kiln__can_go_on(engine, why);
             tried += status != KILN_ERROR_CONSTRAINT;
+            draft->untried = draft->untried || status == KILN_ERROR_TIMEOUT;
             kiln_error_free(why);
             if (status == KILN_ERROR_INTERRUPTED)
                 return kiln__fail(engine->mem, error, status, "kiln init was interrupted");
@@ -331,7 +363,10 @@ static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error
         kiln_error *why = NULL;
         if (!kiln__size_varies(size))
             continue;
+        uint64_t left = TRIAL_STEPS;
+        engine->driver.simulator->steps(&left);
         status = kiln__run_size(engine, spec, size, TRIAL_SECONDS, &plan, &size->why, &why);
+        engine->driver.simulator->steps(NULL);
         *copy = *draft; /* a mark at this size is no mark of the draft */
         if (status == KILN_OK && !size->why && look_at_outputs(plan, copy))
             size->why = "a part of an output is not written";
@@ -415,6 +450,25 @@ static void replace_groups(char *text)
         }
 }
 
+/* Gives the kernels of headers the names of their headers, and lines in them. Header number i of the list begins at byte
+ * begins[i] of the text. */
+static void place_kernels(kiln__scan *scan, const char *text, const kiln__includes *includes, const size_t *begins,
+                          size_t count)
+{
+    for (size_t k = scan->own_kernel_count; k < scan->kernel_count && begins; k++) {
+        kiln__kernel *kernel = &scan->kernels[k];
+        const size_t at = (size_t)(scan->words[kernel->params_from].text - text);
+        size_t file = 0;
+        while (file + 1 < count && begins[file + 1] <= at)
+            file++;
+        if (file >= count)
+            continue;
+        kernel->header = includes->items[file].name;
+        for (size_t i = 0; i < begins[file]; i++)
+            kernel->line -= text[i] == '\n';
+    }
+}
+
 /* Reads the words of the source, of the project's headers that it includes, and of the file with the launch. Headers
  * define constants that the launch and the kernel use. */
 static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *text, size_t length, const char *launch,
@@ -434,9 +488,12 @@ static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *tex
     if (status == KILN_OK) /* if a header may not be read, the compile fails later */
         kiln__includes_collect(engine->mem, draft->arena, draft->path, text, &where, &includes, NULL);
     kiln__text_add(&whole, text, length);
-    for (size_t i = 0; i < includes.count && whole.length < MOST_HEADERS_BYTES; i++)
-        if (includes.items[i].path)
-            kiln__text_printf(&whole, "\n%s", includes.items[i].text);
+    size_t *begins = kiln__arena_alloc(draft->arena, (includes.count + 1) * sizeof *begins), begun = 0;
+    for (; begins && begun < includes.count && whole.length < MOST_HEADERS_BYTES; begun++) {
+        begins[begun] = whole.length + 1;
+        if (includes.items[begun].path)
+            kiln__text_printf(&whole, "\n%s", includes.items[begun].text);
+    }
     const size_t before = whole.length + 1;
     if (other)
         kiln__text_printf(&whole, "\n%s", other);
@@ -450,6 +507,8 @@ static kiln_status scan(kiln_engine *engine, kiln__draft *draft, const char *tex
         scan->launch = scan->words[i].text >= kept + before ? i : 0;
     for (size_t i = 0; i < before && kept && scan->launch; i++)
         scan->launch_lines += kept[i] == '\n';
+    if (status == KILN_OK)
+        place_kernels(scan, kept, &includes, begins, begun);
     kiln__text_free(&whole);
     kiln__free(engine->mem, other);
     draft->scan = scan;

@@ -33,7 +33,8 @@ typedef struct kiln__kernel {
     size_t params_from, params_to; /* words between the parentheses */
     size_t body_from, body_to;     /* words between the braces */
     size_t bounds;                 /* the word in its __launch_bounds__; 0: no word, or more than one */
-    unsigned line;
+    const char *header;            /* the header that has the kernel; NULL: the source has it */
+    unsigned line;                 /* in its own file */
     kiln__template_param *templates;
     size_t template_count;
 } kiln__kernel;
@@ -71,15 +72,17 @@ typedef struct kiln__scan {
     size_t branch_count;
     kiln__macro *macros;
     size_t macro_count;
-    kiln__kernel *kernels; /* kernels that have a body */
-    size_t kernel_count;
+    kiln__kernel *kernels; /* kernels that have a body: first those of the source, then those of the text after it */
+    size_t kernel_count, own_kernel_count;
 } kiln__scan;
 
 /* Splits a text into words, and finds its macros and kernels. The text may be any bytes. The results live in the arena,
- * and point into the text. The first `own` bytes are the source. Kernels are found in the source only. */
+ * and point into the text. The first `own` bytes are the source. */
 kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t length, size_t own, kiln__scan *scan,
                               kiln_error **error);
 bool kiln__word_is(const kiln__scan *scan, size_t word, const char *text); /* false past the last word */
+/* Returns true if the word contains the text, which has small letters, in small or capital letters. */
+bool kiln__word_has(const kiln__scan *scan, size_t word, const char *text);
 char *kiln__word_copy(const kiln__scan *scan, size_t word);
 /* Returns the bracket that closes the bracket `open`, or the word count if no bracket closes it. */
 size_t kiln__word_close(const kiln__scan *scan, size_t open);
@@ -107,6 +110,7 @@ typedef struct kiln__tunable {
     const char *left_out;        /* values with which a trial failed, one per line: "2: misaligned"; NULL: none */
     bool launched;               /* the source launches the kernel with each of the values */
     bool unknown;                /* the source does not show a value, so the user must give one */
+    bool any_type;               /* a type that the source does not show */
     bool defined;                /* a size for which the source has a value */
     bool size;                   /* the param is a size that becomes a macro (`bake`) */
 } kiln__tunable;
@@ -185,6 +189,8 @@ typedef struct kiln__frame kiln__frame; /* host_internal.h */
 typedef struct kiln__host_launch {
     bool found;
     bool in_macro;     /* the launch is in the body of a macro */
+    bool in_case;      /* the launch is in a case of a switch */
+    bool otherwise;    /* the launch is under the `default:` of a switch */
     bool in_kernel;    /* the scope is the kernel itself */
     size_t at;         /* the word of the launch */
     unsigned line;     /* line of the launch */
@@ -226,7 +232,8 @@ typedef struct kiln__draft {
     kiln__axis axes[3];
     const char *trouble; /* the error of the trial, or NULL */
     bool tried;
-    bool untried; /* some values of params were not tried, because of a limit */
+    bool untried;   /* some values of params were not tried to the end, because of a limit */
+    uint64_t steps; /* steps of the simulated device that are left for the trials of values */
     kiln__host_launch host;
     kiln__host_launch
         *launches; /* all launches of the kernel; kiln__host_choose() keeps those that #if distinguishes */
@@ -245,6 +252,9 @@ typedef struct kiln__draft {
     size_t where_count;
     unsigned shared_each; /* bytes of the extern __shared__ array for each thread; 0: the first guess */
 } kiln__draft;
+
+/* Returns the file and the line of the kernel for a message: "sum.cu:12". */
+const char *kiln__kernel_place(const kiln__draft *draft);
 
 /* ---- guesses (guess.c) ---- */
 

@@ -131,8 +131,33 @@ static bool read_chevrons(kiln__draft *draft, size_t at)
     return true;
 }
 
-/* Finds `object.member = value;` before the launch, and returns the words of the value, or {0, 0}. */
-static kiln__range member_value(const kiln__draft *draft, size_t object, const char *member)
+/* Returns the braces of `object = {...}`, `object{...}`, `object(...)` or `object[] = {...}` before the launch, as the range
+ * of the words inside. Returns {0, 0} if there are none. */
+static kiln__range initial_list(const kiln__draft *draft, size_t object)
+{
+    kiln__range found = {0, 0};
+    for (size_t i = draft->host.scope.from; i + 2 < draft->host.at; i++) {
+        size_t at = i + 1;
+        if (!same_word(draft, i, object) || kind_of_word(draft, i) != 'w' || kind_of_word(draft, i - 1) == '.')
+            continue;
+        if (kind_of_word(draft, at) == '[')
+            at = kiln__word_close(draft->scan, at) + 1;
+        if (kind_of_word(draft, at) == '=') {
+            at++;
+            while (kind_of_word(draft, at) == 'w') /* params = launch_params(grid, block) */
+                at++;
+        } else if (kind_of_word(draft, i - 1) != 'w') /* no declaration */
+            continue;
+        const size_t close = kiln__word_close(draft->scan, at);
+        if ((kind_of_word(draft, at) == '{' || kind_of_word(draft, at) == '(') && close < draft->host.at)
+            found = (kiln__range){at + 1, close};
+    }
+    return found;
+}
+
+/* Finds the value of a member before the launch: `object.member = value;`, or number `place` of its list `object = {grid,
+ * block}`. Returns the words of the value, or {0, 0}. */
+static kiln__range member_value(const kiln__draft *draft, size_t object, const char *member, size_t place)
 {
     for (size_t i = draft->host.scope.from; i + 4 < draft->host.at; i++)
         if (same_word(draft, i, object) && kind_of_word(draft, i + 1) == '.' && is_text(draft, i + 2, member) &&
@@ -142,38 +167,107 @@ static kiln__range member_value(const kiln__draft *draft, size_t object, const c
                 end++;
             return (kiln__range){i + 4, end};
         }
-    return (kiln__range){0, 0};
+    kiln__range list[KILN__MOST_LIST], inside = initial_list(draft, object);
+    const size_t count = inside.from ? kiln__words_split(draft, inside.from, inside.to, false, list) : 0;
+    for (size_t i = 0; i < count; i++) /* {.gridDim = grid, .blockDim = block} */
+        if (kind_of_word(draft, list[i].from) == '.') {
+            if (is_text(draft, list[i].from + 1, member) && kind_of_word(draft, list[i].from + 2) == '=')
+                return (kiln__range){list[i].from + 3, list[i].to};
+            place = SIZE_MAX;
+        }
+    return place < count ? list[place] : (kiln__range){0, 0};
 }
 
-/* Reads cudaLaunchKernelEx(&config, kernel, arguments...), whose name is at `at`. */
-static bool read_launch_call(kiln__draft *draft, size_t at)
+/* Returns true if an argument of a call is the kernel: `kernel<64>`, `&kernel`, `(void *)kernel`, or a variable that is set
+ * to it. *templates gets the arguments of the template. */
+static bool is_kernel_argument(kiln__draft *draft, kiln__range range, kiln__range *templates)
+{
+    size_t name = 0;
+    for (size_t i = range.from; i < range.to && !name; i++)
+        name = is_text(draft, i, draft->kernel->plain) ? i : 0;
+    if (!name && range.to == range.from + 1 && kind_of_word(draft, range.from) == 'w')
+        name = range.from;
+    if (name && kind_of_word(draft, name + 1) == '<')
+        *templates = (kiln__range){name + 2, kiln__word_close(draft->scan, name + 1)};
+    return name && names_kernel(draft, name, name + 1, templates);
+}
+
+/* Reads the arguments of the kernel from the array of their addresses: `void *arguments[] = {&x, &n};`. */
+static void read_addresses(kiln__draft *draft, kiln__range array)
+{
+    kiln__host_launch *host = &draft->host;
+    const kiln__range inside = array.to == array.from + 1 ? initial_list(draft, array.from) : (kiln__range){0, 0};
+    host->argument_count = inside.from ? kiln__words_split(draft, inside.from, inside.to, false, host->arguments) : 0;
+    for (size_t i = 0; i < host->argument_count; i++) {
+        kiln__range *one = &host->arguments[i];
+        if (kind_of_word(draft, one->from) == '(') /* (void *)&x */
+            one->from = kiln__word_close(draft->scan, one->from) + 1;
+        one->from += kind_of_word(draft, one->from) == '&';
+    }
+}
+
+/* The functions that launch a kernel, by the place of the kernel and of the other arguments. */
+typedef enum launch_form {
+    FORM_NONE,
+    FORM_CONFIG, /* cudaLaunchKernelEx(&config, kernel, arguments...), or with an array of addresses at the end (ExC) */
+    FORM_DIRECT, /* cudaLaunchKernel(kernel, grid, block, addresses, shared, stream) */
+    FORM_WRAPPED, /* a function of the project, such as launch(kernel, params, arguments...), with params(grid, block) */
+} launch_form;
+
+static launch_form form_at(const kiln__draft *draft, size_t at)
+{
+    static const struct {
+        const char *name;
+        launch_form form;
+    } names[] = {{"cudaLaunchKernelEx", FORM_CONFIG},
+                 {"cudaLaunchKernelExC", FORM_CONFIG},
+                 {"cudaLaunchKernel", FORM_DIRECT},
+                 {"cudaLaunchCooperativeKernel", FORM_DIRECT}};
+    if (kind_of_word(draft, at) != 'w' || kind_of_word(draft, at + 1) != '(')
+        return FORM_NONE;
+    for (size_t i = 0; i < KILN__COUNT(names); i++)
+        if (is_text(draft, at, names[i].name))
+            return names[i].form;
+    return kiln__word_has(draft->scan, at, "launch") && is_text(draft, at + 2, draft->kernel->plain) ? FORM_WRAPPED
+                                                                                                     : FORM_NONE;
+}
+
+/* Reads a launch by a function, whose name is at `at`. */
+static bool read_launch_call(kiln__draft *draft, size_t at, launch_form form)
 {
     kiln__host_launch *host = &draft->host;
     kiln__range list[KILN__MOST_LIST], templates = {0, 0};
-    size_t close = kiln__word_close(draft->scan, at + 1);
-    size_t count = kiln__words_split(draft, at + 2, close, false, list);
+    const size_t close = kiln__word_close(draft->scan, at + 1);
+    const size_t count = kiln__words_split(draft, at + 2, close, false, list);
+    const size_t kernel = form == FORM_CONFIG, config = !kernel;
     host->at = at;
     host->in_macro = draft->scan->words[at].directive;
     host->scope = host->in_macro ? kiln__enclosing_directive(draft, at) : kiln__enclosing_function(draft, at);
-    if (count < 2 || host->scope.from == 0 || kind_of_word(draft, list[0].from) != '&' ||
-        kind_of_word(draft, list[1].from) != 'w')
+    if (count < 2 || host->scope.from == 0 || !is_kernel_argument(draft, list[kernel], &templates))
         return false;
-    size_t name = list[1].from, config = list[0].from + 1;
-    if (kind_of_word(draft, name + 1) == '<')
-        templates = (kiln__range){name + 2, kiln__word_close(draft->scan, name + 1)};
-    if (!names_kernel(draft, name, name + 1, &templates))
-        return false;
-    host->grid = member_value(draft, config, "gridDim");
-    host->block = member_value(draft, config, "blockDim");
-    host->shared = member_value(draft, config, "dynamicSmemBytes");
+    if (form == FORM_DIRECT) {
+        if (count < 4)
+            return false;
+        host->grid = list[1];
+        host->block = list[2];
+        host->shared = count > 4 ? list[4] : (kiln__range){0, 0};
+        read_addresses(draft, list[3]);
+    } else {
+        const size_t name = list[config].from + (kind_of_word(draft, list[config].from) == '&');
+        host->grid = member_value(draft, name, "gridDim", 0);
+        host->block = member_value(draft, name, "blockDim", 1);
+        host->shared = member_value(draft, name, "dynamicSmemBytes", 2);
+        host->argument_count = count - 2;
+        memcpy(host->arguments, list + 2, (count - 2) * sizeof *list);
+        if (is_text(draft, at, "cudaLaunchKernelExC") && count > 2)
+            read_addresses(draft, list[2]);
+    }
     if (!host->grid.from || !host->block.from)
         return false;
     host->line = draft->scan->words[at].line;
     host->template_count = templates.from
                                ? kiln__words_split(draft, templates.from, templates.to, true, host->templates)
                                : 0;
-    host->argument_count = count - 2;
-    memcpy(host->arguments, list + 2, (count - 2) * sizeof *list);
     return true;
 }
 
@@ -295,13 +389,17 @@ static bool add_calls(kiln__draft *draft, const kiln__host_launch *launch, size_
 }
 
 /* Binds the variable of a switch to the number of the case in which the launch stands: `switch (threads) { case 512:
- * ...`. */
+ * ...`. Marks a launch that stands under `default:`. */
 static void bind_case(kiln__draft *draft, kiln__host_launch *launch)
 {
     enum { MOST_BACK = 4000 };
     size_t label = 0, depth = 0;
     for (size_t i = launch->at; i-- > launch->scope.from && launch->at - i < MOST_BACK && !launch->frame;) {
         const char c = kind_of_word(draft, i);
+        if (depth == 0 && !label && is_text(draft, i, "default") && kind_of_word(draft, i + 1) == ':') {
+            launch->otherwise = true;
+            return;
+        }
         if (depth == 0 && !label && is_text(draft, i, "case") && kind_of_word(draft, i + 1) == '0' &&
             kind_of_word(draft, i + 2) == ':')
             label = i + 1;
@@ -311,6 +409,7 @@ static void bind_case(kiln__draft *draft, kiln__host_launch *launch)
             if (made)
                 *made = (kiln__frame){.names = {i - 2}, .values = {{label, label + 1}}, .count = 1};
             launch->frame = made;
+            launch->in_case = true;
             return;
         }
         depth += c == '}';
@@ -325,13 +424,13 @@ void kiln__host_find(kiln__draft *draft)
     size_t tried = 0;
     for (size_t i = 2; i + 4 < draft->scan->count && tried < MOST_TRIED && draft->launch_count < MOST_LAUNCHES; i++) {
         const bool chevrons = kiln__words_are_three(draft, i, '<');
-        const bool call = is_text(draft, i, "cudaLaunchKernelEx") && kind_of_word(draft, i + 1) == '(';
+        const launch_form form = chevrons ? FORM_NONE : form_at(draft, i);
         kiln__frame *around[MOST_LEVELS] = {NULL};
-        if (!chevrons && !call)
+        if (!chevrons && form == FORM_NONE)
             continue;
         tried++;
         draft->host = (kiln__host_launch){0};
-        if (!(chevrons ? read_chevrons(draft, i) : read_launch_call(draft, i)))
+        if (!(chevrons ? read_chevrons(draft, i) : read_launch_call(draft, i, form)))
             continue;
         kiln__host_launch found = draft->host;
         found.found = true;
@@ -389,12 +488,14 @@ static void add_key(kiln__draft *draft, kiln__range range, bool axes, kiln__text
 {
     kiln__tree *trees[3] = {NULL};
     const kiln__host_launch *host = &draft->host;
+    /* a block of one thread may be the case 1 of a switch over the threads */
+    const int64_t least = host->in_case && range.from == host->block.from ? 0 : 1;
     bool read = axes && kiln__host_axes(draft, range, trees);
     if (!axes && range.from)
         read = (trees[0] = kiln__host_read(draft, range)) != NULL;
     for (size_t i = 0; i < host->template_count && read; i++)
         for (int axis = 0; axis < 3; axis++)
-            if (host->trees[i] && host->trees[i]->op == '0' && host->trees[i]->value > 1)
+            if (host->trees[i] && host->trees[i]->op == '0' && host->trees[i]->value > least)
                 kiln__tree_replace(trees[axis], host->trees[i], kiln__arena_printf(draft->arena, "<%u>", (unsigned)i));
     for (int axis = 0; axis < 3 && read; axis++)
         kiln__text_printf(key, ", %s", trees[axis] ? kiln__tree_text(draft, trees[axis]) : "1");
@@ -536,23 +637,28 @@ static kiln_status ask_launch(kiln__draft *draft, unsigned line, kiln_error **er
     const char *begin = line ? kiln__arena_printf(draft->arena, "line %u has no launch of it. Its launches:", line)
                              : kiln__arena_printf(draft->arena, "it is launched in %zu ways:", shown);
     kiln_status status = kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND,
-                                    "%s:%u: kernel %s: %s%s\nGive the line of the launch that the spec is to have:\n"
+                                    "%s: kernel %s: %s%s\nGive the line of the launch that the spec is to have:\n"
                                     "  kiln init %s -k %s --launch %s%s%u",
-                                    draft->shown, draft->kernel->line, draft->kernel->name, begin ? begin : "",
+                                    kiln__kernel_place(draft), draft->kernel->name, begin ? begin : "",
                                     kiln__text_get(&list), draft->shown, draft->kernel->plain, file ? file : "",
                                     file ? ":" : "", example);
     kiln__text_free(&list);
     return status;
 }
 
-/* Drops the launches that #if hides from the compiler. If a line is given, drops the launches at other lines too. */
+/* Drops the launches that #if hides from the compiler. If a line is given, drops the launches at other lines too.
+ * Otherwise drops launches under `default:` if others are in a case, because the cases name the numbers that the kernel
+ * is made for. */
 static void drop_launches(kiln__draft *draft, unsigned line)
 {
     size_t kept = 0;
+    bool cases = false;
+    for (size_t i = 0; i < draft->launch_count && !line; i++)
+        cases |= draft->launches[i].in_case;
     for (size_t i = 0; i < draft->launch_count; i++) {
         kiln__tree *condition = NULL;
         draft->host = draft->launches[i];
-        if ((line && !is_at_line(draft, &draft->launches[i], line)) ||
+        if ((line && !is_at_line(draft, &draft->launches[i], line)) || (cases && draft->launches[i].otherwise) ||
             kiln__condition(draft, draft->host.at, 0, &condition) == KILN__NEVER)
             continue;
         draft->launches[kept++] = draft->launches[i];
@@ -572,8 +678,8 @@ kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **er
         draft->launch_count = count;
         return count ? ask_launch(draft, line, error)
                      : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND,
-                                  "%s:%u: kernel %s: no launch of it (<<<grid, block>>>) is found, also not in line %u",
-                                  draft->shown, draft->kernel->line, draft->kernel->name, line);
+                                  "%s: kernel %s: no launch of it (<<<grid, block>>>) is found, also not in line %u",
+                                  kiln__kernel_place(draft), draft->kernel->name, line);
     }
     for (size_t i = 0; i < draft->launch_count; i++) {
         const char *own = launch_key(draft, &draft->launches[i]);

@@ -452,6 +452,7 @@ static void add_template(kiln__draft *draft, const kiln__template_param *param)
         tunable->number = 0;
     } else if (param->type) {
         tunable->values = tunable->chosen = "float";
+        tunable->any_type = true;
         tunable->why = "a type: float, double, half";
     } else if (!param->flag && kiln__tree_constant(draft, tree, &value)) {
         set_around(draft, tunable, value);
@@ -777,7 +778,7 @@ kiln_status kiln__guess_arguments(kiln__draft *draft, kiln_error **error)
         if (i > from && !(i == from + 1 && kiln__word_is(scan, from, "void"))) {
             if (draft->argument_count == KILN__MOST_ARGUMENTS)
                 return kiln__fail(draft->mem, error, KILN_ERROR_UNSUPPORTED,
-                                  "%s:%u: kernel %s has more than %d parameters", draft->shown, draft->kernel->line,
+                                  "%s: kernel %s has more than %d parameters", kiln__kernel_place(draft),
                                   draft->kernel->name, KILN__MOST_ARGUMENTS);
             add_argument(draft, from, i);
         }

@@ -130,7 +130,8 @@ bool kiln__is_used_by_device(const kiln__draft *draft, const char *name)
         for (size_t k = i; k < close; k++) {
             launches |= kind_of_word(draft, k) == '<' && kind_of_word(draft, k + 1) == '<' &&
                         kind_of_word(draft, k + 2) == '<';
-            launches |= scan->words[k].length > 8 && memcmp(scan->words[k].text, "cudaM", 5) == 0; /* cudaMalloc */
+            launches |= scan->words[k].length > 8 && (memcmp(scan->words[k].text, "cudaM", 5) == 0 || /* cudaMalloc */
+                                                      memcmp(scan->words[k].text, "cudaLaunch", 8) == 0);
             uses |= kiln__word_is(scan, k, name);
         }
         if (uses && !launches)

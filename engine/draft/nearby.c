@@ -22,9 +22,12 @@ static int is_source(const struct dirent *entry)
 
 static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
 
-/* Returns true if a launch of the kernel, perhaps with arguments of a template, begins at the word. */
+/* Returns true if a launch of the kernel, perhaps with arguments of a template, begins at the word, or a call of
+ * cudaLaunchKernel() and similar functions that names the kernel. */
 static bool begins_launch(const kiln__scan *scan, size_t word, const char *name)
 {
+    if (kiln__word_has(scan, word, "cudalaunch") && scan->words[word + 1].kind == '(')
+        return kiln__words_have(scan, word + 2, kiln__word_close(scan, word + 1), name);
     if (!kiln__word_is(scan, word, name))
         return false;
     for (size_t i = word + 1; i < scan->count && i < word + MOST_BETWEEN && !strchr(";{}", scan->words[i].kind); i++)
@@ -40,7 +43,7 @@ static bool has_launch(const kiln__draft *draft, const char *text, size_t length
     bool launched = false;
     kiln__arena arena = {.mem = draft->mem};
     kiln__scan scan;
-    if (strstr(text, name) && strstr(text, "<<<") &&
+    if (strstr(text, name) && (strstr(text, "<<<") || strstr(text, "cudaLaunch")) &&
         kiln__scan_source(&arena, text, length, length, &scan, NULL) == KILN_OK) {
         for (size_t i = 1; i < scan.count && !launched; i++)
             launched = begins_launch(&scan, i, name);

@@ -262,10 +262,10 @@ static kiln_status set_types(kiln__draft *draft, const kiln__unit *unit, const c
             if (*mangled == 'P' || made.bytes == 0 || made.bytes > MOST_STRUCT)
                 return kiln__fail(
                     draft->mem, error, KILN_ERROR_UNSUPPORTED,
-                    "%s:%u: kernel %s: its parameter '%s' is neither a number, a pointer to numbers, nor a small "
+                    "%s: kernel %s: its parameter '%s' is neither a number, a pointer to numbers, nor a small "
                     "structure; write the spec by hand, with {struct: ...}, {bytes: ...} or {pointers: ...} for it "
                     "(kiln spec)",
-                    draft->shown, draft->kernel->line, draft->kernel->name, argument->declared);
+                    kiln__kernel_place(draft), draft->kernel->name, argument->declared);
             made.role = KILN__ROLE_STRUCT;
             made.type = vector ? made.type : NULL;
             *argument = made;
@@ -301,19 +301,18 @@ static kiln_status ask(const kiln__draft *draft, kiln__tunable_kind kind, kiln_e
         kiln__text_printf(&options, " -p %s=VALUE,VALUE", tunable->source);
     }
     kiln_status status =
-        !names.length
-            ? KILN_OK
-            : kiln__fail(
-                  draft->mem, error, KILN_ERROR_NOT_FOUND,
-                  "%s:%u: kernel %s: nothing in the source gives a value for %s. %s Give the values to "
-                  "try, the default in the middle:\n  kiln init %s -k %s%s\nfor example -p %s=8,16,32",
-                  draft->shown, draft->kernel->line, draft->kernel->name, kiln__text_get(&names),
-                  kind == KILN__TUNABLE_TEMPLATE
-                      ? "These are parameters of the kernel's template without a default, and this "
-                        "file has no launch of the kernel (<<<grid, block>>>)."
-                      : "The source uses these names and does not define them.",
-                  draft->shown, draft->kernel->plain, kiln__text_get(&options),
-                  kiln__arena_strndup(draft->arena, kiln__text_get(&names), strcspn(kiln__text_get(&names), ",")));
+        !names.length ? KILN_OK
+                      : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND,
+                                   "%s: kernel %s: nothing in the source gives a value for %s. %s Give the values to "
+                                   "try, the default in the middle:\n  kiln init %s -k %s%s\nfor example -p %s=8,16,32",
+                                   kiln__kernel_place(draft), draft->kernel->name, kiln__text_get(&names),
+                                   kind == KILN__TUNABLE_TEMPLATE
+                                       ? "These are parameters of the kernel's template without a default, and this "
+                                         "file has no launch of the kernel (<<<grid, block>>>)."
+                                       : "The source uses these names and does not define them.",
+                                   draft->shown, draft->kernel->plain, kiln__text_get(&options),
+                                   kiln__arena_strndup(draft->arena, kiln__text_get(&names),
+                                                       strcspn(kiln__text_get(&names), ",")));
     kiln__text_free(&names);
     kiln__text_free(&options);
     return status;
@@ -343,10 +342,29 @@ static void fail(const kiln__draft *draft, kiln_status status, const char *why, 
     kiln__text_free(&guesses);
 }
 
+/* Gives the params that are types, and of which the source shows no value, another type: half after float, and so on. A
+ * kernel may be written for some types only. Returns false if there is no such param, if the error has nothing to do with
+ * the type, or if all types were tried; then the types are float again. */
+static bool change_types(kiln__draft *draft, const char *log, size_t *tried)
+{
+    static const char *const types[] = {"float", "half", "__nv_bfloat16", "double", "int"};
+    bool any = false;
+    *tried = *tried + 1 < KILN__COUNT(types) && strstr(log, types[*tried]) ? *tried + 1 : 0;
+    for (size_t i = 0; i < draft->tunable_count; i++) {
+        kiln__tunable *tunable = &draft->tunables[i];
+        any |= tunable->any_type;
+        if (tunable->any_type)
+            tunable->values = tunable->chosen = types[*tried];
+    }
+    return any && *tried > 0;
+}
+
 /* Compiles until the compiler misses no more names. */
 static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char *text, kiln_error **error)
 {
     KILN__TRY(ask(draft, KILN__TUNABLE_TEMPLATE, error));
+    kiln_error *first = NULL; /* the error with the first type, if other types were tried */
+    size_t types = 0;
     for (int round = 0;; round++) {
         kiln__unit unit = {0};
         kiln_error *why = NULL;
@@ -356,15 +374,25 @@ static kiln_status complete(kiln_engine *engine, kiln__draft *draft, const char 
             status = compile(engine, draft, text, "\n", &name, 1, &unit, &why);
         kiln__unit_free(&unit);
         const char *log = why ? kiln_error_message(why) : "";
-        bool again = status == KILN_ERROR_COMPILE && round < MOST_ROUNDS && add_missing(draft, log);
+        const bool wrong = status == KILN_ERROR_COMPILE && round < MOST_ROUNDS;
+        bool again = wrong && add_missing(draft, log);
         kiln_status asked = again ? KILN_OK : ask(draft, KILN__TUNABLE_MACRO, error);
+        if (!again && asked == KILN_OK && wrong && change_types(draft, log, &types)) {
+            again = true;
+            if (!first) {
+                first = why;
+                why = NULL;
+            }
+        }
         if (asked != KILN_OK)
             status = asked;
         else if (status != KILN_OK && !again && why)
-            fail(draft, status, log, error);
+            fail(draft, status, first ? kiln_error_message(first) : log, error);
         kiln_error_free(why);
-        if (!again)
+        if (!again) {
+            kiln_error_free(first);
             return status;
+        }
     }
 }
 

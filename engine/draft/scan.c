@@ -74,6 +74,15 @@ bool kiln__word_is(const kiln__scan *scan, size_t word, const char *text)
            memcmp(scan->words[word].text, text, scan->words[word].length) == 0;
 }
 
+bool kiln__word_has(const kiln__scan *scan, size_t word, const char *text)
+{
+    const size_t length = strlen(text);
+    for (size_t i = 0; word < scan->count && i + length <= scan->words[word].length; i++)
+        if (kiln__same_word(text, scan->words[word].text + i, length))
+            return true;
+    return false;
+}
+
 char *kiln__word_copy(const kiln__scan *scan, size_t word)
 {
     return kiln__arena_strndup(scan->arena, scan->words[word].text, scan->words[word].length);
@@ -319,7 +328,11 @@ static bool find_kernels(kiln__scan *scan)
     names around = {0};
     size_t angles = 0; /* the words of the template to which the next declaration belongs */
     scan->kernels = kiln__arena_alloc(scan->arena, MOST_FOUND * sizeof *scan->kernels);
-    for (size_t i = 1; scan->kernels && i < scan->own && scan->kernel_count < MOST_FOUND; i++) {
+    for (size_t i = 1; scan->kernels && i < scan->count && scan->kernel_count < MOST_FOUND; i++) {
+        if (i == scan->own) { /* the next file begins outside of all namespaces */
+            around = (names){0};
+            angles = 0;
+        }
         if (scan->words[i].directive)
             continue;
         follow_braces(scan, i, &around);
@@ -332,6 +345,7 @@ static bool find_kernels(kiln__scan *scan)
                 i = close;
         } else if (kiln__word_is(scan, i, "__global__") &&
                    read_kernel(scan, i, &around, angles, &scan->kernels[scan->kernel_count])) {
+            scan->own_kernel_count += i < scan->own;
             scan->kernel_count++;
         }
     }

@@ -33,9 +33,10 @@ static void write_head(const kiln__draft *draft, kiln__text *out)
         "begin with\n# \"check\", and correct the spec. `kiln show FILE` reports mistakes of a spec, `kiln help spec` "
         "explains how to write one.\n",
         draft->kernel->name);
-    if (draft->scan->kernel_count > 1) {
+    const size_t kernels = draft->scan->own_kernel_count;
+    if (kernels > 1 || (kernels > 0 && draft->kernel->header)) {
         kiln__text_puts(out, "# Other kernels of the file (--kernel NAME):");
-        for (size_t i = 0; i < draft->scan->kernel_count; i++)
+        for (size_t i = 0; i < kernels; i++)
             if (&draft->scan->kernels[i] != draft->kernel)
                 kiln__text_printf(out, " %s", draft->scan->kernels[i].name);
         kiln__text_puts(out, "\n");

@@ -38,7 +38,7 @@ int main(int count, char **arguments)
         kiln_spec_load(engine, count > 1 ? arguments[1] : "first", &spec, &error) ||
         kiln_plan_open(engine, spec, &choice, &plan, &error) || /* compiles, or reads the code from the cache */
         kiln_plan_write(plan, "x", x, sizeof x, &error) || kiln_plan_write(plan, "y", y, sizeof y, &error) ||
-        kiln_plan_launch(plan, NULL, &error) ||         /* on the default stream */
+        kiln_plan_launch(plan, NULL, &error) ||         /* launches on the default stream */
         kiln_plan_read(plan, "y", y, sizeof y, &error)) /* waits for the launch */
         return fail(error);
 

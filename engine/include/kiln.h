@@ -1,8 +1,9 @@
 /* kiln.h - the public interface of Kiln, an engine that compiles and tunes CUDA kernels at run time.
  *
  * This header declares the engine, specs, plans and runs. kiln_tune.h declares sweeps, the store of samples and
- * best-known configurations. kiln_sim.h declares functions that only the simulated device offers. kiln_judge.h declares
- * verdicts on kernels that somebody else wrote. The last two headers are experimental. All three include kiln.h.
+ * best-known configurations. kiln_sim.h declares functions that only the simulated device offers. kiln_judge.h
+ * declares verdicts on kernels that somebody else wrote. The last two headers are experimental. All three include
+ * kiln.h.
  *
  * Objects and ownership
  *   kiln_engine   a device (GPU or simulated), a compiler and a cache. Every other object is made from an engine.
@@ -163,11 +164,11 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 /* Run kernels of a simulated device in a sandbox: a process that has given up its rights (engine/TRUST.md).
  *
  * A sweep starts a process for its kernels. In kiln_plan_run(), kiln_profile() and kiln_trace(), the calling process
- * itself gives up its rights, permanently, before it fills the buffers. Therefore call these three functions only in a
- * process that was forked for this purpose and has no other threads. From then on that process can read only the files
- * that the spec may name. It can start no programs and write no files. Hence use `write` of kiln_run_options for its
- * outputs, and do not call kiln_plan_capture(). If the system offers no sandbox, the library logs a warning and runs
- * without it. */
+ * itself gives up its rights, permanently, before it fills the buffers. Therefore call these three functions only in
+ * a process that was forked for this purpose and has no other threads. From then on that process can read only the
+ * files that the spec may name. It can start no programs and write no files. Hence use `write` of kiln_run_options
+ * for its outputs, and do not call kiln_plan_capture(). If the system offers no sandbox, the library logs a warning
+ * and runs without it. */
 #define KILN_SANDBOX 16u
 /* Run kernels in the same sandbox. If the system offers no sandbox, the call fails with KILN_ERROR_UNSUPPORTED. */
 #define KILN_SANDBOX_REQUIRED 32u
@@ -215,8 +216,8 @@ typedef struct kiln_options {
      * store. Then waiting for the lock of another process, and an import, end with KILN_ERROR_INTERRUPTED. The int
      * must live until the engine is closed. To end a run, use `stop` of kiln_run_options. */
     const volatile int *stop;
-    /* The object of kiln_ranks_open() on rank 0, or NULL. With it, the other ranks of the job also compile and measure
-     * for this engine. NULL: only this process works. Close the ranks after the engine. */
+    /* The object of kiln_ranks_open() on rank 0, or NULL. With it, the other ranks of the job also compile and
+     * measure for this engine. NULL: only this process works. Close the ranks after the engine. */
     kiln_ranks *ranks;
     /* NULL, or a function that the library calls when kernels begin to run and when they have ended. With it the
      * application can end its process if the time limit of the library fails to end a kernel
@@ -224,9 +225,9 @@ typedef struct kiln_options {
      * during the call. */
     kiln_limit_fn limit;
     void *limit_user;
-    /* The name of the size set that every choice without a set takes. NULL: "tiny" on a simulated device, and the first
-     * set of the spec on a GPU. "": the first set on every device. A spec without a set of this name takes its first
-     * set. kiln_plan_size_set(), kiln_tuning_size_set() and kiln_best tell which set was taken. */
+    /* The name of the size set that every choice without a set takes. NULL: "tiny" on a simulated device, and the
+     * first set of the spec on a GPU. "": the first set on every device. A spec without a set of this name takes its
+     * first set. kiln_plan_size_set(), kiln_tuning_size_set() and kiln_best tell which set was taken. */
     const char *size_set;
 } kiln_options;
 
@@ -238,10 +239,10 @@ typedef struct kiln_engine kiln_engine;
  * first call that needs the device opens it, and returns KILN_ERROR_NO_DEVICE if there is no such device. The first
  * call that needs NVRTC returns KILN_ERROR_NO_COMPILER if there is no usable NVRTC. */
 KILN_API kiln_status kiln_engine_open(const kiln_options *options, kiln_engine **engine, kiln_error **error);
-/* Ends the processes of the engine and frees it. Free every object that was made from the engine first. `engine` may be
- * NULL. If a time limit ended a sweep, some of its compiles may still be running. The function then first waits for
- * them, so that the cache gets their code. A compile ends after `compile_timeout` at the latest. `stop` of the options
- * ends the wait. */
+/* Ends the processes of the engine and frees it. Free every object that was made from the engine first. `engine` may
+ * be NULL. If a time limit ended a sweep, some of its compiles may still be running. The function then first waits
+ * for them, so that the cache gets their code. A compile ends after `compile_timeout` at the latest. `stop` of the
+ * options ends the wait. */
 KILN_API void kiln_engine_close(kiln_engine *engine);
 
 /* ---- many machines: a job of several processes, one for each GPU --------------------------------------------- */
@@ -283,13 +284,14 @@ KILN_API kiln_status kiln_ranks_serve(kiln_ranks *ranks, kiln_engine *engine, ki
  * NULL for rank 0. `answer`: the text that this rank passed to kiln_ranks_collect(), which lives until the ranks are
  * closed. `answer` is NULL if the rank passed no text or was lost. */
 typedef void (*kiln_ranks_answer_fn)(void *user, int rank, const char *device, const char *answer);
-/* Collects the answers of all sweeps of a job. Such a job has devices of several models, and one sweep for each model.
+/* Collects the answers of all sweeps of a job. Such a job has devices of several models, and one sweep for each
+ * model.
  *
  * Each rank that leads a sweep calls this function once, after its sweep, with its answer as a text. Rank 0 waits for
- * the other leaders. Then it calls `each` in this thread, first for itself and then for the other leaders in the order
- * of their ranks. A rank that sends no message for the time of a lease counts as lost, and its answer is NULL. On the
- * other leaders the function does not call `each`. `stop` may be NULL. Once *stop is nonzero, rank 0 waits for at most
- * one lease. */
+ * the other leaders. Then it calls `each` in this thread, first for itself and then for the other leaders in the
+ * order of their ranks. A rank that sends no message for the time of a lease counts as lost, and its answer is NULL.
+ * On the other leaders the function does not call `each`. `stop` may be NULL. Once *stop is nonzero, rank 0 waits for
+ * at most one lease. */
 KILN_API kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const volatile int *stop,
                                         kiln_ranks_answer_fn each, void *user, kiln_error **error);
 /* Ends the job. Rank 0 tells the other ranks. `ranks` may be NULL. */
@@ -439,8 +441,8 @@ KILN_API kiln_status kiln_call_export_float(kiln_call *call, const char *name, d
 KILN_API kiln_status kiln_call_export_array(kiln_call *call, const char *name, kiln_type type, int dims,
                                             const uint64_t *shape, kiln_array **array);
 /* Exports an array with one dimension of `length` elements, without a copy. The memory *data must come from
- * kiln_call_allocator(). The export takes ownership of it, and sets *data to NULL. After a failure the host function
- * still owns *data. */
+ * kiln_call_allocator(). The export takes ownership of this memory, and sets *data to NULL. After a failure the host
+ * function still owns *data. */
 KILN_API kiln_status kiln_call_export_data(kiln_call *call, const char *name, kiln_type type, uint64_t length,
                                            void **data);
 /* Stores the reason why the host function failed, as a format and arguments of printf(), and returns
@@ -459,23 +461,24 @@ KILN_API kiln_status kiln_call_fail_as(kiln_call *call, kiln_status status, cons
     ;
 /* Returns the allocator of the engine, which the host function may use for its own work. NULL: use malloc(). */
 KILN_API const kiln_allocator *kiln_call_allocator(const kiln_call *call);
-/* Returns the address of a flag that becomes nonzero when the caller wants the call to end. A host function that works
- * for seconds should read the flag from time to time, and then fail with KILN_ERROR_INTERRUPTED. NULL: nobody can end
- * the call. */
+/* Returns the address of a flag that becomes nonzero when the caller wants the call to end. A host function that
+ * works for seconds should read the flag from time to time, and then fail with KILN_ERROR_INTERRUPTED. NULL: nobody
+ * can end the call. */
 KILN_API const volatile int *kiln_call_stop(const kiln_call *call);
 
-/* A sparse matrix in compressed rows: the entries of row r have the numbers offsets[r] to offsets[r + 1] - 1, and their
- * columns ascend. */
+/* A sparse matrix in compressed rows: the entries of row r have the numbers offsets[r] to offsets[r + 1] - 1, and
+ * their columns ascend. */
 typedef struct kiln_csr {
     uint32_t rows, columns, nonzeros;
     uint32_t *offsets; /* rows + 1 */
     uint32_t *index;   /* the column of each entry */
     float *values;     /* NULL: a pattern */
 } kiln_csr;
-/* Reads a Matrix Market file (coordinate or array; real, integer or pattern; general, symmetric or skew-symmetric) or a
- * list of edges (`from to [weight]`), gzipped or not, with all cores. `path` comes from kiln_call_file(). If `graph` is
- * nonzero, the result is a pattern without loops that has each edge in both directions. If the function fails, the call
- * has a message with the line and the column in the file. */
+/* Reads a Matrix Market file or a list of edges (`from to [weight]`), gzipped or not, with all cores. A Matrix
+ * Market file may have the formats coordinate and array, the fields real, integer and pattern, and each symmetry
+ * but hermitian. `path` comes from kiln_call_file(). If `graph` is nonzero, the result is a pattern without loops
+ * that has each edge in both directions. If the function fails, the call has a message with the line and the column
+ * in the file. */
 KILN_API kiln_status kiln_call_matrix(kiln_call *call, const char *path, int graph, kiln_csr *matrix);
 KILN_API void kiln_call_matrix_free(const kiln_call *call, kiln_csr *matrix); /* a zeroed struct is allowed */
 
@@ -485,8 +488,8 @@ typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 #define KILN_HOST_REFERENCE 1u
 #define KILN_HOST_INPUT 2u /* for `inputs:` */
 #define KILN_HOST_STEP 4u  /* for `steps:` */
-/* Combine a purpose with this flag if Kiln's own programs have the same function under the same name, as they have the
- * functions of the catalogue. With the flag, the results of the function must depend only on its code and its
+/* Combine a purpose with this flag if Kiln's own programs have the same function under the same name, as they have
+ * the functions of the catalogue. With the flag, the results of the function must depend only on its code and its
  * arguments, and Kiln keeps its references on disk. Without the flag, a sweep that calls the function measures in its
  * own process, because other processes do not have the function. A captured spec cannot call a function without the
  * flag either. */
@@ -507,8 +510,8 @@ typedef struct kiln_host_info {
     const char *takes; /* the names of its arguments; an argument in brackets has a default */
     const char *gives; /* the outputs that it writes, or the names that it exports */
 } kiln_host_info;
-/* Tells the engine which arguments the registered function `name` takes, in the form of `takes` of kiln_host_info. With
- * this information, the engine checks a spec that uses the function as a reference when the spec is loaded: each
+/* Tells the engine which arguments the registered function `name` takes, in the form of `takes` of kiln_host_info.
+ * With this information, the engine checks a spec that uses the function as a reference when the spec is loaded: each
  * argument without a default must have a buffer, a size or another name in the spec. Otherwise the spec is refused.
  * Call it before you load the specs. Both texts are copied. KILN_ERROR_NOT_FOUND: the function is not registered. */
 KILN_API kiln_status kiln_describe_host(kiln_engine *engine, const char *name, const char *takes, kiln_error **error);
@@ -667,8 +670,8 @@ KILN_API kiln_status kiln_plan_bind(kiln_plan *plan, const char *buffer, CUdevic
 /* Changes `count` sizes of an open plan. The plan compiles again only if its code depends on one of these sizes. If
  * the size of a buffer changes, the plan frees the buffer, or drops its binding. */
 KILN_API kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t count, kiln_error **error);
-/* Returns the name of the size set of the plan: the set of its choice, or the default (`size_set` of kiln_options). The
- * name lives as long as the spec. */
+/* Returns the name of the size set of the plan: the set of its choice, or the default (`size_set` of kiln_options).
+ * The name lives as long as the spec. */
 KILN_API const char *kiln_plan_size_set(const kiln_plan *plan);
 /* Returns a size of the plan by its number, from 0, or NULL past the last one. It lives until the plan is resized or
  * closed. */
@@ -685,8 +688,8 @@ KILN_API kiln_status kiln_plan_write(kiln_plan *plan, const char *buffer, const 
                                      kiln_error **error);
 KILN_API kiln_status kiln_plan_read(kiln_plan *plan, const char *buffer, void *data, size_t bytes, kiln_error **error);
 
-/* kiln_plan_launch() enqueues the steps of the variant on `stream` and returns. kiln_plan_reset() enqueues the steps
- * of `before_each`, which kiln_plan_launch() leaves out. `stream` may be NULL, which means the default stream.
+/* The first function enqueues the steps of the variant on `stream` and returns. kiln_plan_reset() enqueues the steps
+ * of `before_each`, which a launch leaves out. `stream` may be NULL, which means the default stream.
  * Otherwise it must belong to the context of the engine. If the variant has steps on the host, or loops that depend
  * on data, the call waits for the stream. An error of a kernel is reported by a later call, as in CUDA. */
 KILN_API kiln_status kiln_plan_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
@@ -711,8 +714,8 @@ KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
 KILN_API const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel);
 
 /* The metrics of the plan's variant, with `flops` and `bytes`. kiln_plan_metric() computes one metric for the params,
- * sizes and inputs of the plan. If the inputs of the plan do not exist yet, the function makes them. A metric that uses
- * measurements takes them from the last run of the plan. *name lives as long as the spec. KILN_ERROR_NOT_FOUND:
+ * sizes and inputs of the plan. If the inputs of the plan do not exist yet, the function makes them. A metric that
+ * uses measurements takes them from the last run of the plan. *name lives as long as the spec. KILN_ERROR_NOT_FOUND:
  * `metric` is past the last one. KILN_ERROR_UNSUPPORTED: the metric needs a value that was not measured; *name is set
  * even then. */
 KILN_API size_t kiln_plan_metric_count(const kiln_plan *plan);
@@ -749,14 +752,14 @@ typedef struct kiln_capture_options {
 } kiln_capture_options;
 
 /* Captures the next `count` calls of kiln_plan_launch() that launch `what` on any plan of the engine. If `options` is
- * NULL, the engine captures no further launches. The environment variable KILN_CAPTURE=WHAT or KILN_CAPTURE=WHAT:COUNT,
- * which kiln_engine_open() reads, has the same effect; WHAT may be '*'. If a launch cannot be captured, the library
- * logs a warning with the reason, and makes the launch. Any thread may call this function. */
+ * NULL, the engine captures no further launches. The environment variable KILN_CAPTURE=WHAT or
+ * KILN_CAPTURE=WHAT:COUNT, which kiln_engine_open() reads, has the same effect; WHAT may be '*'. If a launch cannot
+ * be captured, the library logs a warning with the reason, and makes the launch. Any thread may call this function. */
 KILN_API kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_options *options, kiln_error **error);
 /* Captures the next launch of this plan, or the checked run of its next kiln_plan_run(), in a folder below `folder`.
  * A NULL `folder` means the default of kiln_capture_options. If the capture fails, that launch or run fails too. */
 KILN_API kiln_status kiln_plan_capture(kiln_plan *plan, const char *folder, kiln_error **error);
-/* Returns the folder of the last captured launch of this plan, or NULL if there is none. The text lives until the
+/* Returns the folder of the last captured launch of this plan, or NULL if no launch was captured. The text lives until the
  * next capture. */
 KILN_API const char *kiln_plan_captured(const kiln_plan *plan);
 
@@ -838,8 +841,8 @@ typedef struct kiln_run_options {
      * `stopped_early`. The result always has the time of at least one run. */
     double most_seconds;
     /* The number of runs whose answers are compared, each from the initial contents of the buffers. 0: one. Several
-     * runs find kernels that are right in most runs only. The result has the number of compared answers. If the caller
-     * has written or bound an output, only one run is compared. */
+     * runs find kernels that are right in most runs only. The result has the number of compared answers. If the
+     * caller has written or bound an output, only one run is compared. */
     unsigned verify_runs;
     /* Seconds after which no further of these runs begins. 0: no limit. */
     double verify_seconds;
@@ -886,8 +889,8 @@ enum {
  * value is not known.
  *
  * A store keeps MAP_1 since version 1 of its schema, MAP_2 since version 2, and so on. It does not keep MAP_NOT_KEPT,
- * MAP_NOT_KEPT_2 and MAP_NOT_KEPT_3. Put a new field into a new list at the end, and increment the version of the schema
- * (engine/store/store.h). */
+ * MAP_NOT_KEPT_2 and MAP_NOT_KEPT_3. Put a new field into a new list at the end, and increment the version of the
+ * schema (engine/store/store.h). */
 #define KILN_RESULT_MAP(X)                                                                                             \
     KILN_RESULT_MAP_1(X)                                                                                               \
     KILN_RESULT_MAP_NOT_KEPT(X)                                                                                        \
@@ -1019,9 +1022,9 @@ typedef struct kiln_inspected_kernel {
     const char *cluster_scheduling;
 } kiln_inspected_kernel;
 
-/* Compiles `choice` for the architecture `arch` ("sm_90"). If `arch` is NULL, it compiles for the engine's device. The
- * engine needs a device also if `arch` is given, because expressions of the spec may read its attributes. The simulated
- * device is enough. Free *inspection with kiln_inspection_free(). */
+/* Compiles `choice` for the architecture `arch` ("sm_90"). If `arch` is NULL, it compiles for the engine's device.
+ * The engine needs a device also if `arch` is given, because expressions of the spec may read its attributes. The
+ * simulated device is enough. Free *inspection with kiln_inspection_free(). */
 KILN_API kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const char *arch, kiln_inspection **inspection, kiln_error **error);
 typedef struct kiln_occupancy_info {
@@ -1041,7 +1044,7 @@ KILN_API const char *kiln_inspection_arch(const kiln_inspection *inspection); /*
 /* Returns the text that the compiler got. */
 KILN_API const char *kiln_inspection_source(const kiln_inspection *inspection);
 KILN_API const char *kiln_inspection_ptx(const kiln_inspection *inspection); /* "" if there is no PTX */
-/* Returns the machine code, or NULL if there is none. If `bytes` is not NULL, *bytes is set to its length. */
+/* Returns the machine code, or NULL if none was made. If `bytes` is not NULL, *bytes is set to its length. */
 KILN_API const void *kiln_inspection_cubin(const kiln_inspection *inspection, size_t *bytes);
 /* Returns the log of the compiler; "" if the log is empty. */
 KILN_API const char *kiln_inspection_log(const kiln_inspection *inspection);
@@ -1072,11 +1075,11 @@ typedef struct kiln_draft_options {
     size_t option_count;
     const kiln_setting *defines;
     size_t define_count;
-    /* The folder in which the spec will lie. `source` and `includes` lead from there. NULL: the folder from which `source`
-     * leads to the file. */
+    /* The folder in which the spec will lie. `source` and `includes` lead from there. NULL: the folder from which
+     * `source` leads to the file. */
     const char *folder;
-    /* The line of the launch that the spec is to have, from 1, in the file `launch` or in the source. 0: all launches of
-     * the kernel. They must be equal, or differ only in arguments of the template or by #if. */
+    /* The line of the launch that the spec is to have, from 1, in the file `launch` or in the source. 0: all launches
+     * of the kernel. They must be equal, or differ only in arguments of the template or by #if. */
     unsigned launch_line;
 } kiln_draft_options;
 /* Receives the text of the spec, which has `length` bytes and lives until the callback returns. The callback should
@@ -1114,15 +1117,16 @@ KILN_API kiln_status kiln_cache_list(kiln_engine *engine, kiln_cache_fn each, vo
 /* Checks every entry and removes the damaged ones. It calls `each` for every entry. If `each` returns nonzero, the
  * remaining entries are not checked. */
 KILN_API kiln_status kiln_cache_verify(kiln_engine *engine, kiln_cache_fn each, void *user, kiln_error **error);
-/* Calls `show` once with an entry, its source and its PTX. For a reference, the source is the key of the reference, and
- * there is no PTX. `id` may be a prefix of the entry's id, if no other entry has this prefix. The return value of
+/* Calls `show` once with an entry, its source and its PTX. For a reference, the source is the key of the reference,
+ * and there is no PTX. `id` may be a prefix of the entry's id, if no other entry has this prefix. The return value of
  * `show` has no effect. */
 typedef int (*kiln_cache_show_fn)(void *user, const kiln_cache_entry *entry, const char *source_text, const char *ptx,
                                   size_t cubin_bytes);
 KILN_API kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                                      kiln_error **error);
-/* Removes the least recently used entries until at most `max_bytes` bytes remain. It removes references before compiled
- * code. *removed gets the number of removed entries, *kept_bytes the remaining bytes. Both pointers may be NULL. */
+/* Removes the least recently used entries until at most `max_bytes` bytes remain. It removes references before
+ * compiled code. *removed gets the number of removed entries, *kept_bytes the remaining bytes. Both pointers may be
+ * NULL. */
 KILN_API kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                                    kiln_error **error);
 KILN_API kiln_status kiln_cache_clear(kiln_engine *engine, uint64_t *removed, kiln_error **error);

@@ -14,8 +14,8 @@ extern "C" {
 
 /* ---- check: the simulated device finds errors that a GPU does not report ----------------------------------------- */
 
-/* The kinds of errors that the checks find. engine/sim/observe/check/CHECKS.md explains each kind, and the limits of the
- * checks. X(name, text) */
+/* The kinds of errors that the checks find. engine/sim/observe/check/CHECKS.md explains each kind, and the limits of
+ * the checks. X(name, text) */
 #define KILN_CHECK_MAP(X)                                                                                              \
     X(BOUNDS, "out of bounds")                                                                                         \
     X(MISALIGNED, "misaligned access")                                                                                 \
@@ -35,7 +35,8 @@ typedef enum kiln_check_kind {
 #undef KILN_X
         KILN_CHECK_KINDS
 } kiln_check_kind;
-KILN_API const char *kiln_check_text(kiln_check_kind kind); /* "out of bounds"; "" for an unknown kind */
+/* Returns the text of a kind, such as "out of bounds". Returns "" for an unknown kind. */
+KILN_API const char *kiln_check_text(kiln_check_kind kind);
 
 /* One side of a finding: an access, a call or a barrier. */
 typedef struct kiln_check_side {
@@ -43,39 +44,44 @@ typedef struct kiln_check_side {
     const char *file;        /* "" if the code has no line numbers */
     unsigned line, ptx_line; /* 0: not known */
     const char *text;        /* the text of the line; "" if the source is not available */
-    /* "in f, called at a.cu:12", the innermost call first. "": the code was not inlined. */
+    /* The functions that the compiler inlined at this place, such as "in f, called at a.cu:12". The innermost call is
+     * the first. "": the code was not inlined. */
     const char *inlined;
     unsigned block[3], thread[3];
-    int has_block, has_thread; /* 0: not known, or several blocks or threads */
+    /* 0: `block` or `thread` has no meaning, because it is not known or because several took part. */
+    int has_block, has_thread;
 } kiln_check_side;
 
 /* A finding. The finding and its texts live until the callback returns. */
 struct kiln_check_finding {
     kiln_check_kind kind;
-    /* 1: the program may intend this, for example if two threads write the same value. */
+    /* 1: the program may intend the behaviour, for example that two threads write the same value. */
     int note;
-    const char *kernel;  /* "" if the host did it */
+    const char *kernel;  /* "" if the host caused the finding */
     const char *message; /* one sentence */
-    /* `at` is the place of the error. `other` is the other access of a race, the place where memory was freed, and so
-     * on. */
+    /* `at` is the place of the error. `other` is a second place, such as the other access of a race, or the call that
+     * freed the memory. */
     kiln_check_side at, other;
     const char *space; /* "global", "shared", "local"; "" if the finding is not about memory */
     uint64_t address, bytes;
-    const char *allocation; /* "at offset 64 of an allocation of 256 bytes", ... */
+    const char *allocation; /* the place in its allocation: "at offset 64 of an allocation of 256 bytes" */
     uint64_t count;         /* number of threads with the same finding at the same place */
     /* The buffer of the plan that contains `address` or is next to it; "" if there is no such buffer. Memory that the
      * program bound to a buffer is recognised if it is a whole allocation. */
     const char *buffer, *role; /* role: "an input", "an output", "an input and output", "scratch memory" */
-    /* The offset of `address` from the start of the buffer. It is negative before the buffer, and at least
-     * buffer_bytes after it. */
+    /* The offset of `address` from the start of the buffer. The offset is negative for an address before the buffer.
+     * It is at least buffer_bytes for an address after the buffer. */
     int64_t offset;
     uint64_t buffer_bytes;
 };
 
-/* Returns 1 if a rule suppresses the finding, and otherwise 0. Each line of `rules` is a rule: a kind with dashes in place of
- * spaces (`out-of-bounds`), the name of a kernel, and a place (`scan.cu:12`). Each of the three is a pattern of fnmatch(3).
- * The name and the place may be left out. The place must match `at` or `other` of the finding. A line that begins with # is a
- * comment. Returns 0 if an argument is NULL. Any thread may call the function. */
+/* Returns 1 if a rule suppresses the finding, and otherwise 0.
+ *
+ * Each line of `rules` is a rule of up to three words: a kind with dashes in place of spaces (`out-of-bounds`), the
+ * name of a kernel, and a place (`scan.cu:12`). Each word is a pattern of fnmatch(3). A rule may leave out the place,
+ * or the name and the place. The place must match `at` or `other` of the finding. A line that begins with # is a
+ * comment. A line of 512 bytes or more suppresses nothing. Returns 0 if an argument is NULL. Any thread may call the
+ * function. */
 KILN_API int kiln_check_is_suppressed(const char *rules, const kiln_check_finding *finding);
 
 /* ---- profile: the work of kernels, counted on the simulated device ------------------------------------------------ */
@@ -120,11 +126,11 @@ typedef enum kiln_class {
         KILN_CLASS_COUNT
 } kiln_class;
 
-/* The counters of a profile. X(name, how it adds up, text). engine/sim/observe/count/COUNTERS.md has the rules. A request
- * is one memory instruction of one warp with at least one active lane.
+/* The counters of a profile. X(name, how it adds up, text). engine/sim/observe/count/COUNTERS.md has the rules. A
+ * request is one memory instruction of one warp with at least one active lane.
  *
- *   lanes        accesses of single threads
- *   bytes        bytes that the threads ask for
+ *   lanes        accesses by single threads
+ *   bytes        bytes that all threads request together
  *   used         different bytes within each request
  *   sectors      different 32-byte pieces of memory that a request touches
  *   lines        different 128-byte pieces of memory that a request touches
@@ -203,59 +209,69 @@ typedef struct kiln_counters {
     KILN_COUNTER_MAP(KILN_X)
 #undef KILN_X
 } kiln_counters;
-KILN_API const char *kiln_class_name(kiln_class what); /* "fp32_add" */
-KILN_API const char *kiln_class_text(kiln_class what); /* "fp32 add" */
+/* Return the name of a class, such as "fp32_add", and its text, such as "fp32 add". */
+KILN_API const char *kiln_class_name(kiln_class what);
+KILN_API const char *kiln_class_text(kiln_class what);
 
 typedef struct kiln_profiling kiln_profiling;
 
 typedef struct kiln_profiled_kernel {
     const char *name, *symbol; /* the kernel's name in the spec, and in the module */
     uint64_t launches, blocks, warps;
-    unsigned grid[3], block[3]; /* grid and block of the first launch; dynamic_shared is also of the first launch */
+    unsigned grid[3], block[3]; /* of the first launch, as is dynamic_shared */
     uint64_t static_shared, dynamic_shared, local_bytes;
     int registers; /* registers of a thread */
-    /* 1: counted in machine code for the device's architecture. 0: estimated from the PTX. */
+    /* 1: `registers` comes from machine code for the device's architecture. 0: `registers` is estimated from the
+     * PTX. */
     int registers_exact;
     int blocks_per_sm;
-    /* resident warps divided by the most warps that an SM holds; 0: not known */
+    /* The warps that are resident on an SM, divided by the greatest number that an SM holds. 0: not known. */
     double occupancy;
-    const char *limited_by; /* "registers", "shared memory", "threads", "blocks" */
-    /* An addition or a multiplication counts 1, a fused multiply-add counts 2. */
+    /* The resource that limits the occupancy: "registers", "shared memory", "threads", "blocks". */
+    const char *limited_by;
+    /* Floating-point operations. An addition or a multiplication counts 1, a fused multiply-add counts 2. */
     double flops;
-    const uint64_t *class_executed, *class_lanes; /* arrays of class_count elements, by kiln_class */
+    /* The executed warp instructions and thread instructions of each kiln_class: arrays of class_count elements. */
+    const uint64_t *class_executed, *class_lanes;
     size_t class_count;
-    /* Belongs to the kiln_profiling, like everything that these structs point to. */
+    /* The counters belong to the kiln_profiling, like everything that these structs point to. */
     const kiln_counters *counters;
 } kiln_profiled_kernel;
 
-/* A line of the source. For most instructions, the compiler records the source line. */
+/* A line of the source, with the counters of all instructions that the compiler made from the line. Most instructions
+ * have a source line. */
 typedef struct kiln_profiled_line {
     size_t kernel;
-    const char *file, *text; /* "" if not known */
+    const char *file, *text; /* the file, and the text of the line; "" if not known */
     unsigned line;
     const kiln_counters *counters;
 } kiln_profiled_line;
 
+/* A PTX instruction that was executed. */
 typedef struct kiln_profiled_insn {
     size_t kernel;
     const char *file, *ptx; /* `ptx` is the text of the instruction */
     unsigned line, ptx_line;
     kiln_class what;
-    /* 1: a memory access that the L1 cache may serve. It has no .cg, .volatile or similar qualifier. */
+    /* 1: the instruction is a memory access that the L1 cache may serve. Such an access has no .cg, .volatile or
+     * similar qualifier. */
     int l1;
     const kiln_counters *counters;
 } kiln_profiled_insn;
 
 /* Fills the buffers, runs the steps once on the simulated device, counts every instruction, and verifies the answer.
  *
- * `options` may be NULL. Of its members only flags, inputs, sample_timeout and stop have an effect; kiln_plan_run()
- * describes them. Free *profiling with kiln_profiling_free(). KILN_ERROR_UNSUPPORTED: the engine's device is a GPU. */
+ * `options` may be NULL. Only its members flags, inputs, sample_timeout and stop have an effect. kiln_plan_run()
+ * describes these members. Free *profiling with kiln_profiling_free(). KILN_ERROR_UNSUPPORTED: the engine's device is
+ * a GPU. */
 KILN_API kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const kiln_run_options *options, kiln_profiling **profiling, kiln_error **error);
 KILN_API void kiln_profiling_free(kiln_profiling *profiling); /* NULL is allowed */
+/* Returns 1 if the answer of the run was compared and is right. */
 KILN_API int kiln_profiling_verified(const kiln_profiling *profiling);
-/* Kernels are in the order of their first launch. Lines are in the order of kernel, file and number. Instructions
- * that were executed are in the order of kernel and place. These functions return NULL past the last one. */
+/* The functions below return the numbers of kernels, lines and instructions, and one of them by its number from 0.
+ * They return NULL past the last one. Kernels are in the order of their first launch. Lines are in the order of
+ * kernel, file and line number. Executed instructions are in the order of kernel and place in the code. */
 KILN_API size_t kiln_profiling_kernel_count(const kiln_profiling *profiling);
 KILN_API const kiln_profiled_kernel *kiln_profiling_kernel(const kiln_profiling *profiling, size_t kernel);
 KILN_API size_t kiln_profiling_line_count(const kiln_profiling *profiling);
@@ -271,16 +287,16 @@ typedef struct kiln_traced_access {
     uint64_t step;      /* the number of this access among the accesses of its warp, from 0 */
     const char *space;  /* "global", "shared", "local", "constant" */
     int reads, writes;  /* both are 1 for an atomic operation */
-    const char *buffer; /* the buffer of the spec; NULL: no buffer */
-    kiln_type type;     /* the type of its elements */
-    int dims;           /* number of dimensions of the buffer; 0: there is no buffer */
+    const char *buffer; /* the buffer of the spec; NULL: the address is in no buffer */
+    kiln_type type;     /* the type of the buffer's elements */
+    int dims;           /* number of dimensions of the buffer; 0: the address is in no buffer */
     /* The number of the element in the buffer, and its index in each dimension. */
     uint64_t element, index[KILN_MAX_DIMS];
-    /* In a buffer: bytes from its start. Otherwise the address in its space. */
+    /* In a buffer: the distance from the start of the buffer, in bytes. Otherwise: the address in its space. */
     uint64_t address;
     unsigned bytes;
 } kiln_traced_access;
-/* Receives one access. If it returns nonzero, it is not called again. */
+/* A callback that receives one access. If the callback returns nonzero, kiln_trace() does not call it again. */
 typedef int (*kiln_trace_fn)(void *user, const kiln_traced_access *access);
 /* Runs the steps like kiln_profile() and shows each access of one block in every launch. `block` is the number of the
  * block: x + y * grid.x + z * grid.x * grid.y. `access` lives until `show` returns. */
@@ -298,19 +314,19 @@ typedef enum kiln_sim_kind {
 typedef struct kiln_sim_instruction {
     const char *name; /* "ld", "mma.sp", "%tid.x" */
     kiln_sim_kind kind;
-    /* The forms of an instruction that runs, ended by NULL. "rn|rz? ftz? f32 : d0 s0 s0" lists suffixes and then
-     * operands. "@90" after a suffix, or in the list of suffixes, names the target that the suffix or the form needs.
-     */
+    /* The forms of an instruction that runs; NULL ends the list. A form such as "rn|rz? ftz? f32 : d0 s0 s0" lists
+     * suffixes and then operands. "@90" after a suffix names the target that this suffix needs. "@90" as an element
+     * of the list names the target that the form needs. */
     const char *const *forms;
     size_t form_count;
-    /* The target that the instruction needs, in the notation of ops.def. "90" means sm_90 and all later targets,
-     * "90a" means that target alone. NULL: any target, or a refused instruction. */
+    /* The target that the instruction needs, in the notation of ops.def. "90" means sm_90 and all later targets.
+     * "90a" means sm_90a alone. NULL: the instruction runs on any target, or it is refused. */
     const char *since;
 } kiln_sim_instruction;
-/* Receives one instruction. If it returns nonzero, it is not called again. */
+/* A callback that receives one instruction. If the callback returns nonzero, kiln_sim_instructions() ends. */
 typedef int (*kiln_sim_instruction_fn)(void *user, const kiln_sim_instruction *instruction);
 /* Visits all instructions in a fixed order: instructions that run, refused instructions, special registers. The
- * structs are static. */
+ * structs live as long as the process. */
 KILN_API void kiln_sim_instructions(kiln_sim_instruction_fn visit, void *user);
 
 #ifdef __cplusplus

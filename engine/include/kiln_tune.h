@@ -22,24 +22,24 @@ extern "C" {
 
 typedef struct kiln_space_info {
     size_t size;    /* set by the caller: sizeof(kiln_space_info) */
-    uint64_t raw;   /* configurations before the constraints are applied; UINT64_MAX: that many or more */
+    uint64_t raw;   /* configurations before the constraints are applied; UINT64_MAX: 2^64 - 1 or more */
     uint64_t valid; /* configurations that satisfy the constraints */
-    /* 1: `valid` is exact. 0: `valid` is a lower bound, because the time ended before all were counted. It is also 0
-     * if there are 2^64 - 1 or more configurations; `valid` is then UINT64_MAX. */
+    /* 1: `valid` is exact. 0: `valid` is a lower bound, because the time ended before all configurations were
+     * counted. `counted` is also 0 if there are 2^64 - 1 or more valid configurations; `valid` is then UINT64_MAX. */
     int counted;
 } kiln_space_info;
 
 typedef struct kiln_space_options { /* zero-initialise, set `size` */
     size_t size;
     double max_seconds; /* the time limit in seconds; 0: 5 */
-    /* NULL, or a function that is called repeatedly while the configurations are counted. If it returns nonzero,
-     * counting ends with KILN_ERROR_INTERRUPTED. */
+    /* NULL, or a function that is called repeatedly while the configurations are counted. If the function returns
+     * nonzero, counting ends with KILN_ERROR_INTERRUPTED. */
     int (*stop)(void *user);
     void *user;
 } kiln_space_options;
 
-/* Counts the configurations that `choice` allows, at its sizes. If its variant is NULL, the configurations of all
- * variants are counted. No compiler is needed. */
+/* Counts the configurations that `choice` allows, at the sizes of `choice`. If the variant of `choice` is NULL, the
+ * function counts the configurations of all variants. No compiler is needed. */
 KILN_API kiln_status kiln_space_count(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                       const kiln_space_options *options, kiln_space_info *info, kiln_error **error);
 /* Counts the configurations with default options. *raw gets their number before the constraints are applied, *valid
@@ -55,38 +55,39 @@ typedef struct kiln_sample {
     const char *variant;
     const kiln_setting *params;
     size_t param_count;
-    kiln_status status;  /* KILN_OK, or the reason why it failed */
-    const char *message; /* the message of the failure; "" if it did not fail */
-    /* The result of the run; never NULL. All its members are zero if status is not KILN_OK. It lives as long as the
-     * sample. */
+    kiln_status status;  /* KILN_OK, or the reason why the configuration failed */
+    const char *message; /* the message of the failure; "" if the configuration did not fail */
+    /* The result of the run; never NULL. All members of the result are zero if `status` is not KILN_OK. The result
+     * lives as long as the sample. */
     const kiln_result *result;
-    int reused; /* 1: it was taken from the store and not measured now */
+    int reused; /* 1: the sample comes from the store and was not measured now */
     /* The device that made the sample, with the text of kiln_device_info.id. "": the configuration failed before it
      * reached a device. */
     const char *device;
-    /* 1: it is the best configuration, or cannot be distinguished from the best (kiln_tuning_verdict). */
+    /* 1: the configuration is the best, or cannot be distinguished from the best (kiln_tuning_verdict). */
     int tied;
     double at; /* seconds from the start of the sweep until the sample was complete */
     /* The value of each objective of the options. NULL: the configuration failed, or the options have no objectives. */
     const double *objectives;
-    /* 1: the sample is on the Pareto front. This needs several objectives. No other contender is then at least as
-     * good in all objectives and better in one. */
+    /* 1: the sample is on the Pareto front: no other contender is better in one objective and at least as good in all
+     * others. With fewer than two objectives, `front` is 0. */
     int front;
-    /* 0: its variant is not a contender (kiln_spec_variant_contender). The sample is then ranked after all
-     * contenders. If a sweep has only such variants, all of them count as contenders. */
+    /* 0: the variant of the sample is not a contender (kiln_spec_variant_contender). The sample is then ranked after
+     * all contenders. If no variant of a sweep is a contender, all of its variants count as contenders. */
     int contender;
 } kiln_sample;
 
 typedef struct kiln_progress {
-    uint64_t done, total; /* total is UINT64_MAX if the number is not known */
+    uint64_t done, total; /* numbers of configurations; `total` is UINT64_MAX if it is not known */
     uint64_t failed;
     double elapsed, remaining; /* seconds; `remaining` is negative if it is not known yet */
     const kiln_sample *best;   /* NULL: no sample has succeeded yet */
 } kiln_progress;
 
-/* Receives each sample when it is complete. Between the samples it is called about ten times a second with `sample`
- * NULL. It is called in the thread that called kiln_tune(). `progress` and `sample` live until the callback returns.
- * If it returns nonzero, the sweep ends with the samples made so far (KILN_ERROR_INTERRUPTED). */
+/* A callback that receives each sample when the sample is complete. Between the samples the sweep calls the callback
+ * about ten times a second with `sample` NULL. The thread that called kiln_tune() makes all these calls. `progress`
+ * and `sample` live until the callback returns. If the callback returns nonzero, the sweep ends with the samples made
+ * so far (KILN_ERROR_INTERRUPTED). */
 typedef int (*kiln_tune_fn)(void *user, const kiln_progress *progress, const kiln_sample *sample);
 
 /* The place where samples are measured: this process, or an isolated kiln-worker process. If a sample is isolated, a
@@ -108,29 +109,29 @@ typedef enum kiln_isolation {
 /* A database of samples; see kiln_store_open(). */
 typedef struct kiln_store kiln_store;
 
-/* Take no sample from the store. New samples are written to it nevertheless. */
+/* Take no sample from the store. The sweep nevertheless writes its new samples to the store. */
 #define KILN_TUNE_FRESH 1u
-/* Measure slow configurations as long as the others. Without this flag the sweep sets `stop_early_above` of `run`, so
- * that the measurement of a clearly slower configuration ends early. */
+/* Measure slow configurations as long as the others. Without this flag the sweep sets `stop_early_above` of each run,
+ * so that the measurement of a clearly slower configuration ends early. */
 #define KILN_TUNE_NO_STOP_EARLY 2u
 /* Do not measure the fastest configurations again after the sweep. */
 #define KILN_TUNE_NO_FINALS 4u
-/* For a job with `ranks` of kiln_options: only the other ranks measure, on devices of the same model as the engine's.
- * KILN_ERROR_ARGUMENT: there are no ranks, or `devices` is given. KILN_ERROR_DEVICE: no other rank has such a device.
- */
+/* For a job with `ranks` of kiln_options: only the other ranks measure, on devices of the same model as the engine's
+ * device. KILN_ERROR_ARGUMENT: there are no ranks, or `devices` is given. KILN_ERROR_DEVICE: no other rank has a
+ * device of this model. */
 #define KILN_TUNE_LEAD_ONLY 8u
 /* Make the search repeatable. The strategy is asked and gets its answers in an order that does not depend on compile
- * times, on the machine or on the contents of the store. With the same seed and the same measured times, a search tries
- * the same configurations in the same order. This also applies to a search that continues an earlier search: the
- * strategy gets a stored sample when it is the turn of that configuration. Fewer compiles run ahead. The flag works
- * only with one device. */
+ * times, on the machine or on the contents of the store. With the same seed and the same measured times, a search
+ * tries the same configurations in the same order. This also applies to a search that continues an earlier search:
+ * the strategy gets a stored sample when it is the turn of that configuration. Fewer compiles run ahead. The flag
+ * works only with one device. */
 #define KILN_TUNE_REPEATABLE 16u
 
 typedef struct kiln_tune_options {
     size_t size; /* sizeof(kiln_tune_options) */
-    /* The names of the variants to search. NULL: all variants. With a limit, variants with steps on the host are then
-     * left out. With `max_seconds`, variants that are known to be slow are left out too. kiln_tuning_left_out() lists
-     * them. */
+    /* The names of the variants to search. NULL: all variants, with two exceptions. If the sweep has a limit, it
+     * leaves out variants with steps on the host. If `max_seconds` is set, it also leaves out variants that are known
+     * to be slow. kiln_tuning_left_out() lists the variants that were left out. */
     const char *const *variants;
     size_t variant_count;
     const kiln_setting *params; /* fixed values of params, for the variants that have these params */
@@ -143,18 +144,20 @@ typedef struct kiln_tune_options {
     /* The most configurations to measure. Samples from the store do not count. 0: no limit. */
     uint64_t max_configurations;
     /* The time limit of the sweep, in seconds of wall time. 0: no limit. With a limit, a sample takes at most a tenth
-     * of it, unless a single run of its steps takes longer. If the sweep has no sample when the time is over, it
-     * still makes one. */
+     * of the limit, unless a single run of the steps takes longer. If the sweep has no sample when the time is over,
+     * the sweep still makes one. */
     double max_seconds;
     kiln_tune_fn callback;
     void *user;
     kiln_isolation isolation;
     /* The time limit of a sample, in seconds from its first launch on. A negative value means no limit. 0: the limit
-     * of `run` applies. If that is 0 too, an isolated sample may take 60 seconds plus twice the budget. Once a sample
-     * has succeeded, the 60 seconds become 5 seconds plus 50 times the shortest sample, if that is less. */
+     * of `run` applies. If the limit of `run` is 0 too, an isolated sample may take 60 seconds plus twice the budget.
+     * Once a sample has succeeded, the 60 seconds become 5 seconds plus 50 times the shortest sample, if this sum is
+     * less. */
     double sample_timeout;
-    /* The store, or NULL. The sweep writes each sample to the store as soon as it is made. A sample is taken from it if
-     * everything that determines the sample is unchanged. The store must stay open during the call. */
+    /* The store, or NULL. The sweep writes each sample to the store as soon as the sample is made. It takes a sample
+     * from the store if everything that determines the sample is unchanged. The store must stay open during the
+     * call. */
     kiln_store *store;
     unsigned flags; /* KILN_TUNE_FRESH and the other flags above */
     /* The name of a strategy (kiln_strategy_name). NULL: kiln_strategy_name(0). Without a budget, or with
@@ -162,15 +165,16 @@ typedef struct kiln_tune_options {
     const char *strategy;
     /* The seed of the strategy's random numbers. See KILN_TUNE_REPEATABLE. */
     uint64_t seed;
-    /* Devices that measure at the same time, each in a process, independent of `isolation`. The names are as in
-     * kiln_options. All must be of the same model as the engine's device. A GPU may be named once, a simulated device
-     * several times. NULL: the engine's device measures. */
+    /* Devices that measure at the same time, each in a process of its own whatever `isolation` is. The names are as
+     * in kiln_options. All devices must be of the same model as the engine's device. The list may have a GPU once,
+     * and a simulated device several times. NULL: the engine's device measures. */
     const char *const *devices;
     size_t device_count;
-    /* The number of the fastest configurations that are measured again after the sweep, at most 16. This takes at
-     * most 7 % of the sweep's time, or half a second if that is more. 0: 5 on a GPU, otherwise no finals. */
+    /* The number of the fastest configurations that are measured again after the sweep, at most 16. The first round
+     * always measures all of them. More rounds follow until the finals have taken 7 % of the sweep's time, or half a
+     * second if that is more. 0: 5 finalists on a GPU, otherwise no finals. */
     unsigned finalists;
-    /* end when a sample reaches this share of the roofline, from 0 to 1; 0: never */
+    /* End the sweep when a sample reaches this share of the roofline, from 0 to 1. 0: never. */
     double max_roofline;
     /* End the sweep after this number of consecutive samples that were not better. 0: never. */
     uint64_t stagnation;
@@ -184,29 +188,29 @@ typedef struct kiln_tune_options {
      * - error, the largest error of the answer in units of the tolerance; median_error and p999_error;
      * - the metrics, params, lets and sizes of the spec, and device.*.
      *
-     * "min:" or "max:" may stand before the expression. Without it, gflops, gbs and roofline are maximised, and all
-     * others are minimised. The samples are ranked by the first objective. A strategy minimises the geometric mean of
-     * all objectives. An objective that is maximised enters this mean as 1 / value. */
+     * "min:" or "max:" may stand before the expression. Without such a word the sweep maximises gflops, gbs and
+     * roofline, and minimises all other objectives. The first objective ranks the samples. A strategy minimises the
+     * geometric mean of all objectives. An objective that is maximised enters this mean as 1 / value. */
     const char *const *objectives;
     size_t objective_count;
-    /* The command line or another text that tells how the sweep was started. It is kept with each sample. NULL: no
-     * text. */
+    /* The command line or another text that tells how the sweep was started. The store keeps the text with each
+     * sample. NULL: no text. */
     const char *command;
-    /* Only for a simulated device in this process. Each configuration is verified at this size set of the spec. Its
-     * time is estimated at the sizes of the sweep, where only a few blocks of each kernel run. NULL: both are done at
-     * the sizes of the sweep. A configuration that is not valid at this size set is not verified. Buffers may be
-     * larger than the host's memory, because only the pages that these blocks use are filled. KILN_ERROR_UNSUPPORTED:
-     * the amount of work depends on data (inputs, `while`), or `run` asks for more than verification and an estimate.
-     */
+    /* Only for a simulated device in this process. The name of a size set of the spec, usually a small one. The sweep
+     * verifies each configuration at this size set. It estimates the time at the sizes of the sweep, where it runs
+     * only a few blocks of each kernel. NULL: the sweep does both at the sizes of the sweep. A configuration that is
+     * not valid at this size set is not verified. Buffers may be larger than the host's memory, because only the
+     * pages that these blocks use are filled. KILN_ERROR_UNSUPPORTED: the amount of work depends on data (inputs,
+     * `while`), or `run` requests more than verification and an estimate. */
     const char *verify_size_set;
     /* A simulated device whose model estimates random configurations before the GPU measures any. NULL: none. The
      * names are as in kiln_options: "sim:PROFILE", or "sim:sm_80"; "sim" means the profile nearest to the GPU.
      *
      * The search must run on a GPU, optimise the time, and use a strategy that learns. The estimates take at most a
-     * tenth of `max_seconds`. The search begins with these estimates, and learns how far it can trust them. They are
-     * not stored. With this option, the search does not use times of other devices that the store has. The GPU reuses
-     * the code that was compiled for the estimates. If a spec cannot be estimated, because it calls host functions of
-     * the application, the search runs without estimates and logs a warning. */
+     * tenth of `max_seconds`. The search begins with the estimates, and learns how far it can trust them. The
+     * estimates are not stored. With this option, the search does not use times of other devices that the store has.
+     * The GPU reuses the code that was compiled for the estimates. A spec that calls host functions of the
+     * application cannot be estimated; the search then runs without estimates and logs a warning. */
     const char *estimates;
 } kiln_tune_options;
 
@@ -214,17 +218,17 @@ typedef struct kiln_tuning kiln_tuning;
 
 /* Runs a sweep: tries configurations of the spec and ranks them.
  *
- * A configuration that fails is a sample with a status. It does not end the sweep. If all configurations fail with
- * the same status, the sweep fails with this status, *tuning has all samples, and `end` of its totals is not
- * KILN_END_EARLY. If a sweep that has begun ends early (KILN_ERROR_INTERRUPTED, a lost device or compiler), *tuning
- * has the samples made so far. Therefore set *tuning to NULL before the call, and call kiln_tuning_free() after the
- * call in any case. KILN_ERROR_CONSTRAINT: no configuration satisfies the constraints. The message tells how many
- * configurations satisfy each of them. */
+ * A configuration that fails is a sample with a status. Such a sample does not end the sweep. If all configurations
+ * fail with the same status, the sweep fails with this status, *tuning has all samples, and `end` of its totals is
+ * not KILN_END_EARLY. If a sweep that has begun ends early (KILN_ERROR_INTERRUPTED, a lost device or compiler),
+ * *tuning has the samples made so far. Therefore set *tuning to NULL before the call, and call kiln_tuning_free()
+ * after the call in any case. KILN_ERROR_CONSTRAINT: no configuration satisfies the constraints. The message tells
+ * how many configurations satisfy each constraint. */
 KILN_API kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                kiln_tuning **tuning, kiln_error **error);
 KILN_API void kiln_tuning_free(kiln_tuning *tuning); /* NULL is allowed */
 KILN_API size_t kiln_tuning_count(const kiln_tuning *tuning);
-/* Returns a sample by its rank, from 0. The fastest sample is the first, and failed samples are the last. Returns
+/* Returns a sample by its rank, from 0. The best sample is the first, and failed samples are the last. Returns
  * NULL past the last one. The samples belong to the tuning. */
 KILN_API const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t rank);
 
@@ -246,7 +250,7 @@ typedef enum kiln_end {
 typedef struct kiln_tuning_totals {
     /* Three numbers: all samples, the failed samples, and the samples whose answer was verified. */
     uint64_t configurations, failed, verified;
-    /* Two numbers: the codes that came from the cache, and the codes that were compiled. */
+    /* Two numbers: how many configurations got their code from the cache, and how many were compiled. */
     uint64_t cache_hits, cache_misses;
     uint64_t reused; /* samples that were taken from the store */
     /* Samples whose measurement ended early, because they were clearly slower than the best one at that time. */
@@ -255,25 +259,26 @@ typedef struct kiln_tuning_totals {
     uint64_t throttled;
     kiln_end end;
     double seconds; /* wall time of the sweep */
-    /* The wall time for code: reading the cache, starting compiles, and waiting for them. */
+    /* The wall time for code: reading the cache, starting compilations, and waiting for them. */
     double compile_seconds;
-    double compile_work_seconds; /* time of all compiles, summed over the workers */
+    double compile_work_seconds; /* time of all compilations, summed over the workers */
     /* The time for filling, launching, verifying and measuring, summed over the devices. */
     double run_seconds;
     int uncounted; /* 1: the space is too large to be counted in a short time */
-    /* 1: the configurations were therefore drawn at random, with probabilities that may differ. */
+    /* 1: the sweep therefore drew the configurations at random. Some may have been more probable than others. */
     int sampled;
 } kiln_tuning_totals;
+/* Returns the totals, which belong to the tuning. */
 KILN_API const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning);
 
-/* Returns the name of the size set of the sweep: the set of its options, or the default (`size_set` of kiln_options).
- * It lives as long as the tuning. */
+/* Returns the name of the size set of the sweep: the set of the sweep's options, or the default (`size_set` of
+ * kiln_options). The name lives as long as the tuning. */
 KILN_API const char *kiln_tuning_size_set(const kiln_tuning *tuning);
 /* Returns a size of the sweep by its number, from 0, or NULL past the last one. The sizes belong to the tuning. */
 KILN_API const kiln_setting *kiln_tuning_size(const kiln_tuning *tuning, size_t number);
 
-/* A variant that the sweep left out. The device lacks a feature that its `needs` or `target` requires, or see
- * `variants` of kiln_tune_options. */
+/* A variant that the sweep left out. Either the device lacks a feature that `needs` or `target` of the variant
+ * requires, or the sweep has a limit (see `variants` of kiln_tune_options). */
 typedef struct kiln_left_out {
     const char *variant;
     const char *why; /* the reason, as a sentence */
@@ -281,32 +286,33 @@ typedef struct kiln_left_out {
 /* Returns a variant that was left out by its number, from 0. Returns NULL past the last one. */
 KILN_API const kiln_left_out *kiln_tuning_left_out(const kiln_tuning *tuning, size_t number);
 
-/* How certain it is that the first sample is the best. After the sweep, the fastest configurations (the finalists) are
- * measured again. Each of many rounds measures all of them. Then they are ranked before all other samples, by the
- * median of their rounds (engine/tune/FINALS.md). */
+/* How certain it is that the first sample is the best. After the sweep, the finals measure the fastest configurations
+ * (the finalists) again. Each round of the finals measures every finalist once. The finalists are then ranked before
+ * all other samples, by the median of their rounds (engine/tune/FINALS.md). */
 typedef struct kiln_verdict {
     /* The number of finalists. 1: no other configuration was close. 0: there were no finals. */
     size_t finalists;
-    /* The number of finalists that cannot be distinguished from the best. The best itself counts. 0: not known. */
+    /* The number of configurations that cannot be distinguished from the best. The best itself counts. 0: not known. */
     size_t tied;
     unsigned rounds; /* number of rounds; 0: nothing was measured again */
-    /* The relative difference from which on a finalist is called slower. */
+    /* A finalist counts as slower only if it differs from the best by more than this share of the best time. */
     double margin;
-    /* The largest relative difference between a finalist and the best of the sweep. A finalist may be slower by another
-     * 0.5 us, the resolution of events. */
+    /* The bound for finalists: the sweep's time of a finalist exceeds the best time of the sweep by at most this
+     * share plus 0.5 us, the resolution of events. */
     double near;
     /* The wall time of the finals. kiln_tuning_totals does not contain it. */
     double seconds;
     /* 1: the verdict comes from the finals of an earlier sweep, because all samples were taken from the store. */
     int reused;
-    /* "" after finals, and if no other configuration was close. Otherwise the reason why nothing was measured again:
-     * "estimates are exactly repeatable". */
+    /* "" after finals, and if no other configuration was close. Otherwise the reason why there is no verdict of
+     * finals, such as "estimates are exactly repeatable". */
     const char *why_not;
     /* The number of runs of the best configuration whose answers were compared and right. */
     unsigned verified_runs;
     /* The number of configurations that were the fastest until one of these runs failed. */
     unsigned refuted;
 } kiln_verdict;
+/* Returns the verdict, which belongs to the tuning. */
 KILN_API const kiln_verdict *kiln_tuning_verdict(const kiln_tuning *tuning);
 
 /* ---- the store: samples kept ------------------------------------------------------------------------------------- */
@@ -331,11 +337,12 @@ KILN_API int kiln_format_find(const char *word);
 
 /* Opens a store, which is a SQLite database. Close *store with kiln_store_close().
  *
- * If the file does not exist, it is made, and its folder too. If `path` is NULL, it is $KILN_STORE, otherwise
- * $XDG_DATA_HOME/kiln/samples.db, otherwise ~/.local/share/kiln/samples.db. If the file is damaged, it is renamed, a
- * warning is logged and a new file is made. Many processes may open the same store, and many threads may use one
- * kiln_store. No device is needed. KILN_ERROR_NOT_FOUND: with KILN_STORE_READ, there is no file. KILN_ERROR_TIMEOUT:
- * another process locked the file for 10 seconds. KILN_ERROR_REFUSED: the file has tables that no store has. */
+ * If `path` is NULL, the file is $KILN_STORE. If this variable is not set, the file is $XDG_DATA_HOME/kiln/samples.db
+ * or ~/.local/share/kiln/samples.db. If the file does not exist, the function makes the file and its folder. If the
+ * file is damaged, the function renames it, logs a warning and makes a new file. Many processes may open the same
+ * store, and many threads may use one kiln_store. No device is needed. KILN_ERROR_NOT_FOUND: KILN_STORE_READ is set,
+ * and there is no file. KILN_ERROR_TIMEOUT: another process locked the file for 10 seconds. KILN_ERROR_REFUSED: the
+ * file has tables that no store has. */
 KILN_API kiln_status kiln_store_open(kiln_engine *engine, const char *path, unsigned flags, kiln_store **store,
                                      kiln_error **error);
 KILN_API void kiln_store_close(kiln_store *store); /* NULL is allowed */
@@ -372,11 +379,11 @@ typedef struct kiln_record {
 #undef KILN_X
     kiln_status status;
     const char *message;
-    /* 0: it failed for a reason that may not occur again, so a sweep tries the configuration again. */
+    /* 0: the configuration failed for a reason that may not occur again, so a sweep tries it again. */
     int reusable;
-    /* Never NULL. It is valid only if status is KILN_OK. */
+    /* The result of the run; never NULL. Its members have a meaning only if `status` is KILN_OK. */
     const kiln_result *result;
-    /* The seconds of each repetition, in order. On the simulated device this is the time of the host. */
+    /* The seconds of each repetition, in order. On the simulated device these are seconds of the host. */
     const double *times;
     size_t time_count;
     int64_t made; /* microseconds since 1970 */
@@ -390,7 +397,8 @@ typedef struct kiln_record {
     /* The files of the specs that made or reused the sample, one per line. "": not known. */
     const char *paths;
 } kiln_record;
-/* Receives one record. If it returns nonzero, it is not called again. */
+/* A callback that receives one record. If the callback returns nonzero, the function that calls it visits no further
+ * record. */
 typedef int (*kiln_record_fn)(void *user, const kiln_record *record);
 
 /* Selects the records that match all members. Every zero member matches any record. */
@@ -405,47 +413,48 @@ typedef struct kiln_store_filter {
     /* Only records that were made at these sizes. Sizes that are not listed may have any value. */
     const kiln_setting *sizes;
     size_t size_count;
-    /* Used together with `spec`: only samples of the spec in this file. It distinguishes two specs with the same name
+    /* The file of the spec; used together with `spec`. It distinguishes two specs with the same name
      * (engine/store/FILES.md). "": only samples whose file is not known. */
     const char *path;
 } kiln_store_filter;
 
 /* Calls `each` for the records that match `filter`, in the order in which they were made. A NULL `filter` matches
- * all. The callback must not use the store. If a record is damaged, the function skips it and logs a warning that
- * names it. An export skips such records too. A sweep makes such a record again. */
+ * all. The callback must not use the store. If a record is damaged, the function skips the record and logs a warning
+ * that names it. An export skips damaged records too. A sweep makes a damaged record again. */
 KILN_API kiln_status kiln_store_list(kiln_store *store, const kiln_store_filter *filter, kiln_record_fn each,
                                      void *user, kiln_error **error);
-/* Removes the records that match `filter`; NULL matches all. *removed gets the number of removed
- * records, and may be NULL. */
+/* Removes the records that match `filter`; NULL matches all. `removed` may be NULL; otherwise *removed gets the
+ * number of removed records. */
 KILN_API kiln_status kiln_store_prune(kiln_store *store, const kiln_store_filter *filter, uint64_t *removed,
                                       kiln_error **error);
-/* Writes the records that match `filter` to a file. A NULL `filter` matches all. *written gets their number; it may
- * be NULL. KILN_FORMAT_AUTO chooses the format by the name of the file: T4 for .json and .json.gz, otherwise CSV.
+/* Writes the records that match `filter` to a file. A NULL `filter` matches all. `written` may be NULL; otherwise
+ * *written gets the number of records. KILN_FORMAT_AUTO chooses the format by the name of the file: T4 for .json and
+ * .json.gz, otherwise CSV.
  *
  * - CSV: all fields of all records, with a heading.
  * - T4 and KERNEL_TUNER: a recorded space, which holds samples of one spec at one set of sizes on one device. The
- *   filter must
- *   select such samples. The file also has all that kiln_store_import() needs to make the same records again. */
+ *   filter must select only samples of one such space. The file also has all that kiln_store_import() needs to make
+ *   the same records again. */
 KILN_API kiln_status kiln_store_export(kiln_store *store, const kiln_store_filter *filter, const char *path,
                                        kiln_format format, uint64_t *written, kiln_error **error);
 /* Reads records from a file and adds them to the store. The content of the file determines its format.
  *
- * If two records have the same key, the later one is kept. If anything in the file is wrong, no record is added; the
- * message tells the place. A recorded space of another program becomes records that kiln_best_find() uses, and that
- * sweeps do not reuse (engine/store/EXCHANGE.md). *read gets the number of records in the file, *taken the number of
- * added records. Both may be NULL. KILN_ERROR_INTERRUPTED: `stop` of kiln_options ended the import; no record was
- * added. */
+ * If two records have the same key, the store keeps the later one. If anything in the file is wrong, no record is
+ * added; the message tells the place. A recorded space of another program becomes records that kiln_best_find() uses.
+ * Sweeps do not reuse such records (engine/store/EXCHANGE.md). *read gets the number of records in the file, and
+ * *taken the number of added records. Both pointers may be NULL. KILN_ERROR_INTERRUPTED: `stop` of kiln_options ended
+ * the import; no record was added. */
 KILN_API kiln_status kiln_store_import(kiln_store *store, const char *path, uint64_t *read, uint64_t *taken,
                                        kiln_error **error);
 
 /* ---- best-known configurations ----------------------------------------------------------------------------------- */
 
-/* The best-known configurations of many problems. For each configuration it has the latest sample on each kind of
- * device at each set of sizes. Many threads may use it at the same time. */
+/* The best-known configurations of many problems. A kiln_knowledge has the latest sample of each configuration on
+ * each kind of device at each set of sizes. Many threads may use it at the same time. */
 typedef struct kiln_knowledge kiln_knowledge;
 
-/* Loads a text file that kiln_knowledge_save() wrote, which a program can ship. The file is YAML. If it has errors,
- * the message lists all of them with line and column. No device is needed. */
+/* Loads a YAML file that kiln_knowledge_save() wrote. A program can ship such a file. If the file has errors, the
+ * message lists all of them with line and column. No device is needed. */
 KILN_API kiln_status kiln_knowledge_load(kiln_engine *engine, const char *path, kiln_knowledge **knowledge,
                                          kiln_error **error);
 /* Loads the same text from memory. Messages show `name` as the name of the file. */
@@ -456,8 +465,8 @@ KILN_API kiln_status kiln_knowledge_collect(kiln_engine *engine, kiln_store *sto
                                             kiln_knowledge **knowledge, kiln_error **error);
 KILN_API void kiln_knowledge_free(kiln_knowledge *knowledge); /* NULL is allowed */
 KILN_API size_t kiln_knowledge_count(const kiln_knowledge *knowledge);
-/* Writes the best configuration of each variant, for each spec, device and set of sizes, in a fixed order. *written
- * gets their number; it may be NULL. */
+/* Writes the best configuration of each variant, for each spec, device and set of sizes, in a fixed order. `written`
+ * may be NULL; otherwise *written gets the number of configurations. */
 KILN_API kiln_status kiln_knowledge_save(const kiln_knowledge *knowledge, const char *path, uint64_t *written,
                                          kiln_error **error);
 
@@ -480,12 +489,13 @@ KILN_API const char *kiln_best_text(kiln_best_from from);
 
 typedef struct kiln_best_options {
     size_t size;       /* sizeof(kiln_best_options) */
-    kiln_store *store; /* searched; NULL: no store */
-    /* Also searched. If the store and the knowledge both have a configuration, the later sample counts. */
+    kiln_store *store; /* the store to search; NULL: no store */
+    /* The knowledge to search; NULL: none. If the store and the knowledge both have a configuration, the later sample
+     * counts. */
     const kiln_knowledge *knowledge;
-    /* The following members are only for kiln_plan_open_best(). */
+    /* Only kiln_plan_open_best() uses the following members. */
     /* Above 0: if these sizes are not known on this device, kiln_tune() runs first, for at most this number of
-     * seconds. The samples go into `store`, so that the next call finds them. */
+     * seconds. It writes the samples to `store`, so that the next call finds them. */
     double tune_seconds;
     const kiln_run_options *run; /* this member and the following members: see kiln_tune_options */
     kiln_isolation isolation;
@@ -505,28 +515,31 @@ typedef struct kiln_best {
     const kiln_setting *known_sizes;
     size_t known_size_count;
     const char *device, *cc; /* "NVIDIA H200", "9.0" */
-    /* The distance between the sizes of the sample and the sizes of the problem. It is 1 if one size is doubled. If
-     * `near_inputs` is not 0, it is the distance between the features (engine/best/README.md). */
+    /* The distance between the sizes of the sample and the sizes of the problem. If one size is twice the other and
+     * all other sizes are equal, the distance is 1. If `near_inputs` is not 0, `distance` is the distance between the
+     * features (engine/best/README.md). */
     double distance;
     double seconds;                    /* the time of the sample */
     int measured, estimated, verified; /* see kiln_result */
     int64_t made;                      /* microseconds since 1970 */
-    /* As in the kiln_result of the sample. 0: no such time, or only a file has the sample. */
+    /* The members of these names in the kiln_result of the sample. 0: the sample has no such time, or only a file has
+     * the sample. */
     double inputs_seconds, copy_seconds;
-    /* "NAME=SECONDS ...". It is "" if no function was called, and NULL with KILN_BEST_DEFAULT. */
+    /* The times of the functions that make inputs: "NAME=SECONDS ...". "": no function was called. NULL with
+     * KILN_BEST_DEFAULT. */
     const char *input_functions;
     /* The following members are for a spec with features. The sample of the answer then belongs to the nearest known
      * input for which this configuration has a sample. */
-    /* The number of known, near inputs that chose the configuration. 0: features did not choose it. */
+    /* The number of known, near inputs whose samples chose the configuration. 0: the features did not choose it. */
     size_t near_inputs;
-    /* The mean slowdown of the configuration over these inputs: its time for an input divided by the best time for that
-     * input. */
+    /* The mean slowdown of the configuration over these inputs: its time for an input divided by the best time for
+     * that input. */
     double slowdown;
     const kiln_setting *features; /* features of the problem's input; set if `near_inputs` is not 0 */
     size_t feature_count;
     const kiln_setting *known_features; /* features of the sample's input; set if `near_inputs` is not 0 */
     size_t known_feature_count;
-    const char *size_set; /* the size set that `sizes` come from; it lives as long as the spec */
+    const char *size_set; /* the size set that `sizes` come from; the text lives as long as the spec */
 } kiln_best;
 
 /* Finds the best-known configuration for the sizes of `choice` on the engine's device. If `choice` gives a variant or
@@ -549,8 +562,9 @@ KILN_API kiln_status kiln_best_find(kiln_engine *engine, const kiln_spec *spec, 
 KILN_API void kiln_best_free(kiln_best *best); /* NULL is allowed */
 
 /* Opens a plan with the best-known configuration. If this device or compiler refuses the configuration, the function
- * tries the next best one. If the options ask for tuning and tuning finds nothing, the function logs a message and
- * uses the suggestion. *best gets the configuration of the plan; it may be NULL. Free *best with kiln_best_free(). */
+ * tries the next best one. If the options request tuning and tuning finds nothing, the function logs a message and
+ * uses the configuration of kiln_best_find(). `best` may be NULL; otherwise *best gets the configuration of the plan.
+ * Free *best with kiln_best_free(). */
 KILN_API kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                          const kiln_best_options *options, kiln_plan **plan, kiln_best **best,
                                          kiln_error **error);
@@ -562,14 +576,14 @@ KILN_API kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *s
 KILN_API const char *kiln_strategy_name(size_t number);
 KILN_API const char *kiln_strategy_about(size_t number);
 
-/* A space whose configurations were all measured once. It is read from Kernel Tuner's cache file or from T4 results,
- * gzipped or not. */
+/* A space whose configurations were all measured once. kiln_recording_load() reads it from Kernel Tuner's cache file
+ * or from T4 results, gzipped or not. */
 typedef struct kiln_recording kiln_recording;
 KILN_API kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_recording **recording,
                                          kiln_error **error);
 KILN_API void kiln_recording_free(kiln_recording *recording); /* NULL is allowed */
-/* Gives the searches of a recording expected times of its configurations before the search begins. In a real sweep
- * these would be estimates. Here the expected times are the times of the recording `prior`.
+/* Gives the searches of a recording an expected time of each configuration before the search begins. In a real sweep
+ * the expected times are estimates. Here they are the times of the recording `prior`.
  *
  * The function matches configurations by the names and values of their params. All params must be found in `prior`. A
  * configuration that `prior` lacks has no expected time. A strategy may learn how far to trust the prior. Call this
@@ -578,25 +592,25 @@ KILN_API kiln_status kiln_recording_set_prior(kiln_recording *recording, const k
                                               kiln_error **error);
 
 /* Writes a recorded space to another file, in the format T4 or KERNEL_TUNER. The result is gzipped if its name ends
- * in .gz. KILN_FORMAT_AUTO keeps the format, unless the name contains ".t4.". No information is lost: fields that the
- * other format lacks are stored beside its own fields, and are restored when the file is converted back. If the
- * source is truncated, its complete part is written, with a proper end. */
+ * in .gz. KILN_FORMAT_AUTO keeps the format, unless the name of the result contains ".t4.": then the format is T4. No
+ * information is lost: fields that the other format lacks are stored beside its own fields, and are restored when the
+ * file is converted back. If the source is truncated, the function writes its complete part, with a proper end. */
 KILN_API kiln_status kiln_recording_convert(kiln_engine *engine, const char *from, const char *to, kiln_format format,
                                             kiln_error **error);
 
 typedef struct kiln_recording_info {
     const char *path, *format;   /* "Kernel Tuner", "T4" */
-    const char *kernel, *device; /* "" where the file does not say */
-    int cut_off;                 /* 1: the file is truncated, and its complete part was read */
+    const char *kernel, *device; /* their names; "" if the file does not have them */
+    int cut_off;                 /* 1: the file is truncated, and only its complete part was read */
     size_t params, configurations, failed;
     /* The seconds of the fastest, the median and the slowest configuration that did not fail. 0: all failed. */
     double optimum, median, worst;
     /* The mean seconds for trying a configuration: compiling, checking and measuring. */
     double mean_cost;
-    /* The seconds that random search needs until its best is at most 5 % of the way from the optimum to the median.
-     * 0: strategies cannot be compared on this recording. */
+    /* The seconds that random search needs until its best time lies within the first 5 % of the way from the optimum
+     * to the median. 0: strategies cannot be compared on this recording. */
     double budget;
-    /* The number of configurations that random search tries in that time. */
+    /* The number of configurations that random search tries in `budget` seconds. */
     size_t draws;
 } kiln_recording_info;
 /* Returns a description that belongs to the recording. Returns NULL if `recording` is NULL. */
@@ -607,40 +621,41 @@ typedef struct kiln_replay_options {
     const char *strategy; /* NULL: the default */
     uint64_t seed;
     uint64_t max_configurations; /* 0: no limit */
-    double max_seconds;          /* on the clock of the replay; 0: no limit */
+    double max_seconds;          /* a limit on the clock of the replay; 0: no limit */
 } kiln_replay_options;
 
 typedef struct kiln_replay_step {
     uint64_t number; /* counts from 1 */
     /* The seconds that the search has taken so far, with the cost of this configuration. */
     double clock;
-    double seconds; /* the time of the configuration; 0: it failed */
-    /* The reason of the failure, as the file has it. NULL: it did not fail. */
+    double seconds; /* the time of the configuration; 0: the configuration failed */
+    /* The reason of the failure, in the words of the file. NULL: the configuration did not fail. */
     const char *failure;
-    int best; /* 1: the best so far */
+    int best; /* 1: no earlier configuration was as fast */
     const kiln_setting *params;
     size_t param_count;
 } kiln_replay_step;
-/* Receives one step of the replay, which lives until the callback returns. If it returns nonzero, the replay ends,
- * which is not an error. */
+/* A callback that receives one step of the replay. The step lives until the callback returns. If the callback returns
+ * nonzero, the replay ends without an error. */
 typedef int (*kiln_replay_fn)(void *user, const kiln_replay_step *step);
 
-/* Searches a recorded space on a simulated clock. Each configuration advances the clock by the time that trying it
- * took. Nothing is compiled or run. */
+/* Searches a recorded space on a simulated clock. Each configuration advances the clock by the time that the
+ * recording took to try this configuration. Nothing is compiled or run. */
 KILN_API kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *options,
                                  kiln_replay_fn each, void *user, kiln_error **error);
 
-/* Tells how much better than random search a strategy is, over the time `budget` of kiln_recording_info. The
- * definition is in engine/recording/README.md. */
+/* How much better than random search a strategy is during the time `budget` of kiln_recording_info. The definition is
+ * in engine/recording/README.md. */
 #define KILN_SCORE_STEPS 100
 typedef struct kiln_score {
     size_t size;  /* set by the caller: sizeof(kiln_score) */
     double score; /* 0: as good as random search; 1: finds the optimum at once */
-    /* The score at equally spaced times of the budget. `score` is the mean of these values. */
+    /* The scores at equally spaced times of the budget. `score` is their mean. */
     double curve[KILN_SCORE_STEPS];
-    /* The seconds of the best configuration so far at these times, as a mean over the seeds. */
+    /* For each of these times: the time of the best configuration until then in seconds, as a mean over the seeds. */
     double best[KILN_SCORE_STEPS];
-    double share; /* optimum / best after 100 configurations, as a median over the seeds */
+    /* The optimum divided by the best time of the first 100 configurations, as a median over the seeds. */
+    double share;
 } kiln_score;
 /* Computes the mean score over the seeds 1 to `seeds`, which must be at least 1. If `strategy` is NULL, the default
  * strategy is scored. KILN_ERROR_ARGUMENT: the recording allows no comparison, because all configurations failed or

@@ -7,7 +7,7 @@
 
 typedef struct kiln__answers {
     CUdeviceptr *copies; /* for each buffer: the first answer; 0: the buffer is not compared */
-    bool on_device;      /* false: the device cannot compare, so no answer counts as the same */
+    bool on_device;      /* false: the device cannot compare, so every later answer counts as different */
 } kiln__answers;
 /* Copies the outputs of the run that has just been compared with the reference. If `on_device` is false, no kernel
  * compares answers. This is for runs with checks, which would check that kernel too. Call kiln__answers_drop() also

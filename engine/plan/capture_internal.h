@@ -9,8 +9,8 @@ static inline bool kiln__capture_possible(const kiln_plan *plan)
 {
     return plan->capture_folder || atomic_load_explicit(&plan->engine->capture_left, memory_order_relaxed);
 }
-/* Launches the steps, and captures them if requested. If capturing fails, the log says so. If the plan itself was asked
- * for a capture, the launch fails too. */
+/* Launches the steps, and captures them if requested. If capturing fails, the log says so. If the plan itself was
+ * asked for a capture, the launch fails too. */
 kiln_status kiln__capture_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
 /* The two halves of a capture, before and after the steps of a run. Contents must exist, and the context must be
  * current. The second waits for the stream and frees the capture. */
@@ -18,7 +18,7 @@ kiln_status kiln__capture_begin(kiln_plan *plan, const kiln__capture_order *orde
                                 kiln__capture **capture, kiln_error **error);
 kiln_status kiln__capture_end(kiln__capture *capture, CUstream stream, kiln_error **error);
 void kiln__capture_drop(kiln__capture *capture); /* removes the files that it wrote; NULL is allowed */
-/* Returns and clears the requested capture of the plan. *asked is false if there is none. */
+/* Returns and clears the requested capture of the plan. *asked gets false if no capture was requested. */
 kiln_status kiln__capture_asked(kiln_plan *plan, kiln__arena *arena, kiln__capture_order *order, bool *asked,
                                 kiln_error **error);
 

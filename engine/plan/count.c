@@ -1,13 +1,13 @@
 /* count.c - compares an output with its reference on the device.
  *
- * Copying an output of 256 MiB to the host and comparing it there takes longer than most samples. So a sweep keeps a copy
- * of the reference on the device, and a kernel counts there what kiln__array_compare() counts: wrong elements, elements that
- * a sampled reference lacks, the largest error, and the errors by class. The kernel does the same operations of IEEE 754
- * doubles in the same order, without fused multiply-add, so every number is the same.
+ * Copying an output of 256 MiB to the host and comparing it there takes longer than most samples. So a sweep keeps a
+ * copy of the reference on the device, and a kernel counts there what kiln__array_compare() counts: wrong elements,
+ * elements that a sampled reference lacks, the largest error, and the errors by class. The kernel does the same
+ * operations of IEEE 754 doubles in the same order, without fused multiply-add, so every number is the same.
  *
- * The device only says that an answer is right. If it counts a wrong element, the host compares too and writes the message.
- * A kernel that writes out of bounds may reach the copy; after a wrong answer the copies are dropped, and the answer of the
- * best configuration is compared on the host (engine/tune/confirm.c). */
+ * The device only says that an answer is right. If it counts a wrong element, the host compares too and writes the
+ * message. A kernel that writes out of bounds may reach the copy; after a wrong answer the copies are dropped, and
+ * the answer of the best configuration is compared on the host (engine/tune/confirm.c). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -64,8 +64,8 @@ static const numeric numerics[] = {
     {KILN_u64, 3, LOAD_64, "cvt.rn.f64.u64 %g2, %d13;\n", UNSIGNED_LONG},
 };
 
-/* %g3 = |got - want|, as distance_of() of data/compare.c. The bits of the two elements differ. So if the two floats are
- * equal, they are 0 and -0. With `exact` these differ: %g10 is then 2^-1074, and otherwise 0. */
+/* %g3 = |got - want|, as distance_of() of data/compare.c. The bits of the two elements differ. So if the two floats
+ * are equal, they are 0 and -0. With `exact` these differ: %g10 is then 2^-1074, and otherwise 0. */
 static const char *const distances[] = {
     [FLOATS] = "sub.rn.f64 %g3, %g1, %g2;\nabs.f64 %g3, %g3;\n"
                "setp.eq.f64 %p3, %g1, %g2;\n@%p3 mov.f64 %g3, %g10;\n"
@@ -150,8 +150,8 @@ static bool make_ptx(const numeric *of, kiln__text *ptx)
     return !ptx->failed;
 }
 
-/* Loads the kernel that compares elements of the type, for all plans that share `shared`. Returns NULL if the device refuses it, or if memory is
- * exhausted. */
+/* Loads the kernel that compares elements of the type, for all plans that share `shared`. Returns NULL if the device
+ * refuses it, or if memory is exhausted. */
 static CUfunction load_counter(kiln__shared *shared, const numeric *of)
 {
     const kiln__driver *driver = &shared->engine->driver;
@@ -175,7 +175,7 @@ bool kiln__counts_on_device(const kiln_plan *plan, uint64_t bytes)
 {
     const kiln__shared *shared = plan->shared;
     const uint64_t least = shared->count_least ? shared->count_least
-                           /* on a simulated device the host compares faster */
+                           /* On a simulated device the host compares faster than the device. */
                            : plan->engine->info.simulated ? UINT64_MAX
                                                           : LEAST_BYTES;
     return shared->sweep && plan->answer_use == KILN__ANSWER_NONE && bytes >= least;

@@ -24,8 +24,9 @@ typedef struct kiln__plan_buffer {
     double copied;       /* seconds of copying its content from the host */
 } kiln__plan_buffer;
 
-kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error);   /* makes the inputs and computes the shapes */
-kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error); /* does the same, and allocates memory */
+kiln_status kiln__plan_layout(kiln_plan *plan, kiln_error **error); /* makes the inputs and computes the shapes */
+/* the same as kiln__plan_layout(), and allocates memory */
+kiln_status kiln__plan_allocate(kiln_plan *plan, kiln_error **error);
 /* does the same, and fills the buffers. `again`: also buffers that are filled already */
 kiln_status kiln__plan_fill(kiln_plan *plan, bool again, kiln_error **error);
 /* poisons outputs and scratch buffers that have no fill */
@@ -37,7 +38,7 @@ kiln_status kiln__fill_values_of(kiln_plan *plan, const kiln__fill *fill, kiln__
                                  kiln_error **error);
 void kiln__plan_forget(kiln_plan *plan);                             /* drops shapes, programs and keys */
 void kiln__plan_release(kiln_plan *plan, kiln__plan_buffer *buffer); /* gives the buffer's memory back */
-/* for messages of the simulator */
+/* names the buffers for messages of the simulator */
 void kiln__plan_name_memory(const kiln_plan *plan, const kiln__plan_buffer *buffer, bool on);
 /* Returns the initial content as a host array, from an entry or an input. If *temporary is set, the caller must free
  * it. */

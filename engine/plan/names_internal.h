@@ -4,7 +4,7 @@
 
 #include "layout_internal.h"
 
-/* returns NULL if there is no such buffer */
+/* returns NULL if the plan has no such buffer */
 kiln__plan_buffer *kiln__plan_buffer_find(const kiln_plan *plan, const char *name);
 /* Returns the buffer to which a name refers after swaps. */
 kiln__plan_buffer *kiln__plan_buffer_named(const kiln_plan *plan, const char *name);
@@ -14,7 +14,7 @@ kiln_status kiln__plan_diag(kiln_plan *plan, kiln__diag *diag, kiln_status statu
 /* Makes an error with a position in the spec. */
 kiln_status kiln__plan_fail_at(kiln_plan *plan, kiln_error **error, kiln_status status, kiln__pos pos,
                                const char *format, ...) KILN__PRINTF(5, 6);
-/* prints such as "f32[7, 9]" */
+/* prints a text such as "f32[7, 9]" */
 void kiln__plan_shape_text(kiln__text *out, kiln_type type, int dims, const uint64_t *shape);
 
 #endif

@@ -1,6 +1,12 @@
-/* plan.c - the life of a plan, which has these states: loaded (code and kernels) -> laid out (inputs made, shapes
- * known) -> allocated -> ready (filled). Binding, writing and resizing lead back to an earlier state; each use of the
- * plan moves it forward as far as it needs. */
+/* plan.c - the life of a plan. A plan has these states, in this order:
+ *
+ * - loaded: the plan has its code and its kernels.
+ * - laid out: the inputs are made, and the shapes of the buffers are known.
+ * - allocated: the buffers have memory.
+ * - ready: the buffers are filled.
+ *
+ * Binding, writing and resizing lead back to an earlier state. Each use of the plan moves it forward to the state
+ * that the use needs. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -280,8 +286,8 @@ void kiln__plan_share(kiln_plan *plan, kiln__shared *shared)
 
 /* ---- resize ---- */
 
-/* Writes a text that is equal for two configurations of a variant if and only if their code is equal: the values of all
- * macros and options, and the names of the kernels. */
+/* Writes a text that is equal for two configurations of a variant if and only if their code is equal: the values of
+ * all macros and options, and the names of the kernels. */
 static bool code_values(const kiln__config *config, kiln__text *out)
 {
     const kiln__variant *variant = config->variant;

@@ -1,9 +1,10 @@
 /* reference.c - references that are kept on disk, so that the next run or sweep begins without computing them.
  *
- * A reference depends only on the arguments and the code of its function. Its key is a text with all of them: the spec,
- * the name and the code of the function, every number and text, and type, shape and hash of every array. So no code has
- * to track which size, param, fill, seed or file changes which reference. The cache (engine/cache) compares the whole
- * key, and treats a damaged entry as a miss. The content of an entry is a list of exports (engine/data/exports.c).
+ * A reference depends only on the arguments and the code of its function. Its key is a text with all of them: the
+ * spec, the name and the code of the function, every number and text, and type, shape and hash of every array. So no
+ * code has to track which size, param, fill, seed or file changes which reference. The cache (engine/cache) compares
+ * the whole key, and treats a damaged entry as a miss. The content of an entry is a list of exports
+ * (engine/data/exports.c).
  *
  * Three kinds of references are not kept. A host function that an application registered may depend on state of the
  * application. A host function may read a file itself. And a reference may be computed by another variant.
@@ -31,7 +32,7 @@
 #define LEAST_SECONDS 0.02 /* a reference that took less is not kept */
 /* a reference that took less than this per byte is not kept, because reading it takes half of this */
 #define SECONDS_PER_BYTE 2e-9
-#define LARGEST 4                 /* nor is a reference larger than a quarter of the limit */
+#define LARGEST 4                 /* a reference that is larger than a quarter of the limit is not kept */
 #define FORMAT "kiln reference 1" /* changes with the key or the content */
 
 enum { FILES_MOST = 4096, DEPTH_MOST = 16 };
@@ -51,8 +52,8 @@ void kiln__reference_begin_key(const kiln_spec *spec, kiln__text *key)
     put_hash(key, "spec", kiln__hash(spec->file.text, spec->file.length));
 }
 
-/* Adds an argument. Two arguments may share an array, because `{host: NAME, X: y}` gives a buffer a second name; the array
- * is hashed once. */
+/* Adds an argument. Two arguments may share an array, because `{host: NAME, X: y}` gives a buffer a second name; the
+ * array is hashed once. */
 static void put_argument(kiln_plan *plan, const kiln__call_args *args, size_t number, kiln__text *key)
 {
     const kiln__call_arg *arg = &args->args[number];

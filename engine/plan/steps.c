@@ -1,8 +1,8 @@
 /* steps.c - evaluates the steps of a variant into operations of the driver (arguments of launches: arguments.c).
  *
- * A walk evaluates the steps. If no step depends on data on the device, the walk runs once and stores its operations as
- * a program. A launch of the plan is then a loop over that array. With `while` or `host` steps, every launch evaluates
- * the steps again and runs each operation at once.
+ * A walk evaluates the steps. If no step depends on data on the device, the walk runs once and stores its operations
+ * as a program. A launch of the plan is then a loop over that array. With `while` or `host` steps, every launch
+ * evaluates the steps again and runs each operation at once.
  *
  * The file is long because evaluating steps and making operations share one state. */
 #include <inttypes.h>
@@ -260,8 +260,8 @@ static kiln_status check_block(walk *w, const kiln__step *step, kiln__plan_kerne
     return KILN_OK;
 }
 
-/* Evaluates geometry, shared memory, attributes and arguments of a launch, checks them, and emits the operation. A grid
- * extent of 0 skips the launch. */
+/* Evaluates geometry, shared memory, attributes and arguments of a launch, checks them, and emits the operation. A
+ * grid extent of 0 skips the launch. */
 static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     kiln__plan_op op = {.kind = KILN__OP_LAUNCH, .step = step};
@@ -313,8 +313,8 @@ static kiln_status launch(walk *w, const kiln__step *step, const kiln__scope *sc
 
 /* ---- fill, copy, symbol ---- */
 
-/* Fills a buffer with one value, which is checked like the fill of a whole buffer. A memset of the driver sets at most
- * 4 bytes at once. An element of 8 or 16 bytes is set word by word, and then copied in doubling lengths. */
+/* Fills a buffer with one value, which is checked like the fill of a whole buffer. A memset of the driver sets at
+ * most 4 bytes at once. An element of 8 or 16 bytes is set word by word, and then copied in doubling lengths. */
 static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scope)
 {
     const kiln__plan_buffer *b = kiln__plan_buffer_named(w->plan, step->as.fill.buffer);
@@ -327,7 +327,7 @@ static kiln_status fill(walk *w, const kiln__step *step, const kiln__scope *scop
     kiln__pos pos = kiln__expr_pos(step->as.fill.value);
     if (value.kind == KILN_TEXT)
         return fail_at(w, KILN_ERROR_SPEC, pos, "a buffer must be filled with a number, not with a text");
-    /* one element, by the rules for a whole buffer */
+    /* one element, converted by the rules for a whole buffer */
     uint32_t words[4] = {0}; /* the widest element */
     kiln_array one = {.type = b->type, .dims = 1, .shape = {1}, .data = words};
     kiln__fill_values values = {.kind = KILN__FILL_VALUE, .integers = value.kind != KILN_FLOAT};

@@ -195,9 +195,10 @@ static kiln_status add_renamed(kiln_plan *plan, const kiln__verify *verify, kiln
     return KILN_OK;
 }
 
-/* Warns of arguments that the spec names and the function does not read. Such an argument is usually a mistake, because
- * the function then computes something else than the author expects. The named arguments come first in `args`, in the
- * order of the spec. The names of an input's exports have several parts, so they never equal a name of the spec. */
+/* Warns of arguments that the spec names and the function does not read. Such an argument is usually a mistake,
+ * because the function then computes something else than the author expects. The named arguments come first in
+ * `args`, in the order of the spec. The names of an input's exports have several parts, so they never equal a name of
+ * the spec. */
 static void warn_unread(kiln_plan *plan, const kiln__verify *verify, const kiln__call_args *args)
 {
     kiln__text names = {.mem = plan->mem};
@@ -218,8 +219,8 @@ static bool has_shape(const kiln__export *export, kiln_type type, int dims, cons
 }
 
 /* Finds the random sums that a host function exported in place of most elements of an output, which is *want. Leaves
- * *projection without sums if the function exported no sums. Returns false if their types or shapes do not fit the output, because the
- * comparison reads as many weights and sums as the output needs. */
+ * *projection without sums if the function exported no sums. Returns false if their types or shapes do not fit the
+ * output, because the comparison reads as many weights and sums as the output needs. */
 static bool find_projection(const kiln__export *exports, const kiln_array *want, kiln__projection *projection)
 {
     const kiln__export *weights = kiln__export_find(exports, "verify.weights"),
@@ -276,8 +277,9 @@ static kiln_status call_host(kiln_plan *plan, const kiln__verify *verify, kiln__
 }
 
 /* Takes the answer of a host function from disk, or calls the function and keeps its answer. The arguments from
- * `shared` on are the variant's own inputs. A function that does not read them has the same answer for all variants, so
- * its key does not contain them. Only the first call shows which of the two keys a function has, so both are tried. */
+ * `shared` on are the variant's own inputs. A function that does not read them has the same answer for all variants,
+ * so its key does not contain them. Only the first call shows which of the two keys a function has, so both are
+ * tried. */
 static kiln_status find_or_call(kiln_plan *plan, const kiln__verify *verify, kiln__call_args *args, size_t shared,
                                 bool *own, kiln__export **outputs, kiln__unit *unit, kiln_error **error)
 {
@@ -391,7 +393,7 @@ static kiln_status run_other(kiln_plan *plan, kiln_plan *other, kiln__export **o
 {
     kiln_status status = hand_over(plan, other, error);
     other->limit = (kiln__limit){.usual = plan->limit.usual, .seconds = plan->limit.seconds, .stop = plan->limit.stop};
-    kiln__limit_start(other); /* the reference has the same time limit */
+    kiln__limit_start(other); /* the time limit also holds for the reference */
     other->limit.first = true;
     if (status == KILN_OK)
         status = kiln__steps_enqueue(other, true, NULL, error);
@@ -454,8 +456,8 @@ static kiln_status by_variant(kiln_plan *plan, const kiln__verify *verify, kiln_
 
 /* ---- all kinds ---- */
 
-/* Finds the expected answer, or makes it and keeps it for the sweep. *projection gets the sums that stand for the elements
- * that *want lacks. It has no sums if *want is complete. *own_key (may be NULL) gets the key of the entry. */
+/* Finds the expected answer, or makes it and keeps it for the sweep. *projection gets the sums that stand for the
+ * elements that *want lacks. It has no sums if *want is complete. *own_key (may be NULL) gets the key of the entry. */
 static kiln_status find_reference(kiln_plan *plan, const kiln__verify *verify, const kiln_array **want,
                                   kiln__projection *projection, const char **own_key, kiln_error **error)
 {
@@ -635,8 +637,8 @@ static kiln_status keep_answer(kiln_plan *plan, const char *name, const kiln_arr
     return status;
 }
 
-/* Compares with the kept answer, if there is a kept answer of this type and shape. Each of the two answers may be wrong by
- * the tolerance of its variant, so the tolerances are added. */
+/* Compares with the kept answer, if there is a kept answer of this type and shape. Each of the two answers may be
+ * wrong by the tolerance of its variant, so the tolerances are added. */
 static void compare_with_kept(kiln_plan *plan, const kiln__verify *verify, const kiln_array *got, double rtol,
                               double atol, kiln__difference *difference)
 {
@@ -696,8 +698,8 @@ kiln_status kiln__once_expect(kiln_plan *plan, size_t number, kiln__once_expecte
     *expected = (kiln__once_expected){.exact = verify->exact};
     memcpy(got.shape, b->shape, sizeof got.shape);
     plan->answer_use = KILN__ANSWER_WHOLE;
-    /* The key of a reference does not contain content that the caller wrote to an output. So such a reference must not
-     * be found again. */
+    /* The key of a reference does not contain content that the caller wrote to an output. So such a reference must
+     * not be found again. */
     kiln__shared_drop(plan->shared, ONCE);
     kiln__shared_drop(plan->shared, kinds[verify->against]);
     kiln__shared_drop(plan->shared, OWN);
@@ -734,8 +736,8 @@ static bool is_partly(const kiln_plan *plan, const kiln__verify *verify, const j
     return (by->projection.sums || verify->sampled) && plan->answer_use != KILN__ANSWER_WHOLE;
 }
 
-/* Compares an output on the device. *right is true only if the device can do it and every element is right. Data of the
- * caller has no key that identifies its content, so a reference that depends on it has no copy on the device. */
+/* Compares an output on the device. *right is true only if the device can do it and every element is right. Data of
+ * the caller has no key that identifies its content, so a reference that depends on it has no copy on the device. */
 static kiln_status judge_on_device(kiln_plan *plan, const kiln__plan_buffer *b, const kiln__verify *verify,
                                    const judgement *by, kiln__difference *difference, bool *right, kiln_error **error)
 {
@@ -759,8 +761,9 @@ static kiln_status judge_on_device(kiln_plan *plan, const kiln__plan_buffer *b, 
     return KILN_OK;
 }
 
-/* Compares an output that is on the host. If the reference covers only a part of the elements and finds no fault, keeps the
- * answer for other variants, or compares it with a kept answer. *against names the kept answer in the second case. */
+/* Compares an output that is on the host. If the reference covers only a part of the elements and finds no fault,
+ * keeps the answer for other variants, or compares it with a kept answer. *against names the kept answer in the
+ * second case. */
 static kiln_status judge_on_host(kiln_plan *plan, const kiln__verify *verify, const judgement *by,
                                  const kiln_array *got, kiln__difference *difference, const char **against,
                                  kiln_error **error)
@@ -787,7 +790,7 @@ static void look_at_unverified(kiln_plan *plan, const kiln__plan_buffer *b, cons
                                kiln__text *wrong)
 {
     if (b->buffer->fill.kind != KILN__FILL_NONE || b->file || b->bytes < 16)
-        return; /* not poisoned, or too short to distinguish the pattern from a result */
+        return; /* the buffer was not poisoned, or is too short to distinguish the pattern from a result */
     size_t width, size = kiln__type_bytes(b->type);
     uint32_t pattern = kiln__poison_pattern(b->type, &width);
     uint64_t unwritten = 0;
@@ -821,9 +824,10 @@ static kiln_status fetch_output(kiln_plan *plan, const kiln__plan_buffer *b, con
     return KILN_OK;
 }
 
-/* Compares one output by every entry of `verify` that names it, on the device or on the host, to which it is copied at
- * most once. If there is no such entry, or this variant is the reference, the output is only checked for unwritten elements.
- * `wrong` gets a line for each difference. A status other than KILN_OK means that the comparison could not be made. */
+/* Compares one output by every entry of `verify` that names it, on the device or on the host, to which it is copied
+ * at most once. If there is no such entry, or this variant is the reference, the output is only checked for unwritten
+ * elements. `wrong` gets a line for each difference. A status other than KILN_OK means that the comparison could not
+ * be made. */
 static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *wrong, kiln_result *result,
                                  kiln_error **error)
 {

@@ -51,7 +51,8 @@ bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, 
 
 /* ---- both sides ---- */
 
-typedef struct kiln__channel { /* a program on a rank; both sides have one */
+/* The connection to a program on a rank. The leader and the rank each have a channel for the program. */
+typedef struct kiln__channel {
     uint64_t id;
     int rank;
     int fd;            /* the relay's end of the leader's socket; -1: closed. A rank does not use it */
@@ -67,7 +68,7 @@ typedef struct kiln__member { /* the leader's view of a rank */
     int rank;
     bool known, gone, bye;
     bool moved;     /* another rank leads this one, which gets no messages and whose messages are ignored */
-    bool leads;     /* this rank leads another group; the next two fields are for such a rank: */
+    bool leads;     /* this rank leads another group; the next two fields only have a meaning for such a rank: */
     bool answered;  /* its sweep has ended, or the rank was given up */
     char *answer;   /* NULL: no answer */
     uint64_t heard; /* time of its last message, on the clock of kiln__now_ns() */
@@ -106,17 +107,17 @@ struct kiln_ranks {
     kiln__member *members;
     kiln__letter *letters; /* letters that were not sent yet */
     size_t letter_count, letter_room;
-    bool told; /* on a leader other than rank 0: its answer was sent */
+    bool told; /* on a leader other than rank 0: the leader has sent its answer */
     /* late: number of messages of channels that had ended, and of ranks that had been given up */
     uint64_t last_id, late;
 };
 
 /* Sends a message and frees it. Returns false if memory ran out or the plug-in cannot send it. */
 bool kiln__ranks_send(kiln_ranks *ranks, int to, kiln__text *text);
-/* Takes the next message in *bytes (for kiln__free()). Returns false if there is none now. */
+/* Takes the next message. The caller frees *bytes by kiln__free(). Returns false if no message has arrived. */
 bool kiln__ranks_receive(kiln_ranks *ranks, int *from, char **bytes, size_t *length);
 kiln__channel *kiln__ranks_channel(const kiln_ranks *ranks, uint64_t id); /* NULL: the channel has ended */
-kiln__channel *kiln__ranks_add_channel(kiln_ranks *ranks);                /* NULL: no memory */
+kiln__channel *kiln__ranks_add_channel(kiln_ranks *ranks);                /* NULL: memory has run out */
 void kiln__ranks_drop_channel(kiln_ranks *ranks, kiln__channel *channel);
 /* Returns how long to sleep in ns: short after work, then exponential back-off up to 1 ms. */
 uint64_t kiln__ranks_pause(uint64_t *pause, bool worked);

@@ -1,8 +1,8 @@
 /* transport.h - point-to-point messages between the processes of one job, as a plug-in provides them: libkiln-mpi.so
  * (mpi/plugin.c), or a test's own. It knows nothing about the contents of messages.
  *
- * One thread at a time calls a transport, not always the same thread. Messages between two ranks arrive complete, once
- * and in order, or not at all. */
+ * One thread at a time calls a transport, not always the same thread. Messages between two ranks arrive complete,
+ * once and in order, or not at all. */
 #ifndef KILN_RANKS_TRANSPORT_H
 #define KILN_RANKS_TRANSPORT_H
 
@@ -20,12 +20,12 @@ typedef struct kiln__transport {
     void *self;
     /* Copies the bytes and does not wait for the receiver. Returns false if they cannot be sent. */
     bool (*send)(void *self, int to, const void *bytes, size_t length);
-    /* Finds the next message, and waits at most `seconds` for it. Returns false if there is none. */
+    /* Finds the next message, and waits at most `seconds` for it. Returns false if no message came. */
     bool (*probe)(void *self, double seconds, int *from, size_t *length);
     /* Receives the message that `probe` found. */
     bool (*receive)(void *self, void *bytes);
-    /* Called last, by the thread that opened the transport. `together`: all ranks close, so the call may wait for them.
-     * Otherwise some ranks have already ended, and the call must not wait for them. */
+    /* Called last, by the thread that opened the transport. `together`: all ranks close, so the call may wait for
+     * them. Otherwise some ranks have already ended, and the call must not wait for them. */
     void (*close)(void *self, bool together);
 } kiln__transport;
 

@@ -24,7 +24,7 @@ kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_reco
 
 /* For one param of the recording `from`: its place in the other recording `to`. */
 typedef struct value_map {
-    size_t param;        /* index of the param of the same name in `to` */
+    size_t param;        /* index in `to` of the param with the same name */
     uint32_t *positions; /* for each value its index in `to`; UINT32_MAX: absent. NULL: only `from` has the param */
 } value_map;
 

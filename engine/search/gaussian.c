@@ -83,6 +83,11 @@ struct kiln__gaussian {
     float *at;       /* for each feature MOST coordinates of rows: positions from 0 to 1, or 0 or 1 for powers */
 };
 
+/* Returns the larger number, or 0 in place of a negative number. fmax() is a call of the library, which the compiler
+ * does not make part of a vector instruction because of NaN. */
+static inline float larger(float one, float other) { return one > other ? one : other; }
+static inline double at_least_zero(double number) { return number > 0 ? number : 0; }
+
 /* ---- the Cholesky factor ---- */
 
 static inline double dot_product(const double *one, const double *other, size_t n)
@@ -125,11 +130,11 @@ static bool add_factor_row(const kiln__search *s, const kiln__gaussian *g, doubl
         double value = between_parts;
         if (g->part[i] == g->part[k])
             value = compute_covariance(
-                fmax(0, g->apart[i * MOST + k] + (more != 0 ? more * measure_feature(s, g, axis, i, k) : 0)));
+                at_least_zero(g->apart[i * MOST + k] + (more != 0 ? more * measure_feature(s, g, axis, i, k) : 0)));
         row[k] = (value - dot_product(row, factor + k * MOST, k)) / factor[k * MOST + k];
     }
     double left = 1 + g->noise + (g->failed[i] ? g->doubt : 0) - dot_product(row, row, i);
-    row[i] = sqrt(fmax(left, 0));
+    row[i] = sqrt(at_least_zero(left));
     return left > 1e-12;
 }
 
@@ -551,9 +556,9 @@ static float compute_covariances(const kiln__gaussian *g, uint32_t part, const r
         out->of[i] = 0;
     for (size_t i = 0; i < padded; i += LANES)
         for (size_t k = 0; k < LANES; k++)
-            nearest[k] = fmaxf(out->of[i + k] * g->sure[i + k], nearest[k]);
+            nearest[k] = larger(out->of[i + k] * g->sure[i + k], nearest[k]);
     for (size_t k = 1; k < LANES; k++)
-        nearest[0] = nearest[k] > nearest[0] ? nearest[k] : nearest[0];
+        nearest[0] = larger(nearest[k], nearest[0]);
     return nearest[0];
 }
 
@@ -571,6 +576,27 @@ static float predict_mean(const kiln__gaussian *g, const row_floats *related)
     return sums[0];
 }
 
+/* Computes the distances of a point from the distances of its centre (`around`), if the two differ only in their
+ * positions on one ordered axis. One loop does what add_power_distances() and add_axis_distances() do for the centre, with
+ * a negative weight, and for the point. The order of the additions is the same, so the results are equal. */
+static void move_along_axis(const kiln__gaussian *g, const kiln__part_axis *on, size_t axis, uint32_t from, uint32_t to,
+                            const row_floats *around, row_floats *apart)
+{
+    const float *at = g->at + axis * MOST, weight = (float)g->weights[axis];
+    const float here = scale_position(from, on->values), there = scale_position(to, on->values);
+    const size_t number = on->powers ? g->power_of[axis] : axis;
+    const float *power = g->at + number * MOST, step = on->powers ? (float)g->weights[number] : 0;
+    const float was = on->powers ? on->powers[from] : 0, is = on->powers ? on->powers[to] : 0;
+    size_t padded = (g->rows + LANES - 1) / LANES * LANES;
+    for (size_t i = 0; i < padded; i += LANES)
+        for (size_t k = i; k < i + LANES; k++) {
+            float sum = around->of[k] + (power[k] != was ? -step : 0);
+            sum += power[k] != is ? step : 0;
+            sum += -weight * (here - at[k]) * (here - at[k]);
+            apart->of[k] = sum + weight * (there - at[k]) * (there - at[k]);
+        }
+}
+
 /* Computes the covariances of candidate i with all rows, and returns the largest. A neighbour has the distances of its
  * centre (`around`), except along one axis. So only that axis is computed. */
 static float relate_candidate(const kiln__search *s, const kiln__gaussian *g, const kiln__batch *b, size_t i,
@@ -579,12 +605,18 @@ static float relate_candidate(const kiln__search *s, const kiln__gaussian *g, co
     row_floats apart;
     const uint32_t *point = b->points + i * s->width, axis = b->items[i].axis;
     if (b->used && axis < g->axes) {
+        const kiln__part_axis *on = &s->points->parts[point[0]].axes[axis];
+        const uint32_t here = kiln__search_point(s, b->around)[1 + axis], there = point[1 + axis];
+        if (on->ordered) {
+            move_along_axis(g, on, axis, here, there, around, &apart);
+            return compute_covariances(g, point[0], &apart, related);
+        }
         float weight = (float)g->weights[axis];
         apart = *around;
-        add_power_distances(s, g, point[0], axis, kiln__search_point(s, b->around)[1 + axis], -1, &apart);
-        add_power_distances(s, g, point[0], axis, point[1 + axis], 1, &apart);
-        add_axis_distances(s, g, point[0], axis, kiln__search_point(s, b->around)[1 + axis], -weight, &apart);
-        add_axis_distances(s, g, point[0], axis, point[1 + axis], weight, &apart);
+        add_power_distances(s, g, point[0], axis, here, -1, &apart);
+        add_power_distances(s, g, point[0], axis, there, 1, &apart);
+        add_axis_distances(s, g, point[0], axis, here, -weight, &apart);
+        add_axis_distances(s, g, point[0], axis, there, weight, &apart);
     } else {
         compute_distances(s, g, point, &apart);
     }
@@ -610,7 +642,7 @@ static void bound_candidates(const kiln__search *s, const kiln__gaussian *g, kil
         c->worth = g->goal_mean + (double)predict_mean(g, &related);
         if (s->prior)
             c->worth += g->trust * (fmin((double)c->prior, worst_goal) - g->prior_mean);
-        c->least = c->worth - (double)sqrtf(spread * fmaxf(0, 1 - nearest * nearest * shared));
+        c->least = c->worth - (double)sqrtf(spread * larger(0, 1 - nearest * nearest * shared));
     }
 }
 
@@ -628,10 +660,10 @@ static double compute_acquisition(const kiln__search *s, const kiln__gaussian *g
     for (size_t i = 0; i < g->rows; i++) {
         solved[i] = ((double)related.of[i] - dot_product(g->factor + i * MOST, solved, i)) / g->factor[i * MOST + i];
         left -= solved[i] * solved[i];
-        if (i % LOOK == 0 && worth - boldness * sqrt(fmax(0, g->scale * left)) >= limit)
+        if (i % LOOK == 0 && worth - boldness * sqrt(at_least_zero(g->scale * left)) >= limit)
             break;
     }
-    return worth - boldness * sqrt(fmax(0, g->scale * left));
+    return worth - boldness * sqrt(at_least_zero(g->scale * left));
 }
 
 /* Returns the candidate with the least lower bound in a batch, or the count if none is left. */

@@ -489,7 +489,8 @@ static bool improve_bound(const float *means, float boldness, float *worth)
         }
     float mean = (sums[0] + sums[1] + (sums[2] + sums[3])) * (1.0f / TREES);
     float square = (squares[0] + squares[1] + (squares[2] + squares[3])) * (1.0f / TREES);
-    float bold = fmaxf(square - mean * mean, 0) * boldness * boldness, above = means[0] + mean - *worth;
+    float variance = square - mean * mean;
+    float bold = (variance > 0 ? variance : 0) * boldness * boldness, above = means[0] + mean - *worth;
     if (above >= 0 && above * above >= bold) /* the root is computed only if it matters */
         return false;
     *worth = means[0] + mean - sqrtf(bold);

@@ -1,10 +1,10 @@
 /* index.c - counts a space without walking through it.
  *
  * The constraints become one graph of integer operations (expr/graph.h). The params form a tree. Once a param and all
- * above it have values, the remaining params fall into groups that share no constraint with one another. Each group is
- * one subtree, so the numbers of their configurations multiply. An operation is computed at the param that gives it its
- * last operand. The count of a subtree depends only on the values that it uses from above (its `keys`). They are mostly
- * products and sums that many configurations have in common, so counts are memoized by them. */
+ * above it have values, the remaining params fall into groups that share no constraint with one another. Each group
+ * is one subtree, so the numbers of their configurations multiply. An operation is computed at the param that gives
+ * it its last operand. The count of a subtree depends only on the values that it uses from above (its `keys`). They
+ * are mostly products and sums that many configurations have in common, so counts are memoized by them. */
 #include <string.h>
 
 #include "graph.h"
@@ -25,8 +25,8 @@ typedef struct piece {
 typedef struct branch { /* a param in the tree */
     uint32_t parent, first_child, sibling;
     uint32_t depth;
-    /* ops: the nodes that get their last operand from this param. keys: the nodes above whose values the subtree uses.
-     * pieces: the constraints that are tested at this param */
+    /* ops: the nodes that get their last operand from this param. keys: the nodes above whose values the subtree
+     * uses. pieces: the constraints that are tested at this param */
     uint32_t *ops, *keys, *pieces;
     size_t op_count, key_count, piece_count;
     bool memo;        /* a table of counts is used, because it has fewer keys than there are values above it */
@@ -214,8 +214,8 @@ static uint32_t find_leader(uint32_t *of, uint32_t i)
     return i;
 }
 
-/* Splits the params of group `id` into groups that share no constraint. `of` becomes a union-find forest, in which the
- * params of one new group have the same leader. */
+/* Splits the params of group `id` into groups that share no constraint. `of` becomes a union-find forest, in which
+ * the params of one new group have the same leader. */
 static void split_group(kiln__index *x, uint32_t *group, uint32_t id, uint32_t *of)
 {
     for (uint32_t i = 0; i < x->params; i++)
@@ -275,7 +275,7 @@ static bool plant(kiln__index *x)
                     group[k] = groups;
             group[i] = groups;
             above[groups++] = parent;
-            i = (uint32_t)-1; /* start again; the sets of the other groups are unchanged */
+            i = (uint32_t)-1; /* starts again; the sets of the other groups are unchanged */
         }
     }
     return true;
@@ -346,8 +346,8 @@ static bool schedule(kiln__index *x)
     return true;
 }
 
-/* Sets the keys of each param in a subtree, children first: the nodes above the subtree whose values it uses. `set` has
- * one byte for each node, and is all zero before and after a success. Returns false if memory runs out. */
+/* Sets the keys of each param in a subtree, children first: the nodes above the subtree whose values it uses. `set`
+ * has one byte for each node, and is all zero before and after a success. Returns false if memory runs out. */
 static bool find_keys(kiln__index *x, uint32_t param, unsigned char *set)
 {
     branch *b = &x->branches[param];
@@ -452,7 +452,7 @@ static bool set_value(kiln__index *x, uint32_t param, size_t v)
             if (!x->value[p->node])
                 return false;
         } else if (p->node != NONE && !p->whole) {
-            x->lost = true; /* the rest of the constraint may decide, and may not be computable yet */
+            x->lost = true; /* another part of the constraint may decide, and may not be computable yet */
             return false;
         } else if (!evaluate_plainly(x, p->constraint)) {
             return false;
@@ -462,8 +462,8 @@ static bool set_value(kiln__index *x, uint32_t param, size_t v)
 }
 
 /* Counts saturate: UINT64_MAX stands for every number from 2^64 - 1 on. A product with 0 is still 0, and a sum or a
- * product with a positive number stays UINT64_MAX. So if the count of the whole space is below UINT64_MAX, the count of
- * each subtree that a number can lead to is exact. */
+ * product with a positive number stays UINT64_MAX. So if the count of the whole space is below UINT64_MAX, the count
+ * of each subtree that a number can lead to is exact. */
 static uint64_t multiply_saturated(uint64_t a, uint64_t b)
 {
     uint64_t product;
@@ -527,7 +527,7 @@ static bool count_top(kiln__index *x)
             return false;
         uint64_t cost = cost_of(x, at);
         for (size_t v = 0; v < values && !x->lost && !x->failed; v++) {
-            if (!step(x, cost)) { /* a lower bound: the configurations so far, if the other groups have any */
+            if (!step(x, cost)) { /* the number so far is a lower bound, if each other group has a configuration */
                 b->before[v + 1] = b->before[v];
                 continue;
             }
@@ -760,8 +760,8 @@ kiln_status kiln__index_positions(kiln__index *x, uint64_t number, uint32_t *pos
     return KILN_OK;
 }
 
-/* Gives the params the values at `positions`, in the order of counting, so that it computes no value that counting has
- * not computed. Returns false if a constraint excludes them. */
+/* Gives the params the values at `positions`, in the order of counting, so that it computes no value that counting
+ * has not computed. Returns false if a constraint excludes them. */
 static bool descend(kiln__index *x, uint32_t first, const uint32_t *positions)
 {
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling)

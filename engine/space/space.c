@@ -1,6 +1,6 @@
-/* space.c - the walk over a variant's configurations. Params, lets and outer names get numbered slots when the space is
- * opened. Each let and constraint is listed under the last param that it depends on, so that the walk evaluates it as
- * soon as that param has a value, and skips everything below if it does not hold. */
+/* space.c - the walk over a variant's configurations. Params, lets and outer names get numbered slots when the space
+ * is opened. Each let and constraint is listed under the last param that it depends on, so that the walk evaluates it
+ * as soon as that param has a value, and skips everything below if it does not hold. */
 #include <string.h>
 
 #include "index.h"
@@ -95,7 +95,7 @@ static kiln__check *add_check(kiln__space *space, const kiln__expr *expr, uint32
     kiln__check **end = &space->levels[made->level];
     while (*end)
         end = &(*end)->next;
-    *end = made; /* after the lets that it needs and all earlier constraints */
+    *end = made; /* after the lets that the constraint needs and all earlier constraints */
     if (made->level > space->deepest)
         space->deepest = made->level;
     return made;
@@ -262,8 +262,8 @@ void kiln__walk_free(kiln__walk *walk)
 void kiln__walk_limit(kiln__walk *walk, kiln__effort *effort) { walk->effort = effort; }
 const kiln__tally *kiln__walk_tally(const kiln__walk *walk) { return &walk->tally; }
 
-/* Goes to the next assignment of the first `depth` params that no check excludes. Returns EXCLUDED if no assignment is
- * left, or if the effort has ended and the walk is halted. */
+/* Goes to the next assignment of the first `depth` params that no check excludes. Returns EXCLUDED if no assignment
+ * is left, or if the effort has ended and the walk is halted. */
 static kiln__outcome advance(kiln__walk *walk, size_t depth, kiln__diag *diag)
 {
     const kiln__space *space = walk->space;

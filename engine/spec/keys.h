@@ -9,12 +9,12 @@
 
 #include "kiln.h"
 
-/* X(mapping, its name in messages, rule, description). The keys of each mapping follow below, in the order of messages.
- * The rule tells which keys may or must occur together, if the rows do not tell it. keys.c has each rule as a JSON
- * schema. */
+/* X(mapping, its name in messages, rule, description). The keys of each mapping follow below, in the order of
+ * messages. The rule tells which keys may or must occur together, if the rows do not tell it. keys.c has each rule as
+ * a JSON schema. */
 #define KILN__MAPPINGS(X)                                                                                              \
     X(spec, "the spec", NONE, "The file.")                                                                             \
-    X(variant, "a variant", NONE, "One way to do the work. Its sections are added to those of the spec.")              \
+    X(variant, "a variant", NONE, "One way to do the work. Its sections add to the sections of the spec.")             \
     X(param, "a param", PARAM, "A param with a range, a default or options.")                                          \
     X(input, "an input", NONE, "Data with a format, which a host function makes.")                                     \
     X(buffer, "a buffer", BUFFER, "An array on the device. If it belongs to a variant, it is scratch memory.")         \
@@ -56,7 +56,7 @@
     X(mapping, target, OPTIONAL, TEXTS, CODE,                                                                          \
       "Architectures to compile for, such as `sm_90a`. Kiln uses the first one that fits the device.")                 \
     X(mapping, needs, OPTIONAL, EXPRS, CHOICE,                                                                         \
-      "Conditions on the device, such as `device.wgmma`. If one does not hold, kiln leaves the variant out.")          \
+      "Conditions on the device, such as `device.wgmma`. If a condition does not hold, kiln leaves the variant out.")  \
     X(mapping, params, OPTIONAL, PARAMS, KEYS, "The tuning parameters. Each becomes a macro of the source.")           \
     X(mapping, let, OPTIONAL, NAMED_EXPRS, RUN,                                                                        \
       "Names for expressions. They may stand in any order, but not use each other in a cycle.")                        \
@@ -68,7 +68,7 @@
     X(mapping, inputs, OPTIONAL, INPUTS, KEYS, "Data that host functions make.")                                       \
     X(mapping, buffers, OPTIONAL, BUFFERS, KEYS, "The arrays on the device.")                                          \
     X(mapping, before_each, OPTIONAL, STEPS, KEYS,                                                                     \
-      "Steps that kiln runs before each run. Their time is not a part of the run's time.")
+      "Steps that kiln runs before each run. The time of these steps is not a part of the run's time.")
 #define KILN__KEYS_metrics(X, mapping)                                                                                 \
     X(mapping, metrics, OPTIONAL, NAMED_EXPRS, RUN,                                                                    \
       "`flops` and `bytes` (for the roofline), and any other quantities. The others may use metrics and "              \
@@ -124,7 +124,7 @@
     X(param, default, OPTIONAL, VALUE, CHOICE,                                                                         \
       "The value that is used if the user chooses none. Default: the first value.")                                    \
     X(param, macro, OPTIONAL, BOOL, CODE,                                                                              \
-      "`false`: the param does not become a macro. Only expressions can use it, such as those of the launch.")         \
+      "`false`: the param does not become a macro. Only expressions can use it, such as the grid of a launch.")        \
     X(param, options, OPTIONAL, TEMPLATES, CODE, "Compile options that belong to the param.")
 
 #define KILN__KEYS_input(X)                                                                                            \
@@ -137,7 +137,8 @@
       "`file`.")                                                                                                       \
     X(buffer, shape, OPTIONAL, EXPRS, RUN, "The extents. Required without `from` and `file`.")                         \
     X(buffer, fill, OPTIONAL, FILL, KEYS, "The initial values.")                                                       \
-    X(buffer, from, OPTIONAL, TEXT, RUN, "The export of an input that is the content, such as A.csr.values.")          \
+    X(buffer, from, OPTIONAL, TEXT, RUN,                                                                               \
+      "The export of an input, such as A.csr.values. Kiln copies it into the buffer.")                                 \
     X(buffer, file, OPTIONAL, TEXT, RUN,                                                                               \
       "The .npy file that has the content. Its name may contain sizes: `a-{N}.npy`.")                                  \
     X(buffer, out, OPTIONAL, BOOL, RUN,                                                                                \
@@ -162,8 +163,8 @@
     X(verification, exact, OPTIONAL, BOOL, RUN,                                                                        \
       "`true`: the output must equal the expected content, without a tolerance.")                                      \
     X(verification, sampled, OPTIONAL, BOOL, RUN,                                                                      \
-      "`true`: the host function computes only some elements. Kiln does not compare the other ones, but checks that "  \
-      "the kernel wrote them.")
+      "`true`: the host function computes only some elements. Kiln does not compare the other elements, but checks "   \
+      "that the kernel wrote them.")
 
 #define KILN__KEYS_assumption(X)                                                                                       \
     X(assumption, from, OPTIONAL, VALUE, PROSE, "The least value of a size, or of the elements of an input.")          \
@@ -181,12 +182,13 @@
 #define KILN__KEYS_against(X)                                                                                          \
     X(against, host, ONE_OF, TEXT, RUN, "A host function, which takes buffers, sizes and inputs by their names.")      \
     X(against, variant, ONE_OF, TEXT, RUN, "A variant, with the default values of its params.")                        \
-    X(against, params, OPTIONAL, NAMED_EXPRS, RUN, "With `variant`: values of params that differ from the defaults.")  \
+    X(against, params, OPTIONAL, NAMED_EXPRS, RUN,                                                                     \
+      "With `variant`: the params whose values differ from the defaults.")                                             \
     X(against, command, ONE_OF, TEXTS, RUN,                                                                            \
       "A program and its arguments. It runs without a shell, and only with --allow-commands.")                         \
     X(against, file, ONE_OF, TEXT, RUN, "A .npy file. Its name may contain sizes.")                                    \
     X(against, ARGUMENT, ANY, EXPR, RUN,                                                                               \
-      "With `host`: the name in the spec, or the expression, that the function gets as this argument.")
+      "With `host`: the argument of this name, as a name in the spec or as an expression.")
 
 #define KILN__KEYS_step(X)                                                                                             \
     X(step, launch, ONE_OF, LAUNCH, KEYS, "Launch a kernel.")                                                          \
@@ -212,8 +214,7 @@
     X(launch, overlap, OPTIONAL, BOOL, RUN,                                                                            \
       "`true`: the launch may begin before the previous step has ended (griddepcontrol).")                             \
     X(launch, priority, OPTIONAL, EXPR, RUN, "The priority of the launch. A lower number means a higher priority.")    \
-    X(launch, carveout, OPTIONAL, EXPR, RUN,                                                                           \
-      "The share of the L1 cache that is preferred for shared memory, in percent.")                                    \
+    X(launch, carveout, OPTIONAL, EXPR, RUN, "The preferred share of the L1 cache for shared memory, in percent.")     \
     X(launch, args, REQUIRED, ARGS, RUN,                                                                               \
       "Expressions, buffers, places in buffers (`x + 4`), `null`, arguments, tensor maps, textures.")
 
@@ -305,7 +306,7 @@
 
 #define KILN__KEYS_while(X)                                                                                            \
     X(while, read, REQUIRED, READS, RUN,                                                                               \
-      "The elements of buffers that kiln reads before each round. If only a buffer is named, its first element.")      \
+      "The elements of buffers that kiln reads before each round. The name of a buffer means its first element.")      \
     X(while, cond, REQUIRED, EXPR, RUN, "The condition under which another round begins.")                             \
     X(while, at_most, REQUIRED, EXPR, RUN,                                                                             \
       "The largest number of rounds. It is an error if the condition still holds after that.")                         \

@@ -38,7 +38,7 @@ enum { NOT_SEEN, ON_THE_WAY, COUNTED, MEASURED };
 typedef struct walk {
     kiln__reader *r;
     const kiln__variant *variant;
-    unsigned char state[2 * KILN__MOST]; /* one for each metric */
+    unsigned char state[2 * KILN__MOST]; /* one state for each metric */
 } walk;
 
 static bool is_measurement(const char *name)

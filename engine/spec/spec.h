@@ -142,9 +142,9 @@ struct kiln__argument {
     const char *buffer;   /* BUFFER, TENSOR_MAP, TEXTURE */
     kiln__tensor *tensor; /* TENSOR_MAP */
     kiln__texture *texture;
-    uint64_t size, align;  /* bytes; a STRUCT includes the padding at its end; a pointer has 8 */
+    uint64_t size, align;  /* in bytes; the size of a STRUCT includes the padding at its end */
     const void *bytes;     /* BYTES */
-    size_t count;          /* STRUCT: number of fields; POINTERS: number of items; both at least 1 */
+    size_t count;          /* STRUCT: number of fields. POINTERS: number of items. At least 1 */
     kiln__field *fields;   /* STRUCT */
     kiln__argument *items; /* POINTERS: BUFFER and NULL */
 };
@@ -274,7 +274,7 @@ typedef struct kiln__verify {
 typedef struct kiln__tolerance {
     const char *buffer;
     kiln__pos pos;
-    kiln__expr *rtol, *atol; /* never NULL; 0 if the spec does not give it; the expressions may use params */
+    kiln__expr *rtol, *atol; /* never NULL, may use params; the constant 0 if the spec does not give the tolerance */
 } kiln__tolerance;
 
 /* An assumption that a judged kernel may make about a size or a buffer (`judge:`). */
@@ -368,8 +368,8 @@ typedef struct kiln__metered {
 bool kiln__metrics_count(const kiln__metered *of, kiln_result *to, kiln__diag *diag);
 /* Writes all other metrics as a text. It leaves out a metric that needs a figure that was not measured. */
 bool kiln__metrics_print(const kiln__metered *of, kiln_metric_values *to, kiln__diag *diag);
-/* Computes one metric. *missing is NULL after a success. Otherwise it is the measurement that the metric lacks, or "?"
- * if the expression has an error. */
+/* Computes one metric. *missing is NULL after a success. Otherwise it is the measurement that the metric lacks, or
+ * "?" if the expression has an error. */
 bool kiln__metrics_one(const kiln__metered *of, size_t metric, double *value, const char **missing, kiln__diag *diag);
 
 typedef struct kiln__sizes {
@@ -406,9 +406,9 @@ struct kiln_spec {
     const kiln_buffer_info *buffer_infos;
 };
 
-/* The functions by which the checker asks about host functions. `known` returns true if `name` is registered for one of
- * `uses`, which are bits KILN_HOST_... . `names` writes at most `room` names, and returns the number of names that it
- * wrote. */
+/* The functions by which the checker asks about host functions. `known` returns true if `name` is registered for one
+ * of `uses`, which are bits KILN_HOST_... . `names` writes at most `room` names, and returns the number of names that
+ * it wrote. */
 typedef struct kiln__host_lookup {
     bool (*known)(void *user, const char *name, unsigned uses);
     size_t (*names)(void *user, const char **names, size_t room); /* for suggestions */
@@ -422,7 +422,7 @@ typedef struct kiln__host_lookup {
 kiln_status kiln__spec_parse(const kiln_allocator *mem, const char *text, size_t length, const char *name,
                              const kiln__host_lookup *hosts, kiln_spec **spec, kiln_error **error);
 
-/* returns NULL if there is no such variant */
+/* returns NULL if the spec has no such variant */
 const kiln__variant *kiln__spec_variant(const kiln_spec *spec, const char *name);
 /* Makes the structs that the public functions return, for a complete spec. Returns false if memory runs out. */
 bool kiln__spec_describe(kiln_spec *spec);

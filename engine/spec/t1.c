@@ -270,7 +270,7 @@ static bool read_type(const char *text, kiln_type *type, int *lanes)
                 {"ulong", KILN_u64},  {"uint64", KILN_u64}, {"float16", KILN_f16}, {"float32", KILN_f32},
                 {"float64", KILN_f64}};
     *lanes = 1;
-    /* this table comes first, because its bool is a byte with any value */
+    /* this table comes first, because its bool may be any byte */
     for (size_t i = 0; i < KILN__COUNT(more); i++)
         if (strcmp(more[i].name, text) == 0) {
             *type = more[i].type;

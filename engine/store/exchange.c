@@ -3,7 +3,7 @@
 
 #include "store_internal.h"
 
-#define LIMIT ((size_t)4 << 30) /* most bytes of an imported file */
+#define LIMIT ((size_t)4 << 30) /* largest number of bytes of an imported file */
 
 static bool ends_with(const char *text, const char *end)
 {

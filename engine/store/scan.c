@@ -1,11 +1,13 @@
 /* scan.c - limits for reading a database that somebody else may have made.
  *
- * SQLite does not notice that pages of a table refer to one page again and again: a file of some kilobytes then has more
- * rows than any computer can read. Values of many rows may also share their pages. Three limits hold for each statement:
+ * SQLite does not notice that pages of a table refer to one page again and again: a file of some kilobytes then has
+ * more rows than any computer can read. Values of many rows may also share their pages. Three limits hold for each
+ * statement:
  *
- * - The ids of the rows rise. The function kiln_rises(id) in a WHERE clause tests that, and a page that is read twice is
- *   an error at its first row. It stands first in the clause, so SQLite calls it for every row of a scan.
- * - All values of the rows that are read have together at most as many bytes as the file (kiln__scan_step()).
+ * - The ids of the rows rise. The function kiln_rises(id) in a WHERE clause tests that, and a page that is read twice
+ *   is an error at its first row. It stands first in the clause, so SQLite calls it for every row of a scan.
+ * - All values of the rows that are read have together at most as many bytes as the file. kiln__scan_step() tests
+ *   that.
  * - The steps of SQLite's machine have a limit in proportion to the file, also while SQLite reads the schema. */
 #include <sys/stat.h>
 

@@ -17,7 +17,7 @@ bool kiln__store_is_damage(int code)
     return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_INTERRUPT;
 }
 
-/* Maps SQLite's codes to statuses. Each message names the path, the operation, and a remedy if there is one. */
+/* Maps SQLite's codes to statuses. Each message names the path, the operation, and the remedy if a remedy is known. */
 kiln_status kiln__store_fail(kiln_store *store, int code, const char *doing, kiln_error **error)
 {
     const kiln_allocator *mem = store->mem;

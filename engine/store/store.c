@@ -1,8 +1,12 @@
 /* store.c - opening a store, waiting for other processes, replacing a damaged database.
  *
- * States of a kiln_store: connected (`db` is open); disconnected (`db` is NULL, after damage that could not be repaired
- * or a failed reopening). kiln__store_reach() reconnects. `pending` is set while another process holds the lock (see
- * pending.c). */
+ * A kiln_store has two states:
+ *
+ * - connected: `db` is open.
+ * - disconnected: `db` is NULL, because damage could not be repaired or a reopening failed. kiln__store_reach()
+ *   reconnects.
+ *
+ * `pending` is set while another process holds the lock; see pending.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +27,7 @@ static const char insert_sql[] = "INSERT INTO sample (" KILN__STORE_LIST ") VALU
               SET) "times=excluded.times, path=CASE WHEN sample.path = '' OR length(sample.path) > " KILN__FILES_LONG
                    " THEN excluded.path WHEN excluded.path = '' OR instr(char(10) || sample.path || char(10), char(10) "
                    "|| excluded.path || char(10)) THEN sample.path ELSE sample.path || char(10) || excluded.path END "
-                   /* or the stored value is damaged */
+                   /* also replaces a damaged value */
                    "WHERE excluded.made > sample.made OR typeof(sample.made) <> 'integer'";
 static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE key = ? AND reusable";
 #undef MARK
@@ -40,8 +44,8 @@ static void disconnect(kiln_store *store)
     store->db = NULL;
 }
 
-/* This is SQLite's busy handler. It returns 1 to let SQLite try again, and 0 when the time is over or the caller stops.
- * Logs a long wait once. */
+/* This is SQLite's busy handler. It returns 1 to let SQLite try again, and 0 when the time is over or the caller
+ * stops. Logs a long wait once. */
 static int wait_for_lock(void *user, int tries)
 {
     kiln_store *store = user;
@@ -67,9 +71,9 @@ static int wait_for_lock(void *user, int tries)
     return 1;
 }
 
-/* Sets the journal mode. The index of a write-ahead log is in memory that processes of one machine share. On a network
- * file system two machines would damage the database, so a rollback journal is used there, which needs only locks.
- * SQLite does not wait for other processes when the mode changes, so this function waits. */
+/* Sets the journal mode. The index of a write-ahead log is in memory that processes of one machine share. On a
+ * network file system two machines would damage the database, so a rollback journal is used there, which needs only
+ * locks. SQLite does not wait for other processes when the mode changes, so this function waits. */
 static int set_journal(kiln_store *store)
 {
     for (unsigned waited = 0;; waited += 5) {
@@ -243,8 +247,8 @@ static int rename_if_same(kiln_store *store, kiln__text *to)
     return wrong;
 }
 
-/* Checks the whole database again before anything is moved: SQLite reports a momentary read error of the disk as damage
- * (SQLITE_IOERR_CORRUPTFS). */
+/* Checks the whole database again before anything is moved: SQLite reports a momentary read error of the disk as
+ * damage (SQLITE_IOERR_CORRUPTFS). */
 static bool is_whole(const kiln_store *store)
 {
     sqlite3 *db = NULL;
@@ -294,8 +298,8 @@ kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error *
 /* ---- open, close ---- */
 
 /* Checks the kind of each file without opening it. SQLite would wait for a FIFO. It would report a file that is no
- * database (/dev/zero) as damaged, which would then be renamed. Closing a descriptor would release the locks of another
- * store of this process. */
+ * database (/dev/zero) as damaged, which would then be renamed. Closing a descriptor would release the locks of
+ * another store of this process. */
 static kiln_status check_files(kiln_store *store, kiln_error **error)
 {
     static const char *const parts[] = {"", "-wal", "-shm", "-journal"};

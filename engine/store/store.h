@@ -9,8 +9,8 @@
 #include "settings.h"
 
 /* The columns of the table, of CSV files and of a row, in this order. The columns of a result come from
- * KILN_RESULT_MAP. A new column needs a new version of the schema with its own list. An older database gets the
- * new columns when it is opened. An older CSV file is read without them; their values are 0 or "". X(kind, name, unit,
+ * KILN_RESULT_MAP. A new column needs a new version of the schema with its own list. An older database gets the new
+ * columns when it is opened. An older CSV file is read without them; their values are 0 or "". X(kind, name, unit,
  * text) */
 #define KILN__STORE_COLUMNS(X)                                                                                         \
     KILN__STORE_COLUMNS_1(X)                                                                                           \
@@ -40,8 +40,8 @@
     KILN_RESULT_MAP_1(X)                                                                                               \
     KILN_RESULT_MAP_2(X) KILN_RESULT_MAP_3(X) KILN_RESULT_MAP_4(X) KILN_RESULT_MAP_5(X) KILN_RESULT_MAP_6(X)
 
-/* An X for users that only distinguish texts, integers and floats. Users of the list define TEXT(name), WHOLE(name) and
- * REAL(name). */
+/* An X for users that only distinguish texts, integers and floats. Users of the list define the macros TEXT, WHOLE
+ * and REAL of one argument, the name. */
 #define KILN__COLUMN(kind, name, unit, text) KILN__COLUMN_##kind(name)
 #define KILN__COLUMN_TEXT(name) TEXT(name)
 #define KILN__COLUMN_HOSTS(name) TEXT(name)
@@ -80,13 +80,13 @@ kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, co
 /* Default time in milliseconds to wait for another process. */
 #define KILN__STORE_WAIT_MS 10000
 /* Opens the store as kiln__store_open() does, but its operations wait at most `wait_ms` milliseconds for another
- * process that holds the lock. If `stop` is not NULL and *stop becomes nonzero, waiting and importing end. `stop` must
- * outlive the store. */
+ * process that holds the lock. If `stop` is not NULL and *stop becomes nonzero, waiting and importing end. `stop`
+ * must outlive the store. */
 kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                                  unsigned wait_ms, const volatile int *stop, kiln_store **store, kiln_error **error);
-/* Writes a row. If two rows have the same key, the store keeps the row that was made later. *taken (may be NULL) tells
- * whether this row was kept. While another process holds the lock, the row goes into a pending file, and *taken is
- * true. In both files it survives the end of this process. */
+/* Writes a row. If two rows have the same key, the store keeps the row that was made later. *taken (may be NULL)
+ * tells whether this row was kept. While another process holds the lock, the row goes into a pending file, and *taken
+ * is true. In both files it survives the end of this process. */
 kiln_status kiln__store_add(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_error **error);
 /* Adds pending samples to the database. With `wait` it waits for another process as long as opening does; otherwise
  * only a moment. The message of KILN_ERROR_TIMEOUT says how many samples are still pending, and where. */

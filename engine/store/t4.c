@@ -14,8 +14,8 @@
 #include "document.h"
 #include "store_internal.h"
 
-/* X(status, T4's invalidity, Kernel Tuner's word). An invalidity is read as its first status. Other statuses are
- * written as the last one. */
+/* X(status, T4's invalidity, Kernel Tuner's word). If several rows have the same invalidity, it is read as the status
+ * of the first of these rows. A status without a row is written like the status of the last row. */
 #define ENDS(X)                                                                                                        \
     X(ERROR_COMPILE, "compile", "CompilationFailedConfig")                                                             \
     X(ERROR_TIMEOUT, "timeout", "RuntimeFailedConfig")                                                                 \
@@ -93,9 +93,9 @@ static json_t *make_setting(writer *w, kiln_value value)
 
 /* ---- a row as a result ---- */
 
-/* Converts seconds to milliseconds. An import multiplies milliseconds by 1e-3, and rounding makes the same `seconds` of
- * several numbers. The function returns the one of these numbers that has the fewest digits. So a number of up to 15
- * digits is exported as it was imported. */
+/* Converts seconds to milliseconds. An import multiplies milliseconds by 1e-3, and rounding makes the same `seconds`
+ * of several numbers. The function returns the one of these numbers that has the fewest digits. So a number of up to
+ * 15 digits is exported as it was imported. */
 static double convert_to_milliseconds(double seconds)
 {
     double plain = seconds * 1e3;
@@ -226,8 +226,8 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
 
 /* ---- a document of them ---- */
 
-/* Gives every configuration all params, as a recorded space requires. A param that a variant lacks becomes "". Refuses
- * samples of which each has params of its own: the file would grow with the square of their number. */
+/* Gives every configuration all params, as a recorded space requires. A param that a variant lacks becomes "".
+ * Refuses samples of which each has params of its own: the file would grow with the square of their number. */
 static kiln_status fill_configurations(kiln_store *store, writer *w, json_t *results, kiln_error **error)
 {
     enum { TIMES_LARGER = 16, LEAST = 1 << 20 };
@@ -398,7 +398,7 @@ typedef struct reader {
     size_t number; /* number of the result, from 0 */
     kiln_error **error;
     kiln__arena arena;    /* memory of one row */
-    const json_t *header; /* from the file: names of kernel and device, sizes; may be NULL */
+    const json_t *header; /* the file's header, with names of kernel and device and with sizes; may be NULL */
     double unit;          /* seconds */
 } reader;
 
@@ -552,8 +552,8 @@ static const char *read_text(const json_t *object, const char *key, const char *
     return text && *text ? text : otherwise;
 }
 
-/* Reads the outcome of another program's result: the time, or the kind of failure, and the time of compiling. Units of
- * a measurement take precedence over the unit of the file. */
+/* Reads the outcome of another program's result: the time, or the kind of failure, and the time of compiling. Units
+ * of a measurement take precedence over the unit of the file. */
 static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row *row)
 {
     const json_t *item, *time = NULL, *times = json_object_get(result, "times"), *spent;

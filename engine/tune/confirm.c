@@ -1,14 +1,14 @@
 /* confirm.c - the best configuration has to give the right answer in many runs before a sweep returns it.
  *
- * A sample is verified once. A kernel with a race is right in most runs, and it is often faster than a correct one, because
- * it waits less. So the best configuration of a sweep is run again from the initial contents, as often as fits into some
- * time, and every answer is compared (engine/plan/answer.c). If one is wrong, or a run fails, the configuration counts as
- * failed and the next best takes its place.
+ * A sample is verified once. A kernel with a race is right in most runs, and it is often faster than a correct one,
+ * because it waits less. So the best configuration of a sweep is run again from the initial contents, as often as
+ * fits into some time, and every answer is compared (engine/plan/answer.c). If one is wrong, or a run fails, the
+ * configuration counts as failed and the next best takes its place.
  *
- * A reference may have a part of the elements, because all of them would take minutes (`sampled` of a spec). Then the best
- * configuration's answer is also compared in full with the answer of the fastest other variant. If the two differ, a
- * reference of all elements decides which of them is wrong. If that reference takes longer than a sample may, both
- * configurations stay, and a warning tells where they differ. */
+ * A reference may have a part of the elements, because all of them would take minutes (`sampled` of a spec). Then the
+ * best configuration's answer is also compared in full with the answer of the fastest other variant. If the two
+ * differ, a reference of all elements decides which of them is wrong. If that reference takes longer than a sample
+ * may, both configurations stay, and a warning tells where they differ. */
 #include <math.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@
 #include "tuning_internal.h"
 
 #define SHARE 0.03         /* share of the sweep's wall time for the runs of one configuration */
-#define LEAST_SECONDS 0.25 /* but at least this */
-#define MOST_SECONDS 2.0   /* and at most this */
+#define LEAST_SECONDS 0.25 /* the least number of seconds */
+#define MOST_SECONDS 2.0   /* the largest number of seconds */
 
 typedef struct confirming {
     kiln_tuning *tuning;
@@ -26,8 +26,8 @@ typedef struct confirming {
     bool ends; /* no further run is possible */
 } confirming;
 
-/* Tells whether the best of the sweep needs more runs. The simulated device repeats its runs exactly, so its best is run
- * again only if the caller asks for finals there. */
+/* Tells whether the best of the sweep needs more runs. The simulated device repeats its runs exactly, so its best is
+ * run again only if the caller asks for finals there. */
 static bool needs_runs(const kiln_tuning *tuning, const kiln_tune_options *options)
 {
     const kiln_result *result = tuning->best ? tuning->best->result : NULL;
@@ -63,8 +63,8 @@ static kiln_sample *find_other(const kiln_tuning *tuning)
     return other;
 }
 
-/* Compares the best configuration's answer, which the process of the device has kept, with the answer of another variant.
- * If they differ, refutes the variant that a reference of all elements shows to be wrong. */
+/* Compares the best configuration's answer, which the process of the device has kept, with the answer of another
+ * variant. If they differ, refutes the variant that a reference of all elements shows to be wrong. */
 static kiln_status compare_variants(confirming *c, kiln_sample *best, kiln_error **error)
 {
     static const kiln__trial compare = {.answer = KILN__ANSWER_COMPARE}, whole = {.answer = KILN__ANSWER_WHOLE};

@@ -1,4 +1,5 @@
-/* finalists.c - the finals: the fastest configurations are measured again, alternating, before one is called the best.
+/* finalists.c - the finals: the fastest configurations are measured again, alternating, before one is called the
+ * best.
  *
  * In a sweep two configurations may be measured minutes apart, at different clocks and temperatures, and the shortest
  * of many noisy times is partly short by chance. In the finals every round measures each finalist once, in random
@@ -17,7 +18,7 @@
 #define LEVEL 0.05
 #define MARGIN 0.005        /* a smaller difference does not matter */
 #define NEAR 0.05           /* a finalist is at most this share slower than the best of the sweep */
-#define NEAR_SECONDS 0.5e-6 /* and this time is added to the bound; it is the resolution of events */
+#define NEAR_SECONDS 0.5e-6 /* this time is added to the bound; it is the resolution of events */
 #define SHARE 0.07          /* share of the sweep's wall time for the finals */
 #define LEAST_SECONDS 0.5   /* the least wall time for the finals */
 #define LONG 20e-3          /* configurations that take longer are repeated less often in a visit */
@@ -30,7 +31,7 @@ typedef struct finalist {
     kiln_metric_values metrics[ROUNDS];
     unsigned count, throttle;
     double cost; /* seconds that a visit took */
-    bool out;    /* this run failed */
+    bool out;    /* the finalist failed in this run */
 } finalist;
 
 typedef struct finals {
@@ -77,8 +78,8 @@ static void choose(finals *f, size_t most)
     }
 }
 
-/* Reuses the rounds of earlier finals, if all took part in the same. Finalists that were dropped for lack of time have
- * only one round. */
+/* Reuses the rounds of earlier finals, if all took part in the same. Finalists that were dropped for lack of time
+ * have only one round. */
 static bool recall(finals *f)
 {
     int64_t held = f->list[0].sample->result->finals;
@@ -163,8 +164,8 @@ static unsigned rounds_needed(size_t count)
     return rounds;
 }
 
-/* Returns how many rounds fit into the time, the first included. If they are too few, drops the slowest finalists. Returns
- * 0 if only one finalist is left. */
+/* Returns how many rounds fit into the time, the first included. If they are too few, drops the slowest finalists.
+ * Returns 0 if only one finalist is left. */
 static unsigned affordable(finals *f, double left)
 {
     for (; f->count > 1; f->count--) {
@@ -216,8 +217,8 @@ static void conclude(finals *f, int64_t held)
     }
 }
 
-/* Marks the finalists that affordable() dropped. They keep the sweep's time. Their one round is stored, so that the same
- * finals need not be held again. */
+/* Marks the finalists that affordable() dropped. They keep the sweep's time. Their one round is stored, so that the
+ * same finals need not be held again. */
 static void dismiss(finals *f, size_t count, int64_t held)
 {
     for (size_t i = f->count; i < count; i++) {

@@ -27,7 +27,7 @@ struct kiln__recorder {
     const kiln_tune_options *options;
     kiln__arena arena;
     kiln_store *store;
-    bool told_read, told_write; /* it was logged that the store cannot be read; cannot be written */
+    bool told_read, told_write; /* the log has a message that the store cannot be read, or written */
     uint64_t lost;              /* samples that could not be stored */
     const char *run;            /* the options of the runs, as a text */
     const char *path;           /* path of the spec; "": no file */
@@ -183,7 +183,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     if (status != KILN_OK)
         return status;
     kiln__hash_print(hash, identity->inputs);
-    if (config && !*r->sizes) { /* the same for all samples of a sweep */
+    if (config && !*r->sizes) { /* the sizes are the same for all samples of a sweep */
         kiln__text sizes = {.mem = r->engine->mem}, files = {.mem = r->engine->mem};
         status = kiln__determine_sizes(r->engine, r->spec, config->sizes, &files, error);
         if (status != KILN_OK) {
@@ -260,8 +260,8 @@ static bool died_before_marks(const kiln__store_row *row)
                                                  strstr(row->message, ": the compiler ran out of memory") != NULL);
 }
 
-/* Tells whether stored samples may replace samples of the sweep. They may not if the caller needs more results of a run
- * than the sample. */
+/* Tells whether stored samples may replace samples of the sweep. They may not if the caller needs more results of a
+ * run than the sample. */
 static bool reuses(const kiln__recorder *r)
 {
     const kiln_run_options *run = kiln__tune_run(r->options);
@@ -278,10 +278,10 @@ static bool is_comparison(const kiln_spec *spec, const char *variant)
     return false;
 }
 
-/* Searches a sample by the key of each device of the sweep. Devices with the same fields have the same key. If the run
- * of a row was stopped early, and `bound` would not stop it again, the row is not used. A row that is used gets the
- * spec's path and comparison mark, so that later queries by path find it. An error of the store is logged, and the
- * sample is made. */
+/* Searches a sample by the key of each device of the sweep. Devices with the same fields have the same key. If the
+ * run of a row was stopped early, and `bound` would not stop it again, the row is not used. A row that is used gets
+ * the spec's path and comparison mark, so that later queries by path find it. An error of the store is logged, and
+ * the sample is made. */
 bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, double bound, kiln__arena *arena,
                          kiln_sample *sample, kiln_status *status, const char **message)
 {
@@ -518,9 +518,9 @@ kiln_status kiln__recorder_note(kiln__recorder *r, kiln_plan *plan, kiln_error *
     return status;
 }
 
-/* Returns true for success, and for failures that are caused by the configuration and would occur again. Returns false
- * for failures that depend on the state of the machine (a process that was killed, a time limit), on limits of the
- * caller, or on host code. */
+/* Returns true for success, and for failures that are caused by the configuration and would occur again. Returns
+ * false for failures that depend on the state of the machine (a process that was killed, a time limit), on limits of
+ * the caller, or on host code. */
 static bool is_reusable(kiln_status status, const kiln_error *why)
 {
     int cuda = kiln_error_cuda(why);

@@ -1,5 +1,5 @@
-/* source.c - the configurations of a sweep: the spaces of the chosen variants, walked one after the other, or searched
- * as one. */
+/* source.c - the configurations of a sweep: the spaces of the chosen variants, walked one after the other, or
+ * searched as one. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ struct kiln__tune_source {
     uint64_t total; /* UINT64_MAX: not counted */
     kiln__asker watch;
     uint64_t start, deadline; /* start and deadline of the sweep; 0: none */
-    uint64_t given;           /* configurations so far */
+    uint64_t given;           /* number of configurations that were given so far */
     bool gave_up;
     /* walked */
     size_t at; /* the variant being walked */
@@ -48,7 +48,7 @@ struct kiln__tune_source {
     kiln__union *whole;
     kiln__search *search;   /* NULL: walked, or nothing to search */
     kiln_setting *settings; /* settings of the last returned configuration */
-    uint32_t *points;       /* by ticket: points without an answer yet */
+    uint32_t *points;       /* indexed by ticket: the points without an answer yet */
     size_t *free_tickets;
     size_t ticket_count, free_count, point_capacity, free_capacity;
     kiln__known *known; /* samples of the store, the best first */
@@ -98,8 +98,8 @@ static kiln_status choose_variants(kiln__tune_source *s, kiln_error **error)
     return KILN_OK;
 }
 
-/* Fails if no variant of the sweep has one of the fixed params: the user has made a mistake, which would otherwise not
- * be noticed. */
+/* Fails if no variant of the sweep has one of the fixed params: the user has made a mistake, which would otherwise
+ * not be noticed. */
 static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
 {
     const kiln_tune_options *options = s->options;
@@ -126,8 +126,8 @@ static kiln_status check_fixed(kiln__tune_source *s, kiln_error **error)
     return KILN_OK;
 }
 
-/* Checks whether the device can run the variant and the sweep tries it. If not, adds the variant and the reason to `left`,
- * and fails with KILN_ERROR_UNSUPPORTED. */
+/* Checks whether the device can run the variant and the sweep tries it. If not, adds the variant and the reason to
+ * `left`, and fails with KILN_ERROR_UNSUPPORTED. */
 static kiln_status leave_out(kiln__tune_source *s, const kiln__variant *variant, kiln_error **error)
 {
     kiln__target target;
@@ -721,8 +721,8 @@ bool kiln__tune_source_sampled(const kiln__tune_source *s) { return s->whole && 
 
 bool kiln__tune_source_gave_up(const kiln__tune_source *s) { return s->gave_up; }
 
-/* Finds the next configuration of the current variant. *settings stays NULL at the end of the variant, or if the search
- * took too long. */
+/* Finds the next configuration of the current variant. *settings stays NULL at the end of the variant, or if the
+ * search took too long. */
 static kiln_status step_walk(kiln__tune_source *s, const kiln_setting **settings, kiln_error **error)
 {
     kiln_status status = KILN_OK;

@@ -56,8 +56,9 @@
  * does not leave the workers idle, and small enough that little work is lost when the sweep stops. For a strategy that
  * learns the number is smaller, because without answers its proposals are hardly better than random. */
 #define AHEAD_PER_JOB 4
-#define AHEAD_LEARNING 2          /* in addition to one for each compile worker */
-#define AHEAD_TOGETHER 6          /* for each worker, if several codes are compiled as one (compile/group.c) */
+#define AHEAD_LEARNING 2 /* jobs ahead, in addition to one for each compile worker */
+/* jobs ahead for each worker, if several codes are compiled as one (compile/group.c) */
+#define AHEAD_TOGETHER 6
 #define AHEAD_TOGETHER_LEARNING 3 /* AHEAD_TOGETHER for a search that learns */
 #define AHEAD_MOST 512
 #define AHEAD_REPEATABLE 4 /* a constant, so that the same seed leads to the same configurations on every machine */
@@ -98,7 +99,7 @@ typedef struct sweep {
     kiln_tuning *tuning;
     job *jobs;           /* the first is the oldest */
     size_t count, ahead; /* the number of queued jobs, and its limit */
-    size_t together;     /* the limit once a code goes together with others (kiln__code_goes_together()) */
+    size_t together;     /* the limit once kiln__code_goes_together() was true for a code */
     size_t workers;      /* processes that compile, on all hosts */
     bool repeatable;     /* KILN_TUNE_REPEATABLE: the order of questions and answers does not depend on times */
     uint64_t begun;      /* configurations that were drawn and were not in the store */
@@ -151,7 +152,8 @@ static bool report(sweep *s, const kiln_sample *sample)
     return s->options->callback(s->options->user, &progress, sample) == 0;
 }
 
-/* Tells whether the caller asks to stop, at most once in TICK_NS. For callbacks of rooms that walk the space or wait. */
+/* Tells whether the caller asks to stop, at most once in TICK_NS. For callbacks of rooms that walk the space or
+ * wait. */
 static bool wants_end(void *user)
 {
     sweep *s = user;
@@ -376,7 +378,7 @@ static kiln_status draw(sweep *s, kiln_error **error)
                         : kiln__tune_source_gave_up(s->source) ? KILN_END_SEARCHED
                                                                : KILN_END_ALL;
         if (s->budget.end == KILN_END_SEARCHED)
-            kiln__budget_over(&s->budget); /* the rest of the time was used for the search */
+            kiln__budget_over(&s->budget); /* the search has used up the rest of the time */
         return KILN_OK;
     }
     kiln_error *why = NULL;

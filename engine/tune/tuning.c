@@ -68,7 +68,7 @@ typedef struct drawn {
     kiln_result result; /* the result that `result` of the sample points to */
     uint64_t order;     /* number in the order in which the space gave it */
     bool finalist, by_value;
-    double value; /* for the ranking, if by_value; less is better */
+    double value; /* the value for the ranking, if by_value is set; the smallest value is the best */
     const double *rounds;
     size_t round_count;
 } drawn;
@@ -106,8 +106,9 @@ static double value_of(const kiln_sample *sample)
     return made->by_value ? made->value : kiln__result_seconds(sample->result);
 }
 
-/* Tells whether the sample has a time of the device. On a device that estimates, a sample without an estimate has only the
- * interpreter's wall time, which says nothing about the device. Such a sample is ranked behind all samples with a time. */
+/* Tells whether the sample has a time of the device. On a device that estimates, a sample without an estimate has
+ * only the interpreter's wall time, which says nothing about the device. Such a sample is ranked behind all samples
+ * with a time. */
 static bool is_timed(const kiln_sample *sample)
 {
     return sample->status == KILN_OK && (sample->result->measured || sample->result->estimated);

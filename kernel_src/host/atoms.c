@@ -22,7 +22,7 @@ typedef struct reader {
     kiln__lines lines;
     kiln__atoms *atoms;
     bool xyz;
-    uint64_t line;   /* lines so far */
+    uint64_t line;   /* number of lines so far */
     uint64_t wanted; /* the number of atoms that the first line of an .xyz file announces */
     bool failed, out_of_memory;
 } reader;
@@ -237,8 +237,8 @@ static kiln_status read_atoms(kiln_call *call, const char *name, kiln__atoms *at
     return kiln__call_pass(call, status, why);
 }
 
-/* Makes the atoms that the arguments `atoms`, `count` and `seed` ask for (atoms.h lists the kinds), or reads them from
- * a file. The caller frees them, also after a failure. */
+/* Makes the atoms that the arguments `atoms`, `count` and `seed` ask for (atoms.h lists the kinds), or reads them
+ * from a file. The caller frees them, also after a failure. */
 static kiln_status make_atoms(kiln_call *call, const lattice *l, kiln__atoms *atoms)
 {
     static const char *const kinds[] = {[UNIFORM] = "uniform",       [CLUSTERED] = "clustered", [ON_GRID] = "on_grid",

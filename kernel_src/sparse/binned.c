@@ -3,8 +3,8 @@
  * A panel is `width` columns, whose elements of x fit in shared memory. A group is a range of rows, whose sums fit in
  * shared memory. The entries of one panel and one group are a bin. The bins are stored twice. The kernel that
  * multiplies reads them panel by panel, and within a panel group by group. The kernel that adds reads them group by
- * group, and within a group panel by panel. The kernel that multiplies writes each product to the place where the other
- * kernel reads it, so both kernels read and write whole bins.
+ * group, and within a group panel by panel. The kernel that multiplies writes each product to the place where the
+ * other kernel reads it, so both kernels read and write whole bins.
  *
  * A bin is padded to a multiple of 8 entries. 8 entries are an octet, so 32 bytes of products belong to one bin. The
  * last bin of a group is padded further, so that the group has whole chunks of 128 entries.
@@ -28,10 +28,10 @@
  *   cut.rows            the rows that were cut, ascending
  *   cut.starts          cut + 1: the first piece of each row that was cut
  *
- * A warp adds 32 entries at a time, which are a step. A step has the entries of a chunk whose numbers mod 4 are equal.
- * The kernel needs no atomics for a step in which each line occurs once. The entries of a bin are therefore ordered so
- * that lines seldom repeat in a step. If a line does repeat, bit 15 is set in the slot of each of its entries except
- * the first. Padding has the slot 2^15 - 1. */
+ * A warp adds 32 entries at a time, which are a step. A step has the entries of a chunk whose numbers mod 4 are
+ * equal. The kernel needs no atomics for a step in which each line occurs once. The entries of a bin are therefore
+ * ordered so that lines seldom repeat in a step. If a line does repeat, bit 15 is set in the slot of each of its
+ * entries except the first. Padding has the slot 2^15 - 1. */
 #include <string.h>
 
 #include "formats.h"
@@ -45,7 +45,8 @@ typedef struct binned {
     uint32_t *cut_rows, *cut_starts;
     uint32_t *group_lines, *group_starts;
     uint32_t *by_panel,
-        *by_group; /* of bin group * panels + panel: first its entries, then its place, then its next entry */
+        /* indexed by bin group * panels + panel: first the number of entries, then the place, then the next entry */
+        *by_group;
     uint16_t *columns, *slots;
     float *values;
 } binned;
@@ -254,9 +255,9 @@ static void fill_group(void *user, size_t group, size_t worker)
 
 /* ---- places ---- */
 
-/* Pads the sizes of bins in by_panel: each bin to whole octets, and the last bin of a group so that the group has whole
- * chunks. Returns the number of chunks of all groups. If `group_starts` is not NULL, sets it to the first chunk of each
- * group. */
+/* Pads the sizes of bins in by_panel: each bin to whole octets, and the last bin of a group so that the group has
+ * whole chunks. Returns the number of chunks of all groups. If `group_starts` is not NULL, sets it to the first chunk
+ * of each group. */
 static uint64_t fill_up(const binned *b, uint32_t *group_starts)
 {
     uint64_t chunks = 0;
@@ -278,8 +279,8 @@ static uint64_t fill_up(const binned *b, uint32_t *group_starts)
     return chunks;
 }
 
-/* Replaces the padded sizes in by_panel by the first place of each bin, and sets by_group in the same way. Sets `to` to
- * the place by groups of each octet by panels. */
+/* Replaces the padded sizes in by_panel by the first place of each bin, and sets by_group in the same way. Sets `to`
+ * to the place by groups of each octet by panels. */
 static void place_bins(const binned *b, uint32_t *panel_starts, uint32_t *to)
 {
     size_t at = 0;
@@ -323,8 +324,8 @@ static kiln_status export_bins(kiln_call *call, binned *b)
     return KILN_OK;
 }
 
-/* Chooses the length of a piece so that a piece has about four entries in a bin. The steps of a bin can keep these four
- * apart. */
+/* Chooses the length of a piece so that a piece has about four entries in a bin. The steps of a bin can keep these
+ * four apart. */
 static uint32_t usual_piece(uint32_t panels)
 {
     enum { LEAST = 32, MOST = 512 };

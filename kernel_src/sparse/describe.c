@@ -9,7 +9,7 @@ typedef struct describing {
     const kiln__csr *m;
     kiln__patience patience;
     uint64_t near, adjacent, largest, empty, bandwidth; /* atomic: sums and maxima do not depend on the order */
-    unsigned char *has;                                 /* of each diagonal: whether it has an entry */
+    unsigned char *has;                                 /* for each diagonal: whether it has an entry */
 } describing;
 
 static void keep_largest(uint64_t *most, uint64_t value)

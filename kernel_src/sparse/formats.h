@@ -37,8 +37,8 @@ typedef struct kiln__generator {
     kiln__matrix_kind kind;
     uint64_t rows, degree,
         seed;       /* rows as requested; degree: the mean number of entries in a row, if the kind has a choice */
-    uint64_t side;  /* of grids; kiln__generator_make() sets it */
-    unsigned scale; /* of rmat: 2^scale is the first power of two not below rows */
+    uint64_t side;  /* side of a grid; kiln__generator_make() sets it */
+    unsigned scale; /* for `rmat`: 2^scale is the first power of two that is not below rows */
     bool graph;     /* no values; edges in both directions, none from a vertex to itself */
 } kiln__generator;
 bool kiln__matrix_kind_find(const char *name, kiln__matrix_kind *kind);
@@ -74,8 +74,8 @@ typedef struct kiln__graph_reach {
 /* Returns the vertex where a search begins. This is `source`, or the vertex with the most edges if `source` is
  * negative. If several vertices have the most edges, the function returns the first of them. */
 uint64_t kiln__graph_source(const uint32_t *offsets, uint64_t vertices, int64_t source);
-/* Returns the vertex with the largest level, or the first of several such vertices. It returns 0 if the search reached
- * no vertex. */
+/* Returns the vertex with the largest level, or the first of several such vertices. It returns 0 if the search
+ * reached no vertex. */
 uint64_t kiln__graph_furthest(const int32_t *levels, uint64_t vertices);
 /* Sets levels[v] to the number of edges on a shortest path from source to v, or to -1 if there is no path. A source
  * that is not a vertex reaches nothing. The search uses all threads. Returns false if there is no memory. */

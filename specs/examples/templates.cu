@@ -9,7 +9,7 @@ template <class T, int items> __global__ void block_sums(const T *x, T *sums, in
     }
     part[threadIdx.x] = sum;
     for (int half = 128; half > 0; half /= 2) {
-        __syncthreads(); // the threads read what others have written in the round before
+        __syncthreads(); // the threads read values that other threads wrote in the round before
         if (threadIdx.x < half)
             part[threadIdx.x] += part[threadIdx.x + half];
     }

@@ -26,7 +26,7 @@ extern "C" __global__ void transpose_tiles(const __grid_constant__ map a, float 
                      "l"(&a), "r"(x), "r"(y), "r"(shared_address(&full))
                      : "memory");
     }
-    asm volatile("{\n .reg .pred done;\nAGAIN:\n" // all threads wait until the bytes of the tile are there
+    asm volatile("{\n .reg .pred done;\nAGAIN:\n" // all threads wait until all bytes of the tile have arrived
                  " mbarrier.try_wait.parity.shared::cta.b64 done, [%0], 0;\n @!done bra AGAIN;\n}" ::"r"(
                      shared_address(&full))
                  : "memory");

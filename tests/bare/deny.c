@@ -16,7 +16,7 @@
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define REFUSE(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
-/* Goes on behind the next two instructions, unless this is the call. */
+/* Skips the next two instructions, unless the call is this one. */
 #define CALL(name) LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (name), 0, 1)
 /* True if the first argument has one of these bits, or equals this value. */
 #define CALL_BITS(name, bits)                                                                                          \
@@ -43,14 +43,15 @@ int main(int count, char **arguments)
                                                 CALL(SYS_process_vm_writev),
                                                 REFUSE(EPERM),
                                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    static const struct sock_filter userns[] = {/* clone3 has its flags in memory; libraries then take clone */
-                                                CALL_BITS(SYS_unshare, CLONE_NEWUSER),
-                                                REFUSE(EPERM),
-                                                CALL_BITS(SYS_clone, CLONE_NEWUSER),
-                                                REFUSE(EPERM),
-                                                CALL(SYS_clone3),
-                                                REFUSE(ENOSYS),
-                                                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    static const struct sock_filter userns[] = {
+        /* clone3 has its flags in memory, where a filter cannot read them; without clone3, libraries call clone */
+        CALL_BITS(SYS_unshare, CLONE_NEWUSER),
+        REFUSE(EPERM),
+        CALL_BITS(SYS_clone, CLONE_NEWUSER),
+        REFUSE(EPERM),
+        CALL(SYS_clone3),
+        REFUSE(ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     static const struct sock_filter ipv6[] = {CALL_VALUE(SYS_socket, AF_INET6), REFUSE(EAFNOSUPPORT),
                                               BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     int at = 1;

@@ -80,7 +80,7 @@ static void test_near(void)
     snprintf(two, sizeof two, "%u,5000,%u-%u\n", mine[0], mine[found - 1], mine[found - 1]);
     const struct {
         const char *text; /* NULL: there is no file */
-        unsigned cores;   /* that it goes to */
+        unsigned cores;   /* the core to which the process goes */
         bool far;
     } lists[] = {
         {NULL, 0, false},           {"", 0, false},
@@ -132,7 +132,7 @@ static void test_oom(void)
     }
 }
 
-/* The C locale's texts, by musl too. tests/library/locale.sh compares messages under other locales. */
+/* Messages use the decimal point of the C locale. tests/library/locale.sh compares messages under other locales. */
 static void test_system_texts(void)
 {
     CHECK(strcmp(kiln__error_text(ENOENT), "No such file or directory") == 0);

@@ -19,10 +19,8 @@
 
 static char folder[64], inside[96], header[128], outside[128];
 
-enum {
-    NOT_CONFINED = 100
-}; /* NOT_CONFINED: this machine cannot confine a process. The other bits are actions that
-                                succeeded and should have failed */
+enum { NOT_CONFINED = 100 }; /* this machine cannot confine a process */
+/* Bits of actions that succeeded and should have failed. NO_READ: a read failed and should have succeeded. */
 enum { READ_OUTSIDE = 1, NO_READ = 2, WROTE = 4, CONNECTED = 8, RAN = 16, LISTED = 32 };
 
 static bool opens(const char *path, int flags)
@@ -48,7 +46,8 @@ static int what_is_possible(const char *kind)
     snprintf(beside, sizeof beside, "%s/new.h", inside);
     if (opens(outside, O_RDONLY) || opens("/etc/passwd", O_RDONLY) || opens("/proc/self/environ", O_RDONLY))
         bits |= READ_OUTSIDE;
-    if (opens("/", O_RDONLY | O_DIRECTORY) && strcmp(kind, "namespace") != 0) /* there it is an empty one */
+    /* in a namespace / is an empty folder, which may be listed */
+    if (opens("/", O_RDONLY | O_DIRECTORY) && strcmp(kind, "namespace") != 0)
         bits |= LISTED;
     if (!opens(header, O_RDONLY))
         bits |= NO_READ;
@@ -58,7 +57,7 @@ static int what_is_possible(const char *kind)
     if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0)
         bits |= CONNECTED;
     char *const arguments[] = {(char *)"true", NULL};
-    execv("/bin/true", arguments); /* which would exit with 0 */
+    execv("/bin/true", arguments); /* if the call works, the process exits with 0 */
     if (errno != EPERM && errno != EACCES)
         bits |= RAN;
     return bits;
@@ -69,7 +68,7 @@ static void try(const char *kind)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)
-        _exit(64 + what_is_possible(kind)); /* so that /bin/true's 0 is a failure too */
+        _exit(64 + what_is_possible(kind)); /* never 0, because 0 means that /bin/true ran */
     int how = 0;
     CHECK(waitpid(child, &how, 0) == child && WIFEXITED(how));
     int got = WEXITSTATUS(how) - 64;
@@ -89,23 +88,23 @@ static void test_confined(void)
 /* ---- a process that runs kernels ---- */
 
 enum kernel_bits {
-    MAY_READ = 1,      /* a file outside */
-    MAY_NOT_READ = 2,  /* a file that it should read */
-    MAY_WRITE = 4,     /* outside of the writable folder */
-    MAY_NOT_WRITE = 8, /* in the writable folder */
+    MAY_READ = 1,      /* a file outside could be read */
+    MAY_NOT_READ = 2,  /* a file that the process should read could not be read */
+    MAY_WRITE = 4,     /* a file outside of the writable folder could be written */
+    MAY_NOT_WRITE = 8, /* a file in the writable folder could not be written */
     MAY_CONNECT = 16,
-    MAY_START = 32, /* a process */
-    MAY_REACH = 64, /* another process: signals, its memory */
+    MAY_START = 32, /* a process could be started */
+    MAY_REACH = 64, /* another process could be reached: by signals, or in its memory */
     MAY_EXECUTE = 128,
     MAY_NOT_EXECUTE = 256,
     MAY_NOT_THREAD = 512,
-    MAY_TYPE = 1024,   /* into the terminal */
-    MAY_SIGNAL = 2048, /* another process, by a descriptor */
+    MAY_TYPE = 1024,   /* input could be put into the terminal */
+    MAY_SIGNAL = 2048, /* another process could be signalled by a descriptor */
     UNCONFINED = 4096
 };
 
 typedef struct kernel_case {
-    bool writes, executes, off; /* off: not confined at all, so that everything is possible */
+    bool writes, executes, off; /* off: the process is not confined, so every action succeeds */
 } kernel_case;
 
 static void *work(void *user)
@@ -146,7 +145,7 @@ static bool starts_process(void)
         }
     }
     char *const arguments[] = {(char *)"true", NULL};
-    execv("/bin/true", arguments); /* if it works the process exits with 0, which is no answer */
+    execv("/bin/true", arguments); /* if the call works, the process exits with 0, which means that it has no result */
     return errno != EPERM && errno != EACCES;
 }
 
@@ -241,7 +240,8 @@ static void test_kernels(void)
         else
             CHECK(bits == 0);
     }
-    unsigned bits = try_kernels(&(kernel_case){.off = true}); /* without this the tries would show nothing */
+    /* an unconfined control: if it fails, the other tries show nothing */
+    unsigned bits = try_kernels(&(kernel_case){.off = true});
     const unsigned possible = MAY_READ | MAY_WRITE | MAY_CONNECT | MAY_START | MAY_REACH | MAY_EXECUTE | MAY_SIGNAL;
     CHECK((bits & possible) == possible);
     CHECK(kiln__file_write(NULL, outside, "s", 1, NULL) == KILN_OK &&

@@ -25,7 +25,7 @@ static char folder[64], before[4096];
 
 static void enter(void)
 {
-    alarm(280); /* whatever waits for a FIFO's other end fails the test here */
+    alarm(280); /* a call that waits for the other end of a FIFO fails the test here */
     snprintf(folder, sizeof folder, "/tmp/kiln-files-XXXXXX");
     CHECK(getcwd(before, sizeof before) != NULL);
     CHECK(mkdtemp(folder) != NULL);
@@ -115,7 +115,7 @@ static void test_kinds(void)
     leave();
 }
 
-/* Between the check of a path and its opening, a folder of it, or the file, became a link that leads out. */
+/* Between the check of a path and its opening, the file or a folder of the path became a link that leads out. */
 static void test_resolved(void)
 {
     enter();
@@ -280,7 +280,7 @@ static void modes_named(void)
 
 static void guarded(void)
 {
-    if (geteuid() == 0) /* whom no mode holds back */
+    if (geteuid() == 0) /* root may read and write in spite of every mode */
         CHECK(setgid(65534) == 0 && setuid(65534) == 0);
     kiln_error *error = NULL;
     CHECK(kiln__file_write(NULL, "guarded", "new", 3, &error) == KILN_ERROR_IO);
@@ -404,7 +404,8 @@ static void test_full_disk(void)
     leave();
 }
 
-/* A process that ends in the middle of writing leaves nothing behind where the file system has files without names. */
+/* If a process ends in the middle of writing, no part of the file is left. This needs a file system that has files
+ * without names. */
 static void test_killed(void)
 {
     enter();

@@ -86,7 +86,7 @@ static int bench_launch(kiln_engine *engine, const kiln_spec *spec, const kiln_c
     int batch = driver->simulator ? 10 : BATCH;
     double bare[ROUNDS];
     CUcontext previous = NULL;
-    if (kiln__engine_enter(engine, &previous, &error)) /* what an application that owns its context has too */
+    if (kiln__engine_enter(engine, &previous, &error)) /* makes the context current, as in an application */
         return fail(error);
     for (int i = 0; i < ROUNDS; i++) {
         driver->cuCtxSynchronize_();
@@ -152,7 +152,7 @@ static uint64_t core_ns(void)
 
 static int bench_proposals(kiln_engine *engine, const char *path)
 {
-    enum { COUNT = 400, EARLY = 128 }; /* early: with a Gaussian process */
+    enum { COUNT = 400, EARLY = 128 }; /* EARLY: the first proposals, by a Gaussian process */
     static double times[COUNT], made_again[COUNT], by_name[COUNT];
     kiln_error *error = NULL;
     kiln_spec *spec = NULL;

@@ -50,7 +50,7 @@ unsigned __wrap_kiln__cpu_count(void) { return bench.cores; }
 typedef struct loop {
     void (*work)(void *user, size_t index, size_t worker);
     void *user;
-    double *seconds; /* of each item */
+    double *seconds; /* the seconds of each item */
 } loop;
 
 static void timed_item(void *user, size_t index, size_t worker)
@@ -210,8 +210,10 @@ static int usage(void)
 
 int main(int count, char **arguments)
 {
-    kiln_options options = {
-        .size = sizeof options, .device = "sim", .flags = KILN_NO_CACHE}; /* no reference from disk */
+    kiln_options options = {/* a reference must be computed, not read from the disk */
+                            .size = sizeof options,
+                            .device = "sim",
+                            .flags = KILN_NO_CACHE};
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
     kiln_error *error = NULL;

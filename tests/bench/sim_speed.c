@@ -6,8 +6,8 @@
  * launch ends on that many threads than on one. The peer is that many devices with one thread each, which run at the
  * same time and share nothing.
  *
- * Usage: sim_speed [THREADS | KERNEL [interpreted | compiled | checked]]
- * With a kernel's name only that kernel runs; with a second word, in that way only, so that a profiler sees nothing else. */
+ * Usage: sim_speed [THREADS | KERNEL [interpreted | compiled | checked]] With a kernel's name only that kernel runs;
+ * with a second word, in that way only, so that a profiler sees nothing else. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "vm.h"
 #include "vm_checks.h"
 
-#ifdef __clang__ /* has no attribute for that: its figures are not comparable */
+#ifdef __clang__ /* clang has no attribute for that, so its figures are not comparable */
 #define SCALAR __attribute__((noinline))
 #else
 #define SCALAR __attribute__((noinline, optimize("O2,no-tree-vectorize")))
@@ -41,7 +41,7 @@ enum {
     SLOWEST = 3 /* runs of slow code, which is interpreted */
 };
 
-/* The arrays of a work. The kernels have the same five. */
+/* The arrays of a work. All kernels have these five arrays. */
 typedef struct arrays {
     float *a, *b, *c;
     uint32_t *d, *e;
@@ -197,9 +197,9 @@ static uint64_t now(clockid_t clock)
 
 /* How a kernel is launched: once, by the stages of a bitonic sort, or by the stages of a transform. */
 typedef enum stages { ONCE, BITONIC, FFT } stages;
-/* How results are compared. EQUAL: all words are equal. ABOUT: all floats are nearly equal. TOTAL: the sums are nearly
- * equal. With MOST, one word in a hundred may differ, because kernels contract products and sums, but scalar C does
- * not. */
+/* How results are compared. EQUAL: all words are equal. ABOUT: all floats are nearly equal. TOTAL: the sums are
+ * nearly equal. MOST: one word in a hundred may differ, because kernels contract products and sums, and scalar C
+ * rounds both. */
 typedef enum compare { EQUAL, ABOUT, TOTAL, MOST } compare;
 typedef struct work {
     const char *kernel;
@@ -223,7 +223,7 @@ static const work works[] = {
     {"bodies", {BODIES / 128, 1}, {128, 1}, BODIES, 0, bodies, ONCE, ABOUT, 4 * BODIES},
     {"mandelbrot", {PICTURE / 32, PICTURE / 8}, {32, 8}, PICTURE, STEPS, mandelbrot, ONCE, MOST, PICTURE *PICTURE},
     {"carlo", {DRAWERS / 128, 1}, {128, 1}, DRAWERS, DRAWS, carlo, ONCE, MOST, DRAWERS}};
-/* The same for many threads: blocks enough that the last ones do not count. */
+/* These works for many threads have many blocks, so the last blocks have little weight. */
 enum { WIDE = 1024, MANY = 16384, LONG = 1 << 26, WAVES = 2048 };
 static const work large[] = {{"gemm", {WIDE / 16, WIDE / 16}, {16, 16}, WIDE, 0, NULL, ONCE, EQUAL, 0},
                              {"bodies", {MANY / 128, 1}, {128, 1}, MANY, 0, NULL, ONCE, EQUAL, 0},
@@ -433,7 +433,7 @@ typedef struct copy {
 static void *run_copy(void *argument)
 {
     copy *c = argument;
-    kernel(&c->device, c->work, CLOCK_MONOTONIC, 0, SLOWEST, NULL); /* as in scale() */
+    kernel(&c->device, c->work, CLOCK_MONOTONIC, 0, SLOWEST, NULL); /* the arguments are the same as in scale() */
     pthread_barrier_wait(c->start);
     c->seconds = kernel(&c->device, c->work, CLOCK_MONOTONIC, 0, SLOWEST, NULL);
     return NULL;
@@ -471,7 +471,7 @@ static int scale(const char *text, size_t length, unsigned threads)
             ok = machine_open(&copies[k].device, text, length, compiled ? 256 : 0, 1, LONG, false);
         for (size_t k = 0; ok && k < KILN__COUNT(large); k++) {
             kernel(&copies[0].device, &large[k], CLOCK_MONOTONIC, 0, SLOWEST,
-                   NULL); /* code is compiled; the pages are there */
+                   NULL); /* this run compiles the code and touches the pages */
             kernel(&all, &large[k], CLOCK_MONOTONIC, 0, SLOWEST, NULL);
             const double one = kernel(&copies[0].device, &large[k], CLOCK_MONOTONIC, 0, SLOWEST, NULL),
                          together = kernel(&all, &large[k], CLOCK_MONOTONIC, 0, SLOWEST, NULL),

@@ -31,8 +31,8 @@ enum { PARTS = 3, STEP = 16 };
 typedef struct scheme {
     const char *name;
     int bits, parts, products, chunk;
-    int by_steps; /* all products of an instruction's k, then the next */
-    int kept;     /* the catalogue has it: its errors must not be larger than plain single precision's */
+    int by_steps; /* true: first all products of one instruction's k, then the products of the next k */
+    int kept;     /* 1: the catalogue uses this scheme: its errors must not be larger than plain single precision's */
 } scheme;
 
 static const scheme schemes[] = {
@@ -52,7 +52,7 @@ static const scheme schemes[] = {
     {"9 x bf16, chunk 64", 8, 3, 9, 64, 0, 0},
 };
 
-/* Parts of a and b whose products are taken, the largest first: a scheme of n products takes the first n of its list. */
+/* The products of parts of a and b, the largest first. A scheme of n products takes the first n of this list. */
 static const int of_two[4][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
 static const int of_three[9][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0, 2}, {2, 0}, {1, 2}, {2, 1}, {2, 2}};
 
@@ -101,13 +101,13 @@ static float round_to_bits(float x, int bits)
 {
     uint32_t word, drop = 24 - (uint32_t)bits;
     memcpy(&word, &x, sizeof word);
-    word += ((word >> drop) & 1) + (1u << (drop - 1)) - 1; /* to the nearest, halves to even */
+    word += ((word >> drop) & 1) + (1u << (drop - 1)) - 1; /* rounds to the nearest, and ties to even */
     word &= ~((1u << drop) - 1);
     memcpy(&x, &word, sizeof x);
     return x;
 }
 
-static float cut_to_bits(float x, int bits) /* as a tensor core reads a float as tf32 */
+static float cut_to_bits(float x, int bits) /* cuts a float in the way in which a tensor core reads a float as tf32 */
 {
     uint32_t word;
     memcpy(&word, &x, sizeof word);
@@ -193,7 +193,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median, 99.9 % and largest error of the product of `side` rows and columns. */
+/* The median, the 99.9th percentile and the largest error of the product of `side` rows and columns. */
 typedef struct quantiles {
     double of[3];
 } quantiles;
@@ -316,7 +316,7 @@ static int read_files(char **words)
     float *A = read_matrix(words[0], &m, &k), *B = read_matrix(words[1], &k2, &n), *P = read_matrix(words[2], &m2, &n2);
     if (k != k2 || m != m2 || n != n2 || m * n == 0)
         fail("the shapes do not go together");
-    size_t count = m * n < 16384 ? m * n : 16384, part = m * n / count; /* one element of each part of P */
+    size_t count = m * n < 16384 ? m * n : 16384, part = m * n / count; /* the first element of each part of P */
     double *errors = malloc(count * sizeof *errors);
     if (!errors)
         fail("out of memory");

@@ -140,7 +140,7 @@ static bool run_many(const char *shim, const char *folder, unsigned starts, unsi
             dice = dice * 1664525u + 1013904223u;
             if ((dice >> 8) % 8 == 0) {
                 usleep((dice >> 12) % 4000);
-                kill(pid, SIGKILL); /* it is not waited for, so it is still itself, or has ended */
+                kill(pid, SIGKILL); /* the process was not waited for, so the id is still its own */
                 (*killed)++;
             }
             continue;

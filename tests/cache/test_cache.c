@@ -50,7 +50,7 @@ static kiln__cache *open_at(const char *path, notes *all)
     return cache;
 }
 
-/* Entry number n: everything in it follows from n. */
+/* Entry number n. All of its contents follow from n. */
 typedef struct sample {
     char material[256], ptx[4096], cubin[8192];
     kiln__cache_key key;
@@ -133,7 +133,7 @@ static void test_hits(void)
     for (unsigned n = 0; n < 20; n++)
         CHECK(found(cache, n));
     CHECK(!found(cache, 20));
-    put(cache, 3); /* once more: replaced */
+    put(cache, 3); /* replaces the first entry */
     CHECK(found(cache, 3));
     uint64_t hits, misses;
     kiln__cache_counts(cache, &hits, &misses);
@@ -145,14 +145,14 @@ static void test_hits(void)
     snprintf(path, sizeof path, "%s/v1", folder);
     CHECK(stat(path, &info) == 0 && (info.st_mode & 0777) == 0700);
     kiln__cache_close(cache);
-    cache = open_at(folder, &all); /* another process would see the same */
+    cache = open_at(folder, &all); /* another process would see the same entries */
     CHECK(found(cache, 7));
     kiln__cache_close(cache);
     CHECK(all.warnings == 0);
     clean();
 }
 
-/* Every truncation of an entry, every changed byte and every changed bit of its header give a miss. */
+/* Tests that every truncation of an entry, every changed byte and every changed bit of its header gives a miss. */
 static void test_damage(void)
 {
     fresh();
@@ -176,13 +176,13 @@ static void test_damage(void)
         char *bytes = malloc(size + 1);
         memcpy(bytes, good, size);
         if (n == 2 * length)
-            bytes[size++] = 0; /* a byte too many */
+            bytes[size++] = 0; /* one byte more than the entry has */
         else if (n >= length)
             bytes[n - length] = (char)(bytes[n - length] ^ (1 << n % 8));
         char *exact = malloc(size ? size : 1);
         memcpy(exact, bytes, size);
         CHECK(!kiln__cache_entry_parse(exact, size, &key, &unit));
-        if (n % 16 == 0 || n == 2 * length) { /* and through the file system: a miss that removes the file */
+        if (n % 16 == 0 || n == 2 * length) { /* also tests the file system: a miss removes the file */
             int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
             CHECK(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
             close(fd);
@@ -192,7 +192,7 @@ static void test_damage(void)
         free(bytes);
         free(exact);
     }
-    /* a good entry under the name of another key: the material differs */
+    /* a good entry under the name of another key: its key material differs */
     put(cache, 6);
     char other[128];
     path_of(6, other, sizeof other);
@@ -223,7 +223,7 @@ static void test_trust(void)
     put(cache, 1); /* replaces the link, and not the target of the link */
     CHECK(found(cache, 1));
     CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0);
-    CHECK(!found(cache, 1)); /* and does not hang */
+    CHECK(!found(cache, 1)); /* a FIFO in place of the entry: the look-up must not hang */
     CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0);
     CHECK(!found(cache, 1));
     if (geteuid() == 0) {
@@ -375,7 +375,7 @@ static void test_managing(void)
     kiln_error *error = NULL;
     for (unsigned n = 0; n < 8; n++) {
         put(cache, n);
-        set_age(n, 100000 - 1000 * (long)n); /* 0 is the oldest */
+        set_age(n, 100000 - 1000 * (long)n); /* entry 0 is the oldest */
     }
     seen s = {0};
     CHECK_OK(kiln__cache_list(cache, false, on_entry, &s, &error), error);
@@ -387,7 +387,7 @@ static void test_managing(void)
     char oldest[40];
     snprintf(oldest, sizeof oldest, "%s", s.id);
 
-    /* show, by a prefix */
+    /* shows an entry by a prefix of its key */
     s = (seen){0};
     oldest[12] = '\0';
     CHECK_OK(kiln__cache_show(cache, oldest, on_show, &s, &error), error);
@@ -399,7 +399,7 @@ static void test_managing(void)
     kiln_error_free(error);
     error = NULL;
 
-    /* a use makes an entry young; then the oldest go first */
+    /* a hit makes an entry young; then the oldest entries go first */
     CHECK(found(cache, 0));
     char path[160], stray[160], temp[200], young[200];
     struct stat info;
@@ -420,7 +420,7 @@ static void test_managing(void)
     CHECK(removed > 0 && removed < 8 && kept <= limit);
     CHECK(found(cache, 0) && !found(cache, 1) && found(cache, 7));
 
-    /* verify removes what is damaged, and nothing else */
+    /* verify removes damaged entries, and keeps all others */
     path_of(7, path, sizeof path);
     CHECK(truncate(path, 100) == 0);
     s = (seen){0};
@@ -440,7 +440,7 @@ enum { KEYS = 40, PROCESSES = 8 };
 /* Hammers the folder until it is killed, or standard input ends. Exits with 9 if it ever sees a wrong entry. */
 static int hammer(const char *where, unsigned seed)
 {
-    kiln__cache *cache = NULL; /* without CHECK: this process runs no suite */
+    kiln__cache *cache = NULL; /* no CHECK here: this process runs no suite */
     uint64_t hits = 0, misses = 0;
     if (kiln__cache_open(NULL, where, NULL, &cache, NULL) != KILN_OK)
         return 7;
@@ -463,12 +463,13 @@ static int hammer(const char *where, unsigned seed)
         } else
             kiln__cache_put(cache, &s.key, &s.unit);
         kiln__cache_counts(cache, &hits, &misses);
-    } while (hits <= 10 || misses <= 10 || poll(&end, 1, 0) == 0); /* with fewer it proves nothing */
+        /* with fewer hits or misses the run proves nothing */
+    } while (hits <= 10 || misses <= 10 || poll(&end, 1, 0) == 0);
     kiln__cache_close(cache);
     return 0;
 }
 
-/* `go` is what its standard input is. */
+/* Starts a process whose standard input is `go`. */
 static pid_t spawn_hammer(unsigned seed, int go)
 {
     pid_t child = fork();
@@ -498,12 +499,13 @@ static void test_processes(void)
         int victim = (int)((random >> 33) % PROCESSES), status = 0;
         kill(children[victim], SIGKILL);
         CHECK(waitpid(children[victim], &status, 0) == children[victim]);
-        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL); /* not: exited, having seen a wrong entry */
+        /* otherwise the process saw a wrong entry and exited */
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         killed++;
         children[victim] = spawn_hammer(seed++, go[0]);
     }
     close(go[0]);
-    close(go[1]); /* those that live end */
+    close(go[1]); /* the processes that still run end now */
     for (int i = 0; i < PROCESSES; i++) {
         int status = -1;
         CHECK(waitpid(children[i], &status, 0) == children[i]);
@@ -615,10 +617,10 @@ static void test_verifying_without_memory(void)
     clean();
 }
 
-/* Not a check of anything: `cache_test_cache time` prints what a hit on a 20 KB entry costs. */
+/* No test: `cache_test_cache time` prints the time of a hit on a 20 KB entry. */
 static int print_times(void)
 {
-    kiln__cache *cache = NULL; /* without CHECK: no suite runs */
+    kiln__cache *cache = NULL; /* no CHECK here: no suite runs */
     strcpy(folder, "/tmp/kiln-cache-XXXXXX");
     if (!mkdtemp(folder) || kiln__cache_open(NULL, folder, NULL, &cache, NULL) != KILN_OK)
         return 2;

@@ -39,7 +39,7 @@ static size_t opened(void)
 static const char *make_source(char *text, size_t room)
 {
     uint8_t bytes[48];
-    bool whole = draw(2) == 0; /* nothing but pieces */
+    bool whole = draw(2) == 0; /* true: the source consists of pieces only */
     size_t count = 2 + draw(whole ? sizeof bytes - 2 : 6);
     for (size_t i = 0; i < count; i++)
         bytes[i] = (uint8_t)draw(256);
@@ -73,7 +73,7 @@ static bool compile_all(const char *program, kiln__nvrtc *nvrtc, long count, lon
             *good += status == KILN_OK;
             if (status != KILN_OK && status != KILN_ERROR_COMPILE) {
                 fprintf(stderr, "%s: %s\n", kiln_status_name(status), kiln_error_message(error));
-                fine = status == KILN_ERROR_TIMEOUT; /* which says nothing about files */
+                fine = status == KILN_ERROR_TIMEOUT; /* a timeout says nothing about files */
             }
             kiln__unit_free(&unit);
             kiln_error_free(error);

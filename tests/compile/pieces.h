@@ -105,7 +105,7 @@ static const char *const pieces[] = {
     "#\\\n",
     "module;\n",
     "__has_include",
-    "\r", /* from here on: characters that a lexer may take for the end of a line, for white space, or for nothing */
+    "\r", /* from here on: characters that a lexer may take for the end of a line, for white space, or ignore */
     "\v",
     "\r\r\n",
     "\n\r",
@@ -141,7 +141,8 @@ static const char *const pieces[] = {
 // clang-format on
 static const char *const piece_standards[] = {"-std=c++03", "-std=c++11", "-std=c++14", "-std=c++17", "-std=c++20"};
 
-/* Fills `text`; the first byte is for the standard, each further one a piece. Returns the option of the standard. */
+/* Fills `text`. The first byte chooses the standard, and each further byte a piece. Returns the option of the
+ * standard. */
 static const char *pieces_build(const uint8_t *data, size_t size, const char *outside, char *text, size_t room)
 {
     const size_t count = sizeof pieces / sizeof *pieces, standards = sizeof piece_standards / sizeof *piece_standards;

@@ -19,7 +19,7 @@ __attribute__((unused)) static const char source_fp16[] =
 __attribute__((unused)) static const char source_texture[] =
     "extern \"C\" __global__ void k(cudaTextureObject_t t, float *x) { x[0] = tex1Dfetch<float>(t, 3); }\n";
 
-/* Takes NVRTC seconds: each level of the template is instantiated and unrolled. */
+/* A kernel for which NVRTC takes seconds: it instantiates and unrolls each level of the template. */
 __attribute__((unused)) static const char source_slow[] =
     "template <int N> struct work { static __device__ float go(float x) {\n"
     "    return work<N - 1>::go(x * 1.0001f + N) + work<N - 2>::go(x - N) * sinf(x); } };\n"
@@ -27,7 +27,7 @@ __attribute__((unused)) static const char source_slow[] =
     "template <> struct work<1> { static __device__ float go(float x) { return x + 1; } };\n"
     "extern \"C\" __global__ void slow(float *x) { x[threadIdx.x] = work<17>::go(x[threadIdx.x]); }\n";
 
-/* A register-tiled matrix product, as a sweep compiles it by the hundred. */
+/* A register-tiled matrix product. A sweep compiles hundreds of such kernels. */
 __attribute__((unused)) static const char source_matmul[] =
     "#ifndef TILE_M\n#define TILE_M 128\n#endif\n#ifndef TILE_N\n#define TILE_N 128\n#endif\n"
     "#define TILE_K 16\n#define THREAD_M 8\n#define THREAD_N 8\n"

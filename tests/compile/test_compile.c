@@ -83,19 +83,21 @@ static void test_later(void)
     snprintf(path, sizeof path, "%s/libnvrtc.so.13", folder);
     setenv("KILN_NVRTC", path, 1);
     make_file(folder, "libnvrtc.so.13");
-    CHECK(kiln__nvrtc_find(NULL, &found, &error) == KILN_ERROR_NO_COMPILER); /* it has no builtins: loaded at once */
+    /* no file of builtins tells the version, so the library is loaded at once */
+    CHECK(kiln__nvrtc_find(NULL, &found, &error) == KILN_ERROR_NO_COMPILER);
     kiln_error_free(error);
     error = NULL;
     make_file(folder, "libnvrtc-builtins.so.13.2");
     CHECK_OK(kiln__nvrtc_find(NULL, &found, &error), error);
     CHECK(found && kiln__nvrtc_version(found) == 13020);
-    CHECK(kiln__nvrtc_has_arch(found, 90) && !kiln__nvrtc_has_arch(found, 100)); /* 100 is asked of the library */
+    /* the function asks the library for architecture 100 */
+    CHECK(kiln__nvrtc_has_arch(found, 90) && !kiln__nvrtc_has_arch(found, 100));
     CHECK(kiln__compile_here(NULL, found, &request, NULL, 0, &unit, NULL, &error) == KILN_ERROR_NO_COMPILER);
     CHECK(strstr(kiln_error_message(error), path) && strstr(kiln_error_message(error), "KILN_NVRTC"));
     kiln_error_free(error);
     error = NULL;
     kiln__nvrtc_close(found);
-    make_file(folder, "libnvrtc-builtins.so.13.3"); /* which of them it needs, it alone can tell */
+    make_file(folder, "libnvrtc-builtins.so.13.3"); /* two versions: only the library knows its own */
     CHECK(kiln__nvrtc_find(NULL, &found, &error) == KILN_ERROR_NO_COMPILER);
     kiln_error_free(error);
     const char *made[] = {"libnvrtc.so.13", "libnvrtc-builtins.so.13.2", "libnvrtc-builtins.so.13.3"};
@@ -134,7 +136,7 @@ static void test_units(void)
 
     request.cubin = true;
     CHECK_OK(compile(&request, &unit, &error), error);
-    CHECK_TEXT(unit.ptx, ptx); /* asking for machine code does not change the PTX */
+    CHECK_TEXT(unit.ptx, ptx); /* a request for machine code does not change the PTX */
     CHECK(unit.cubin_length > 64 && memcmp(unit.cubin, "\177ELF", 4) == 0);
     int64_t stores = -1, loads = -1;
     CHECK(unit.log && kiln__compile_log_spills(unit.log, "add", &stores, &loads));
@@ -147,7 +149,8 @@ static void test_units(void)
     request.types = true;
     CHECK_OK(compile(&request, &unit, &error), error);
     CHECK_TEXT(symbol_of(&unit, "scale<float, 3>"), "_Z5scaleIfLi3EEvPT_");
-    CHECK(kiln__nvrtc_version(nvrtc) < 13000 || unit.ptx_length == 0); /* no code is made */
+    /* a request for the types alone makes no code */
+    CHECK(kiln__nvrtc_version(nvrtc) < 13000 || unit.ptx_length == 0);
     kiln__unit_free(&unit);
 }
 
@@ -170,12 +173,12 @@ static void test_headers(void)
     CHECK_OK(compile(&request, &unit, &error), error);
     CHECK(unit.ptx && strstr(unit.ptx, "42") != NULL);
     kiln__unit_free(&unit);
-    if (*kiln__nvrtc_include(nvrtc)) { /* CUDA's own headers, which use what -minimal leaves out */
+    if (*kiln__nvrtc_include(nvrtc)) { /* CUDA's own headers use names that -minimal leaves out */
         request = (kiln__compile_request){.name = "fp16.cu", .arch = 80, .source = source_fp16};
         CHECK_OK(compile(&request, &unit, &error), error);
         kiln__unit_free(&unit);
         static const char *const toolkit[] = {
-            /* some name headers beside them */
+            /* some of these headers include headers beside them */
             "cooperative_groups.h", "cooperative_groups/reduce.h", "mma.h", "cuda_bf16.h", "cuda_fp8.h", "cuda/atomic"};
         for (size_t i = 0; i < KILN__COUNT(toolkit); i++) {
             char source[128];
@@ -186,14 +189,14 @@ static void test_headers(void)
             kiln__unit_free(&unit);
         }
     }
-    /* of the next one comments and texts alone have words that could want what -minimal leaves out */
+    /* in the next source only comments and strings have words that could need what -minimal omits */
     request = (kiln__compile_request){.name = "m.cu", .arch = 80, .source = source_minimal};
     if (kiln__nvrtc_version(nvrtc) >= 13000) {
         CHECK_OK(compile(&request, &unit, &error), error);
         CHECK(unit.ptx && strstr(unit.ptx, "42") != NULL);
         kiln__unit_free(&unit);
     }
-    /* a texture and a type of the run-time API: compiled without -minimal */
+    /* a texture and a type of the run-time API: these sources are compiled without -minimal */
     request = (kiln__compile_request){.name = "t.cu", .arch = 80, .source = source_texture};
     CHECK_OK(compile(&request, &unit, &error), error);
     kiln__unit_free(&unit);
@@ -292,7 +295,8 @@ static void test_host_code(void)
         CHECK(unit.ptx && strstr(unit.ptx, ".entry k("));
         kiln__unit_free(&unit);
     }
-    /* The constant lacks a macro that belongs to the kernel, not to the host. */
+    /* The `__constant__` variable lacks a macro. The variable belongs to the kernel, so it is not left out as code of
+     * the host. */
     request.option_count = request.name_count = request.include_count = 0;
     request.source = "constexpr int PER = BLOCK * 2;\nint main() { constexpr int n = get(); return n; }\n"
                      "__global__ void k(int *x) { *x = PER; }\n";
@@ -301,12 +305,41 @@ static void test_host_code(void)
                                    "left out, because it does not compile for the "
                                    "device: host.cu:2;",
                                    NULL});
-    /* The message is about the device's code, and says what was left out. */
+    /* The message is about the device's code, and lists the declarations that were left out. */
     request.source = "#define W 3\n#line 1 \"dir/main.cu\"\nint f() { return getpid(); }\nint g() { return f(); }\n"
                      "__global__ void k(int *x) { *x = f(); }\n";
     check_message(&request, KILN_ERROR_COMPILE,
                   (const char *[]){"dir/main.cu(3): error: identifier \"f\" is undefined",
                                    "dir/main.cu:1, dir/main.cu:2", "needs __device__", NULL});
+}
+
+/* Compiles a file of which a spec needs one kernel. Instances of other kernels and members that are marked __host__ are
+ * left out, and names that nvcc or PyTorch's headers bring in are there. */
+static void test_not_needed(void)
+{
+    static const char source[] = "struct pair { __extension__ union { struct { int a, b; } c; long long d; };\n"
+                                 "    __host__ int get(int cc) const { return std::stoi(cc); }\n"
+                                 "    constexpr __host__ int size() const { return cc(); }\n"
+                                 "    __device__ int get() const { return c.a; } };\n"
+                                 "template <class T> __global__ void sum(T *x)\n"
+                                 "{\n"
+                                 "    typename std::conditional<sizeof(T) == 4, int, long long>::type y = 1;\n"
+                                 "    pair p = {};\n"
+                                 "    if (std::is_same<T, float>::value) { cudaGridDependencySynchronize(); y++; }\n"
+                                 "    *x = y + p.get();\n"
+                                 "    cudaTriggerProgrammaticLaunchCompletion();\n"
+                                 "}\n"
+                                 "#define INSTANCE(T) \\\n    template __global__ void sum<T>(T *x);\n"
+                                 "INSTANCE(double)\n"
+                                 "template __global__ void sum<char>(char *x);\n";
+    kiln__compile_request request = {
+        .name = "one.cu", .arch = 90, .source = source, .names = (const char *[]){"sum<float>"}, .name_count = 1};
+    kiln__unit unit = {0};
+    kiln_error *error = NULL;
+    CHECK_OK(compile(&request, &unit, &error), error);
+    CHECK(unit.ptx && strstr(unit.ptx, ".entry _Z3sumIfEvPT_(") && strstr(unit.ptx, "griddepcontrol.wait"));
+    CHECK(unit.ptx && !strstr(unit.ptx, "_Z3sumId") && !strstr(unit.ptx, "_Z3sumIc"));
+    kiln__unit_free(&unit);
 }
 
 static void test_stopping(void)
@@ -435,10 +468,10 @@ static void test_digest(void)
     CHECK_TEXT(now, was);
     digest_of(here[0], "none.h", now);
     CHECK_TEXT(now, "");
-    put_header(folders[0], "other.h", "int another;\n"); /* which a.h does not reach */
+    put_header(folders[0], "other.h", "int another;\n"); /* a.h does not include this header */
     digest_of(here[0], "a.h", now);
     CHECK_TEXT(now, was);
-    /* A change three headers away, with the same length and the same time. */
+    /* Tests a change in a header that is three includes away, with the same length and the same time. */
     struct stat before;
     snprintf(path, sizeof path, "%s/cccl/far.h", folders[0]);
     CHECK(stat(path, &before) == 0);
@@ -450,7 +483,7 @@ static void test_digest(void)
     put_header(folders[0], "cccl/far.h", "int far;\n");
     digest_of(here[0], "a.h", now);
     CHECK_TEXT(now, was);
-    digest_of(here[0], "macro.h", was); /* what it reaches cannot be told: every file counts */
+    digest_of(here[0], "macro.h", was); /* the headers behind a macro are unknown: every file of the folder counts */
     put_header(folders[0], "other.h", "int other_one;\n");
     digest_of(here[0], "macro.h", now);
     CHECK(strlen(was) == 32 && strlen(now) == 32 && strcmp(now, was) != 0);
@@ -484,7 +517,7 @@ static void check_prelude(kiln__nvrtc *here, const char *text, const char *want)
     kiln__arena_free(&arena);
 }
 
-/* Headers that each include the next one a hundred times are each read once. */
+/* Tests that headers which each include the next one a hundred times are each read once. */
 static void check_repeated(kiln__nvrtc *here)
 {
     enum { LEVELS = 7, TIMES = 100 };
@@ -537,10 +570,12 @@ static void test_prelude(void)
     uint64_t found = 0;
     kiln_error *error = NULL;
     CHECK_OK(kiln__nvrtc_mentions(here, names, 1, words, 6, &found, &error), error);
-    CHECK(found == (1u << 1 | 1u << 2 | 1u << 4 | 1u << 5)); /* `far` and `h`: in headers that it includes */
+    /* `far` and `h` are words of headers that words.h includes */
+    CHECK(found == (1u << 1 | 1u << 2 | 1u << 4 | 1u << 5));
     const char *const odd[] = {"macro.h"}, *const more[] = {"T", "CUB_STDERR", "M", "_X"};
     CHECK_OK(kiln__nvrtc_mentions(here, odd, 1, more, 4, &found, &error), error);
-    CHECK(found == (1u << 1 | 1u << 2 | 1u << 3)); /* it may include anything, which names of CUDA's may change */
+    /* macro.h includes a file by a macro, so each macro whose name begins like one of CUDA's may change the file */
+    CHECK(found == (1u << 1 | 1u << 2 | 1u << 3));
     kiln__nvrtc_close(here);
     snprintf(path, sizeof path, "rm -r '%s'", folder);
     CHECK(system(path) == 0);
@@ -575,6 +610,7 @@ static const check_case cases[] = {
     {"headers", test_headers},
     {"messages", test_errors},
     {"code of the host is left out", test_host_code},
+    {"code that no kernel needs is left out", test_not_needed},
     {"stopping a compile", test_stopping},
     {"logs", test_log},
     {"out of memory", test_oom},

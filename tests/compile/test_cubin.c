@@ -112,7 +112,7 @@ static void test_figures(void)
     CHECK(checked > 0);
 }
 
-/* Cuts and changed bytes: an error or some figures, never a read outside. */
+/* Tests truncated and changed cubins: each gives an error or some figures, and no read outside. */
 static void test_foreign(void)
 {
     kiln__compile_request request = {.name = "c.cu", .source = source, .arch = 90, .cubin = true};
@@ -132,7 +132,7 @@ static void test_foreign(void)
         for (int i = 0; round >= 200 && i < 8; i++) {
             random = random * 6364136223846793005u + 1442695040888963407u;
             size_t at = (size_t)(random >> 33) % length;
-            if (i % 2) /* half of them where they hurt: the file's header and the section headers at the end */
+            if (i % 2) /* half of the changes are in the file's header and in the section headers at the end */
                 at = i % 4 == 1 ? at % 64 : length - 1 - at % (length < 2600 ? length : 2600);
             bytes[at] = (char)(random >> 24);
         }
@@ -206,12 +206,12 @@ static void test_occupancy(void)
     CHECK(kiln__occupancy_of(NULL, 90, &kernel, 0, 0, &got, NULL) == KILN_ERROR_ARGUMENT);
     CHECK(kiln__occupancy_of(NULL, 90, &kernel, 2048, 0, &got, NULL) == KILN_ERROR_ARGUMENT);
     CHECK(kiln__occupancy_of(NULL, 90, &kernel, 32, UINT64_MAX, &got, NULL) == KILN_OK && got.blocks_per_sm == 0);
-    kernel.registers = 1 << 29; /* times a warp is more than an int */
+    kernel.registers = 1 << 29; /* this number times a warp exceeds an int */
     CHECK(kiln__occupancy_of(NULL, 90, &kernel, 32, 0, &got, NULL) == KILN_OK && got.blocks_per_sm == 0);
     CHECK_TEXT(got.limited_by, "registers");
 }
 
-/* The accumulator is used before the wait, so ptxas must serialise. */
+/* This source uses the accumulator before the wait, so ptxas must serialise. */
 static const char wgmma[] =
     "extern \"C\" __global__ void serial(float *o, unsigned long long a)\n"
     "{\n"
@@ -243,7 +243,7 @@ static void test_findings(void)
     kiln_error *error = NULL;
     CHECK_OK(kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, NULL, &error), error);
     at = unit.log;
-    do /* before it: the waits that ptxas put in (C7517) */
+    do /* the waits of ptxas come before it (C7517) */
         found = kiln__compile_log_finding(&arena, &at);
     while (found && !strstr(found, "serialized"));
     CHECK(found && strstr(found, "wgmma.mma_async instructions are serialized") && strstr(found, "'serial'"));

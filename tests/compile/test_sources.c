@@ -153,7 +153,7 @@ static void check_headers(const char *text, const char *wanted)
     check_in(&where, text, wanted, NULL);
 }
 
-/* A name that the compiler gets differently. */
+/* A header whose name the compiler gets in another form. */
 static void check_renamed(const kiln__include_paths *where, const char *text, const char *wanted, const char *as)
 {
     char *source = NULL;
@@ -162,7 +162,7 @@ static void check_renamed(const kiln__include_paths *where, const char *text, co
     kiln__free(NULL, source);
 }
 
-/* src/ and include/ of a project, and a folder of others that is allowed or not. */
+/* A project with src/ and include/, and another folder, which is allowed or not. */
 static void test_folders(void)
 {
     static const char *const made[] = {"project", "project/include", "project/include/deep", "others", "secret"};
@@ -194,13 +194,14 @@ static void test_folders(void)
     const char *folders[] = {roots[0], roots[1]}, *allowed[] = {roots[0], roots[2]};
     kiln__include_paths where = {.folders = folders, .folder_count = 2, .allowed = allowed, .allowed_count = 1};
 
-    check_in(&where, "#include <deep/c.h>\n", "deep/c.h a.h b.h include/a.h", NULL); /* beside main.cu comes first */
-    /* One file has one name, and #pragma once works; two files have two. */
+    /* the header beside main.cu comes first */
+    check_in(&where, "#include <deep/c.h>\n", "deep/c.h a.h b.h include/a.h", NULL);
+    /* One file has one name, so #pragma once works. Two files have two names. */
     check_renamed(&where, "#include \"include/b.h\"\n#include \"b.h\"\n", "include/b.h deep/c.h a.h include/a.h",
                   "#include \"include/b.h\"\n#include \"include/b.h\"\n");
     check_renamed(&where, "#include \"include/../include/b.h\" // here\nint i;\n",
                   "include/b.h deep/c.h a.h include/a.h", "#include \"include/b.h\" // here\nint i;\n");
-    check_headers("#include <deep/c.h>\n", ""); /* without its folder */
+    check_headers("#include <deep/c.h>\n", ""); /* the folder of the header is not given */
     check_in(&where, "#include \"linked/d.h\"\n", "others/d.h is outside the folders that may be read", NULL);
     check_in(&where, "\n#include \"s.h\"\n", "main.cu:2: #include \"s.h\": ", NULL);
     check_in(&where, "#include <s.h>\n", "allow its folder with -I FOLDER, or any with --read-anywhere", NULL);
@@ -218,7 +219,7 @@ static void test_folders(void)
     CHECK(system(command) == 0);
 }
 
-/* The compiler gets the name that a macro stands for. */
+/* The compiler gets the file name that a macro stands for. */
 static void check_macros(void)
 {
     char project[96];
@@ -237,7 +238,7 @@ static void check_macros(void)
     check_headers("#if X\n#define H <a.h>\n#else\n#define H <a.h>\n#endif\n#include H", "a.h sub/b.h c.h");
     static const char *const refused[] = {
         "#define H G\n#include H",
-        "#include H\n", /* defined by nothing that is read */
+        "#include H\n", /* no text that is read defines the macro */
         "#if X\n#define H <a.h>\n#else\n#define H \"a.h\"\n#endif\n#include H",
         "#define H(x) <x>\n#include H",
         "#define H <a.h>\n#include H(x)",
@@ -255,8 +256,8 @@ static void check_macros(void)
     check_headers("#define H \"../secret.h\"\n#include H", "outside the folders");
 }
 
-/* A text of a megabyte whose comments, joined lines or macros go on to its end is refused. Reading it from every line start
- * would take hours. */
+/* A text of a megabyte is refused if its comments, joined lines or macros go on to its end. Reading such a text from
+ * every line start would take hours. */
 static void check_endless(const char *begin, const char *repeated, const char *wanted)
 {
     enum { MEGABYTE = 1 << 20 };
@@ -313,7 +314,7 @@ static void test_headers(void)
     check_headers("/* comment\n*/ #include \"sub/c.h\"", "sub/c.h");
     check_headers("const char *s = \"\\\n#include \\\"a.h\\\"\";\nint i = 1'000;\n#include \"sub/c.h\"", "sub/c.h");
     check_headers("auto s = R\"x(\n#include \"a.h\"\n)\" )x\";\n#include \"sub/c.h\"",
-                  "a.h sub/b.h c.h"); /* what stands in a text for NVRTC is not asked */
+                  "a.h sub/b.h c.h"); /* an #include inside a string counts too */
     check_headers("char c = '\"';\n#include \"sub/c.h\"\nchar d = '\"';", "sub/c.h");
     check_headers("#inc\\\nlude \"a.h\"", "a.h sub/b.h c.h"); /* joined lines, within words too */
     check_headers("%\\\r\n:\\\ninclud\\\ne \"a.h\"", "a.h sub/b.h c.h");
@@ -325,13 +326,14 @@ static void test_headers(void)
     check_headers("auto c = u8'\"'; auto s = \"/*\";\n#include \"sub/c.h\"\n//*/", "sub/c.h");
     check_headers("int i = 0x1'a\"/*\"_s + .5e+1'0;\n#include \"sub/c.h\"\n//*/'", "sub/c.h");
     check_headers("#define include_other 1\n#include_other \"a.h\"", "");
-    check_headers("#if 0\n#include \"sub/c.h\"\n#endif", "sub/c.h"); /* conditions are not evaluated */
+    /* #if is not evaluated */
+    check_headers("#if 0\n#include \"sub/c.h\"\n#endif", "sub/c.h");
     check_headers("#include \"loop.h\"", "loop.h a.h sub/b.h c.h");
     check_headers("#include \"sub/up.h\"", "sub/up.h a.h sub/b.h c.h");
     check_headers("#include <cuda_fp16.h>\n#include \"cuda_fp16.h\"\n#includes", "");
     check_headers("#include_next \"sub/c.h\"", "sub/c.h");
 
-    /* Directives for NVRTC, where a simple reader sees a text, a comment or nothing. */
+    /* Directives that NVRTC executes, but that a simple reader takes for a text, a comment or nothing. */
     check_headers("#if 0\nR\"x(\n#endif\n#include \"sub/c.h\"\n//)x\"", "sub/c.h");
     check_headers("int i = 0'a /*';\n#include \"sub/c.h\"\n//*/", "sub/c.h");
     check_headers("const char *s = R\"(\";\n#include \"sub/c.h\"\n//)\";", "sub/c.h"); /* -std=c++03 */
@@ -339,13 +341,13 @@ static void test_headers(void)
     check_headers("#inc?\?/\nlude \"sub/c.h\"", "sub/c.h");
     check_headers("// what?\?/\r\n#include \"sub/c.h\"", "sub/c.h");
     check_headers("%\\\n:include \"sub/c.h\"", "sub/c.h");
-    check_headers("#inc\\\r\r\nlude \"sub/c.h\"", "sub/c.h"); /* several carriage returns end no line */
+    check_headers("#inc\\\r\r\nlude \"sub/c.h\"", "sub/c.h"); /* several carriage returns do not end a line */
     check_headers("#inc?\?/\r\r\r\nlude \"sub/c.h\"", "sub/c.h");
     check_headers("#inc\\\r\r\nlude \"/etc/passwd\"", "an absolute path");
     check_headers("imp\\\r\r\nort \"a.h\";", "import of a header");
     check_headers("_\\\r\r\n_has_include(\"/etc/passwd\")", "__has_include of a path");
     check_headers("#\finclude\v\"sub/c.h\"\r\n", "sub/c.h"); /* white space */
-    check_headers("// a\r#include \"sub/c.h\"", "sub/c.h");  /* and may be the end of a line */
+    check_headers("// a\r#include \"sub/c.h\"", "sub/c.h");  /* one carriage return may end a line */
     check_headers("int x;\f#include \"sub/c.h\"", "sub/c.h");
     check_headers("int x;\v#include \"/etc/passwd\"", "an absolute path");
     check_headers("\xef\xbb\xbf#include \"sub/c.h\"", "sub/c.h");
@@ -377,7 +379,7 @@ static void test_headers(void)
 
     check_macros();
 
-    /* Headers of the host that Kiln has itself: a project's own of that name comes first. */
+    /* Headers of the host that Kiln provides. A header of the project with the same name comes first. */
     check_headers("#include <cstdint>\n#include \"stdint.h\"\n#include <vector>\n",
                   "cstdint stdint.h vector bits/stl_algobase.h");
     put("project/sub/stdint.h", "int mine;\n");
@@ -423,7 +425,7 @@ static void test_headers(void)
     CHECK(system(command) == 0);
 }
 
-/* A number of a line that no compiler takes: the lines that follow keep their own numbers, and no sum of numbers
+/* A line number that no compiler accepts. The lines that follow keep their own numbers, and no sum of numbers
  * overflows. */
 static void test_numbers_of_lines(void)
 {
@@ -435,7 +437,7 @@ static void test_numbers_of_lines(void)
     kiln__text_free(&places);
 }
 
-/* A cubin with many sections that are all the same bytes of the file. */
+/* A cubin whose many sections are all the same bytes of the file. */
 static void test_sections_that_share_bytes(void)
 {
     enum { SECTIONS = 1000, BYTES = 1 << 16 };

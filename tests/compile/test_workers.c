@@ -15,7 +15,7 @@
 #include "pool.h"
 #include "sources.h"
 
-enum { BACKSTOP = 120 }; /* seconds, for an action that takes a moment on an idle machine */
+enum { BACKSTOP = 120 }; /* seconds for an action that takes a moment on an idle machine */
 static kiln__nvrtc *nvrtc;
 static const char *self;
 
@@ -76,10 +76,10 @@ static void test_order(const char *worker)
     for (int i = 0; i < JOBS; i++) {
         snprintf(options[i], sizeof options[i], "-DV=%d", i);
         jobs[i] = start(compiler, "small.cu", source_small, options[i]);
-        memset(options[i], 'x', sizeof options[i] - 1); /* the request was copied */
+        memset(options[i], 'x', sizeof options[i] - 1); /* changes the caller's text: the request has a copy */
     }
     CHECK(kiln__compile_wait(jobs[JOBS - 1], 60));
-    CHECK(kiln__compile_wait(jobs[0], 0) || worker); /* one after another in the order of starting */
+    CHECK(kiln__compile_wait(jobs[0], 0) || worker); /* jobs end in the order in which they were started */
     for (int i = JOBS; i-- > 0;)
         take_good(jobs[i]);
     take_bad(start(compiler, "bad.cu", "__global__ void f( {", NULL), KILN_ERROR_COMPILE, "bad.cu(1): error");
@@ -91,7 +91,7 @@ static void test_workers(void) { test_order(KILN_TEST_WORKER); }
 
 static void test_in_process(void) { test_order(NULL); }
 
-/* A nest that would overflow the host's stack. */
+/* A source with a nest that would overflow the host's stack. */
 static void test_nest(void)
 {
     enum { LEVELS = 400000 };
@@ -114,7 +114,7 @@ static void test_nest(void)
         kiln__compiler_close(compiler);
         kiln__text_free(&text);
     }
-    kiln__compiler *compiler = open_pool(NULL, 1, 60); /* no depth that anybody wants */
+    kiln__compiler *compiler = open_pool(NULL, 1, 60); /* nobody needs a nest of this depth */
     take_good(start(compiler, "shallow.cu",
                     "#define Q(x) ((((((((((x))))))))))\n/* ((((((((((( */\n//(((((\n"
                     "extern \"C\" __global__ void k(int *x) { *x = Q(Q(Q(Q(Q(Q(Q(Q(Q(Q(x[0])))))))))); }\n",
@@ -157,14 +157,14 @@ static void test_cancel_and_close(void)
     kiln__compile_cancel(a);
     kiln__compile_cancel(NULL);
     uint64_t begun = kiln__now_ns();
-    kiln__compiler_close(compiler); /* does not wait for a worker that hangs */
+    kiln__compiler_close(compiler); /* closing does not wait for a worker that hangs */
     CHECK(kiln__now_ns() - begun < BACKSTOP * UINT64_C(1000000000));
     unsetenv("KILN_TEST_WORKER_ACTS");
     kiln__compiler_close(open_pool(KILN_TEST_WORKER, 3, 60)); /* never used */
     compiler = open_pool(NULL, 1, 2 * BACKSTOP);
     double used = processor_seconds();
     running = start(compiler, "slow.cu", source_slow, NULL);
-    while (processor_seconds() - used < 0.1 && !kiln__compile_wait(running, 0.01)) /* until it compiles */
+    while (processor_seconds() - used < 0.1 && !kiln__compile_wait(running, 0.01)) /* waits until the worker compiles */
         continue;
     CHECK(!kiln__compile_done(running));
     kiln__compile_cancel(running);
@@ -177,7 +177,7 @@ static void acting(const char *act, double timeout, kiln_status wanted, const ch
 {
     setenv("KILN_TEST_WORKER_ACTS", act, 1);
     kiln__compiler *compiler = open_pool(self, 1, timeout);
-    for (int i = 0; i < 2; i++) /* and once more with the worker that replaces it */
+    for (int i = 0; i < 2; i++) /* tries again with the worker that replaces the first one */
         take_bad(start(compiler, "x.cu", source_small, NULL), wanted, part);
     kiln__compiler_close(compiler);
     unsetenv("KILN_TEST_WORKER_ACTS");
@@ -248,7 +248,8 @@ static void close_marked(marked_pool *pool, const char *mark)
     unsetenv("KILN_TEST_WORKER_MARKS");
 }
 
-/* One of the jobs kills its worker the first time. It is tried again while no other compiles, and all come out right. */
+/* One of the jobs kills its worker the first time. The pool tries this job again while no other job compiles, and all
+ * jobs succeed. */
 static void test_killed_once(void)
 {
     enum { JOBS = 8 };
@@ -263,11 +264,11 @@ static void test_killed_once(void)
     }
     for (int i = 0; i < JOBS; i++)
         take_good(jobs[i]);
-    close_marked(&pool, "died"); /* it did die, and no mark says that it was not alone */
+    close_marked(&pool, "died"); /* the mark `died` exists: the worker ended. No mark says that two jobs ran together */
 }
 
-/* A job that waits when the compiler is held starts only after the last release. A job that arrives during the hold starts
- * at once. */
+/* The compiler is held while a job waits. This job starts only after the last release. A job that arrives during the
+ * hold starts at once. */
 static void test_held(void)
 {
     marked_pool pool;
@@ -292,8 +293,8 @@ static void test_held(void)
     close_marked(&pool, "go");
 }
 
-/* The same request is compiled once, while it waits and while it runs; each job gets the outcome, whichever is
- * cancelled. */
+/* Equal requests are compiled once, while the first waits and while it runs. Each job gets the outcome, even if
+ * another of them is cancelled. */
 static void test_same(void)
 {
     marked_pool pool;
@@ -306,8 +307,8 @@ static void test_same(void)
         jobs[i] = start(compiler, "small.cu", source_small, i == 5 ? "-DOTHER" : NULL);
     for (int i = 0; i < 2; i++)
         broken[i] = start(compiler, "broken.cu", "nonsense", NULL);
-    kiln__compile_cancel(runs);    /* another wants its result */
-    kiln__compile_cancel(jobs[0]); /* another takes its place */
+    kiln__compile_cancel(runs);    /* another job wants this result */
+    kiln__compile_cancel(jobs[0]); /* another job takes the place of this one */
     kiln__compile_cancel(jobs[2]);
     let_go(&pool);
     int compiled = 0;
@@ -354,7 +355,7 @@ static kiln__compile_job *start_kernel(kiln__compiler *compiler, const char *ker
     return job;
 }
 
-/* Takes a job and checks that its code has `entries` kernels, and that it knows and tells only of its own kernel. */
+/* Takes a job and checks that its code has `entries` kernels, and that it knows only its own kernel. */
 static uint64_t take_kernel(kiln__compile_job *job, const char *kernel, int entries)
 {
     kiln__unit unit = {0};
@@ -379,8 +380,8 @@ static uint64_t take_kernel(kiln__compile_job *job, const char *kernel, int entr
     return ns;
 }
 
-/* Requests that differ only in their kernels, and that allow it, are one compile. If it fails, each is compiled alone and
- * has its own error. */
+/* Requests that differ only in their kernels, and that allow it, share one compile. If this compile fails, each
+ * request is compiled alone and has its own error. */
 static void test_groups(void)
 {
     char path[128];
@@ -417,7 +418,7 @@ static void test_groups(void)
     close_marked(&pool, "go");
 }
 
-/* Jobs that are requested during a hold, and whose group fails, are compiled during the hold: they do not wait for the
+/* During a hold, a group of jobs fails. Its jobs are compiled alone during the hold: they do not wait for the
  * release. */
 static void test_group_in_hold(void)
 {
@@ -430,7 +431,8 @@ static void test_group_in_hold(void)
     kiln__compile_job *two = start_kernel(compiler, "scale<20>", NULL, true);
     kiln__compile_job *bad = start_kernel(compiler, "scale<200>", NULL, true);
     let_go(&pool);
-    bool begun = true; /* the only slot takes the next job before others see that it is quiet */
+    /* stays true if the only slot takes the next job before another thread can see that the pool is quiet */
+    bool begun = true;
     while (begun && !kiln__compile_done(two)) {
         usleep(1000);
         begun = !kiln__compiler_is_quiet(compiler) || kiln__compile_begun(two);
@@ -448,7 +450,8 @@ static void test_group_in_hold(void)
     close_marked(&pool, "go");
 }
 
-/* A hostile worker names no symbol for a kernel. The log behind the unit's other parts is read to its end and not further. */
+/* A hostile worker names no symbol for a kernel. The log is the last part of the unit; the host reads it to its end
+ * and not further. */
 static void test_group_hostile(void)
 {
     const char *kernel = "own";
@@ -473,8 +476,8 @@ enum { RANDOM_THREADS = 3, RANDOM_JOBS = 6, RANDOM_KERNELS = 9, RANDOM_STEPS = 3
 
 typedef struct random_user {
     kiln__compiler *compiler;
-    uint64_t state; /* of its random numbers */
-    bool holds;     /* it also holds the pool now and then */
+    uint64_t state; /* the state of the thread's random numbers */
+    bool holds;     /* true: the thread sometimes holds the pool */
     int steps, wrong;
 } random_user;
 
@@ -484,7 +487,8 @@ static unsigned pick(random_user *u, unsigned limit)
     return (unsigned)(u->state >> 33) % limit;
 }
 
-/* Starts a request of few different ones, so that many are equal or fit each other. Kernel 0 does not compile. */
+/* Starts one of a few different requests, so that many requests are equal or fit into a group. Kernel 0 does not
+ * compile. */
 static kiln__compile_job *start_random(random_user *u, unsigned *kernel)
 {
     char name[32], option[32];
@@ -505,7 +509,8 @@ static kiln__compile_job *start_random(random_user *u, unsigned *kernel)
     return job;
 }
 
-/* Takes a job, and counts an outcome that does not fit its kernel. A worker that ended twice is an outcome too. */
+/* Takes a job, and counts an outcome that does not fit its kernel. If a worker ended twice, the error is a valid
+ * outcome. */
 static void take_random(random_user *u, kiln__compile_job *job, unsigned kernel)
 {
     char name[32];
@@ -554,8 +559,8 @@ static void *request_randomly(void *user)
     return NULL;
 }
 
-/* Every job has an outcome, which fits its kernel, although threads request, cancel and hold at random. Some groups fail, and
- * workers end. */
+/* Threads request, cancel and hold at random, some groups fail, and workers end. Every job must still have an outcome
+ * that fits its kernel. */
 static void test_random(void)
 {
     const char *steps = getenv("KILN_TEST_STEPS"), *seed = getenv("KILN_TEST_SEED");
@@ -579,7 +584,7 @@ static void test_random(void)
     unsetenv("KILN_TEST_WORKER_ACTS");
 }
 
-/* A worker that the system ends between two jobs costs nothing. */
+/* A worker that the system ends between two jobs costs no job. */
 static pid_t worker_of_ours(void)
 {
     DIR *folder = opendir("/proc");
@@ -609,7 +614,8 @@ static void test_killed_idle(void)
     if (worker > 0)
         kill(worker, SIGKILL);
     siginfo_t gone;
-    CHECK(waitid(P_PID, (id_t)worker, &gone, WEXITED | WNOWAIT) == 0); /* it is gone, and the pool's to wait for */
+    /* the worker has ended, and only the pool may wait for it */
+    CHECK(waitid(P_PID, (id_t)worker, &gone, WEXITED | WNOWAIT) == 0);
     take_good(start(compiler, "small.cu", source_small, NULL));
     kiln__compiler_close(compiler);
     CHECK(worker_of_ours() == 0);
@@ -633,7 +639,7 @@ static void test_no_worker(void)
     kiln__compiler_close(compiler);
 }
 
-/* Many threads on one pool; for TSan above all. */
+/* Many threads use one pool. This test is mainly for TSan. */
 static void *hammer(void *user)
 {
     for (int i = 0; i < 3; i++) {
@@ -658,7 +664,8 @@ static void test_threads(void)
     kiln__compiler_close(compiler);
 }
 
-/* Every cut and many changed bytes of each message: refused or read, never read past. */
+/* Every truncation and many changed bytes of each message: the reader refuses or reads the message, and never reads
+ * past it. */
 static void test_messages(void)
 {
     kiln__include header = {.name = "a.h", .text = "#define A\n"};
@@ -682,7 +689,8 @@ static void test_messages(void)
         size_t length = messages[kind].length - skip;
         for (size_t at = 0; at <= 2 * length; at++) {
             size_t size = at <= length ? at : length;
-            char *body = malloc(size ? size : 1); /* exactly as large, so that ASan sees a byte too many */
+            /* the block is exactly as large as the message, so that ASan sees a read past it */
+            char *body = malloc(size ? size : 1);
             memcpy(body, messages[kind].data + skip, size);
             if (at > length)
                 body[at - length - 1] = (char)~body[at - length - 1];
@@ -734,7 +742,7 @@ static void test_worker_loop(void)
         kiln__text message = {0};
         kiln__message_request(&message, &request);
         if (bad)
-            message.data[sizeof header + 2] = 1; /* a length beyond the message */
+            message.data[sizeof header + 2] = 1; /* the length exceeds the message */
         CHECK(send(pair[0], message.data, message.length, MSG_NOSIGNAL) == (ssize_t)message.length);
         ssize_t got = recv(pair[0], &header, sizeof header, MSG_WAITALL);
         CHECK(bad ? got == 0 : got == sizeof header && header.kind == KILN__MESSAGE_RESULT);
@@ -769,7 +777,7 @@ static void test_oom(void)
         kiln__unit_free(&unit);
         kiln__compiler_close(compiler);
         kiln_error_free(error);
-        bool last = !oom.failed; /* now that no thread of the compiler is left */
+        bool last = !oom.failed; /* the compiler has no running thread now */
         CHECK(last ? status == KILN_OK : status == KILN_ERROR_MEMORY);
         CHECK(oom.live == 0);
         if (last)
@@ -777,8 +785,8 @@ static void test_oom(void)
     }
 }
 
-/* A request's source is not what includes.c has looked at: whatever it says, a worker opens nothing but CUDA's headers.
- * Returns whether the text of the file outside came back. */
+/* A request's source may differ from the source that includes.c has read. A worker must open nothing but CUDA's
+ * headers, whatever the source says. Returns true if the text of the file outside is in the result. */
 static bool shows_secret(const char *source, const char *path)
 {
     kiln__compiler *compiler = open_pool(KILN_TEST_WORKER, 1, 60);
@@ -818,7 +826,8 @@ static void test_memory(void)
         .worker = KILN_TEST_WORKER, .jobs = 8, .timeout = 120, .log = &log, .memory = (uint64_t)5 << 29};
     CHECK_OK(kiln__compiler_open(NULL, &options, nvrtc, &compiler, &error), error);
     CHECK(fewer == 1);
-    kiln__compile_job *hungry = KILN__SANITIZED ? NULL : start(compiler, "hungry.cu", eater, NULL); /* no limit there */
+    /* the sanitizer's build has no such limit */
+    kiln__compile_job *hungry = KILN__SANITIZED ? NULL : start(compiler, "hungry.cu", eater, NULL);
     kiln__compile_job *other = start(compiler, "small.cu", source_small, NULL);
     take_good(other);
     if (hungry)
@@ -860,7 +869,8 @@ static void test_confined(void)
         kiln__free(NULL, how);
     }
     setenv("KILN_CONFINE", "none", 1);
-    CHECK(shows_secret(plain, path)); /* without this the lines above prove nothing */
+    /* the control: if an unconfined compile does not show the secret, the lines above prove nothing */
+    CHECK(shows_secret(plain, path));
     int warnings = 0;
     kiln__log log = {.fn = count_unconfined, .user = &warnings};
     kiln__compiler *compiler = NULL;
@@ -890,12 +900,13 @@ static long faults_of(int count)
         snprintf(option, sizeof option, "-DV=%d", i);
         take_good(start(compiler, "matmul.cu", source_matmul, option));
     }
-    kiln__compiler_close(compiler); /* it has waited for the worker */
+    kiln__compiler_close(compiler); /* closing has waited for the worker */
     getrusage(RUSAGE_CHILDREN, &after);
     return after.ru_minflt - before.ru_minflt;
 }
 
-/* A worker keeps the memory of a compile for the next: that has a fraction of the page faults of the first. */
+/* A worker keeps the memory of a compile for the next compile, which then has a fraction of the page faults of the
+ * first. */
 static void test_kept_memory(void)
 {
     enum { MORE = 4 };
@@ -933,8 +944,8 @@ static bool is_marked(const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* Compiles while it holds a share of the file `busy`; the request that dies once wants all of it the second time. One that
- * waits does so for the file `go`. */
+/* Compiles while it holds a share of the file `busy`. The request that kills its worker wants the whole file the
+ * second time. A request that waits does so for the file `go`. */
 static int act_mortal(void)
 {
     kiln__message_header header;
@@ -957,7 +968,7 @@ static int act_mortal(void)
         if (!kiln__message_read_request(body, (size_t)header.length, &arena, &request))
             return 5;
         kiln_status status = kiln__compile_here(NULL, nvrtc, &request, NULL, 0, &unit, &ns, &error);
-        usleep(20000); /* so that the compiles of several overlap */
+        usleep(20000); /* long enough that the compiles of several workers overlap */
         flock(busy, LOCK_UN);
         kiln__message_result(&message, status, ns, &unit, kiln_error_message(error), kiln__error_is_passing(error),
                              false);
@@ -972,7 +983,8 @@ static int act_mortal(void)
     return 0;
 }
 
-/* Answers without a compile: the symbol of a kernel is its name, and the kernel `bad` is an error. Ends now and then. */
+/* Acts as a worker that answers without a compile: the symbol of a kernel is its name, and the kernel `bad` is an
+ * error. The worker sometimes ends. */
 static int act_random(void)
 {
     kiln__message_header header;
@@ -1031,7 +1043,7 @@ static int act(const char *as, const char *library, const char *include)
     char body[64];
     memset(body, 0xff, sizeof body);
     if (strcmp(as, "crash") == 0) {
-        signal(SIGSEGV, SIG_DFL); /* away with the sanitizer's own handler */
+        signal(SIGSEGV, SIG_DFL); /* removes the sanitizer's own handler */
         raise(SIGSEGV);
     }
     if (strcmp(as, "huge") == 0)
@@ -1045,8 +1057,8 @@ static int act(const char *as, const char *library, const char *include)
     return 0;
 }
 
-/* Measures for `compile_test_workers time`, which is no check: it prints what compiles cost here, alone and by the
- * number of workers. */
+/* No test: `compile_test_workers time` prints the times of compiles on this machine, alone and by the number of
+ * workers. */
 static double seconds_for(const char *worker, unsigned jobs, const char *source, bool cubin, double *each)
 {
     enum { COUNT = 24 };
@@ -1060,7 +1072,7 @@ static double seconds_for(const char *worker, unsigned jobs, const char *source,
     uint64_t ns, total = 0;
     const char *first = "-DWARM";
     request.options = &first;
-    for (unsigned i = 0; i < jobs; i++) /* so that every worker has loaded its NVRTC */
+    for (unsigned i = 0; i < jobs; i++) /* every worker must have loaded its NVRTC */
         if (kiln__compile_start(compiler, &request, &list[i], NULL) != KILN_OK)
             return -1;
     for (unsigned i = 0; i < jobs; i++) {
@@ -1088,7 +1100,7 @@ static double seconds_for(const char *worker, unsigned jobs, const char *source,
     return wall;
 }
 
-/* Milliseconds from starting a worker until it is ready, the median of many. */
+/* Returns the median time in milliseconds from starting a worker until it is ready. */
 static double start_ms(const char *confine)
 {
     enum { COUNT = 31 };

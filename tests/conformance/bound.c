@@ -57,7 +57,7 @@ uint64_t conf_canonical(conf_kind kind, const conf_operand *o, uint64_t value)
     return one_nan(value, infinity, sign);
 }
 
-/* The true result, and how far from it the manual lets a device be (absolutely). Infinite: it says nothing. */
+/* The true result, and the absolute error that the manual permits. Infinity: the manual states no bound. */
 static double truth(const conf_case *each, double a, double b, double *bound)
 {
     double r = 0, ulp2 = 0x1p-22;
@@ -89,7 +89,7 @@ static double truth(const conf_case *each, double a, double b, double *bound)
         return r;
     case CONF_RSQRT: *bound = fabs(r = 1 / sqrt(a)) * exp2(-22.9); return r;
     case CONF_RSQRT_F64:
-    case CONF_RCP_F64: /* the upper word of the result is approximate, the lower one zero */
+    case CONF_RCP_F64: /* the upper word of the result is approximate, the lower word is zero */
         r = each->kind == CONF_RCP_F64 ? 1 / a : 1 / sqrt(a);
         *bound = fabs(r) * 0x1p-19;
         return r;
@@ -128,9 +128,10 @@ static bool near(const conf_case *each, const char *type, uint64_t a_bits, uint6
         return !isinf(g) && fabs(g) <= 1.01;
     if (ftz)
         bound += 0x1p-126;
-    if (isinf(w) || isinf(g) || isinf(r)) /* at the end of the range one may overflow and the other not */
+    if (isinf(w) || isinf(g) || isinf(r)) /* at the end of the range one result may overflow and the other not */
         return isinf(r) ? false : fabs(r) * 1.001 > (type[0] == 'f' && type[1] == '1' ? 65504 : 0x1.fffffep127);
-    return fabs(g - r) <= bound && fabs(w - r) <= bound; /* the device, too: or the bound is not what it keeps to */
+    /* the recorded result of the device must be within the bound too; otherwise the bound is wrong */
+    return fabs(g - r) <= bound && fabs(w - r) <= bound;
 }
 
 /* Returns the bound for filtered texels. A weight has 8 fractional bits, so its error is at most 1/512. It moves the

@@ -44,7 +44,7 @@ static char *copy_text(const char *text)
 /* ---- alternatives ---- */
 
 typedef struct group {
-    const char *first, *after; /* what stands between < and > */
+    const char *first, *after; /* the text between < and > */
     int count, chosen;
 } group;
 
@@ -124,7 +124,7 @@ static int type_bits(const char *type)
     broken("no such type", type);
 }
 
-/* The type that follows @ at `at`: a name or a group's number, perhaps widened. Returns what is after it. */
+/* Finds the type that follows @ at `at`: a name or a group's number, perhaps widened. Returns the text after it. */
 static const char *read_type(const char *at, const group *groups, int count, char type[8])
 {
     const bool wide = *at == 'w';
@@ -177,7 +177,7 @@ static const char *read_operand(const char *at, const group *groups, int count, 
     return at;
 }
 
-/* `text` still has its operands with types; in `body` they become registers. */
+/* `text` still has its operands with types; in `body` registers replace them. */
 static void read_operands(const char *text, const group *groups, int count, conf_case *each)
 {
     char body[TEXT];

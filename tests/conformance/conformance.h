@@ -14,7 +14,7 @@ enum {
     CONF_THREADS = 128
 };
 enum { CONF_INPUTS = 10, CONF_OUTPUTS = 8, CONF_OPERANDS = CONF_INPUTS + CONF_OUTPUTS };
-enum { CONF_SCRATCH = 64 }; /* bytes of global memory a thread */
+enum { CONF_SCRATCH = 64 }; /* bytes of global memory for each thread */
 
 /* How two results are compared: EXACT and BITS as cases.def says, the rest within the bound of bound.c. */
 #define CONF_KINDS(X)                                                                                                  \
@@ -46,9 +46,9 @@ typedef enum conf_kind {
 typedef struct conf_operand {
     char letter;            /* 0: not in use */
     char type[8];           /* "u32", "f16x2", "pred" */
-    char pool[8];           /* of an input, "" for its type's */
-    int bits;               /* of the value */
-    int reg;                /* of its register; 1 for a predicate */
+    char pool[8];           /* the pool of an input; "": the pool of its type */
+    int bits;               /* the bits of the value */
+    int reg;                /* the bits of the register; 1 for a predicate */
     int exponent, mantissa; /* the bits of a floating-point type, or of two such numbers; 0 for other types */
 } conf_operand;
 
@@ -75,11 +75,13 @@ void conf_object(const conf_case *each, char name[CONF_OBJECT]);
  * type is packed. */
 bool conf_is_float(const char *type, int *exponent, int *mantissa);
 
-/* All cases, in a fixed order. Exits with a message if cases.def is wrong or memory ends: a test program may. */
+/* Returns all cases, in a fixed order. Exits with a message if cases.def is wrong or memory runs out, because only
+ * test programs call it. */
 void conf_suite_make(conf_suite *suite);
 void conf_suite_free(conf_suite *suite);
 
-/* A whole module with the kernels of `count` cases, named k0, k1, ... from `first` on; to be freed. */
+/* Returns a whole module with the kernels of `count` cases, named k0, k1, ... from `first` on. The caller frees the
+ * text. */
 char *conf_module(const conf_suite *suite, const size_t *cases, size_t count);
 
 /* Makes the inputs: in[tuple * CONF_INPUTS + i] is input i, with random bits in the rest of the register. They depend

@@ -92,7 +92,7 @@ static CUresult run_one(conf_device *d, CUmodule module, const conf_case *each, 
           : d->driver.cuLaunchKernel_(function, (unsigned)each->tuples / CONF_THREADS, 1, 1, CONF_THREADS, 1, 1, 0,
                                       NULL, arguments, NULL);
     r = r ? r : d->driver.cuCtxSynchronize_();
-    if (r == CUDA_SUCCESS) /* otherwise the context is destroyed with everything in it */
+    if (r == CUDA_SUCCESS) /* after a failure the context is destroyed with all its memory */
         conf_object_end(d, &made);
     return r ? r : d->driver.cuMemcpyDtoH_(out, d->out, (size_t)each->tuples * CONF_OUTPUTS * 8);
 }

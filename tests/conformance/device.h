@@ -18,12 +18,12 @@ typedef struct conf_device {
     kiln__driver driver;
     CUcontext context;
     CUdeviceptr in, out, scratch;
-    unsigned char *pattern; /* what scratch is filled with */
+    unsigned char *pattern; /* the first contents of scratch memory */
 } conf_device;
 
 typedef struct conf_result {
-    char *error;      /* why it was refused or failed; NULL: it ran */
-    uint64_t *values; /* [tuple * output_count + output], as the device wrote them */
+    char *error;      /* the reason why the case was refused or failed; NULL: the case ran */
+    uint64_t *values; /* [tuple * output_count + output], in the form in which the device wrote them */
 } conf_result;
 
 /* Opens the device. Returns false after a message on standard error if there is no such device. */
@@ -33,7 +33,7 @@ void conf_device_close(conf_device *device);
  * results[i] belongs to cases[i]. */
 void conf_device_run(conf_device *device, const conf_suite *suite, const size_t *cases, size_t count,
                      conf_result *results);
-/* objects.c: the object of that name, filled with a pattern that follows from the name; nothing for "". */
+/* Makes the object of that name, filled with a pattern that follows from the name (objects.c). Makes nothing for "". */
 CUresult conf_object_make(const conf_device *device, const char *name, conf_object_made *made);
 void conf_object_end(const conf_device *device, const conf_object_made *made);
 void conf_results_free(conf_result *results, size_t count);

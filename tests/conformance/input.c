@@ -138,7 +138,7 @@ static void float_edges(edges *list, int exponent, int mantissa)
     }
 }
 
-/* Where conversions saturate, round up to the next power of two, or become subnormal. */
+/* Values at which conversions saturate, round up to the next power of two, or become subnormal. */
 static void conversion_edges(edges *list, const char *type)
 {
     static const uint32_t singles[] = {
@@ -197,14 +197,14 @@ static uint64_t random_float(uint64_t *state, int exponent, int mantissa)
     if ((how & 3) != 0)
         power = bias + (how >> 8 & 15) - 7; /* near one */
     else if ((how & 4) != 0)
-        power = bias - 8 + (how >> 8) % 76; /* whole numbers, up to beyond 2^64 */
+        power = bias - 8 + (how >> 8) % 76; /* whole numbers up to more than 2^64 */
     if ((how & 0x70) == 0)
         power = how >> 8 & 3; /* small */
     if (power > all)
         power = all - 1;
     uint64_t bits = fraction;
     if ((how & 0x80) != 0)
-        bits &= ~0ull << (how >> 16) % (uint64_t)(mantissa + 1); /* short: halves, exact products */
+        bits &= ~0ull << (how >> 16) % (uint64_t)(mantissa + 1); /* few significant bits: halves, exact products */
     return sign | power << mantissa | (bits & ((1ull << mantissa) - 1));
 }
 
@@ -234,7 +234,7 @@ static uint64_t unit(const conf_operand *o, uint64_t r)
            (r & ((1ull << mantissa) - 1));
 }
 
-/* Four numbers of 8 bits: integers from 0 to 6, or numbers from 2^-4 to below 1. */
+/* Four numbers of 8 bits each: integers from 0 to 6, or numbers from 2^-4 to below 1. */
 static uint64_t narrow_floats(int mantissa, uint64_t r, uint64_t sign, bool fractions)
 {
     uint64_t value = 0;
@@ -271,25 +271,25 @@ static bool for_texture(const char *pool, uint64_t r, uint64_t *value)
     const float part = (float)(1 + (int)(r >> 8 & 0xff) % 63) / 64 + (float)(r >> 24 & 0xff) * 0x1p-16f;
     float f = 0;
     uint32_t bits;
-    if (is(pool, "pix")) /* of sides up to 16 texels, on both sides of them */
+    if (is(pool, "pix")) /* coordinates for sides up to 16 texels, inside and outside */
         f = (float)(high % 24 - 4) + part;
     else if (is(pool, "norm"))
         f = ((float)(high % 80 - 32) + part) / 16;
     else if (is(pool, "whole"))
         f = (float)(high % 20 - 2);
-    else if (is(pool, "quart")) /* clear of the middles of texels, too */
+    else if (is(pool, "quart")) /* the coordinates also keep clear of the middles of texels */
         f = (float)(high % 20 - 2) + (float)(2 * (int)(r >> 8 & 3) + 1) / 8;
     else if (is(pool, "lod"))
         f = (float)(2 * (high % 48) + 1) / 16 - 1;
     else if (is(pool, "grad"))
         f = high % 10 == 0 ? 0 : ldexpf(high & 1024 ? 1.0f : -1.0f, high % 10 - 7);
-    else if (is(pool, "face")) /* across a cube's face */
+    else if (is(pool, "face")) /* positions across a face of a cube */
         f = (float)(2 * (high % 8) - 7) / 8;
     else if (is(pool, "cube"))
         f = (float)(2 * (high % 64) - 63) / 64 + (float)(r >> 24 & 0xff) * 0x1p-14f;
     else if (is(pool, "tie")) /* directions through edges and corners of a cube */
         f = (high & 2 ? 1.0f : 0.375f) * (high & 1 ? 1 : -1);
-    else if (is(pool, "major")) /* along its axis */
+    else if (is(pool, "major")) /* directions along an axis of a cube */
         f = ldexpf(high & 1024 ? 1.0f : -1.0f, high % 3);
     else {
         *value = (uint64_t)(int64_t)(is(pool, "layer")   ? high % 10 - 2
@@ -330,7 +330,7 @@ static bool from_pool(const conf_operand *o, const conf_case *each, int tuple, u
         *value = warp % 4 == 0 ? 1 : warp % 4 == 1 ? 0 : r % 32 != 0;
     else if (is(pool, "clamp"))
         *value = r & 1 ? 0x1f : ((r >> 8) & 31) << 8 | ((r >> 16) & 31);
-    /* a single where formats of 8 bits have their numbers, halfway between two, or near */
+    /* Singles for formats of 8 bits: at a number of the format, halfway between two of its numbers, or near. */
     else if (is(pool, "eight")) {
         const uint32_t power = (uint32_t)(127 - 18 + (r >> 8) % 36), top = (uint32_t)(r >> 20 & 31) << 18;
         *value = (r & 1) << 31 | power << 23 | top | ((r & 6) == 2 ? 1 : (r & 6) == 4 ? 0x3ffff : 0);
@@ -383,7 +383,7 @@ static uint64_t one_value(const conf_case *each, int input, int tuple, const edg
         else if (each->input_count == 1 && n < count)
             value = list->values[n];
     }
-    if (strcmp(o->type + strlen(o->type) - 2, "x2") == 0) { /* the other half */
+    if (strcmp(o->type + strlen(o->type) - 2, "x2") == 0) { /* sets the other half too */
         const uint64_t high = random_value(o, each, tuple, list, state);
         value = (value & 0xffff) | high << 16;
     }
@@ -419,8 +419,8 @@ static uint64_t power(int exponent, int mantissa, int to)
     return (uint64_t)(to + (1 << (exponent - 1)) - 1) << mantissa;
 }
 
-/* A product (1 + e) * (1 - e) * the least normal number: just too small, unless it is rounded first. Or the least
- * normal number less a far smaller product. */
+/* A product (1 + e) * (1 - e) * m, where m is the least normal number: just too small to be normal, unless it is
+ * rounded first. Or m minus a far smaller product. */
 static void tiny(const conf_operand *o, uint64_t *tuple, uint64_t *state)
 {
     const int exponent = o->exponent, mantissa = o->mantissa;
@@ -471,7 +471,8 @@ void conf_inputs(const conf_case *each, uint64_t *in)
             cancel(each, tuple, &state);
         if (arithmetic && n % 64 == 7)
             tiny(&each->inputs[0], tuple, &state);
-        for (int i = 0; i < each->input_count; i++) /* what a narrow value's register or slot has above it is noise */
+        /* the bits above a narrow value in its register or slot are noise */
+        for (int i = 0; i < each->input_count; i++)
             if (each->inputs[i].bits < 64 && each->inputs[i].reg != 1)
                 tuple[i] = (tuple[i] & ((1ull << each->inputs[i].bits) - 1)) | random_next(&state)
                                                                                    << each->inputs[i].bits;

@@ -31,9 +31,9 @@ typedef struct options {
     bool payloads, lesser;
 } options;
 
-typedef struct want { /* of one case */
+typedef struct want { /* the recorded answer of one case */
     uint64_t hash, raw;
-    uint64_t *values; /* NULL unless approximate or dumped */
+    uint64_t *values; /* NULL: the results are neither approximate nor in a dump */
     bool present;
 } want;
 
@@ -69,7 +69,7 @@ static uint64_t raw_hash(const conf_case *each, const uint64_t *values)
     return hash;
 }
 
-/* Whether two devices may differ in values that count as equal: the payloads of NaNs. */
+/* Returns true if two devices may give different values that count as equal: NaNs with different payloads. */
 static bool has_payloads(const conf_case *each)
 {
     for (int i = 0; i < each->output_count; i++)
@@ -153,7 +153,7 @@ static void show_inputs(const conf_case *each, const uint64_t *in)
                each->inputs[i].reg == 1 ? in[i] & 1 : conf_canonical(CONF_BITS, &each->inputs[i], in[i]));
 }
 
-/* How many tuples differ; the first few are shown. `want` and `got` are canonical. */
+/* Returns the number of tuples that differ, and prints the first few. `want` and `got` are canonical. */
 static size_t differences(const run *r, const conf_case *each, const uint64_t *got, const uint64_t *want_values)
 {
     uint64_t *in = conf_alloc((size_t)each->tuples * CONF_INPUTS * 8);
@@ -201,7 +201,7 @@ typedef struct hashes {
     uint64_t raw, canonical;
 } hashes;
 
-/* Makes the values of a batch canonical, and hashes them: before that (raw), where it may change them, and afterwards. */
+/* Makes the values of a batch canonical and hashes them. Also hashes the raw values if that may change them. */
 static void hash_batch(const run *r, const size_t *batch, size_t count, conf_result *results, hashes *made)
 {
     for (size_t i = 0; i < count; i += 4) {
@@ -408,7 +408,7 @@ static bool read_dump(run *r)
     return true;
 }
 
-/* Lines "start of a case's name # why". */
+/* Reads lines of the form "start of a case's name # why". */
 static bool read_known(run *r)
 {
     char line[LINE];
@@ -484,7 +484,7 @@ static int on_devices(run *r)
     return code;
 }
 
-/* Returns true if KILN_SIM_ISA makes the simulated device take another instruction set than it would take itself. */
+/* Returns true if KILN_SIM_ISA makes the simulated device choose another instruction set than its default. */
 static bool selects_less(void)
 {
     const char *isa = getenv("KILN_SIM_ISA");

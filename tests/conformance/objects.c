@@ -49,7 +49,7 @@ static bool load(const conf_device *d, functions *f)
 
 typedef struct plan {
     CUarray_format format;
-    unsigned bytes, channels; /* of a channel */
+    unsigned bytes, channels; /* bytes of a channel; number of channels */
     bool real;
     char shape[8];
     CUDA_ARRAY3D_DESCRIPTOR array;

@@ -1,5 +1,5 @@
-/* A program outside Kiln's tree: loads a spec of the catalogue, multiplies two matrices with the best configuration that the file beside it
- * knows, checks the product. */
+/* A program outside Kiln's tree. It loads a spec of the catalogue, multiplies two matrices with the best
+ * configuration that the file beside it knows, and checks the product. */
 #include <kiln_catalogue.h>
 #include <kiln_tune.h>
 #include <math.h>
@@ -34,12 +34,13 @@ int main(int count, char **arguments)
     kiln_best_options options = {.size = sizeof options};
 
     if (kiln_engine_open(NULL, &engine, &error) ||
-        kiln_catalogue_register(engine, &error) || /* the reference that the spec names */
+        kiln_catalogue_register(engine, &error) || /* registers the reference that the spec names */
         kiln_spec_load(engine, count > 1 ? arguments[1] : "matmul", &spec, &error) ||
         kiln_knowledge_load(engine, count > 2 ? arguments[2] : "known.yaml", &known, &error))
         return fail(error);
     options.knowledge = known;
-    if (kiln_plan_open_best(engine, spec, &choice, &options, &plan, &best, &error) || /* compiled, or from the cache */
+    /* compiles the code, or takes it from the cache */
+    if (kiln_plan_open_best(engine, spec, &choice, &options, &plan, &best, &error) ||
         kiln_plan_write(plan, "A", a, sizeof a, &error) || kiln_plan_write(plan, "B", b, sizeof b, &error) ||
         kiln_plan_launch(plan, NULL, &error) || kiln_plan_read(plan, "P", p, sizeof p, &error))
         return fail(error);

@@ -1,4 +1,4 @@
-/* scratch.h - a folder of one test: files are made in it by relative name, and the test runs in it. */
+/* scratch.h - a folder of one test. The test runs in the folder, so it makes files there by relative names. */
 #ifndef KILN_TESTS_CORE_SCRATCH_H
 #define KILN_TESTS_CORE_SCRATCH_H
 

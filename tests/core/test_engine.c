@@ -8,7 +8,7 @@
 static const char *const variables[] = {"KILN_DEVICE",  "KILN_CACHE_DIR", "KILN_PATH", "KILN_INCLUDE",  "KILN_WORKER",
                                         "KILN_LIBCUDA", "FAKE_COUNT",     "FAKE_INIT", "XDG_CACHE_HOME"};
 
-/* No GPU, whatever the machine has, and a cache that is nobody's. */
+/* Unsets the variables that the engine reads, and hides the machine's GPUs. */
 static void reset(void)
 {
     for (size_t i = 0; i < KILN__COUNT(variables); i++)
@@ -59,7 +59,7 @@ static void test_options(void)
     options = options_for("sim");
     options.size_set = set;
     kiln_engine *engine = open_engine(&options);
-    set[0] = '?'; /* the library has copied it */
+    set[0] = '?'; /* the library must have copied the text */
     CHECK_TEXT(engine->size_set, "small");
     kiln_engine_close(engine);
     struct {
@@ -74,7 +74,7 @@ static void test_options(void)
                ") does not know: it is older "
                "than the header that the caller was compiled with");
     options = options_for("sim");
-    options.size = offsetof(kiln_options, cache_dir); /* as an older header had it */
+    options.size = offsetof(kiln_options, cache_dir); /* the size that an older header had */
     options.flags = 1u << 31;
     kiln_engine_close(open_engine(&options));
     kiln_engine_close(NULL);
@@ -124,7 +124,7 @@ static void test_simulated(void)
         kiln_engine *engine = open_engine(&options);
         kiln_error *error = NULL;
         const kiln_device_info *info = NULL;
-        CHECK(!engine->device_open); /* on first need */
+        CHECK(!engine->device_open); /* the engine opens the device when it first needs it */
         CHECK_OK(kiln_engine_device(engine, &info, &error), error);
         CHECK(engine->device_open && engine->driver.simulator && !engine->want_cubin);
         CHECK_TEXT(info->id, devices[i].id);
@@ -134,7 +134,7 @@ static void test_simulated(void)
         CHECK(sim && sim->value.kind == KILN_BOOL && sim->value.as.i == 1);
         kiln_engine_close(engine);
     }
-    /* One process, one simulated device: another profile is refused while the first is open. */
+    /* A process has one simulated device: another profile is refused while the first one is open. */
     kiln_options options = options_for("sim:ampere");
     kiln_engine *first = open_engine(&options);
     options.device = "sim";
@@ -178,7 +178,7 @@ static void test_choice(void)
     CHECK(strncmp(got.text, "running on the simulated device, as sim:", 40) == 0);
     CHECK(strstr(got.text, ": The CUDA driver library /nowhere/libcuda.so.1 was not") != NULL);
     kiln_engine_close(engine);
-    /* Asked for, a GPU is not replaced by the simulated device. */
+    /* If the caller requests a GPU, the simulated device does not replace it. */
     setenv("KILN_DEVICE", "cuda:0", 1);
     engine = open_engine(&options);
     CHECK(kiln__engine_device(engine, &error) == KILN_ERROR_NO_DEVICE);
@@ -208,7 +208,8 @@ static void named(const char *device, const char *id)
     kiln_engine_close(engine);
 }
 
-/* Without a GPU: the profile whose times are estimated; of an architecture the nearest of these. */
+/* Without a GPU: the default is the profile with which times are estimated. For an architecture it is the nearest
+ * such profile. */
 static void test_estimating(void)
 {
     reset();
@@ -272,7 +273,8 @@ static void test_renewing(void)
     CHECK(releases == 1 && !engine->context);
     kiln_engine_close(engine);
     CHECK(releases == 1);
-    CHECK(driver.cuDevicePrimaryCtxRelease_(device) == CUDA_SUCCESS); /* the release that was only counted */
+    /* the engine's release was only counted, so the context is still retained */
+    CHECK(driver.cuDevicePrimaryCtxRelease_(device) == CUDA_SUCCESS);
 }
 
 static void test_context(void)
@@ -290,7 +292,7 @@ static void test_context(void)
     options.context = context;
     kiln_engine *engine = open_engine(&options);
     CHECK(engine->device_open && !engine->owns_context && engine->context == context);
-    CHECK_TEXT(engine->info.id, "sim:ampere"); /* the context's, whatever the default is */
+    CHECK_TEXT(engine->info.id, "sim:ampere"); /* the id of the context's profile, whatever the default is */
     CHECK_OK(kiln__engine_enter(engine, &previous, &error), error);
     CHECK(previous == NULL);
     CHECK(driver.cuCtxGetCurrent_(&current) == CUDA_SUCCESS && current == context);
@@ -302,7 +304,7 @@ static void test_context(void)
     kiln__engine_leave(engine, previous);
     CHECK(driver.cuCtxGetCurrent_(&current) == CUDA_SUCCESS && current == NULL);
     kiln_engine_close(engine);
-    /* Still the caller's: released by its owner alone. */
+    /* The context still belongs to the caller, who alone releases it. */
     CHECK(driver.cuCtxPushCurrent_(context) == CUDA_SUCCESS);
     CHECK(driver.cuCtxSynchronize_() == CUDA_SUCCESS);
     CHECK(driver.cuCtxPopCurrent_(&current) == CUDA_SUCCESS);
@@ -344,7 +346,7 @@ static void test_devices(void)
     CHECK(infos[8].cc_major == 7 && infos[8].cc_minor == 5 && infos[8].sm_count == 40);
     seen = (seen_devices){.most = 2};
     CHECK_OK(kiln_devices(engine, see_device, &seen, &error), error);
-    CHECK(seen.count == 2); /* and no more */
+    CHECK(seen.count == 2); /* both devices are listed, and no other */
     CHECK(kiln_devices(engine, NULL, NULL, &error) == KILN_ERROR_ARGUMENT);
     kiln_error_free(error);
     kiln_engine_close(engine);
@@ -412,14 +414,14 @@ static void test_hosts(void)
         snprintf(name, sizeof name, "function_%d", i);
         CHECK_OK(kiln_register_host(engine, name, KILN_HOST_STEP, nothing, NULL, &error), error);
     }
-    /* The host functions that the command and the process that measures have too. */
+    /* The process that measures has the shipped functions too. `my_input` is not shipped. */
     CHECK_TEXT(kiln__engine_own_host(engine), "my_input");
     CHECK(kiln__engine_host_is_shipped(engine, "captured") && !kiln__engine_host_is_shipped(engine, "my_input"));
     CHECK(!kiln__engine_host_is_shipped(engine, "no_such"));
     CHECK_OK(kiln_register_host(engine, "theirs", KILN_HOST_STEP | KILN_HOST_SHIPPED, nothing, NULL, &error), error);
     CHECK(kiln__engine_host_is_shipped(engine, "theirs"));
     CHECK(kiln__engine_host(engine, "theirs", KILN_HOST_STEP) && !kiln__engine_host(engine, "theirs", KILN_HOST_INPUT));
-    CHECK_TEXT(found->name, "my_input"); /* still there after the list has grown */
+    CHECK_TEXT(found->name, "my_input"); /* the function is still there after the list has grown */
     kiln__host_lookup lookup = kiln__engine_hosts(engine);
     CHECK(lookup.known(lookup.user, "function_99", KILN_HOST_STEP));
     CHECK(!lookup.known(lookup.user, "function_100", KILN_HOST_STEP));
@@ -475,14 +477,14 @@ static void test_doctor(void)
     CHECK_OK(kiln_doctor(engine, take, &got, &error), error);
     CHECK_TEXT(got.cache, "kept can be written by others and is not trusted");
     kiln_engine_close(engine);
-    options.worker = "kiln-worker"; /* a worker process, whose precompiled headers would be in the cache */
+    options.worker = "kiln-worker"; /* a worker process could put precompiled headers into the cache */
     engine = open_engine(&options);
     CHECK(rmdir("kept/pch/temporary") != 0 && rmdir("kept/pch") != 0);
     kiln_status opened = kiln__engine_compiler(engine, &error);
-    kiln_error_free(error); /* no NVRTC here */
+    kiln_error_free(error); /* this machine has no NVRTC */
     error = NULL;
     CHECK(opened == KILN_OK || opened == KILN_ERROR_NO_COMPILER);
-    CHECK(access("kept/pch", F_OK) != 0); /* nothing is made in a folder that was refused */
+    CHECK(access("kept/pch", F_OK) != 0); /* a refused folder stays unchanged */
     kiln_engine_close(engine);
     scratch_file("file", "x");
     options.cache_dir = "file";
@@ -577,7 +579,7 @@ static void test_threads(void)
     reset();
     kiln_options options = options_for("sim");
     kiln_engine *engines[2] = {open_engine(&options), open_engine(&options)};
-    pthread_t threads[4]; /* two engines, each opened on first need by two threads at once */
+    pthread_t threads[4]; /* two engines, each opened by two threads at the same time */
     for (int i = 0; i < 4; i++)
         CHECK(pthread_create(&threads[i], NULL, use_engine, engines[i % 2]) == 0);
     for (int i = 0; i < 4; i++) {
@@ -587,7 +589,7 @@ static void test_threads(void)
     }
     CHECK(engines[0]->context == engines[1]->context); /* one device, one primary context */
     kiln_engine_close(engines[0]);
-    CHECK(use_engine(engines[1]) == NULL); /* retained once more */
+    CHECK(use_engine(engines[1]) == NULL); /* the primary context was retained once more */
     kiln_engine_close(engines[1]);
 }
 

@@ -39,10 +39,10 @@ static void one_at_a_time(void)
     CU_ASSERT_EQUAL(kiln__exclusive_holder(b), (long)getpid());
     CHECK(kiln__exclusive_try(other));
     kiln__exclusive_give(a);
-    CHECK(kiln__exclusive_try(b)); /* it was the next one already */
+    CHECK(kiln__exclusive_try(b)); /* `b` already holds the place of the next process */
     CHECK(take(b));
     CHECK(!kiln__exclusive_try(a));
-    close(b); /* as at the end of a process */
+    close(b); /* closes the file, as the end of a process does */
     CHECK(kiln__exclusive_try(a));
     close(a);
     close(other);
@@ -76,7 +76,8 @@ static void *take_in_turns(void *user)
     return NULL;
 }
 
-/* Without the place of the next, whoever gives the lock back has it again before the other one has woken. */
+/* The place of the next process makes the lock fair. Without it, a process that gives the lock back would take it
+ * again before the waiting process has woken. */
 static void they_take_turns(void)
 {
     char folder[32];
@@ -176,16 +177,17 @@ static void measures_without_the_lock(void)
     setenv("KILN_LOCK_SECONDS", "0.02", 1);
     const kiln__waiting how = {0};
     CHECK(kiln__engine_exclude(&engine, &how));
-    CU_ASSERT_EQUAL(h.warnings, 2); /* that it waits; that it waits no longer */
+    CU_ASSERT_EQUAL(h.warnings, 2); /* one message when the wait begins, and one when it ends */
     CHECK(strstr(h.last, "measuring without the lock") && strstr(h.last, "0.02 s"));
     kiln__engine_include(&engine);
-    setenv("KILN_LOCK_SECONDS", "100000", 1); /* the next one does not wait at all */
+    /* after a wait without success, the next measurement does not wait at all */
+    setenv("KILN_LOCK_SECONDS", "100000", 1);
     CHECK(kiln__engine_exclude(&engine, &how));
     CU_ASSERT_EQUAL(h.warnings, 2);
     kiln__engine_include(&engine);
     CHECK(!somebody_waits(holder)); /* the place of the next is free */
     kiln__exclusive_give(holder);
-    CHECK(kiln__engine_exclude(&engine, &how)); /* takes the lock again once it is free */
+    CHECK(kiln__engine_exclude(&engine, &how)); /* takes the lock again once the lock is free */
     CHECK(!kiln__exclusive_try(holder));
     kiln__engine_include(&engine);
     end_engine(&engine, holder, folder);
@@ -218,7 +220,7 @@ static void files_that_are_none(void)
     snprintf(target, sizeof target, "%s/target", folder);
     CU_ASSERT_EQUAL(symlink(target, path), 0);
     CHECK(kiln__exclusive_open(folder, "link") < 0);
-    CHECK(access(target, F_OK) != 0); /* nothing was made where it points */
+    CHECK(access(target, F_OK) != 0); /* nothing was made at the target of the link */
     snprintf(path, sizeof path, "%s/kiln-pipe.lock", folder);
     CU_ASSERT_EQUAL(mkfifo(path, 0666), 0);
     CHECK(kiln__exclusive_open(folder, "pipe") < 0);

@@ -1,4 +1,4 @@
-/* The files that are found, by which name, and the files that are refused. */
+/* Finding files: the names by which files are found, and the files that are refused. */
 #include "engine.h"
 #include "core_internal.h"
 #include "scratch.h"
@@ -135,7 +135,7 @@ static void test_trust(void)
     finds(engine, "specs", "deep/../a.npy", false, "specs/a.npy");
     finds(engine, "specs", "inside", false, "specs/deep/b.npy");
     finds(engine, "specs", "c.npy", false, "more/c.npy");
-    finds(engine, "specs", "../more/c.npy", false, "more/c.npy"); /* lies in the search path */
+    finds(engine, "specs", "../more/c.npy", false, "more/c.npy"); /* the file lies in the search path */
     char absolute[4200];
     snprintf(absolute, sizeof absolute, "%s/specs/a.npy", scratch_folder);
     finds(engine, "specs", absolute, false, "specs/a.npy");
@@ -163,7 +163,8 @@ static void test_trust(void)
     scratch_leave();
 }
 
-/* A folder that is given away may hold links: kernel_src is no way out of it, inside a spec's folder or beside. */
+/* A folder from a stranger may contain links. A link kernel_src must not lead out, inside a spec's folder or beside
+ * it. */
 static void test_kernel_src(void)
 {
     scratch_enter();
@@ -173,7 +174,7 @@ static void test_kernel_src(void)
     scratch_file("outside/secret.cu", "s");
     kiln_engine *engine = open_engine("more", 0);
     static const char *const links[][3] = {
-        /* the link, where it leads, a file that it would reach */
+        /* the link, its target, and a file that it would reach */
         {"pack/specs/kernel_src", "/", "etc/passwd"},
         {"pack/specs/kernel_src", "/etc", "passwd"},
         {"pack/specs/kernel_src", "../../outside", "secret.cu"},
@@ -202,10 +203,10 @@ static void test_kernel_src(void)
         CHECK(unlink(links[i][0]) == 0);
         kiln__arena_free(&arena);
     }
-    CHECK(symlink("specs/own", "pack/kernel_src") == 0); /* may be read without the link too */
+    CHECK(symlink("specs/own", "pack/kernel_src") == 0); /* the file may be read without the link too */
     finds(engine, "pack/specs", "k.cu", true, "pack/specs/own/k.cu");
     kiln_engine_close(engine);
-    /* The same by a folder of the search path; and the build tree's, a link to the source's specs. */
+    /* The same for a folder of the search path. In the build tree, specs is a link to the specs of the source tree. */
     engine = open_engine("share/specs", 0);
     CHECK(mkdir("share", 0700) == 0 && symlink("../pack/specs", "share/specs") == 0 && unlink("pack/kernel_src") == 0);
     scratch_file("pack/kernel_src/m.cu", "m");
@@ -236,7 +237,7 @@ static void test_race(void)
     CHECK(rename("specs/deep", "specs/was") == 0 && symlink("../outside", "specs/deep") == 0);
     CHECK(kiln__file_read_resolved(NULL, path, 0, &data, &length, NULL) == KILN_ERROR_REFUSED && !data);
     CHECK(unlink("specs/deep") == 0);
-    /* A spec's own folder, once the spec is loaded. */
+    /* Tests the folder of a spec once the spec is loaded. */
     scratch_file("specs/thing.yaml", SPEC("a spec"));
     kiln_spec *spec = NULL;
     CHECK_OK(kiln_spec_load(engine, "specs/thing.yaml", &spec, &error), error);
@@ -319,7 +320,7 @@ static void test_specs(void)
     kiln_spec_free(spec);
 
     kiln__text lines = {0};
-    engine->search_count = 1; /* without what is installed on this machine */
+    engine->search_count = 1; /* the specs that are installed on this machine must not be found */
     engine->log = (kiln__log){count_warning, NULL};
     CHECK_OK(kiln_spec_list(engine, add_line, &lines, &error), error);
     CHECK_TEXT(kiln__text_get(&lines), "here|of this folder|here.yaml\nother|other|lib/other.yaml\n"

@@ -304,7 +304,7 @@ static void run_cases(const settings *set, report *all, const corpus_case *cases
     size_t next = 0, index = 0;
     for (size_t c = 0; c < count; c++)
         for (size_t m = 0; m < corpus_modules(&cases[c]); m++) {
-            /* Lives as long as the program: a job copies the texts that it needs, but a report does not. */
+            /* The arena lives as long as the program, because reports use its texts without copying them. */
             static kiln__arena arena;
             char path[2048];
             corpus_module *module = corpus_at(&arena, &cases[c], m);

@@ -158,7 +158,7 @@ static void test_uniform(void)
         least = x[i] < least ? x[i] : least;
         most = x[i] > most ? x[i] : most;
     }
-    CHECK(least >= 1000 && most < 1001); /* rounding alone would reach 1001 */
+    CHECK(least >= 1000 && most < 1001); /* rounding could give 1001, which is outside */
     CHECK(fabs(sum / N - 1000.5) < 0.005);
     kiln__array_free(NULL, &array);
 
@@ -170,7 +170,7 @@ static void test_uniform(void)
     double chi = 0;
     for (int i = 0; i < 256; i++)
         chi += (seen[i] - N / 256.0) * (seen[i] - N / 256.0) / (N / 256.0);
-    CHECK(chi < 340); /* 255 degrees of freedom: passed by chance with p < 1e-3 */
+    CHECK(chi < 340); /* 255 degrees of freedom: a right generator exceeds 340 with p < 1e-3 */
     kiln__array_free(NULL, &array);
     array = make(KILN_i64, 1, 1000, 0);
     fill(&array, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .integers = true, .ia = INT64_MIN, .ib = INT64_MAX});
@@ -202,7 +202,7 @@ static void test_normal(void)
     kiln__array_free(NULL, &array);
 }
 
-/* Against libm, which is right to an ulp or so: our own logarithm, sine and cosine behind Box-Muller. */
+/* Compares our own logarithm, sine and cosine behind Box-Muller with libm, which is right to about an ulp. */
 static void test_normal_formula(void)
 {
     enum { N = 2000 };
@@ -374,7 +374,7 @@ static void test_compare(void)
     CHECK(d.wrong == 2 && isinf(d.worst_error));
     kiln__array_compare("P", &got, &want, true, 0, 0, &d);
     CHECK(d.wrong == 3);
-    kiln__array_poison(&want); /* a reference that has computed two elements, of which one is wrong */
+    kiln__array_poison(&want); /* the reference has computed two elements, of which one is wrong */
     w[3] = g[3] = 1;
     w[4] = 7;
     g[4] = 1;
@@ -383,10 +383,10 @@ static void test_compare(void)
     memcpy(&g[5], &w[5], sizeof g[5]);
     kiln__array_compare_sample("P", &got, &want, false, 100, 0, &d);
     CHECK_TEXT(d.text, "P[0, 5]: got nothing (never written), want a number; 1 of 640 wrong, 1 never written");
-    g[5] = NAN; /* another NaN is an answer */
+    g[5] = NAN; /* a NaN that is not the poison is an answer */
     kiln__array_compare_sample("P", &got, &want, false, 100, 0, &d);
     CHECK(d.wrong == 0);
-    kiln__array_poison(&want); /* one that has computed nothing checks nothing */
+    kiln__array_poison(&want); /* the reference has computed no element, so it checks nothing */
     kiln__array_compare_sample("P", &got, &want, false, 100, 0, &d);
     CHECK(d.wrong == 640);
     CHECK_TEXT(d.text, "P: the reference computed none of the 640 elements");
@@ -402,7 +402,7 @@ static void test_compare(void)
     kiln__array_free(NULL, &want);
 }
 
-/* A reference of a wider type: NumPy has no bf16, and f64 unasked. */
+/* A reference may have a wider type than the output: NumPy has no bf16, and makes f64 by default. */
 static void test_compare_wider(void)
 {
     static const struct {
@@ -453,7 +453,7 @@ static void test_compare_types(void)
 {
     kiln__difference d;
     for (unsigned t = 0; t < KILN_TYPE_COUNT; t++) {
-        if (t == KILN_bool) /* has no 4; tests/data/test_types.c */
+        if (t == KILN_bool) /* bool cannot represent 4; tests/data/test_types.c tests it */
             continue;
         bool complex = t == KILN_complex64 || t == KILN_complex128;
         kiln_array got = make((kiln_type)t, 1, 4, 0), want = make((kiln_type)t, 1, 4, 0);
@@ -576,7 +576,7 @@ static void test_calls(void)
     }
 }
 
-/* A function that works for long sees the engine's allocator, and the flag that ends it. */
+/* A host function that works for long can see the engine's allocator, and the flag that ends the function. */
 static void test_long_calls(void)
 {
     const int stop = 1;

@@ -25,7 +25,8 @@ static void npy_fails(size_t length, const char *message)
 {
     kiln_array array;
     kiln_error *error = NULL;
-    char *copy = malloc(length ? length : 1); /* its own block: reading past the end is found */
+    /* the array ends with its block, so a sanitizer finds a read past the end */
+    char *copy = malloc(length ? length : 1);
     memcpy(copy, npy, length);
     CHECK(kiln__npy_parse(NULL, "a.npy", copy, length, 1000, &array, &error) != KILN_OK);
     CHECK_TEXT(kiln_error_message(error), message);
@@ -38,7 +39,7 @@ static void test_npy_read(void)
     const int32_t six[] = {1, 2, 3, 4, 5, 6};
     kiln_array array;
     kiln_error *error = NULL;
-    /* As numpy.save writes it. */
+    /* A header as numpy.save writes it. */
     size_t n = make_npy(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }          \n", six, sizeof six);
     CHECK_OK(kiln__npy_parse(NULL, "a.npy", npy, n, 24, &array, &error), error);
     CHECK(array.type == KILN_i32 && array.dims == 2 && array.shape[0] == 2 && array.shape[1] == 3);
@@ -170,7 +171,7 @@ static void test_npy_types(void)
         CHECK(kiln__type_told(array.type) == types[i].told);
         kiln__array_free(NULL, &array);
     }
-    for (unsigned t = 0; t < KILN_TYPE_COUNT; t++) { /* what is written is read again, by its code */
+    for (unsigned t = 0; t < KILN_TYPE_COUNT; t++) { /* an array that is written is read again with the same type */
         kiln_array out = make((kiln_type)t, 1, 3, 0);
         CHECK_OK(kiln__npy_write(NULL, path, &out, &error), error);
         CHECK_OK(kiln__npy_read(NULL, path, 48, &array, &error), error);

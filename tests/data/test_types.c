@@ -58,7 +58,8 @@ static void test_narrow(void)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         check_format(&formats[i]);
-    /* Past the largest: half a step more is a tie. It goes to infinity, or to the largest where that is even. */
+    /* Tests numbers beyond the largest. Half a step more is a tie. It goes to infinity, or to the largest number if
+     * that is even. */
     CHECK(kiln__double_to_narrow(KILN_bf16, 0x1.fep127) == 0x7F7F &&
           kiln__double_to_narrow(KILN_bf16, 0x1.ffp127) == 0x7F80);
     CHECK(kiln__double_to_narrow(KILN_bf16, nextafter(0x1.ffp127, 0)) == 0x7F7F);
@@ -91,7 +92,7 @@ static void test_bool_and_complex(void)
     CHECK(!truth[0] && !truth[1] && truth[2] == 1 && truth[3] == 1 && truth[4] == 1);
     float pairs[4] = {9, 9, 9, 9};
     double back[2];
-    kiln__from_doubles(KILN_complex64, pairs, 1, 1, in + 3); /* one element: its real part */
+    kiln__from_doubles(KILN_complex64, pairs, 1, 1, in + 3); /* one number becomes the real part of an element */
     CHECK(pairs[0] == 9 && pairs[1] == 9 && pairs[2] == 7 && pairs[3] == 0);
     kiln__to_doubles(KILN_complex64, pairs, 0, 2, back);
     CHECK(back[0] == 9 && back[1] == 7);
@@ -101,7 +102,7 @@ static void test_bool_and_complex(void)
     const double *parts = values.data;
     CHECK(parts[0] == 5 && parts[1] == 0 && parts[4] == 9 && parts[5] == 0);
     fill(&values, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 2, .b = 3, .seed = 4});
-    for (int i = 0; i < 6; i++) /* both parts are drawn */
+    for (int i = 0; i < 6; i++) /* both parts are random */
         CHECK(parts[i] >= 2 && parts[i] < 3);
     CHECK(parts[0] != parts[1] && parts[1] != parts[3]);
     kiln__array_free(NULL, &values);
@@ -124,7 +125,7 @@ static void test_narrow_fills(void)
     unsigned wrong = 0;
     fill(&values, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 0, .b = 1, .seed = 3});
     for (int i = 0; i < 5000; i++)
-        wrong += bytes[i] >= 0x38; /* 1, which [0, 1) excludes */
+        wrong += bytes[i] >= 0x38; /* bytes from 0x38 on are numbers from 1 on, which [0, 1) excludes */
     fill(&values, (kiln__fill_values){.kind = KILN__FILL_NORMAL, .a = 0, .b = 400, .seed = 3});
     for (int i = 0; i < 5000; i++)
         wrong += (bytes[i] & 0x7F) == 0x7F;
@@ -164,7 +165,7 @@ static void test_tolerances(void)
     compare_is(KILN_bool, (uint8_t[]){1, 0xA5}, (uint8_t[]){1, 1}, false,
                "P[1]: got nothing (never written), want 1 (off by 164); 1 of 2 wrong, 1 never written");
     compare_is(KILN_bool, (uint8_t[]){1, 0}, (uint8_t[]){1, 1}, false, "P[1]: got 0, want 1 (off by 1); 1 of 2 wrong");
-    /* By the distance in the plane: 3 and 4 are 5. */
+    /* Complex errors are distances in the plane: the distance of a difference (3, 4) is 5. */
     compare_is(KILN_complex64, (float[]){1, 1, 3, 4}, (float[]){1, 1, 0, 0}, true,
                "P[1]: got 3+4j, want 0+0j (off by 5); 1 of 2 wrong");
     compare_is(KILN_complex64, (float[]){1, 1e-7f, 0, 1000}, (float[]){1, 0, 0.005f, 1000}, false,

@@ -1,4 +1,5 @@
-/* A CUDA source as words, and the guesses from them. Golden runs test whole drafts: tests/cli/cases/init*.cmd. */
+/* Splitting a CUDA source into words, and the guesses from the words. Golden runs test whole drafts:
+ * tests/cli/cases/init*.cmd. */
 #include "check.h"
 #include "draft.h"
 
@@ -51,7 +52,7 @@ static void test_kernels(void)
     kiln__arena_free(&arena);
 }
 
-/* A function as a parameter of the template: its name is behind the '*'. */
+/* A function as a parameter of the template. The name of the parameter follows the '*'. */
 static void test_functions(void)
 {
     static const char text[] = "template <typename T, float (*F)(const float &), int N> __global__ void k(T *x) {}\n";
@@ -83,7 +84,7 @@ static void test_types(void)
     check_type("PK6__half", true, "f16", 1, true);
     check_type("6float4", false, "f32", 4, false); /* by value */
     check_type("1P", false, "u8", 1, false);       /* a struct */
-    check_type("P1P", true, "u8", 1, false);       /* behind a pointer its bytes can be given */
+    check_type("P1P", true, "u8", 1, false);       /* a pointer to a struct: a buffer of bytes */
     check_type("PPf", true, "f32", 1, false);
     check_type("PKPKf", true, "f32", 1, true);
     check_type("PPPf", false, "u8", 1, false);
@@ -93,11 +94,11 @@ static void test_types(void)
     check_type("P13__nv_fp8_e5m2", true, "f8e5m2", 1, false);
     check_type("P7ushort4", true, "u16", 4, false);
     check_type("P9longlong2", true, "i64", 2, false);
-    check_type("6__half", false, "f16", 1, false); /* a structure of one field */
+    check_type("6__half", false, "f16", 1, false); /* a structure with one field */
     check_type("", false, "u8", 1, false);
 }
 
-/* Everything that needs no compiler, for kernel number `number` of `text`. */
+/* Calls every function that needs no compiler, for kernel number `number` of `text`. */
 static void guess(kiln__arena *arena, const char *text, size_t number, kiln__scan *scan, kiln__draft *draft)
 {
     memset(draft, 0, sizeof *draft);
@@ -431,7 +432,7 @@ static void test_launch(void)
                  "n | 256 !");
     check_launch("", "float *x, int n, int tiles", "int i = blockIdx.x / tiles; if (i < n) x[i] = threadIdx.x;",
                  "n | 256 !");
-    /* __launch_bounds__ names the threads. */
+    /* The value of __launch_bounds__ becomes the number of threads. */
     check_launch(
         "#ifndef WAYS\n#define WAYS 8\n#endif\n#ifndef WIDE\n#define WIDE 64\n#endif\n"
         "__global__ void __launch_bounds__(WIDE) first(float *x, int n) { int i = blockIdx.x * WAYS + threadIdx.x; "
@@ -440,7 +441,7 @@ static void test_launch(void)
     check_launch(
         "enum { MANY = 96 };\n__global__ void __launch_bounds__(MANY) first(float *x, int n) { x[lane()] = n; }", "",
         "", "1 | 96");
-    /* A param of this name would be a macro in the source. */
+    /* A param of this name would be a macro in the source, so the draft must not use it. */
     check_launch("const int THREADS = 1;", "float *x, int n",
                  "int i = blockIdx.x * blockDim.x + threadIdx.x; x[i] = n;", "ceil_div(n, THREADS_) | THREADS_ !");
 }
@@ -476,7 +477,7 @@ static void test_values(void)
         "#ifndef METHOD\n#define METHOD 0\n#endif\n#if METHOD == 0\n#elif METHOD == 1\n#elif METHOD == 2\n#endif\n" KERNEL(
             ""),
         "METHOD", "0, 1, 2 | 0");
-    /* A macro in arithmetic is neither a type nor a switch. */
+    /* A macro in arithmetic counts neither as a type nor as a switch. */
     check_values(KERNEL("n / (REAL * n); x[0] = n * REAL(2); REAL y;"), "REAL", "float | float");
     check_values(KERNEL("int a = n / STEP_DONE; for (int i = (STEP_DONE * a); i < n; i++) x[i] = 0;"), "STEP_DONE",
                  "2 | 2");
@@ -657,7 +658,7 @@ static void test_large(void)
     guess_large(INDEXED("") "void f(int n) { dim3 b(n, 9223372036854775807, 9223372036854775807); k<<<b, b>>>(x, n); }",
                 "", "");
     guess_large(INDEXED("") "void f(int n) { k<<<n / 9223372036854775807, 9223372036854775807>>>(x, n); }", "", "");
-    char many[KILN__MOST_TUNABLES * 32] = ""; /* no room is left for the number of threads */
+    char many[KILN__MOST_TUNABLES * 32] = ""; /* the list is full, so the number of threads does not fit */
     for (int i = 0; i < KILN__MOST_TUNABLES; i++)
         snprintf(many + strlen(many), sizeof many - strlen(many), "#if M%d\n#endif\n", i);
     guess_large(many, "", "__global__ void k(float *x, int n) { x[blockDim.x * blockIdx.x + threadIdx.x] = n; }");

@@ -41,7 +41,8 @@ CUresult cuDeviceGetCount(int *count)
 
 static CUresult newer(void) { return CUDA_ERROR_CONTEXT_IS_DESTROYED; }
 
-/* As since CUDA 13: another function than the exported one, for some names with another signature. */
+/* Returns another function than the exported one, as the driver does since CUDA 13. For some names, that function has
+ * another signature. */
 CUresult cuGetProcAddress_v2(const char *name, void **function, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *found)
 {

@@ -46,7 +46,8 @@ static void test_opens(void)
     CHECK(!driver.simulator);
     CHECK_TEXT(driver.path, FAKE_CUDA);
     CHECK(driver.cuLaunchKernel_ != NULL);
-    /* the exported function, not the one with a newer signature that cuGetProcAddress gives by the same name */
+    /* The table must have the exported function. cuGetProcAddress gives a function with a newer signature for this
+     * name. */
     CHECK(driver.cuCtxSynchronize_() == CUDA_ERROR_NOT_SUPPORTED);
     CHECK(driver.cuFuncGetParamInfo_ == NULL); /* optional, and not there */
     kiln__driver_close(&driver);
@@ -122,7 +123,7 @@ static void test_nodes(void)
              "This user may not open %s, which the CUDA driver libcuda.so.1 needs. Join the group "
              "that owns it (`ls -l %s`), or start the container with the GPU.",
              path, path);
-    bool root = geteuid() == 0; /* whom no mode keeps out */
+    bool root = geteuid() == 0; /* root may open files in spite of every mode */
     CHECK(!root || seteuid(65534) == 0);
     explains(CUDA_ERROR_NO_DEVICE, path, want);
     CHECK(!root || seteuid(0) == 0);
@@ -176,11 +177,11 @@ static void test_info(void)
     CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_INT8) == info.peak_flops * 32);
     CHECK(kiln__peak_flops(&info, 0) == 0 && kiln__peak_flops(&info, KILN_UNIT_TENSOR_FP8_FP16 + 1) == 0);
     CHECK(kiln__peak_flops(&info, 1000) == 0);
-    info.cc_major = 7, info.cc_minor = 2; /* between two rows: the earlier */
+    info.cc_major = 7, info.cc_minor = 2; /* no row for 7.2: the row before it applies */
     kiln__peaks_set(&info);
     CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_FP16) == 2.0 * 512 * 132 * info.clock_hz);
     CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_INT8) == 0);
-    info.cc_major = 99; /* later than the table */
+    info.cc_major = 99; /* the version is later than all rows of the table */
     kiln__peaks_set(&info);
     CHECK(kiln__peak_flops(&info, KILN_UNIT_TENSOR_FP8) > 0);
     kiln__driver_device_info(&driver, 1, &info);

@@ -100,7 +100,7 @@ static void test_deep(void)
         kiln__arena_free(&arena);
         kiln__text_free(&text);
     }
-    /* Long but flat is fine. */
+    /* A text that is long but not nested is accepted. */
     kiln__text text = {0};
     kiln__text_puts(&text, "0");
     for (int i = 0; i < 8000; i++)
@@ -148,7 +148,7 @@ static void test_names(void)
     CHECK(!kiln__expr_is_constant(expr, &value));
     CHECK(kiln__expr_is_constant(kiln__expr_parse(&arena, "2 * 8", 5, (kiln__pos){0}, 0, NULL), &value) &&
           value.as.i == 16);
-    /* The same by slots. */
+    /* Evaluates the same expressions by slots. */
     const kiln_value values[] = {{KILN_INT, {.i = 5}}, {KILN_INT, {.i = 3}}, {KILN_INT, {.i = 2}}};
     const uint32_t slots[] = {1, 0, 2, 2};
     CHECK(kiln__expr_eval_slots(expr, values, slots, &value, NULL) && value.as.i == 3 + 5 * 2 - 3);
@@ -258,7 +258,7 @@ static void test_oom(void)
     }
 }
 
-/* Adds up the bytes of blocks as they are made. */
+/* Adds up the bytes of all blocks that are allocated. */
 static void *count_bytes(void *user, void *pointer, size_t size)
 {
     if (size == 0) {
@@ -298,7 +298,7 @@ static void test_memory_of_parts(void)
             kiln__text_free(&text);
             kiln__arena_free(&arena);
         }
-        CHECK(bytes[1] < 12 * bytes[0]); /* eight times as long */
+        CHECK(bytes[1] < 12 * bytes[0]); /* the text is eight times as long */
     }
 }
 
@@ -325,7 +325,7 @@ static void test_long_texts(void)
     kiln__arena_free(&arena);
 }
 
-/* A range that is the whole list may be longer than a list that is written down. */
+/* If a range is the whole list, it may be longer than a list that is written out. */
 static void test_long_range(void)
 {
     static const struct {

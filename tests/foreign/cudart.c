@@ -1,5 +1,5 @@
-/* A program of the CUDA runtime, linked with the static cudart, on the simulated device's libcuda.so.1: says how far it
- * gets and holds that against what engine/sim/programs/library/README.md says. */
+/* A program of the CUDA runtime, linked with the static cudart, on the simulated device's libcuda.so.1. It prints how
+ * far it gets, and compares this with engine/sim/programs/library/README.md. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ int main(void)
     void *memory = NULL;
     want("cudaDriverGetVersion", cudaDriverGetVersion(&version), cudaSuccess);
     failures += version < 13000;
-    /* It stops before it asks for a device, with an error as of any driver that lacks what it looks for. */
+    /* The runtime stops before it asks for a device, with the error for a driver that lacks a function. */
     want("cudaGetDeviceCount", cudaGetDeviceCount(&count), cudaErrorSymbolNotFound);
     want("cudaMalloc", cudaMalloc(&memory, 100), cudaErrorSymbolNotFound);
     want("cudaDeviceReset", cudaDeviceReset(), cudaErrorSymbolNotFound);

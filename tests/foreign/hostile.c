@@ -27,7 +27,7 @@ static nvml_device *first;
 static nvml_result get_name(char *to, unsigned length) { return nvmlDeviceGetName(first, to, length); }
 static nvml_result get_uuid(char *to, unsigned length) { return nvmlDeviceGetUUID(first, to, length); }
 
-/* Calls a function with buffers of 0 to 200 bytes. The answer is whole, or there is none and nothing is written. */
+/* Calls a function with buffers of 0 to 200 bytes. The function must write the whole answer or nothing. */
 static void fill_buffers(nvml_result (*get)(char *to, unsigned length))
 {
     char whole[256] = "";
@@ -45,7 +45,7 @@ static void fill_buffers(nvml_result (*get)(char *to, unsigned length))
     }
 }
 
-/* Calls of NVML with handles that it has not given are errors, and end no process. */
+/* Calls of NVML with handles that it has not given are errors, and do not end the process. */
 static void ask_devices(void)
 {
     static const uintptr_t numbers[] = {0, 2, 17, UINT32_MAX, (uintptr_t)UINT32_MAX + 1, UINTPTR_MAX};
@@ -156,7 +156,7 @@ static void add_one(int type, const void *data, size_t size, const char *name)
         if (!to)
             exit(2);
         CHECK(nvJitLinkGetLinkedCubin(link, to) == 0);
-        add_one(ANY, to, image - 1, NULL); /* a part of it is damaged */
+        add_one(ANY, to, image - 1, NULL); /* a part of the input is damaged */
         free(to);
     }
     (void)added;
@@ -189,7 +189,8 @@ static void add_inputs(void)
     memset(name, '%', sizeof name - 1);
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
         for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
-            void *exact = malloc(inputs[i].size ? inputs[i].size : 1); /* a read after its end is an error */
+            /* a read after the end of the block is an error */
+            void *exact = malloc(inputs[i].size ? inputs[i].size : 1);
             if (!exact)
                 exit(2);
             memcpy(exact, inputs[i].data, inputs[i].size);
@@ -204,7 +205,7 @@ static void add_inputs(void)
           nvJitLinkGetInfoLog(NULL, name) != 0);
     CHECK(nvJitLinkGetLinkedCubin(link, name) != 0 && nvJitLinkGetErrorLog(link, NULL) != 0);
     CHECK(nvJitLinkVersion(NULL, NULL) != 0);
-    CHECK(nvrtcCompileProgram(NULL, 3, NULL) != 0); /* also where there is no NVRTC */
+    CHECK(nvrtcCompileProgram(NULL, 3, NULL) != 0); /* the call fails also without an NVRTC */
     CHECK(nvJitLinkDestroy(&link) == 0);
 }
 

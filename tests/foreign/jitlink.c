@@ -61,7 +61,7 @@ static void test_failures(const char **options)
     CHECK(nvJitLinkCreate(NULL, 1, options) == NULL_INPUT);
     CHECK(nvJitLinkDestroy(&link) == NULL_INPUT);
     CHECK(nvJitLinkCreate(&link, 1, options) == 0);
-    CHECK(nvJitLinkComplete(link) == INVALID_INPUT); /* nothing is in it */
+    CHECK(nvJitLinkComplete(link) == INVALID_INPUT); /* the link has no input */
     CHECK(nvJitLinkGetLinkedCubinSize(link, &size) == FINALIZE);
     CHECK(nvJitLinkAddData(link, 99, kernel, sizeof kernel - 1, "a") == INVALID_INPUT);
     CHECK(nvJitLinkAddFile(link, LIBRARY, "/nowhere/at/all.a") == INVALID_INPUT);

@@ -53,7 +53,7 @@ int main(void)
                                       {"--gpu-architecture=sm_90", "-lineinfo"},
                                       {"-arch", "sm_80"},
                                       {"-arch=compute_80", "-lineinfo"},
-                                      {"-D", "sm_factor=5"}}; /* is no architecture */
+                                      {"-D", "sm_factor=5"}}; /* sm_factor looks like an architecture, but is none */
     const size_t last = sizeof options / sizeof options[0] - 1;
     for (size_t i = 0; i <= last; i++) {
         nvrtcProgram program;
@@ -67,7 +67,7 @@ int main(void)
         free(image);
         OK(nvrtcDestroyProgram(&program));
     }
-    /* An error of the compiler's stays. */
+    /* An error of the compiler is returned unchanged. */
     nvrtcProgram program;
     const char *bad[] = {"-arch=sm_1"};
     OK(nvrtcCreateProgram(&program, source, "twice.cu", 0, NULL, NULL));

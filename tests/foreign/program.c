@@ -45,9 +45,9 @@ static size_t add_entry(file *f, uint16_t kind, uint32_t arch)
 }
 
 typedef struct shape {
-    const char *library; /* that it needs, or NULL */
+    const char *library; /* a library that the program needs, or NULL */
     bool loader, rpath;
-    unsigned ptx, machine; /* entries of its fat binary; none: no fat binary */
+    unsigned ptx, machine; /* the numbers of PTX and machine code entries of the fat binary; both 0: no fat binary */
     const char *note;      /* a text in the file */
 } shape;
 
@@ -148,7 +148,7 @@ static void damage(void)
         program p = read_bytes(f.p, length);
         CHECK(p.kind == PROGRAM_DAMAGED && p.wrong);
     }
-    for (size_t at = 0; at < f.length; at++) /* every byte with all bits, none, and one more */
+    for (size_t at = 0; at < f.length; at++) /* each byte with all bits set, with no bit set, and increased by one */
         for (int how = 0; how < 3; how++) {
             unsigned char before = f.p[at];
             f.p[at] = (unsigned char)(how == 0 ? 0xff : how == 1 ? 0 : before + 1);

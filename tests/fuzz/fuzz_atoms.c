@@ -1,5 +1,5 @@
-/* Any text as a .pqr or .xyz file: atoms with finite numbers, the same ones however often it is read, or an error with
- * a reason. */
+/* Any text as a .pqr or .xyz file: the result is atoms with finite numbers, which are the same at each read, or an
+ * error with a reason. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -43,7 +43,7 @@ static const struct {
     {"known.yaml", "kiln-best: 1\n"},
 };
 static char folder[64], inner[96];
-static int before = -1; /* the folder that it was started in: the fuzzer has relative paths */
+static int before = -1; /* the folder in which the fuzzer was started, because the fuzzer has relative paths */
 
 static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *where)
 {
@@ -51,12 +51,13 @@ static int remove_one(const char *path, const struct stat *info, int kind, struc
     return where->level > 0 || kind == FTW_F ? remove(path) : 0;
 }
 
-/* Nothing that a run has left is there for the next. */
+/* Removes everything that a run has left, so that the next run does not see it. */
 static void fresh_folder(void)
 {
     nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     if (mkdir(inner, 0700) != 0 && errno != EEXIST) {
-        dprintf(STDERR_FILENO, "%s cannot be made: %s\n", inner, strerror(errno)); /* of the machine: no finding */
+        /* a fault of the machine is no finding */
+        dprintf(STDERR_FILENO, "%s cannot be made: %s\n", inner, strerror(errno));
         abort();
     }
     WANT(chdir(inner) == 0);
@@ -75,7 +76,7 @@ static void leave_folder(void)
     rmdir(folder);
 }
 
-/* `..` of the folder where it runs is still its own. */
+/* A path with `..` must still lead to a place inside the fuzzer's own folder. */
 static void enter(void)
 {
     snprintf(folder, sizeof folder, "/tmp/kiln-fuzz-XXXXXX");
@@ -178,7 +179,7 @@ static const char *const variables[] = {
     "KILN_NVRTC",      "KILN_LIBCUDA",     "KILN_LIBNVML",         "KILN_VEGA",   "KILN_SIM_CHECK",
     "KILN_SIM_MEMORY", "KILN_SIM_THREADS", "CUDA_VISIBLE_DEVICES", "NO_COLOR",    "TERM",
 };
-/* Commands that compile, launch, take seconds, or start programs that they find. */
+/* Commands that compile, launch, take seconds, or start programs. */
 static const char *const explained[] = {
     "run", "tune", "check", "profile", "study", "inspect", "doctor", "compare-strategies", "sim"};
 
@@ -317,7 +318,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     WANT(saved >= 0 && to >= 0 && dup2(to, STDOUT_FILENO) >= 0);
     const pid_t self = getpid();
     int code = kiln_main((int)count, kept);
-    if (getpid() != self) /* a child of the command, such as one that judges a candidate, ends as the command ends */
+    /* a child of the command, such as the child that judges a candidate, ends in the same way as the command */
+    if (getpid() != self)
         _exit(code);
     WANT(dup2(saved, STDOUT_FILENO) >= 0);
     close(saved);

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 continue;
             for (size_t k = 0; k < draft->argument_count; k++)
                 if (draft->arguments[k].odd &&
-                    draft->arguments[k].role != KILN__ROLE_BUFFER) { /* as the compiler says */
+                    draft->arguments[k].role != KILN__ROLE_BUFFER) { /* the compiler tells this */
                     draft->arguments[k].role = KILN__ROLE_STRUCT;
                     draft->arguments[k].type = NULL;
                     draft->arguments[k].bytes = size % 64 + 1;

@@ -18,7 +18,7 @@
 
 /* ---- images ---- */
 
-/* The input's bytes, then numbers that follow from them; and the image so far. */
+/* The input's bytes, then numbers that follow from them. `image` is the part that is written so far. */
 typedef struct maker {
     const uint8_t *data;
     size_t left;
@@ -130,7 +130,7 @@ static void put_object(maker *m)
     put(m, 1, 4);
     put(m, 0, 16);
     const size_t shapes = m->image.length;
-    put(m, 0, 12); /* where the sections' headers are */
+    put(m, 0, 12); /* the place of the section headers */
     put(m, HEADER, 2);
     put(m, 0, 4);
     put(m, number(m, SHAPE), 2);
@@ -205,7 +205,7 @@ static void make_image(maker *m)
 {
     void (*const kinds[])(maker *) = {put_fatbin, put_object, put_archive, put_linked};
     kinds[below(m, KILN__COUNT(kinds))](m);
-    if (m->image.length && below(m, 8) == 0) /* it ends too soon */
+    if (m->image.length && below(m, 8) == 0) /* the image is truncated */
         m->image.length -= below(m, 64) % m->image.length;
 }
 
@@ -257,7 +257,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         m.rng = (m.rng ^ data[k]) * 0x9e3779b97f4a7c15ull;
     m.rng |= 1;
     make_image(&m);
-    void *exact = malloc(m.image.length ? m.image.length : 1); /* reading on is seen */
+    /* the block has the size of the image, so a sanitizer sees a read past it */
+    void *exact = malloc(m.image.length ? m.image.length : 1);
     WANT(exact && !m.image.failed);
     if (m.image.length)
         memcpy(exact, m.image.data, m.image.length);

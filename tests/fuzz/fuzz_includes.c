@@ -68,7 +68,7 @@ static void set_up(void)
         close(watch);
         watch = -1;
     }
-    if (watch < 0) /* a user's processes share a small number of them (fs.inotify.max_user_instances) */
+    if (watch < 0) /* the processes of a user share a small number of watches (fs.inotify.max_user_instances) */
         fprintf(stderr, "no inotify (%s): what NVRTC opens outside is not seen\n", strerror(errno));
 }
 
@@ -95,7 +95,7 @@ static bool found(const kiln__include *list, size_t count, int digit)
     return false;
 }
 
-/* NVRTC's log of the source with these headers; the caller's to free. */
+/* Returns NVRTC's log of the source with these headers. The caller frees it. */
 static char *compile(const char *text, const char *standard, const kiln__include *list, size_t count)
 {
     const char *names[PIECES_INSIDE], *texts[PIECES_INSIDE];
@@ -109,7 +109,8 @@ static char *compile(const char *text, const char *standard, const kiln__include
     char *whole = malloc(strlen(text) + 32);
     if (!whole)
         return NULL;
-    sprintf(whole, "%s\n#error the end\n", text); /* most of the time would go into making code */
+    /* an error at the end, because NVRTC would spend most of the time on making code */
+    sprintf(whole, "%s\n#error the end\n", text);
     nvrtcResult made = nvrtc->nvrtcCreateProgram(&program, whole, "x.cu", (int)count, texts, names);
     free(whole);
     if (made != NVRTC_SUCCESS)
@@ -153,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; status == KILN_OK && i < PIECES_INSIDE; i++)
         WANT(!plainly_includes(text, i) || found(list, count, i));
     if (status == KILN_OK && nvrtc && size > 1) {
-        was_opened(); /* forget what was before */
+        was_opened(); /* drops the earlier events */
         char *log = compile(includes.source, standard, list, count);
         WANT(log && !was_opened());
         for (int i = 0; i < PIECES_INSIDE; i++) {

@@ -50,15 +50,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CUmemGenericAllocationHandle physical = 0;
     int number = -1;
     const int32_t parent = (int32_t)getppid();
-    enum { BORN_LAST = 23 }; /* byte of a handle: the highest of the time when its process began */
+    enum { BORN_LAST = 23 }; /* the place of a handle's highest byte of the time when its process began */
     kiln__sim_add_programs();
     WANT(sim_cuInit(0) == CUDA_SUCCESS && sim_cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
     WANT(sim_cuCtxSetCurrent(context) == CUDA_SUCCESS);
     memcpy(&memory, data, size < sizeof memory ? size : sizeof memory);
     memcpy(&event, data, size < sizeof event ? size : sizeof event);
     memcpy(&number, data, size < sizeof number ? size : sizeof number);
-    event.reserved[BORN_LAST] |= (char)0x80; /* process 1 may have begun at any small number: no process at this one */
-    for (int k = 0; k < 2; k++) {            /* unchanged, and with the id of a process that exists */
+    /* the time cannot be right, except by chance for process 1, which may have begun at a small number */
+    event.reserved[BORN_LAST] |= (char)0x80;
+    for (int k = 0; k < 2; k++) { /* the handle unchanged, and with the id of a process that exists */
         WANT(sim_cuIpcOpenMemHandle(&at, memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) != CUDA_SUCCESS);
         WANT(sim_cuIpcOpenEventHandle(&opened, event) != CUDA_SUCCESS);
         memcpy(memory.reserved + sizeof(uint32_t), &parent, sizeof parent);

@@ -32,9 +32,10 @@ typedef struct maker {
     size_t left;
     uint64_t rng;
     kiln__text text;
-    unsigned labels, depth, apart; /* apart: how many branches deep lanes may be apart */
-    bool tame;                     /* no thread sees what others do, so that several host threads agree */
-    bool wide;                     /* addresses of shared memory are in registers of 64 bits */
+    unsigned labels, depth, apart; /* apart: the number of nested branches in which lanes may be divergent */
+    /* true: no thread sees the writes of others, so that several host threads give the same results */
+    bool tame;
+    bool wide; /* addresses of shared memory are in registers of 64 bits */
 } maker;
 
 static unsigned below(maker *m, unsigned n)
@@ -236,7 +237,7 @@ static const char *const atomics[] = {
     "red.global.add.f32 [%row], $f",
     "atom.shared.add.f32 $f, [%box+<0|4|8>], $e",
     "red.global.add.u32 [%row<|+4>], $s",
-    "mov.u32 $r, %clock", /* which counts what all host threads run */
+    "mov.u32 $r, %clock", /* the clock counts the instructions of all host threads */
 };
 static const char *const wide_atomics[] = {
     "and.b32 %a, $r, <60|63>;cvt.u64.u32 %b, %a;add.u64 %b, %b, %wbox;red.shared.<add.u32|add.s32> [%b<+0|+4|+64>], $s",
@@ -255,7 +256,7 @@ static const char *const tame_atomics[] = {
 
 /* ---- memory ---- */
 
-/* Into %a what lanes index with: a row, rows of 16 lanes and numbers that 16 lanes share, anything small. */
+/* Puts an index for lanes into %a: a row, rows of 16 lanes, a number that 16 lanes share, or any small number. */
 static void make_index(maker *m, unsigned how)
 {
     if (how < 2)
@@ -266,8 +267,8 @@ static void make_index(maker *m, unsigned how)
         emit(m, "and.b32 %a, $r, <127|3|31>", "");
 }
 
-/* Writes what computes an address of the space, and returns the address with its offset. Most are valid: rows, one address
- * for all lanes, anything in a part of the memory. */
+/* Writes the computation of an address of the space, and returns the address with its offset. Most addresses are
+ * valid: rows, one address for all lanes, or any place in a part of the memory. */
 static word narrow_address(maker *m, const char *space, unsigned bytes, bool store)
 {
     static const char *const offsets[] = {"0", "0", "0", "1", "2", "3", "31", "-1"};
@@ -285,7 +286,7 @@ static word narrow_address(maker *m, const char *space, unsigned bytes, bool sto
         make_index(m, base - 2);
         kiln__text_printf(&m->text, "  mad.lo.u32 %%a, %%a, %u, %%box;\n", bytes);
         snprintf(w.text, sizeof w.text, "%%a+%d", offset);
-    } else if (strcmp(space, "") == 0 && base < 3) { /* generic, to shared memory */
+    } else if (strcmp(space, "") == 0 && base < 3) { /* a generic address of shared memory */
         snprintf(w.text, sizeof w.text, "%%gslot");
     } else if (base < 3 && bytes <= 4) {
         snprintf(w.text, sizeof w.text, "%%%s+%d",
@@ -367,7 +368,7 @@ static void statements(maker *m, unsigned count);
 static void branch(maker *m)
 {
     const unsigned other = m->labels++, end = m->labels++, same = chance(m, 40);
-    if (same) /* all lanes, or all of some warps */
+    if (same) /* all lanes, or all lanes of some warps */
         kiln__text_printf(&m->text, "  setp.%s.u32 %%q0, %%%s, %u;\n", chance(m, 50) ? "lt" : "eq",
                           pick(m, "ctaid|i0|n|wid", '\0').text, below(m, 5));
     kiln__text_printf(&m->text, "  @%s%%%s%u bra L%u;\n", chance(m, 50) ? "!" : "", same ? "q" : "p",
@@ -515,7 +516,7 @@ static void finish(maker *m)
         kiln__text_printf(&m->text, "  st.global.f32 [%%mine+%u], %%f%u;\n", 8 * at++, k);
     for (unsigned k = 0; k < F64; k++)
         kiln__text_printf(&m->text, "  st.global.f64 [%%mine+%u], %%g%u;\n", 8 * at++, k);
-    at = 34; /* 256 to 271 are what kernels write */
+    at = 34; /* skips bytes 256 to 271, which the kernel itself stores */
     for (unsigned k = 0; k < R16; k++)
         kiln__text_printf(&m->text, "  st.global.b16 [%%mine+%u], %%h%u;\n", 8 * at++, k);
     for (unsigned k = 0; k < PREDS; k++)
@@ -533,7 +534,7 @@ typedef struct plan {
     size_t length;
     vm_limits limits;
     uint32_t threshold;
-    bool exact; /* all is the same; otherwise only results and lanes */
+    bool exact; /* true: everything must be equal; otherwise only results and lanes */
 } plan;
 
 typedef struct side {
@@ -543,7 +544,7 @@ typedef struct side {
     size_t bytes[3];
 } side;
 
-/* Numbers at which results change their kind, and others. */
+/* Numbers near which results change their kind, and other numbers. */
 static uint32_t number(uint32_t k, uint32_t salt)
 {
     static const uint32_t special[] = {0,          0x80000000, 1,          0x807fffff, 0x00800000, 0x80800001,
@@ -599,7 +600,8 @@ static bool both(const plan *p, side *a, side *b, vm_launch *launch)
         fprintf(stderr, "%" PRIu64 " instructions: %s\n", ca.warp_instructions, fa.message);
     if (fa.kind != fb.kind || (p->exact && strcmp(fa.message, fb.message) != 0))
         fprintf(stderr, "interpreted: %s\ncompiled: %s\n", fa.message, fb.message);
-    if (!p->exact && (fa.kind == VM_FAULT_STEPS || fb.kind == VM_FAULT_STEPS)) /* what other threads have run by then */
+    /* the other threads may have run any number of instructions by then */
+    if (!p->exact && (fa.kind == VM_FAULT_STEPS || fb.kind == VM_FAULT_STEPS))
         return false;
     WANT(fa.kind == fb.kind);
     if (!p->exact && fa.kind != VM_OK)
@@ -644,7 +646,7 @@ static bool has(const uint8_t *data, size_t size, const char *name)
 static void run_text(const uint8_t *data, size_t size)
 {
     enum { KERNELS = 4 };
-    if (has(data, size, "globaltimer")) /* which differs by itself */
+    if (has(data, size, "globaltimer")) /* the timer differs between the runs */
         return;
     const plan p = {.text = (const char *)data,
                     .length = size,
@@ -668,7 +670,7 @@ static void run_text(const uint8_t *data, size_t size)
         if (!function->entry || !function->defined)
             continue;
         kernels++;
-        for (unsigned turn = 0; turn < 3; turn++) { /* the first warp shows what is compiled */
+        for (unsigned turn = 0; turn < 3; turn++) { /* the first warp shows whether the code was compiled */
             unsigned char *params = calloc(1, function->param_bytes + 8);
             WANT(params);
             for (uint64_t at = 0; at + 8 <= function->param_bytes; at += 8) {
@@ -697,7 +699,8 @@ static void run_bytes(const uint8_t *data, size_t size)
 {
     static const uint32_t thresholds[] = {1, 1, 1, 2, 5, 20}, threads[] = {32, 64, 128, 96, 70, 33, 31, 128};
     static const uint32_t trips[] = {5, 12, 3, 1, 40, 0, 300, 3000}, steps[] = {1, 0, 2, 5, 64, 31, 3};
-    const bool wide = data[0] == '~'; /* not a choice like the others, so that inputs from before it mean the same */
+    /* this choice is not in the other choices, so that older inputs keep their meaning */
+    const bool wide = data[0] == '~';
     data += wide, size -= wide;
     maker m = {.data = data, .left = size, .rng = 0x9e3779b97f4a7c15ull, .wide = wide};
     for (size_t k = 0; k < size; k++)
@@ -720,7 +723,7 @@ static void run_bytes(const uint8_t *data, size_t size)
     WANT(!m.text.failed);
     p.text = kiln__text_get(&m.text);
     p.length = m.text.length;
-    char *other = NULL; /* the same launches of another text: for making a failing one smaller */
+    char *other = NULL; /* runs the same launches with another text, to make a failing text smaller */
     if (getenv("FUZZ_JIT_TEXT"))
         WANT(kiln__file_read(NULL, getenv("FUZZ_JIT_TEXT"), 0, &other, &p.length, NULL) == KILN_OK && (p.text = other));
     if (getenv("FUZZ_JIT_SHOW"))

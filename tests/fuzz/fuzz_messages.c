@@ -50,7 +50,7 @@ static void read_hello(const char *body, size_t length)
         WANT(strlen(hello.identity) + strlen(hello.how) < length);
 }
 
-/* The bytes up to a zero are the log, the rest the PTX. */
+/* The bytes up to a zero are the log, and the rest is the PTX. */
 static void read_log(const char *body, size_t length)
 {
     kiln__text shown = {0};
@@ -60,7 +60,7 @@ static void read_log(const char *body, size_t length)
     memcpy(both, body, length);
     const char *ptx = both + strlen(both) + 1;
     kiln__compile_log_format(&shown, both, strlen(both) < length ? ptx : NULL);
-    for (size_t i = 0; i < shown.length; i++) /* it goes to a terminal */
+    for (size_t i = 0; i < shown.length; i++) /* the log goes to a terminal */
         WANT((unsigned char)shown.data[i] >= 0x20 || shown.data[i] == '\n');
     int64_t stores = -1, loads = -1;
     if (kiln__compile_log_spills(both, "kernel", &stores, &loads))

@@ -1,5 +1,5 @@
-/* The printf of kernels: calls of a grammar of valid and hostile formats, chosen by the bytes (tests/sim/print_grammar.h).
- * Each prints what the host's snprintf() prints, or the format as it is written. */
+/* The printf of kernels: calls of a grammar of valid and hostile formats, chosen by the bytes
+ * (tests/sim/print_grammar.h). Each call prints the same text as the host's snprintf(), or the format unchanged. */
 #include "print_grammar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

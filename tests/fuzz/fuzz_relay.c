@@ -24,7 +24,7 @@ typedef struct input {
 
 typedef struct job {
     kiln_ranks *ranks;
-    char *message; /* one that waits for the leader; NULL: none */
+    char *message; /* a message that waits for the leader; NULL: none */
     size_t length;
     int from;
     uint64_t now;
@@ -77,10 +77,10 @@ static void close_all(void *self, bool together)
 
 /* ---- steps ---- */
 
-/* The channel and the rank to which a byte belongs, as one number. */
+/* Returns the channel and the rank to which a byte belongs, as one number. */
 static int tag(uint64_t channel, int rank) { return (uint8_t)(channel * RANKS + (uint64_t)rank); }
 
-/* The leader hears these bytes of a rank. If they are data for a program, they are changed to say for which. */
+/* The leader gets these bytes of a rank. If they are data for a program, they get the number of the program first. */
 static void deliver(job *j, int rank, char *bytes, size_t length)
 {
     kiln__relayed message;

@@ -10,7 +10,7 @@
 
 #include "protocol_internal.h"
 
-static size_t sum; /* so that reading is not left out */
+static size_t sum; /* the sum makes the compiler keep the reads */
 
 static void touch(const void *bytes, size_t length)
 {
@@ -61,7 +61,7 @@ static void as_runner(const char *body, size_t length)
             touch_text(setup.run.inputs[i].buffer);
             touch_text(setup.run.inputs[i].path);
         }
-        if (setup.choice.size_set) { /* without one there is still a text, which is not kept */
+        if (setup.choice.size_set) { /* a missing text is sent as an empty one, which is not kept */
             kiln__runner_write_open(&again, &setup);
             must_be(&again, body, length);
         }
@@ -100,7 +100,7 @@ static void as_sweep(const char *body, size_t length)
         touch_text(finding.message);
         touch_text(finding.role);
         touch_text(finding.other.inlined);
-        if (finding.at.what && finding.other.what) { /* without one there is still a text, which is not kept */
+        if (finding.at.what && finding.other.what) { /* a missing text is sent as an empty one, which is not kept */
             again = (kiln__text){0};
             kiln__runner_write_finding(&again, &finding);
             must_be(&again, body, length);
@@ -174,7 +174,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2 || size > 65536 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return 0;
     size_t step = (size_t)data[0] * 16 + 1;
-    kiln__child child = {.socket = pair[0], .pidfd = -1, .wake = -1}; /* no process: it is never ended */
+    kiln__child child = {.socket = pair[0], .pidfd = -1, .wake = -1}; /* there is no process, so none is ended */
     kiln__incoming in = {0};
     for (size_t at = 1; at < size; at += step) {
         size_t length = size - at < step ? size - at : step;
@@ -184,7 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(in.body);
     close(pair[0]);
     close(pair[1]);
-    /* Bodies without a header, so that a wrong length does not hide the fields. */
+    /* Reads bodies without a header, so that a wrong length does not hide the fields. */
     char *exact = malloc(size - 1);
     if (!exact)
         return 0;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "../../tools/kiln/commands/sim.h" /* another one is the driver's */
+#include "../../tools/kiln/commands/sim.h" /* the driver has another header of this name */
 
 #define WANT(condition)                                                                                                \
     do {                                                                                                               \
@@ -67,7 +67,7 @@ static void show(char *path, bool json)
     close(to);
 }
 
-/* The joined trace has only lines of the two files. */
+/* Checks that the joined trace has only lines of the two files. */
 static void join(char *path)
 {
     char ignored[64];

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define KEY "00000000000000000000000000000001" /* of a row of the seeds */
+#define KEY "00000000000000000000000000000001" /* the key of a row in the seeds */
 
 static char folder[64];
 
@@ -142,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[96], waits[128];
     strcpy(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/kiln-fuzz-XXXXXX" : "/tmp/kiln-fuzz-XXXXXX");
-    if (!mkdtemp(folder)) /* for each input, since a fuzzer ends without its handlers of exit */
+    if (!mkdtemp(folder)) /* a new folder for each input, because a fuzzer ends without its exit handlers */
         abort();
     snprintf(path, sizeof path, "%s/samples.db", folder);
     snprintf(waits, sizeof waits, "%s.pending-1-1", path);

@@ -17,15 +17,15 @@
 static void swallow(void *user, const char *text, size_t length)
 {
     size_t *sum = user;
-    for (size_t k = 0; k < length; k++) /* a pointer or length that is wrong is seen by the sanitizer */
+    for (size_t k = 0; k < length; k++) /* if the pointer or the length is wrong, the sanitizer sees it */
         *sum += (unsigned char)text[k];
 }
 
-/* Freed memory is watched for a while, not for 256 MiB: to touch fresh pages all the time is what most of the time went to. */
+/* Freed memory is watched for a while, but not for 256 MiB, because touching fresh pages took most of the time. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "quarantine_size_mb=8:malloc_context_size=6"; }
 
-/* Small numbers and addresses by turns, so that whatever a kernel takes for a pointer often is one. */
+/* Makes small numbers and addresses in turn, so that a register that a kernel uses as a pointer often holds one. */
 static void fill(unsigned char *params, uint64_t bytes, const uint64_t address[2], unsigned turn)
 {
     for (uint64_t at = 0; at + 8 <= bytes; at += 8) {
@@ -52,9 +52,10 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
     WANT(profile || !turn || !checked);
     {
         uint32_t threads = turn ? 33 + (uint32_t)(bytes / 8 + function->insn_count) % 32 : 32;
-        if (function->max_threads[0] == 128) /* it wants a warpgroup */
+        if (function->max_threads[0] == 128) /* the kernel needs a warpgroup */
             threads = 128;
-        const uint32_t *cluster = function->req_cluster; /* so large a grid that small ones fit */
+        /* the grid must be a multiple of the cluster, so that small clusters fit */
+        const uint32_t *cluster = function->req_cluster;
         const bool clustered = cluster[0] && cluster[0] <= 16 && cluster[1] == 1 && cluster[2] == 1;
         vm_launch launch = {.module = module,
                             .kernel = kernel,
@@ -73,7 +74,7 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
         fill(params, bytes, address, turn);
         vm_fault_kind kind = vm_run(device, &launch, &counters, &fault);
         WANT(kind == fault.kind && (kind == VM_OK || fault.message[0]));
-        WANT(kind != VM_OK || counters.blocks >= turn + 1); /* more if it launches some */
+        WANT(kind != VM_OK || counters.blocks >= turn + 1); /* more blocks if the kernel launches some */
         WANT(memchr(fault.message, 0, sizeof fault.message) && memchr(fault.file, 0, sizeof fault.file));
     }
     kiln_counters sums = {0};
@@ -84,7 +85,7 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
     free(params);
 }
 
-/* turns: bit set */
+/* turns: a bit set of the turns to run */
 static void run_turns(vm_device *device, const vm_module *module, int kernel, const uint64_t address[2], unsigned turns,
                       bool checked)
 {
@@ -93,7 +94,7 @@ static void run_turns(vm_device *device, const vm_module *module, int kernel, co
             run(device, module, kernel, address, turn, checked);
 }
 
-/* Textures and surfaces of every kind under the numbers 0x100, 0x200, ... that corpus/fuzz_vm/texture.ptx knows. */
+/* Textures and surfaces of every kind with the handles 0x100, 0x200, ..., which corpus/fuzz_vm/texture.ptx uses. */
 enum { OBJECTS = 9, IMAGE = 64 << 10 };
 
 /* Adds textures and surfaces of several formats and geometries to the device, so that kernels can use their handles. */
@@ -195,7 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (vm_module_ptx(module)->functions[k].entry && vm_module_ptx(module)->functions[k].defined &&
             kernels++ < KERNELS)
             run_turns(device, module, (int)k, address, entries > FEW ? 1u << (parity + k) % 2 : 3, false);
-    vm_check *check = vm_check_new(NULL); /* and once more under the checks */
+    vm_check *check = vm_check_new(NULL); /* runs once more under the checks */
     WANT(check);
     vm_check_attach(device, check);
     for (uint32_t k = 0, kernels = 0; module && k < vm_module_ptx(module)->function_count; k++)
@@ -204,10 +205,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             run_turns(device, module, (int)k, address, entries > FEW ? 2u >> (parity + k) % 2 : 3, true);
     for (size_t k = 0; k < vm_check_count(check); k++)
         WANT(vm_check_at(check, k)->message && vm_check_at(check, k)->count);
-    if (vm_check_count(check) & 1) /* the device may go with them or without */
+    if (vm_check_count(check) & 1) /* the device is freed before the checks or after them */
         vm_check_attach(device, NULL);
     vm_module_unload(device, module);
-    WANT(vm_memory_used(device) >= used); /* what a kernel's malloc() made stays */
+    WANT(vm_memory_used(device) >= used); /* memory that a kernel's malloc() made stays allocated */
     vm_storage_free(device, storage, IMAGE);
     vm_device_free(device);
     vm_check_free(check);

@@ -32,8 +32,8 @@ typedef struct maker {
     struct {
         char name[NAME];
         unsigned count;
-    } regs[SIZES];             /* predicates, then of at most 2, 4, 8 and 16 bytes */
-    char places[PLACES][NAME]; /* variables and parameters */
+    } regs[SIZES];             /* predicates, then registers of at most 2, 4, 8 and 16 bytes */
+    char places[PLACES][NAME]; /* names of variables and parameters */
     unsigned place_count;
 } maker;
 
@@ -147,7 +147,7 @@ static void make_address(maker *m)
     if (m->place_count && pick(m, 2))
         say(m, "%s", m->places[pick(m, m->place_count < PLACES ? m->place_count : PLACES)]);
     else
-        say(m, "%%%s%u", m->regs[pick(m, 4) ? 3 : 2].name, pick(m, 8)); /* where pointers mostly are */
+        say(m, "%%%s%u", m->regs[pick(m, 4) ? 3 : 2].name, pick(m, 8)); /* these registers mostly hold pointers */
     say(m, "%s]", offsets[pick(m, KILN__COUNT(offsets))]);
 }
 
@@ -254,7 +254,8 @@ static void make_instruction(maker *m)
     uint32_t count = 0;
     while (count < FORMS_MOST && op->forms[count])
         count++;
-    const char *form = op->forms[pick(m, count)], *colon = strstr(form, " :"); /* "shared::cta" has some, too */
+    /* the suffix "shared::cta" has colons too */
+    const char *form = op->forms[pick(m, count)], *colon = strstr(form, " :");
     if (pick(m, 4) == 0)
         say(m, "@%s%%%s%u ", pick(m, 2) ? "!" : "", m->regs[0].name, pick(m, m->regs[0].count));
     say(m, "%s", op->text);
@@ -403,7 +404,7 @@ static size_t mutate(maker *m, uint8_t *data, size_t size, size_t most)
         memmove(data + at, data + end, size - end);
         return size - (end - at);
     }
-    if (what < 6) { /* a line goes elsewhere, too */
+    if (what < 6) { /* moves a line to another place */
         m->length = end - at < sizeof m->text ? end - at : sizeof m->text;
         memcpy(m->text, data + at, m->length);
     } else {

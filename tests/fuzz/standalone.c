@@ -1,5 +1,5 @@
-/* standalone.c - runs a fuzz target over files: each argument is a file or a folder of files. Without any, over the
- * empty input and every single byte. */
+/* standalone.c - runs a fuzz target over files. Each argument is a file or a folder of files. Without arguments it
+ * tries the empty input and every single byte. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +22,8 @@ static int run_file(const char *path)
     }
     size_t size = fread(data, 1, MOST, file);
     fclose(file);
-    uint8_t *exact = realloc(data, size ? size : 1); /* an overread by one byte is seen by the sanitizer */
+    /* the block has the size of the input, so a sanitizer sees a read of one byte too many */
+    uint8_t *exact = realloc(data, size ? size : 1);
     LLVMFuzzerTestOneInput(exact ? exact : data, size);
     runs++;
     free(exact ? exact : data);

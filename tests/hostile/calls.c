@@ -108,7 +108,7 @@ static void write_function(hostile_source *s, hostile_kernel *kernel, kiln__text
     kiln__text_puts(code, ");\n");
     if (f->result)
         kiln__text_printf(code, "ld.param.b%u %%R%s0, [r];\n", f->result * 8, f->result == 8 ? "d" : "w");
-    if (strcmp(f->name, "malloc") == 0) /* what it gives is used, and may be freed twice */
+    if (strcmp(f->name, "malloc") == 0) /* its result is used, and may be freed twice */
         kiln__text_puts(code, "setp.ne.u64 %own, %Rd0, 0;\n@%own st.u8 [%Rd0], 1;\n");
     kiln__text_puts(code, "}\n");
 }

@@ -72,7 +72,7 @@
 
 enum { BUFFER = 1 << 16, SIDE = 4096, POINTS = 48, KINDS = 24 };
 
-/* The memory, objects and functions of a round. */
+/* The memory, the objects and the functions of a round. */
 typedef struct round {
     hostile_source *s;
 #define X(name) __typeof__(name) *name##_;
@@ -148,7 +148,7 @@ static size_t size(round *r)
                                       : (size_t)(point(r) + near(r) - point(r));
 }
 
-/* Returns a size that the buffer in host memory has. */
+/* Returns a size that fits into the buffer in host memory. */
 static size_t held(round *r) { return hostile_below(r->s, BUFFER + 1); }
 
 static CUarray array(round *r) { return PICK(r, r->arrays); }
@@ -389,7 +389,7 @@ static void call_tensor_map(round *r)
     else
         result = r->cuTensorMapEncodeIm2col_(&r->map, type, rank, base, shape, strides, lower, upper, (unsigned)size(r),
                                              (unsigned)size(r), steps, interleave, swizzle, promotion, fill);
-    if (hostile_chance(r->s, 10)) /* a map that no driver made */
+    if (hostile_chance(r->s, 10)) /* a map that was not made by a driver */
         ((unsigned char *)&r->map)[hostile_below(r->s, sizeof r->map)] = (unsigned char)hostile_next(r->s);
     if (result == CUDA_SUCCESS)
         launch_tensor(r);
@@ -449,7 +449,7 @@ static void call_launch(round *r)
     memcpy(parameters, &r->map, sizeof r->map);
     for (unsigned k = 0; k < 7; k++)
         n[k] = hostile_chance(r->s, 85) ? k < 6 : (unsigned)size(r);
-    if ((uint64_t)n[0] * n[1] * n[2] > 4096) /* which would only take time */
+    if ((uint64_t)n[0] * n[1] * n[2] > 4096) /* the launch would only take time */
         n[0] = n[1] = n[2] = UINT32_MAX;
     if (r->cuLaunchKernel_(hostile_chance(r->s, 50) ? r->tensor : r->texture, n[0], n[1], n[2], n[3], n[4], n[5], n[6],
                            NULL, NULL, extra) == CUDA_SUCCESS &&

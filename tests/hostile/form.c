@@ -25,7 +25,7 @@ unsigned hostile_form_count(ptx_op op)
     return count;
 }
 
-/* The choices that were made of the form so far. */
+/* The choices that were made in the form so far. */
 typedef struct writer {
     hostile_source *source;
     hostile_kernel *kernel;
@@ -33,7 +33,7 @@ typedef struct writer {
     ptx_type types[TYPES];
     char spaces[SPACES]; /* the letter of the address kind that a state space has */
     unsigned type_count, space_count, vector, coordinates, steps, tiles;
-    unsigned address, value, results; /* operands so far */
+    unsigned address, value, results; /* numbers of operands of each kind so far */
     bool failed;
 } writer;
 
@@ -115,7 +115,7 @@ static void write_slot(writer *x, const char *slot, size_t length)
     size_t shown = 0;
     while (shown < end && slot[shown] != '#')
         shown++;
-    if (end > 5 && memcmp(slot, "m64n8k", 6) == 0) { /* stands for all widths of a warpgroup's tile */
+    if (end > 5 && memcmp(slot, "m64n8k", 6) == 0) { /* this slot stands for all widths of a warpgroup's tile */
         static const unsigned widths[] = {1, 2, 3, 4, 8, 16, 31, 32};
         x->tiles = widths[hostile_below(x->source, KILN__COUNT(widths))];
         kiln__text_printf(x->code, ".m64n%u%.*s", x->tiles * 8, (int)(end - 5), slot + 5);
@@ -189,7 +189,7 @@ static void write_list(writer *x, unsigned count, char kind, unsigned bytes)
     kiln__text_puts(x->code, "}");
 }
 
-/* Sources and results of vectors: all sources are one register, all results beyond the first are not looked at. */
+/* Vectors as sources and results: all source elements are one register, and only the first result is used. */
 static void write_vector(writer *x, unsigned count, unsigned bytes, bool result)
 {
     unsigned n = result ? 0 : hostile_add_operand(x->kernel, next_kind(x->kernel->kind->values, &(unsigned){9}), bytes);

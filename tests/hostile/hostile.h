@@ -40,7 +40,7 @@ typedef struct hostile_case {
 enum {
     HOSTILE_UNIFORM = 1,   /* all lanes must have the same operands */
     HOSTILE_WARPGROUP = 2, /* blocks of 128 threads */
-    HOSTILE_WHOLE = 4,     /* all lanes must execute it */
+    HOSTILE_WHOLE = 4,     /* all lanes must execute the instruction */
     HOSTILE_CLUSTER = 8,   /* mostly in clusters of several blocks */
     HOSTILE_SPECIAL = 16   /* calls.c writes the instruction, not the form */
 };
@@ -50,7 +50,7 @@ const hostile_case *hostile_case_of(ptx_op op); /* NULL: cases.def has no row */
  * ops.def. */
 bool hostile_touches(ptx_op op);
 unsigned hostile_form_count(ptx_op op);
-const char *hostile_form(ptx_op op, unsigned form); /* as ops.def has it */
+const char *hostile_form(ptx_op op, unsigned form); /* the text of the form in ops.def */
 
 /* A function that the device defines: a row of functions.def. */
 typedef struct hostile_function {
@@ -69,7 +69,7 @@ bool hostile_missing(kiln__text *out);
 enum { HOSTILE_OPERANDS = 24, HOSTILE_MAP_WORDS = 16, HOSTILE_RESULTS = 4, HOSTILE_RING = 64 };
 typedef struct hostile_operand {
     char kind;
-    uint8_t bytes; /* of the register that takes it */
+    uint8_t bytes; /* bytes of the register that takes the operand */
 } hostile_operand;
 
 typedef struct hostile_kernel {
@@ -79,13 +79,13 @@ typedef struct hostile_kernel {
     const hostile_case *kind;
     hostile_operand operands[HOSTILE_OPERANDS];
     unsigned operand_count;
-    unsigned threads, cluster, rank; /* rank: of the tensor, 0: it has no tensor map */
-    const char *geometry;            /* of the texture or surface, as a suffix; NULL: any */
+    unsigned threads, cluster, rank; /* rank: of the tensor; 0: the instruction has no tensor map */
+    const char *geometry;            /* the geometry of the texture or surface, as a suffix; NULL: any geometry */
     bool im2col, frame, buffer,
         heap;        /* frame: the set has a format and an argument list; %buffer is buffer: of a launch's
                                          parameters, heap: memory by malloc(), which is freed and used again */
     bool pair;       /* two blocks of a cluster compute a product together */
-    unsigned blocks; /* of the grid, beside clusters; several run on several host threads */
+    unsigned blocks; /* blocks of the grid, if there are no clusters; several blocks run on several host threads */
     int cc;
 } hostile_kernel;
 
@@ -117,14 +117,14 @@ typedef struct hostile_world {
     struct vm_check *check;
     uint64_t targets[8], target_bytes[8], freed, results, progress, maps, list, list_bytes;
     unsigned target_count;
-    uint64_t table; /* read-only for kernels */
-    uint64_t *sets; /* the host's side of it */
+    uint64_t table; /* the table of sets, which kernels only read */
+    uint64_t *sets; /* the host's copy of the table */
     size_t table_words;
-    uint64_t points[HOSTILE_POINTS]; /* begin and end of each piece of memory and window */
+    uint64_t points[HOSTILE_POINTS]; /* the begin and the end of each piece of memory and of each window */
     unsigned point_count;
     hostile_guard guards[64];
     unsigned guard_count;
-    unsigned char *arena; /* host memory, mapped, of which parts are the guest's */
+    unsigned char *arena; /* mapped host memory, parts of which belong to the guest */
     size_t arena_bytes;
     void *storage, *linear;
     uint64_t handles[16];
@@ -146,7 +146,7 @@ bool hostile_has_host_address(const hostile_world *world, const uint64_t *seed, 
 /* In that other process: moves later blocks of the heap behind this many blocks of each size, and writes the words of the
  * guest's memory to the file. hostile_show() returns false if it cannot. */
 void hostile_displace(unsigned blocks);
-void *hostile_map(size_t bytes); /* as mmap(), but in that process at another distance from all other mappings */
+void *hostile_map(size_t bytes); /* Like mmap(), but in that process at another distance from all other mappings */
 bool hostile_show(const hostile_world *world, int file);
 /* Writes a host address, or guest data that looks like one, to the guest's memory. Returns false if there is no such
  * kind. */
@@ -164,11 +164,11 @@ typedef struct hostile_count {
 typedef struct hostile_counts { /* shared by all processes of a run */
     hostile_count ops[PTX_OP_COUNT];
     hostile_count functions[64];
-    hostile_count calls; /* of the driver */
+    hostile_count calls; /* the counts of driver calls */
     uint64_t engines[HOSTILE_ENGINES];
 } hostile_counts;
 
-typedef struct hostile_wish { /* what a run is about */
+typedef struct hostile_wish { /* what a run does */
     ptx_op op;                /* PTX_OP_COUNT: any */
     unsigned function;        /* UINT32_MAX: any */
     int form;                 /* -1: any */
@@ -176,8 +176,8 @@ typedef struct hostile_wish { /* what a run is about */
     unsigned sets;
     bool verbose;
     const uint64_t *seed; /* NULL: no other process can run the same seed again */
-    int show;             /* a file that gets the words of the guest's memory; 0: none */
-    const char *plant;    /* the kind of word that is planted; NULL: none */
+    int show;             /* a file descriptor that gets the words of the guest's memory; 0: none */
+    const char *plant;    /* the kind of word to plant; NULL: none */
 } hostile_wish;
 
 /* The handlers are numbered: the instructions with a case, then the functions. hostile_handler_count() returns their

@@ -9,7 +9,7 @@ unsigned hostile_add_operand(hostile_kernel *kernel, char kind, unsigned bytes)
 {
     const unsigned n = kernel->operand_count < HOSTILE_OPERANDS ? kernel->operand_count : HOSTILE_OPERANDS - 1;
     kernel->operands[n] = (hostile_operand){kind, (uint8_t)bytes};
-    kernel->operand_count++; /* more than there are: the caller gives the kernel up */
+    kernel->operand_count++; /* the kernel has too many operands, so the caller gives it up */
     return n;
 }
 
@@ -172,11 +172,11 @@ bool hostile_kernel_make(hostile_source *s, ptx_op op, unsigned form, unsigned f
     const bool guarded = !(flags & (HOSTILE_WHOLE | HOSTILE_SPECIAL));
     kiln__text_printf(&kernel->text, "// the instruction\n%s%s%s", guarded ? "@%go " : "", kiln__text_get(&code),
                       flags & HOSTILE_SPECIAL ? "" : ";\n");
-    if (twice) /* the same memory again, after it was freed */
+    if (twice) /* allocates the same memory again, after it was freed */
         kiln__text_printf(&kernel->text,
                           "{\n.param .b64 p;\nst.param.b64 [p], %%buffer;\ncall free, (p);\n}\n@%%go %s;\n",
                           kiln__text_get(&code));
-    if (op == PTX_OP_TENSORMAP_REPLACE) /* the map that it leaves is used */
+    if (op == PTX_OP_TENSORMAP_REPLACE) /* uses the map that the instruction has changed */
         kiln__text_printf(
             &kernel->text, "@%%go cp.async.bulk.tensor.2d.%s;\n",
             hostile_chance(s, 50)

@@ -25,7 +25,7 @@
 
 enum { JOBS_MOST = 256, SETS = 256, SETS_JIT = 1024 };
 
-typedef struct job { /* in memory that parent and children share */
+typedef struct job { /* the state of a job, in memory that parent and children share */
     volatile uint64_t seed, findings;
     hostile_counts counts;
 } job;
@@ -34,13 +34,13 @@ typedef struct options {
     uint64_t seed, count;
     double seconds;
     unsigned jobs, sets;
-    int engine; /* of hostile_engine; -1: by the seed */
+    int engine; /* a hostile_engine; -1: the seed chooses */
     bool drivers, kernels, quiet, every;
     const char *log;
     hostile_wish wish;
 } options;
 
-/* Freed memory is watched for a while, not for 256 MiB a process. */
+/* Freed memory is watched for a while, but not for 256 MiB per process. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -133,7 +133,7 @@ static pid_t start(const options *o, job *j, unsigned number, double end, bool u
     _exit(0);
 }
 
-/* Waits for all children; one that crashed is replaced behind its seed. */
+/* Waits for all children. Replaces a child that crashed by a child that begins after its seed. */
 static void run_jobs(const options *o, job *jobs, double end, bool usable)
 {
     pid_t children[JOBS_MOST];
@@ -331,7 +331,8 @@ int main(int count, char **words)
         perror("hostile: mmap");
         return 2;
     }
-    setenv("KILN_SIM_MEMORY", "134217728", 0); /* of the driver's device: small, and slow kernels end soon */
+    /* the memory of the driver's device is small, so slow kernels end soon */
+    setenv("KILN_SIM_MEMORY", "134217728", 0);
     setenv("KILN_SIM_THREADS", "1", 0);
     setenv("KILN_SIM_STEPS", "100000", 0);
     const double begin = seconds_now();

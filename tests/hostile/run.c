@@ -11,7 +11,7 @@
 #include "vm_count.h"
 #include "vm_machine.h"
 
-typedef struct arguments { /* of the kernel, as kernel.c declares them */
+typedef struct arguments { /* the arguments of the kernel, in the order of kernel.c */
     uint64_t sets;
     uint32_t from, end;
     uint64_t done, results, maps;
@@ -139,7 +139,7 @@ static void free_heap(const hostile_world *world)
             vm_free(device, device->live[k]->base);
 }
 
-/* A repetition shows its memory instead. seed: as hostile_has_host_address() takes it. */
+/* A repetition shows its memory instead of comparing it. hostile_has_host_address() explains `seed`. */
 static bool check(const hostile_world *world, const hostile_wish *wish, const uint64_t *seed, uint64_t set)
 {
     if (wish->show)
@@ -162,7 +162,7 @@ static vm_module *load(const hostile_kernel *kernel, const hostile_world *world,
     return module;
 }
 
-/* each: the guards are compared after each set, which finds the one that did it. */
+/* each: compares the guards after each set, which finds the set that changed one. */
 static bool run_kernel(hostile_source *s, const hostile_wish *wish, const hostile_kernel *kernel, hostile_count *count,
                        bool each)
 {
@@ -182,7 +182,7 @@ static bool run_kernel(hostile_source *s, const hostile_wish *wish, const hostil
         hostile_guard_module(&world, module);
         for (unsigned k = 0; k < wish->sets; k++)
             hostile_set_make(s, &world, kernel, world.sets + k * words);
-        const uint32_t step = each ? 1 : kernel->heap ? HEAP_SETS : wish->sets; /* sets of a launch */
+        const uint32_t step = each ? 1 : kernel->heap ? HEAP_SETS : wish->sets; /* the number of sets of a launch */
         for (uint32_t from = 0; good && from < wish->sets;) {
             const uint32_t end = wish->sets - from < step ? wish->sets : from + step;
             from = launch(kernel, &world, module, from, end, count, wish->verbose);
@@ -228,7 +228,7 @@ void hostile_handler_at(unsigned index, hostile_wish *wish)
 
 static ptx_op choose_op(hostile_source *s)
 {
-    if (hostile_chance(s, 20)) /* there are many functions behind the one instruction */
+    if (hostile_chance(s, 20)) /* one instruction stands for many functions */
         return PTX_OP_CALL;
     for (;;) {
         const ptx_op op = (ptx_op)hostile_below(s, PTX_OP_COUNT);

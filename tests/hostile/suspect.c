@@ -15,7 +15,8 @@
 #include "vm_machine.h"
 
 typedef struct word { /* a word of the guest's memory */
-    uint64_t place;   /* of its allocation: the device address, or the size of memory that has a host address */
+    /* the place in its allocation: the device address, or the size of memory that has a host address */
+    uint64_t place;
     uint64_t offset, value;
 } word;
 typedef struct words {
@@ -23,8 +24,8 @@ typedef struct words {
     size_t count, capacity;
 } words;
 
-/* Host addresses in a process. Each of them is another one in a process whose memory lies elsewhere. Kernels are given the
- * address of the arena. */
+/* Kinds of host addresses in a process. Each of them differs in a process whose memory lies elsewhere. Kernels get
+ * the address of the arena. */
 enum { WITNESSES = 8 };
 typedef struct witness {
     uint64_t at[WITNESSES], given;
@@ -302,7 +303,7 @@ bool hostile_has_host_address(const hostile_world *w, const uint64_t *seed, kiln
 
 /* ---- planted words ---- */
 
-/* Guest data that looked like an address: the address sanitizer's heap lies there. */
+/* Guest data that looks like an address, because the address sanitizer's heap lies there. */
 static uint64_t mapped_data(uint64_t value)
 {
     const uint64_t page = value & ~(uint64_t)4095;

@@ -233,12 +233,12 @@ static uint64_t hostile(hostile_source *s, const hostile_world *w, const hostile
     case 'z': return hostile_size(s, w, from);
     case 'w': return hostile_next(s);
     case 'T': return hostile_chance(s, 60) ? PICK(s, cells) + step(s) : any_value(s);
-    case 'D': /* one part of a good descriptor */
+    case 'D': /* one part of a right descriptor is changed */
         return hostile_chance(s, 20)
                    ? hostile_next(s)
                    : shared_offset(w, 1024) >> 4 | (uint64_t)1 << 46 |
                          (PICK(s, field) & 0x3fff) << 16 * hostile_below(s, 3) | (uint64_t)hostile_below(s, 8) << 61;
-    case 'I': /* a good product with other bits */
+    case 'I': /* the descriptor of a right product, with some bits changed */
         return hostile_chance(s, 20) ? hostile_next(s)
                                      : product_of(s, kernel) ^ 1u << hostile_below(s, 32) ^ 1u << hostile_below(s, 32);
     case 't': return hostile_chance(s, 60) ? PICK(s, field) : point(s, w) + step(s);
@@ -286,7 +286,7 @@ static void make_map(hostile_source *s, const hostile_world *w, const hostile_ke
     for (unsigned n = 0; n < hostility; n++) {
         const unsigned axis = hostile_below(s, VM_TENSOR_RANK);
         switch (hostile_below(s, 12)) {
-        case 0: /* a box as large as may be: the product of its sides matters */
+        case 0: /* a box as large as allowed, because the product of its sides matters */
             for (unsigned k = 0; k < VM_TENSOR_RANK; k++)
                 m.box[k] = hostile_chance(s, 60) ? 256 : PICK(s, boxes);
             m.type = hostile_chance(s, 50) ? 0 : m.type;
@@ -344,7 +344,7 @@ static void make_frame(hostile_source *s, const hostile_world *w, const hostile_
                                            : point(s, w) + step(s);
     if (!copy)
         return;
-    /* cudaMemcpy3DParms: array, x, y, z, pointer, pitch, two sizes, the same of the target, extent, kind */
+    /* cudaMemcpy3DParms: array, x, y, z, pointer, pitch, two sizes, then the same fields of the target, extent, kind */
     static const char kinds[] = "0zzzGzzz0zzzGzzzzzzv";
     for (unsigned k = 0; k < sizeof kinds - 1; k++)
         words[k] = kinds[k] == '0'                             ? 0
@@ -362,8 +362,9 @@ void hostile_set_make(hostile_source *s, const hostile_world *w, const hostile_k
                                        0x1000000, 0x80000000, 0x100000000, UINT64_MAX, (uint64_t)-8};
     const unsigned flags = kernel->kind->flags, count = kernel->operand_count ? kernel->operand_count : 1;
     const bool uniform = flags & HOSTILE_UNIFORM;
-    const unsigned many = hostile_below(s, 10);                 /* 0: none is hostile, 9: all of them may be */
-    const bool changed = kernel->rank && hostile_chance(s, 60); /* the tensor map is what is hostile */
+    /* 0: no operand is hostile, 9: all operands may be hostile */
+    const unsigned many = hostile_below(s, 10);
+    const bool changed = kernel->rank && hostile_chance(s, 60); /* true: the tensor map is hostile, not an operand */
     uint32_t mask = uniform || hostile_chance(s, 60) ? UINT32_MAX
                     : hostile_chance(s, 50)          ? 1
                                                      : (uint32_t)hostile_next(s);

@@ -120,7 +120,7 @@ static void fill(unsigned char *to, size_t bytes)
 
 /* ---- parts of a world ---- */
 
-/* Parts of a reserved range: neighbours on the device, strangers on the host. The one in the middle is read-only. */
+/* Parts of a reserved range, which are neighbours on the device but not on the host. The middle part is read-only. */
 static bool adopt_neighbours(hostile_world *w)
 {
     const uint64_t base = vm_reserve(w->device, 3 * PART, PART);
@@ -130,7 +130,7 @@ static bool adopt_neighbours(hostile_world *w)
     w->storage = block;
     fill(block, 3 * (PART + 512));
     bool done = true;
-    for (unsigned k = 0; k < 3; k++) { /* in another order than on the device */
+    for (unsigned k = 0; k < 3; k++) { /* the order differs from the order on the device */
         unsigned char *host = block + 256 + (2 - k) * (PART + 512);
         done = done && vm_adopt(w->device, base + k * PART, host, PART, k == 1);
         if (k == 1)
@@ -142,7 +142,7 @@ static bool adopt_neighbours(hostile_world *w)
     return done;
 }
 
-/* Memory of the host: the guest may write a part and read another one, and knows the addresses of all. */
+/* Memory of the host. The guest may write one part and read another, and knows the addresses of all parts. */
 static bool adopt_arena(hostile_world *w)
 {
     w->arena_bytes = ARENA;
@@ -165,7 +165,7 @@ static bool adopt_arena(hostile_world *w)
            hostile_guard_add(w, "host memory behind what the guest may read", only_read + PART, ARENA / 2 - PART);
 }
 
-/* Textures and surfaces of all kinds of geometry; one is stale. */
+/* Textures and surfaces of all geometries; one of them is destroyed, so its handle is stale. */
 static bool add_objects(hostile_world *w, uint64_t memory)
 {
     static const struct {
@@ -215,7 +215,7 @@ static bool add_objects(hostile_world *w, uint64_t memory)
             t.edge[axis] = (vm_edge)((k + axis) % 4);
         w->handles[w->handle_count] = (uint64_t)(k + 1) << 8;
         w->images[w->handle_count] = t.image;
-        w->images[w->handle_count].surface = t.surface; /* what the object is */
+        w->images[w->handle_count].surface = t.surface; /* tells whether the object is a surface */
         if (offset > IMAGE || !vm_texture_add(w->device, w->handles[w->handle_count++], &t))
             return false;
     }
@@ -241,7 +241,7 @@ static bool allocate_all(hostile_source *s, hostile_world *w)
     for (unsigned k = 0; k < KILN__COUNT(sizes); k++)
         add_target(w, vm_alloc(w->device, sizes[k]), sizes[k]);
     w->freed = vm_alloc(w->device, 4096);
-    w->maps = vm_alloc(w->device, 4096); /* the last 128 bytes are a map too */
+    w->maps = vm_alloc(w->device, 4096); /* the last 128 bytes of the allocation are a tensor map too */
     w->results = vm_alloc(w->device, (uint64_t)HOSTILE_RING * VM_LANES * HOSTILE_RESULTS * 16);
     w->progress = vm_alloc(w->device, 8);
     if (!w->maps || !w->results || !w->progress || !vm_free(w->device, w->freed))

@@ -173,7 +173,7 @@ static bool is_foreign(const char *kind, const void *caller)
         return false;
     const char *name = base_name(path);
     if (strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld.so", 5) == 0)
-        return true; /* the loader ends the process where it finds no memory for a thread's variables */
+        return true; /* the loader ends the process if it finds no memory for a thread's variables */
     bool direct = strncmp(kind, "sqlite3_", 8) == 0 || strncmp(kind, "pthread_", 8) == 0 || strcmp(kind, "dlsym") == 0;
     return strncmp(name, "libnvrtc", 8) == 0 || (direct && strncmp(name, "libcuda", 7) != 0);
 }
@@ -232,7 +232,7 @@ __attribute__((constructor)) static void start(int count, char **arguments)
     }
     busy = true;
     void *addresses[4];
-    backtrace(addresses, 4); /* it loads its library at the first call */
+    backtrace(addresses, 4); /* the first call of backtrace() loads its library */
     int fd = open(path, O_RDWR | O_CLOEXEC);
     void *mapped = fd >= 0 ? mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (fd >= 0)
@@ -276,7 +276,7 @@ static void fail_stream(FILE *file)
         return real arguments;                                                                                         \
     }
 
-/* The same where the result is the error. */
+/* The same macro for functions whose result is the error. */
 #define WRAP_NUMBER(name, parameters, arguments)                                                                       \
     EXPORT int name parameters                                                                                         \
     {                                                                                                                  \
@@ -285,7 +285,7 @@ static void fail_stream(FILE *file)
         return error ? error : real arguments;                                                                         \
     }
 
-/* The last argument is there only with some flags. */
+/* Functions whose last argument exists only with some flags. */
 #define WRAP_OPEN(name, first, ...)                                                                                    \
     EXPORT int name first                                                                                              \
     {                                                                                                                  \
@@ -302,7 +302,7 @@ static void fail_stream(FILE *file)
         return real(__VA_ARGS__, mode);                                                                                \
     }
 
-/* Variants that headers declare only with some macros. */
+/* Variants of functions that headers declare only with some macros. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 ssize_t __read_chk(int fd, void *to, size_t count, size_t room);
@@ -509,7 +509,7 @@ __attribute__((destructor)) static void end(void)
         }
 }
 
-/* glibc's own names: they need no search, which itself allocates. */
+/* glibc's own names of these functions need no search by dlsym(), which itself allocates. */
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
@@ -542,7 +542,7 @@ EXPORT void *realloc(void *old, size_t size)
         errno = error;
         return NULL;
     }
-    forget_block(old); /* before another thread can be given the same place */
+    forget_block(old); /* before another thread can get a block at the same address */
     void *made = __libc_realloc(old, size);
     note_block(made ? made : size ? old : NULL, __builtin_return_address(0));
     return made;

@@ -49,7 +49,7 @@ static kiln_status judge(kiln_engine *engine, const char *text, uint64_t seed, k
     return status;
 }
 
-/* Writes the source of the spec, and looks for NVRTC. */
+/* Writes the source of the spec, and looks for an NVRTC. */
 static void set_up(void)
 {
     char path[64];
@@ -113,7 +113,7 @@ static void test_after_a_fault(void)
     kiln_engine_close(engine);
 }
 
-/* The candidate is compared with a variant of its spec, and with a variant of another spec that has the same sizes. */
+/* Compares the candidate with a variant of its spec, and with a variant of another spec that has the same sizes. */
 static void test_against(void)
 {
     static const char other_text[] =
@@ -141,7 +141,7 @@ static void test_against(void)
                                             .against_params = i == 1 ? params : NULL,
                                             .against_param_count = i == 1,
                                             .against_origin = "a test"};
-        /* the last one judges by the spec with two sizes, of which the spec of the comparison has one */
+        /* the last case judges by the spec with two sizes; the spec of the comparison has one of them */
         kiln_status status = kiln_judge(engine, i == 3 ? other : spec, right, strlen(right), "theirs.cu", &options,
                                         &made, &error);
         const char *json = kiln_judgement_json(made);
@@ -193,7 +193,7 @@ static void test_digest(void)
 static void test_ratio(void)
 {
     static const struct {
-        double candidate, of_candidate, against, of_against; /* times, and half widths of their intervals */
+        double candidate, of_candidate, against, of_against; /* two times, each with half the width of its interval */
         const char *faster;
     } rows[] = {{1, 0.01, 2, 0.01, "candidate"},   {2, 0.01, 1, 0.01, "against"},      {1, 0.1, 1.05, 0.1, "neither"},
                 {1, 1e-6, 1.005, 1e-6, "neither"}, {1, 0.01, 1.05, 0.01, "candidate"}, {1, 0, 1.03, 0, "neither"}};
@@ -202,7 +202,7 @@ static void test_ratio(void)
         struct kiln__judge_comparison made = {.kind = KILN__JUDGE_MEASURED,
                                               .candidate = {.seconds = rows[i].candidate},
                                               .against = {.seconds = rows[i].against}};
-        if (c > 0) { /* otherwise there is no interval */
+        if (c > 0) { /* with c == 0 there is no interval */
             made.candidate.low = rows[i].candidate - c;
             made.candidate.high = rows[i].candidate + c;
             made.against.low = rows[i].against - a;
@@ -269,5 +269,5 @@ static const check_case cases[] = {{"prepare", set_up},
 int main(int count, char **arguments)
 {
     const int status = check_main(count, arguments, "judge", cases, sizeof cases / sizeof *cases);
-    return status == 0 && missing ? 77 : status; /* what CTest shows as skipped */
+    return status == 0 && missing ? 77 : status; /* CTest shows this exit code as skipped */
 }

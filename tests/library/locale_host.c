@@ -130,7 +130,7 @@ int main(int count, char **arguments)
         fputs("locale_host: a file that does not exist was read\n", stderr);
         return 1;
     }
-    puts(kiln_error_message(error)); /* with the text of the system's error, which glibc translates */
+    puts(kiln_error_message(error)); /* the message contains the text of the system's error, which glibc translates */
     kiln_error_free(error);
     error = NULL;
     int code = tune(engine, arguments[1], arguments[2]);

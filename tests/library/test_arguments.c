@@ -22,8 +22,8 @@ static const char known_text[] = "kiln-best: 1\nknown: []\n";
 /* ---- what the calls are made with ---- */
 
 static struct world {
-    kiln_engine *engine, *cached; /* the second has a disk cache */
-    kiln_ranks *ranks;            /* of a process that does not lead */
+    kiln_engine *engine, *cached; /* `cached` has a disk cache */
+    kiln_ranks *ranks;            /* the ranks of a process that does not lead */
     kiln_ranks *leader;
     kiln_spec *spec;
     kiln_plan *plan;
@@ -96,7 +96,7 @@ static void forget_out(void)
     w.call.exports = NULL;
 }
 
-static const char *host_name(void) /* another each time */
+static const char *host_name(void) /* Returns another name each time. */
 {
     static char name[16];
     static int number;
@@ -467,7 +467,7 @@ typedef struct function {
 } function;
 static function functions[256];
 static size_t function_count;
-static char structs[32][64]; /* that begin with a size */
+static char structs[32][64]; /* the structs that begin with a size */
 static size_t struct_count;
 
 static const char *const headers[] = {
@@ -650,7 +650,7 @@ static void test_null(void)
     tear_down();
 }
 
-/* An index past the last gives nothing. */
+/* An index past the last one gives the neutral answer. */
 static void test_past_the_last(void)
 {
     set_up();
@@ -796,7 +796,7 @@ static void test_sizes(void)
     tear_down();
 }
 
-/* A struct that another refers to is held to the same rule. */
+/* The rule also holds for a struct to which another struct refers. */
 static void test_inner(void)
 {
     set_up();

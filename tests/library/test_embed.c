@@ -1,5 +1,6 @@
-/* test_embed.c - the library as an application uses it: the caller's context, device memory and stream; one engine and
- * one spec under many threads. Over the public header, with the driver table in the role of the application. */
+/* test_embed.c - the library in the role of an application's part: the caller's context, device memory and stream,
+ * and one engine and one spec under many threads. The test calls only the public header, and plays the application
+ * with the driver table. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ static const char spec_text[] =
     "kiln: 1\n"
     "name: product\n"
     "source: matmul.cu\n"
-    "define: {MATMUL_ONE: 1, MATMUL_NAIVE: 1}\n" /* of the source's ten kernels compile one */
+    "define: {MATMUL_ONE: 1, MATMUL_NAIVE: 1}\n" /* compile one of the ten kernels of the source */
     "sizes: {default: {M: 64, N: 64, K: 64}}\n"
     "buffers:\n"
     "  A: {type: f32, shape: [M, K], fill: {uniform: [-1, 1], seed: 1}}\n"
@@ -125,8 +126,9 @@ static void test_callers_own(void)
     kiln_spec_free(spec);
     kiln_engine_close(engine);
 
-    CHECK(driver.cuCtxGetCurrent_(&current) == CUDA_SUCCESS && current == context); /* still ours, still alive */
-    CHECK(driver.cuMemFree_(a) == CUDA_SUCCESS); /* bound memory is never freed by a plan */
+    /* the context still belongs to the application, and is alive */
+    CHECK(driver.cuCtxGetCurrent_(&current) == CUDA_SUCCESS && current == context);
+    CHECK(driver.cuMemFree_(a) == CUDA_SUCCESS); /* a plan never frees bound memory */
     CHECK(driver.cuMemFree_(b) == CUDA_SUCCESS);
     CHECK(driver.cuMemFree_(p) == CUDA_SUCCESS);
     CHECK(driver.cuStreamDestroy_(stream) == CUDA_SUCCESS);
@@ -233,7 +235,7 @@ static void test_tune(void)
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         CHECK(sample->status == KILN_OK && sample->result->verified);
-        /* never called measured on the simulator */
+        /* Leaves out functions that are never called, and functions that are measured on the simulator. */
         CHECK(sample->result->measured == (strcmp(device_name(), "sim") != 0));
     }
     kiln_tuning_free(tuning);
@@ -247,8 +249,8 @@ static void test_tune(void)
     kiln_engine_close(engine);
 }
 
-/* From opening an engine to a launched plan with the 1st, 2nd, ... allocation failing: a clean error or success, and
- * nothing left. The code comes from a cache that one good run filled. */
+/* Fails the 1st, 2nd, ... allocation between opening an engine and a launched plan. Each run must end with a clean
+ * error or with success, and leave nothing behind. The code comes from a cache that one good run filled. */
 static kiln_status whole(const kiln_allocator *mem, const char *cache, kiln_error **error)
 {
     kiln_engine *engine = NULL;
@@ -292,7 +294,7 @@ static void test_oom(void)
         if (!oom.failed || n > 100000)
             break;
     }
-    CHECK(failed > 30); /* the allocations were reached */
+    CHECK(failed > 30); /* the loop reached the allocations */
     kiln_engine_close(held);
     snprintf(remove, sizeof remove, "rm -rf %s", cache);
     CHECK(system(remove) == 0);

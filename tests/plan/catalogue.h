@@ -11,11 +11,11 @@ typedef struct catalogue_spec {
     kiln_spec **spec;
 } catalogue_spec;
 
-/* What main returns. The cases see *engine and each *spec. */
+/* Returns the exit code of main(). The cases use *engine and each *spec. */
 static int catalogue_main(int count, char **arguments, const char *suite, const check_case *cases, size_t case_count,
                           kiln_engine **engine, const catalogue_spec *specs, size_t spec_count)
 {
-    const char *shared = getenv("KILN_TEST_CACHE"); /* of a whole test run (tools/test.sh) */
+    const char *shared = getenv("KILN_TEST_CACHE"); /* the cache of a whole test run (tools/test.sh) */
     kiln_options options = {.size = sizeof options,
                             .device = "sim",
                             .cache_dir = shared,

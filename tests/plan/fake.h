@@ -16,17 +16,17 @@ typedef struct fake_kernel {
     void (*run)(void **args, const unsigned *grid, const unsigned *block);
 } fake_kernel;
 
-/* State of the process. A real driver has such state too. */
+/* The state of the fake driver belongs to the process, as in a real driver. */
 static struct {
     long blocks;           /* live allocations */
-    long allocations;      /* since the start */
-    uint64_t bytes, limit; /* of device memory */
+    long allocations;      /* number of allocations since the start */
+    uint64_t bytes, limit; /* used bytes and all bytes of the device memory */
     _Atomic long launches, copies, sets;
     int fail_launch;       /* the result of every launch, if not 0 */
-    int shared_limit;      /* as set with cuFuncSetAttribute */
+    int shared_limit;      /* the value that cuFuncSetAttribute has set */
     double clock;          /* milliseconds */
-    _Atomic int busy;      /* queries answer that the device is not done; a wait without a limit never ends */
-    void (*queried)(void); /* called by them; NULL: nothing is */
+    _Atomic int busy;      /* true: queries answer that the device is not done, and a wait without a limit never ends */
+    void (*queried)(void); /* queries call this function; NULL: they call nothing */
     long nap;              /* microseconds of the host's time that a launch takes */
     pthread_mutex_t lock;
 } fake = {.limit = 1 << 26, .lock = PTHREAD_MUTEX_INITIALIZER};

@@ -1,4 +1,4 @@
-/* Kernels of test_inspect.c: what each needs is known. */
+/* Kernels of test_inspect.c, whose needs are known. */
 extern "C" __global__ void before(int *x, int n)
 {
     if (threadIdx.x < n)
@@ -14,7 +14,7 @@ template <int WIDTH> __global__ void again(int *x, int n)
     x[threadIdx.x % n] = fixed[WIDTH - 1 - threadIdx.x] + dynamic[WIDTH - 1 - threadIdx.x];
 }
 
-/* An array that is indexed by what is not known lies in local memory. */
+/* An array whose index is unknown at compile time lies in local memory. */
 extern "C" __global__ void until(int *x, int n)
 {
     int local[64];

@@ -65,7 +65,7 @@ static inline kiln_status host_step(void *user, kiln_call *call)
         return KILN_ERROR_HOST_FUNCTION;
     for (uint64_t i = 0; i < y->shape[0]; i++)
         ((float *)y->data)[i] = ((const float *)x->data)[i] + (float)by;
-    ((float *)x->data)[0] = 77; /* was not asked for as an output: never seen */
+    ((float *)x->data)[0] = 77; /* this array is no requested output, so nobody sees the change */
     return KILN_OK;
 }
 
@@ -92,7 +92,7 @@ static inline void open_plan(const char *text, const kiln_choice *choice)
     open_engine(NULL, true);
     CHECK_OK(try_plan(text, choice, &error), error);
     if (!plan)
-        abort(); /* nothing after this means anything */
+        abort(); /* after this failure no result of the test has a meaning */
 }
 
 static inline void close_all(void)

@@ -70,8 +70,8 @@ typedef struct expectation {
     const char *spec, *variant;
     kiln_run_options options;
     kiln_status status;
-    unsigned runs;       /* compared; of a run that succeeds */
-    const char *message; /* a part of it; of one that fails */
+    unsigned runs;       /* the number of compared runs if the run succeeds */
+    const char *message; /* a part of the message if the run fails */
 } expectation;
 
 static void expect(kiln_engine *engine, const char *path, const expectation *want)
@@ -115,7 +115,8 @@ static void expect_all(const expectation *want, size_t count)
     write_text(folder, "answer.cu", source);
     snprintf(path, sizeof path, "%s/answer.yaml", folder);
     kiln_error *error = NULL;
-    for (size_t i = 0; i < count; i++) { /* an engine each: a fault leaves its context useless */
+    for (size_t i = 0; i < count; i++) {
+        /* each case has its own engine, because a fault leaves the engine's context useless */
         kiln_engine *engine = NULL;
         const kiln_options options = {
             .size = sizeof options, .device = "sim", .cache_dir = folder, .flags = KILN_NO_WORKERS};
@@ -133,7 +134,7 @@ static void expect_all(const expectation *want, size_t count)
         .verify_runs = (count)                                                                                         \
     }
 
-/* The fifth run is wrong, whether the output lies where it is declared or a swap has moved it. */
+/* The fifth run is wrong. The output lies where it is declared, or a swap has moved it. */
 static void finds_a_rare_mistake(void)
 {
     const expectation want[] = {

@@ -10,8 +10,8 @@
 #include "calls_internal.h"
 #include "fake.h"
 
-static char folder[] = "/tmp/kiln-capture-XXXXXX"; /* sources and data */
-static char out[64];                               /* captures: below it */
+static char folder[] = "/tmp/kiln-capture-XXXXXX"; /* the folder of sources and data */
+static char out[64];                               /* the folder of captures, which lies below `folder` */
 static char logged[4000];
 static kiln_engine *engine;
 static kiln_spec *spec;
@@ -67,7 +67,7 @@ static int remove_one(const char *path, const struct stat *info, int type, struc
 
 static void empty_out(void) { nftw(out, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
 
-/* How many things lie in the folder of captures, hidden ones too. */
+/* Returns the number of entries in the folder of captures, hidden ones included. */
 static int count_out(void)
 {
     DIR *directory = opendir(out);
@@ -100,7 +100,7 @@ static void open_text(const char *text, const char *variant)
     if (spec)
         CHECK_OK(fake_plan_of(engine, spec, &(kiln_choice){.variant = variant}, &plan, &error), error);
     if (!plan)
-        abort(); /* nothing after this means anything */
+        abort(); /* after this failure no result of the test has a meaning */
 }
 
 static void close_all(void)
@@ -137,7 +137,7 @@ static void open_captured(const char *file, const char *variant)
         abort();
 }
 
-/* A checked run that compares every output. */
+/* Makes a checked run that compares every output. */
 static void run_right(void)
 {
     kiln_error *error = NULL;
@@ -183,7 +183,8 @@ static const kiln__param *param(const char *variant, const char *name)
                    "    params: {BLOCK: {from: 2, to: 8, times: 2, default: 4}}\n    " LAUNCH(                            \
                        "add_one") "  wrong:\n    params: {BLOCK: 2}\n    " LAUNCH("add_two")
 
-/* Headers outside the source's folder: all lie beside it then, and the captured spec names no folders. */
+/* Headers outside the source's folder. The capture puts all headers beside the source, and its spec names no
+ * folders. */
 static void test_headers(void)
 {
     kiln_error *error = NULL;
@@ -220,7 +221,7 @@ static void test_plain(void)
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     CHECK_TEXT(kiln_plan_captured(plan), in(out, "fake-000"));
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
-    CHECK(count_out() == 1); /* one was asked for, and nothing is left beside it */
+    CHECK(count_out() == 1); /* one capture was requested, and nothing else is in the folder */
     CHECK(first_of("fake-000/x.npy") == 10 && first_of("fake-000/y.want.npy") == 11);
     CHECK(is_there("fake-000/fake.cu") && is_there("fake-000/sub/one.h") && is_there("fake-000/sub/two.h"));
     CHECK(is_there("fake-000/source-2/fake.cu"));
@@ -254,8 +255,7 @@ static void test_plain(void)
     empty_out();
 }
 
-/* The values that were used become the defaults, for sizes and the variant too. A run is captured in the same way as
- * a launch. */
+/* The sizes, params and variant of the run become the defaults. A run is captured in the same way as a launch. */
 static void test_choice(void)
 {
     kiln_error *error = NULL;
@@ -273,7 +273,7 @@ static void test_choice(void)
     open_captured("fake-000/fake.yaml", NULL);
     CHECK_TEXT(plan->variant->name, "other");
     CHECK(plan->config->params.items[0].value.as.i == 8 && plan->config->sizes.items[0].value.as.i == 7);
-    CHECK(!is_there("fake-000/y.npy")); /* what a run poisons held nothing */
+    CHECK(!is_there("fake-000/y.npy")); /* the run poisoned the output, so the output had no content */
     run_right();
     close_all();
     empty_out();
@@ -286,12 +286,12 @@ static void test_choice(void)
 static void test_in_place(void)
 {
     kiln_error *error = NULL;
-    float y[4] = {1, 2, 3, 4}; /* the device's memory is the host's */
+    float y[4] = {1, 2, 3, 4}; /* the memory of the fake device is memory of the host */
     open_text("kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 4}}\n"
               "buffers: {y: {type: f32, shape: [N], fill: 3, out: true}}\nvariants:\n  v:\n    " SCALE "  w:\n  "
               "  " SCALE,
               NULL);
-    launch_captured(); /* the fill is as good as a file */
+    launch_captured(); /* a fill in the spec serves as well as a file */
     CHECK(!is_there("fake-000/y.npy") && first_of("fake-000/y.want.npy") == 6);
     launch_captured();
     CHECK(first_of("fake-001/y.npy") == 6 && first_of("fake-001/y.want.npy") == 12);
@@ -315,7 +315,7 @@ static void test_in_place(void)
     empty_out();
 }
 
-/* An output that is written in part, and one that holds the answer already. */
+/* An output that the kernel writes in part, and an output that already has the answer. */
 static void test_outputs_without_content(void)
 {
     kiln_error *error = NULL;
@@ -335,7 +335,7 @@ static void test_outputs_without_content(void)
     open_text(HEAD TWO, NULL);
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     launch_captured();
-    CHECK(!is_there("fake-000/y.npy")); /* without this a kernel that does nothing would be right */
+    CHECK(!is_there("fake-000/y.npy")); /* with this file a kernel that writes nothing would be right */
     open_captured("fake-000/fake.yaml", "other");
     run_right();
     close_all();
@@ -358,16 +358,16 @@ static void test_swap(void)
     launch_captured();
     CHECK(first_of("fake-000/a.want.npy") == first_of("fake-000/a.npy") + 3);
     CHECK(!is_there("fake-000/b.npy")); /* scratch */
-    launch_captured();                  /* a starts where it started before; n is 0 now, m 3 */
+    launch_captured();                  /* `a` begins with its first content again; n is 0 now, and m is 3 */
     CHECK(is_there("fake-001/n.npy") && is_there("fake-001/m.npy"));
     open_captured("fake-000/fake.yaml", NULL);
-    CHECK(spec->verify[1].exact && !spec->verify[0].exact); /* m is of integers */
+    CHECK(spec->verify[1].exact && !spec->verify[0].exact); /* m has integers, which are compared exactly */
     run_right();
     close_all();
     empty_out();
 }
 
-/* Shapes that follow from params, buffers of a variant's own. */
+/* Shapes that follow from params, and buffers that belong to a variant. */
 static void test_shapes(void)
 {
     kiln_error *error = NULL;
@@ -397,7 +397,7 @@ static void test_shapes(void)
     run_right();
     open_captured("fake-000/fake.yaml", "w");
     run_right();
-    open_captured("fake-001/fake.yaml", "v"); /* what was written holds for one shape */
+    open_captured("fake-001/fake.yaml", "v"); /* the content that the application wrote fits one shape only */
     CHECK(param("v", "PAD")->count == 1 && param("v", "BLOCK")->count == 1 && param("v", "T")->count == 2);
     run_right();
     close_all();
@@ -429,7 +429,7 @@ static void test_inputs(void)
     CHECK(first_of("fake-000/A.csr.values.npy") == 0);
     CHECK(kiln_spec_variant_count(spec) == 2 && kiln_spec_variant_find(spec, "plain") == 1);
     run_right();
-    open_captured("fake-001/fake.yaml", "plain"); /* what the application wrote is the input now */
+    open_captured("fake-001/fake.yaml", "plain"); /* the content that the application wrote is the input now */
     CHECK(first_of("fake-001/A.csr.values.npy") == 7 && first_of("fake-001/y.want.npy") == 8);
     run_right();
     CHECK(kiln__export_find(plan->inputs[0].entry->values, "density")->value.as.f == 0.1);
@@ -437,7 +437,8 @@ static void test_inputs(void)
     close_all();
     empty_out();
 
-    /* The captured variant's own input, which only the application can make: kept as it was for this BLOCK. */
+    /* The captured variant's own input, which only the application can make. The capture keeps its content for this
+     * BLOCK. */
     open_text("kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 4}}\n"
               "buffers:\n  x: {type: f32, shape: [N], fill: 1}\n  y: {type: f32, shape: [N], out: true}\n"
               "variants:\n  v:\n    params: {BLOCK: [2, 4], OTHER: [1, 2]}\n    let: {half: BLOCK * 2}\n"
@@ -470,7 +471,7 @@ static void test_tolerances(void)
     CHECK(spec->verify[0].exact);
     close_all();
     empty_out();
-    /* The buffers of variants double too. A type that is compared exactly leaves room for them. */
+    /* The tolerances of variants double too. A tolerance makes the comparison of integers inexact. */
     open_text("kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 4}}\n"
               "buffers:\n  x: {type: i32, shape: [N], fill: 1}\n  y: {type: i32, shape: [N], out: true}\n"
               "verify: {y: {against: {file: want.npy}}}\nparams: {BLOCK: [2, 4]}\nvariants:\n"
@@ -582,7 +583,7 @@ static void test_t1(void)
     kiln__array_free(NULL, &want);
     open_captured("odd___name-000/odd___name.yaml", NULL);
     CHECK(kiln_plan_run(plan, NULL, NULL, NULL) == KILN_ERROR_WRONG_ANSWER);
-    launch_captured(); /* a captured problem can be captured */
+    launch_captured(); /* the plan of a capture can be captured in turn */
     open_captured("odd___name-001/odd___name.yaml", NULL);
     run_right();
     close_all();
@@ -668,17 +669,17 @@ static void test_failures(void)
         CHECK(strstr(logged, cases[i].log) != NULL);
         logged[0] = '\0';
         CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
-        CHECK(logged[0] == '\0'); /* one launch was asked for */
+        CHECK(logged[0] == '\0'); /* one launch was requested, and it was captured */
         close_all();
     }
-    /* Asked of the plan, it is the launch that fails. */
+    /* If the request comes from the plan, a failing capture makes the launch fail. */
     open_text(HEAD TWO, NULL);
     CHECK_OK(kiln_plan_capture(plan, in(folder, "fake.cu/below"), &error), error);
     CHECK(kiln_plan_launch(plan, NULL, &error) == KILN_ERROR_IO);
     CHECK(strstr(kiln_error_message(error), "the launch of fake cannot be captured") != NULL);
     kiln_error_free(error);
     error = NULL;
-    /* A launch that fails is not captured, and fails as it does. */
+    /* A launch that fails is not captured, and returns its own error. */
     CHECK_OK(kiln_plan_capture(plan, out, &error), error);
     fake.fail_launch = CUDA_ERROR_INVALID_VALUE;
     CHECK(kiln_plan_launch(plan, NULL, &error) != KILN_OK);
@@ -709,7 +710,7 @@ static void exhaust(const char *text, bool asked)
         int failed = oom.failed;
         oom.countdown = -1;
         CHECK(asked && failed ? status != KILN_OK : status == KILN_OK);
-        CHECK(count_out() == (kiln_plan_captured(plan) != NULL)); /* whole, or not there */
+        CHECK(count_out() == (kiln_plan_captured(plan) != NULL)); /* the capture is complete, or nothing of it exists */
         CHECK(failed || kiln_plan_captured(plan) != NULL);
         kiln_error_free(error);
         close_all();
@@ -724,11 +725,11 @@ static void exhaust(const char *text, bool asked)
 static void test_memory(void)
 {
     exhaust(INPUTS, true);
-    exhaust(INPUTS, false); /* the launch goes on */
+    exhaust(INPUTS, false); /* the launch succeeds although the capture fails */
     exhaust(HEAD "verify:\n  y: {against: {variant: other}, rtol: 1e-3, atol: 1e-7 * N}\n" TWO, true);
 }
 
-/* Launches of two plans at once: as many are captured as were asked for. */
+/* Two plans launch at the same time. Kiln captures exactly the requested number of launches. */
 typedef struct worker {
     kiln_plan *plan;
     unsigned wrong;

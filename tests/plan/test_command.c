@@ -15,7 +15,7 @@ static void enter(void)
     setenv("TMPDIR", folder, 1);
 }
 
-/* Everything that was made in the private folder is gone. */
+/* Checks that the private folder is empty. */
 static void leave(void)
 {
     unsigned entries = 0;
@@ -24,7 +24,7 @@ static void leave(void)
         entries++;
     if (dir)
         closedir(dir);
-    CU_ASSERT_EQUAL(entries, 2); /* . and .. */
+    CU_ASSERT_EQUAL(entries, 2); /* only . and .. are left */
     rmdir(folder);
     unsetenv("TMPDIR");
 }

@@ -52,7 +52,7 @@ static void setup(fixture *f)
     CU_ASSERT_PTR_NOT_NULL_FATAL(f->spec);
     CHECK_OK(kiln__shared_open(f->engine, f->spec, &f->shared, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(f->shared);
-    f->shared->count_least = 1; /* a simulated device would leave it to the host */
+    f->shared->count_least = 1; /* otherwise a simulated device would leave so few elements to the host */
 }
 
 static void teardown(fixture *f)
@@ -104,8 +104,8 @@ static void set_element(void *data, size_t size, uint64_t i, uint64_t bits)
     memcpy((char *)data + i * size, &bits, size);
 }
 
-/* Any bits, and often those that matter: zeros, infinities, NaNs, denormals, the poison, and values some ulps away from the
- * reference. */
+/* Returns a word with any bits, and often a special one: zeros, infinities, NaNs, denormals, the poison, and values
+ * some ulps away from the reference. */
 static uint64_t value_near(uint64_t want, const kiln_array *array)
 {
     const kiln__type_row *row = &kiln__types[array->type];
@@ -127,7 +127,7 @@ static uint64_t value_near(uint64_t want, const kiln_array *array)
     }
 }
 
-/* Compares on the device and on the host, and tells whether all numbers are the same. */
+/* Compares on the device and on the host. Returns true if all numbers are the same. */
 static bool agree(kiln_plan *plan, const kiln_array *got, const kiln_array *want, bool exact, bool sampled, double rtol,
                   double atol)
 {
@@ -150,10 +150,10 @@ static bool agree(kiln_plan *plan, const kiln_array *got, const kiln_array *want
         kiln__array_compare_sample("y", got, want, exact, rtol, atol, &host);
     else
         kiln__array_compare("y", got, want, exact, rtol, atol, &host);
-    if (counted.left == b.elements) /* the host calls all of them wrong */
+    if (counted.left == b.elements) /* the host counts all of these elements as wrong */
         return host.wrong == b.elements;
     kiln__array_counted("y", b.elements, &counted, &device);
-    /* an element that was not written, where the reference has none, counts as infinitely wrong on the host */
+    /* if an element was not written and the reference lacks it too, the host counts an infinite error */
     const bool unwritten = sampled && host.unwritten && isinf(host.worst_error);
     return counted.wrong == host.wrong && (unwritten || memcmp(&device.worst_error, &host.worst_error, 8) == 0) &&
            (unwritten || (memcmp(&device.median_error, &host.median_error, 8) == 0 &&
@@ -195,7 +195,7 @@ static void numbers_are_those_of_the_host(void)
                     bits = pattern;
                 set_element(a, size, i, type == KILN_bool && !sampled ? bits % 2 : bits);
             }
-            /* tolerances from 2^-60 on; at times exactly the distance of two elements */
+            /* tolerances from 2^-60 on, which sometimes equal the distance of two elements */
             double rtol = exact ? 0 : ldexp((double)(random_bits() % 1000), -(int)(random_bits() % 60)), atol = 0,
                    pair[2];
             if (!exact && round % 3 == 1)
@@ -207,7 +207,7 @@ static void numbers_are_those_of_the_host(void)
                 atol = fabs(pair[0] - pair[1]);
             }
             if (round % 6 == 5 &&
-                kiln__types[type].exponent) { /* all errors are finite, so the largest is compared too */
+                kiln__types[type].exponent) { /* all errors are finite, so the largest error is compared too */
                 for (uint64_t i = 0; i < COUNT; i++) {
                     const double value = ldexp((double)(int64_t)random_bits(), -60);
                     kiln__from_doubles(type, b, i, 1, &value);
@@ -223,7 +223,7 @@ static void numbers_are_those_of_the_host(void)
             }
         }
     CU_ASSERT_EQUAL(wrong, 0);
-    /* more elements than threads, and the last one differs */
+    /* the array has more elements than the launch has threads, and the last element differs */
     enum { MANY = 300001 };
     static uint8_t x[MANY], y[MANY];
     kiln_array got = {.type = KILN_u8, .dims = 1, .shape = {MANY}, .data = x}, want = got;
@@ -271,7 +271,7 @@ static void run_is(fixture *f, int64_t more, int wrong, int changed, kiln_status
     if (!strstr(kiln_error_message(error), message))
         printf("\n  got: %s\n  want: %s\n", kiln_error_message(error), message);
     CHECK(strstr(kiln_error_message(error), message) != NULL);
-    if (status == KILN_OK) { /* 1e-5 of the value is a tenth of the tolerance, give or take a rounding */
+    if (status == KILN_OK) { /* the error of 1e-5 times the value is a tenth of the tolerance, up to rounding */
         CHECK(result->verified && result->worst_error > 0.09 && result->worst_error < 0.11);
         CHECK(result->median_error > 0.09 && result->p999_error < 0.11);
     }
@@ -303,7 +303,7 @@ static void samples_are_compared_on_the_device(void)
     run_is(&f, 10, -1, -1, KILN_OK, "");
     CHECK(copy_of_reference(&f) != 0);
     run_is(&f, 10, 700, -1, KILN_ERROR_WRONG_ANSWER, "y[700]: got ");
-    CHECK(copy_of_reference(&f) == 0); /* the kernel may have reached it */
+    CHECK(copy_of_reference(&f) == 0); /* the kernel may have changed the copy */
     run_is(&f, 10, -1, -1, KILN_OK, "");
     run_is(&f, 1000, -1, -1, KILN_ERROR_WRONG_ANSWER, "1024 of 1024 wrong; against variant right");
     run_is(&f, 10, -1, 3, KILN_ERROR_WRONG_ANSWER, "x is an input, and the kernel changed it: x[3] was");

@@ -26,7 +26,7 @@ static struct {
     CUdeviceptr at[3];
     float source[ROOM], target[ROOM], got[3][ROOM];
 } room;
-static const char *const buffers[] = {"x", "y", "t"}; /* a stencil's steps go from y to t and back */
+static const char *const buffers[] = {"x", "y", "t"}; /* the steps of a stencil alternate between y and t */
 
 static void open_room(void)
 {
@@ -57,7 +57,8 @@ static void run(kiln_plan *plan, unsigned count, unsigned used, unsigned from, u
         CHECK_OK(kiln_plan_read(room.plan, buffers[b], room.got[b], 4 * ROOM, &error), error);
 }
 
-/* All places, with the first `used` of the buffers; `want` is the result of the first one where `first`. */
+/* Runs at all places, with the first `used` buffers. If `first`, stores the result in `want`; otherwise compares with
+ * `want`. */
 static void check_places(kiln_plan *plan, const char *name, unsigned count, unsigned used, float *want, bool first)
 {
     static float result[COUNT];
@@ -94,7 +95,7 @@ static void check_widths(const kiln_spec *spec, const kiln_choice *choice)
     kiln_plan_close(plan);
 }
 
-/* Every variant, then some with other vectors than their own. */
+/* Tries every variant, then some variants with vectors of other lengths than their own. */
 static void check_all(const kiln_spec *spec, const kiln_setting *sizes, size_t size_count, const kiln_choice *more,
                       size_t more_count)
 {

@@ -17,7 +17,7 @@ static kiln_plan *open_plan(const char *variant, int64_t bits)
     return plan;
 }
 
-/* `count` keys from the `first` of memory that is full of keys on both sides. */
+/* Counts `count` keys that begin at key `first` of the memory, which has keys on both sides too. */
 static void expect(kiln_plan *plan, CUdeviceptr memory, size_t key_bytes, const uint32_t *keys, size_t first,
                    size_t count)
 {
@@ -29,7 +29,7 @@ static void expect(kiln_plan *plan, CUdeviceptr memory, size_t key_bytes, const 
             want[keys[i]]++;
     CHECK_OK(kiln_plan_resize(plan, &size, 1, &error), error);
     CHECK_OK(kiln_plan_bind(plan, "keys", memory + first * key_bytes, count * key_bytes, &error), error);
-    for (int run = 0; run < 2; run++) { /* the second begins from 0 too */
+    for (int run = 0; run < 2; run++) { /* the second run begins from zeros too */
         CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
         CHECK_OK(kiln_plan_read(plan, "counts", got, sizeof got, &error), error);
         if (memcmp(got, want, sizeof want) != 0)

@@ -3,7 +3,7 @@
 #include "compiled.h"
 #include "plan_internal.h"
 
-static char cache[] = "/tmp/kiln-inspect-XXXXXX"; /* so that only the first of all compiles */
+static char cache[] = "/tmp/kiln-inspect-XXXXXX"; /* a cache of its own, so that only the first inspection compiles */
 static const kiln_setting block = {"BLOCK", {KILN_INT, {128}}};
 static const kiln_choice nested = {.variant = "nested", .params = &block, .param_count = 1};
 
@@ -34,7 +34,7 @@ static void kernels(void)
     CHECK_OK(start(NULL, &engine, &spec, &error), error);
     CHECK_OK(kiln_inspect(engine, spec, &nested, "sm_90", &made, &error), error);
     CHECK_TEXT(kiln_inspection_arch(made), "sm_90");
-    CHECK(strncmp(kiln_inspection_source(made), "#line 1 \"inspect.cu\"\n", 21) == 0); /* it names no param */
+    CHECK(strncmp(kiln_inspection_source(made), "#line 1 \"inspect.cu\"\n", 21) == 0); /* the source names no param */
     CHECK(strstr(kiln_inspection_ptx(made), ".target sm_90") != NULL && kiln_inspection_log(made));
     CHECK(kiln_inspection_cubin(made, &bytes) && bytes > 64);
     CHECK(memcmp(kiln_inspection_cubin(made, NULL), "\177ELF", 4) == 0);
@@ -43,10 +43,12 @@ static void kernels(void)
 
     const kiln_inspected_kernel *again = find(made, "again<128>"), *until = find(made, "until"),
                                 *before = find(made, "before");
-    CHECK(strstr(again->symbol, "again") && strcmp(again->symbol, again->name) != 0); /* as the compiler mangles it */
+    /* the symbol is the name that the compiler mangled */
+    CHECK(strstr(again->symbol, "again") && strcmp(again->symbol, again->name) != 0);
     CHECK(again->static_shared == 1024 && again->dynamic_shared == 512 && again->local_bytes == 0);
     CHECK(again->block[0] == 128 && again->block[1] == 1 && again->block[2] == 1 && again->registers > 0);
-    /* 2048 threads of an SM; 228 KB of shared memory are no limit for 16 blocks of 1536 bytes and 1 KB of the system's */
+    /* An SM has 2048 threads. Its 228 KB of shared memory have room for more than 16 blocks, each with 1536 bytes and
+     * 1 KB of the system. */
     CHECK(again->blocks_per_sm == 16 && again->occupancy == 1);
     CHECK_TEXT(until->symbol, "until");
     CHECK(until->static_shared == 0 && until->local_bytes >= 256 && until->dynamic_shared == 0);
@@ -154,7 +156,7 @@ static void memory_runs_out(void)
         kiln_status status = start(&mem, &engine, &spec, &error);
         if (status == KILN_OK)
             status = kiln_inspect(engine, spec, &nested, "sm_90", &made, &error);
-        /* it continues without the cache, or without memory for messages, and gives the same result */
+        /* without the cache, or without memory for messages, the inspection goes on and gives the same result */
         CHECK(status == KILN_OK || (oom.failed && status == KILN_ERROR_MEMORY));
         if (status == KILN_OK)
             CHECK(find(made, "again<128>")->blocks_per_sm == 16 && find(made, "until")->blocks_per_sm == 4 &&
@@ -167,7 +169,7 @@ static void memory_runs_out(void)
         kiln_engine_close(engine);
         CHECK(oom.live == 0);
     }
-    CHECK(!oom.failed && failed > 30); /* the allocations were reached */
+    CHECK(!oom.failed && failed > 30); /* the loop reached the allocations */
 }
 
 static const check_case cases[] = {{"kernels", kernels},

@@ -72,20 +72,21 @@ static CUdeviceptr pointer_to(const char *buffer)
     return pointer;
 }
 
-/* Values that the spec does not have come from the buffer. The driver's first dimension is the innermost one. */
+/* Values that the spec does not give come from the buffer. The driver's first dimension is the innermost dimension. */
 static void defaults(void)
 {
     kiln_error *error = NULL;
     open_maps(MAPS MAPPED("a, box: [2, BOX]") "  - swap: [a, c]\n" MAPPED("a, box: [2, BOX]"));
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     const kiln__tensor_map *map = &made.map;
-    CHECK(made.calls == 2 && map->address == pointer_to("a") && map->address != pointer_to("c")); /* after the swap */
+    /* the swap comes before this launch */
+    CHECK(made.calls == 2 && map->address == pointer_to("a") && map->address != pointer_to("c"));
     CHECK(map->type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 && map->rank == 2);
     CHECK(map->shape[0] == 64 && map->shape[1] == 6 && map->strides[1] == 128);
     CHECK(map->box[0] == 32 && map->box[1] == 2 && map->steps[0] == 1 && map->steps[1] == 1);
     CHECK(!map->interleave && !map->swizzle && !map->promotion && !map->fill);
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
-    CHECK(made.calls == 2); /* they are made once */
+    CHECK(made.calls == 2); /* the maps are made once */
     close_all();
 
     open_maps(MAPS MAPPED("s, box: [1, 1, 2, 2, 16]"));
@@ -173,7 +174,7 @@ static void refused_maps(void)
     }
 }
 
-/* Refused when the spec is read. */
+/* Launches that the reader of the spec refuses. */
 static void unreadable(void)
 {
     static const char *const cases[][2] = {
@@ -234,8 +235,8 @@ static struct {
     unsigned count, grid, shared;
     CUlaunchAttribute attributes[8];
     int non_portable, refuse;
-    CUresult result;               /* of the launch */
-    int most, held, blocks_per_sm; /* what the driver says afterwards; -1: it fails */
+    CUresult result;               /* the result of the launch */
+    int most, held, blocks_per_sm; /* numbers that the driver returns afterwards; -1: the query fails */
 } launched;
 
 static CUresult CUDAAPI take_launch(const CUlaunchConfig *config, CUfunction function, void **arguments, void **extra)
@@ -335,12 +336,12 @@ static void attributes(void)
     CHECK_TEXT(info->cluster_scheduling, "spread");
     close_all();
 
-    open_launch(LAUNCH("cluster: [16]")); /* more than every device has */
+    open_launch(LAUNCH("cluster: [16]")); /* 16 blocks are more than any device has */
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     CHECK(launched.count == 1 && launched.non_portable == 1);
     close_all();
 
-    open_launch(LAUNCH("shared: 0")); /* none: the plain launch */
+    open_launch(LAUNCH("shared: 0")); /* 0 bytes: the launch has no such attribute */
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     info = kiln_plan_kernel(plan, 0);
     CHECK(launched.grid == 0 && info->carveout == -1 && info->cluster[0] == 0 && !info->overlap);
@@ -380,7 +381,7 @@ static void refused_attributes(void)
     }
 }
 
-/* The driver's result has no numbers: the message has, and says what to change. */
+/* The driver's result has no numbers. The message has numbers, and says what to change. */
 static void refused_launches(void)
 {
     static const struct {
@@ -408,7 +409,7 @@ static void refused_launches(void)
          KILN_ERROR_LAUNCH},
         {"carveout: 50, priority: 1", CUDA_ERROR_INVALID_VALUE, -1, -1, 9, 11040,
          "; the driver is for CUDA 11.4 and may not know 'priority', 'carveout': ", KILN_ERROR_DEVICE},
-        /* Nothing is known, or nothing of it is the reason: no sentence. */
+        /* The driver gives no numbers, or the numbers explain nothing: the message has no sentence about them. */
         {"carveout: 50", CUDA_ERROR_INVALID_VALUE, -1, -1, 9, CUDA_VERSION, "shared memory: CUDA_ERROR",
          KILN_ERROR_DEVICE},
         {"cluster: [8]", CUDA_ERROR_INVALID_CLUSTER_SIZE, 8, 4, 9, CUDA_VERSION, "shared memory: CUDA_ERROR",

@@ -1,13 +1,13 @@
-/* The catalogue's transposes, increments and products of a matrix with its transpose on the simulated device, of arrays
- * at any address that their elements may have, in memory of the caller's: right, and nothing beside them is touched.
- * Skipped, visibly, where there is no NVRTC. */
+/* The catalogue's transposes, increments and products of a matrix with its transpose, on the simulated device. The
+ * arrays lie at any address that their elements may have, in memory of the caller. The results must be right, and no
+ * kernel may touch memory beside the arrays. Skipped with a message if there is no NVRTC. */
 #include <math.h>
 #include <string.h>
 
 #include "catalogue.h"
 
 enum { BATCH = 2, ROWS = 36, COLUMNS = 40, COUNT = BATCH * ROWS * COLUMNS };
-enum { SIDE = 132, DEPTH = 20 }; /* of syrk: for 16 bytes at a time, and whole tiles */
+enum { SIDE = 132, DEPTH = 20 }; /* the sides of syrk: they allow 16 bytes at a time and whole tiles */
 enum { ROOM = SIDE * SIDE + 4 };
 
 static kiln_engine *engine;
@@ -87,7 +87,7 @@ static void check_all(const task *t, const kiln_setting *sizes, size_t size_coun
     open_room();
     for (size_t v = 0; v < kiln_spec_variant_count(t->spec); v++) {
         const char *variant = kiln_spec_variant_name(t->spec, v);
-        if (strncmp(variant, "tensor_", 7) == 0) /* needs K >= 512, and adds in another order */
+        if (strncmp(variant, "tensor_", 7) == 0) /* these variants need K >= 512, and add in another order */
             continue;
         kiln_plan *plan = open_plan(t->spec, variant, sizes, size_count);
         for (unsigned place = 0; plan && place < 16; place++) {
@@ -117,7 +117,7 @@ static void test_increments(void)
 {
     const kiln_setting size = {"N", {KILN_INT, {COUNT}}};
     for (uint32_t i = 0; i < ROOM; i++)
-        room.host[i] = 4294967290u + i; /* upwards, as the patterns need it, and around */
+        room.host[i] = 4294967290u + i; /* the values ascend as the patterns need it, and wrap around at 2^32 */
     check_all(&(task){memory, "x", "y", COUNT, COUNT, next}, &size, 1);
 }
 

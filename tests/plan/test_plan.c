@@ -82,7 +82,7 @@ static void test_config(void)
 
     uint64_t raw, valid;
     CHECK_OK(kiln_space_size(engine, spec, NULL, &raw, &valid, &error), error);
-    CHECK(raw == 25 && valid == 17); /* BLOCK = 8 needs 16 <= 8: not at N = 4 */
+    CHECK(raw == 25 && valid == 17); /* BLOCK = 8 needs 16 <= N, which is false at N = 4 */
     CHECK_OK(kiln_space_size(engine, spec, &(kiln_choice){.variant = "v", .size_set = "big"}, &raw, &valid, &error),
              error);
     CHECK(raw == 24 && valid == 24);
@@ -182,10 +182,10 @@ static void test_give_up(void)
         double bound;
         unsigned least, most;
     } cases[] = {
-        {6000, 0.0001, 1, 1},     /* more than twice the bound, and the clocks have had time to rise */
-        {2000, 0.0001, 1, 3},     /* the same, once they have; on a busy host a nap may be longer */
-        {2000, 0.0002, 3, 3},     /* above the bound each time */
-        {2000, 0.00026, 7, 1000}, /* a contender: within a few percent */
+        {6000, 0.0001, 1, 1},     /* the time exceeds twice the bound, and the clocks have had time to rise */
+        {2000, 0.0001, 1, 3},     /* the same after the clocks have risen; on a busy host a nap may be longer */
+        {2000, 0.0002, 3, 3},     /* the time exceeds the bound each time */
+        {2000, 0.00026, 7, 1000}, /* a contender: the time is within a few percent */
         {2000, 0, 7, 1000},       /* no bound */
     };
     kiln_error *error = NULL;
@@ -232,7 +232,7 @@ static void test_cut(void)
         kiln__plan_times(plan, &count);
         CHECK(result->measured && result->verified && count == result->repetitions);
         CHECK(result->stopped_early == cases[i].cut && (result->repetitions == 1) == cases[i].cut);
-        CHECK(!cases[i].cut || result->seconds >= 0.003); /* by the host's clock, which has the nap */
+        CHECK(!cases[i].cut || result->seconds >= 0.003); /* by the host's clock, which includes the nap */
         close_all();
         open_engine(NULL, false);
         CHECK_OK(try_plan(HEAD VERIFY VARIANT ADD("add_two"), NULL, &error), error);
@@ -258,8 +258,7 @@ static void test_clocks_and_energy(void)
     kiln_error *error = NULL;
     const kiln_result *result = NULL;
     kiln_run_options options = {.size = sizeof options, .flags = KILN_RUN_ENERGY};
-    for (int there = 0; there < 3; there++) { /* 0: no library; 1: a library without a counter of energy; 2: the
-                                                 complete library */
+    for (int there = 0; there < 3; there++) { /* 0: no library, 1: one without a counter of energy, 2: all of it */
         for (size_t i = 0; there && i < KILN__COUNT(names) - (there == 1); i++)
             setenv(names[i], values[i], 1);
         open_engine(NULL, false);
@@ -314,10 +313,10 @@ static void test_bind(void)
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     CHECK(y[0] == 11 && y[3] == 41 && y[4] == 99);
     references = 0;
-    check_run(KILN_OK, NULL); /* the reference reads what is bound */
+    check_run(KILN_OK, NULL); /* the reference reads the bound buffer */
     CHECK(references == 1 && x[0] == 10 && y[3] == 41);
     x[3] = 1;
-    check_run(KILN_OK, NULL); /* and is made again, for the caller may have changed it */
+    check_run(KILN_OK, NULL); /* the reference is computed again, because the caller may have changed the buffer */
     CHECK(references == 2 && y[3] == 2);
     float other[4] = {0};
     CHECK_OK(kiln_plan_bind(plan, "y", (CUdeviceptr)(uintptr_t)other, sizeof other, &error), error);
@@ -345,7 +344,7 @@ static void test_read_write(void)
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     check_floats("y", (float[]){6, 7, 8, 9}, 4);
     check_run(KILN_OK, NULL);
-    check_floats("x", x, 4); /* a run leaves what was written */
+    check_floats("x", x, 4); /* a run keeps the content that the application wrote */
     CHECK(kiln_plan_read(plan, "x", x, 15, &error) == KILN_ERROR_ARGUMENT);
     CHECK_TEXT(kiln_error_message(error), "buffer x has 16 bytes, not 15");
     kiln_error_free(error);
@@ -368,14 +367,14 @@ static void test_resize(void)
     CHECK(info->grid[0] == 3);
     float y[6];
     CHECK_OK(kiln_plan_bind(plan, "y", (CUdeviceptr)(uintptr_t)y, sizeof y, &error), error);
-    CHECK_OK(kiln_plan_resize(plan, &n, 1, &error), error); /* the same size: the binding stays */
+    CHECK_OK(kiln_plan_resize(plan, &n, 1, &error), error); /* the size is the same, so the binding stays */
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     CHECK(y[5] == 7);
     n.value.as.i = 3;
     CHECK_OK(kiln_plan_resize(plan, &n, 1, &error), error);
     y[0] = -1;
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
-    CHECK(y[0] == -1); /* another: it was dropped */
+    CHECK(y[0] == -1); /* the size is another one, so the binding was dropped */
     check_floats("y", (float[]){2, 3, 4}, 3);
     n.name = "M";
     CHECK(kiln_plan_resize(plan, &n, 1, &error) == KILN_ERROR_NOT_FOUND);
@@ -386,12 +385,12 @@ static void test_resize(void)
 
 static void test_memory_limits(void)
 {
-    kiln_setting n = {"N", {KILN_INT, {.i = 1 << 24}}}; /* 64 MiB each; the device has 64 */
+    kiln_setting n = {"N", {KILN_INT, {.i = 1 << 24}}}; /* each buffer has 64 MiB, and the device has 64 MiB in all */
     open_plan(HEAD VARIANT ADD("add_one"), &(kiln_choice){.sizes = &n, .size_count = 1});
     kiln_error *error = NULL;
     long allocations = fake.allocations;
     CHECK(kiln_plan_launch(plan, NULL, &error) == KILN_ERROR_DEVICE_MEMORY);
-    CHECK(fake.allocations == allocations); /* refused before anything is allocated */
+    CHECK(fake.allocations == allocations); /* the size was refused before anything was allocated */
     CHECK(strstr(kiln_error_message(error), "the buffers of fake") != NULL);
     kiln_error_free(error);
     error = NULL;
@@ -421,7 +420,7 @@ static void test_inputs(void)
     double matrix = 0, derived = 0;
     CHECK(sscanf(r->input_functions.text, "matrix=%lf derived=%lf", &matrix, &derived) == 2);
     CHECK(r->inputs_seconds > 0 && fabs(matrix + derived - r->inputs_seconds) < 1e-5 * r->inputs_seconds);
-    CHECK(r->copy_seconds > 0 && r->copy_seconds == plan->buffers[0].copied); /* x alone comes from an input */
+    CHECK(r->copy_seconds > 0 && r->copy_seconds == plan->buffers[0].copied); /* only x comes from an input */
     CHECK(r->rounds == 0 && r->host_step_seconds == 0);
     check_floats("y", (float[]){1, 2, 3, 4}, 4);
     kiln_setting n = {"N", {KILN_INT, {.i = 6}}};
@@ -431,7 +430,7 @@ static void test_inputs(void)
     check_floats("y", (float[]){1, 2, 3, 4, 5, 6}, 6);
     CHECK(inputs == 4);
     n.value.as.i = 4;
-    CHECK_OK(kiln_plan_resize(plan, &n, 1, &error), error); /* what was made before is found again */
+    CHECK_OK(kiln_plan_resize(plan, &n, 1, &error), error); /* inputs that were made earlier are found again */
     CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
     CHECK(inputs == 4);
     close_all();
@@ -499,7 +498,7 @@ static void test_files(void)
     CHECK_OK(kiln__npy_read(NULL, out, 1000, &array, &error), error);
     CHECK(array.dims == 1 && array.shape[0] == 4 && ((float *)array.data)[3] == 104);
     kiln__array_free(NULL, &array);
-    check_run(KILN_OK, NULL); /* without the file: the fill again */
+    check_run(KILN_OK, NULL); /* without the file, the fill is the content again */
     check_floats("y", (float[]){2, 3, 4, 5}, 4);
     write_floats(in, 2, (uint64_t[]){2, 2}, 0);
     CHECK(kiln_plan_run(plan, &options, &result, &error) == KILN_ERROR_ARGUMENT);
@@ -529,7 +528,7 @@ static void test_metrics(void)
         HEAD "metrics: {flops: 3 * m.rows, rate: N / 0}\ninputs: {m: {host: matrix, rows: N}}\n" VARIANT ADD("add_one"),
         NULL);
     CHECK(kiln_plan_metric_count(plan) == 2);
-    CHECK_OK(kiln_plan_metric(plan, 0, &name, &value, &error), error); /* makes the input */
+    CHECK_OK(kiln_plan_metric(plan, 0, &name, &value, &error), error); /* this call makes the input */
     CHECK_TEXT(name, "flops");
     CHECK(value == 12);
     CHECK(kiln_plan_metric(plan, 1, &name, &value, &error) == KILN_ERROR_SPEC);
@@ -540,7 +539,7 @@ static void test_metrics(void)
 
 /* ---- references of a part ---- */
 
-/* x + 1 in every second element, if no more is wanted. */
+/* Computes x + 1 in every second element, if the caller wants no other elements. */
 static kiln_status host_add_some(void *user, kiln_call *call)
 {
     (void)user;
@@ -582,7 +581,8 @@ static void test_sampled(void)
 
 /* ---- sharing ---- */
 
-/* add_one_host, after a look at what the variant's own input exports, or at what is not there. */
+/* Does the same as add_one_host. First it looks at an export of the variant's own input, or at an export that does
+ * not exist. */
 static kiln_status host_curious(void *user, kiln_call *call)
 {
     int64_t none = 0, rows;
@@ -647,13 +647,13 @@ static void test_sweep(void)
         if (round == 0)
             allocations = fake.allocations;
     }
-    CHECK(references == 1);                 /* one answer for all configurations */
-    CHECK(fake.allocations == allocations); /* and the first plan's memory */
+    CHECK(references == 1);                 /* all configurations share one answer */
+    CHECK(fake.allocations == allocations); /* the first plan's memory is used again */
     kiln__shared_free(shared);
     close_all();
 }
 
-/* A kernel that overwrites what the sweep keeps must not spoil the plans after it. */
+/* A kernel overwrites memory that the sweep keeps. This must not spoil the plans after it. */
 static void test_sweep_heals(void)
 {
     static const char text[] = HEAD VERIFY "variants:\n  v:\n    params: {BLOCK: [2]}\n    steps:\n" ADD("add_one");
@@ -736,7 +736,7 @@ static void check_sizes(const char *usual, const char *chosen, const char *set, 
 
 static void test_default_sizes(void)
 {
-    check_sizes(NULL, NULL, "tiny", 4); /* the device is simulated */
+    check_sizes(NULL, NULL, "tiny", 4); /* the device is simulated, so `tiny` is the default */
     check_sizes("", NULL, "default", 8);
     check_sizes("big", NULL, "big", 1000);
     check_sizes("absent", NULL, "default", 8);

@@ -37,14 +37,15 @@ static void counted(void)
     CHECK_OK(kiln_profile(engine, spec, &choice, NULL, &p, &error), error);
     CU_ASSERT_EQUAL_FATAL(kiln_profiling_kernel_count(p), 1);
     CHECK_OK(kiln_cache_list(engine, count_entry, &entries, &error), error);
-    CHECK(entries == 1); /* PTX and machine code of one compile */
+    CHECK(entries == 1); /* one entry holds the PTX and the machine code of one compile */
     const kiln_profiled_kernel *k = kiln_profiling_kernel(p, 0);
     CHECK_TEXT(k->name, "add");
     CHECK(k->launches == 1 && k->blocks == 10 && k->warps == 10 && k->grid[0] == 10 && k->block[0] == 32);
     CHECK(k->registers > 0 && k->registers_exact && k->blocks_per_sm == 32 && k->occupancy == 0.5);
     CHECK_TEXT(k->limited_by, "blocks");
     CHECK(k->flops == 300);
-    /* Two loads and a store of 300 floats: nine full lines and 48 bytes, two sectors, of a tenth. */
+    /* Two loads and a store of 300 floats touch nine full lines, and 48 bytes of a tenth line, which are two
+     * sectors. */
     CHECK(k->counters->global_load_requests == 20 && k->counters->global_load_lanes == 600);
     CHECK(k->counters->global_load_sectors == 2 * 38 && k->counters->global_load_lines == 20);
     CHECK(k->counters->global_store_requests == 10 && k->counters->global_store_used == 1200);
@@ -110,7 +111,8 @@ static void traced(void)
     kiln_occupancy_info info = {.size = sizeof info};
     CHECK_OK(kiln_occupancy(engine, "sm_90", 256, 32, 0, &info, &error), error);
     CHECK(info.blocks_per_sm == 8 && info.occupancy == 1);
-    CHECK_OK(kiln_occupancy(engine, "sm_80", 256, 33, 0, &info, &error), error); /* 40 by granularity: 65536 / 10240 */
+    /* the 33 registers count as 40: 65536 / 10240 */
+    CHECK_OK(kiln_occupancy(engine, "sm_80", 256, 33, 0, &info, &error), error);
     CHECK(info.blocks_per_sm == 6 && strcmp(info.limited_by, "registers") == 0);
     CHECK(kiln_occupancy(engine, "sm_1", 256, 32, 0, &info, &error) == KILN_ERROR_ARGUMENT);
     kiln_error_free(error);
@@ -118,7 +120,7 @@ static void traced(void)
     kiln_engine_close(engine);
 }
 
-/* A run that fails leaves nothing counting: the next one is not refused. */
+/* A run that fails ends its counting, so the next run is not refused. */
 static void after_failure(void)
 {
     kiln_engine *engine = NULL;
@@ -170,7 +172,7 @@ static void out_of_memory(void)
         CHECK(oom.live == 0);
         done = !oom.failed;
     }
-    CHECK(done && failed > 30); /* the allocations were reached */
+    CHECK(done && failed > 30); /* the loop reached the allocations */
     kiln_engine_close(held);
 }
 

@@ -18,7 +18,7 @@ static kiln_status host_slow(void *user, kiln_call *call)
     double more = 0, none = 0;
     calls++;
     usleep(SLOW);
-    if (user) /* the name of a file that it asks for */
+    if (user) /* `user` is the name of a file that the function asks for */
         kiln_call_file(call, user, &path);
     kiln_call_float(call, "more", &none, &more);
     return host_add_one(NULL, call);
@@ -35,8 +35,8 @@ static kiln_status host_own(void *user, kiln_call *call)
                                                                      : KILN_ERROR_HOST_FUNCTION;
 }
 
-/* The elements of the output, and random sums for them. All weights are 0, so any answer has the right sums. `user`
- * tells how many weights are missing. */
+/* Computes the elements of the output, and random sums for them. All weights are 0, so any answer has the right sums.
+ * `user` tells how many weights are missing. */
 static kiln_status host_projected(void *user, kiln_call *call)
 {
     const kiln_array *x;
@@ -95,7 +95,7 @@ static void open_at(const char *text, const char *variant, int64_t n)
     CU_ASSERT_PTR_NOT_NULL_FATAL(plan);
 }
 
-/* Runs it, and returns how often the reference was computed. */
+/* Runs the plan, and returns how often the reference was computed. */
 static int count_calls(const char *text, const char *variant, int64_t n)
 {
     const int before = calls;
@@ -115,10 +115,11 @@ static void test_found_again(void)
     CU_ASSERT_EQUAL(count_calls(OF("{host: slow}"), "v", 8), 0);
     CU_ASSERT_EQUAL(count_calls(OF("{host: slow}"), "v", 9), 1); /* another size */
     CU_ASSERT_EQUAL(count_calls(OF("{host: slow}"), "v", 9), 0);
-    CU_ASSERT_EQUAL(count_calls(OF("{host: slow, more: 2.5}"), "v", 8), 1); /* another argument, and another spec */
+    /* another argument, and therefore another spec */
+    CU_ASSERT_EQUAL(count_calls(OF("{host: slow, more: 2.5}"), "v", 8), 1);
     CU_ASSERT_EQUAL(count_calls(OF("{host: slow}") "about: other\n", "v", 8), 1);
     CU_ASSERT_EQUAL(count_calls(OF("{host: slow}"), "v", 8), 0);
-    /* A wrong answer is wrong with a kept reference too. */
+    /* A wrong answer is also found with a stored reference. */
     open_at(HEAD VARIANT ADD("add_two") "verify:\n  y: {against: {host: slow}, rtol: 1e-6}\n", "v", 8);
     check_run(KILN_ERROR_WRONG_ANSWER, NULL);
     close_all();
@@ -156,8 +157,9 @@ static void test_not_kept(void)
 {
     enter();
     for (int i = 0; i < 2; i++) {
-        CU_ASSERT_EQUAL(count_calls(OF("{host: of_mine}"), "v", 8), 1); /* it may depend on the application's state */
-        CU_ASSERT_EQUAL(count_calls(OF("{host: opens}"), "v", 8), 1);   /* it may depend on the file */
+        /* the reference may depend on the application's state */
+        CU_ASSERT_EQUAL(count_calls(OF("{host: of_mine}"), "v", 8), 1);
+        CU_ASSERT_EQUAL(count_calls(OF("{host: opens}"), "v", 8), 1); /* the reference may depend on the file */
         /* data of the caller */
         const float x[8] = {5, 6, 7};
         const int before = calls;
@@ -169,13 +171,13 @@ static void test_not_kept(void)
         CU_ASSERT_EQUAL(calls, before + 1);
     }
     leave();
-    /* without a folder */
+    /* Runs without a cache folder. */
     open_with(NULL, "");
     CHECK(kiln__engine_references(engine) == NULL);
     close_all();
 }
 
-/* A reference that looks at the variant's own input has an answer for each variant. */
+/* A reference that looks at the variant's own input has one answer for each variant. */
 static void test_own_inputs(void)
 {
     static const char text[] = HEAD
@@ -193,8 +195,8 @@ static void test_own_inputs(void)
     leave();
 }
 
-/* A reference that a sweep prepares while it compiles is the one that its samples use, also where the content of a buffer
- * comes from an input. */
+/* A sweep prepares a reference while it compiles. Its samples use this reference, also if an input gives the content
+ * of a buffer. */
 static void test_prepared(void)
 {
     static const char text[] = "kiln: 1\nname: fake\nsource: fake.cu\nsizes: {default: {N: 8}}\n"
@@ -225,7 +227,7 @@ static void test_prepared(void)
 
 /* ---- the entries ---- */
 
-/* Calls `visit` for each entry, and returns their number; *bytes: of all. */
+/* Calls `visit` for each entry, and returns the number of entries. *bytes gets their total size. */
 static int visit_entries(void (*visit)(const char *path), uint64_t *bytes)
 {
     char path[512];
@@ -248,7 +250,7 @@ static int visit_entries(void (*visit)(const char *path), uint64_t *bytes)
     return count;
 }
 
-static double damage_at; /* where in the file, from 0 to 1; above 1 the file is cut there */
+static double damage_at; /* the place in the file, from 0 to 1; above 1 the file is cut at place - 1 */
 
 static void damage(const char *path)
 {
@@ -290,7 +292,8 @@ static void forge(const char *path)
     while (at + sizeof name < length && memcmp(bytes + at, name, sizeof name) != 0)
         at++;
     CU_ASSERT_TRUE_FATAL(at + sizeof name < length);
-    memcpy(bytes + at + sizeof name + 3 * sizeof one, &one, sizeof one); /* behind `is_array`, the type and `dims` */
+    /* the first extent comes after `is_array`, the type and `dims` */
+    memcpy(bytes + at + sizeof name + 3 * sizeof one, &one, sizeof one);
     const kiln__hash128 hash = kiln__hash(bytes, length - sizeof hash);
     memcpy(bytes + length - sizeof hash, &hash, sizeof hash);
     const int fd = open(path, O_WRONLY);
@@ -429,7 +432,7 @@ static void test_shown(void)
     id[1] = '\0';
     CHECK_OK(kiln_cache_show(engine, id, count_shown, &shown, &error), error);
     CU_ASSERT_EQUAL(shown, 2);
-    for (int i = 0; other[0] != id[0]; i++) { /* until an entry of the code begins with the same digit */
+    for (int i = 0; other[0] != id[0]; i++) { /* until an entry of code begins with the same digit as the reference */
         snprintf(name, sizeof name, "key %d", i);
         const kiln__cache_key key = {.material = name, .length = strlen(name)};
         CHECK_OK(kiln__cache_gc(code, 0, NULL, NULL, &error), error);
@@ -501,7 +504,7 @@ static void test_commands(void)
     CHECK(!runs_command("sh, reference.sh"));
     snprintf(script, sizeof script, "sh, -c, 'sleep 0.03; cp $0/in/x.npy $0/out/y.npy; touch %s/ran'", folder);
     CHECK(runs_command(script));
-    CHECK(runs_command(script)); /* no word is a file, so it is not known what the command reads */
+    CHECK(runs_command(script)); /* no word of the command is a file, so it is unknown what the command reads */
     leave();
 }
 

@@ -68,7 +68,8 @@ static void test_read(void)
     kiln__arena_free(&arena);
 }
 
-/* Every way to cut the text short, and every byte replaced: a result or an error, never a read outside. */
+/* Cuts the text at every place, and replaces every byte. The result is a signature or an error, and never a read
+ * outside. */
 static void test_damaged(void)
 {
     static const char bytes[] = "[](){},.%;\"/*\n0\0";
@@ -92,7 +93,8 @@ static void test_damaged(void)
     }
 }
 
-/* A line in which the directive begins again and again, behind a character that no directive has: the line is read once. */
+/* In this line the directive begins again and again, after a character that no directive has. The line must be read
+ * only once. */
 static void test_long_line(void)
 {
     enum { TIMES = 400000 };

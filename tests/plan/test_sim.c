@@ -1,5 +1,5 @@
-/* Plans on the simulated device with code from NVRTC: every kind of step for real, and two threads. Skipped, visibly,
- * where there is no NVRTC. */
+/* Plans on the simulated device with code from NVRTC: every kind of step, and two threads. Skipped with a message if
+ * there is no NVRTC. */
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -216,7 +216,7 @@ static found write_to(const char *buffer, int at, bool bound)
     kiln_error_free(error);
     kiln_plan_close(plan);
     kiln_spec_free(spec);
-    if (bound) { /* what was bound is the caller's again, and has no name */
+    if (bound) { /* a bound buffer belongs to the caller again, and has no name */
         CU_ASSERT_EQUAL(engine->driver.simulator->check_begin(), true);
         found other = {0};
         CU_ASSERT_NOT_EQUAL(engine->driver.cuMemFree_(memory + 4), CUDA_SUCCESS);
@@ -277,19 +277,20 @@ static void test_inputs(void)
         INPUT, LAUNCH, 40, KILN_ERROR_WRONG_ANSWER,
         "x is an input, and the kernel changed it: x[39] was 40 and is 9; 1 of 40 elements changed. If it may, give it "
         "`out: true`");
-    spoil(INPUT, LAUNCH, 9, KILN_OK, ""); /* the same value */
+    spoil(INPUT, LAUNCH, 9, KILN_OK, ""); /* writes the value that the input already has */
     spoil("x: {type: f32, shape: [N], fill: {iota: [1, 1]}, out: true}", LAUNCH, 40, KILN_OK, "");
-    spoil("x: {type: f32, shape: [N], fill: 1}", LAUNCH, 40, KILN_OK, ""); /* a work area that begins with ones */
+    /* a work area that begins with ones may be written */
+    spoil("x: {type: f32, shape: [N], fill: 1}", LAUNCH, 40, KILN_OK, "");
     spoil("x: {type: f32, shape: [N]}", LAUNCH, 40, KILN_OK, "");
-    /* steps that change it themselves */
+    /* steps that write the buffer themselves */
     spoil(INPUT, "before_each: [{fill: {buffer: x, value: 3}}]\n    " LAUNCH, 40, KILN_OK, "");
     spoil(INPUT, "before_each: [{copy: {from: y, to: x}}]\n    " LAUNCH, 40, KILN_OK, "");
     spoil(INPUT, "steps: [{" LAUNCH "}, {repeat: {times: 1, steps: [{swap: [y, x]}]}}]", 40, KILN_OK, "");
-    /* in pieces: the last element is in the last of them */
+    /* The buffer is filled in pieces; the last element is in the last piece. */
     spoil(INPUT, LAUNCH, 17 << 20, KILN_ERROR_WRONG_ANSWER, "in the pieces that were compared");
 }
 
-/* The device is lost after this one: it comes last. */
+/* This case loses the device, so it comes last. */
 static void test_out_of_bounds(void)
 {
     run(HEAD "variants:\n  v:\n    define: {OFFSET: 1}\n    launch: {kernel: outside, grid: [1], block: [1], args: "
@@ -336,7 +337,7 @@ static void test_threads(void)
     kiln_spec_free(spec);
 }
 
-/* The size is baked into the source: another size is another program. */
+/* The size is baked into the source, so another size is another program. */
 static void test_resize_baked(void)
 {
     kiln_spec *spec = missing ? NULL
@@ -402,5 +403,5 @@ static const check_case cases[] = {
 int main(int count, char **arguments)
 {
     int status = check_main(count, arguments, "sim", cases, sizeof cases / sizeof *cases);
-    return status == 0 && missing ? 77 : status; /* what CTest shows as skipped */
+    return status == 0 && missing ? 77 : status; /* CTest shows this exit code as skipped */
 }

@@ -21,7 +21,7 @@ static void test_steps(void)
     CHECK(z[0] == 0.1 && z[1] == 0.1 && z[2] == 0.1 && z[3] == 0.1);
     CHECK_OK(kiln_plan_read(plan, "h", h, sizeof h, &error), error);
     CHECK(h[0] == 0x4000 && h[3] == 0x4000);
-    CHECK(plan->steps.ready && !plan->dynamic); /* kept as a program */
+    CHECK(plan->steps.ready && !plan->dynamic); /* the plan keeps its steps as a program */
     close_all();
 }
 
@@ -33,7 +33,7 @@ static void test_swap(void)
               "{swap: [y, t]}]}\n",
               NULL);
     kiln_error *error = NULL;
-    for (int round = 0; round < 3; round++) { /* every launch starts from the names as they were written */
+    for (int round = 0; round < 3; round++) { /* every launch begins with the buffers in their original order */
         CHECK_OK(kiln_plan_launch(plan, NULL, &error), error);
         check_floats("y", (float[]){4, 5, 6, 7}, 4);
         check_floats("t", (float[]){3, 4, 5, 6}, 4);
@@ -45,7 +45,7 @@ static void test_swap(void)
     "      - launch: {kernel: gather, grid: [2], block: [1], args: [{struct: {list: {pointers: " list                  \
     "}, count: [i16, 3], add: [f32, 0.5]}}, y + 1]}\n"
 
-/* Structures, places in buffers, and lists of pointers; one list is made for all launches that need the same. */
+/* Structures, places in buffers, and lists of pointers. Launches that need the same list share it. */
 static void test_structures(void)
 {
     open_plan(
@@ -58,7 +58,7 @@ static void test_structures(void)
     check_run(KILN_OK, NULL);
     CHECK(plan->list_count == 1);
     close_all();
-    /* The meaning of a name changes with a swap. In a loop the place changes with each round. */
+    /* A swap changes the meaning of a name. In a loop the place changes with each round. */
     open_plan(
         HEAD
         "  t: {type: f32, shape: [N], fill: 10}\n" VARIANT
@@ -149,7 +149,7 @@ static void test_limits(void)
 {
     kiln_error *error = NULL;
     float y[4];
-    /* Loops of the spec. */
+    /* The loops of a spec. */
     open_plan(
         HEAD COUNTERS VARIANT
         "      - while: {read: {left: \"n[0]\"}, cond: left > 0, at_most: 1000000000000000, steps: [{fill: {buffer: y, "
@@ -173,7 +173,7 @@ static void test_limits(void)
     CHECK(strstr(kiln_error_message(error), "still runs") != NULL);
     kiln_error_free(error);
     fake.busy = 0;
-    atomic_store(&engine->stuck, false); /* what a process never sees: so that the memory can be given back */
+    atomic_store(&engine->stuck, false); /* a process never does this; here it lets the test free the memory */
     close_all();
     /* The kernel ends soon after the time limit. */
     open_plan(HEAD VARIANT ADD("add_one"), NULL);

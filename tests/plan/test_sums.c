@@ -62,7 +62,7 @@ static void expect(kiln_plan *plan, const char *variant, int64_t op, size_t coun
     CHECK(bits == w.bits && at == w.at);
 }
 
-/* maximum() of IEEE 754-2019; the first of those that have it. */
+/* Returns the maximum() of IEEE 754-2019, and the place of the first element that has it. */
 static void test_order(void)
 {
     for (size_t v = 0; v < kiln_spec_variant_count(reduction); v++)
@@ -81,7 +81,7 @@ static void test_order(void)
         }
 }
 
-/* The least and the greatest place in warps, blocks and words that are not whole. */
+/* The least and the greatest element at each place, in warps, blocks and words that are not whole. */
 static void test_places(void)
 {
     static float x[3001];
@@ -97,7 +97,7 @@ static void test_places(void)
     }
 }
 
-/* COUNT times 714 of the least denormals are one still, so each sum is exact, bit for bit. */
+/* COUNT times 714 of the least denormals is still a denormal, so each sum is exact in every bit. */
 static void test_denormals(void)
 {
     const uint32_t bits = 714;
@@ -108,7 +108,7 @@ static void test_denormals(void)
     CHECK(x[0] == 1e-42f);
     for (size_t v = 0; v < kiln_spec_variant_count(reduction); v++) {
         const char *variant = kiln_spec_variant_name(reduction, v);
-        bool flushes = strcmp(variant, "one_pass_atomics") == 0; /* as float atomics do */
+        bool flushes = strcmp(variant, "one_pass_atomics") == 0; /* float atomics flush denormals to zero */
         kiln_plan *plan = open_reduction(variant, 0, 0);
         expect(plan, variant, 0, 5, x, (want){flushes ? 0 : 5 * bits, 0});
         expect(plan, variant, 0, COUNT, x, (want){flushes ? 0 : COUNT * bits, 0});
@@ -151,7 +151,7 @@ static void open_memory(void)
         memory.host[i] = (int32_t)((i * 2654435761u) & 0x7fffffff) - 1000;
 }
 
-/* Vectors of 16 bytes where x begins at any of their elements; sums that pass 2^32 many times. */
+/* Vectors of 16 bytes where x begins at any element of a vector, and sums that exceed 2^32 many times. */
 static void test_places_of_sums(void)
 {
     kiln_error *error = NULL;
@@ -194,7 +194,7 @@ static void expect_scan(kiln_plan *plan, const char *variant, CUdeviceptr x, CUd
         if (i - to < COUNT)
             wrong += got[i] != (sum += (uint32_t)memory.host[from + i - to]);
         else
-            wrong += got[i] != (uint32_t)memory.host[i]; /* not to be touched */
+            wrong += got[i] != (uint32_t)memory.host[i]; /* elements that the kernel must not touch */
     if (wrong)
         fprintf(stderr, "%s, x from %u, y from %u%s: %u wrong\n", variant, from, to, in_place ? ", in place" : "",
                 wrong);
@@ -242,7 +242,8 @@ static void expect_next(kiln_plan *plan, bool is_scan, const char *variant, uint
     CHECK(wrong == 0);
 }
 
-/* Zeros that the plan keeps when it is resized to where the buffer is as long; its own fill would be made anew. */
+/* The plan keeps zeros in a buffer when it is resized to a size at which the buffer is as long. A fill would be made
+ * anew. */
 static void keep(kiln_plan *plan, const char *buffer)
 {
     static const char zeros[64];
@@ -321,7 +322,8 @@ static void test_launches(void)
     kiln_engine_close(engine);
 }
 
-/* A last block with more partial results than threads; stretches of x. A launch leaves the count of blocks at 0. */
+/* The last block has more partial results than threads, over stretches of x. A launch leaves the count of blocks at
+ * 0. */
 static void test_many(void)
 {
     kiln_setting sizes[] = {{"N", {KILN_INT, {MANY}}}, {"INTEGERS", {KILN_INT, {1}}}};
@@ -350,7 +352,7 @@ static kiln_plan *open_text(const char *text, kiln_spec **spec)
     return *spec ? open_plan(*spec, NULL, NULL, 0) : NULL;
 }
 
-/* More results to join than threads. */
+/* There are more results to join than threads. */
 static void test_finish(void)
 {
     kiln_spec *spec;
@@ -382,7 +384,7 @@ static void test_sums_of_sections(void)
 {
     enum { SECTIONS = 50001 };
     kiln_setting size = {"N", {KILN_INT, {SECTIONS + 1}}};
-    kiln_plan *room = open_plan(scan, "kogge_stone", &size, 1); /* its x is where the sums are put */
+    kiln_plan *room = open_plan(scan, "kogge_stone", &size, 1); /* its buffer x receives the sums */
     kiln_spec *spec;
     kiln_error *error = NULL;
     CUdeviceptr x = 0;

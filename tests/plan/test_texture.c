@@ -86,7 +86,8 @@ static void close_plan(void)
     engine->driver = driver;
 }
 
-/* Every variant gives the answer of the one that reads memory; objects are made once, arrays copied outside of the time. */
+/* Every variant gives the answer of the variant that reads memory. Objects are made once, and arrays are copied
+ * outside of the measured time. */
 static void answers(void)
 {
     static const struct {
@@ -240,7 +241,7 @@ static void refused(void)
     end();
 }
 
-/* A kernel that wants a pointer, and a driver that refuses. */
+/* A texture for a kernel that wants a pointer, and a driver that refuses textures. */
 static void wrong_kernel_or_driver(void)
 {
     kiln_error *error = NULL;

@@ -1,5 +1,6 @@
-/* A tensor map from the spec to the kernel, with code from NVRTC, on the simulated device: the bytes that arrive, and a
- * matrix copied tile by tile where the device runs such copies. Skipped, visibly, where there is no NVRTC. */
+/* A tensor map from the spec to the kernel, with code from NVRTC, on the simulated device. The suite compares the
+ * bytes that arrive, and copies a matrix tile by tile if the device runs such copies. Skipped with a message if there
+ * is no NVRTC. */
 #include "compiled.h"
 #include "plan_internal.h"
 #include "vm.h"
@@ -44,7 +45,7 @@ static void words(void)
     end();
 }
 
-/* Where the device lacks the copies, the variant is left out; where it has them, the answer is checked. */
+/* If the device lacks the copies, the variant is left out. If the device has them, the test checks the answer. */
 static void tiles(void)
 {
     const kiln_device_info *info = NULL;
@@ -75,7 +76,8 @@ static void tiles(void)
     end();
 }
 
-/* A captured launch has the map, its needs and the attributes: it loads again and passes on the same map. */
+/* A capture of a launch has the map, its needs and the attributes. The test loads the capture and launches with the
+ * same map. */
 static void captured(void)
 {
     kiln_plan *plan = NULL, *again = NULL;
@@ -100,7 +102,8 @@ static void captured(void)
     CHECK(kiln_plan_kernel(again, 0)->priority == -1 && kiln_plan_kernel(again, 0)->carveout == 25);
     CHECK_OK(kiln_plan_read(again, "b", got, sizeof got, &error), error);
     memcpy(&map, got, sizeof map);
-    CHECK(map.mark == VM_TENSOR_MAP && map.box[0] == 32 && map.box[1] == 16 && map.fill == 1); /* the params' values */
+    /* the values of the params */
+    CHECK(map.mark == VM_TENSOR_MAP && map.box[0] == 32 && map.box[1] == 16 && map.fill == 1);
     kiln_plan_close(again);
     kiln_plan_close(plan);
     kiln_spec_free(copy);

@@ -31,7 +31,7 @@ static void units(void)
         {"wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 {%f1", KILN_UNIT_TENSOR_FP16_FP16},
         {"wgmma.fence.sync.aligned;", KILN_UNIT_FP32},
         {"call fma.rn.f64, (x);", KILN_UNIT_FP64},
-        {"bra $fma.rn.f64;\nmov.u32 %mma.sync.e4m3, 1;", KILN_UNIT_FP32}, /* parts of other words */
+        {"bra $fma.rn.f64;\nmov.u32 %mma.sync.e4m3, 1;", KILN_UNIT_FP32}, /* these texts are parts of other words */
     };
     kiln_device_info info = {.cc_major = 9, .sm_count = 132, .clock_hz = 1.98e9};
     kiln__peaks_set(&info);
@@ -42,7 +42,7 @@ static void units(void)
         CHECK(unit == table[i].unit);
     }
     info.cc_major = 7;
-    kiln__peaks_set(&info); /* where no unit does it, its peak is not known: fp32's */
+    kiln__peaks_set(&info); /* no unit has a known peak for it, so the peak of fp32 counts */
     CHECK(kiln__fastest_unit(&info, "mma.sync.x.e4m3 ", 16) == KILN_UNIT_FP32);
     CHECK(kiln__fastest_unit(&info, NULL, 0) == KILN_UNIT_FP32);
 }

@@ -18,11 +18,12 @@ typedef struct generator {
     char *text;
     size_t length, capacity;
     unsigned labels, depth;
-    unsigned mask;     /* %m register that holds the lanes which are here */
-    unsigned masks;    /* used */
-    bool uniform;      /* all threads of the block that live come here together */
-    bool in_function;  /* registers only: no memory of the kernel's, no warp operations */
-    int breaks, skips; /* label that leaves the innermost loop, or goes on with it; -1: none */
+    unsigned mask;  /* the %m register with the mask of the active lanes */
+    unsigned masks; /* used */
+    bool uniform;   /* true: all live threads of the block come here together */
+    /* true: in a function, which uses registers only, and neither memory of the kernel nor warp operations */
+    bool in_function;
+    int breaks, skips; /* the labels that leave the innermost loop, and that continue it; -1: none */
 } generator;
 
 uint64_t random_next(uint64_t *state)
@@ -180,13 +181,13 @@ static const char *const memory[] = {
     "and.b32 %a, $r, 1020;mad.wide.u32 %b, %a, 4, %in;ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%b]",
     "and.b32 %a, $r, 4095;cvt.u64.u32 %b, %a;add.u64 %b, %b, %in;ld.global.<u8|s8> $r, [%b]",
     "and.b32 %a, $r, 1023;mad.wide.u32 %b, %a, 4, %in;ld.global.<u16|s16> $h, [%b]",
-    /* own local memory, by address and by generic address */
+    /* the thread's local memory, by its local address and by its generic address */
     "and.b32 %a, $r, 60;cvt.u64.u32 %b, %a;add.u64 %b, %b, %loc;st.local.b32 [%b], $r",
     "and.b32 %a, $r, 56;cvt.u64.u32 %b, %a;add.u64 %b, %b, %loc;ld.local.b64 $d, [%b]",
     "and.b32 %a, $r, 56;cvt.u64.u32 %b, %a;add.u64 %b, %b, %loc;ld.local.<u8|s8> $r, [%b+<0|1|2|3|5|7>]",
     "and.b32 %a, $r, 60;cvt.u64.u32 %b, %a;add.u64 %b, %b, %gloc;st.u32 [%b], $r",
     "and.b32 %a, $r, 60;cvt.u64.u32 %b, %a;add.u64 %b, %b, %gloc;ld.u32 $r, [%b]",
-    /* own slot of shared memory, own output */
+    /* the thread's own slots in shared memory and in the output */
     "st.shared.b32 [%slot+<0|4|8>], $r",
     "st.shared.v2.b32 [%slot], {$r, $r}",
     "ld.shared.b32 $r, [%slot+<0|4|8>]",
@@ -241,7 +242,7 @@ static void lanes(generator *g)
 static const char *const barriers[] = {
     "barrier.sync 0;barrier.red.popc.u32 $r, 1, <|!>$p",
     "bar.red.<and|or>.pred $p, 0, <|!>$p",
-    /* another thread's slot, between two barriers */
+    /* reads another thread's slot, between two barriers */
     "bar.sync 0;add.u32 %a, %index, <1|2|13|31|32|64|127>;rem.u32 %a, %a, %threads;mad.lo.u32 %a, %a, 16, %shared;"
     "ld.shared.b32 $r, [%a+<0|4|8|12>];bar.sync 0",
     "bar.sync 0;xor.b32 %a, %index, <1|2|16|33>;rem.u32 %a, %a, %threads;mad.lo.u32 %a, %a, 16, %shared;"
@@ -264,7 +265,7 @@ static void branch(generator *g)
         put(g, "  vote.sync.ballot.b32 %%m%u, %s, %%m%u;\n  not.b32 %%a, %%m%u;\n  and.b32 %%m%u, %%a, %%m%u;\n", then,
             p.text, outer, then, rest, outer);
     bool function = g->in_function;
-    g->in_function |= !masks; /* no mask: no warp operations inside */
+    g->in_function |= !masks; /* a function without a mask has no warp operations */
     g->uniform = false;
     put(g, "  @!%s bra L%u;\n", p.text, other);
     g->mask = then;
@@ -335,7 +336,7 @@ static void loop(generator *g)
         g->masks -= 2;
 }
 
-/* Several ways by an index; without warp operations inside. */
+/* Writes a switch: several ways, chosen by an index, without warp operations inside. */
 static void many(generator *g)
 {
     unsigned first = g->labels, ways = 2 + below(g, 4), end = first + ways;
@@ -350,7 +351,7 @@ static void many(generator *g)
     for (unsigned k = 0; k < ways; k++) {
         put(g, "L%u:\n", first + k);
         statements(g, 1 + below(g, 2));
-        if (k + 1 < ways && chance(g, 80)) /* or falls into the next */
+        if (k + 1 < ways && chance(g, 80)) /* otherwise the way falls into the next one */
             put(g, "  bra L%u;\n", end);
     }
     put(g, "L%u:\n", end);

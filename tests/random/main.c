@@ -29,7 +29,7 @@ typedef struct options {
     const char *command, *file, *device;
     uint64_t count, first, slice, slices, ran, bad;
     unsigned cut, level;
-    char **words; /* of the command line */
+    char **words; /* the words of the command line */
 } options;
 
 typedef struct device {
@@ -39,11 +39,11 @@ typedef struct device {
 } device;
 
 typedef struct outcome {
-    char error[LOG + 128]; /* "": it ran */
+    char error[LOG + 128]; /* "": the kernel ran */
     uint64_t hash;
     uint64_t out[OUT_WORDS];
     uint32_t cells[RANDOM_CELLS];
-    random_kernel kernel; /* without its text */
+    random_kernel kernel; /* the kernel without its text */
 } outcome;
 
 /* ---- devices ---- */
@@ -96,7 +96,7 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes)
     return hash;
 }
 
-/* Words of all kinds: random bits, small numbers, edges, floats near one. */
+/* Returns words of all kinds: random bits, small numbers, edges, floats near one. */
 static void make_inputs(uint64_t seed, uint32_t in[RANDOM_INPUTS])
 {
     static const uint32_t edges[] = {0,           1,           2,           UINT32_MAX,  0x80000000u,
@@ -170,7 +170,7 @@ static bool mine(const options *o, uint64_t seed) { return seed % o->slices == o
 
 static bool agree(const outcome *a, const outcome *b) { return !a->error[0] && !b->error[0] && a->hash == b->hash; }
 
-/* Goes on behind a seed that lost the device, in a new process. */
+/* Continues after a seed that lost the device, in a new process. */
 static int again(const options *o, uint64_t seed, uint64_t ran, uint64_t bad)
 {
     char first[32], count[32], counted[32], wrong[32], slice[64];
@@ -292,7 +292,7 @@ static int compare(const options *o, device *d, device *gpu, outcome *got, outco
             continue;
         bad++;
         unsigned cut = 0;
-        for (; whole; cut++) { /* seldom more than thirty; at the last the kernel is whole */
+        for (; whole; cut++) { /* seldom more than thirty rounds; in the last round the kernel is whole */
             run(d, seed, cut, 4, got);
             whole = run(gpu, seed, cut, 4, want);
             if (!agree(got, want) || cut >= got->kernel.statements)

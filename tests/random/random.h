@@ -9,14 +9,14 @@
 enum {
     RANDOM_INPUTS = 1024, /* 32-bit words that every kernel reads */
     RANDOM_CELLS = 64,    /* 32-bit words that all threads update with operations whose order does not matter */
-    RANDOM_WORDS = 40,    /* 64-bit words of output a thread */
+    RANDOM_WORDS = 40,    /* 64-bit words of output for each thread */
     RANDOM_THREADS_MOST = 3 * 128
 };
 
 typedef struct random_kernel {
-    char *text; /* PTX with one entry, `k(in, out, cells)`: three global pointers; to be freed */
+    char *text; /* PTX with one entry `k(in, out, cells)`, which has three global pointers; the caller frees the text */
     unsigned grid, block[3];
-    unsigned statements; /* at the top level of its body */
+    unsigned statements; /* number of statements at the top level of the kernel's body */
 } random_kernel;
 
 /* The kernel of a seed, cut after `most` top-level statements of its body: for making a failing one smaller. Exits with

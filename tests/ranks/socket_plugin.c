@@ -13,10 +13,11 @@
 
 enum { PIECE = 1 << 15, MOST_RANKS = 64, LAST_PAUSE_MS = 10, LAST_TRIES = 30000 };
 
-typedef struct letter { /* a piece that is not sent yet: the receiver's queue is full, or it does not listen yet */
+typedef struct letter {
+    /* a piece that is not sent yet, because the receiver's queue is full or the receiver does not listen yet */
     struct letter *next;
     int to;
-    size_t length; /* of the piece: a byte that is 1 at the end of a message, then bytes of it */
+    size_t length; /* the length of the piece: a byte that is 1 at the end of a message, then bytes of the message */
     char bytes[PIECE + 1];
 } letter;
 
@@ -43,7 +44,7 @@ static struct sockaddr_un address_of(const char *folder, int rank)
 /* Delivers the messages in order for each receiver. It drops messages for a receiver that has ended. */
 static void settle(net *n)
 {
-    unsigned long full = 0; /* receivers, by their low bits */
+    unsigned long full = 0; /* the receivers whose queue is full, by the low bits of their ranks */
     for (letter **link = &n->first; *link;) {
         letter *at = *link;
         struct sockaddr_un address = address_of(n->folder, at->to);
@@ -70,7 +71,7 @@ static bool send_one(void *self, int to, const void *bytes, size_t length)
     for (size_t at = 0; at < length; at += PIECE, last = &(*last)->next) {
         letter *made = malloc(sizeof *made);
         if (!made)
-            abort(); /* half of a message would be there */
+            abort(); /* half of a message would arrive */
         const size_t left = length - at, part = left < PIECE ? left : PIECE;
         made->next = NULL;
         made->to = to;

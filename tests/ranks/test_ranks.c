@@ -186,7 +186,7 @@ static void test_program(void)
     CHECK(!next(&j, &to, &message));
 
     say_data(&j, 2, channel, "ans");
-    say_data(&j, 1, channel, "not its"); /* of another rank */
+    say_data(&j, 1, channel, "not its"); /* the channel belongs to another rank */
     say_data(&j, 2, channel, "wer");
     kiln__text text = {0};
     kiln__relay_write_ended(&text, channel, 9); /* killed */
@@ -194,11 +194,11 @@ static void test_program(void)
     step(&j, 2 * SECOND);
     CHECK(recv(child.socket, got, sizeof got, 0) == 6);
     CHECK_TEXT(got, "answer");
-    CHECK(recv(child.socket, got, sizeof got, 0) == 0); /* all that it said comes before its end */
+    CHECK(recv(child.socket, got, sizeof got, 0) == 0); /* all of the rank's messages come before its end */
     CHECK(kiln__child_end_closed(&child) == 9 && child.socket == -1);
     CHECK(!kiln__child_place_gone(&child));
     step(&j, 2 * SECOND);
-    CHECK(!next(&j, &to, &message)); /* it has ended: nobody need end it */
+    CHECK(!next(&j, &to, &message)); /* the rank has ended, so nobody needs to end it */
     CHECK(j.ranks->late == 1);
     kiln_ranks_close(j.ranks);
 }
@@ -247,7 +247,7 @@ static void test_lost(void)
     step(&j, 6 * SECOND);
     beat(&j, 2);
     step(&j, 10 * SECOND);
-    CHECK(!kiln__child_place_gone(&lost)); /* 9 of 10 seconds */
+    CHECK(!kiln__child_place_gone(&lost)); /* 9 of the 10 seconds of the lease */
     CHECK_TEXT(j.log, "");
     step(&j, 12 * SECOND);
     CHECK(kiln__child_place_gone(&lost) && !kiln__child_place_gone(&kept));
@@ -260,7 +260,8 @@ static void test_lost(void)
     CHECK(kiln__child_start(&(kiln__child){.socket = -1, .place = lost.place}, program) == EHOSTDOWN);
     CHECK(!next(&j, &to, &message));
 
-    say_data(&j, 1, channel, "late"); /* it was only stopped for a while: it may end, and its answer is dropped */
+    /* the rank was only stopped for a while. It gets QUIT, and its answer is dropped */
+    say_data(&j, 1, channel, "late");
     step(&j, 13 * SECOND);
     CHECK(next(&j, &to, &message) && to == 1 && message.kind == KILN__RELAY_QUIT);
     CHECK(recv(lost.socket, &byte, 1, MSG_DONTWAIT) == 0);
@@ -276,7 +277,7 @@ static void test_never_came(void)
     open_job(&j);
     hello(&j, 2);
     step(&j, SECOND);
-    for (unsigned i = 2; i < 41; i++) { /* it may open a device for four leases */
+    for (unsigned i = 2; i < 41; i++) { /* a rank may take up to four leases to open a device */
         beat(&j, 2);
         step(&j, i * SECOND);
     }
@@ -291,7 +292,7 @@ static void test_never_came(void)
     kiln_ranks_close(j.ranks);
 }
 
-/* Ranks of another model are led by another rank: nothing is said to them, and they are not listened to. */
+/* Another rank leads the ranks of another model. The leader sends them nothing and ignores them. */
 static void test_group(void)
 {
     job j;
@@ -333,7 +334,8 @@ static void hear_answer(void *user, int rank, const char *device, const char *an
     snprintf(all->text + at, sizeof all->text - at, "%d %s %s;", rank, device ? device : "-", answer ? answer : "-");
 }
 
-/* Rank 0 hears the answer of a rank that leads another group; of one that is lost it has none, after a lease. */
+/* Rank 0 receives the answer of a rank that leads another group. If that rank is lost, rank 0 has no answer after a
+ * lease. */
 static void test_answers(void)
 {
     static const uint64_t first[] = {1}, second[] = {2};
@@ -363,7 +365,7 @@ static void test_answers(void)
     kiln_ranks_close(j.ranks);
 }
 
-/* A rank that leads another group gives its answer to rank 0: once, or none when it ends. */
+/* A rank that leads another group gives its answer to rank 0 once. If it ends before, it gives none. */
 static void test_answers_of_a_group(void)
 {
     for (int gives = 0; gives < 2; gives++) {
@@ -389,7 +391,7 @@ static void test_answers_of_a_group(void)
             if (message.kind == KILN__RELAY_ANSWER)
                 CHECK(at->to == 0 && message.length == (gives ? 5 : 0));
         }
-        CHECK(beats == 1 && answers == (gives ? 1 : 0)); /* without a thread the last letters are dropped */
+        CHECK(beats == 1 && answers == (gives ? 1 : 0)); /* without a thread the last messages are dropped */
         CHECK_TEXT(all.text, "");
         kiln__free(NULL, j.ranks->members);
         j.ranks->members = NULL;
@@ -423,7 +425,7 @@ static void test_leaves(void)
     kiln_ranks_close(j.ranks);
 }
 
-/* Every message, cut short and with each byte changed: read, or refused. */
+/* Truncates every message, and changes each of its bytes. The leader must read or refuse the message. */
 static void test_bytes(void)
 {
     kiln__rank_info info, *sent = calloc(1, sizeof *sent);
@@ -481,7 +483,7 @@ static void test_launchers(void)
     forget_launchers();
     kiln__launch_find(&launch);
     CHECK(!launch.launcher);
-    setenv("SLURM_PROCID", "0", 1); /* a batch script, which is no step */
+    setenv("SLURM_PROCID", "0", 1); /* a batch script, which is no step of a job */
     kiln__launch_find(&launch);
     CHECK(!launch.launcher);
     setenv("SLURM_STEP_NUM_TASKS", "1", 1);

@@ -58,7 +58,7 @@ static void free_rows(rows *r)
 
 static void expect_row(int64_t kind, const double *x, const double *want, uint64_t width)
 {
-    rows r = make_rows(kind, 2, width); /* the row twice */
+    rows r = make_rows(kind, 2, width); /* the same row twice */
     memcpy(r.x.data, x, width * sizeof *x);
     memcpy((double *)r.x.data + width, x, width * sizeof *x);
     kiln_error *error = NULL;
@@ -102,8 +102,18 @@ static void test_special_rows(void)
 
 typedef struct heads {
     kiln_array q, k, v, o;
+    kiln_array scales[3]; /* of q, k and v; a scaled reference alone takes them */
     int64_t causal;
+    bool scaled;
 } heads;
+
+static kiln_array make_scales(uint64_t batch, uint64_t count, double first)
+{
+    kiln_array array = make(KILN_f64, 2, batch, count);
+    for (uint64_t i = 0; i < batch * count; i++)
+        ((double *)array.data)[i] = first + (double)i / 8;
+    return array;
+}
 
 static kiln_array make_head(uint64_t batch, uint64_t count, uint64_t length, uint64_t depth, uint64_t seed)
 {
@@ -121,6 +131,7 @@ static heads make_heads(uint64_t group, uint64_t queries, uint64_t keys, int64_t
                    .k = make_head(2, 2, keys, 8, 2),
                    .v = make_head(2, 2, keys, 8, 3),
                    .o = make_head(2, 2 * group, queries, 8, 4),
+                   .scales = {make_scales(2, 2 * group, 0.5), make_scales(2, 2, 0.75), make_scales(2, 2, 2)},
                    .causal = causal};
 }
 
@@ -132,14 +143,17 @@ static kiln_status attend(heads *h, const kiln_allocator *mem, kiln_error **erro
         {.name = "v", .kind = KILN__CALL_ARRAY, .array = &h->v},
         {.name = "o", .kind = KILN__CALL_ARRAY, .array = &h->o, .writable = true},
         {.name = "CAUSAL", .kind = KILN__CALL_VALUE, .value = {.kind = KILN_INT, .as.i = h->causal}},
+        {.name = "q_scale", .kind = KILN__CALL_ARRAY, .array = &h->scales[0]},
+        {.name = "k_scale", .kind = KILN__CALL_ARRAY, .array = &h->scales[1]},
+        {.name = "v_scale", .kind = KILN__CALL_ARRAY, .array = &h->scales[2]},
     };
-    kiln_call call = {.mem = mem, .arg_count = KILN__COUNT(args), .args = args};
-    return run("attention_f64", &call, error);
+    kiln_call call = {.mem = mem, .arg_count = KILN__COUNT(args) - (h->scaled ? 0 : 3), .args = args};
+    return run(h->scaled ? "attention_scaled_f64" : "attention_f64", &call, error);
 }
 
 static void free_heads(heads *h)
 {
-    kiln_array *const all[] = {&h->q, &h->k, &h->v, &h->o};
+    kiln_array *const all[] = {&h->q, &h->k, &h->v, &h->o, &h->scales[0], &h->scales[1], &h->scales[2]};
     for (size_t i = 0; i < KILN__COUNT(all); i++)
         kiln__array_free(NULL, all[i]);
 }
@@ -149,27 +163,34 @@ static double element_of(const heads *h, uint64_t head, uint64_t query, uint64_t
 {
     const uint64_t queries = h->q.shape[2], keys = h->k.shape[2];
     const double *q = (double *)h->q.data + (head * queries + query) * 8, *k = (double *)h->k.data, *v = h->v.data;
-    double sum = 0, weights = 0;
+    double sum = 0, weights = 0, factor = 1 / sqrt(8), v_scale = 1;
+    if (h->scaled) {
+        factor *= ((double *)h->scales[0].data)[head] * ((double *)h->scales[1].data)[head / group];
+        v_scale = ((double *)h->scales[2].data)[head / group];
+    }
     for (uint64_t j = 0; j < keys; j++) {
         if (h->causal && j + queries > query + keys)
             continue;
         double score = 0;
         for (int i = 0; i < 8; i++)
             score += q[i] * k[(head / group * keys + j) * 8 + (uint64_t)i];
-        weights += exp(score / sqrt(8));
-        sum += exp(score / sqrt(8)) * v[(head / group * keys + j) * 8 + column];
+        weights += exp(score * factor);
+        sum += exp(score * factor) * v[(head / group * keys + j) * 8 + column];
     }
-    return weights > 0 ? sum / weights : 0;
+    return weights > 0 ? sum / weights * v_scale : 0;
 }
 
 static void check_heads(uint64_t group, uint64_t queries, uint64_t keys, int64_t causal)
 {
     heads h = make_heads(group, queries, keys, causal);
-    kiln_error *error = NULL;
-    CHECK_OK(attend(&h, NULL, &error), error);
-    for (uint64_t i = 0; i < 4 * group * queries * 8; i++) {
-        double want = element_of(&h, i / 8 / queries, i / 8 % queries, i % 8, group);
-        CHECK(fabs(((double *)h.o.data)[i] - want) <= 1e-14);
+    for (int scaled = 0; scaled < 2; scaled++) {
+        h.scaled = scaled == 1;
+        kiln_error *error = NULL;
+        CHECK_OK(attend(&h, NULL, &error), error);
+        for (uint64_t i = 0; i < 4 * group * queries * 8; i++) {
+            double want = element_of(&h, i / 8 / queries, i / 8 % queries, i % 8, group);
+            CHECK(fabs(((double *)h.o.data)[i] - want) <= 2e-14);
+        }
     }
     free_heads(&h);
 }
@@ -215,6 +236,11 @@ static void test_errors(void)
     CHECK_TEXT(kiln_error_message(error),
                "host function 'attention_f64': q and o must be B x H x M x D, and k and v B x G x N x "
                "D; H must be a multiple of G, and D a multiple of 4 and at most 256");
+    kiln_error_free(error), error = NULL;
+    h.v.shape[2] = 4, h.scaled = true, h.scales[1].shape[1] = 1;
+    CHECK(attend(&h, NULL, &error) == KILN_ERROR_HOST_FUNCTION);
+    CHECK_TEXT(kiln_error_message(error),
+               "host function 'attention_scaled_f64': k_scale must have a number for each batch and head");
     kiln_error_free(error);
     free_heads(&h);
 }

@@ -133,7 +133,7 @@ static void check_forward(const heads *h)
     }
 }
 
-/* Each element of a gradient is the change of the loss by a small change of the element. */
+/* Compares each element of a gradient with the change of the loss after a small change of that element. */
 static void check_gradient(heads *h, kiln_array *of, const kiln_array *gradient)
 {
     const double step = 1e-4;

@@ -189,7 +189,8 @@ static double error_of_tree(const char *kind, double theta)
 
 static void test_tree(void)
 {
-    if (!CHECK_SANITIZER[0]) { /* the walks below have all of the code; these walk nearly all pairs */
+    if (!CHECK_SANITIZER[0]) {
+        /* these walks visit nearly all pairs; the walks below already run all of the code */
         CHECK(error_of_tree("uniform", 0.01) < 1e-6);
         CHECK(error_of_tree("apart", 0.1) < 1e-4);
     }

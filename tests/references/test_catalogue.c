@@ -3,7 +3,8 @@
 
 #include "hosts.h"
 
-/* `kiln help hosts` says what each function asks for: without any argument it misses one that is listed. */
+/* `kiln help hosts` lists the arguments of each function. Without arguments, the function must complain about a
+ * listed one. */
 static void test_hosts(void)
 {
     size_t count = 0;

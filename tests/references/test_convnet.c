@@ -59,12 +59,13 @@ static void expect(layer l, const float *x, const float *w, const float *want)
 static void test_by_hand(void)
 {
     static const float four[] = {1, 2, 3, 4}, tens[] = {1, 10, 100, 1000};
-    /* Two taps two columns apart, moved by two, from one column before the image: 0 and 2, then 2 and 4. */
+    /* Two taps are two columns apart, move by two, and begin one column before the image: they give 0 and 2, then 2
+     * and 4. */
     expect((layer){{1, 1, 1, 4}, {1, 1, 1, 2}, {1, 1, 1, 2}, {1, 2, 0, 1, 1, 2, 1, 0}}, four, (float[]){10, 1},
            (float[]){2, 24});
     expect((layer){{1, 1, 4, 1}, {1, 1, 2, 1}, {1, 1, 2, 1}, {2, 1, 1, 0, 2, 1, 1, 0}}, four, (float[]){10, 1},
            (float[]){2, 24});
-    /* Two channels: added up by each of two filters, or in groups of one channel and two filters. */
+    /* Two channels: each of two filters adds them up, or there are groups of one channel and two filters. */
     expect((layer){{1, 2, 1, 1}, {2, 2, 1, 1}, {1, 2, 1, 1}, {1, 1, 0, 0, 1, 1, 1, 0}}, (float[]){3, 5}, tens,
            (float[]){53, 5300});
     expect((layer){{1, 2, 1, 1}, {4, 1, 1, 1}, {1, 4, 1, 1}, {1, 1, 0, 0, 1, 1, 2, 0}}, (float[]){3, 5}, tens,
@@ -75,7 +76,7 @@ static void test_by_hand(void)
     expect((layer){{1, 2, 1, 2}, {1, 2, 1, 2}, {1, 1, 1, 1}, {1, 1, 0, 0, 1, 1, 1, 0}}, four, tens, (float[]){4321});
     expect((layer){{2, 1, 2, 1}, {2, 1, 1, 1}, {2, 1, 2, 2}, {1, 1, 0, 0, 1, 1, 1, 1}}, four, (float[]){1, 10},
            (float[]){1, 10, 2, 20, 3, 30, 4, 40});
-    /* Sums in double: 2^24 + 1 is not a float. */
+    /* The sums must be in double, because 2^24 + 1 is not a float. */
     expect((layer){{1, 3, 1, 1}, {1, 3, 1, 1}, {1, 1, 1, 1}, {1, 1, 0, 0, 1, 1, 1, 0}}, (float[]){16777216, 1, 1},
            (float[]){1, 1, 1}, (float[]){16777218});
 }

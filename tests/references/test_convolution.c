@@ -46,17 +46,17 @@ static void expect(uint64_t rows, uint64_t columns, const float *image, uint64_t
 static void test_by_hand(void)
 {
     static const float ones[] = {1, 10, 100};
-    /* The mask is not reversed: its first element meets what is left of the point. */
+    /* The mask is not reversed: its first element multiplies the element to the left of the point. */
     expect(1, 4, (float[]){1, 2, 3, 4}, 1, 3, ones, (float[]){210, 321, 432, 43});
     expect(4, 1, (float[]){1, 2, 3, 4}, 3, 1, ones, (float[]){210, 321, 432, 43});
     expect(2, 3, (float[]){1, 2, 3, 4, 5, 6}, 3, 3, (float[]){1, 2, 3, 4, 5, 6, 7, 8, 9},
            (float[]){5 * 1 + 6 * 2 + 8 * 4 + 9 * 5, 4 * 1 + 5 * 2 + 6 * 3 + 7 * 4 + 8 * 5 + 9 * 6,
                      4 * 2 + 5 * 3 + 7 * 5 + 8 * 6, 2 * 1 + 3 * 2 + 5 * 4 + 6 * 5,
                      1 * 1 + 2 * 2 + 3 * 3 + 4 * 4 + 5 * 5 + 6 * 6, 1 * 2 + 2 * 3 + 4 * 5 + 5 * 6});
-    /* A mask larger than the image. */
+    /* The mask is larger than the image. */
     expect(1, 2, (float[]){1, 2}, 3, 7, (float[]){9, 9, 9, 9, 9, 9, 9, 9, 9, 3, 5, 7, 9, 9, 9, 9, 9, 9, 9, 9, 9},
            (float[]){19, 13});
-    /* Sums in double: 2^24 + 1 is no float. */
+    /* The sums must be in double, because 2^24 + 1 is not a float. */
     expect(1, 3, (float[]){16777216, 1, 1}, 1, 5, (float[]){1, 1, 1, 1, 1}, (float[]){16777218, 16777218, 16777218});
     expect(0, 3, NULL, 1, 1, ones, NULL);
     expect(3, 0, NULL, 1, 1, ones, NULL);
@@ -74,7 +74,7 @@ static void test_special(void)
            (float[]){INFINITY, NAN, -INFINITY, -INFINITY});
 }
 
-/* An image wider than a segment of sums: the mask picks out the point two columns to the right, one row up. */
+/* The image is wider than a segment of sums. The mask selects the point two columns to the right and one row up. */
 static void test_segments(void)
 {
     enum { COLUMNS = 5003 };

@@ -95,7 +95,8 @@ static void test_reference(void)
     compare("uniform", 9, (const int64_t[]){3, 4, 5}, 0.5, 0);
 }
 
-/* Where all pairs are many, single rows are computed, and nothing else is touched. Here no atom reaches any point. */
+/* If there are many pairs, the reference computes single rows and touches nothing else. Here no atom reaches any
+ * point. */
 static void test_sampled(void)
 {
     enum { NX = 64, NY = 256, NZ = 16, COUNT = 1 << 18 };

@@ -37,7 +37,8 @@ static void refuses(const char *text, const char *why)
 static void test_files(void)
 {
     reads("2\na comment\nO 1 2 3\nH -1.5 2e1 +.5 0.25\n", "1 2 3 1; -1.5 20 0.5 0.25");
-    reads("1\r\n\r\n C\t1 2 3 -1 7 8\r\n1\n\nC 4 5 6\n", "1 2 3 -1"); /* more columns, more frames */
+    /* lines with more columns, and a file with more frames */
+    reads("1\r\n\r\n C\t1 2 3 -1 7 8\r\n1\n\nC 4 5 6\n", "1 2 3 -1");
     reads("0\n", "");
     reads("REMARK 1 2\n\nATOM 1 N ALA 1 1 2 3 -0.5 1.8\nHETATM 2 NA NA A 2 4 5 6 1 1.9\nATOMS\nEND",
           "1 2 3 -0.5; 4 5 6 1");
@@ -170,9 +171,9 @@ static void test_reference(void)
 static void test_reference_special(void)
 {
     const struct {
-        float atom[4], want; /* at the first point */
+        float atom[4], want; /* want: the energy at the first point */
     } cases[] = {{{0, 0, 0, 2}, INFINITY},        {{0, 0, 0, -2}, -INFINITY},         {{0, 0, 0, 0}, NAN},
-                 {{1e-20F, 0, 0, 1}, INFINITY}, /* its square is no normal number */
+                 {{1e-20F, 0, 0, 1}, INFINITY}, /* the square of this distance is no normal number */
                  {{1e-18F, 0, 0, 1}, 1e18F},      {{1e18F, 0, 0, 1e18F}, 1},          {{1e20F, 0, 0, 1e20F}, 0},
                  {{INFINITY, 0, 0, 1}, 0},        {{0, -INFINITY, 0, INFINITY}, NAN}, {{0, 0, NAN, 1}, NAN},
                  {{0, 4, 0, INFINITY}, INFINITY}, {{0, 4, 0, 1e-40F}, 0.25e-40F}};

@@ -51,7 +51,7 @@ static void test_words(void)
     expect(keys, 2, (uint32_t[]){0, 2});
 }
 
-/* Several stretches: i^2 modulo 256 takes each value as often in each 256 keys in a row. */
+/* Several stretches of keys. i^2 modulo 256 takes each value equally often in every 256 consecutive keys. */
 static void test_stretches(void)
 {
     enum { N = 5 * 1000 * 1000 };

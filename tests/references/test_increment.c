@@ -36,7 +36,7 @@ static void test_wraps_around(void)
     check_four(KILN_i64, (int64_t[]){-1, 0, INT64_MAX - 1, INT64_MAX}, (int64_t[]){0, 1, INT64_MAX, INT64_MIN});
 }
 
-/* More elements than one thread takes, and not a multiple of it. */
+/* Uses more elements than one thread processes, so that the last thread has fewer. */
 static void test_many(void)
 {
     const uint64_t count = 2500001;

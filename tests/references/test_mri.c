@@ -55,7 +55,8 @@ static void test_samples(void)
                 float k = s.k[c][i], half = 0.5F * (float)extents[c];
                 CHECK(k >= -half && k <= half);
                 CHECK(kind != 2 || fabsf(k) == half);
-                if (kind == 1 && i % LINE > 1) /* exactly as far from the one before as that from its own */
+                /* a point must be as far from the point before as that point is from the one before it */
+                if (kind == 1 && i % LINE > 1)
                     CHECK((double)k - (double)s.k[c][i - 1] == (double)s.k[c][i - 1] - (double)s.k[c][i - 2]);
             }
         kiln__call_free(&s.call);

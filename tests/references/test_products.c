@@ -42,7 +42,8 @@ static void check_product(kiln_type type, uint64_t m, uint64_t n, uint64_t k)
     CHECK_OK(multiply(&a, &b, &p, NULL, &error), error);
     kiln__array_compare("P", &p, &r, type == KILN_i32, 1e-14, 1e-14, &d);
     if (type == KILN_f32 || type == KILN_f16)
-        kiln__array_compare("P", &p, &r, true, 0, 0, &d); /* same order of sums: the same bits after rounding */
+        /* the order of the sums is the same, so the bits are the same after rounding */
+        kiln__array_compare("P", &p, &r, true, 0, 0, &d);
     if (d.wrong)
         fprintf(stderr, "%s\n", d.text);
     CHECK(d.wrong == 0);
@@ -86,7 +87,7 @@ static kiln_status multiply_as(int64_t columns, kiln_array *a, kiln_array *b, ki
     return multiply_batch(1, columns, a, b, c, error);
 }
 
-/* A batch has the bits of its products. */
+/* A batch gives the same bits as its products one by one. */
 static void check_batch(int64_t columns)
 {
     enum { BATCH = 3, M = 5, N = 7, K = 11 };
@@ -132,7 +133,8 @@ static void check_gemm(int64_t columns, uint64_t m, uint64_t n, uint64_t k)
                 kiln__to_doubles(KILN_bf16, b.data, columns ? j * k + l : l * n + j, 1, &y);
                 sum += x * y;
             }
-            wrong += ((double *)c.data)[i * n + j] != sum; /* the same order of sums: the same bits */
+            /* the order of the sums is the same, so the bits are the same */
+            wrong += ((double *)c.data)[i * n + j] != sum;
         }
     CHECK(wrong == 0);
     kiln__array_free(NULL, &a);
@@ -192,7 +194,7 @@ static kiln_status run_layer(layer *l, int64_t steps, kiln_error **error)
     return status;
 }
 
-/* Each set of steps against the formula, in which the bias comes first and the residual last. */
+/* Compares each set of steps with the formula, in which the bias comes first and the residual last. */
 static void check_layer(layer *l, int64_t steps)
 {
     kiln_error *error = NULL;
@@ -226,7 +228,7 @@ static void test_linear(void)
     CHECK(run_layer(&l, 1, &error) == KILN_ERROR_HOST_FUNCTION);
     CHECK_TEXT(kiln_error_message(error), "host function 'linear_f64': C and residual are M x N, bias has N elements");
     kiln_error_free(error), error = NULL;
-    CHECK_OK(run_layer(&l, 6, &error), error); /* a bias that is not there may have any length */
+    CHECK_OK(run_layer(&l, 6, &error), error); /* an array that no step uses may have any length */
     l.residual.shape[0]--;
     CHECK(run_layer(&l, 4, &error) == KILN_ERROR_HOST_FUNCTION);
     kiln_error_free(error);
@@ -259,7 +261,8 @@ static void check_syrk(uint64_t n, uint64_t k)
             double sum = 0;
             for (uint64_t l = 0; l < k; l++)
                 sum += (double)x[i * k + l] * (double)x[j * k + l];
-            wrong += ((double *)c.data)[i * n + j] != sum; /* the same order of sums: the same bits */
+            /* the order of the sums is the same, so the bits are the same */
+            wrong += ((double *)c.data)[i * n + j] != sum;
         }
     CHECK(wrong == 0);
     kiln__array_free(NULL, &a);
@@ -293,7 +296,7 @@ static void test_stencil(void)
     memcpy(x.data, (float[]){8, 16, 24, 0, 0, 64}, 6 * sizeof(float));
     static const float want[][6] = {
         {8, 16, 24, 0, 0, 64},
-        {2 + 2, 4 + 4, 6 + 2 + 8, 1, 2 + 8, 16 + 3}, /* a quarter of each and an eighth of its neighbours */
+        {2 + 2, 4 + 4, 6 + 2 + 8, 1, 2 + 8, 16 + 3}, /* a quarter of each element, and an eighth of its neighbours */
         {1 + 1 + 0.125f, 2 + 2.5f + 1.25f, 4 + 1 + 2.375f, 0.25f + 0.5f + 1.25f, 2.5f + 1 + 2.5f, 4.75f + 2 + 1.25f},
     };
     for (int64_t steps = 0; steps < 3; steps++) {
@@ -340,16 +343,16 @@ static void test_matmul_errors(void)
 
 /* ---- a large product, of which not all is computed ---- */
 
-enum { ROWS = 1024, COLUMNS = 1000, DEPTH = 16800, WRONGS = 100 }; /* above 2^34 products of two */
+enum { ROWS = 1024, COLUMNS = 1000, DEPTH = 16800, WRONGS = 100 }; /* more than 2^34 products of two numbers */
 #define RTOL 1e-5
 #define ATOL (1e-7 * DEPTH)
 
 typedef struct large {
-    kiln_array a, b, want; /* want: only some places */
+    kiln_array a, b, want; /* want: only some of the places */
     kiln_call call;
     kiln__call_arg args[4];
     kiln__projection projection;
-    double *right; /* the whole product: A has rows that are alike but for a factor, so it takes little time */
+    double *right; /* the whole product. The rows of A are multiples of each other, so it takes little time */
 } large;
 
 static double random_part(uint64_t *state) /* -1 to 1 */
@@ -371,7 +374,7 @@ static void open_large(large *l)
     for (size_t k = 0; k < DEPTH; k++)
         part[k] = (float)random_part(&state);
     for (size_t i = 0; i < ROWS; i++)
-        for (size_t k = 0; k < DEPTH; k++) /* powers of two: the products are exact */
+        for (size_t k = 0; k < DEPTH; k++) /* the factors are powers of two, so the products are exact */
             ((float *)l->a.data)[i * DEPTH + k] = (float)ldexp(part[k], -(int)(i % 3));
     for (size_t k = 0; k < DEPTH; k++)
         for (size_t j = 0; j < COLUMNS; j++) {
@@ -425,7 +428,7 @@ static void plant(kiln_array *got, unsigned way)
                  column = (size_t)(fabs(random_part(&state)) * (COLUMNS - 16)), at = row * COLUMNS + column;
     switch (way % 6) {
     case 0: p[at] = fabsf(p[at]) > 5 ? 0 : 20; break;
-    case 1: p[at] += p[at] > 0 ? -0.9f : 0.9f; break; /* a term is missing: the largest are 1 */
+    case 1: p[at] += p[at] > 0 ? -0.9f : 0.9f; break; /* one term is missing; the largest terms are 1 */
     case 2: p[at] = fabsf(p[at] - p[at + 1]) > 2 ? p[at + 1] : p[at] + 2; break;
     case 3:
         for (size_t i = 0; i < 16; i++)
@@ -437,7 +440,7 @@ static void plant(kiln_array *got, unsigned way)
             p[i] = -p[i] + 1;
         break;
     default:
-        for (size_t i = at; i < at + 7; i++) /* as where an index passes the end of a smaller array */
+        for (size_t i = at; i < at + 7; i++) /* an index that passes the end of a smaller array has this effect */
             p[(size_t)(ROWS - 1) * COLUMNS + i % COLUMNS] = 0.5f;
         break;
     }
@@ -469,8 +472,8 @@ static void wrong_large_products_are_found(void)
         by_places += d.wrong > 0;
     }
     CHECK(found == WRONGS);
-    CHECK(by_places < WRONGS); /* the sums are needed */
-    /* An element at a place that is computed is held to its tolerance. */
+    CHECK(by_places < WRONGS); /* the computed places alone do not find all wrong answers, so the sums are needed */
+    /* An element at a computed place must be within its tolerance. */
     make_right(&l, &got, 3);
     ((float *)got.data)[0] += (float)(4 * ATOL);
     kiln__array_compare_projected("P", &got, &l.want, &l.projection, RTOL, ATOL, &d);

@@ -84,7 +84,7 @@ static uint64_t bits_at(const kiln_array *array, uint64_t i)
     return bytes_of(array) == 8 ? ((const uint64_t *)array->data)[i] : ((const uint32_t *)array->data)[i];
 }
 
-/* Where a number stands among all of its kind: NaN outside of all others, -0 before 0. */
+/* Compares two numbers in the order of a radix sort: NaNs at both ends, -0 before 0. */
 static int compare_floats(double a, double b)
 {
     const int of_a = isnan(a) ? (signbit(a) ? -2 : 2) : 0, of_b = isnan(b) ? (signbit(b) ? -2 : 2) : 0;
@@ -142,7 +142,7 @@ static void test_all_types(void)
         }
 }
 
-static void test_many(void) /* more than one run: two threads, a run that is not whole, an odd number of runs */
+static void test_many(void) /* Tests more than one run: two threads, an incomplete run, an odd number of runs. */
 {
     sorts s = make_sort("few", "u32", 3 * 65536 + 77, true);
     kiln_error *error = NULL;
@@ -154,7 +154,7 @@ static void test_many(void) /* more than one run: two threads, a run that is not
     free_sort(&s);
 }
 
-static void test_bits(void) /* by bits 8 to 11 alone: keys that are equal there stay in order */
+static void test_bits(void) /* Sorts by bits 8 to 11 alone: keys that are equal in these bits keep their order. */
 {
     sorts s = make_sort("random", "u32", 4, false);
     kiln_error *error = NULL;

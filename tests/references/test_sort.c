@@ -67,13 +67,14 @@ static bool is_before(kiln_type type, uint32_t a, uint32_t b)
     memcpy(&y, &b, sizeof y);
     if (x < y || x > y)
         return x < y;
-    bool x_less = a >> 31, y_less = b >> 31; /* a NaN or zeros among them, or equal */
+    bool x_less = a >> 31, y_less = b >> 31; /* one of them is a NaN or both are zeros, or they are equal */
     if (x_less != y_less)
         return x_less;
     return x_less ? a > b : a < b;
 }
 
-/* Sorts what sort_keys makes, and checks order, stability, and that values still belong to their keys. */
+/* Sorts the keys that sort_keys makes. Checks the order, the stability, and that each value still belongs to its
+ * key. */
 static void check_sorted(const char *keys_name, const char *type, uint64_t n, bool pairs)
 {
     kiln_array keys;

@@ -75,7 +75,7 @@ static void expect_maximum(size_t count, const float *values, float maximum, int
 
 static void test_maxima(void)
 {
-    expect_maximum(4, (float[]){1, 3, -5, 3}, 3, 1); /* the first of equals */
+    expect_maximum(4, (float[]){1, 3, -5, 3}, 3, 1); /* the first of equal maxima counts */
     expect_maximum(3, (float[]){-0.0f, 0.0f, 0.0f}, 0.0f, 1);
     expect_maximum(2, (float[]){-0.0f, -0.0f}, -0.0f, 0);
     expect_maximum(4, (float[]){INFINITY, NAN, 5, NAN}, NAN, 1);
@@ -97,7 +97,7 @@ static void test_maxima(void)
 
 static void test_sums(void)
 {
-    /* 2^24 + 1 is no float: only sums in double tell. */
+    /* 2^24 + 1 is not a float, so only sums in double give the right result. */
     kiln_array x = floats(4, (float[]){16777216, 1, 1, 1});
     CHECK(reduce(SUM, &x, NULL) == bits_of(16777220)); /* 16777219, a tie between ..18 and ..20, to even */
     kiln__array_free(NULL, &x);

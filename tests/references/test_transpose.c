@@ -36,7 +36,7 @@ static void test_by_hand(void)
     kiln__array_free(NULL, &t);
 }
 
-/* Every element's value says where it stood. */
+/* The value of each element tells its original place. */
 static void check_places(kiln_type type, uint64_t matrices, uint64_t m, uint64_t n)
 {
     kiln_array a = array_of(type, 3, (uint64_t[]){matrices, m, n}), t = array_of(type, 3, (uint64_t[]){matrices, n, m});
@@ -61,13 +61,13 @@ static void check_places(kiln_type type, uint64_t matrices, uint64_t m, uint64_t
 static void test_places(void)
 {
     check_places(KILN_u32, 1, 64, 128);
-    check_places(KILN_f32, 3, 65, 127); /* all bit patterns of small integers: denormals */
+    check_places(KILN_f32, 3, 65, 127); /* small integers as bit patterns of floats: denormals */
     check_places(KILN_u64, 1, 1, 300);
     check_places(KILN_f16, 1, 300, 1);
     check_places(KILN_u8, 2, 70, 66);
 }
 
-/* No elements: nothing is done, however many empty rows there are. */
+/* Without elements nothing happens, whatever the number of empty rows. */
 static void test_empty(void)
 {
     kiln_array a = {.type = KILN_f32, .dims = 3, .shape = {1ULL << 40, 1ULL << 40, 0}};

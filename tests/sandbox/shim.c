@@ -82,7 +82,8 @@ static int forks(void)
 static int executes(void)
 {
     char *const arguments[] = {(char *)"nothing", NULL};
-    execve("/nonexistent/program", arguments, arguments + 1); /* allowed, it fails because there is no such file */
+    /* if the call is allowed, it fails because there is no such file */
+    execve("/nonexistent/program", arguments, arguments + 1);
     return errno == ENOENT;
 }
 

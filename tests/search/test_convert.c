@@ -1,4 +1,5 @@
-/* Recorded spaces written, and turned from one format into the other and back: nothing is lost. All fields are compared. */
+/* Recorded spaces are written, and converted from one format into the other and back. Nothing may be lost: all fields
+ * are compared. */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -86,7 +86,7 @@ static void test_cut(void)
                 error = NULL;
             }
         }
-        CHECK(most >= 3 - (f == 2)); /* of T4's four rows one repeats another */
+        CHECK(most >= 3 - (f == 2)); /* two of the four rows of the T4 file are equal */
         kiln__free(NULL, data);
     }
 }
@@ -134,7 +134,7 @@ static void test_t4(void)
     CHECK(near(r->rows[0].seconds, 3.5e-6) && near(r->rows[0].compile, 1e-3) && near(r->rows[0].benchmark, 7e-6));
     CHECK_TEXT(r->rows[1].failure, "CompilationFailedConfig");
     CHECK(near(r->rows[1].compile, 2e-3));
-    CHECK(near(r->rows[2].seconds, 1e-6)); /* its measurement states its own unit */
+    CHECK(near(r->rows[2].seconds, 1e-6)); /* this measurement states its own unit */
     kiln_recording_free(r);
 }
 

@@ -61,7 +61,8 @@ static void described(void)
     CHECK(!info->cut_off && info->params == 1 && info->configurations == 5 && info->failed == 1);
     CHECK(near(info->optimum, 1e-3) && near(info->median, 2.5e-3) && near(info->worst, 11e-3) &&
           near(info->mean_cost, 1));
-    /* Within 5 % of the way from 1 to 2.5 ms: sure only after all five, which take 5 s. */
+    /* The goal is within 5 % of the way from 1 to 2.5 ms. Random search is sure to reach it only after all five,
+     * which take 5 s. */
     CHECK(info->draws == 5 && near(info->budget, 5));
     CHECK(!kiln_recording_describe(NULL));
     CHECK(kiln_recording_load(f.engine, "/nonexistent/a.json", &none, &error) == KILN_ERROR_NOT_FOUND && !none);
@@ -107,11 +108,11 @@ static void replayed(void)
         size_t count;
         unsigned best;
     } rows[] = {
-        {0, 0, 0, 5, 0x05},   /* 3 ms, then 1 ms */
-        {2, 0, 0, 2, 0x01},   /* the callback ends it */
-        {0, 3, 0, 3, 0x05},   /* a limit of configurations */
-        {0, 0, 2.5, 3, 0x05}, /* the third begins at 2 s and ends at 3 s */
-        {0, 9, 99, 5, 0x05},  /* limits that are not reached */
+        {0, 0, 0, 5, 0x05},   /* the best times are 3 ms, then 1 ms */
+        {2, 0, 0, 2, 0x01},   /* the callback ends the replay */
+        {0, 3, 0, 3, 0x05},   /* a limit on the number of configurations */
+        {0, 0, 2.5, 3, 0x05}, /* the third configuration begins at 2 s and ends at 3 s */
+        {0, 9, 99, 5, 0x05},  /* the limits are not reached */
     };
     for (size_t i = 0; i < KILN__COUNT(rows); i++) {
         told t = {.most = rows[i].most};
@@ -125,13 +126,13 @@ static void replayed(void)
         for (size_t k = 0; k < t.count && k < 5; k++)
             CHECK(t.order[k] == (int64_t)k + 1 && near(t.seconds[k], (double[]){3e-3, 11e-3, 1e-3, 0, 2e-3}[k]));
     }
-    told any = {0}; /* the default strategy: another order, all the same */
+    told any = {0}; /* the default strategy tries the same configurations in another order */
     CHECK_OK(kiln_replay(f.recording, NULL, tell, &any, &error), error);
     CHECK(any.count == 5 && any.failed == 1 && near(any.clock, 5));
     teardown(&f);
 }
 
-/* The same space with other times, in which x = 3 is expected to be the slowest. */
+/* The same space with other times. The prior expects x = 3 to be the slowest. */
 static void expected(void)
 {
     static const char others[] = "{\"tune_params_keys\": [\"x\"], \"cache\": {"
@@ -149,7 +150,7 @@ static void expected(void)
     CHECK_OK(kiln_recording_set_prior(f.recording, prior, &error), error);
     kiln_recording_free(prior);
     CHECK_OK(kiln_replay(f.recording, NULL, tell, &t, &error), error);
-    CHECK(t.count == 2 && t.order[1] == 2); /* after a random one */
+    CHECK(t.count == 2 && t.order[1] == 2); /* the first configuration is a random one */
     CHECK_OK(kiln__recording_parse(NULL, "strange.json", strange, strlen(strange), &prior, &error), error);
     CHECK(kiln_recording_set_prior(f.recording, prior, &error) == KILN_ERROR_ARGUMENT);
     CHECK(strstr(kiln_error_message(error), "strange.json cannot be the prior of") &&
@@ -164,8 +165,8 @@ static void expected(void)
     teardown(&f);
 }
 
-/* The number 1 and the truth value true are two values of a param, and each has its own prior. If a file has only one of
- * them, it stands for the other one too. */
+/* The number 1 and the truth value true are two values of a param, and each has its own prior. If a file has only one
+ * of them, this one stands for the other too. */
 static void numbers_and_truth_values(void)
 {
     static const char both[] = "{\"tune_params_keys\": [\"x\"], \"cache\": {\"a\": {\"x\": 1, \"time\": 2},"
@@ -210,7 +211,7 @@ static void refused(void)
     teardown(&f);
 }
 
-/* In order: 3 ms from 1 s on, 1 ms from 3 s on; of the hundred parts of 5 s those before have the worst. */
+/* The best time is 3 ms from 1 s on, and 1 ms from 3 s on. Parts of the budget before 1 s have the worst time. */
 static void scored(void)
 {
     fixture f;
@@ -232,7 +233,7 @@ static void scored(void)
     teardown(&f);
 }
 
-/* The name decides the format, unless one is asked for; a search finds the same in each. */
+/* The name of the file decides the format, unless the caller requests one. A search finds the same in each format. */
 static void converted(void)
 {
     fixture f;

@@ -62,7 +62,7 @@ static bool valid(const world *w, const uint32_t *point)
     return kiln__space_check(w->spaces[point[0]], settings, NULL) == KILN_OK;
 }
 
-/* Every point that the axes allow, valid or not: the next one; false after the last. */
+/* Steps to the next point that the axes allow, valid or not. Returns false after the last point. */
 static bool step(const kiln__points *points, uint32_t *point)
 {
     const kiln__part *part = &points->parts[point[0]];
@@ -99,7 +99,7 @@ static void test_union(void)
     close_world(&w);
 }
 
-/* How far two points are apart: axes that differ, 100 more for another part. */
+/* Returns the distance of two points: the number of axes that differ, and 100 more for another part. */
 static size_t apart(const kiln__points *points, const uint32_t *a, const uint32_t *b, bool *adjacent)
 {
     size_t count = a[0] == b[0] ? 0 : 100;
@@ -158,7 +158,8 @@ static void test_shuffle(void)
                 seen[at < counts[c] ? at : 0] = 1;
             }
         }
-    /* Uniform: over many seeds each of 10 numbers comes first about as often; 5 sigma of 10,000 draws are 150. */
+    /* The draws must be uniform: over many seeds each of 10 numbers comes first about equally often. 5 sigma of
+     * 10,000 draws are 150. */
     unsigned first[10] = {0};
     for (uint64_t seed = 0; seed < 10000; seed++) {
         kiln__shuffle shuffle = kiln__shuffle_start(10, seed);
@@ -166,7 +167,7 @@ static void test_shuffle(void)
     }
     for (size_t i = 0; i < 10; i++)
         CHECK(first[i] > 850 && first[i] < 1150);
-    /* The largest there are. */
+    /* The largest possible ranges. */
     kiln__shuffle huge = kiln__shuffle_start(UINT64_MAX, 1);
     CHECK(kiln__shuffled(&huge, 0) != kiln__shuffled(&huge, 1));
     CHECK(kiln__shuffled(&huge, UINT64_MAX - 1) < UINT64_MAX);
@@ -193,7 +194,8 @@ static kiln__search *open_search(const world *w, const char *name, uint64_t seed
     return search;
 }
 
-/* All of the space: each point once and valid; the number after which the best was there. `ahead` are outstanding. */
+/* Searches the whole space. Each point must come once and be valid. Returns the number of points until the best one.
+ * `ahead` points wait for their answers at a time. */
 static size_t run_all(const world *w, const char *name, uint64_t seed, size_t ahead)
 {
     kiln__search *search = open_search(w, name, seed);
@@ -234,7 +236,7 @@ static void test_strategies(void)
             alone += run_all(&w, name, seed, 0);
             ahead += run_all(&w, name, seed, 8);
         }
-        /* at random it takes 85 of the 169 on average; twenty runs of that vary by 11 */
+        /* at random a search takes 85 of the 169 points on average; means of twenty runs vary by 11 */
         bool blind = strcmp(name, "random") == 0 || strcmp(name, "exhaustive") == 0;
         if (!blind && (alone >= 20 * 60 || ahead >= 20 * 70))
             fprintf(stderr, "%s: %zu, %zu\n", name, alone / 20, ahead / 20);
@@ -351,7 +353,7 @@ static size_t run_hinted(const world *w, hint_kind kind, uint64_t seed, uint64_t
         if ((i + seed) % of)
             continue;
         CHECK(kiln__search_hint(search, point, value, NULL) == KILN_OK);
-        CHECK(kiln__search_hint(search, point, 1e-3, NULL) == KILN_OK); /* the first counts */
+        CHECK(kiln__search_hint(search, point, 1e-3, NULL) == KILN_OK); /* the first hint for a point counts */
         if (value > 0 && value < expected) {
             expected = value;
             memcpy(least, point, sizeof least);
@@ -368,7 +370,8 @@ static size_t run_hinted(const world *w, hint_kind kind, uint64_t seed, uint64_t
             came[tried] = value;
             expect[tried] = hint_at(w, kind, point, seed);
         }
-        /* if the first two results came in the expected order: the best hint, unless it was one of these two */
+        /* the first two results agree with the order of the hints, so the best hint comes next, unless it was one of
+         * these two */
         const bool agreed = (came[0] < came[1]) == (expect[0] < expect[1]);
         if (kind != NO_HINTS && of == 1 && tried == 2 && came[0] != came[1] && expect[0] != expect[1])
             CHECK(agreed ? hinted : kind == RANDOM || memcmp(point, least, sizeof least) != 0);
@@ -380,7 +383,7 @@ static size_t run_hinted(const world *w, hint_kind kind, uint64_t seed, uint64_t
     return tried;
 }
 
-/* Right hints are worth most of a search, wrong ones cost a few configurations. */
+/* Right hints save most of a search. Wrong hints cost a few configurations. */
 static void test_hints(void)
 {
     enum { SEEDS = 20 };
@@ -423,8 +426,8 @@ static kiln_status grid_holds(void *user, const uint32_t *point, bool *holds, ki
     return KILN_OK;
 }
 
-/* Times over two orders of magnitude: a best value of each axis, two pairs of axes that depend on each other, some noise.
- * The seed decides how much each matters. */
+/* Returns times over two orders of magnitude: a best value of each axis, two pairs of axes that depend on each other,
+ * and some noise. The seed decides how much each of these matters. */
 static double grid_value(const uint32_t *point, uint64_t seed)
 {
     kiln__random random = {.state = seed};
@@ -490,8 +493,8 @@ static void test_wrong_hints(void)
     CHECK(good);
 }
 
-/* Hints that are exact: the third point is the best of all, and the fourth the second best, as three answers were in the
- * order that the hints say. */
+/* Exact hints: after three answers in the order of the hints, the third point is the best of all, and the fourth is
+ * the second best. */
 static void test_right_hints(void)
 {
     enum { SEEDS = 10, FIRST = 4 };
@@ -532,7 +535,7 @@ static void test_which_are_powers(void)
     static const struct {
         kiln_value values[6];
         size_t count;
-        unsigned powers; /* bits; 0: they do not tell values apart */
+        unsigned powers; /* a bit for each value that is a power of two; 0: powers do not tell the values apart */
     } rows[] = {
         {{{KILN_INT, {.i = 16}}, {KILN_INT, {.i = 32}}, {KILN_INT, {.i = 48}}, {KILN_INT, {.i = 64}}}, 4, 0xb},
         {{{KILN_INT, {.i = 1}}, {KILN_INT, {.i = 2}}, {KILN_INT, {.i = 3}}}, 3, 0x3},
@@ -566,7 +569,7 @@ static kiln_status sizes_at(void *user, uint64_t number, uint32_t *point, kiln_e
     return KILN_OK;
 }
 
-/* How many are tried until the best: both are powers of two, as is what is fast. */
+/* Returns the number of tries until the best point, which has powers of two on both axes, like all fast points. */
 static size_t run_sizes(const bool *powers, uint64_t seed)
 {
     const kiln__part_axis axes[] = {{SIZES, true, powers}, {SIZES, true, powers}};
@@ -729,7 +732,8 @@ static void test_repeatable(void)
     close_world(&w);
 }
 
-/* The cheaper half of equally fast points is tried more than the other among the first 60 of 169. */
+/* Among the first 60 of 169 points, the search tries the cheaper half of equally fast points more often than the
+ * other half. */
 static void test_cost(void)
 {
     world w;
@@ -746,7 +750,7 @@ static void test_cost(void)
                 bool is_cheap = point[0] == 1 && point[4] < 2;
                 double cost = with ? is_cheap ? 1 : 10 : 0;
                 cheap[with] += is_cheap;
-                double value = 1 + 0.1 * (double)(i % 3) - 1e-3 * (double)i; /* a better one comes now and then */
+                double value = 1 + 0.1 * (double)(i % 3) - 1e-3 * (double)i; /* a better value comes now and then */
                 CHECK(kiln__search_tell(search, point, value, cost, NULL) == KILN_OK);
             }
             kiln__search_free(search);
@@ -968,7 +972,7 @@ static void test_slow(void)
         }
         kiln__search_free(search);
     }
-    CHECK(sums[0] == sums[1] && best[0] <= 16); /* the least is 9; 150 random ones have 23 or so */
+    CHECK(sums[0] == sums[1] && best[0] <= 16); /* the least possible value is 9; 150 random points have about 23 */
     if (best[0] > 16)
         fprintf(stderr, "best %g\n", best[0]);
     close_world(&w);
@@ -980,7 +984,7 @@ static void test_hard(void)
 {
     static const struct {
         const char *name, *where;
-        size_t count, values; /* params, and values of each */
+        size_t count, values; /* number of params, and number of values of each param */
     } hard[] = {
         {"irregular sums",
          "(2311 * a + 9809 * b + 9016 * c + 2236 * d + 6161 * e + 9994 * f + 7866 * g + 9616 * h + 1173 * i) % 1016 == 1",
@@ -1003,7 +1007,7 @@ static void test_hard(void)
         for (size_t i = 0; !hard[n].where && n == 1 && i < hard[n].count; i++)
             for (size_t k = 0; k < i; k++)
                 kiln__text_printf(&t, "  - %c != %c\n", (char)('a' + i), (char)('a' + k));
-        for (size_t i = 0; n == 3 && i < 24; i++) /* with all params 1 one is known to be valid */
+        for (size_t i = 0; n == 3 && i < 24; i++) /* the configuration with 1 for all params is known to be valid */
             kiln__text_printf(&t, "  - (%zu * %c + %zu * %c + %c) %% %zu == %zu\n", 1 + i % 5, (char)('a' + i % 12),
                               2 + i % 3, (char)('a' + (i * 5 + 1) % 12), (char)('a' + (i * 7 + 3) % 12), 2 + i % 3,
                               (1 + i % 5 + 2 + i % 3 + 1) % (2 + i % 3));
@@ -1039,7 +1043,8 @@ static void test_hard(void)
     }
 }
 
-/* Nothing is valid, and it cannot be gone through: nothing is drawn, and the message says what rejected most. */
+/* No configuration is valid, and the space is too large to walk. Nothing is drawn, and the message names the
+ * constraint that rejected most. */
 static void test_none_drawn(void)
 {
     static const char hopeless[] = "kiln: 1\nname: t\nsource: t.cu\nsizes: {default: {N: 100}}\n"

@@ -76,7 +76,7 @@ static void test_absent(void)
     }
 }
 
-/* A profile that the environment asks for is refused aloud: the context is not made. */
+/* If the environment requests a profile, the driver refuses to make the context and says so. */
 static void test_profile(void)
 {
     CUdevice device;

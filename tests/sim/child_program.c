@@ -43,14 +43,14 @@ static CUmodule load(const char *ptx, const char *runtime)
     return module;
 }
 
-/* want[] from word `from` on; ANY: not looked at. */
+/* Compares words with want[] from word `from` on. ANY: the word is not compared. */
 #define ANY (-12345)
 typedef struct test {
     const char *kernel;
     int argument, threads, from, count, want[CHECKED];
 } test;
 static const test tests[] = {
-    {"order", 0, 1, 0, 6, {5, ANY, ANY, ANY, 10, 11}}, /* the first three may come in any order */
+    {"order", 0, 1, 0, 6, {5, ANY, ANY, ANY, 10, 11}}, /* the first three values may come in any order */
     {"tails", 0, 1, 0, 4, {3, 20, 21, 30}},
     {"again", 1000, 1, 0, 1, {1000}},
     {"one_each", 3, 32, 31, 2, {3, 6}},
@@ -59,14 +59,15 @@ static const test tests[] = {
     {"light", 0, 32, 0, 3, {31, 30, 29}},
     {"pending", 100, 1, 0, 3, {100, 0, 100}},
     {"streams", 0, 1, 20, 7, {0, 0, 0, 0, 0, 0, 0}},
-    {"moves", 0, 1, 40, 5, {0, 0, 0, 0, 0}}, /* what the copies and fills returned */
+    {"moves", 0, 1, 40, 5, {0, 0, 0, 0, 0}}, /* the results of the copies and fills */
     {"moves", 0, 1, 0, 4, {0x11111111, 0x11111111, 0x11111111, 0x11111111}},
     {"moves", 0, 1, 4, 6, {0x11111111, 0x11111111, 0, 0, 0x22222222, 0x22222222}},
     {"moves", 0, 1, 20, 6, {0x22222222, 0x22222222, 0x22222222, 0x22222222, 0x22222222, 0x22222222}},
     {"moves", 0, 1, 30, 7, {1, 1, ANY, 0, 7, 0, 2}},
     {"shapes", 0, 1, 0, 6, {9, 9, 9, 9, 9, 9}},
     {"shapes", 0, 1, 10, 7, {'i', 'n', 'v', 'a', 'l', 'i', 'd'}},
-    {"down", 0, 1, 0, 3, {ANY, ANY, 0}}, /* how far and why no further: a limit of the simulator, another of a GPU */
+    /* how deep the launches went, and why not deeper: the simulator and a GPU have different limits */
+    {"down", 0, 1, 0, 3, {ANY, ANY, 0}},
     {"unknown_stream", 0, 1, 0, 2, {1, 0}},
 };
 

@@ -6,13 +6,13 @@
 static const char text[] =
     ".version 7.8\n.target sm_80\n.address_size 64\n"
     ".extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);\n"
-    /* the condition becomes *p */
+    /* sets the condition to *p */
     ".visible .entry set(.param .u64 handle, .param .u64 p)\n{\n"
     " .reg .b32 %r<2>; .reg .b64 %d<3>;\n"
     " ld.param.u64 %d1, [handle]; ld.param.u64 %d2, [p]; ld.u32 %r1, [%d2];\n"
     " { .param .b64 a; .param .b32 b; st.param.b64 [a], %d1; st.param.b32 [b], %r1;\n"
     "   call.uni cudaGraphSetConditional, (a, b); }\n ret;\n}\n"
-    /* *p -= 1, and the condition becomes that */
+    /* subtracts 1 from *p, and sets the condition to the result */
     ".visible .entry count(.param .u64 handle, .param .u64 p)\n{\n"
     " .reg .b32 %r<2>; .reg .b64 %d<3>;\n"
     " ld.param.u64 %d1, [handle]; ld.param.u64 %d2, [p]; ld.u32 %r1, [%d2]; add.u32 %r1, %r1, -1; st.u32 [%d2], %r1;\n"
@@ -24,7 +24,7 @@ static const char text[] =
     " ld.param.u64 %d1, [p]; ld.param.u32 %r1, [n]; ld.u32 %r2, [%d1]; add.u32 %r2, %r2, %r1; st.u32 [%d1], %r2; ret;\n}\n";
 
 static CUfunction set, count, add;
-static CUdeviceptr input, output; /* a number each */
+static CUdeviceptr input, output; /* the device addresses of one number each */
 
 static void put(CUdeviceptr to, unsigned value) { OK(cuMemcpyHtoD(to, &value, sizeof value)); }
 
@@ -115,7 +115,7 @@ static void if_and_switch(void)
         add_number(cases[i], 100 * (i + 1));
     OK(cuGraphClone(&other, graph));
     CUgraphExec exec = ready(graph), again = ready(other);
-    OK(cuGraphDestroy(graph)); /* an executable graph is a copy */
+    OK(cuGraphDestroy(graph)); /* the executable graph is a copy, so the graph can go */
     const unsigned expected[] = {102, 211, 311, 11};
     for (unsigned i = 0; i < 4; i++) {
         CHECK(result_for(exec, i) == expected[i]);
@@ -144,10 +144,10 @@ static void loops(void)
     add_number(condition(body, handle, CU_GRAPH_COND_TYPE_IF, 1, &sum)[0], 10);
     CUgraphExec exec = ready(graph);
     CHECK(result_for(exec, 5) == 5 + 4 * 10);
-    CHECK(result_for(exec, 1) == 1); /* the condition begins as 1 again */
+    CHECK(result_for(exec, 1) == 1); /* the condition begins with 1 again */
     OK(cuGraphExecDestroy(exec));
     OK(cuGraphDestroy(graph));
-    /* the body by capture */
+    /* makes the body by capture */
     OK(cuGraphCreate(&graph, 0));
     handle = handle_for(graph, 1, CU_GRAPH_COND_ASSIGN_DEFAULT);
     body = condition(graph, handle, CU_GRAPH_COND_TYPE_WHILE, 1, NULL)[0];
@@ -158,7 +158,7 @@ static void loops(void)
     CUgraph same = NULL;
     OK(cuStreamEndCapture(stream, &same));
     CHECK(same == body);
-    /* an end without a place for the graph: for a graph that was given */
+    /* ends the capture without a place for the graph, because the capture began with a given graph */
     OK(cuStreamBeginCaptureToGraph(stream, body, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     OK(cuStreamEndCapture(stream, NULL));
     OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
@@ -197,7 +197,7 @@ static void errors(void)
     CUgraph body = condition(graph, handle, CU_GRAPH_COND_TYPE_WHILE, 1, NULL)[0];
     IS(cuGraphAddHostNode(&node, body, NULL, 0, &(CUDA_HOST_NODE_PARAMS){nothing, NULL}), CUDA_ERROR_NOT_SUPPORTED);
     IS(cuGraphDestroy(body), CUDA_ERROR_INVALID_VALUE);
-    CUgraphExec exec = ready(graph); /* nothing in its body ends it */
+    CUgraphExec exec = ready(graph); /* the body never sets the condition to 0 */
     OK(cuGraphLaunch(exec, NULL));
     IS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);
 }

@@ -8,7 +8,7 @@
 #include "check.h"
 #include "cu_graph.h"
 
-/* call_NAME is the function that the table has under the API's own name. */
+/* call_NAME is the function in the driver table for the API's function NAME. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #define SIM_X(name, since) static __typeof__(name) *call_##name __attribute__((unused));
 SIM_API_MAP(SIM_X)
@@ -48,7 +48,7 @@ __attribute__((unused)) static const char saxpy[] = HEAD
     ".visible .entry bounded()\n.maxntid 64, 1, 1\n{ ret; }\n"
     ".visible .entry required()\n.reqntid 32, 2, 1\n{ ret; }\n";
 
-/* write 1 to *p */
+/* writes 1 to *p */
 __attribute__((unused)) static const char faults[] = HEAD
     ".extern .shared .align 16 .b8 dynamic[];\n"
     ".visible .entry poke(.param .u64 p)\n"
@@ -102,7 +102,7 @@ static inline CUresult launch(CUfunction function, unsigned grid, unsigned block
     return call_cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, NULL, arguments, NULL);
 }
 
-/* Runs the suite with all of the driver's functions looked up. */
+/* Looks up all of the driver's functions, and runs the suite. */
 static inline int cu_main(int argc, char **argv, const char *name, const check_case *cases, size_t count)
 {
     kiln__sim_add_programs();

@@ -92,7 +92,7 @@ static void queries(void)
        CUDA_ERROR_INVALID_DEVICE);
 }
 
-/* Memory of device 1, with device 0 current: copies and queries find it by its address. */
+/* Memory of device 1 is used while device 0 is current. Copies and queries find it by its address. */
 static void addresses(void)
 {
     CUdeviceptr own, other, base = 0;
@@ -155,7 +155,7 @@ static void peers(void)
     IS(cuCtxEnablePeerAccess(context[1], 0), CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
     OK(cuMemAlloc(&own, 4));
     OK(cuCtxSetCurrent(context[1]));
-    OK(cuMemAlloc(&other, 4)); /* after the access was given: it holds for this memory too */
+    OK(cuMemAlloc(&other, 4)); /* this memory is allocated after the access was given; the access holds for it too */
     OK(cuMemsetD32(other, 40, 1));
     OK(run(0, next[0], own, other, NULL));
     CHECK(read_back(own) == 41);
@@ -168,7 +168,7 @@ static void peers(void)
     OK(cuCtxDisablePeerAccess(context[1]));
 }
 
-/* Memory that the host shares is everybody's. */
+/* All devices can use memory of the host that the host has shared. */
 static void shared(void)
 {
     CUdeviceptr managed, pinned_at = 0;
@@ -231,7 +231,8 @@ static void streams(void)
     IS(cuEventRecord(mark, own), CUDA_ERROR_INVALID_HANDLE);
     OK(cuEventRecord(here, own));
     IS(cuEventElapsedTime(&time, mark, here), CUDA_ERROR_INVALID_HANDLE);
-    IS(run(0, next[0], memory, memory, other), CUDA_ERROR_INVALID_HANDLE); /* a kernel runs where its stream is */
+    /* a kernel runs on the device of its stream */
+    IS(run(0, next[0], memory, memory, other), CUDA_ERROR_INVALID_HANDLE);
     CHECK(read_back(memory) == 3);
     OK(cuMemFreeAsync(memory, own));
     OK(cuEventDestroy(mark));
@@ -276,7 +277,7 @@ static void pools(void)
     OK(cuMemPoolDestroy(pool));
 }
 
-/* Mapped memory of device 1, used by devices that have access. */
+/* Memory of device 1 is mapped, and devices that have access use it. */
 static void mapped(void)
 {
     size_t unit = 0;
@@ -353,7 +354,7 @@ static void captured(void)
     OK(cuCtxSetCurrent(context[0]));
 }
 
-/* Without access it is an illegal address, and ends this context alone. */
+/* Without access the address is illegal. The error ends only this context. */
 static void fault(void)
 {
     CUdeviceptr other, own;

@@ -69,7 +69,7 @@ static CUresult launch(CUstream into, CUdeviceptr at, unsigned operand)
     return cuLaunchKernel(add, 1, 1, 1, 1, 1, 1, 0, into, arguments, NULL);
 }
 
-/* Ends the capture of `on`, whatever came of it. */
+/* Ends the capture of `on`, whether it succeeded or not. */
 static void end(const char *name, CUstream on)
 {
     CUgraph graph = NULL;
@@ -182,7 +182,7 @@ static void capture_streams(void)
     CUstreamCaptureStatus status;
     MUST(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
     MUST(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
-    begin(CU_STREAM_CAPTURE_MODE_GLOBAL, stream); /* out and back */
+    begin(CU_STREAM_CAPTURE_MODE_GLOBAL, stream); /* forks to another stream and joins it again */
     MUST(launch(stream, cell, 1));
     MUST(cuEventRecord(fork, stream));
     SAY("query a captured event", cuEventQuery(fork));
@@ -210,12 +210,12 @@ static void capture_streams(void)
     MUST(launch(other, cell, 2));
     SAY("end on the forked stream", cuStreamEndCapture(other, &graph));
     end("unjoined", stream);
-    begin(CU_STREAM_CAPTURE_MODE_GLOBAL, stream); /* forked without work */
+    begin(CU_STREAM_CAPTURE_MODE_GLOBAL, stream); /* forks, but puts no work into the fork */
     MUST(launch(stream, cell, 1));
     MUST(cuEventRecord(fork, stream));
     MUST(cuStreamWaitEvent(other, fork, 0));
     end("forked, nothing done", stream);
-    begin(CU_STREAM_CAPTURE_MODE_GLOBAL, stream); /* two that meet */
+    begin(CU_STREAM_CAPTURE_MODE_GLOBAL, stream); /* two forks that wait for each other */
     begin(CU_STREAM_CAPTURE_MODE_GLOBAL, other);
     MUST(launch(stream, cell, 1));
     MUST(cuEventRecord(fork, stream));
@@ -307,7 +307,7 @@ static void graphs(void)
     CUDA_MEMSET_NODE_PARAMS set = {.dst = cell, .elementSize = 3, .width = 1, .height = 1};
     SAY("fill of three bytes", cuGraphAddMemsetNode(&node, graph, NULL, 0, &set, context));
     MUST(cuMemsetD32(cell, 0, 1));
-    MUST(cuCtxSynchronize()); // before a stream that does not wait for it
+    MUST(cuCtxSynchronize()); // waits before a stream that does not wait for other streams
     MUST(cuGraphLaunch(exec, stream));
     MUST(cuStreamSynchronize(stream));
     unsigned value = 0;
@@ -433,7 +433,7 @@ static void virtual_memory(void)
     MUST(cuMemGetAccess(&access, &all.location, range));
     NUMBER("access after", access);
     SAY("fill across", cuMemsetD8(range + unit - 8, 7, 16));
-    MUST(cuCtxSynchronize()); // before it is unmapped
+    MUST(cuCtxSynchronize()); // waits before the memory is unmapped
     SAY("free it", cuMemFree(range));
     SAY("release", cuMemRelease(first));
     SAY("release again", cuMemRelease(first));

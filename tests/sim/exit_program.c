@@ -25,7 +25,8 @@ static void *run(void *unused)
     void *arguments[] = {&counter};
     (void)unused;
     cuCtxSetCurrent(context);
-    cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL); /* the end of the process stops it */
+    /* only the end of the process stops this kernel */
+    cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL);
     return NULL;
 }
 

@@ -1,5 +1,6 @@
-/* Memory, events and pools of another process, on the simulated device's libcuda.so.1: this process makes them, and a child that
- * it forks before it initialises the driver uses them. Prints what is wrong; ends with 0 if nothing is. */
+/* Memory, events and pools of another process, on the simulated device's libcuda.so.1. This process makes them. A
+ * child that it forks before it initialises the driver uses them. The program prints each error, and ends with 0 if
+ * all calls were right. */
 #include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,12 +40,12 @@ static void check(int line, int right, const char *what)
 #define OK(call) CHECK((call) == CUDA_SUCCESS)
 #define IS(call, error) CHECK((call) == (error))
 
-enum { N = 300 /* not a whole page */, LONGEST = 64 << 20 };
+enum { N = 300 /* the bytes of N numbers are not a whole page */, LONGEST = 64 << 20 };
 typedef struct message {
     CUipcMemHandle memory, gone;
     CUipcEventHandle event;
     int file;
-    uint64_t inode; /* of an ordinary file */
+    uint64_t inode; /* the inode of an ordinary file */
 } message;
 
 static CUfunction next, wait_for;
@@ -139,7 +140,7 @@ static void give_physical(int other)
     alone.requestedHandleTypes = CU_MEM_HANDLE_TYPE_NONE;
     OK(cuMemCreate(&plain, bytes, &alone, 0));
     IS(cuMemExportToShareableHandle(&file, plain, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
-       CUDA_ERROR_INVALID_VALUE); /* it was not made for that */
+       CUDA_ERROR_INVALID_VALUE); /* the memory was not made for sharing */
     OK(cuMemRelease(plain));
     OK(cuMemCreate(&handle, bytes, &shareable, 0));
     CUdeviceptr at = map_all(handle, bytes);
@@ -166,7 +167,8 @@ static void use_physical(int other)
     snprintf(name, sizeof name, "/proc/self/fd/%d", file);
     CHECK(readlink(name, target, sizeof target - 1) > 0);
     target[strcspn(target, " ")] = '\0';
-    const int open_end = memfd_create(strchr(target, ':') + 1, 0); /* named so, but its end may change */
+    /* the name is right, but the file's end may change */
+    const int open_end = memfd_create(strchr(target, ':') + 1, 0);
     CHECK(open_end >= 0 && ftruncate(open_end, (off_t)bytes) == 0);
     IS(cuMemImportFromShareableHandle(&handle, (void *)(intptr_t)open_end, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
        CUDA_ERROR_INVALID_VALUE);
@@ -183,7 +185,7 @@ static void use_physical(int other)
 
 /* ---- pools, by a file descriptor, and their memory, by data ---- */
 
-enum { PART = 5000 }; /* bytes: more than a page, and not whole ones */
+enum { PART = 5000 }; /* bytes: more than a page, but no whole number of pages */
 typedef struct parts {
     CUmemPoolPtrExportData memory, second, gone;
 } parts;
@@ -207,7 +209,8 @@ static void give_pool(int other)
     int file = -1;
     OK(make_pool(&plain, CU_MEM_HANDLE_TYPE_NONE));
     OK(cuDeviceGetDefaultMemPool(&usual, 0));
-    IS(cuMemPoolExportToShareableHandle(&file, plain, type, 0), CUDA_ERROR_INVALID_VALUE); /* not made for that */
+    /* the memory was not made for sharing */
+    IS(cuMemPoolExportToShareableHandle(&file, plain, type, 0), CUDA_ERROR_INVALID_VALUE);
     IS(cuMemPoolExportToShareableHandle(&file, usual, type, 0), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemAllocFromPoolAsync(&alone, PART, plain, NULL));
     IS(cuMemPoolExportPointer(&unused, alone), CUDA_ERROR_INVALID_VALUE);
@@ -216,7 +219,7 @@ static void give_pool(int other)
     IS(cuMemPoolExportToShareableHandle(&file, pool, type, 1), CUDA_ERROR_INVALID_VALUE);
     IS(cuMemPoolExportToShareableHandle(&file, pool, CU_MEM_HANDLE_TYPE_FABRIC, 0), CUDA_ERROR_INVALID_VALUE);
     IS(cuMemPoolExportToShareableHandle(NULL, pool, type, 0), CUDA_ERROR_INVALID_VALUE);
-    OK(cuMemPoolExportToShareableHandle(&file, pool, type, 0)); /* before anything is in it */
+    OK(cuMemPoolExportToShareableHandle(&file, pool, type, 0)); /* the pool is exported while it is empty */
     OK(cuMemAllocFromPoolAsync(&memory, PART, pool, NULL));
     OK(cuMemAllocFromPoolAsync(&gone, PART, pool, NULL));
     OK(cuMemAllocFromPoolAsync(&second, 4, pool, NULL));
@@ -240,13 +243,13 @@ static void give_pool(int other)
     OK(cuMemcpyDtoH(values, memory, PART));
     CHECK(values[0] == 71 && values[7] == 71 && values[8] == 70);
     OK(cuMemFree(memory));
-    OK(cuMemcpyDtoH(&none, second, 4)); /* its neighbour is still there */
+    OK(cuMemcpyDtoH(&none, second, 4)); /* the neighbour in the pool is still there */
     CHECK(none == 80);
     say(other);
     OK(cuMemPoolDestroy(pool));
     IS(cuMemPoolExportPointer(&unused, second), CUDA_ERROR_INVALID_VALUE);
     CHECK(hear(other));
-    OK(cuMemcpyDtoH(&none, second, 4)); /* memory outlives its pool, here and there */
+    OK(cuMemcpyDtoH(&none, second, 4)); /* memory outlives its pool, in both processes */
     CHECK(none == 81);
     OK(cuMemFree(second));
     OK(cuMemFreeAsync(alone, NULL));
@@ -273,20 +276,20 @@ static void use_pool(int other)
     struct stat info;
     CHECK(fstat(file, &info) == 0);
     const int open_end = memfd_create(strchr(target, ':') + 1,
-                                      MFD_ALLOW_SEALING); /* named so, but its end may change */
+                                      MFD_ALLOW_SEALING); /* the name is right, but the file's end may change */
     CHECK(open_end >= 0 && ftruncate(open_end, info.st_size) == 0);
     IS(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)open_end, type, 0), CUDA_ERROR_INVALID_VALUE);
     close(open_end);
     OK(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)file, type, 0));
     close(file);
-    /* no memory comes from such a pool but its maker's */
+    /* only the process that made such a pool can allocate from it */
     IS(cuDeviceSetMemPool(0, pool), CUDA_ERROR_INVALID_VALUE);
     IS(cuMemAllocFromPoolAsync(&at, 4, pool, NULL), CUDA_ERROR_INVALID_VALUE);
     IS(cuMemPoolExportToShareableHandle(&file, pool, type, 0), CUDA_ERROR_INVALID_VALUE);
     OK(make_pool(&own, type));
     IS(cuMemPoolImportPointer(&at, own, &sent.memory), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemPoolDestroy(own));
-    IS(cuMemPoolImportPointer(&at, pool, &sent.gone), CUDA_ERROR_INVALID_VALUE); /* it was freed */
+    IS(cuMemPoolImportPointer(&at, pool, &sent.gone), CUDA_ERROR_INVALID_VALUE); /* the memory was freed */
     for (size_t bit = 0; bit < 8 * sizeof data; bit++) {
         data = sent.memory;
         data.reserved[bit / 8] ^= (unsigned char)(1u << bit % 8);
@@ -301,7 +304,7 @@ static void use_pool(int other)
     OK(cuMemcpyDtoH(&value, at + PART - 4, 4));
     CHECK(value == 70);
     IS(cuMemcpyDtoH(&value, at + PART - 2, 4), CUDA_ERROR_INVALID_VALUE);
-    IS(cuMemPoolExportPointer(&data, at), CUDA_ERROR_INVALID_VALUE); /* not its own */
+    IS(cuMemPoolExportPointer(&data, at), CUDA_ERROR_INVALID_VALUE); /* the pool is not this process's own */
     run(next, at, 8);
     OK(cuMemFreeAsync(at, NULL));
     IS(cuMemFree(at), CUDA_ERROR_INVALID_VALUE);
@@ -309,7 +312,8 @@ static void use_pool(int other)
     CHECK(used == 4);
     say(other);
     CHECK(hear(other));
-    IS(cuMemPoolImportPointer(&at, pool, &sent.memory), CUDA_ERROR_INVALID_VALUE); /* its maker has freed it */
+    /* the process that made the memory has freed it */
+    IS(cuMemPoolImportPointer(&at, pool, &sent.memory), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemPoolDestroy(pool));
     run(next, second, 1);
     OK(cuMemcpyDtoH(&value, second, 4));
@@ -344,7 +348,8 @@ static CUresult try_event(const inside *what)
     return cuIpcOpenEventHandle(&event, handle);
 }
 
-/* `file`: of the giver; an ordinary one, which another process could cut off. */
+/* `file`: a file of the process that gives the handle. An ordinary file is refused, because another process could
+ * truncate it. */
 static void forge(const message *got, int file, uint64_t inode)
 {
     const CUresult error = CUDA_ERROR_INVALID_HANDLE;
@@ -354,13 +359,13 @@ static void forge(const message *got, int file, uint64_t inode)
     for (size_t bit = 0; bit < 8 * sizeof memory; bit++) {
         other = memory;
         ((unsigned char *)&other)[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        /* a little shorter is the same memory: the file has whole pages */
+        /* a slightly smaller size names the same memory, because the file has whole pages */
         const int inner = bit / 8 >= offsetof(inside, bytes) && bit / 8 < offsetof(inside, event);
         if (!inner)
             CHECK(try_memory(&other) != CUDA_SUCCESS);
         other = event;
         ((unsigned char *)&other)[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        /* any event of a live process is complete, and another one may have begun in the same moment */
+        /* every event of a live process counts as complete, and another process may have begun in the same moment */
         if (bit / 8 < offsetof(inside, event) &&
             (bit / 8 < offsetof(inside, process) || bit / 8 >= offsetof(inside, file)))
             IS(try_event(&other), error);
@@ -376,7 +381,7 @@ static void forge(const message *got, int file, uint64_t inode)
     other.bytes = 4096;
     IS(try_memory(&other), error);
     other = event;
-    other.process = INT32_MAX; /* none; it began at no time */
+    other.process = INT32_MAX; /* no process has this id, and none began at time 0 */
     other.born = 0;
     IS(try_event(&other), error);
 }
@@ -404,20 +409,21 @@ static void use(int other, pid_t giver)
     OK(cuMemcpyDtoH(values, at, sizeof values));
     CHECK(values[0] == 20 && values[N - 1] == 20);
     IS(cuMemFree(at), CUDA_ERROR_INVALID_VALUE);
-    IS(cuMemcpyDtoH(values, at + 4, sizeof values), CUDA_ERROR_INVALID_VALUE); /* its end is known */
+    /* the end of the memory is known, so a copy past it is refused */
+    IS(cuMemcpyDtoH(values, at + 4, sizeof values), CUDA_ERROR_INVALID_VALUE);
     OK(cuPointerGetAttribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, at));
     CHECK(!capable);
     OK(cuIpcOpenEventHandle(&event, got.event));
     OK(cuStreamWaitEvent(NULL, event, 0));
     run(next, at, N);
     OK(cuEventRecord(event, NULL));
-    OK(cuIpcCloseMemHandle(at)); /* it was opened twice */
+    OK(cuIpcCloseMemHandle(at)); /* the memory was opened twice */
     say(other);
-    CHECK(hear(other)); /* the other process's kernel waits for this */
+    CHECK(hear(other)); /* a kernel of the other process waits for this write */
     OK(cuMemcpyHtoD(at, &seven, 4));
     use_physical(other);
     use_pool(other);
-    CHECK(!hear(other)); /* the other process ends; the memory is still here */
+    CHECK(!hear(other)); /* the other process has ended, but the memory still exists here */
     CHECK(waitpid(giver, &status, 0) == giver && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     OK(cuMemcpyDtoH(values, at, sizeof values));
     CHECK(values[0] == 7 && values[N - 1] == 21);
@@ -437,7 +443,8 @@ static void give(int other)
     unsigned values[N];
     void *pinned;
     bool capable = false;
-    /* Files that memory is in are files as others: this process may have none of any length, as the other one may. */
+    /* The files of shared memory are ordinary files. Under a limit on file sizes, this process may make none, and the
+     * other may. */
     CHECK(setrlimit(RLIMIT_FSIZE, &(struct rlimit){LONGEST, LONGEST}) == 0);
     set_up();
     OK(cuMemAlloc(&gone, 64));
@@ -455,7 +462,7 @@ static void give(int other)
     IS(cuIpcGetMemHandle(&handle, (uintptr_t)pinned), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemFreeHost(pinned));
     OK(cuMemcpyDtoH(values, memory, sizeof values));
-    CHECK(values[0] == 20 && values[N - 1] == 20); /* as before it was shared */
+    CHECK(values[0] == 20 && values[N - 1] == 20); /* the contents are the same as before the memory was shared */
     IS(cuEventCreate(&event, CU_EVENT_INTERPROCESS), CUDA_ERROR_INVALID_VALUE);
     OK(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
     IS(cuIpcGetEventHandle(&sent.event, plain), CUDA_ERROR_INVALID_HANDLE);
@@ -477,7 +484,7 @@ static void give(int other)
     give_physical(other);
     give_pool(other);
     fflush(stdout);
-    _exit(wrong > 0); /* in the middle of its work, nothing freed */
+    _exit(wrong > 0); /* ends the process in the middle of its work, before it frees anything */
 }
 
 int main(void)

@@ -763,7 +763,7 @@ static void variable_unloaded(void) /* with its module, while a kernel may run t
     for (int i = 0; i < 64; i++)
         free(again[i]);
 }
-static void variable_neighbour(void) /* an access beyond one does not reach the other */
+static void variable_neighbour(void) /* an access beyond a variable does not reach the next variable */
 {
     const CUdeviceptr one = (CUdeviceptr)variable("first"), other = (CUdeviceptr)variable("second");
     put(w.a, (one < other ? one : other) + 2 * BYTES);

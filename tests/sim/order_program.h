@@ -13,12 +13,12 @@ typedef struct order_world {
     CUstream a, b, c, one, two; /* a, b, c: non-blocking; one, two: blocking */
     CUevent event, other;
     CUdeviceptr x, y, z;
-    int *pinned; /* of three pages */
+    int *pinned; /* the pinned memory of three pages */
     int plain[N];
 } order_world;
 extern order_world w;
 extern volatile int seen;       /* keeps reads of the host */
-extern const char order_text[]; /* the module of put, get, count and others */
+extern const char order_text[]; /* the PTX of the module with put, get, count and other kernels */
 
 static inline void put(CUstream stream, CUdeviceptr to)
 {

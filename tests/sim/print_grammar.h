@@ -1,6 +1,7 @@
-/* print_grammar.h - calls of printf from a grammar of valid and hostile formats, each with the text that it must print. The
- * host's own snprintf() is the reference for the valid conversions: it gets a format that is written here from the fields
- * of the conversion. Bytes choose the call; a random generator (test_print.c) or libFuzzer (fuzz_printf.c) makes them. */
+/* print_grammar.h - calls of printf from a grammar of valid and hostile formats, each with the text that it must
+ * print. The host's own snprintf() is the reference for the valid conversions: it gets a format that is written here
+ * from the fields of the conversion. Bytes choose the call; a random generator (test_print.c) or libFuzzer
+ * (fuzz_printf.c) makes them. */
 #ifndef KILN_TESTS_PRINT_GRAMMAR_H
 #define KILN_TESTS_PRINT_GRAMMAR_H
 
@@ -61,9 +62,9 @@ static inline void grammar_argument(grammar *g, const void *value, size_t bytes)
 
 /* The fields of a conversion, for the reference. */
 typedef struct grammar_spec {
-    char text[512]; /* as the kernel writes it */
+    char text[512]; /* the text of the conversion in the kernel's format */
     size_t length;
-    char flags[6]; /* each flag once */
+    char flags[6]; /* the flags, each once */
     int width, precision;
     int stars[2], star_count; /* the values of its `*` */
     const char *size;
@@ -128,7 +129,7 @@ static inline void grammar_expect(grammar *g, const char *host, ...)
     free(text);
 }
 
-/* "%", the flags out of `allowed`, "*.*", the size and the type: the host's format. */
+/* Writes the format for the host's printf: "%", the flags that are in `allowed`, "*.*", the size and the type. */
 static inline const char *grammar_host(const grammar_spec *s, const char *allowed, const char *size, char type,
                                        char *host)
 {
@@ -196,8 +197,8 @@ static inline void grammar_pointer(grammar *g, const grammar_spec *s)
     grammar_expect(g, grammar_host(s, "-0", "", 'p', host), s->width, s->precision, (void *)(uintptr_t)value);
 }
 
-/* Chooses a string: one with its end, one without an end that a precision or the fault ends, one at an address without
- * memory, or NULL. */
+/* Chooses a string: one with its end, one without an end that a precision or the fault ends, one at an address
+ * without memory, or NULL. */
 static inline void grammar_string(grammar *g, const grammar_spec *s)
 {
     char host[32];
@@ -220,7 +221,8 @@ static inline void grammar_string(grammar *g, const grammar_spec *s)
     }
     text = g->strings + g->string_length;
     for (unsigned k = 0; k < length; k++)
-        g->strings[g->string_length + k] = (char)(k % 7 ? 'a' + k % 26 : '%'); /* its bytes are no conversions */
+        /* the bytes of the string are no conversions */
+        g->strings[g->string_length + k] = (char)(k % 7 ? 'a' + k % 26 : '%');
     address = GRAMMAR_STRINGS + g->string_length;
     g->string_length += length;
     const bool is_open = kind == 2; /* the memory ends with its last byte */

@@ -126,7 +126,7 @@ static void devices(void)
     launch(twice[0], at[0], BLOCKS, NULL);
     TRY(cuCtxSetCurrent(contexts[1]));
     launch(twice[1], at[1], BLOCKS, NULL);   /* 3: beside 1 */
-    TRY(cuCtxSynchronize());                 /* of the second device */
+    TRY(cuCtxSynchronize());                 /* waits for the second device */
     launch(twice[1], at[1], BLOCKS, stream); /* 4: after 3, not after 2 */
 }
 

@@ -64,7 +64,7 @@ static void visit(int number, siginfo_t *info, void *context)
 
 static struct sigaction before;
 
-/* Begins to count the visits of all memory that was given so far. */
+/* Begins to count the visits of all memory that was allocated so far. */
 static void begin_count(void)
 {
     struct sigaction action = {.sa_sigaction = visit, .sa_flags = SA_SIGINFO};

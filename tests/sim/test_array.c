@@ -53,17 +53,17 @@ static void test_arrays(void)
     OK(call_cuMemcpy2DAsync(&part, NULL));
     CHECK(out[0] == 5 && out[1] == 6 && out[2] == 0);
     part.WidthInBytes = 3;
-    FAILS(INVALID_VALUE, call_cuMemcpy2D(&part)); /* beyond the row */
+    FAILS(INVALID_VALUE, call_cuMemcpy2D(&part)); /* the copy ends beyond the row */
     part.WidthInBytes = 2, part.srcY = 2;
     FAILS(INVALID_VALUE, call_cuMemcpy2D(&part));
     part.srcArray = (CUarray)(uintptr_t)0x1230;
     FAILS(INVALID_HANDLE, call_cuMemcpy2D(&part));
-    FAILS(INVALID_VALUE, call_cuMemcpyAtoH(out, array, 0, 1)); /* that is for one dimension */
+    FAILS(INVALID_VALUE, call_cuMemcpyAtoH(out, array, 0, 1)); /* this call is for arrays of one dimension */
     OK(call_cuArrayDestroy(array));
     OK(call_cuMemGetInfo(&during, &total));
     CHECK(before == during);
 
-    /* One dimension, all the ways. */
+    /* Tries all ways of copying with one dimension. */
     CUdeviceptr memory = 0;
     uint16_t numbers[] = {1, 2, 3, 4}, back[4] = {0};
     OK(call_cuMemAlloc(&memory, sizeof numbers));

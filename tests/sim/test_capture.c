@@ -65,7 +65,7 @@ static void test_all(void)
     OK(call_cuStreamWaitEvent(a, event, CU_EVENT_WAIT_EXTERNAL));
     OK(call_cuMemcpyDtoHAsync(out, memory, 16, a));
     OK(call_cuMemFreeAsync(memory, a));
-    OK(call_cuMemsetD32(cell + 12, 7, 1)); /* what waits is none of it, and done */
+    OK(call_cuMemsetD32(cell + 12, 7, 1)); /* a call that waits is not captured: it runs */
     OK(call_cuMemcpyDtoH(out + 3, cell + 12, 4));
     CHECK(out[3] == 7);
     OK(call_cuStreamEndCapture(a, &graph));
@@ -149,7 +149,7 @@ static void test_streams(void)
     CHECK(graph == NULL);
     OK(call_cuStreamIsCapturing(b, &status));
     CHECK(status == CU_STREAM_CAPTURE_STATUS_NONE);
-    OK(put(b, 1)); /* for real again */
+    OK(put(b, 1)); /* the work runs again and is not captured */
     CHECK(value() == 16);
 
     OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL)); /* dropped on purpose */
@@ -416,7 +416,7 @@ static void begin_two(void)
 {
     begin();
     OK(call_cuEventCreate(&other.forked, CU_EVENT_DISABLE_TIMING));
-    OK(call_cuCtxCreate(&other.context, NULL, 0, device)); /* it is current now */
+    OK(call_cuCtxCreate(&other.context, NULL, 0, device)); /* the new context is current now */
     other.add = kernel(load(increments), "add");
     OK(call_cuMemAlloc(&other.cell, 64));
     OK(call_cuMemsetD32(other.cell, 0, 16));
@@ -529,7 +529,7 @@ static void test_contexts_refused(void)
     OK(call_cuCtxSetCurrent(primary));
     FAILS(STREAM_CAPTURE_UNJOINED, call_cuStreamEndCapture(a, &graph));
     fork_two(CU_STREAM_CAPTURE_MODE_GLOBAL);
-    FAILS(STREAM_CAPTURE_UNSUPPORTED, call_cuMemAlloc(&memory, 4)); /* forbidden in the other context too */
+    FAILS(STREAM_CAPTURE_UNSUPPORTED, call_cuMemAlloc(&memory, 4)); /* the call is forbidden in the other context too */
     OK(call_cuCtxSetCurrent(primary));
     FAILS(STREAM_CAPTURE_INVALIDATED, call_cuStreamEndCapture(a, &graph));
     fork_two(CU_STREAM_CAPTURE_MODE_RELAXED);
@@ -545,7 +545,7 @@ static void test_contexts_refused(void)
     OK(call_cuStreamIsCapturing(other.stream, &status));
     CHECK(status == CU_STREAM_CAPTURE_STATUS_NONE);
     OK(call_cuCtxSynchronize());
-    /* a capture that was started in the other context ends with it */
+    /* A capture that was started in the other context ends with that context. */
     OK(call_cuStreamBeginCapture(other.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     OK(put_other(1));
     OK(call_cuEventRecord(other.joined, other.stream));
@@ -558,7 +558,7 @@ static void test_contexts_refused(void)
     CHECK(status == CU_STREAM_CAPTURE_STATUS_NONE);
     OK(put(a, 7));
     CHECK(value() == 7);
-    /* and one that a destroyed context takes part in goes on without it */
+    /* A capture in which a destroyed context takes part goes on without that context. */
     OK(call_cuCtxCreate(&other.context, NULL, 0, device));
     OK(call_cuStreamCreate(&other.stream, CU_STREAM_NON_BLOCKING));
     OK(call_cuCtxSetCurrent(primary));

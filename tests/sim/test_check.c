@@ -7,7 +7,7 @@ typedef struct expected {
     uint32_t blocks, threads, dynamic;
     int kind;                 /* kiln_check_kind, -1: nothing may be found */
     const char *line, *other; /* "@name" in the source; NULL: not told */
-    int block, thread;        /* of the example; -1: not told */
+    int block, thread;        /* block and thread of the example; -1: not compared */
     const char *allocation;   /* a text in the description of the memory; NULL if there is no such text */
     int note;
 } expected;
@@ -60,7 +60,8 @@ static const expected memory_cases[] = {
     BUG("unwritten_shared", 1, 32, UNINITIALISED, NULL, 0, 0, "at offset 128 of "),
     OK("written_shared", 1, 32),
     BUG("shared_kept", 2, 32, UNINITIALISED, NULL, 1, 0, "at offset 0 of "),
-    {"ok_padding", 1, 32, 0, -1, NULL, NULL, -1, -1, NULL, 1}, /* that some bytes of a load are nobody's is noted */
+    /* a note tells that some bytes of a load belong to no allocation */
+    {"ok_padding", 1, 32, 0, -1, NULL, NULL, -1, -1, NULL, 1},
     OK("bytes", 1, 32),
     BUG("read_only", 1, 32, READ_ONLY, "@read_only.read", 0, 0, "at offset 0 of an allocation"),
     OK("read_only", 1, 32),

@@ -49,7 +49,7 @@ static void test_leaks(void)
         CHECK(f->kind == KILN_CHECK_LEAK && f->bytes == 96 && f->at.line > 0 && f->at.thread[0] == k);
         CHECK_TEXT(f->at.file, "memory.cu");
     }
-    vm_check_leaks(b.device, true); /* in, out and raw are the host's */
+    vm_check_leaks(b.device, true); /* `in`, `out` and `raw` belong to the host */
     CHECK(vm_check_count(b.check) == 5);
     check_bench_end(&b);
 }
@@ -111,7 +111,7 @@ static void test_attach(void)
     check_bench_end(&b);
 }
 
-/* The same launch finds the same, word for word. */
+/* The same launch gives the same findings, word for word. */
 static void test_repeats(void)
 {
     load();
@@ -224,7 +224,7 @@ static void test_driver(void)
     int n = COUNT;
     void *arguments[] = {&in, &out, &in, &n};
     CHECK(sim_cuLaunchKernel(function, 33, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL) == CUDA_SUCCESS);
-    CHECK(sim_cuCtxSynchronize() == CUDA_SUCCESS); /* no fault: it was kept from happening */
+    CHECK(sim_cuCtxSynchronize() == CUDA_SUCCESS); /* no fault occurred, because the checks prevented the access */
     kiln__sim_check_end(report, &reported);
     CHECK(reported == 1 && reported_kind == KILN_CHECK_BOUNDS);
     CHECK(kiln__sim_check_begin());
@@ -237,7 +237,7 @@ static void test_driver(void)
     CHECK(sim_cuMemcpyDtoH(host, out, 32) == CUDA_SUCCESS && sim_cuMemcpyDtoH(host, out, 33) == CUDA_SUCCESS);
     kiln__sim_check_end(report, &reported);
     CHECK(reported == 3 && reported_kind == KILN_CHECK_UNINITIALISED);
-    CUstream blocking; /* in the second checks it is as in the first: the legacy stream waits for it */
+    CUstream blocking; /* in the second checks the legacy stream waits for this stream too */
     CHECK(sim_cuStreamCreate(&blocking, CU_STREAM_DEFAULT) == CUDA_SUCCESS);
     for (int k = 0; k < 2; k++) {
         CHECK(kiln__sim_check_begin());
@@ -247,7 +247,7 @@ static void test_driver(void)
         CHECK(reported == 3);
     }
     CHECK(sim_cuDevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
-    kiln__sim_check_end(report, &reported); /* without a context: nothing */
+    kiln__sim_check_end(report, &reported); /* without a context there are no findings */
     CHECK(reported == 3);
     kiln__free(NULL, image);
 }

@@ -48,7 +48,7 @@ typedef struct outcome {
     check_bench bench;
     const vm_allocation *parts[3];
     uint64_t shared; /* a hash of all marks of shared memory when blocks end */
-    bool quick;      /* some access took that way */
+    bool quick;      /* true: some access was made by vectors */
 } outcome;
 
 static void block_ends(void *user, const vm_block *block)
@@ -82,7 +82,8 @@ static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uin
                         .hooks = &vm_watch_hooks,
                         .watch = &watch};
     vm_period first = {0, UINT32_MAX};
-    for (unsigned k = 0; k < 2; k++) { /* the second one meets the marks of the first, which may run at the same time */
+    for (unsigned k = 0; k < 2; k++) {
+        /* the second launch meets the marks of the first, which may run at the same time */
         vm_check_concurrent(o.bench.check, &first, k && seed % 7 == 0 ? 1 : 0);
         vm_run(device, &launch, &o.bench.counters, &o.bench.fault);
         first.until = vm_check_tick_host(o.bench.check);
@@ -126,7 +127,8 @@ static void test_both(void)
     char *text = check_read(KILN_TEST_PTX "/check", "script.ptx", &length);
     unsigned wrong = 0, quick = 0;
     uint64_t findings = 0;
-    /* Without a sanitizer all programs are compared. A sixth of them shows it every access of both ways. */
+    /* Without a sanitizer all programs are compared. Under a sanitizer a sixth of them is enough, because these
+     * already make every access of both ways. */
     const uint64_t programs = CHECK_SANITIZER[0] ? PROGRAMS / 6 : PROGRAMS;
     for (uint64_t seed = 0; seed < programs; seed++) {
         int32_t steps[STEPS][4];
@@ -181,8 +183,8 @@ static void test_over_the_end_of_a_page(void)
     check_bench_end(&b);
 }
 
-/* Each message needs the name of a shared variable among those that the kernel names. Tests that the time for it grows
- * in proportion to the text, and not to its square. */
+/* Each message searches the name of a shared variable among those that the kernel names. The time for a message must
+ * grow in proportion to the text, and not to its square. */
 static void test_long_names(void)
 {
     enum { LENGTH = 1000000, VARIABLES = 20000 };
@@ -257,7 +259,8 @@ static void test_bulk_reductions(void)
     }
 }
 
-/* A bulk reduction of one block and an atomic of another block may meet, whichever of them runs first. */
+/* A bulk reduction of one block and an atomic of another block may access the same word, whichever of them runs
+ * first. */
 static void test_reduction_and_atomic(void)
 {
     static const char text[] = ".version 8.1\n.target sm_90\n.address_size 64\n"
@@ -328,8 +331,8 @@ static size_t count_after_reduction(const char *wait, const char *other)
     return count;
 }
 
-/* A bulk reduction is in flight until its thread has waited for its writes. Until then nobody may read or write the floats
- * by plain accesses. */
+/* A bulk reduction is in flight until its thread has waited for its writes. Until then no thread may read or write
+ * the floats by plain accesses. */
 static void test_reductions_in_flight(void)
 {
     static const char *const others[] = {"ld.global.f32 %f, [%a];", "st.global.f32 [%a], %f;"};
@@ -338,7 +341,7 @@ static void test_reductions_in_flight(void)
         CU_ASSERT_EQUAL(count_after_reduction("cp.async.bulk.wait_group.read 0;", others[n]), 1);
         CU_ASSERT_EQUAL(count_after_reduction("cp.async.bulk.wait_group 0;", others[n]), 0);
     }
-    CU_ASSERT_EQUAL(count_after_reduction("ld.global.f32 %f, [%a];", ""), 1); /* the same thread */
+    CU_ASSERT_EQUAL(count_after_reduction("ld.global.f32 %f, [%a];", ""), 1); /* the load is in the same thread */
     CU_ASSERT_EQUAL(count_after_reduction("cp.async.bulk.wait_group 0; ld.global.f32 %f, [%a];", ""), 0);
 }
 

@@ -26,7 +26,7 @@ static vm_bench begin(const char *file, unsigned threads)
 }
 static void clear(void) { memset(o, 0, WORDS * sizeof(int)); }
 
-/* What both generations have. */
+/* The results that both generations of the device runtime give. */
 static void common(const char *file)
 {
     for (unsigned threads = 1; threads <= 4; threads += 3) {
@@ -62,7 +62,7 @@ static void common(const char *file)
         vm_kernel_resources(b.module, vm_module_kernel(b.module, "heavy"), &r);
         CU_ASSERT_EQUAL(r.static_shared, 16384);
         vm_kernel_resources(b.module, vm_module_kernel(b.module, "down"), &r);
-        CU_ASSERT_EQUAL(r.local_bytes, 0); /* launching itself is no recursion */
+        CU_ASSERT_EQUAL(r.local_bytes, 0); /* a kernel that launches itself is not recursive: it needs no stack */
         vm_bench_end(&b);
     }
 }
@@ -126,7 +126,7 @@ static void limits(void)
                         .limits = few};
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
     CU_ASSERT_EQUAL(o[0], 5);
-    CU_ASSERT_EQUAL(o[2], 3 * 5); /* the limit is each block's */
+    CU_ASSERT_EQUAL(o[2], 3 * 5); /* the limit holds for each block */
     vm_bench_end(&b);
 }
 
@@ -191,7 +191,8 @@ static void asks(void)
         uint64_t to, limit;
     } p = {out, out + 256};
     vm_bench_run(&b, "asks", 1, 1, &p);
-    static const int codes[] = {0, 116, 101, 0, 0, 0, 0, 1, 0, 215, 0, 356}; /* attribute 16; 256 threads */
+    /* 116: attribute 16 of the kernel; 356: 256 threads */
+    static const int codes[] = {0, 116, 101, 0, 0, 0, 0, 1, 0, 215, 0, 356};
     for (int k = 0; k < 12; k++)
         CU_ASSERT_EQUAL(o[k], codes[k]);
     CU_ASSERT_EQUAL(o[64], 2048);
@@ -210,7 +211,8 @@ static void faults(void)
     out = vm_bench_zeros(&b, 256, &o);
     uint64_t before = vm_memory_used(b.device);
     CU_ASSERT_EQUAL(vm_bench_try(&b, "endless_child", 1, 1, &out, 0), VM_FAULT_STEPS);
-    CU_ASSERT_EQUAL(vm_bench_try(&b, "in_a_loop", 1, 1, &out, 0), VM_FAULT_STEPS); /* 3^23 of them */
+    /* 3^23 launches exceed the budget of steps */
+    CU_ASSERT_EQUAL(vm_bench_try(&b, "in_a_loop", 1, 1, &out, 0), VM_FAULT_STEPS);
     struct {
         uint64_t to;
         int n;
@@ -240,7 +242,7 @@ static void waits(void)
     vm_bench_end(&b);
 }
 
-/* The first function of all: size and alignment, then everything at the launch. */
+/* The functions of the first generation: one allocates a buffer by size and alignment, the other launches it. */
 static const char old_launch[] =
     ".version 9.0\n.target sm_80\n.address_size 64\n"
     ".extern .func (.param .b64 r) cudaGetParameterBuffer(.param .b64 a, .param .b64 s);\n"
@@ -271,7 +273,7 @@ static void old(void)
     vm_bench_run(&b, "parent", 1, 1, &p);
     CU_ASSERT_EQUAL(o[0], 5 + 6 + 7);
     CU_ASSERT_EQUAL(o[1], 0);
-    p.bytes = 12 + 63; /* the buffer has its size in blocks of 64, but what was asked for counts */
+    p.bytes = 12 + 63; /* the buffer has its size in blocks of 64, but the requested size counts */
     vm_bench_run(&b, "parent", 1, 1, &p);
     CU_ASSERT_EQUAL(o[1], 0);
     o[0] = 0;
@@ -299,7 +301,8 @@ static void other_types(void)
     vm_device_free(device);
 }
 
-/* A launch that is asked to stop ends within a fill, however large its row is: here the fill itself asks. */
+/* A launch that is asked to stop ends within a fill, however large the row of the fill is. Here the fill itself
+ * requests the stop. */
 static void stopped_fill(void)
 {
     static const char text[] =
@@ -328,7 +331,7 @@ static void stopped_fill(void)
     vm_bench_end(&b);
 }
 
-/* Out of memory at any point: a fault of the launch, or an error that the launching kernel sees. */
+/* Memory runs out at any point. The launch has a fault, or the launching kernel gets an error. */
 static void out_of_memory(void)
 {
     char *text;

@@ -104,7 +104,8 @@ static void places(void)
     CU_ASSERT_EQUAL(rows[0][0], 2);
 }
 
-/* Addresses: mapa of both kinds, back to a rank, the windows that hold them, atomics on another block's memory. */
+/* Addresses: mapa in both forms, the rank of an address, the windows that contain addresses, and atomics on another
+ * block's memory. */
 static void addresses(void)
 {
     CU_ASSERT_EQUAL(
@@ -130,7 +131,7 @@ static void addresses(void)
         const uint32_t next = (k + 1) % 16,
                        want[] = {next, k,          next,
                                  k,    2 | 8 | 16, next,
-                                 next, next,       0xa5a5a5a5u + 32}; /* memory begins as the poison */
+                                 next, next,       0xa5a5a5a5u + 32}; /* the memory begins with the poison */
         CU_ASSERT_EQUAL(memcmp(rows[k], want, sizeof want), 0);
     }
 }

@@ -3,7 +3,7 @@
 #include "vm_check.h"
 #include "vm_cost.h"
 
-/* Lanes per clock of an SM, and the latencies of the units that have one. All figures differ. */
+/* Lanes per clock of an SM, and the latencies of the units that have a latency. All figures differ. */
 static const sim_model figures = {.schedulers = 4,
                                   .fp32 = 128,
                                   .fp64 = 64,
@@ -17,7 +17,8 @@ static const sim_model figures = {.schedulers = 4,
                                   .fp64_latency = 8,
                                   .special_latency = 18,
                                   .shuffle_latency = 22};
-/* Clocks that one instruction of a warp keeps the unit of its scheduler busy: 32 / (lanes / 4). Two halves are a lane. */
+/* The clocks for which one instruction of a warp keeps the unit of its scheduler busy: 32 / (lanes / 4). Two halves
+ * count as a lane. */
 static const double clocks[VM_UNITS] = {
     [VM_UNIT_ALU] = 2,    [VM_UNIT_FMA] = 1, [VM_UNIT_MULTIPLY] = 4, [VM_UNIT_FP64] = 2,
     [VM_UNIT_FP16] = 0.5, [VM_UNIT_SFU] = 8, [VM_UNIT_SHUFFLE] = 32, [VM_UNIT_MEMORY] = 16};
@@ -30,7 +31,7 @@ typedef struct line {
     vm_unit unit;
     unsigned issue;
     vm_act act;
-    unsigned latency; /* 0: the unit's */
+    unsigned latency; /* 0: the latency of the unit */
 } line;
 
 #define HEAD                                                                                                           \
@@ -45,7 +46,7 @@ typedef struct line {
 typedef struct setup {
     vm_bench bench;
     vm_cost *cost;
-    const vm_cost_insn *insns; /* those between head and tail */
+    const vm_cost_insn *insns; /* the instructions between head and tail */
 } setup;
 
 static setup price(const char *text)
@@ -197,7 +198,7 @@ static void test_loads(void)
     CHECK(grouped(LOAD("5", "0") LOAD("6", "4") LOAD("7", "8") LOAD("8", "12"), 4, (int[]){0, 1, 2, 3}, 4));
     CHECK(grouped(LOAD("5", "8") LOAD("6", "0") LOAD("7", "12") LOAD("8", "4"), 4, (int[]){2, 0, 3, 1}, 4));
     CHECK(grouped(LOAD("5", "0") LOAD("6", "4"), 2, (int[]){0, 1}, 2));
-    CHECK(grouped(LOAD("5", "0") LOAD("6", "4") LOAD("7", "8"), 3, (int[]){0, 1, -1}, 2)); /* two or four */
+    CHECK(grouped(LOAD("5", "0") LOAD("6", "4") LOAD("7", "8"), 3, (int[]){0, 1, -1}, 2)); /* pairs or groups of four */
     CHECK(grouped(LOAD("5", "0") LOAD("6", "8"), 2, (int[]){-1, -1}, 1));                  /* not consecutive */
     CHECK(grouped(LOAD("5", "0") LOAD("6", "2"), 2, (int[]){-1, -1}, 1));
     /* 2^64 - 4 and 2^64 + 4 bytes apart, which is 4 in 64 bits */
@@ -231,8 +232,8 @@ static void test_branches(void)
     CHECK(joined("@%p1 bra L; add.s32 %r5, %r5, 1; @%p2 bra L; add.s32 %r6, %r6, 1;\nL: add.s32 %r7, %r7, 1;\n"));
     CHECK(!joined("bra L;\nadd.s32 %r5, %r5, 1;\nL: add.s32 %r6, %r6, 1;\n")); /* always taken */
     CHECK(!joined("L: @%p1 bra L; add.s32 %r5, %r5, 1;\n"));                   /* backward */
-    CHECK(!joined("@%p1 bra L; bar.sync 0;\nL: add.s32 %r6, %r6, 1;\n"));      /* over a barrier */
-    CHECK(!joined("@%p1 bra L; ret;\nL: add.s32 %r6, %r6, 1;\n"));             /* over an end */
+    CHECK(!joined("@%p1 bra L; bar.sync 0;\nL: add.s32 %r6, %r6, 1;\n"));      /* the branch jumps over a barrier */
+    CHECK(!joined("@%p1 bra L; ret;\nL: add.s32 %r6, %r6, 1;\n"));             /* the branch jumps over an end */
     CHECK(!joined("@%p1 bra L; @%p2 bra M; add.s32 %r5, %r5, 1;\nL: add.s32 %r6, %r6, 1;\nM: add.s32 %r7, %r7, 1;\n"));
     CHECK(!joined("@%p1 bra L; add.s32 %r5, %r5, 1;\nM: add.s32 %r6, %r6, 1;\nL: add.s32 %r7, %r7, 1; @%p2 bra M;\n"));
     kiln__text many = {0};
@@ -268,7 +269,7 @@ static void test_stores(void)
     s = price("st.global.u32 [%rd2+8], %r7;\n" LATE "ld.global.u32 %r6, [%rd3];\nst.global.u32 [%rd2], %r7;\n");
     CHECK(comes_first(&s, 0, 4) && comes_first(&s, 4, 5));
     end(&s);
-    /* Memory of another space does not matter, nor does memory that nobody writes. */
+    /* Stores to another space do not matter, and loads of memory that no instruction writes may move. */
     s = price("st.global.u32 [%rd2+8], %r7;\n" LATE "ld.shared.u32 %r6, [%rd3];\nst.global.u32 [%rd2], %r7;\n");
     CHECK(comes_first(&s, 5, 4));
     end(&s);

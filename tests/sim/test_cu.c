@@ -74,7 +74,8 @@ static void test_profiles(void)
     close_device();
     CHECK(kiln__sim_profile(NULL));
     CHECK_TEXT(kiln__sim_profile_name(), "generic");
-    FAILS(INVALID_DEVICE, call_cuDevicePrimaryCtxRetain(&primary, device)); /* still the other profile's */
+    /* the primary context still has the other profile */
+    FAILS(INVALID_DEVICE, call_cuDevicePrimaryCtxRetain(&primary, device));
 }
 
 static void test_contexts(void)
@@ -101,7 +102,7 @@ static void test_contexts(void)
     CHECK(got == primary);
     OK(call_cuCtxSynchronize());
     OK(call_cuDevicePrimaryCtxRelease(device));
-    OK(call_cuCtxSynchronize()); /* retained once more */
+    OK(call_cuCtxSynchronize()); /* the primary context was retained once more */
     OK(call_cuDevicePrimaryCtxRelease(device));
     FAILS(CONTEXT_IS_DESTROYED, call_cuCtxSynchronize());
     OK(call_cuCtxSetCurrent(NULL));
@@ -137,11 +138,11 @@ static void test_made_contexts(void)
     OK(call_cuCtxGetId(NULL, &id));
     OK(call_cuCtxGetId(primary, &other));
     CHECK(version >= 3020 && id != other);
-    FAILS(INVALID_VALUE, call_cuCtxAttach(&got, 1)); /* as on an H200, all of it */
+    FAILS(INVALID_VALUE, call_cuCtxAttach(&got, 1)); /* every flag is refused, as on an H200 */
     OK(call_cuCtxAttach(&got, 0));
     CHECK(got == made);
-    FAILS(INVALID_CONTEXT, call_cuCtxDetach(primary)); /* is not current */
-    OK(call_cuCtxDetach(made));                        /* of two users */
+    FAILS(INVALID_CONTEXT, call_cuCtxDetach(primary)); /* the primary context is not current */
+    OK(call_cuCtxDetach(made));                        /* two users share the context */
     OK(call_cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 4096));
     OK(call_cuCtxGetLimit(&limit, CU_LIMIT_STACK_SIZE));
     CHECK(limit == 4096);
@@ -180,7 +181,7 @@ static void test_made_contexts(void)
     FAILS(INVALID_VALUE, call_cuMemcpyPeer(here, primary, there, made, 65));
     FAILS(INVALID_CONTEXT, call_cuMemcpyPeer(here, primary, there, (CUcontext)(uintptr_t)0x10, 4));
     OK(call_cuCtxCreate(&second, NULL, 0, device));
-    OK(call_cuCtxDetach(second)); /* its only user: it goes, and pops itself */
+    OK(call_cuCtxDetach(second)); /* `second` had one user: the call destroys it and pops it */
     FAILS(INVALID_CONTEXT, call_cuCtxDetach(second));
     OK(call_cuCtxCreate(&second, NULL, 0, device));
     FAILS(INVALID_HANDLE, call_cuStreamSynchronize(stream)); /* another context's */
@@ -194,7 +195,7 @@ static void test_made_contexts(void)
     CHECK(back == 7);
     OK(call_cuCtxPushCurrent(made));
     OK(call_cuCtxPushCurrent(primary));
-    OK(call_cuCtxDetach(primary)); /* nothing to it */
+    OK(call_cuCtxDetach(primary)); /* detaching the primary context has no effect */
     OK(call_cuCtxDestroy(made));
     OK(call_cuCtxPopCurrent(NULL));
     FAILS(CONTEXT_IS_DESTROYED, call_cuCtxSynchronize());

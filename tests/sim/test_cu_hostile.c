@@ -64,10 +64,10 @@ static void overwritten_arrays(void)
     bodies[0] = other;
     OK(call_cuGraphClone(&clone, graph));
     OK(call_cuGraphDestroyNode(node));
-    OK(call_cuGraphAddKernelNode(&kernel_node, other, NULL, 0, &what)); /* which is still there */
+    OK(call_cuGraphAddKernelNode(&kernel_node, other, NULL, 0, &what)); /* the node is still in the graph */
     OK(call_cuGraphDestroy(clone));
 
-    /* Access descriptions of a node that allocates. */
+    /* Access descriptions of a node that allocates memory. */
     CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
                               .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     CUDA_MEM_ALLOC_NODE_PARAMS alloc = {
@@ -110,8 +110,8 @@ static void huge_block(void)
     close_device();
 }
 
-/* The program says that an image stays as it is, and changes it from one device to the next. A managed variable that two
- * devices have in common stays while one of them has it. */
+/* The program promises that an image does not change, and changes it between the loads on two devices. A managed
+ * variable of both devices stays as long as one of them has it. */
 static void changed_image(void)
 {
     enum { DEVICES = 4 };
@@ -155,8 +155,8 @@ static void changed_image(void)
         OK(call_cuDevicePrimaryCtxRelease(i));
 }
 
-/* Two libraries of one device have the same image, and so has a library of another device, which uses the variables of
- * one of the two. Variables stay as long as a library has them, whatever the order in which the libraries end. */
+/* Two libraries of one device have the same image. A library of another device has it too, and uses the variables of
+ * one of them. A variable must stay as long as a library has it, whatever the order in which the libraries end. */
 static void image_twice(void)
 {
     enum { LIBRARIES = 4, ORDERS = 24 };
@@ -195,8 +195,8 @@ static void image_twice(void)
     }
 }
 
-/* A mapping is given to a context that stands for the device until the primary context is made. The memory is unmapped
- * then, and the addresses are freed: the first context must not reach the host's memory at that place. */
+/* A context that stands for the device until the primary context is made gets access to a mapping. Then the memory is
+ * unmapped and the addresses are freed. The first context must not reach the host's memory at that place. */
 static void mapping_of_two_contexts(void)
 {
     enum { BYTES = 2 << 20 };
@@ -214,7 +214,7 @@ static void mapping_of_two_contexts(void)
     OK(call_cuMemAddressReserve(&range, BYTES, 0, 0, 0));
     OK(call_cuMemCreate(&memory, BYTES, &prop, 0));
     OK(call_cuMemMap(range, BYTES, 0, memory, 0));
-    OK(call_cuCtxDestroy(first)); /* the range belongs to no context */
+    OK(call_cuCtxDestroy(first)); /* no context owns the range */
     OK(sim_cuCtxCreate_v2(&second, 0, 0));
     OK(call_cuMemSetAccess(range, BYTES, &access, 1));
     OK(call_cuModuleLoadData(&module, text));

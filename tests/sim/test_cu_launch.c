@@ -8,7 +8,7 @@ static void test_old_launch(void)
     CUdeviceptr memory = 0;
     unsigned got = 0;
     OK(call_cuMemAlloc(&memory, 4));
-    FAILS(INVALID_VALUE, call_cuLaunch(function)); /* no shape yet */
+    FAILS(INVALID_VALUE, call_cuLaunch(function)); /* the function has no block size yet */
     FAILS(INVALID_VALUE, call_cuFuncSetBlockShape(function, 0, 1, 1));
     OK(call_cuFuncSetBlockShape(function, 1, 1, 1));
     FAILS(INVALID_VALUE, call_cuLaunch(function)); /* nor parameters */
@@ -60,6 +60,30 @@ static void test_orders(void)
     CHECK(memcmp(got[2], got[0], sizeof *got) != 0 && memcmp(got[2], got[3], sizeof *got) != 0);
     close_device();
     unsetenv("KILN_SIM_THREADS");
+}
+
+/* The limit of steps of the calling thread: a launch takes its steps from it, and ends if none are left. */
+static void test_steps(void)
+{
+    open_device();
+    CUfunction function = kernel(load(turns), "turns");
+    CUdeviceptr memory = 0;
+    uint64_t left = 1000;
+    void *arguments[] = {&memory};
+    OK(call_cuMemAlloc(&memory, 64));
+    OK(call_cuMemsetD8(memory, 0, 64));
+    kiln__sim_steps(&left);
+    OK(call_cuLaunchKernel(function, 2, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    const uint64_t taken = 1000 - left;
+    CHECK(taken >= 16 && taken <= 32); /* two warps, each with about ten instructions */
+    OK(call_cuLaunchKernel(function, 2, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    CHECK(left == 1000 - 2 * taken);
+    left = taken / 2;
+    OK(call_cuLaunchKernel(function, 2, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    CHECK(left == 0 && call_cuCtxSynchronize() == CUDA_ERROR_LAUNCH_TIMEOUT);
+    CHECK(strstr(kiln__sim_last_fault(), "used up its budget of ") != NULL);
+    kiln__sim_steps(NULL);
+    close_device();
 }
 
 static size_t CUDA_CB shared_of(int threads) { return (size_t)threads * 1024; }
@@ -210,7 +234,7 @@ static void test_clusters(void)
     FAILS(INVALID_CLUSTER_SIZE, launch_in(any, 18, 4, 1));
     FAILS(INVALID_CLUSTER_SIZE, launch_in(any, 16, 4, 2));
     FAILS(INVALID_CLUSTER_SIZE, launch_in(any, 16, 4, 0));
-    FAILS(INVALID_CLUSTER_SIZE, launch_in(any, 32, 16, 1)); /* more than is portable */
+    FAILS(INVALID_CLUSTER_SIZE, launch_in(any, 32, 16, 1)); /* the size exceeds the portable size */
     OK(call_cuFuncSetAttribute(any, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
     OK(launch_in(any, 32, 16, 1));
     CHECK(wrote(32, 16));
@@ -226,7 +250,7 @@ static void test_clusters(void)
     OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, pairs));
     CHECK(value == 2);
     FAILS(NOT_PERMITTED, call_cuFuncSetAttribute(pairs, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 4));
-    FAILS(INVALID_CLUSTER_SIZE, launch_in(some, 8, 0, 0)); /* it must be given one */
+    FAILS(INVALID_CLUSTER_SIZE, launch_in(some, 8, 0, 0)); /* the kernel needs a cluster size from the launch */
     FAILS(INVALID_CLUSTER_SIZE, launch_in(some, 8, 8, 1));
     OK(launch_in(some, 8, 4, 1));
     CHECK(wrote(8, 4));
@@ -240,7 +264,7 @@ static void test_clusters(void)
     close_device();
 }
 
-/* 132 SMs, of which two GPCs have 18 and six have 16. */
+/* An H200 has 132 SMs: two GPCs have 18 of them each, and six GPCs have 16 each. */
 static void test_cluster_occupancy(void)
 {
     open_device();
@@ -256,9 +280,9 @@ static void test_cluster_occupancy(void)
                              .numAttrs = 1};
     int value = 0;
     OK(call_cuOccupancyMaxActiveClusters(&value, any, &config));
-    CHECK(value == 66); /* two blocks an SM */
+    CHECK(value == 66); /* two blocks per SM */
     OK(call_cuFuncSetAttribute(other, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 200000));
-    config.sharedMemBytes = 200000; /* one block an SM */
+    config.sharedMemBytes = 200000; /* one block per SM */
     config.blockDimX = 32;
     OK(call_cuOccupancyMaxActiveClusters(&value, other, &config));
     CHECK(value == 32);
@@ -295,7 +319,7 @@ static void test_shared(void)
     OK(launch(function, 1, 32, 232448 - 1024, NULL));
     OK(call_cuCtxSynchronize());
     OK(call_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 32, 100000));
-    CHECK(blocks == 2); /* 228 KiB an SM: twice 100000 + 1024 + 1024 */
+    CHECK(blocks == 2); /* 228 KiB per SM: twice 100000 + 1024 + 1024 bytes */
     OK(call_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 1024, 0));
     CHECK(blocks == 2);
     OK(call_cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, 32, 0));
@@ -316,12 +340,12 @@ static void faults_with(const char *name, CUdeviceptr argument, CUresult want, c
     CUfunction function = kernel(module, name);
     CUdeviceptr memory = 0;
     OK(call_cuMemAlloc(&memory, 64));
-    if (argument == 1) /* past the last granule */
+    if (argument == 1) /* the address is past the last granule */
         argument = memory + 512;
     else if (argument == 2)
         argument = memory + 2;
     void *arguments[] = {&argument};
-    OK(launch(function, 1, 1, 0, arguments)); /* asynchronous: seen by the next call */
+    OK(launch(function, 1, 1, 0, arguments)); /* the fault is asynchronous: the next call returns it */
     char byte;
     CHECK(call_cuCtxSynchronize() == want);
     CHECK(call_cuMemcpyDtoH(&byte, memory, 1) == want);
@@ -354,7 +378,7 @@ static void test_faults(void)
     unsetenv("KILN_SIM_STEPS");
 }
 
-/* Static shared memory first, then the dynamic one at its own alignment, of which it has all its bytes. */
+/* Static shared memory comes first. The dynamic memory follows at its own alignment, and has all its bytes. */
 static void test_dynamic_alignment(void)
 {
     static const char text[] = HEAD
@@ -380,6 +404,7 @@ static const check_case cases[] = {{"old launches", test_old_launch},
                                    {"potential block size", test_potential},
                                    {"launch", test_launch},
                                    {"orders of blocks", test_orders},
+                                   {"steps of a thread", test_steps},
                                    {"clusters", test_clusters},
                                    {"occupancy of clusters", test_cluster_occupancy},
                                    {"shared memory and occupancy", test_shared},

@@ -59,7 +59,7 @@ static void test_memory(void)
     FAILS(INVALID_VALUE, call_cuMemsetD32Async(a, 0, 251, NULL));
     FAILS(INVALID_VALUE, call_cuMemsetD32Async(a, 0, SIZE_MAX / 2, NULL));
 
-    /* a device address is one also where the host's is asked for */
+    /* A parameter for a host address also accepts a device address. */
     unsigned word = 0;
     OK(call_cuMemsetD32(a, 0x01020304, 2));
     OK(call_cuMemsetD32(b, 5, 1));
@@ -125,7 +125,7 @@ static void test_host_memory(void)
     OK(call_cuMemHostUnregister(own));
     FAILS(HOST_MEMORY_NOT_REGISTERED, call_cuMemHostUnregister(own));
     FAILS(INVALID_VALUE, call_cuMemAllocManaged(&address, 4, 0));
-    OK(call_cuMemAllocHost(&pinned, 16)); /* goes with the context */
+    OK(call_cuMemAllocHost(&pinned, 16)); /* the memory ends with the context */
     close_device();
 }
 
@@ -150,7 +150,7 @@ static void test_pointers(void)
     FAILS(INVALID_VALUE, call_cuPointerGetAttribute(&start, CU_POINTER_ATTRIBUTE_HOST_POINTER, memory));
     FAILS(INVALID_VALUE, call_cuPointerGetAttribute(&type, (CUpointer_attribute)999, memory));
 
-    /* either side may be either */
+    /* either side may be the host or the device */
     unsigned char in[16] = "fifteen letters", got[16] = "";
     OK(call_cuMemcpy(memory, (CUdeviceptr)(uintptr_t)in, 16));
     OK(call_cuMemcpyAsync((CUdeviceptr)(uintptr_t)got, memory, 16, NULL));
@@ -221,7 +221,7 @@ static void test_pitch(void)
             same = same && out[y][x] == (inside ? in[y - 1][x - 1] : 0xee);
         }
     CHECK(same);
-    copy.Height = 5; /* the last row has no 512 bytes, but 8 */
+    copy.Height = 5; /* the last row has 8 bytes, not 512 */
     copy.srcY = 0;
     copy.dstY = 1;
     OK(call_cuMemcpy2D(&copy));

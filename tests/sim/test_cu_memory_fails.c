@@ -7,7 +7,7 @@
 
 static const char nothing[] = HEAD ".visible .entry nothing() { ret; }\n";
 
-/* Calls `make` until nothing fails. It returns whether something did. */
+/* Calls `make` until no allocation fails. `make` returns true if one failed. */
 static void with_failures(bool (*make)(void))
 {
     open_device(); /* the driver is initialised */
@@ -141,7 +141,7 @@ static bool make_pools(void)
     return failed;
 }
 
-/* Shares memory with its parent until that has closed the pipe. */
+/* Shares memory with the parent process until the parent has closed the pipe. */
 static void be_other(int to, int until)
 {
     struct {
@@ -166,7 +166,7 @@ static void be_other(int to, int until)
 static void test_processes(void)
 {
     int from[2], until[2], status = -1;
-    open_device(); /* for both processes */
+    open_device(); /* opens the device for both processes */
     close_device();
     CU_ASSERT_FATAL(pipe(from) == 0 && pipe(until) == 0);
     fflush(NULL);

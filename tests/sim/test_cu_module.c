@@ -150,7 +150,7 @@ static void test_libraries(void)
     OK(call_cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function));
     CHECK(value == 1000);
     OK(launch(function, 1, 64, 0, NULL));
-    OK(launch((CUfunction)(uintptr_t)found, 1, 64, 0, NULL)); /* a kernel launches too */
+    OK(launch((CUfunction)(uintptr_t)found, 1, 64, 0, NULL)); /* cuLaunchKernel also accepts the handle of a kernel */
     OK(call_cuLibraryGetGlobal(&pointer, &bytes, library, "answer"));
     CHECK(bytes == 4);
     FAILS(NOT_FOUND, call_cuLibraryGetManaged(&pointer, &bytes, library, "answer"));
@@ -183,7 +183,8 @@ static void test_libraries(void)
     close_device();
 }
 
-/* Initial values are constant expressions, with 64 bits, signed where both sides are; a shift is what its left side is. */
+/* Initial values are constant expressions of 64 bits. An expression is signed if both sides are signed; a shift is
+ * signed if its left side is. */
 static void test_constants(void)
 {
     static const struct {

@@ -39,7 +39,7 @@ enum {
         KIND_COUNT
 };
 static uint64_t slots[KIND_COUNT][SLOTS], state;
-static unsigned filled[KIND_COUNT]; /* slots that have had a handle */
+static unsigned filled[KIND_COUNT]; /* the number of slots that have had a handle */
 
 static uint64_t draw(void)
 {
@@ -142,7 +142,7 @@ static CUDA_MEMCPY3D copy_params(void)
     c.dstArray = get_ARRAY();
     if (c.srcMemoryType == CU_MEMORYTYPE_HOST || c.dstMemoryType == CU_MEMORYTYPE_HOST ||
         c.srcMemoryType == CU_MEMORYTYPE_UNIFIED ||
-        c.dstMemoryType == CU_MEMORYTYPE_UNIFIED) /* the program's own memory */
+        c.dstMemoryType == CU_MEMORYTYPE_UNIFIED) /* the address belongs to the program's own memory */
         c.WidthInBytes = pick(64), c.Height = 1 + pick(3), c.Depth = 1, c.srcPitch = c.dstPitch = 64;
     return c;
 }
@@ -179,13 +179,13 @@ typedef struct lists {
     CUgraphEdgeData *data;
     size_t count;
 } lists;
-/* Nodes of one graph, so that most lists are right. */
+/* The nodes of one graph, so that most lists of nodes are valid. */
 static size_t nodes_of(CUgraph graph, CUgraphNode nodes[16])
 {
     size_t count = 16;
     return call_cuGraphGetNodes(graph, nodes, &count) == CUDA_SUCCESS ? count < 16 ? count : 16 : 0;
 }
-static CUgraph chosen; /* the graph of the call that is made */
+static CUgraph chosen; /* the graph that the current call uses */
 static void choose(void)
 {
     size_t count = 0;
@@ -200,7 +200,7 @@ static CUgraphNode node(void)
     return count ? nodes[pick((unsigned)count)] : get_NODE();
 }
 
-/* Lists of nodes whose memory ends where they end. */
+/* Lists of nodes in blocks that end with the last node, so that a sanitizer sees a read past it. */
 static lists new_lists(void)
 {
     choose();
@@ -1049,7 +1049,7 @@ static void all_orders(void)
     const unsigned long first = setting("ORDERS_SEED", 1), count = setting("ORDERS_SEEDS", 10);
     for (unsigned long seed = first; seed < first + count; seed++) {
         if (getenv("ORDERS_SEED"))
-            fprintf(stderr, "seed %lu\n", seed); /* the last one is the one that crashed */
+            fprintf(stderr, "seed %lu\n", seed); /* the last printed seed is the seed of a crash */
         run_seed(seed, setting("ORDERS_CALLS", 1000));
     }
 }

@@ -39,12 +39,12 @@ static void test_streams(void)
     FAILS(INVALID_HANDLE, call_cuStreamDestroy(gone));
     FAILS(INVALID_HANDLE, call_cuStreamQuery(gone));
     FAILS(INVALID_HANDLE, call_cuEventRecord(start, gone));
-    OK(call_cuStreamCreate(&stream, 0)); /* takes the slot of the one that is gone, but not its handle */
+    OK(call_cuStreamCreate(&stream, 0)); /* the new stream takes the slot of the destroyed stream, but not its handle */
     CHECK(stream != gone);
     FAILS(INVALID_HANDLE, call_cuStreamQuery(gone));
     OK(call_cuEventDestroy(start));
     FAILS(INVALID_HANDLE, call_cuEventQuery(start));
-    close_device(); /* frees the rest */
+    close_device(); /* frees the other streams and events */
     open_device();
     FAILS(INVALID_HANDLE, call_cuStreamQuery(stream));
     FAILS(INVALID_HANDLE, call_cuEventQuery(end));

@@ -1,5 +1,5 @@
-/* The estimate of tensor cores, asynchronous copies and mbarriers: kernels whose time on the figures of a profile is
- * worked out by hand. */
+/* The estimate of tensor cores, asynchronous copies and mbarriers. The time of each kernel follows by hand from the
+ * figures of a profile. */
 #include "profile.h"
 #include "vm_time.h"
 #include "vm_check.h"
@@ -20,7 +20,7 @@ static void read_profile(void)
     kiln__text_free(&log);
     kiln__free(NULL, text);
     h200 = data.model;
-    h200.code_rate = 4096;                /* these kernels have no loops, and would wait for their code */
+    h200.code_rate = 4096;                /* these kernels have no loops, so they would wait for their code */
     h200.dram_loaded = h200.dram_latency; /* the times below do not depend on the use of memory */
 }
 
@@ -133,13 +133,13 @@ static double each(const char *line, const char *after, uint32_t threads)
 static void products(void)
 {
     read_profile();
-    const double peak = h200.tensor_fp16 * h200.wgmma_share; /* products of an SM and clock */
+    const double peak = h200.tensor_fp16 * h200.wgmma_share; /* products per SM and clock */
     ABOUT(each(WIDE, DRAIN, 128), 64 * 64 * 16 / peak);
-    ABOUT(each(WIDE, DRAIN, 256), 2 * 64 * 64 * 16 / peak); /* a warpgroup for each half of the time */
+    ABOUT(each(WIDE, DRAIN, 256), 2 * 64 * 64 * 16 / peak); /* two warpgroups share the unit */
     ABOUT(each(FROM_REGISTERS, DRAIN, 128), 64 * 64 * 16 / peak);
     /* 8 columns keep the tensor cores busy for 4 clocks, but 64 rows of 32 bytes and 8 columns have to be read */
     ABOUT(each(NARROW, DRAIN, 128), (64 * 32 + 8 * 32) / h200.shared_bytes);
-    /* waiting for each: its latency too */
+    /* the wait for each product adds its latency */
     WITHIN(each(WIDE DRAIN, "", 128), 64 * 64 * 16 / peak + h200.tensor_latency,
            64 * 64 * 16 / peak + h200.tensor_latency + 20);
 }
@@ -156,12 +156,12 @@ static void mma_sync(void)
     ABOUT(each("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r0,%r1,%r2,%r3}, {%r4,%r5,%r6,%r7}, {%r4,%r5}, "
                "{%r0,%r1,%r2,%r3};\n",
                "", 640),
-          20 * 16 * 8 * 32 / (h200.tensor_int8 * h200.mma_share)); /* five warps of each scheduler hide it */
+          20 * 16 * 8 * 32 / (h200.tensor_int8 * h200.mma_share)); /* five warps of each scheduler hide the latency */
 }
 
 static void rows(void)
 {
-    read_profile(); /* four matrices of 128 bytes: as many passes, for each of four warps */
+    read_profile(); /* four matrices of 128 bytes take four passes for each of four warps */
     ABOUT(each("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0,%r1,%r2,%r3}, [%r8];\n", "", 128), 16);
 }
 
@@ -181,12 +181,12 @@ static void stores(void)
         kiln__text_puts(&text, "add.f32 %f0, %f0, %f1;\n");
     const double clocks = fmax(4 / h200.l2_writes, 4 * 128 / h200.l2_bytes), chain = LINKS * h200.alu_latency,
                  sent = STORES * clocks * h200.sm_count;
-    /* what is on its way in the latency does not hold the warp up, and 64 links are moved up */
+    /* the warp does not wait for stores in flight, and 64 additions of the chain are issued before the last store */
     WITHIN(clocks_of(&text, 32, (uint64_t)h200.sm_count), sent - h200.l2_latency + chain - 64 * h200.alu_latency,
            sent + chain);
 }
 
-/* Where clusters of four find room for 128 blocks, the last four of 132 come after the others. */
+/* If clusters of four have room for 128 blocks, the last four of 132 blocks come after the others. */
 static void rounds_of_clusters(void)
 {
     double clocks[2];
@@ -269,14 +269,15 @@ static void bulk_copies(void)
 {
     read_profile();
     double alone = h200.dram_latency + h200.bulk_latency + 4096 / h200.l2_bytes_sm;
-    WITHIN(bulk(1, 1), alone, alone + 100); /* each waits for memory */
+    WITHIN(bulk(1, 1), alone, alone + 100); /* each copy waits for memory */
     WITHIN(bulk(2, 1), alone / 2, alone / 2 + 60);
     WITHIN(bulk(11, 1), alone / 11, alone / 11 + 10);
-    /* all SMs together: limited by memory */
+    /* if all SMs copy, memory is the limit */
     ABOUT(bulk(11, SMS), 4096 * SMS / (h200.dram_rate * 1e9 * h200.dram_share / h200.clock));
 }
 
-/* How often a warp looks at a phase before another block completes it is a matter of whose turn it is: not in the trace. */
+/* The number of tests of a phase before another block completes it depends on the order of turns, so the trace does
+ * not have it. */
 static void spins(void)
 {
     kiln__text text = {0};
@@ -321,7 +322,7 @@ static double pipeline(unsigned stages)
                 kiln__text_puts(&text, "wgmma.wait_group.sync.aligned 0;\n");
             else
                 kiln__text_puts(&text, "wgmma.wait_group.sync.aligned 1;\n");
-            if (stages == 1 || n) /* the stage of the product before is free */
+            if (stages == 1 || n) /* the stage of the earlier product is free */
                 kiln__text_printf(&text, "@%%p1 mbarrier.arrive.shared.b64 _, [%%r6+%u];\n",
                                   8 * (stages + (stages == 1 ? n : n - 1) % stages));
         }
@@ -342,12 +343,13 @@ static void stages(void)
     read_profile();
     double product = 4 * 64 * 64 * 16 / (h200.tensor_fp16 * h200.wgmma_share);
     double latency = h200.dram_latency + h200.bulk_latency;
-    WITHIN(pipeline(1), product + latency, product + latency + 250); /* one after the other */
-    WITHIN(pipeline(4), product * 1.1, (product + latency) * 0.6);   /* they overlap, but not enough */
-    WITHIN(pipeline(11), product, product * 1.05);                   /* all that wgmma reaches */
+    /* the copies and products come one after the other */
+    WITHIN(pipeline(1), product + latency, product + latency + 250);
+    WITHIN(pipeline(4), product * 1.1, (product + latency) * 0.6); /* the copies overlap, but not enough */
+    WITHIN(pipeline(11), product, product * 1.05);                 /* the limit is the rate of wgmma */
 }
 
-/* Two blocks that need the same 8 KiB: each reads all, or half for both. */
+/* Two blocks need the same 8 KiB. Each block reads all of it, or each block reads a half for both. */
 static void multicast(void)
 {
     static const char *const copies[] = {
@@ -372,7 +374,7 @@ static void multicast(void)
         results[k] = end(&r);
     }
     CHECK(results[0].l2_bytes == 8192 && results[1].l2_bytes == 4096);
-    /* the SM gets as many bytes, at the same rate; memory has half of the work */
+    /* the SM gets the same number of bytes at the same rate; memory has half of the work */
     WITHIN(results[1].clocks, h200.l2_latency + h200.bulk_latency + 8192 / h200.l2_bytes_sm, results[0].clocks);
 }
 

@@ -1,4 +1,4 @@
-/* Images: fat binaries as nvcc writes them and as they are put together here, objects, libraries, and bytes that are
+/* Images: fat binaries that nvcc wrote, fat binaries that the test builds, objects, libraries, and bytes that are
  * damaged in every place. */
 #include <gelf.h>
 #include <libelf.h>
@@ -59,14 +59,14 @@ static sim_image_result take(const void *data, size_t length, int cc, sim_texts 
 {
     *texts = (sim_texts){0};
     kiln__text_free(log);
-    /* Exactly as long, so that reading on is seen. */
+    /* The block is exactly as long as the image, so that a sanitizer sees a read past its end. */
     void *copy = malloc(length ? length : 1);
     memcpy(copy, data, length);
     sim_image_result result = sim_image_read(texts, copy, length, "it", cc, log);
     free(copy);
     return result;
 }
-/* Compares the only text, or the reason for its absence. */
+/* Compares the only text that was found. */
 static void expect(const bytes *b, int cc, const char *want)
 {
     sim_texts texts;
@@ -138,8 +138,8 @@ static void choice(void)
         expect(&b, 89, "eighty, and a text that is long enough to be packed: eighty eighty eighty");
         expect(&b, 75, "seventy-five");
         expect(&b, 120, "hundred");
-        expect(&b, 70, "seventy-five"); /* the earliest of those that are later */
-        b.length += 100;                /* what follows belongs to something else */
+        expect(&b, 70, "seventy-five"); /* the earliest of the later architectures */
+        b.length += 100;                /* bytes that follow the image belong to something else */
         expect(&b, 90, "ninety");
         b.length = 0;
         f = fatbin_begin(&b);
@@ -162,10 +162,12 @@ static void damage(void)
     kiln__text log = {0};
     for (size_t length = 0; length < whole.length; length++) { /* cut short */
         sim_image_result result = take(whole.data, length, 90, &texts, &log);
-        CU_ASSERT_EQUAL(result, length < 16 ? SIM_IMAGE_OK : SIM_IMAGE_INVALID); /* less than a header is text */
+        /* an image shorter than a header counts as text */
+        CU_ASSERT_EQUAL(result, length < 16 ? SIM_IMAGE_OK : SIM_IMAGE_INVALID);
         sim_texts_free(&texts);
     }
-    for (size_t at = 0; at < whole.length; at++) /* each byte, by each bit: an error or a text, in bounds */
+    /* for each byte and each of its bits: the result is an error or a text, and no read outside */
+    for (size_t at = 0; at < whole.length; at++)
         for (unsigned bit = 0; bit < 8; bit++) {
             b = whole;
             b.data[at] ^= (unsigned char)(1u << bit);
@@ -178,7 +180,7 @@ static void damage(void)
     set(&b, 8, UINT64_MAX, 8);
     refused(&b, 90, SIM_IMAGE_INVALID, "the fat binary in 'it' is damaged: it has");
     b = whole;
-    set(&b, 16 + 4, 8, 4); /* an entry's header of 8 bytes would never end */
+    set(&b, 16 + 4, 8, 4); /* with an entry's header of 8 bytes the list would never end */
     refused(&b, 90, SIM_IMAGE_INVALID, "damaged at byte 16");
     b = whole;
     set(&b, 16 + 8, UINT64_MAX - 3, 8);
@@ -270,7 +272,7 @@ static void overlap(bytes *b)
     }
 }
 
-/* Sections that share their bytes may be read again and again. */
+/* Several sections may share their bytes, but the reader must not read these bytes again without end. */
 static void shared_sections(void)
 {
     enum { SECTIONS = 16 };
@@ -300,7 +302,7 @@ static void shared_sections(void)
     kiln__text_free(&log);
 }
 
-/* Many packed texts in one image come to no more than the limit together. */
+/* The limit holds for the sum of all packed texts in an image. */
 static void together(void)
 {
     static bytes two;
@@ -355,7 +357,8 @@ static void objects(void)
     static bytes later;
     object(&later, EM_X86_64, (part[]){{".nv_fatbin", &none}}, 1);
     expect(&later, 90, "later");
-    /* One of its fat binaries has PTX for the device, another for later ones only: both are read for these, once. */
+    /* One fat binary has PTX for the device, and another one has PTX only for later devices. For a later device both
+     * are read once. */
     static bytes both;
     object(&both, EM_X86_64, (part[]){{".nv_fatbin", &none}, {"__nv_relfatbin", &one}}, 2);
     CU_ASSERT_EQUAL(take(both.data, both.length, 90, &texts, &log), SIM_IMAGE_OK);

@@ -4,7 +4,7 @@
 
 #include "cu_check.h"
 
-/* add: *p += v; times: *p *= v - so that the order of two of them shows */
+/* `add` computes *p += v, and `times` computes *p *= v: the result shows the order of two nodes. */
 static const char steps[] = HEAD
     ".visible .entry add(.param .u64 p, .param .u32 v)\n"
     "{ .reg .b64 %a; .reg .b32 %x, %y; ld.param.u64 %a, [p]; ld.param.u32 %y, [v]; cvta.to.global.u64 %a, %a;\n"
@@ -110,13 +110,14 @@ static void test_structure(void)
     FAILS(INVALID_VALUE, call_cuGraphAddDependencies(graph, &a, &a, NULL, 1));
     FAILS(INVALID_VALUE, call_cuGraphRemoveDependencies(graph, &b, &c, NULL, 1)); /* is not */
     CUgraphNode sources[] = {b, a}, targets[] = {c, b};
-    FAILS(INVALID_VALUE, call_cuGraphAddDependencies(graph, sources, targets, NULL, 2)); /* all or none */
+    /* the call adds all dependencies or none */
+    FAILS(INVALID_VALUE, call_cuGraphAddDependencies(graph, sources, targets, NULL, 2));
     OK(call_cuGraphGetEdges(graph, NULL, NULL, NULL, &count));
     CHECK(count == 4);
     OK(call_cuGraphRemoveDependencies(graph, &a, &b, NULL, 1));
     OK(call_cuGraphGetEdges(graph, NULL, NULL, NULL, &count));
     CHECK(count == 3);
-    /* a part of a kernel may be waited for, but the older query cannot tell */
+    /* A node may depend on a part of a kernel, but the older query cannot tell this. */
     CUgraphEdgeData part = {.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
                             .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC},
                     data[8], wrong = {.reserved = {1}};
@@ -141,7 +142,7 @@ static void test_structure(void)
     CHECK(count == 2);
     OK(call_cuGraphDestroy(other));
     FAILS(INVALID_VALUE, call_cuGraphDestroy(other));
-    FAILS(INVALID_VALUE, call_cuGraphDestroy((CUgraph)(void *)module)); /* of another kind */
+    FAILS(INVALID_VALUE, call_cuGraphDestroy((CUgraph)(void *)module)); /* the handle has another kind */
     OK(call_cuGraphDestroy(graph));
     FAILS(INVALID_VALUE, call_cuGraphNodeGetType(b, &type));
     close_device();
@@ -154,14 +155,14 @@ static void test_order(void)
     CUgraphExec exec;
     OK(call_cuGraphCreate(&graph, 0));
     CUgraphNode times = step(graph, times_kernel, 10, NULL, 0), add = step(graph, add_kernel, 3, NULL, 0);
-    OK(call_cuGraphAddDependencies(graph, &add, &times, NULL, 1)); /* against the order of creation */
+    OK(call_cuGraphAddDependencies(graph, &add, &times, NULL, 1)); /* the dependency is against the order of creation */
     exec = instantiate(graph);
     set_value(1);
     OK(call_cuGraphLaunch(exec, NULL));
     CHECK(value() == 40);
     OK(call_cuGraphLaunch(exec, CU_STREAM_PER_THREAD));
     CHECK(value() == 430);
-    /* an executable graph is a copy */
+    /* An executable graph is a copy. */
     OK(call_cuGraphDestroy(graph));
     OK(call_cuGraphLaunch(exec, NULL));
     CHECK(value() == 4330);
@@ -171,7 +172,7 @@ static void test_order(void)
     FAILS(INVALID_VALUE, call_cuGraphLaunch(exec, NULL));
     FAILS(INVALID_VALUE, call_cuGraphExecDestroy(exec));
 
-    OK(call_cuGraphCreate(&graph, 0)); /* in a circle */
+    OK(call_cuGraphCreate(&graph, 0)); /* a graph whose nodes form a circle */
     times = step(graph, times_kernel, 10, NULL, 0);
     add = step(graph, add_kernel, 3, &times, 1);
     CUgraphNode third = step(graph, add_kernel, 3, &add, 1), wrong = NULL;
@@ -235,7 +236,7 @@ static void test_kinds(void)
     CUgraphExec exec = instantiate(graph);
     OK(call_cuGraphLaunch(exec, NULL));
     CHECK(out[0] == 15 && out[1] == 9 && out[2] == 9 && out[3] == 8 && calls == 1);
-    in[0] = 100; /* read when it is launched */
+    in[0] = 100; /* the node reads this memory when it is launched */
     OK(call_cuGraphLaunch(exec, NULL));
     CHECK(out[0] == 300 && calls == 2);
     float milliseconds = -1;
@@ -243,7 +244,7 @@ static void test_kinds(void)
     OK(call_cuEventElapsedTime(&milliseconds, event, other));
     CHECK(milliseconds >= 0);
 
-    /* what was put in comes out */
+    /* Queries return the parameters that were set. */
     OK(call_cuGraphMemcpyNodeGetParams(copy, &params3));
     CHECK(params3.srcHost == in && params3.WidthInBytes == 16);
     OK(call_cuGraphMemsetNodeGetParams(fill, &got_set));
@@ -260,18 +261,20 @@ static void test_kinds(void)
     CUDA_KERNEL_NODE_PARAMS got_kernel;
     OK(call_cuGraphKernelNodeGetParams(node, &got_kernel));
     CHECK(got_kernel.func == times_kernel && *(unsigned *)got_kernel.kernelParams[1] == 3);
-    FAILS(INVALID_VALUE, call_cuGraphDestroy(inner));                      /* goes with its node */
+    /* the inner graph is destroyed with its node */
+    FAILS(INVALID_VALUE, call_cuGraphDestroy(inner));
     FAILS(INVALID_VALUE, call_cuGraphMemsetNodeGetParams(copy, &got_set)); /* another kind */
     FAILS(INVALID_VALUE, call_cuGraphHostNodeGetParams(host, NULL));
 
-    /* a child graph's node is changed by its own handle, in the executable graph alone */
+    /* The handle of a child graph's node changes the node in the executable graph alone. */
     unsigned seven = 7;
     void *arguments[] = {&cell, &seven};
     got_kernel.kernelParams = arguments;
     OK(call_cuGraphExecKernelNodeSetParams(exec, node, &got_kernel));
     OK(call_cuGraphLaunch(exec, NULL));
     CHECK(out[0] == 700);
-    FAILS(INVALID_VALUE, call_cuGraphExecKernelNodeSetParams(exec, inside, &got_kernel)); /* of the graph before */
+    /* `inside` is a node of the earlier graph */
+    FAILS(INVALID_VALUE, call_cuGraphExecKernelNodeSetParams(exec, inside, &got_kernel));
     OK(call_cuGraphNodeSetEnabled(exec, node, 0));
     OK(call_cuGraphLaunch(exec, NULL));
     CHECK(out[0] == 100);
@@ -280,7 +283,7 @@ static void test_kinds(void)
     CHECK(enabled == 0);
     FAILS(INVALID_VALUE, call_cuGraphNodeSetEnabled(exec, host, 0));
 
-    /* what cannot be */
+    /* Parameters that cannot be changed. */
     FAILS(INVALID_HANDLE, call_cuGraphAddEventRecordNode(&node, graph, NULL, 0, NULL));
     FAILS(INVALID_VALUE, call_cuGraphAddHostNode(&node, graph, NULL, 0, &(CUDA_HOST_NODE_PARAMS){0}));
     FAILS(INVALID_VALUE, call_cuGraphAddChildGraphNode(&node, graph, NULL, 0, NULL));
@@ -292,7 +295,7 @@ static void test_kinds(void)
     FAILS(INVALID_VALUE, call_cuGraphAddKernelNode(&node, graph, NULL, 0, &got_kernel));
     got_kernel.func = NULL;
     FAILS(INVALID_HANDLE, call_cuGraphAddKernelNode(&node, graph, NULL, 0, &got_kernel));
-    CUgraphNodeParams conditional = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL}; /* without a handle */
+    CUgraphNodeParams conditional = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL}; /* the node has no handle */
     FAILS(INVALID_VALUE, call_cuGraphAddNode(&node, graph, NULL, NULL, 0, &conditional));
     conditional.type = (CUgraphNodeType)77;
     FAILS(INVALID_VALUE, call_cuGraphAddNode(&node, graph, NULL, NULL, 0, &conditional));
@@ -324,7 +327,7 @@ static void test_clone(void)
     int file = mkstemp(path);
     CHECK(file >= 0);
     OK(call_cuGraphDebugDotPrint(clone, path, CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE));
-    close(file); /* what it opened was replaced */
+    close(file); /* the file that it opened was replaced */
     file = open(path, O_RDONLY);
     CHECK(file >= 0 && read(file, text, sizeof text - 1) > 0);
     CHECK(strstr(text, "digraph") && strstr(text, "\"0\" -> \"1\"") && strstr(text, "times"));
@@ -346,7 +349,7 @@ static void test_change(void)
     CUDA_KERNEL_NODE_PARAMS what;
     OK(call_cuGraphKernelNodeGetParams(a, &what));
     what.kernelParams = arguments;
-    OK(call_cuGraphKernelNodeSetParams(a, &what)); /* the graph's, not what was made of it */
+    OK(call_cuGraphKernelNodeSetParams(a, &what)); /* changes the graph, not the executable graph that was made of it */
     operand = 0;
     set_value(1);
     OK(call_cuGraphLaunch(exec, NULL));
@@ -372,10 +375,10 @@ static void test_change(void)
     FAILS(GRAPH_EXEC_UPDATE_FAILURE, call_cuGraphExecUpdate(exec, next, &info));
     CHECK(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED && info.errorNode == empty);
     set_value(1);
-    OK(call_cuGraphLaunch(exec, NULL)); /* as it was */
+    OK(call_cuGraphLaunch(exec, NULL)); /* the executable graph is unchanged */
     CHECK(value() == 6);
     CUgraphNodeParams general = {.type = CU_GRAPH_NODE_TYPE_HOST};
-    FAILS(INVALID_VALUE, call_cuGraphNodeSetParams(b, &general)); /* a kernel stays one */
+    FAILS(INVALID_VALUE, call_cuGraphNodeSetParams(b, &general)); /* a kernel node stays a kernel node */
 
     /* attributes */
     CUkernelNodeAttrValue attribute = {.priority = -2}, got;
@@ -410,7 +413,7 @@ static void test_memory(void)
     memory = memory_of(16);
     OK(call_cuGraphAddMemAllocNode(&alloc, graph, NULL, 0, &memory));
     CHECK(memory.dptr != 0);
-    FAILS(INVALID_VALUE, call_cuMemcpyDtoH(out, memory.dptr, 16)); /* an address, no memory yet */
+    FAILS(INVALID_VALUE, call_cuMemcpyDtoH(out, memory.dptr, 16)); /* the address exists, but has no memory yet */
     CUDA_MEMSET_NODE_PARAMS set = {.dst = memory.dptr, .value = 3, .elementSize = 4, .width = 4, .height = 1};
     OK(call_cuGraphAddMemsetNode(&fill, graph, &alloc, 1, &set, primary));
     CUDA_MEMCPY3D from = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
@@ -422,15 +425,16 @@ static void test_memory(void)
                           .Depth = 1};
     OK(call_cuGraphAddMemcpyNode(&back, graph, &fill, 1, &from, primary));
     exec = instantiate(graph);
-    FAILS(NOT_SUPPORTED, call_cuGraphInstantiateWithFlags(&second, graph, 0)); /* one at a time */
+    /* a graph with memory has one executable graph at a time */
+    FAILS(NOT_SUPPORTED, call_cuGraphInstantiateWithFlags(&second, graph, 0));
     FAILS(NOT_SUPPORTED, call_cuGraphClone(&clone, graph));
     FAILS(NOT_SUPPORTED, call_cuGraphDestroyNode(fill));
     OK(call_cuGraphLaunch(exec, NULL));
     CHECK(out[0] == 3 && out[3] == 3);
     OK(call_cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
     CHECK(used == 16);
-    OK(call_cuMemcpyDtoH(out, memory.dptr, 16));          /* it outlives the launch */
-    FAILS(INVALID_VALUE, call_cuGraphLaunch(exec, NULL)); /* and is in the way of the next */
+    OK(call_cuMemcpyDtoH(out, memory.dptr, 16));          /* the memory outlives the launch */
+    FAILS(INVALID_VALUE, call_cuGraphLaunch(exec, NULL)); /* the memory is in the way of the next launch */
     OK(call_cuMemFreeAsync(memory.dptr, NULL));
     OK(call_cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
     OK(call_cuDeviceGetGraphMemAttribute(device, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &most));
@@ -451,7 +455,7 @@ static void test_memory(void)
     OK(call_cuGraphExecDestroy(exec));
     OK(call_cuMemFree(memory.dptr));
 
-    OK(call_cuGraphAddMemFreeNode(&gone, graph, &back, 1, memory.dptr)); /* within the graph */
+    OK(call_cuGraphAddMemFreeNode(&gone, graph, &back, 1, memory.dptr)); /* the same graph frees the memory */
     FAILS(INVALID_VALUE, call_cuGraphAddMemFreeNode(&gone, graph, &back, 1, cell));
     exec = instantiate(graph);
     OK(call_cuGraphLaunch(exec, NULL));
@@ -490,7 +494,7 @@ static void test_users(void)
     OK(call_cuGraphRetainUserObject(clone, object, 1, 0));
     OK(call_cuUserObjectRelease(object, 1));
     CHECK(gone == 1);
-    close_device(); /* with all that is left */
+    close_device(); /* destroys all objects that are left */
     CHECK(gone == 2);
 }
 
@@ -510,14 +514,14 @@ static void test_faults(void)
     CUDA_HOST_NODE_PARAMS call = {.fn = count_call, .userData = &calls};
     OK(call_cuGraphAddHostNode(&node, graph, &node, 1, &call));
     CUgraphExec exec = instantiate(graph);
-    OK(call_cuGraphLaunch(exec, NULL)); /* the next call has the error */
+    OK(call_cuGraphLaunch(exec, NULL)); /* the next call returns the error */
     CHECK(calls == 0);
     FAILS(ILLEGAL_ADDRESS, call_cuCtxSynchronize());
     FAILS(ILLEGAL_ADDRESS, call_cuGraphLaunch(exec, NULL));
     CHECK(strstr(kiln__sim_last_fault(), "add") != NULL);
     close_device();
 
-    begin(); /* memory that went after the graph was made */
+    begin(); /* the memory is freed after the graph was made */
     OK(call_cuGraphCreate(&graph, 0));
     CUDA_MEMSET_NODE_PARAMS set = {.dst = cell, .value = 9, .elementSize = 4, .width = 2, .height = 1};
     OK(call_cuGraphAddMemsetNode(&node, graph, NULL, 0, &set, primary));
@@ -528,7 +532,7 @@ static void test_faults(void)
     CHECK(strstr(kiln__sim_last_fault(), "memset") != NULL);
     close_device();
 
-    begin(); /* a module that went */
+    begin(); /* the module is unloaded after the graph was made */
     OK(call_cuGraphCreate(&graph, 0));
     node = step(graph, add_kernel, 1, NULL, 0);
     exec = instantiate(graph);
@@ -566,7 +570,7 @@ static void test_host(void)
     OK(call_cuGraphLaunch(exec, NULL));
     for (int i = 0; i < 3; i++)
         CHECK(inside[i] == CUDA_ERROR_NOT_PERMITTED);
-    call.fn = destroy_context; /* everything goes while the launch is under way */
+    call.fn = destroy_context; /* the context ends during the launch */
     OK(call_cuGraphExecHostNodeSetParams(exec, node, &call));
     call_cuGraphLaunch(exec, NULL);
     FAILS(CONTEXT_IS_DESTROYED, call_cuCtxSynchronize());
@@ -596,7 +600,7 @@ static void test_depth(void)
     CUgraphExec exec = instantiate(graph);
     OK(call_cuGraphLaunch(exec, NULL));
     CHECK(value() == 1);
-    CUgraph inner = graph; /* nor from within */
+    CUgraph inner = graph; /* the innermost graph cannot get another level either */
     for (int i = 0; i < 32; i++) {
         size_t one = 1;
         OK(call_cuGraphGetNodes(inner, &node, &one));
@@ -675,7 +679,7 @@ static void test_parameters(void)
     OK(call_cuGraphKernelNodeSetAttribute(add, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &attribute));
     OK(call_cuGraphKernelNodeGetAttribute(add, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &got));
     CHECK(got.accessPolicyWindow.num_bytes == 4096 && got.accessPolicyWindow.hitRatio > 0.4f);
-    for (unsigned axis = 0; axis < 4; axis++) { /* of a grid of one block */
+    for (unsigned axis = 0; axis < 4; axis++) { /* the axes of a grid of one block */
         attribute = (CUkernelNodeAttrValue){.clusterDim = {1 + (axis == 0), 1 + (axis == 1), 1 + (axis == 2)}};
         CUresult result = call_cuGraphKernelNodeSetAttribute(add, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &attribute);
         CHECK(result == (axis < 3 ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS));

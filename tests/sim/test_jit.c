@@ -50,8 +50,8 @@ static const char mixed[] =
               "bar.sync 0;\nld.shared.u32 %r19, [%r9];\nadd.u32 %r7, %r7, %r19;\n"
               "st.global.u32 [%rd5], %r7;\nret;\n}\n";
 
-/* Uses all arithmetic that regions have, in four parts with a loop around each. The operands are words that are special
- * as numbers and as bits. */
+/* Uses every arithmetic instruction that regions have, in four parts with a loop around each. The operands are words
+ * that are special as numbers and as bits. */
 static const char begin[] =
     HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r20, 0;\nmov.u64 %rd6, 0;\nLOOP:\n"
               "add.u32 %r7, %r5, %r6;\nmul.lo.u32 %r7, %r7, %r2;\nrem.u32 %r7, %r7, %r1;\nmul.wide.u32 %rd7, %r7, 4;\n"
@@ -138,7 +138,7 @@ static const char registers[] = HEAD(
          "ld.shared.u32 %r20, [%r16];\nld.shared.u32 %r21, [%r16+32];\nadd.u32 %r9, %r9, %r20;\nxor.b32 %r9, %r9, %r21;\n"
          "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
-/* Updates of words of shared memory, S bytes further in each round: to beyond either end, and to no word. */
+/* Updates words of shared memory, S bytes further in each round: beyond either end, and to no word. */
 #define PUSH(address)                                                                                                  \
     HEAD("k")                                                                                                          \
     "mov.u32 %r6, 0;\nmov.u32 %r7, box;\nshl.b32 %r8, %r3, 2;\nadd.u32 %r7, %r7, %r8;\ncvt.u64.u32 %rd7, %r7;\n"       \
@@ -161,7 +161,7 @@ static const char halves[] = HEAD(
          "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\n"
          "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
-/* Reads words of x in no order. */
+/* Reads words of x in a random order. */
 static const char gather[] =
     HEAD("k") "mov.u32 %r6, 0;\nmov.u32 %r9, 0;\nmul.lo.u32 %r7, %r3, 5;\nand.b32 %r7, %r7, 31;\n"
               "mul.wide.u32 %rd6, %r7, 4;\nadd.u64 %rd6, %rd1, %rd6;\n"
@@ -170,7 +170,7 @@ static const char gather[] =
               "add.u32 %r6, %r6, 1;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\n"
               "st.global.u32 [%rd5], %r9;\nret;\n}\n";
 
-/* Eight elements of 16 bits for each lane, at places in no order. */
+/* Reads eight elements of 16 bits for each lane, at places in a random order. */
 static const char eights[] =
     HEAD("k") ".reg .b16 %h<8>;\nmov.u32 %r6, 0;\nmul.lo.u32 %r7, %r3, 5;\nand.b32 %r7, %r7, 31;\n"
               "mul.wide.u32 %rd6, %r7, 16;\nadd.u64 %rd7, %rd1, %rd6;\nadd.u64 %rd8, %rd2, %rd6;\n"
@@ -190,13 +190,13 @@ static const char eights[] =
     "mul.lo.u32 %r9, %r9, 3;\nsetp.lt.u32 %p1, %r6, 40;\n@%p1 bra LOOP;\nst.global.u32 [%rd5], %r9;\nret;\n}\n"
 static const char far_apart[] = FAR("-9223372036854775807", "9223372036854775807");
 
-/* It reads one word in each round, and does not end. */
+/* The kernel reads one word in each round, and does not end. */
 static const char endless[] = HEAD(
     "k") "mov.u32 %r6, 0;\nLOOP:\nadd.u32 %r6, %r6, 4;\nand.b32 %r7, %r6, 4095;\ncvt.u64.u32 %rd6, %r7;\n"
          "add.u64 %rd7, %rd1, %rd6;\nld.global.u32 %r8, [%rd7];\nadd.u32 %r9, %r9, %r8;\nxor.b32 %r10, %r9, %r6;\n"
          "add.u32 %r11, %r10, %r9;\nsetp.ge.u32 %p1, %r6, %r2;\n@%p1 bra LOOP;\nst.global.u32 [%rd5], %r11;\nret;\n}\n";
 
-/* Two warps that wait for each other by plain loads. */
+/* Two warps wait for each other by plain loads. */
 static const char wait[] = HEAD("k") "mov.u32 %r6, 1;\nsetp.ge.u32 %p1, %r3, 32;\n@%p1 bra OTHER;\n"
                                      "FIRST:\nadd.u32 %r7, %r7, 1;\nadd.u32 %r8, %r8, 3;\nadd.u32 %r9, %r9, 5;\n"
                                      "ld.global.u32 %r10, [%rd2+8];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra FIRST;\n"
@@ -206,8 +206,8 @@ static const char wait[] = HEAD("k") "mov.u32 %r6, 1;\nsetp.ge.u32 %p1, %r3, 32;
                                      "ld.global.u32 %r10, [%rd2+16];\nsetp.eq.u32 %p2, %r10, 0;\n@%p2 bra SECOND;\n"
                                      "ret;\n}\n";
 
-/* More registers than are written back at each way out: before an instruction that regions do not hold, with one that the
- * instruction before it wrote; and a loop that is nothing but that until a barrier. */
+/* Has more registers than are written back at each way out: before an instruction that regions do not have, with a
+ * register that the instruction before it wrote. Also has a loop of only such instructions up to a barrier. */
 static void make_many(kiln__text *text)
 {
     kiln__text_puts(text, HEAD("k") "mov.u32 %r6, 0;\nLOOP:\nbar.sync 0;\n");
@@ -235,8 +235,8 @@ static void make_long(kiln__text *text, unsigned count)
     kiln__text_puts(text, "st.global.u32 [%rd5], %r10;\nret;\n}\n");
 }
 
-/* Lanes go two ways, and one way has a loop that they leave at different times: vectors, bytes, guards and atomics on
- * each. With a large step a lane's address is beyond the end. */
+/* Lanes diverge, and one way has a loop that they leave at different times. Each way has vectors, bytes, guards and
+ * atomics. With a large step a lane's address is beyond the end. */
 static const char paths[] =
     HEAD("k") "and.b32 %r6, %r3, 31;\nld.global.u32 %r7, [%rd4];\nmov.u32 %r8, 0;\nmov.u32 %r20, box;\n"
               "shl.b32 %r21, %r3, 3;\nadd.u32 %r20, %r20, %r21;\nsetp.lt.u32 %p1, %r6, 11;\n@%p1 bra ELSE;\n"
@@ -251,8 +251,8 @@ static const char paths[] =
               "ld.global.u32 %r16, [%rd7];\nadd.u32 %r8, %r8, %r16;\n"
               "JOIN:\nst.global.u32 [%rd5], %r8;\nret;\n}\n";
 
-/* A short kernel without a loop, of which some lanes of a warp end before the others. %r9 is read before it is written: it
- * is zero in each block. */
+/* A short kernel without a loop, in which some lanes of a warp end before the others. It reads %r9 before it writes
+ * it: the register is zero in each block. */
 static const char brief[] =
     HEAD("k") "setp.ge.u32 %p1, %r5, %r1;\n@%p1 bra END;\nld.global.u32 %r7, [%rd4];\nadd.u32 %r8, %r7, %r5;\n"
               "mad.lo.u32 %r8, %r8, 3, %r7;\nadd.u32 %r8, %r8, %r9;\nadd.u32 %r9, %r8, 1;\nxor.b32 %r8, %r8, %r9;\n"
@@ -265,7 +265,7 @@ typedef struct side {
 } side;
 enum { WORDS = 4096 };
 
-/* Numbers at which results change their kind, and others. */
+/* Numbers near which results change their kind, and other numbers. */
 static uint32_t word(uint32_t k)
 {
     static const uint32_t special[] = {0,          0x80000000, 1,          0x807fffff, 0x00800000, 0x80800001,
@@ -297,7 +297,7 @@ static vm_fault_kind side_run(side *s, uint32_t blocks, uint32_t n, uint32_t ste
     return vm_bench_try(&s->b, "k", blocks, 128, &params, 0);
 }
 
-/* Runs it on both sides, several times with different steps. The regions that were made. */
+/* Runs the kernel on both sides, several times with different steps. Returns the number of regions that were made. */
 static uint64_t same(const char *text, vm_limits limits, uint32_t n, const uint32_t *steps, size_t count)
 {
     side a = side_new(text, false, limits), b = side_new(text, true, limits);
@@ -319,7 +319,7 @@ static uint64_t same(const char *text, vm_limits limits, uint32_t n, const uint3
     same(text, limits, n, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 #define ONE_THREAD ((vm_limits){.threads = 1})
 
-/* Without it LLVM calls the C library's, and code with multiply-adds is interpreted. */
+/* Without fused multiply-adds LLVM would call the C library's function, so such code is interpreted. */
 static bool has_fma(void)
 {
     const char *isa = getenv("KILN_SIM_ISA");
@@ -329,19 +329,20 @@ static bool has_fma(void)
 static void memory(void)
 {
     const uint64_t made = SAME(tile, ONE_THREAD, 0, 1, 1, 33, 0, 5);
-    CU_ASSERT(made >= 3 || !has_fma()); /* the loop's head, and behind each barrier */
+    CU_ASSERT(made >= 3 || !has_fma()); /* one region for the loop's head, and one after each barrier */
 }
 
-/* A region is made for how each address lies, not for the last one that went through the same temporary register. */
+/* A region depends on the kind of each address, and not on the last address that went through the same temporary
+ * register. */
 static void wide(void)
 {
     CU_ASSERT_EQUAL(SAME(halves, ONE_THREAD, 0, 1, 1, 1, 1, 1, 1, 1, 1),
-                    2); /* the loop, and the kernel from its head */
+                    2); /* one region for the loop, and one for the kernel from its head */
 }
 
 static void vectors(void) { CU_ASSERT(SAME(eights, ONE_THREAD, 0, 0, 0) >= 1); }
 
-/* Regions do not hold such accesses, so that the compiler's sums of offsets do not overflow. */
+/* Regions do not have such accesses, so that the compiler's sums of offsets do not overflow. */
 static void offsets(void) { (void)SAME(far_apart, ONE_THREAD, 0, 0, 0); }
 
 static void control(void)
@@ -356,7 +357,7 @@ static void control(void)
 static void diverged(void)
 {
     CU_ASSERT(SAME(paths, ONE_THREAD, 0, 1, 3, 400, 0, 1, 1) >= 4);
-    CU_ASSERT(SAME(paths, ONE_THREAD, 0, 1, 1 << 20) >= 4); /* a fault on a path */
+    CU_ASSERT(SAME(paths, ONE_THREAD, 0, 1, 1 << 20) >= 4); /* the fault is on a path */
     vm_limits limits = {.threads = 1, .step_budget = 2000};
     CU_ASSERT(SAME(paths, limits, 0, 1, 1) >= 1);
 }
@@ -394,7 +395,7 @@ static void length(void)
  * need this address again. */
 static void messages(void)
 {
-    for (uint32_t k = 0; k < 12; k++) { /* at each place in it */
+    for (uint32_t k = 0; k < 12; k++) { /* the address is read at each place in the loop */
         const vm_limits limits = {.threads = 1, .step_budget = 5000 + k};
         CU_ASSERT(SAME(endless, limits, 0, 0, 1) >= 1);
     }
@@ -403,9 +404,9 @@ static void messages(void)
 /* Launches that do not end are stopped, and end at their deadline, while they are in regions. */
 typedef struct stopping {
     const vm_device *device;
-    volatile int stop; /* as a signal handler would set it */
+    volatile int stop; /* a signal handler would set this variable */
 } stopping;
-/* Once a region was made, however long that takes; after a minute anyway. */
+/* Waits until a region was made, but at most a minute. */
 VM_RACY static void *stop_compiled(void *of)
 {
     stopping *s = of;
@@ -452,13 +453,13 @@ static void arithmetic(void)
     }
 }
 
-/* Rows that turn into broadcasts, and lanes that are elsewhere: regions are made again, or left. */
+/* Rows turn into broadcasts, and lanes go elsewhere: regions are made again, or left. */
 static void patterns(void) { CU_ASSERT(SAME(walk, ONE_THREAD, 300, 1, 1, 2, 0, 3, 1) >= 1); }
 
 static void faults(void)
 {
-    CU_ASSERT(SAME(walk, ONE_THREAD, 1 << 20, 4, 4) >= 1); /* beyond the end of x */
-    /* The budget ends a launch at the same instruction. */
+    CU_ASSERT(SAME(walk, ONE_THREAD, 1 << 20, 4, 4) >= 1); /* addresses beyond the end of x */
+    /* The budget ends both launches at the same instruction. */
     vm_limits limits = {.threads = 1, .step_budget = 200000};
     CU_ASSERT(SAME(walk, limits, 1 << 20, 0, 0) >= 1);
 }
@@ -493,7 +494,7 @@ static void updates(void)
     static const char *const texts[] = {push, push_wide};
     for (size_t k = 0; k < KILN__COUNT(texts); k++) {
         CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, 4) >= 1);
-        CU_ASSERT(SAME(texts[k], ONE_THREAD, 1, 0, 0) >= 1); /* the last instructions of a block */
+        CU_ASSERT(SAME(texts[k], ONE_THREAD, 1, 0, 0) >= 1); /* the instructions are the last ones of a block */
         CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, 64) >= 1);
         CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, (uint32_t)-16) >= 1);
         CU_ASSERT(SAME(texts[k], ONE_THREAD, 200, 0, 2) >= 1);
@@ -517,7 +518,7 @@ static void null(void)
     vm_bench_end(&b.b);
 }
 
-/* Several host threads meet regions while one makes them. */
+/* Several host threads reach a region while one thread makes it. */
 static void threads(void)
 {
     side a = side_new(tile, false, ONE_THREAD), b = side_new(tile, true, (vm_limits){.threads = 4});

@@ -1,5 +1,5 @@
 /* The compiler in a process that is not prepared for it: a small stack, signals, no memory, no executable memory,
- * another LLVM, errors of LLVM, exits and forks at the same time. Each case runs in a separate process. */
+ * another LLVM, errors of LLVM, and exits and forks at the same time. Each case runs in a separate process. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <linux/audit.h>
@@ -26,10 +26,10 @@
 #define SANITIZED false
 #endif
 
-/* Processes that exit while a thread compiles, or after LLVM has failed, leave what that held. */
+/* Processes exit while a thread compiles, or after LLVM has failed. They leave the memory of the compiler allocated. */
 const char *__asan_default_options(void) __attribute__((visibility("default")));
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
-/* One case exits in a signal's handler, as programs do that should not. */
+/* One case exits in a signal's handler, although a program should not do that. */
 const char *__tsan_default_options(void) __attribute__((visibility("default")));
 const char *__tsan_default_options(void) { return "report_signal_unsafe=0:report_thread_leaks=0"; }
 
@@ -77,7 +77,7 @@ static uint64_t call(uint64_t address, uint64_t x)
     return function(x);
 }
 
-/* Compiles it and calls it. */
+/* Compiles a function and calls it. */
 static bool works(jit_llvm *llvm)
 {
     jit_symbol f = {.name = "f"};
@@ -117,7 +117,7 @@ static int fatal_error(void)
     NEED(refuses(llvm, "declare i64 @llvm.read_register.i64(metadata)\ndefine i64 @f(i64 %x) {\n"
                        "  %y = call i64 @llvm.read_register.i64(metadata !0)\n  ret i64 %y\n}\n"
                        "!0 = !{!\"nosuchregister\\00\"}\n"));
-    NEED(!jit_llvm_alive() && !works(llvm)); /* it is left as it is, and not used any more */
+    NEED(!jit_llvm_alive() && !works(llvm)); /* the compiler must be left alone, and not be used any more */
     NEED(!jit_llvm_open(NULL, NULL));
     jit_llvm_close(llvm);
     return FINE;
@@ -174,7 +174,7 @@ static int forked(void)
     NEED(code && jit_code_add(llvm, code, add_one, strlen(add_one), &f, 1));
     const pid_t child = fork();
     NEED(child >= 0);
-    if (child == 0) { /* what was compiled goes on working; nothing more is compiled */
+    if (child == 0) { /* compiled code still runs in the child, which compiles nothing more */
         const bool good = call(f.address, 1) == 2 && !jit_llvm_alive() && !works(llvm) && !jit_llvm_open(NULL, NULL);
         jit_code_free(llvm, code);
         jit_llvm_close(llvm);
@@ -191,7 +191,7 @@ static void *compile_on(void *llvm)
 {
     while (works(llvm))
         ;
-    return NULL; /* the process exits: nothing is compiled any more */
+    return NULL; /* the process exits, so nothing is compiled any more */
 }
 static int exits(void)
 {
@@ -200,11 +200,11 @@ static int exits(void)
     NEED(llvm && works(llvm) && pthread_create(&thread, NULL, compile_on, llvm) == 0);
     usleep(2000);
     pthread_detach(thread);
-    exit(FINE); /* with LLVM's exit handlers, while the other thread is in it or wants to be */
+    exit(FINE); /* runs the exit handlers of LLVM while the other thread is in LLVM or wants to enter it */
 }
 
-/* pthread_join(), as the linker has it with --wrap: in one case a signal comes while the thread waits for the one that
- * compiles. */
+/* The linker puts this function in place of pthread_join() (--wrap). In one case a signal comes while the thread
+ * waits for the thread that compiles. */
 int __real_pthread_join(pthread_t thread, void **result); /* NOLINT */
 int __wrap_pthread_join(pthread_t thread, void **result); /* NOLINT */
 static bool disturbed;
@@ -227,7 +227,7 @@ static void leave(int signal)
     (void)signal;
     exit(FINE);
 }
-/* The program's own handler of exits, which calls the compiler, too: it comes first, or last. */
+/* The program's own exit handler, which calls the compiler too. It runs as the first or as the last handler. */
 static int exits_in_handler(bool first)
 {
     if (!first && atexit(at_last) != 0)
@@ -267,7 +267,7 @@ static int no_execution(void)
 
 static int no_memory(void)
 {
-    if (SANITIZED) /* which reserve terabytes */
+    if (SANITIZED) /* sanitizers reserve terabytes */
         return SKIPPED;
     jit_llvm *llvm = jit_llvm_open(NULL, NULL);
     unsigned long pages = 0;
@@ -289,7 +289,7 @@ static int another_llvm(void)
     return FINE;
 }
 
-/* atexit(), as the linker has it with --wrap. */
+/* The linker puts this function in place of atexit() (--wrap). */
 int __real_atexit(void (*handler)(void)); /* NOLINT */
 int __wrap_atexit(void (*handler)(void)); /* NOLINT */
 static unsigned handlers;
@@ -305,7 +305,7 @@ static int many_devices(void)
         NEED(llvm && (k < 4 || works(llvm)));
         jit_llvm_close(llvm);
     }
-    NEED(handlers == 2); /* at the first opening, and when LLVM is first used */
+    NEED(handlers == 2); /* one handler from the first opening, and one from the first use of LLVM */
     return FINE;
 }
 
@@ -351,7 +351,7 @@ static const check_case cases[] = {{"text that is refused", check_wrong_text},
 
 int main(int count, char **arguments)
 {
-    if (apart(have_llvm) != FINE) { /* this process itself never opens it, so that forked ones can */
+    if (apart(have_llvm) != FINE) { /* this process never opens LLVM, so that its children can */
         printf("SKIP llvm: no libLLVM that can be used\n");
         return 77;
     }

@@ -32,7 +32,7 @@ static const char part_b[] = HEAD
     "{ .reg .b64 %a, %p; .reg .b32 %v; ld.param.u64 %a, [to]; ld.global.u64 %p, [where]; ld.u32 %v, [%p];\n"
     "  st.global.u32 [%a], %v; ld.global.u32 %v, [own]; st.global.u32 [%a+4], %v; ret; }\n";
 static const char part_c[] = HEAD ".visible .const .align 4 .u32 bias = 100;\n";
-/* It defines something that is there already, so it clashes if it is used. */
+/* This part defines a symbol that exists already, so it would clash if the linker used it. */
 static const char part_d[] = HEAD
     ".visible .global .align 4 .u32 spare;\n"
     ".visible .func (.param .b32 r) twice(.param .b32 x) { .reg .b32 %x; mov.b32 %x, 1; st.param.b32 [r], %x; ret; }\n";
@@ -97,7 +97,7 @@ static void three_parts(void)
     }
 }
 
-/* Tests the lines of the log when these two texts are linked. */
+/* Compares the lines of the log after these two texts are linked. */
 static void complains(const char *first, const char *second, const char *want)
 {
     kiln__text log = {0};
@@ -134,7 +134,7 @@ static void complaints(void)
               E "Undefined reference to 'x' in 'a'\n");
 }
 
-/* Declared and not used is no reference; the device's own functions need no definition. */
+/* A declaration that is not used is no reference. The device's own functions need no definition. */
 static void nothing_missing(void)
 {
     static const char *const texts[] = {
@@ -202,7 +202,7 @@ static void weak_and_common(void)
 
 static void libraries(void)
 {
-    /* c is wanted by b alone, and comes before it; d has nothing that is missing */
+    /* Only b needs c, and c comes before b. d defines no missing symbol. */
     static const char second[] = HEAD
         ".extern .const .align 4 .u32 bias;\n.visible .func (.param .b32 r) twice(.param .b32 x)\n"
         "{ .reg .b32 %x; ld.const.b32 %x, [bias]; st.param.b32 [r], %x; ret; }\n";
@@ -280,7 +280,7 @@ static void lines_and_aliases(void)
     kiln__text_free(&log);
 }
 
-/* A weak function that another one replaces leaves its body, parameters and variables to its alias. */
+/* A weak function is replaced by another one. Its body, parameters and variables stay for its alias. */
 static void alias_of_the_replaced(void)
 {
     static const char *const texts[] = {
@@ -385,7 +385,8 @@ static void through_the_driver(void)
     CUdeviceptr to = 0;
     OK(sim_cuModuleLoadData(&module, image));
     close_link();
-    CHECK(sim_cuModuleGetFunction(&use, module, "use") == CUDA_ERROR_INVALID_CONTEXT); /* it went with its context */
+    /* the function ended with its context */
+    CHECK(sim_cuModuleGetFunction(&use, module, "use") == CUDA_ERROR_INVALID_CONTEXT);
     open_link();
     OK(add(CU_JIT_INPUT_PTX, part_a, "a.ptx"));
     OK(add(CU_JIT_INPUT_PTX, part_b, NULL));
@@ -424,14 +425,15 @@ static void refused_by_the_driver(void)
     CHECK(sim_cuLinkAddData((CUlinkState)primary, CU_JIT_INPUT_PTX, (void *)(uintptr_t)part_c, sizeof part_c, "x", 0,
                             NULL, NULL) == CUDA_ERROR_INVALID_HANDLE);
     CHECK(sim_cuLinkCreate(0, NULL, NULL, NULL) == CUDA_ERROR_INVALID_VALUE);
-    OK(add(CU_JIT_INPUT_PTX, part_a, "a.ptx")); /* what was refused left nothing behind */
+    OK(add(CU_JIT_INPUT_PTX, part_a, "a.ptx")); /* the refused input left nothing behind */
     CHECK(sim_cuLinkComplete(state, &image, NULL) == CUDA_ERROR_INVALID_PTX);
     CHECK(strstr(error_log, "Undefined reference to 'table' in 'a.ptx'") != NULL);
     CHECK(sim_cuLinkComplete(state, &image, NULL) == CUDA_ERROR_INVALID_VALUE);
     close_link();
 }
 
-/* A module that launches kernels loads without being linked; one that waits for them does not load on 9.0. */
+/* A module that launches kernels loads without being linked. A module that waits for such kernels does not load on
+ * 9.0. */
 static void device_runtime(void)
 {
     static const char text[] = HEAD ".extern .func (.param .b32 r) cudaDeviceSynchronize();\n"

@@ -13,7 +13,7 @@ enum { BYTES = 16384, INSN = 400 };
 
 typedef struct idiom {
     const char *name;
-    uint32_t threads, blocks; /* blocks: of its cluster, 0: it has none */
+    uint32_t threads, blocks; /* blocks: of a cluster, 0: the kernel has no cluster */
 } idiom;
 static const idiom idioms[] = {
     {"copy_double", 64}, {"copy_ring", 64},       {"copy_mbarrier", 64}, {"bulk_ring", 96},       {"bulk_elected", 64},
@@ -54,28 +54,29 @@ typedef struct exception {
     change change;
 } exception;
 static const exception harmless[] = {
-    /* It only makes the copy faster. */
+    /* The removed instruction only makes the copy faster. */
     {"bulk_sync", "prefetch", REMOVE},
-    /* The thread that has waited issues the next load; the others touch the buffer only after its mbarrier. */
+    /* The thread that has waited issues the next load. The others touch the buffer only after the mbarrier of that
+     * load. */
     {"bulk_in_place", "free", REMOVE},
-    /* The fence and the barrier for global memory come after the initialisation too, and before the copy. */
+    /* The fence and the barrier for global memory also come after the initialisation, and before the copy. */
     {"bulk_global", "init.fence", REMOVE},
     {"bulk_global", "init.sync", REMOVE},
-    /* Lane 0 goes on to its own wait; the barrier after that is the one which the others need. */
+    /* Lane 0 goes on to its own wait. The other lanes only need the barrier after that wait. */
     {"bulk_elected", "issue.syncwarp", REMOVE},
     /* A product is complete for its warpgroup as soon as one of the threads has waited. */
     {"written", "read", REMOVE},
-    /* barrier.cluster releases and acquires, which is enough for arrivals by threads. */
+    /* barrier.cluster has release and acquire semantics, which is enough for arrivals by threads. */
     {"handed", "init.fence", REMOVE},
     {"exchange", "init.fence", REMOVE}, /* st.async is not in the asynchronous proxy */
-    /* The proxy fence comes after the initialisation too. */
+    /* The proxy fence also comes after the initialisation. */
     {"pushed", "init.fence", REMOVE},
     {"acknowledged", "init.fence", REMOVE},
-    /* A warp comes to the next arrival there through another barrier of its lanes. */
+    /* A warp reaches the next arrival through another barrier of its lanes. */
     {"uneven", "read1.syncwarp", REMOVE},
     /* The thread that frees stage 1 has freed stage 0 before. */
     {"uneven", "empty0.wait", OTHER},
-    /* A block waits for all that others send to it. */
+    /* A block waits for all bytes that other blocks send to it. */
     {"exchange", "end.sync", REMOVE},
     {"handed", "end.sync", REMOVE},
 };
@@ -83,7 +84,7 @@ static const exception harmless[] = {
 
 /* One marked instruction of the PTX. */
 typedef struct site {
-    size_t begin, end; /* of its line */
+    size_t begin, end; /* the begin and the end of its line */
     char insn[INSN], mark[64];
 } site;
 
@@ -252,7 +253,7 @@ static void set_map(arguments *a, unsigned which, uint64_t address, unsigned row
 typedef struct outcome {
     bool loads;
     unsigned findings; /* errors */
-    char text[600];    /* the first one */
+    char text[600];    /* the text of the first finding */
 } outcome;
 
 /* Runs a mutant under the checks, and collects its findings and its results. */
@@ -345,7 +346,7 @@ typedef struct tally {
     unsigned harmful, found, others, accused;
 } tally;
 
-/* Makes each mutant of a correct kernel, and compares whether findings come with whether the mutant is harmful. */
+/* Makes each mutant of a correct kernel. A mutant must have findings exactly if it is harmful. */
 static void test_mutants_of(const char *text, const idiom *of, tally *all)
 {
     size_t at = 0;

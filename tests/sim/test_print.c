@@ -12,9 +12,9 @@
 typedef struct memory {
     const char *format;
     uint64_t words[40]; /* the arguments */
-    const char *string; /* at GRAMMAR_STRINGS; without an end if `string_length` is given */
+    const char *string; /* the string at GRAMMAR_STRINGS; it has no end if `string_length` is given */
     size_t string_length;
-    bool is_endless; /* the format is at ENDLESS, and repeated for ever */
+    bool is_endless; /* the format is at ENDLESS, where its bytes repeat for ever */
 } memory;
 
 static bool read_memory(void *user, uint64_t address, uint32_t bytes, void *to)
@@ -62,7 +62,8 @@ static void formats_of_the_grammar(void)
         kiln__text_free(&g.want);
     }
     CU_ASSERT_EQUAL(failed, 0);
-    CU_ASSERT(faults > 100 && most == VM_PRINT_ARGUMENTS_MOST); /* the grammar reaches both */
+    /* the grammar makes enough faults, and the largest number of arguments */
+    CU_ASSERT(faults > 100 && most == VM_PRINT_ARGUMENTS_MOST);
 }
 
 static void texts(void)
@@ -117,7 +118,7 @@ static void texts(void)
     CU_ASSERT_FALSE(vm_print_format(read_memory, &m, GRAMMAR_FORMAT, GRAMMAR_ARGUMENTS, &out, &answer));
     CHECK_TEXT(kiln__text_get(&out), "so far");
     kiln__text_free(&out);
-    m.format = "%c"; /* a NUL character is printed, too */
+    m.format = "%c"; /* the conversion prints a NUL character too */
     m.words[0] = 0;
     CU_ASSERT_EQUAL(print(&m, &out), 1);
     CU_ASSERT_EQUAL(out.length, 1);
@@ -252,7 +253,8 @@ static void kernels(void)
                             .print = keep,
                             .user = &out};
         CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
-        CHECK_TEXT(kiln__text_get(&out), cases[k].want ? cases[k].want : format); /* NULL: as it is written */
+        /* NULL: the format is printed unchanged */
+        CHECK_TEXT(kiln__text_get(&out), cases[k].want ? cases[k].want : format);
         CU_ASSERT_EQUAL(*answer, cases[k].answer);
         kiln__text_free(&out);
     }

@@ -1,4 +1,4 @@
-/* The profile of a program as the driver writes it, held against the estimate that specs get of the same launch. */
+/* Compares the profile of a program in the driver's file with the estimate that a spec gets for the same launch. */
 #include <jansson.h>
 
 #include "cu_check.h"
@@ -14,7 +14,7 @@ static json_t *row_at(const char *path, size_t index)
 
 static double real_at(const json_t *row, const char *key) { return json_number_value(json_object_get(row, key)); }
 
-/* Returns the estimate of one launch as kiln tune gets it: from traced blocks alone, or from all blocks. */
+/* Returns the estimate of one launch in the way of kiln tune: from traced blocks alone, or from all blocks. */
 static double estimate_of(CUfunction function, unsigned blocks, void **arguments, bool sampled)
 {
     uint64_t launches = 0;
@@ -121,7 +121,8 @@ static void test_names(void)
         kiln__text_printf(&endless, "S0_IS%c_S%c_E", digits[k], digits[k]);
     open_device();
     char *name = shown_name(plain);
-    CHECK(strcmp(name, plain) == 0 || strcmp(name, "void add<one, one>(one, one*)") == 0); /* no demangler, or one */
+    /* without a demangler, or with one */
+    CHECK(strcmp(name, plain) == 0 || strcmp(name, "void add<one, one>(one, one*)") == 0);
     kiln__free(NULL, name);
     name = shown_name(kiln__text_get(&endless));
     CHECK(strcmp(name, kiln__text_get(&endless)) == 0);
@@ -130,7 +131,7 @@ static void test_names(void)
     close_device();
 }
 
-/* The file cannot be written any more: the program goes on. */
+/* The file cannot be written any more. The program goes on. */
 static void test_gone(void)
 {
     CHECK(unlink(file) == 0);
@@ -150,7 +151,7 @@ static void test_clusters(void)
 {
     static const struct {
         unsigned size;
-        int fit; /* one block an SM, as an H200's driver says */
+        int fit; /* one block per SM, as an H200's driver says */
     } known[] = {{2, 66}, {4, 30}, {8, 15}, {16, 7}};
     CHECK(kiln__sim_profile("h200"));
     open_device();

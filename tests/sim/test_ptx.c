@@ -2,7 +2,7 @@
 #include "notation.h"
 #include "ptx_check.h"
 
-/* The form in the table is what the text of ops.def says. */
+/* The compiled form of the table equals the text of ops.def. */
 static bool is_compiled(const ptx_form *form, const char *text)
 {
     ptx_form fresh;
@@ -48,7 +48,7 @@ static void test_table(void)
     CHECK(!ptx_form_compile("u32 d0", &form, slots));
 }
 
-/* Every suffix is found by its whole name, and by nothing shorter or longer that is not itself. */
+/* Each suffix is found by its whole name. A shorter or longer name finds nothing, unless it is another suffix. */
 static void test_suffixes(void)
 {
     for (size_t k = 0; k < ptx_suffix_count; k++) {
@@ -177,7 +177,7 @@ static void test_registers(void)
     CHECK(k->regs[k->insns[4].operands[0].index].type == PTX_PRED);
     CHECK_TEXT(k->regs[k->insns[2].operands[0].index].name, "%r115");
     ptx_free(NULL, module);
-    /* a huge declaration costs nothing */
+    /* a huge declaration costs no time */
     module = ptx_good(PTX_HEAD ".entry k() { .reg .b64 %r<16000000>; mov.b64 %r15999999, 1; }\n");
     CHECK(ptx_find(module, "k")->reg_count == 1);
     ptx_free(NULL, module);

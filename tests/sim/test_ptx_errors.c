@@ -4,7 +4,7 @@
 #define LINE "ptxas application ptx input, line "
 #define IN_K " (kernel 'k')"
 
-/* One instruction in line 10 of kernel k, and the complaint about it. */
+/* Tests one instruction in line 10 of kernel k, and its error message. */
 static void test_instructions(void)
 {
     static const struct {
@@ -103,7 +103,7 @@ static void test_instructions(void)
     }
 }
 
-/* Module-level text, and the first complaint about it. */
+/* Tests a text at module level, and its first error message. */
 static void test_modules(void)
 {
     static const struct {
@@ -175,7 +175,7 @@ static void test_many(void)
                              "19; error   : Unknown instruction 'foo'; did you mean 'fma'? (kernel 'l')\n" LINE
                              "21; error   : Parsing error near '.bogus': unknown directive\n"
                              "ptxas fatal   : Ptx assembly aborted due to errors\n");
-    /* and not without end */
+    /* the text is refused, and reading it ends */
     char *text = malloc(200000);
     size_t length = (size_t)sprintf(text, "%s.entry k() {\n", PTX_HEAD);
     for (int i = 0; i < 10000; i++)
@@ -188,7 +188,7 @@ static void test_many(void)
     free(text);
 }
 
-/* Nesting is bounded, whatever nests. */
+/* The depth of nesting is bounded for everything that nests. */
 static void test_depth(void)
 {
     static const struct {
@@ -271,7 +271,7 @@ static void test_later(void)
     }
 }
 
-/* Forms of an instruction that the device has otherwise: refused by the name of the modifier and by the line. */
+/* The device has other forms of these instructions. The message names the modifier and the line. */
 static void test_later_forms(void)
 {
 #define COPY "cp.async.bulk.tensor.2d"
@@ -444,7 +444,7 @@ static uint32_t add_block(uint32_t hash, uint32_t number, char *block)
 static void test_one_hash(void)
 {
     enum { LEVELS = 16, TABLE = 1 << 19, PLACES = 60000 };
-    static uint32_t seen[TABLE]; /* by the upper bits of a hash: the number of a block + 1 */
+    static uint32_t seen[TABLE]; /* indexed by the upper bits of a hash: the number of a block + 1 */
     char pairs[LEVELS][2][BLOCK], name[LEVELS * BLOCK + 1] = "";
     uint32_t hash = 2166136261u;
     for (unsigned level = 0; level < LEVELS; level++) {

@@ -74,7 +74,8 @@ static void test_shapes(void)
     CHECK(insns[0].reconverge == 4 && insns[2].reconverge == 4 && insns[6].reconverge == 7);
     CHECK(insns[9].reconverge == 11);
     ptx_free(NULL, module);
-    /* two ways that end apart meet at the exit; a branch that never leaves meets nowhere */
+    /* Two ways that end separately meet at the exit. A branch that never leaves a loop has no point where its ways
+     * meet. */
     module = ptx_good(PTX_KERNEL("@%p1 bra B; ret; B: exit; L: @%p1 bra L; bra L;"));
     const ptx_function *k = ptx_find(module, "k");
     CHECK(k->insns[0].reconverge == k->insn_count && k->insns[3].reconverge == k->insn_count);
@@ -86,7 +87,8 @@ static void test_shapes(void)
     CHECK(k->elements[k->insns[0].operands[1].index + 2].index == 4);
     CHECK(k->insns[0].reconverge == 5);
     ptx_free(NULL, module);
-    /* two lists of targets one after the other: a list is no instruction, so lanes meet at the instruction after both */
+    /* Two lists of targets follow each other. A list is no instruction, so the lanes meet at the instruction after
+     * both lists. */
     module = ptx_good(PTX_KERNEL("t: .branchtargets A, B; u: .branchtargets C, D; mov.b32 %r1, 0; brx.idx %r1, t;\n"
                                  "A: brx.idx %r1, u; B: brx.idx %r1, u; C: mov.b32 %r1, 1; bra D;\n"
                                  "D: mov.b32 %r1, 2; ret;"));

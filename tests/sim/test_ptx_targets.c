@@ -43,7 +43,7 @@ static ptx_result parse(const char *instruction, int device, kiln__text *log)
 static void test_module_target(void)
 {
     static const struct {
-        const char *instruction, *target, *says; /* says: NULL if the instruction is taken */
+        const char *instruction, *target, *says; /* says: a part of the message; NULL: the instruction is accepted */
         int device;
     } table[] = {
         {"wgmma.fence.sync.aligned;", "sm_90a", NULL, 90},
@@ -71,7 +71,7 @@ static void test_module_target(void)
     }
 }
 
-/* Every line of the file is true. */
+/* Tests every line of the file. */
 static void test_targets(void)
 {
     FILE *file = fopen(KILN_TEST_DATA "/targets.txt", "r");

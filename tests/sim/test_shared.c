@@ -11,14 +11,14 @@ static const char text[] = HEAD
     ".visible .entry add(.param .u64 p, .param .u32 v)\n"
     "{ .reg .b64 %a; .reg .b32 %x, %y; ld.param.u64 %a, [p]; ld.param.u32 %y, [v]; cvta.to.global.u64 %a, %a;\n"
     " ld.global.u32 %x, [%a]; add.u32 %x, %x, %y; st.global.u32 [%a], %x; ret; }\n"
-    ".visible .entry generic(.param .u64 p, .param .u32 v)\n" /* adds 100 where isspacep.global does not hold */
+    ".visible .entry generic(.param .u64 p, .param .u32 v)\n" /* adds 100 if isspacep.global is false */
     "{ .reg .b64 %a; .reg .b32 %x, %y; .reg .pred %p; ld.param.u64 %a, [p]; ld.param.u32 %y, [v];\n"
     " isspacep.global %p, %a; @!%p add.u32 %y, %y, 100;\n"
     " atom.add.u32 %x, [%a], %y; ret; }\n"
     ".visible .entry look(.param .u64 p, .param .u64 to)\n"
     "{ .reg .b64 %a, %b; .reg .b32 %x; ld.param.u64 %a, [p]; ld.param.u64 %b, [to]; ld.u32 %x, [%a]; st.u32 [%b], %x;\n"
     " ret; }\n"
-    ".visible .entry rows(.param .u64 p)\n" /* p[i] = i, for a warp of threads */
+    ".visible .entry rows(.param .u64 p)\n" /* p[i] = i, for the threads of one warp */
     "{ .reg .b64 %a, %o; .reg .b32 %i; ld.param.u64 %a, [p]; mov.u32 %i, %tid.x; mul.wide.u32 %o, %i, 4;\n"
     " add.u64 %a, %a, %o; st.global.u32 [%a], %i; ret; }\n";
 
@@ -52,11 +52,11 @@ static void test_pinned(void)
     OK(run("add", (uintptr_t)&numbers[3], 7));
     OK(run("generic", (uintptr_t)&numbers[3], 30));
     CHECK(numbers[3] == 37);
-    OK(call_cuMemHostRegister(own, sizeof own, 0));            /* the program's data, */
+    OK(call_cuMemHostRegister(own, sizeof own, 0));            /* the program's variables */
     OK(call_cuMemHostRegister(&on_stack, sizeof on_stack, 0)); /* its stack, */
     unsigned *heap = malloc(64);
     heap[2] = 1;
-    OK(call_cuMemHostRegister(heap, 64, CU_MEMHOSTREGISTER_DEVICEMAP)); /* and its heap */
+    OK(call_cuMemHostRegister(heap, 64, CU_MEMHOSTREGISTER_DEVICEMAP)); /* the program's heap */
     OK(run("generic", (uintptr_t)&own[4095], 2));
     OK(run("generic", (uintptr_t)&on_stack, 3));
     OK(run("generic", (uintptr_t)&heap[2], 4));
@@ -66,11 +66,11 @@ static void test_pinned(void)
     CHECK(numbers[0] == 2);
     OK(call_cuMemHostUnregister(heap));
     OK(run("add", (uintptr_t)&heap[2], 4));
-    FAILS(ILLEGAL_ADDRESS, call_cuCtxSynchronize()); /* no longer the device's */
+    FAILS(ILLEGAL_ADDRESS, call_cuCtxSynchronize()); /* the device cannot reach the memory any more */
     free(heap);
     close_device();
 
-    begin(); /* what cannot be written is not */
+    begin(); /* memory that the program may not write stays unchanged */
     char *page = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(page != MAP_FAILED && munmap(page + 4096, 4096) == 0);
     FAILS(INVALID_VALUE, call_cuMemHostRegister(page, 4096, 0));
@@ -83,7 +83,7 @@ static void test_pinned(void)
     OK(launch(kernel(module, "look"), 1, 1, 0, arguments));
     OK(call_cuMemcpyDtoH(&got, cell, 4));
     CHECK(got == 0);
-    /* nor does the host write it */
+    /* The host does not write the memory either. */
     FAILS(INVALID_VALUE, call_cuMemsetD8(from, 1, 4));
     FAILS(INVALID_VALUE, call_cuMemcpyDtoD(from, cell, 4));
     FAILS(INVALID_VALUE, call_cuMemcpyHtoD(from, &got, 4));
@@ -106,7 +106,8 @@ static void test_managed(void)
     OK(call_cuMemGetInfo(&after, &total));
     CHECK(after == before - 4096);
     FAILS(OUT_OF_MEMORY, call_cuMemAllocManaged(&plain, total + 1, CU_MEM_ATTACH_GLOBAL));
-    unsigned *numbers = (unsigned *)(uintptr_t)managed; /* one number for both */
+    /* the address is the same number on the host and on the device */
+    unsigned *numbers = (unsigned *)(uintptr_t)managed;
     numbers[5] = 2;
     OK(run("add", managed + 20, 3));
     OK(call_cuMemsetD32(managed, 9, 2));
@@ -175,19 +176,19 @@ static void test_virtual(void)
     CHECK(got_prop.location.id == device && got_prop.allocFlags.compressionType == CU_MEM_ALLOCATION_COMP_NONE);
     OK(call_cuMemMap(range, UNIT, 0, a, 0));
     OK(call_cuMemMap(range + UNIT, UNIT, 0, b, 0));
-    OK(call_cuMemMap(range + 4 * UNIT, UNIT, 0, a, 0)); /* a second time */
+    OK(call_cuMemMap(range + 4 * UNIT, UNIT, 0, a, 0)); /* maps the memory a second time */
     OK(call_cuMemSetAccess(range, 2 * UNIT, &access, 1));
     FAILS(INVALID_VALUE, call_cuMemSetAccess(range, 3 * UNIT, &access, 1));
-    FAILS(INVALID_VALUE, call_cuMemsetD8(range + 4 * UNIT, 1, 16)); /* mapped, but without access */
+    FAILS(INVALID_VALUE, call_cuMemsetD8(range + 4 * UNIT, 1, 16)); /* the range is mapped, but has no access */
     OK(call_cuMemSetAccess(range + 4 * UNIT, UNIT, &access, 1));
-    CUdeviceptr seam = range + UNIT - 64; /* a warp's row across both */
+    CUdeviceptr seam = range + UNIT - 64; /* a row of a warp lies across both parts */
     void *arguments[] = {&seam};
     OK(launch(kernel(module, "rows"), 1, 32, 0, arguments));
     OK(call_cuMemcpyDtoH(bytes, seam + 48, 32));
     for (unsigned i = 0; i < 8; i++)
         CHECK(bytes[4 * i] == 12 + i);
     unsigned seen = 0;
-    OK(call_cuMemcpyDtoH(&seen, range + 5 * UNIT - 4, 4)); /* the same memory elsewhere */
+    OK(call_cuMemcpyDtoH(&seen, range + 5 * UNIT - 4, 4)); /* the same memory at another address */
     CHECK(seen == 15);
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READ;
     OK(call_cuMemSetAccess(range + UNIT, UNIT, &access, 1));
@@ -195,9 +196,9 @@ static void test_virtual(void)
     OK(call_cuMemRelease(b));
     FAILS(INVALID_VALUE, call_cuMemGetAllocationPropertiesFromHandle(&got_prop, a));
     OK(call_cuMemGetInfo(&after, &total));
-    CHECK(after == before - 2 * UNIT); /* the maps keep it */
+    CHECK(after == before - 2 * UNIT); /* the maps keep the memory allocated */
     OK(run("add", range + UNIT, 1));
-    FAILS(ILLEGAL_ADDRESS, call_cuCtxSynchronize()); /* to be read only */
+    FAILS(ILLEGAL_ADDRESS, call_cuCtxSynchronize()); /* the memory may only be read */
     close_device();
 
     begin();
@@ -235,7 +236,7 @@ static void test_pools(void)
     OK(call_cuMemAllocAsync(&b, 400, NULL));
     OK(call_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
     CHECK(used == 1000);
-    CUcontext current = NULL; /* pools are the device's: they need no current context */
+    CUcontext current = NULL; /* pools belong to the device, so they need no current context */
     OK(call_cuCtxGetCurrent(&current));
     OK(call_cuCtxSetCurrent(NULL));
     OK(call_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
@@ -247,7 +248,7 @@ static void test_pools(void)
     CHECK(got == pool);
     OK(call_cuMemPoolGetAccess(&access, pool, &props.location));
     CHECK(access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-    OK(call_cuMemFree(a)); /* either call frees it */
+    OK(call_cuMemFree(a)); /* either call frees the memory */
     OK(call_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
     CHECK(used == 400);
     OK(call_cuMemPoolDestroy(pool));
@@ -301,7 +302,7 @@ static void test_shared_pools(void)
     FAILS(OUT_OF_MEMORY, call_cuMemAllocFromPoolAsync(&a, (1 << 20) + 1, pool, NULL));
     OK(call_cuMemAllocFromPoolAsync(&a, 4096, pool, NULL));
     OK(call_cuMemGetInfo(&after, &total));
-    CHECK(before - after == 4096); /* an import is not counted again */
+    CHECK(before - after == 4096); /* an import does not count as used memory again */
     OK(call_cuMemPoolExportToShareableHandle(&file, pool, type, 0));
     OK(call_cuMemPoolImportFromShareableHandle(&other, (void *)(intptr_t)file, type, 0));
     CHECK(close(file) == 0);
@@ -316,23 +317,24 @@ static void test_shared_pools(void)
     OK(call_cuMemcpyDtoH(&value, a, 4));
     CHECK(value == 42);
     OK(call_cuMemFree(b));
-    OK(call_cuMemcpyDtoH(&value, c, 4)); /* the other one is still there */
+    OK(call_cuMemcpyDtoH(&value, c, 4)); /* the other allocation is still there */
     CHECK(value == 42);
     OK(call_cuMemFreeAsync(c, NULL));
     OK(call_cuMemFreeAsync(a, NULL));
     OK(call_cuMemGetInfo(&after, &total));
     CHECK(before == after);
     FAILS(INVALID_VALUE, call_cuMemPoolImportPointer(&b, other, &data));
-    OK(call_cuMemAllocFromPoolAsync(&a, 4096, pool, NULL)); /* new memory does not come where the old one was */
+    /* new memory must not get the address of the freed memory */
+    OK(call_cuMemAllocFromPoolAsync(&a, 4096, pool, NULL));
     FAILS(INVALID_VALUE, call_cuMemPoolImportPointer(&b, other, &data));
     OK(call_cuMemcpyDtoH(&value, a, 4));
     CHECK(value == 0);
     OK(call_cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     OK(call_cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-    FAILS(NOT_SUPPORTED, call_cuMemAllocFromPoolAsync(&b, 4, pool, stream)); /* of nodes' memory there are no handles */
+    FAILS(NOT_SUPPORTED, call_cuMemAllocFromPoolAsync(&b, 4, pool, stream)); /* memory of nodes has no handles */
     OK(call_cuStreamEndCapture(stream, &graph));
     OK(call_cuGraphDestroy(graph));
-    close_device(); /* with a pool, an imported one and memory */
+    close_device(); /* closes the device with a pool, an imported pool and memory */
 }
 
 static void test_environment(void)
@@ -352,7 +354,7 @@ static void test_environment(void)
     close_device();
 }
 
-/* Hot code is compiled unless the environment says otherwise. */
+/* Hot code is compiled unless the environment switches this off. */
 static void test_compiles(void)
 {
     static const struct {
@@ -375,7 +377,7 @@ static void test_compiles(void)
     free(before);
 }
 
-/* Physical memory and ranges outlive the context in which they were made; only access needs one. */
+/* Physical memory and ranges outlive the context in which they were made. Only an access needs a context. */
 static void test_no_context(void)
 {
     begin();
@@ -391,7 +393,7 @@ static void test_no_context(void)
     OK(call_cuMemSetAccess(range, UNIT, &access, 1));
     OK(call_cuMemcpyHtoD(range + 4, &value, 4));
     close_device();
-    FAILS(INVALID_CONTEXT, call_cuMemAddressReserve(&other, UNIT, 0, 0, 0)); /* addresses are a device's */
+    FAILS(INVALID_CONTEXT, call_cuMemAddressReserve(&other, UNIT, 0, 0, 0)); /* addresses belong to a device */
     OK(call_cuMemCreate(&made, UNIT, &prop, 0));
     OK(call_cuMemGetAllocationPropertiesFromHandle(&prop, made));
     OK(call_cuMemRelease(made));
@@ -399,12 +401,12 @@ static void test_no_context(void)
 
     begin();
     for (int k = 0; k < 2; k++) {
-        OK(call_cuMemAlloc(&other, UNIT)); /* the first of a context would begin where the range does */
+        OK(call_cuMemAlloc(&other, UNIT)); /* the first allocation of a context would begin where the range begins */
         CHECK(other + UNIT <= range || other >= range + UNIT);
         OK(call_cuMemFree(other));
     }
     OK(call_cuMemAddressReserve(&other, UNIT, 0, 0, 0));
-    CHECK(other != range);                                         /* that is still taken */
+    CHECK(other != range);                                         /* the range is still reserved */
     FAILS(INVALID_VALUE, call_cuMemcpyDtoH(&value, range + 4, 4)); /* the new context has no access */
     OK(call_cuMemSetAccess(range, UNIT, &access, 1));
     value = 0;

@@ -5,7 +5,7 @@
 enum { SHARED = 32768, GLOBAL = 1 << 16, MOST = 5 };
 
 typedef struct box {
-    unsigned rank, bytes, swizzle; /* swizzle: of 16 << swizzle bytes */
+    unsigned rank, bytes, swizzle; /* swizzle: 0, or the code of a swizzle of 16 << swizzle bytes */
     CUtensorMapDataType type;
     cuuint64_t size[MOST], stride[MOST - 1];
     cuuint32_t box[MOST], step[MOST];
@@ -29,8 +29,8 @@ static void noise(unsigned char *to, size_t bytes)
         to[k] = (unsigned char)draw(256);
 }
 
-/* Returns the place in shared memory of byte `at` of a row. The swizzle exchanges the pieces of a line of 128 bytes by
- * the line's number. */
+/* Returns the place in shared memory of byte `at` of a row. The swizzle exchanges the pieces of a line of 128 bytes
+ * by the line's number. */
 static unsigned place(const box *b, unsigned row, unsigned at, unsigned row_bytes)
 {
     switch (b->swizzle) {
@@ -124,7 +124,7 @@ static void store_row(const box *b, unsigned row, const long at[MOST], void *use
             memcpy(to, from, b->bytes);
             continue;
         }
-        memcpy(&old, to, 4); /* of 32 bits */
+        memcpy(&old, to, 4); /* the words have 32 bits */
         memcpy(&new, from, 4);
         old = strcmp(operation, "add") == 0   ? old + new
               : strcmp(operation, "max") == 0 ? (old > new ? old : new)
@@ -154,7 +154,7 @@ static CUresult encode(CUtensorMap *map, const box *b, CUdeviceptr at)
     ".reg .b64 %%d<16>; .reg .pred %%p<4>;\n"                                                                             \
     "mov.b64 %%d0, map; cvta.param.u64 %%d1, %%d0; ld.param.u64 %%d2, [data]; mov.u32 %%r0, %%tid.x; mov.u32 %%r1, sh;\n" \
     "mov.u32 %%r2, bar; setp.ne.u32 %%p0, %%r0, 0; mov.b16 %%h7, 1;\n"
-/* All of shared memory, by 128 threads; first and second: where from and where to. */
+/* Copies all of shared memory by 128 threads. first and second: the source and the target. */
 #define ALL(name, first, second)                                                                                       \
     "shl.b32 %%r3, %%r0, 2;\n" name                                                                                    \
     ": cvt.u64.u32 %%d3, %%r3; add.u64 %%d3, %%d3, %%d2; add.u32 %%r4, %%r1, %%r3;\n" first " " second                 \
@@ -302,7 +302,7 @@ static void test_loads(void)
                 b.nan = bytes == 2 && swizzle & 1;
                 load_box(&b, rank == 2);
             }
-    /* whole rows of a line, as products want them: 64 rows of 128 bytes */
+    /* Whole rows of a line, as products need them: 64 rows of 128 bytes. */
     load_box(&(box){.rank = 2,
                     .bytes = 2,
                     .swizzle = 3,
@@ -324,7 +324,7 @@ static void test_stores(void)
             for (unsigned swizzle = 0; swizzle < 4; swizzle++) {
                 box b = draw_box(rank, bytes, swizzle);
                 for (unsigned k = 0; k < rank; k++)
-                    b.at[k] = b.at[k] < 0 ? 0 : b.at[k] % (int)b.size[k]; /* something of it is inside */
+                    b.at[k] = b.at[k] < 0 ? 0 : b.at[k] % (int)b.size[k]; /* a part of the box is inside */
                 store_box(&b, "");
                 static const char *const operations[] = {"add", "max", "and", "xor"};
                 if (bytes == 4)
@@ -390,8 +390,8 @@ static void test_maps(void)
     BAD(INVALID_VALUE, b.stride[0] = (cuuint64_t)1 << 40);
     BAD(INVALID_VALUE, b.box[1] = 257);
     BAD(INVALID_VALUE, b.box[1] = 0);
-    BAD(INVALID_VALUE, b.box[0] = 65); /* no multiple of 16 bytes */
-    BAD(INVALID_VALUE, b.box[0] = 72); /* more than 128 bytes */
+    BAD(INVALID_VALUE, b.box[0] = 65); /* the box is not a multiple of 16 bytes */
+    BAD(INVALID_VALUE, b.box[0] = 72); /* the box has more than 128 bytes */
     BAD(INVALID_VALUE, b.step[1] = 9);
     BAD(INVALID_VALUE, b.step[1] = 0);
     BAD(INVALID_VALUE, (b.type = CU_TENSOR_MAP_DATA_TYPE_UINT16, b.nan = true));
@@ -408,7 +408,7 @@ static void test_maps(void)
     close_device();
 }
 
-/* Copies that are faults; each leaves its context lost. */
+/* Copies that are faults. Each fault destroys its context. */
 static void fails(const box *b, const char *from, const char *to, CUresult error)
 {
     open_device();
@@ -443,20 +443,20 @@ static void test_faults(void)
     fails(&b, "[data];", "[data]; mov.b64 %d1, %d2;", CUDA_ERROR_ILLEGAL_INSTRUCTION); /* no map */
     fails(&b, "cluster [%r1]", "cluster [%r1+64]", CUDA_ERROR_MISALIGNED_ADDRESS);
     fails(&b, "cluster [%r1]", "cluster [%r1+1048576]", CUDA_ERROR_ILLEGAL_ADDRESS);
-    far.size[1] = 100000; /* beyond the allocation */
+    far.size[1] = 100000; /* the tensor ends beyond the allocation */
     far.at[1] = 90000;
     fails(&far, "%h7, 1", "%h7, 1", CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
 /* ---- a kernel as people write them ---- */
 
-static uint16_t half_of(int x) /* of -8 to 8 */
+static uint16_t half_of(int x) /* x is from -8 to 8 */
 {
     const uint32_t size = (uint32_t)(x < 0 ? -x : x), top = size >= 8 ? 3 : size >= 4 ? 2 : size >= 2 ? 1 : 0;
     return (uint16_t)(x == 0 ? 0 : (x < 0 ? 0x8000u : 0) | (15 + top) << 10 | (size << (10 - top) & 1023));
 }
 
-/* 5 steps through a ring of 3 stages. A stage is released by one thread of each warpgroup that multiplies. */
+/* Takes 5 steps through a ring of 3 stages. One thread of each warpgroup that multiplies releases a stage. */
 static void test_product(void)
 {
     enum { M = 256, N = 128, K = 320, ROOM = 3 * (128 + 64) * 64 * 2 + 1024 };
@@ -516,7 +516,7 @@ static void test_product(void)
     close_device();
 }
 
-/* The second block of three brings a box to the first and the third, and each waits at its own mbarrier. */
+/* The second of three blocks copies a box to the first and the third, and each of these waits at its own mbarrier. */
 static void test_multicast(void)
 {
     enum { ROWS = 32, LINE = 128, BYTES = ROWS * LINE, FIRST = 5 };

@@ -71,9 +71,9 @@ typedef struct broken {
     kiln__tensor_field field;
     unsigned rank;
     bool im2col;
-    size_t offset, width; /* of the member that breaks it */
+    size_t offset, width; /* the place of the member that breaks the rule */
     uint64_t value;
-    int type, interleave, swizzle; /* 0: as in good() */
+    int type, interleave, swizzle; /* 0: the value of good() */
 } broken;
 #define AT(member) offsetof(kiln__tensor_map, member), sizeof((kiln__tensor_map *)0)->member
 
@@ -124,7 +124,7 @@ static void rules(void)
         map.type = b->type ? b->type : F32;
         map.interleave = b->interleave;
         map.swizzle = b->swizzle;
-        CHECK(kiln__tensor_map_check(&map, &fault)); /* the one change below breaks it */
+        CHECK(kiln__tensor_map_check(&map, &fault)); /* each change below breaks one rule of this map */
         memcpy((char *)&map + b->offset, &b->value, b->width);
         CHECK(!kiln__tensor_map_check(&map, &fault) && fault.field == b->field && *fault.text);
         if (fault.field != b->field)
@@ -146,7 +146,7 @@ static void rules(void)
     close_device();
 }
 
-/* The features that this device lacks, by name. */
+/* Tests the features that this device lacks, by their names. */
 static void not_simulated(void)
 {
     kiln__tensor_fault fault;

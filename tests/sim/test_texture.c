@@ -27,7 +27,7 @@ static void test_point(void)
         {-0.5f, BORDER, 0, 0.25f},
         {2.5f, BORDER, 0, 30},
         {5.5f, WRAP, 0, 40},
-        {-2, MIRROR, 0, 10}, /* without normalised coordinates: clamped */
+        {-2, MIRROR, 0, 10}, /* coordinates that are not normalised are clamped */
         {0.125f, CLAMP, NORMAL, 10},
         {0.625f, CLAMP, NORMAL, 30},
         {1.5f, CLAMP, NORMAL, 40},
@@ -70,7 +70,7 @@ static void test_linear(void)
         {3.75f, CLAMP, 0, 40},
         {1.75f, CLAMP, 0, 22.5f},
         {2.5f + 3 / 256.0f, CLAMP, 0, 30 + 30 / 256.0f},
-        {2.5f + 3.25f / 256, CLAMP, 0, 30 + 30 / 256.0f}, /* weights have eight bits behind the point */
+        {2.5f + 3.25f / 256, CLAMP, 0, 30 + 30 / 256.0f}, /* weights have eight fractional bits */
         /* one dimension is the upper edge of two: half of it is the border (1/4) */
         {0, BORDER, 0, (5.125f + 0.25f) / 2},
         {4.25f, BORDER, 0, (40 * 0.25f + 0.25f * 0.75f + 0.25f) / 2},
@@ -203,7 +203,7 @@ static void test_layers(void)
     CUarray array = array_of(2, 2, 3, FLOATS, 1, CUDA_ARRAY3D_LAYERED, texels);
     CUtexObject t = texture_of(array, POINT, CLAMP, 0);
     quad in = {.f = {1.5f, 0.5f}};
-    for (int layer = -1; layer < 5; layer++) { /* unsigned and clamped */
+    for (int layer = -1; layer < 5; layer++) { /* the layer is clamped as an unsigned number */
         in.i[2] = layer;
         WANT(run(read, t, &in, 1).at[0], layer == 0 ? 1 : layer == 1 ? 11 : 21);
     }
@@ -244,7 +244,7 @@ static void test_cube(void)
     OK(call_cuTexObjectDestroy(t));
     t = texture_of(array, LINEAR, CLAMP, NORMAL);
     WANT(one(CUBEMAP, t, 1, 0, 0, 0), 1.5);
-    WANT(one(CUBEMAP, t, 1, 0, 0.999f, 0), 1); /* the edge, without what is beyond: (0 + 2) / 2 */
+    WANT(one(CUBEMAP, t, 1, 0, 0.999f, 0), 1); /* at the edge, without the neighbouring face: (0 + 2) / 2 */
     OK(call_cuTexObjectDestroy(t));
     /* Beyond the left edge of +x lies the right edge of +z: 41 and 43. */
     t = texture_of(array, LINEAR, CLAMP, NORMAL | CU_TRSF_SEAMLESS_CUBEMAP);
@@ -267,7 +267,7 @@ static CUmipmappedArray pyramid(void)
     const CUDA_ARRAY3D_DESCRIPTOR d = {8, 0, 0, FLOATS, 1, 0};
     CUmipmappedArray mip = NULL;
     CUarray level = NULL, again = NULL;
-    OK(call_cuMipmappedArrayCreate(&mip, &d, 9)); /* more than there can be: 4 */
+    OK(call_cuMipmappedArrayCreate(&mip, &d, 9)); /* more levels than this size can have: 4 */
     FAILS(INVALID_VALUE, call_cuMipmappedArrayGetLevel(&level, mip, 4));
     for (unsigned k = 0; k < 4; k++) {
         float texels[8];
@@ -305,7 +305,7 @@ static void test_mipmap(void)
     WANT(one(level, t, 0.5f, 0, 0, 1.25f), 12.5);
     WANT(one(level, t, 0.5f, 0, 0, -3), 0);
     WANT(one(level, t, 0.5f, 0, 0, 99), 30);
-    WANT(one(grad, t, 0.5f, 0, 0.25f, 0.125f), 10); /* two texels of eight: one level up */
+    WANT(one(grad, t, 0.5f, 0, 0.25f, 0.125f), 10); /* two texels of level 0 per pixel: one level up */
     WANT(one(grad, t, 0.5f, 0, 0, 0.5f), 20);
     WANT(one(grad, t, 0.5f, 0, 0, 0), 0);
     quad got = one("txq.num_mipmap_levels.b32 %r5, [%t]; txq.width.b32 %r6, [%t]; txq.level.width.b32 %r7, [%t], 2; "
@@ -336,7 +336,7 @@ static void test_mipmap(void)
     OK(call_cuTexObjectGetResourceViewDesc(&given, t));
     CHECK(given.firstMipmapLevel == 1 && given.lastMipmapLevel == 2);
     OK(call_cuTexObjectDestroy(t));
-    view.format = CU_RES_VIEW_FORMAT_SINT_4X8; /* other texels of the same size */
+    view.format = CU_RES_VIEW_FORMAT_SINT_4X8; /* another format with texels of the same size */
     sampling.filterMode = POINT;
     sampling.flags = NORMAL | INTEGER;
     OK(call_cuTexObjectCreate(&t, &resource, &sampling, &view)); /* 10.0f is 0x41200000 */
@@ -401,7 +401,7 @@ static void test_memory(void)
     r.res.linear.numChannels = 3;
     FAILS(INVALID_VALUE, call_cuTexObjectCreate(&t, &r, &sampling, NULL));
     FAILS(INVALID_VALUE, call_cuSurfObjectCreate(&t, &r));
-    /* Memory that goes while a texture shows it: a fault of the kernel that reads. */
+    /* The memory is freed while a texture shows it. A kernel that reads the texture has a fault. */
     r.res.linear.numChannels = 1;
     OK(call_cuTexObjectCreate(&t, &r, &sampling, NULL));
     OK(call_cuMemFree(memory));
@@ -429,7 +429,7 @@ static void test_surface(void)
     got = one_int("suld.b.2d.b32.clamp {%r5}, [%t, {%r1, %r2}]; suld.b.2d.b32.zero %r6, [%t, {%r1, %r2}];", s, 400, -3,
                   0, 0);
     CHECK(got.u[0] == 4 && got.u[1] == 0);
-    /* Stores: in bytes, clamped, dropped, and read again. */
+    /* Stores by byte coordinates: clamped, dropped, and read again. */
     one_int(
         "sust.b.2d.b32.trap [%t, {4, 1}], 60; sust.b.2d.b32.clamp [%t, {-4, 9}], 50; sust.b.2d.b32.zero [%t, {16, 0}], 99;",
         s, 0, 0, 0, 0);
@@ -443,7 +443,7 @@ static void test_surface(void)
                           .Height = 2};
     OK(call_cuMemcpy2D(&copy));
     CHECK(memcmp(back, (uint32_t[2][4]){{1, 2, 3, 4}, {50, 60, 7, 8}}, sizeof back) == 0);
-    /* Reductions of all threads in one place. */
+    /* All threads reduce into one place. */
     quad in[32];
     for (int k = 0; k < 32; k++)
         in[k] = (quad){.i = {k, 0, 0, 0}};
@@ -461,14 +461,14 @@ static void test_surface(void)
     CHECK(got.u[0] == 1 && got.u[1] == 0);
     OK(call_cuSurfObjectDestroy(s));
     OK(call_cuArrayDestroy(array));
-    /* Formatted stores: by texel, with the values cut to the format. */
+    /* Formatted stores: by texel coordinates, with the values cut to the format. */
     array = array_of(2, 0, 3, CU_AD_FORMAT_SIGNED_INT8, 4, CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_LAYERED, NULL);
     s = surface_of(array);
     one_int("sust.p.a1d.v4.b32.trap [%t, {2, 1}], {300, -300, 5, -6};", s, 0, 0, 0, 0);
     CHECK(one_int("suld.b.a1d.b32.trap %r5, [%t, {2, 4}];", s, 0, 0, 0, 0).u[0] == 0xfa05807f);
     OK(call_cuSurfObjectDestroy(s));
     OK(call_cuArrayDestroy(array));
-    /* A cubemap's faces by number, 8 bytes at a time, in halves. */
+    /* The faces of a cubemap by number, 8 bytes at a time, in halves. */
     array = array_of(4, 4, 6, CU_AD_FORMAT_HALF, 4, CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP, NULL);
     s = surface_of(array);
     one_int("sust.p.a2d.v4.b32.trap [%t, {5, 1, 2, 0}], {0x3f800000, 0xc0400000, 0x7f800000, 0};", s, 0, 0, 0, 0);
@@ -492,7 +492,7 @@ static void fault_of(const char *instruction, uint64_t object, int x, int y, CUr
     if (got != wanted || !strstr(kiln__sim_last_fault(), text))
         fprintf(stderr, "%s: %d: %s\n", instruction, (int)got, kiln__sim_last_fault());
     CU_ASSERT(got == wanted && strstr(kiln__sim_last_fault(), text));
-    close_device(); /* what is left of it */
+    close_device(); /* destroys all objects that are left */
     open_device();
 }
 

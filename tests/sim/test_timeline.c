@@ -18,13 +18,14 @@ static void test_streams(void)
 {
     sim_timeline t = {0};
     sim_timeline_device d = {0};
-    double a = 0, b = 0, free = 0; /* two that wait for the legacy stream, one that does not */
+    double a = 0, b = 0, free = 0; /* `a` and `b` wait for the legacy stream, `free` does not */
     CHECK(is(sim_timeline_put(&t, &d, &a, true, SIM_LANE_TO_DEVICE, 2, 0), 0, 2));
     CHECK(is(sim_timeline_put(&t, &d, &a, true, SIM_LANE_KERNEL, 1, 0.5), 2, 3));
-    CHECK(is(sim_timeline_put(&t, &d, &b, true, SIM_LANE_TO_DEVICE, 2, 0), 2, 4)); /* the way there is taken until 2 */
+    /* the copy engine to the device is busy until 2 */
+    CHECK(is(sim_timeline_put(&t, &d, &b, true, SIM_LANE_TO_DEVICE, 2, 0), 2, 4));
     CHECK(is(sim_timeline_put(&t, &d, &b, true, SIM_LANE_FROM_DEVICE, 1, 0), 4, 5));
     CHECK(is(sim_timeline_put(&t, &d, &free, false, SIM_LANE_KERNEL, 1, 0.5), 0, 1));
-    CHECK(is(sim_timeline_put(&t, &d, NULL, true, SIM_LANE_ON_DEVICE, 1, 0), 5, 6)); /* after a and b */
+    CHECK(is(sim_timeline_put(&t, &d, NULL, true, SIM_LANE_ON_DEVICE, 1, 0), 5, 6)); /* begins after a and b */
     CHECK(is(sim_timeline_put(&t, &d, &a, true, SIM_LANE_KERNEL, 1, 0.5), 6, 7));
     CHECK(is(sim_timeline_put(&t, &d, &free, false, SIM_LANE_KERNEL, 1, 0.5), 1, 2));
     CHECK(d.end == 7 && t.host == 0);
@@ -43,7 +44,7 @@ static void test_waiting(void)
     double later = 0;
     CHECK(is(sim_timeline_put(&t, &d, &later, false, SIM_LANE_KERNEL, 1, 0.1), 0, 1)); /* the host did not wait */
     sim_timeline_host_waits(&t, event);
-    sim_timeline_host_waits(&t, 1); /* which is over */
+    sim_timeline_host_waits(&t, 1); /* the work is over by then */
     double last = 0;
     CHECK(is(sim_timeline_put(&t, &d, &last, false, SIM_LANE_KERNEL, 1, 0.1), 3, 4));
     CHECK(sim_timeline_mark(&t, &d, NULL) == 3);
@@ -56,14 +57,15 @@ static void test_room(void)
     double streams[4] = {0};
     CHECK(is(sim_timeline_put(&t, &d, &streams[0], false, SIM_LANE_KERNEL, 4, 0.6), 0, 4));
     CHECK(is(sim_timeline_put(&t, &d, &streams[1], false, SIM_LANE_KERNEL, 2, 0.4), 0, 2));
-    CHECK(is(sim_timeline_put(&t, &d, &streams[2], false, SIM_LANE_KERNEL, 1, 0.3), 2, 3)); /* where the second was */
-    CHECK(is(sim_timeline_put(&t, &d, &streams[3], false, SIM_LANE_KERNEL, 1, 1), 4, 5));   /* all SMs */
+    /* begins when the second stream's work has ended */
+    CHECK(is(sim_timeline_put(&t, &d, &streams[2], false, SIM_LANE_KERNEL, 1, 0.3), 2, 3));
+    CHECK(is(sim_timeline_put(&t, &d, &streams[3], false, SIM_LANE_KERNEL, 1, 1), 4, 5)); /* all SMs */
     double many = 0;
     for (int k = 0; k < 3 * SIM_TIMELINE_KERNELS; k++)
         CHECK(is(sim_timeline_put(&t, &d, &many, false, SIM_LANE_KERNEL, 1, 1), 5 + k, 6 + k));
 }
 
-/* Two devices have the host in common, and nothing else. */
+/* Two devices share the host, and nothing else. */
 static void test_devices(void)
 {
     sim_timeline t = {0};

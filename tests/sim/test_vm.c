@@ -77,7 +77,7 @@ static void tiles(void)
     CU_ASSERT_EQUAL(vm_run(b.device, &again, &b.counters, &b.fault), VM_OK);
     CU_ASSERT_EQUAL(b.counters.warp_instructions, first); /* counts repeat */
 
-    size_t count = vm_tally_count(b.module); /* and, watched, add up to the same */
+    size_t count = vm_tally_count(b.module); /* the counts of a watched launch add up to the same */
     vm_tally *tally = calloc(count, sizeof *tally), sum = {0};
     struct vm_watch watch = {.tally = tally};
     again.hooks = &vm_watch_hooks, again.watch = &watch;
@@ -124,7 +124,7 @@ static void refusals(void)
     }
 }
 
-/* Shared memory begins where a GPU of that compute capability has it: static, then dynamic. */
+/* Shared memory begins at the address that a GPU of that compute capability has: static memory, then dynamic memory. */
 static void shared_low(void)
 {
     static const char text[] = HEAD
@@ -166,7 +166,7 @@ static void shared_low(void)
     }
 }
 
-/* Everything from the device to the end of a launch, with the n-th allocation failing. */
+/* Fails the n-th allocation between the device and the end of a launch. */
 static bool once(kiln_allocator *mem)
 {
     static const char text[] = HEAD
@@ -242,7 +242,7 @@ static void many(void)
     kiln__text_puts(&text, ".version 8.0\n.target sm_80\n.address_size 64\n.func f(.param .b8 first");
     add_many(&text, COUNT, ", .param .b8 p%u");
     kiln__text_puts(&text, ") {\n.reg .b64 %d;\n");
-    add_many(&text, COUNT, "mov.b64 %%d, p0;\n"); /* the address of a parameter */
+    add_many(&text, COUNT, "mov.b64 %%d, p0;\n"); /* each line takes the address of a parameter */
     kiln__text_puts(&text, "ret; }\n.shared .b32 s; .shared .b32 own;\n");
     add_many(&text, COUNT, ".entry k%u() { .reg .b32 %%r; mov.b32 %%r, s; ret; }\n");
     kiln__text_puts(&text, ".entry last() { .reg .b32 %r; mov.b32 %r, s; mov.b32 %r, own; ret; }\n");
@@ -253,7 +253,7 @@ static void many(void)
     vm_kernel_resources(b.module, vm_module_kernel(b.module, "last"), &r);
     CHECK(r.static_shared == 8);
     vm_bench_end(&b);
-    /* each kernel calls a function that calls all others */
+    /* Each kernel calls a function that calls all others. */
     enum { DEEP = 16000 };
     kiln__text_puts(&text, ".version 8.0\n.target sm_80\n.address_size 64\n");
     add_many(&text, DEEP + 1, ".func f%u();\n");

@@ -1,4 +1,5 @@
-/* Arithmetic against the host's: arith.cu through NVRTC, one row an expression, all pairs of edge values of a rotation. */
+/* Compares arithmetic with the host's arithmetic: arith.cu through NVRTC. Each expression has a row, and the operands
+ * are all pairs of edge values. */
 #include <fenv.h>
 #include <math.h>
 
@@ -255,8 +256,8 @@ static void reciprocal_roots(void)
     vm_bench_end(&b);
 }
 
-/* Programs have roundings, traps and a treatment of subnormals of their own (-ffast-math sets the latter), which kernels do
- * not see, and keep them. */
+/* A program may have its own rounding mode, traps and treatment of subnormals (-ffast-math sets the last). Kernels
+ * must not see these, and the program must keep them. */
 static void environment(void)
 {
     static const char text[] =
@@ -287,7 +288,7 @@ static void environment(void)
     CU_ASSERT_EQUAL(__builtin_ia32_stmxcsr() & 0x8040, 0x8040);
 #endif
     fesetenv(&before);
-    CU_ASSERT_EQUAL(plain[1], 2); /* of one subnormal and itself */
+    CU_ASSERT_EQUAL(plain[1], 2); /* the sum of one subnormal and itself */
     vm_bench_end(&b);
 }
 

@@ -39,7 +39,7 @@ static void counts(void)
                 "st.global.v4.b32 [%d0], {%r2, %r3, %r4, %r5}; st.global.v4.b32 [%d0+16], {%r6, %r7, %r8, %r9}; st.global.b32 [%d0+32], %r10;"),
             1),
         VM_OK);
-    const uint32_t want[] = {2, 1, 2, 1, 1, 0, 1, 1, 0}; /* one arrival is expected since the drop */
+    const uint32_t want[] = {2, 1, 2, 1, 1, 0, 1, 1, 0}; /* one arrival is expected after the drop */
     CU_ASSERT_EQUAL(memcmp(rows[0], want, sizeof want), 0);
 }
 
@@ -69,13 +69,13 @@ static void faults(void)
 {
     memset(rows, 0, sizeof rows);
     CU_ASSERT_EQUAL(try(KERNEL("mov.b64 %d2, 0; st.shared.b64 [%r1], %d2; mbarrier.arrive.shared.b64 _, [%r1];"), 1),
-                    VM_FAULT_INSTRUCTION); /* none was made there */
+                    VM_FAULT_INSTRUCTION); /* there is no mbarrier */
     CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.shared.b64 [%r1], 0;"), 1), VM_FAULT_INSTRUCTION);
     CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.shared.b64 [%r1], 1; mbarrier.arrive.shared.b64 _, [%r1], 2;"), 1),
                     VM_FAULT_INSTRUCTION);
     CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.shared.b64 [%r1+4], 1;"), 1), VM_FAULT_MISALIGNED);
     CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.shared.b64 [%r1+4096], 1;"), 1), VM_FAULT_ADDRESS);
-    CU_ASSERT_EQUAL(try(KERNEL("mapa.u64 %d2, %d0, 1;"), 1), VM_FAULT_INSTRUCTION); /* a cluster of one block */
+    CU_ASSERT_EQUAL(try(KERNEL("mapa.u64 %d2, %d0, 1;"), 1), VM_FAULT_INSTRUCTION); /* the cluster has one block */
     CU_ASSERT_EQUAL(try(KERNEL("@%p0 barrier.cluster.arrive; @%p0 barrier.cluster.arrive;"), 2), VM_FAULT_INSTRUCTION);
     CU_ASSERT_EQUAL(try(KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r1], 24;"), 1),
                     VM_FAULT_MISALIGNED);
@@ -83,13 +83,13 @@ static void faults(void)
                     VM_FAULT_ADDRESS);
     CU_ASSERT_EQUAL(try(KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0+8], [%r1], 16;"), 1),
                     VM_FAULT_MISALIGNED);
-    /* nobody arrives, and nobody is left who could */
+    /* No thread arrives, and no thread is left that could arrive. */
     CU_ASSERT_EQUAL(
         try(KERNEL(
                 "mbarrier.init.shared.b64 [%r1], 1; W: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0; @!%p2 bra W;"),
             1),
         VM_FAULT_DEADLOCK);
-    /* one of two threads arrives at the cluster's barrier and waits for the other, which waits elsewhere */
+    /* One of two threads arrives at the cluster's barrier. It waits for the other thread, which waits elsewhere. */
     CU_ASSERT_EQUAL(
         try(KERNEL("@%p0 bar.sync 1; @%p0 ret; barrier.cluster.arrive; barrier.cluster.wait; bar.sync 1;"), 2),
         VM_FAULT_DEADLOCK);
@@ -129,7 +129,7 @@ static void changed_maps(void)
     CU_ASSERT_EQUAL(try(CHANGED(REPLACE("interleave_layout", "b32", "1")), 32), VM_FAULT_INSTRUCTION);
     CU_ASSERT_EQUAL(try(CHANGED(REPLACE("rank", "b32", "5")), 32), VM_FAULT_INSTRUCTION);
     memset(rows, 0, sizeof map);
-    CU_ASSERT_EQUAL(try(CHANGED(""), 32), VM_FAULT_INSTRUCTION); /* no map is there */
+    CU_ASSERT_EQUAL(try(CHANGED(""), 32), VM_FAULT_INSTRUCTION); /* there is no tensor map */
 }
 
 static void zeros_and_remote(void)
@@ -150,14 +150,14 @@ static void zeros_and_remote(void)
     CU_ASSERT_EQUAL(memcmp(rows[0], want, sizeof want), 0);
 }
 
-/* Compares each word of a kernel with a value that is worked out by hand. */
+/* Compares each word that a kernel writes with a value that was worked out by hand. */
 static void words(void)
 {
     static const struct {
         const char *text;
         uint32_t a, b, c, want;
     } table[] = {
-        /* video: 0x80 as a signed byte is -128; 127 + 1 is held at 127 where it goes into a byte */
+        /* Video instructions: 0x80 as a signed byte is -128. 127 + 1 stays at 127 if it goes into a byte. */
         {"vadd.s32.s32.u32 %r9, %r2.b0, %r3.h1;", 0x12345680, 0x00050000, 0, (uint32_t)-123},
         {"vabsdiff.u32.u32.u32.add %r9, %r2, %r3, %r4;", 3, 10, 100, 107},
         {"vmad.s32.s32.s32.shr7 %r9, %r2, %r3, %r4;", (uint32_t)-3, 100, 44, (uint32_t)-2},
@@ -184,7 +184,7 @@ static void words(void)
         /* random bits carry into f16 only if the 13 bits that are cut and they reach 2^13 */
         {"mov.b32 %f1, %r2; mov.b32 %f2, %r3; cvt.rs.f16x2.f32 %r9, %f1, %f2, %r4;", 0x3f801000, 0x3f801000, 0x10000fff,
          0x3c013c00},
-        /* mixed precision and pairs */
+        /* Mixed precision, and pairs. */
         {"cvt.u16.u32 %h1, %r2; mov.b32 %f2, %r3; add.rn.f32.f16 %f3, %h1, %f2; mov.b32 %r9, %f3;", 0x3c00, 0x3f800000,
          0, 0x40000000},
         {"cvt.u16.u32 %h1, %r2; mov.b32 %f2, %r3; fma.rn.f32.bf16 %f3, %h1, %h1, %f2; mov.b32 %r9, %f3;", 0x4000,

@@ -66,7 +66,7 @@ static void is(int line, const char *field, uint64_t got, uint64_t want)
 }
 #define IS(field, want) is(__LINE__, #field, k.c.field, want)
 
-/* requests, bytes asked for, different bytes, sectors, lines of the loads of one launch. */
+/* Compares the requests, requested bytes, different bytes, sectors and lines of the loads of one launch. */
 static void loads(counted *kept, int line, uint64_t requests, uint64_t bytes, uint64_t used, uint64_t sectors,
                   uint64_t lines)
 {
@@ -94,7 +94,7 @@ static void patterns(void)
     /* Shifted by 8 floats, which are one sector, a warp still reads 4 sectors, of two lines. */
     count(&k, "pattern", 1, 128, 1, 1, 8, 0);
     loads(&k, __LINE__, 4, 512, 512, 16, 8);
-    /* Lanes of a warp change places: the same memory. */
+    /* Lanes of a warp change places, but access the same memory. */
     count(&k, "pattern", 1, 128, 1, 1, 0, 21);
     loads(&k, __LINE__, 4, 512, 512, 16, 4);
     /* Every 2nd, 4th, 32nd float: 256, 512, 4096 bytes. */
@@ -122,7 +122,7 @@ static void widths(void)
 {
     counted k = begin(1);
     count(&k, "bytes", 1, 64, 1, 0, 0, 0);
-    loads(&k, __LINE__, 2, 64, 64, 2, 2); /* 32 bytes a warp */
+    loads(&k, __LINE__, 2, 64, 64, 2, 2); /* 32 bytes per warp */
     count(&k, "wide2", 1, 64, 1, 0, 0, 0);
     loads(&k, __LINE__, 2, 512, 512, 16, 4);
     count(&k, "wide4", 1, 64, 1, 0, 0, 0);
@@ -130,7 +130,7 @@ static void widths(void)
     /* Blocks of 16 x 2 over rows of 1000 floats: two pieces of 64 bytes; the second starts at 4000, inside a line. */
     count(&k, "corner", 1, 16, 2, 1000, 0, 0);
     loads(&k, __LINE__, 1, 128, 128, 4, 2);
-    count(&k, "corner", 1, 16, 2, 1003, 0, 0); /* at 4012 to 4076: three sectors */
+    count(&k, "corner", 1, 16, 2, 1003, 0, 0); /* from byte 4012 to 4076: three sectors */
     loads(&k, __LINE__, 1, 128, 128, 5, 2);
     end(&k);
 }
@@ -144,7 +144,7 @@ static void scatter(void)
         uint64_t in, out, index;
     } p = {k.in, k.out, vm_bench_zeros(&k.b, N * 4, &index)};
     for (uint32_t n = 0; n < N; n++)
-        index[n] = n * 7919 % 8191 * 32; /* no two in one line */
+        index[n] = n * 7919 % 8191 * 32; /* no two elements are in one line */
     struct vm_watch watch = {.profile = k.profile};
     vm_launch launch = {.module = k.b.module,
                         .kernel = vm_module_kernel(k.b.module, "scattered"),
@@ -255,11 +255,27 @@ static void banks(void)
         const char *kernel;
         uint32_t times, wavefronts, ideal;
     } table[] = {
-        {"banks", 1, 1, 1},   {"banks", 0, 1, 1},   {"banks", 2, 2, 1},   {"banks", 3, 1, 1},    {"banks", 4, 4, 1},
-        {"banks", 16, 16, 1}, {"banks", 31, 1, 1},  {"banks", 32, 32, 1}, {"banks", 33, 1, 1},   {"banks1", 1, 1, 1},
-        {"banks1", 4, 1, 1},  {"banks1", 8, 2, 1}, /* bytes of one word are read together */
-        {"banks8", 1, 2, 2},  {"banks8", 2, 4, 2},  {"banks8", 3, 2, 2},  {"banks8", 16, 32, 2}, /* by half warps */
-        {"banks16", 1, 4, 4}, {"banks16", 2, 8, 4}, {"banks16", 3, 4, 4}, {"banks16", 8, 32, 4}, /* by quarters */
+        {"banks", 1, 1, 1},
+        {"banks", 0, 1, 1},
+        {"banks", 2, 2, 1},
+        {"banks", 3, 1, 1},
+        {"banks", 4, 4, 1},
+        {"banks", 16, 16, 1},
+        {"banks", 31, 1, 1},
+        {"banks", 32, 32, 1},
+        {"banks", 33, 1, 1},
+        {"banks1", 1, 1, 1},
+        {"banks1", 4, 1, 1},
+        {"banks1", 8, 2, 1}, /* the bytes of one word are read in one pass */
+        /* half warps are served one after the other */
+        {"banks8", 1, 2, 2},
+        {"banks8", 2, 4, 2},
+        {"banks8", 3, 2, 2},
+        {"banks8", 16, 32, 2},
+        {"banks16", 1, 4, 4},
+        {"banks16", 2, 8, 4},
+        {"banks16", 3, 4, 4},
+        {"banks16", 8, 32, 4}, /* by quarters */
     };
     for (size_t n = 0; n < KILN__COUNT(table); n++) {
         p.times = table[n].times;
@@ -306,7 +322,7 @@ static void atomics(void)
     uint32_t *keys = (uint32_t *)(void *)k.host_in;
     for (uint32_t n = 0; n < 256; n++)
         keys[n] = n;
-    count(&k, "histogram", 1, 256, 1, 0, 0, 0); /* uniform: every lane its own bin */
+    count(&k, "histogram", 1, 256, 1, 0, 0, 0); /* uniform: every lane has its own bin */
     IS(global_atomic_requests, 8), IS(global_atomic_addresses, 256), IS(global_atomic_serial, 8),
         IS(global_atomic_most, 1);
     IS(global_atomic_sectors, 32);
@@ -314,7 +330,7 @@ static void atomics(void)
     IS(shared_atomic_requests, 8), IS(shared_atomic_wavefronts, 8), IS(shared_atomic_serial, 8);
     for (uint32_t n = 0; n < 256; n++)
         keys[n] = 3;
-    count(&k, "histogram", 1, 256, 1, 0, 0, 0); /* skewed: all lanes one bin */
+    count(&k, "histogram", 1, 256, 1, 0, 0, 0); /* skewed: all lanes have one bin */
     IS(global_atomic_addresses, 8), IS(global_atomic_serial, 256), IS(global_atomic_most, 32),
         IS(global_atomic_sectors, 256);
     count(&k, "histogram_shared", 1, 256, 1, 0, 0, 0);
@@ -348,7 +364,7 @@ static void repeats(void)
             executed += one.classes.executed[c];
         CU_ASSERT_EQUAL(executed, one.c.executed);
     }
-    kiln_counters twice = one.c; /* launches add up */
+    kiln_counters twice = one.c; /* the counts of two launches add up */
     vm_counters_add(&twice, &one.c);
     CU_ASSERT_EQUAL(twice.executed, 2 * one.c.executed);
     CU_ASSERT_EQUAL(twice.shared_load_worst, one.c.shared_load_worst);
@@ -369,7 +385,7 @@ static void rules(void)
             a.address[lane] = (seed >> 33) % (round % 7 ? 64u << round % 9 : 1u << 20) * a.bytes;
         }
         unsigned group = a.bytes <= 4 ? 32 : 128 / a.bytes, waves = 0, ideal = 0, addresses = 0, most = 0, sectors = 0;
-        if (round % 11 == 0) /* neighbours, or those two apart, at one address */
+        if (round % 11 == 0) /* neighbouring lanes, or lanes two apart, use one address */
             for (unsigned lane = 0; lane < 32; lane++)
                 a.address[lane] = a.address[lane & (round % 2 ? ~1u : ~2u)];
         for (unsigned from = 0, together = group; from < 32; from += together) {
@@ -377,7 +393,7 @@ static void rules(void)
             together = group;
             for (unsigned apart = 1; apart <= 2 && a.bytes >= 8 && a.kind == VM_READS && from % (2 * group) == 0;
                  apart++) {
-                bool pairs = true, first = false, second = false; /* two groups are one where all pairs agree */
+                bool pairs = true, first = false, second = false; /* two groups share a pass if all their pairs agree */
                 for (unsigned x = from; x < from + 2 * group; x++) {
                     bool here = a.lanes >> x & 1, there = a.lanes >> (x ^ apart) & 1;
                     pairs = pairs && (!here || !there || a.address[x] == a.address[x ^ apart]);

@@ -17,7 +17,7 @@ typedef struct one {
     vm_fault_kind kind;
 } one;
 
-/* With several blocks: one cluster of them. */
+/* With several blocks, the blocks are one cluster. */
 static one count_blocks(const char *lines, uint32_t threads, uint32_t blocks)
 {
     one result = {0};
@@ -154,9 +154,11 @@ static void cp_async(void)
 {
     one k = count("cp.async.cg.shared.global [%r5], [%d3], 16; cp.async.wait_all;", 64);
     IS(cp_async_requests, 2), IS(cp_async_bytes, 1024);
-    IS(global_load_bytes, 1024), IS(global_load_sectors, 32), IS(shared_store_bytes, 1024); /* as any access */
+    /* the accesses also count as ordinary accesses */
+    IS(global_load_bytes, 1024), IS(global_load_sectors, 32), IS(shared_store_bytes, 1024);
     nothing_bulk(&k);
-    k = count("cp.async.ca.shared.global [%r5], [%d3], 8, 4; cp.async.wait_all;", 40); /* four bytes of zeros each */
+    /* each thread copies four bytes and four zeros */
+    k = count("cp.async.ca.shared.global [%r5], [%d3], 8, 4; cp.async.wait_all;", 40);
     IS(cp_async_requests, 2), IS(cp_async_bytes, 320), IS(global_load_bytes, 160);
 }
 
@@ -172,7 +174,7 @@ static void bulk(void)
     CU_ASSERT_EQUAL(k.kind, VM_OK);
     IS(bulk_loads, 1), IS(bulk_load_bytes, 256), IS(bulk_load_read, 256), IS(bulk_load_sectors, 9);
     IS(bulk_stores, 0), IS(bulk_by_map, 0), IS(bulk_multicasts, 0);
-    IS(mbarrier_waits, 1); /* the first test finds that the bytes are not there yet */
+    IS(mbarrier_waits, 1); /* the first test fails, because the bytes have not arrived yet */
     k = count("cp.async.bulk.global.shared::cta.bulk_group [%d2], [%r6], 64;\n", 2);
     IS(bulk_stores, 2), IS(bulk_store_bytes, 128), IS(bulk_store_sectors, 4), IS(bulk_loads, 0), IS(bulk_reductions, 0);
     k = count("cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d2], [%r6], 64, 7;\n", 1);
@@ -193,7 +195,7 @@ static void tensor(void)
     CU_ASSERT_EQUAL(k.kind, VM_OK);
     IS(bulk_loads, 1), IS(bulk_by_map, 1), IS(bulk_load_bytes, 128), IS(bulk_load_read, 128), IS(bulk_load_sectors, 4);
     IS(mbarrier_waits, 1), IS(bulk_multicasts, 0), IS(bulk_stores, 0);
-    /* a corner that leaves 2 rows of 4 floats inside: the rest is zeros, which nobody reads */
+    /* At a corner, 2 rows of 4 floats are inside. The rest are zeros, which are not read. */
     k = count(INIT "128;\n mov.b32 %r0, 12; mov.b32 %r1, 14;" LOAD " [%r6], [%d1, {%r0, %r1}], [%r7];\n", 1);
     IS(bulk_load_bytes, 128), IS(bulk_load_read, 32), IS(bulk_load_sectors, 2);
     /* two rows, of 8 floats from the fifth on, end and begin in sectors of their own */
@@ -209,7 +211,7 @@ static void tensor(void)
     IS(bulk_stores, 1), IS(bulk_reductions, 1), IS(bulk_store_bytes, 128);
 }
 
-/* One of two blocks reads for both, which wait for it. */
+/* One of two blocks reads for both, and both wait. */
 static void multicast(void)
 {
 #define BOTH(copy)                                                                                                     \

@@ -1,5 +1,5 @@
-/* Kernels with more than arithmetic: flow.cu through NVRTC, each kernel compared with the same computation on the
- * host. */
+/* Kernels with control flow, memory and calls: flow.cu through NVRTC. Each kernel is compared with the same
+ * computation on the host. */
 #include <math.h>
 
 #include "vm_check.h"
@@ -119,7 +119,7 @@ static void progress(void)
         CU_ASSERT_EQUAL(o[0], 40);
         CU_ASSERT_EQUAL(o[16 + 39], 39 * 39);
         o[0] = 0;
-        vm_bench_run(&b, "chainrev", 8, 32, &p); /* needs all eight resident */
+        vm_bench_run(&b, "chainrev", 8, 32, &p); /* the kernel needs all eight blocks resident */
         CU_ASSERT_EQUAL(o[0], 8);
         vm_bench_end(&b);
     }
@@ -246,10 +246,9 @@ static void faults(void)
                       .deadline = 1};
     CU_ASSERT_EQUAL(vm_run(b.device, &late, NULL, &b.fault), VM_FAULT_TIME);
     CHECK(strstr(b.fault.message, "within its time limit: kernel 'forever' at flow.cu:") != NULL);
-    CHECK(strstr(b.fault.message, "2 running warps, not in a loop") !=
-          NULL); /* it had passed before they came to one */
+    CHECK(strstr(b.fault.message, "2 running warps, not in a loop") != NULL); /* the deadline had passed before */
     late.deadline = UINT64_MAX;
-    late.kernel = vm_module_kernel(b.module, "carry"); /* one that ends */
+    late.kernel = vm_module_kernel(b.module, "carry"); /* a kernel that ends */
     late.grid[0] = 1;
     CU_ASSERT_EQUAL(vm_run(b.device, &late, NULL, &b.fault), VM_OK);
     CU_ASSERT(vm_free(b.device, room));
@@ -303,7 +302,8 @@ static void odds_and_ends(void)
     vm_bench_end(&b);
 }
 
-/* 60 words that are loaded before the first is stored: fewer registers only where more blocks are asked for than fit so. */
+/* The kernel loads 60 words before it stores the first one. It gets fewer registers only if the requested number of
+ * blocks does not fit otherwise. */
 static unsigned registers_of(const char *directives)
 {
     char text[8192];
@@ -328,7 +328,8 @@ static void registers(void)
     unsigned plain = registers_of("");
     CU_ASSERT(plain >= 60);
     CU_ASSERT_EQUAL(registers_of(".maxntid 512"), plain);
-    CU_ASSERT_EQUAL(registers_of(".minnctapersm 4"), plain); /* of how many threads is not said */
+    /* the directive does not say how many threads a block has */
+    CU_ASSERT_EQUAL(registers_of(".minnctapersm 4"), plain);
     CU_ASSERT_EQUAL(registers_of(".maxntid 512\n.minnctapersm 1"), plain);
     CU_ASSERT_EQUAL(registers_of(".maxntid 512\n.minnctapersm 3"), 40); /* 65536 / 1536 = 42.7, in units of 8 */
     CU_ASSERT_EQUAL(registers_of(".maxntid 512, 2\n.minnctapersm 2"), 32);

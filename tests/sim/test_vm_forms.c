@@ -10,8 +10,8 @@
 
 typedef uint64_t u64;
 typedef struct row {
-    const char *text;  /* $d $a $b $c: registers of the sizes that follow */
-    const char *sizes; /* of d, a, b, c: 2 4 8 */
+    const char *text;  /* $d $a $b $c stand for registers of the sizes in `sizes` */
+    const char *sizes; /* the sizes of d, a, b, c: 2, 4 or 8 */
     const u64 *values;
     size_t value_count;
     u64 (*want)(u64 a, u64 b, u64 c);
@@ -66,7 +66,7 @@ static const u64 doubles[] = {0,
 // clang-format on
 static const u64 halves[] = {0,      0x8000, 1,      0x83ff, 0x0400, 0x3c00, 0xbc00, 0x7bff, 0xfbff,
                              0x7c00, 0xfc00, 0x7e01, 0x3555, 0x0401, 0x8401, 0x3bff, 0x1400, 0x7b80};
-/* Pairs: every half above next to another of them. */
+/* Pairs of halves: every half above beside another one. */
 static u64 pairs[KILN__COUNT(halves)];
 
 /* ---- integers and bits ---- */
@@ -205,7 +205,7 @@ static u64 dp4a_ss(u64 a, u64 b, u64 c) { return dp4a(a, b, c, true, true); }
 static u64 dp4a_us(u64 a, u64 b, u64 c) { return dp4a(a, b, c, false, true); }
 static u64 dp2a(u64 a, u64 b, u64 c, bool sa, bool sb, bool high)
 {
-    int64_t sum = 0; /* halves of a by the low or the high two bytes of b */
+    int64_t sum = 0; /* the halves of a times the low or the high two bytes of b */
     for (int k = 0; k < 2; k++) {
         uint8_t y = (uint8_t)(b >> 8 * (k + (high ? 2 : 0)));
         sum += (int64_t)(sa ? (int16_t)(uint16_t)(a >> 16 * k) : (uint16_t)(a >> 16 * k)) * (sb ? (int8_t)y : y);
@@ -220,7 +220,8 @@ static u64 byte_of(u64 a, u64 b, unsigned n)
 }
 static u64 prmt(u64 a, u64 b, u64 c)
 {
-    u64 d = 0; /* each nibble of c: a byte of {b, a}; its top bit: that byte's sign instead */
+    /* each nibble of c selects a byte of {b, a}; if its top bit is set, the sign of that byte is replicated */
+    u64 d = 0;
     for (unsigned k = 0; k < 4; k++) {
         u64 byte = byte_of(a, b, c >> 4 * k & 7);
         d |= (c >> 4 * k & 8 ? (byte & 0x80 ? 0xff : 0) : byte) << 8 * k;
@@ -278,7 +279,7 @@ static u64 shr_s64(u64 a, u64 b, u64 c)
 }
 static u64 lop3(u64 a, u64 b, u64 c)
 {
-    u64 d = 0; /* bit a*4 + b*2 + c of the table */
+    u64 d = 0; /* bit a * 4 + b * 2 + c of the table */
     for (int i = 0; i < 32; i++)
         d |= (u64)(0x2d >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i;
     return d;
@@ -387,13 +388,13 @@ static u64 cvt_u64_s16(u64 a, u64 b, u64 c)
 }
 static u64 pack_s16(u64 a, u64 b, u64 c)
 {
-    (void)c; /* a goes high */
+    (void)c; /* `a` goes into the upper half */
     return (uint16_t)sat((int32_t)(uint32_t)b, -32768, 32767) | (u64)(uint16_t)sat((int32_t)(uint32_t)a, -32768, 32767)
                                                                     << 16;
 }
 static u64 pack_u8(u64 a, u64 b, u64 c)
 {
-    /* a and b low, above them the low half of c */
+    /* a and b go into the low half, and the low half of c above them */
     return sat((int32_t)(uint32_t)b, 0, 255) | sat((int32_t)(uint32_t)a, 0, 255) << 8 | (c & 0xffff) << 16;
 }
 
@@ -440,7 +441,7 @@ static u64 narrow(long double v, format f, int mode)
     int fraction = f.bits - 1, power = 0, top = (1 << f.exponent_bits) - 1;
     u64 sign = (u64)(signbit(v) != 0) << (fraction + f.exponent_bits);
     if (v != v)
-        return ((u64)1 << (fraction + f.exponent_bits)) - 1; /* the one form of no number */
+        return ((u64)1 << (fraction + f.exponent_bits)) - 1; /* the only form of NaN */
     if (isinf(v))
         return sign | (u64)top << fraction;
     frexpl(v, &power);
@@ -485,7 +486,8 @@ static u64 flush(u64 v, format f) /* subnormals become zero of their sign */
  * its bits. */
 static u64 narrow_ftz(long double v, format f)
 {
-    u64 sign = (u64)1 << (f.bits - 1 + f.exponent_bits), least = (u64)9 << (f.bits - 1); /* as 2^8 times as much */
+    /* the result is 2^8 times as large */
+    u64 sign = (u64)1 << (f.bits - 1 + f.exponent_bits), least = (u64)9 << (f.bits - 1);
     u64 larger = narrow(ldexpl(v, 8), f, FE_TONEAREST);
     return (larger & (sign - 1)) < least ? larger & sign : narrow(v, f, FE_TONEAREST);
 }
@@ -515,7 +517,7 @@ static long double least(long double a, long double b, bool max)
 HALF(add_ftz, return flush(narrow(fused(FLUSHED(a), 1, FLUSHED(b)), F16, FE_TONEAREST), F16);)
 HALF(sub_f16, return narrow(fused(wide(a, F16), 1, -wide(b, F16)), F16, FE_TONEAREST);)
 HALF(mul_ftz_sat, long double r = FLUSHED(a) * FLUSHED(b);
-     /* .sat: [0.0, 1.0], no number gives +0.0 */
+     /* .sat: the result lies in [0.0, 1.0], and NaN gives +0.0 */
      return narrow_ftz(r > 0 ? r < 1 ? r : 1 : 0, F16);)
 HALF(fma_ftz, return narrow_ftz(fused(FLUSHED(a), FLUSHED(b), FLUSHED(c)), F16);)
 HALF(fma_relu, long double r = fused(wide(a, F16), wide(b, F16), wide(c, F16));
@@ -528,11 +530,11 @@ HALF(min_ftz, return narrow(least(FLUSHED(a), FLUSHED(b), false), F16, FE_TONEAR
 HALF(max_nan, long double x = wide(a, BF16), y = wide(b, BF16);
      return narrow(x != x || y != y ? NAN : least(x, y, true), BF16, FE_TONEAREST);) /* .NaN: no number wins */
 HALF(min_xorsign, long double x = wide(a, F16), y = wide(b, F16), r = least(fabsl(x), fabsl(y), false);
-     /* of the magnitudes, with the signs' exclusive or */
+     /* Compares the magnitudes. The result has the exclusive-or of the signs. */
      return r != r ? 0x7fff : narrow((a ^ b) & 0x8000 ? -r : r, F16, FE_TONEAREST);)
 static u64 set_lt_f16x2(u64 a, u64 b, u64 c)
 {
-    (void)c; /* 1.0 in each half for which a < b, ordered */
+    (void)c; /* 1.0 in each half for which a < b; false for NaN */
     u64 d = 0;
     for (int k = 0; k < 32; k += 16)
         d |= (u64)(wide(a >> k & 0xffff, F16) < wide(b >> k & 0xffff, F16) ? 0x3c00 : 0) << k;
@@ -558,7 +560,7 @@ CVT(tf32_sat, return satfinite(rna_bits(a), 0x3fc00, 0x40000) << 13;)
 static u64 f16x2_relu(u64 a, u64 b, u64 c)
 {
     float x = f32(a), y = f32(b);
-    (void)c; /* a goes high */
+    (void)c; /* `a` goes into the upper half */
     return satfinite(narrow(y <= 0 ? 0 : y, F16, FE_TONEAREST), 0x7c00, 0x8000) |
            satfinite(narrow(x <= 0 ? 0 : x, F16, FE_TONEAREST), 0x7c00, 0x8000) << 16;
 }
@@ -587,9 +589,9 @@ CVT(f32_rz_s64, volatile int64_t x = (int64_t)a; fesetround(FE_TOWARDZERO); vola
 CVT(f16_rn_s32, return narrow((int32_t)(uint32_t)a, F16, FE_TONEAREST);)
 CVT(finite32, return isfinite(f32(a)) ? 1u : 0u;)
 CVT(subnormal, return fpclassify(f32(a)) == FP_SUBNORMAL ? 1u : 0u;)
-CVT(normal64, return fpclassify(f64(a)) == FP_NORMAL || f64(a) == 0 ? 1u : 0u;) /* zero counts, as on a GPU */
+CVT(normal64, return fpclassify(f64(a)) == FP_NORMAL || f64(a) == 0 ? 1u : 0u;) /* zero counts as normal, as on a GPU */
 CVT(notanumber64, return isnan(f64(a)) ? 1u : 0u;)
-CVT(number, return isnan(f32(a)) ? 0u : 1u;) /* infinities are numbers */
+CVT(number, return isnan(f32(a)) ? 0u : 1u;) /* infinities are numbers, NaN is not */
 CVT(infinite64, return isinf(f64(a)) ? 1u : 0u;)
 /* Comparisons: ordered ones are false, the others (..u) true where an operand is NaN. */
 #define CMP(name, get, ...)                                                                                            \
@@ -620,7 +622,7 @@ static u64 copysign_f32(u64 a, u64 b, u64 c)
 }
 static u64 slct_f32(u64 a, u64 b, u64 c)
 {
-    float x = f32(c); /* .ftz: a subnormal is zero, and -0 >= 0 */
+    float x = f32(c); /* .ftz: a subnormal counts as zero, and -0 >= 0 */
     return (uint32_t)(fabsf(x) < 0x1p-126f || x >= 0 ? a : b);
 }
 static u64 max3_abs(u64 a, u64 b, u64 c)

@@ -32,7 +32,7 @@ static uint32_t from_arg(const row *rows, uint32_t group, uint32_t lane, uint32_
     *p = 1;
     return rows[rows[lane].arg].value;
 }
-/* Shuffles from a lane before, or behind. A lane that asks for a lane on the other side gets its own value. */
+/* Shuffles from a lane before or behind. If the source lane would be on the other side, the lane gets its own value. */
 static uint32_t from_before(const row *rows, uint32_t group, uint32_t lane, uint32_t *p)
 {
     (void)group;
@@ -128,7 +128,7 @@ static const operation operations[] = {
     "mov.b32 %r8, 31; mov.b32 %r20, 0; setp.ne.u32 %p5, %r20, 0; and.b32 %r12, %r6, 1;\n"                              \
     "setp.ne.u32 %p3, %r12, 0; setp.eq.u32 %p4, %r12, 0;\n"
 
-/* Lanes come one by one: because of the branch to END, which none takes, they never meet again on the way. */
+/* The lanes arrive one by one. The branch to END, which no lane takes, prevents an earlier reconvergence. */
 static void kernel_text(kiln__text *text, const operation *op)
 {
     const char *const parts[] = {
@@ -181,7 +181,8 @@ static void make_rows(row rows[ROUNDS][32], uint64_t seed)
                                .delay = random_below(&state, 3) ? 0 : random_below(&state, 60),
                                .place = random_below(&state, PLACES),
                                .life = life[k]};
-            rows[r][k].unused[0] = random_below(&state, groups + 1); /* its group, 0: it skips the round */
+            /* the number of its group; 0: the lane skips the round */
+            rows[r][k].unused[0] = random_below(&state, groups + 1);
             if (r < life[k])
                 mask[rows[r][k].unused[0]] |= 1u << k;
             else
@@ -241,7 +242,7 @@ static void at_random(void)
         for (uint64_t seed = 1; seed <= SEEDS; seed++) {
             make_rows(rows, seed * 1000 + k);
             const uint64_t lanes = run_rows(&operations[k], rows, "lanes come as they like");
-            /* In another order the same: also that each lane's instructions are counted once. */
+            /* Another order gives the same results, and counts the instructions of each lane once. */
             for (uint32_t r = 0; r < ROUNDS; r++)
                 for (uint32_t a = 0; a + 1 < 32; a += 2) {
                     row *x = &rows[r][a], *y = x + 1;
@@ -276,7 +277,8 @@ static vm_bench run_one(const char *text, vm_fault_kind want)
     return b;
 }
 
-/* Half of the lower group waits, half of the upper one; the upper one becomes complete, and only it goes on. */
+/* Half of the lower group and half of the upper group wait. The upper group becomes complete, and only its lanes go
+ * on. */
 static void incomplete(void)
 {
     vm_bench b = run_one(
@@ -306,7 +308,8 @@ static void one_waits_for_the_other(void)
     vm_bench_end(&b);
 }
 
-/* Lanes of one group at different instructions in different branches, in which other groups are whole. */
+/* Lanes of one group are at different instructions in different branches. Other groups are complete in these
+ * branches. */
 static void in_both_branches(void)
 {
     vm_bench b = run_one(
@@ -340,7 +343,7 @@ static void smaller_barrier(void)
     vm_bench_end(&b);
 }
 
-/* Lanes 2 and 3 are a round ahead of the lanes that they name: they wait for their next round. */
+/* Lanes 2 and 3 are a round ahead of the lanes that they name. They wait until those lanes reach this round. */
 static void a_round_ahead(void)
 {
     vm_bench b = run_one(
@@ -370,7 +373,7 @@ static void never_complete(void)
     static const struct {
         const char *text, *says;
     } cases[] = {
-        /* a lane that is named is at a barrier of the block, where the group is waited for */
+        /* A named lane waits at a barrier of the block, while its group waits for it. */
         {KERNEL(
              "setp.lt.u32 %p3, %r1, 16; selp.b32 %r4, 0x1ffff, 0xfffe0000, %p3; setp.eq.u32 %p1, %r1, 16; @%p1 bra BAR;\n"
              "redux.sync.add.u32 %r20, %r1, %r4;\nBAR: barrier.sync 0;"),
@@ -392,8 +395,8 @@ static void never_complete(void)
     }
 }
 
-/* Masks that no group can have: without the lane itself, or naming lanes that name others. They run, and are reported by
- * the checks (test_check.c). */
+/* Masks that no group can have, because they lack the lane itself. The operations run, and the checks report the masks
+ * (test_check.c). */
 static void contradictory(void)
 {
     vm_bench b = run_one(KERNEL("vote.sync.ballot.b32 %r20, 1, 0xffff;"), VM_OK);

@@ -1,4 +1,5 @@
-/* Guard pages: an access behind or before the memory of kernels ends the process, and never reaches memory of the host. */
+/* Guard pages: an access before or after the memory of kernels ends the process, and never reaches other memory of
+ * the host. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ static bool ends(const volatile unsigned char *at)
         close(STDERR_FILENO);
         signal(SIGSEGV, SIG_DFL);
         signal(SIGBUS, SIG_DFL);
-        _exit(*at == *at ? 0 : 1); /* the second read is for the compiler */
+        _exit(*at == *at ? 0 : 1); /* the second read keeps the compiler from removing the first */
     }
     int status = 0;
     CU_ASSERT_EQUAL_FATAL(waitpid(child, &status, 0), child);
@@ -65,16 +66,17 @@ static void regions(void)
         CU_ASSERT_FALSE(ends(at));
         CU_ASSERT_FALSE(ends(at + bytes - 1));
         CU_ASSERT_TRUE(ends(at + end));
-        CU_ASSERT_TRUE(ends(at + end + (1 << 18))); /* as far as a descriptor of wgmma names */
+        CU_ASSERT_TRUE(ends(at + end + (1 << 18))); /* as far as a descriptor of wgmma can name */
         memset(at, 7, bytes);
         vm_guard_give(&g, at, bytes, VM_GUARD_OWN);
         const unsigned char *begin = begin_of(&g, at + end);
         CU_ASSERT_PTR_NOT_NULL_FATAL(begin);
-        CU_ASSERT_TRUE(begin <= at && (size_t)(at - begin) <= bytes / 4 + 4096); /* what rounding the size adds */
+        /* rounding the size adds at most this much */
+        CU_ASSERT_TRUE(begin <= at && (size_t)(at - begin) <= bytes / 4 + 4096);
         CU_ASSERT_TRUE(ends(begin - 1));
-        CU_ASSERT_TRUE(ends(begin - (1 << 16))); /* all of the guard */
+        CU_ASSERT_TRUE(ends(begin - (1 << 16))); /* the whole guard */
         unsigned char *again = vm_guard_take(&g, bytes, VM_GUARD_OWN, true);
-        CU_ASSERT_PTR_EQUAL(again, at); /* it is not mapped again */
+        CU_ASSERT_PTR_EQUAL(again, at); /* the memory is reused and not mapped again */
         CU_ASSERT_EQUAL(again[0] | again[bytes - 1], 0);
         vm_guard_give(&g, again, bytes, VM_GUARD_OWN);
     }
@@ -83,7 +85,7 @@ static void regions(void)
     vm_guards_close(&g);
 }
 
-/* Small memory lies slot by slot in an arena between guards. */
+/* Small pieces of memory lie in slots of an arena between guards. */
 static void arenas(void)
 {
     enum { SLOTS = 4096, SIZE = 512 };
@@ -155,7 +157,7 @@ static void memory_of_kernels(void)
     vm_cluster *other = vm_cluster_new(&runner);
     vm_cluster_free(cluster);
     cluster = vm_cluster_new(&runner);
-    /* blocks that follow each other have the same mappings: either memory has either of them */
+    /* Blocks that follow each other have the same mappings, so either of the two memories may have either address. */
     CU_ASSERT_EQUAL(pages_of(cluster->blocks[0]), (uintptr_t)shared / 4096 + (uintptr_t)local / 4096);
     vm_cluster_free(cluster);
     vm_cluster_free(other);

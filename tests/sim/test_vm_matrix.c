@@ -123,7 +123,8 @@ static void tf32_m16n8k8(void)
         int group = lane >> 2, thread = lane % 4;
         /* "row = groupID for a0 and a2, + 8 for a1 and a3; col = thread for a0, a1, + 4 else" */
         for (int i = 0; i < 4; i++)
-            rows[lane].w[i] = single_of(A[group + (i & 1) * 8][thread + (i >= 2 ? 4 : 0)]) | 0x1fff; /* not looked at */
+            /* the tensor core ignores these bits */
+            rows[lane].w[i] = single_of(A[group + (i & 1) * 8][thread + (i >= 2 ? 4 : 0)]) | 0x1fff;
         for (int i = 0; i < 2; i++)
             rows[lane].w[4 + i] = single_of(B[thread + 4 * i][group]);
         for (int i = 0; i < 4; i++)
@@ -306,21 +307,21 @@ static void rounding(void)
         a[k] = SMALLER, b[k] = SMALLER;
     CHECK(sum_of(a, b, -1, 90) == 0);
     for (int k = 1; k < 5; k++)
-        a[k] = TINY, b[k] = SMALLER; /* 2^-25 each: the last bit that stays on compute capability 9.0, none on 8.0 */
+        a[k] = TINY, b[k] = SMALLER; /* 2^-25 each: 9.0 keeps this bit as its last one, 8.0 does not keep it */
     CHECK(sum_of(a, b, -1, 90) == 0x1p-23f);
     CHECK(sum_of(a, b, -1, 80) == 0);
     /* The greatest term is measured before it is normalised: 1.5 * 1.5 counts as a power of 2^0. */
     memset(a, 0, sizeof a), memset(b, 0, sizeof b);
     a[0] = b[0] = 0x3e00;
     a[1] = TINY, b[1] = SMALLER;
-    CHECK(sum_of(a, b, -2.25f, 90) == 0); /* c has the power 2^1: 2^-25 is below it */
+    CHECK(sum_of(a, b, -2.25f, 90) == 0); /* c has the power 2^1, so 2^-25 is below the last bit */
     a[1] = TINY, b[1] = TINY;
     CHECK(sum_of(a, b, -2.25f, 90) == 0x1p-24f);
     /* infinities and NaN */
     a[0] = 0x7c00, b[0] = ONE;
     CHECK(sum_of(a, b, 1, 90) == INFINITY);
     CHECK(isnan(sum_of(a, b, -INFINITY, 90)) && rows[0].w[16] == 0x7fffffff);
-    /* infinity by zero in its row; the other rows have nothing of it */
+    /* An infinity times zero gives NaN in its row, and changes no other row. */
     CHECK(isnan(rows[0].f[17]) && rows[5].f[16] == 0);
     b[0] = 0;
     CHECK(isnan(sum_of(a, b, 1, 90)));
@@ -336,11 +337,12 @@ static void overflow_between_steps(void)
     enum { LARGE = 0x5c00 /* 256 */, INFINITE = 0x7c00 };
     memset(rows, 0, sizeof rows);
     for (int lane = 0; lane < 32; lane++) {
-        const uint32_t sign = lane / 4 % 2 ? 0x80008000u : 0; /* of every second row of A */
+        const uint32_t sign = lane / 4 % 2 ? 0x80008000u : 0; /* the sign of every second row of A */
         for (int k = 0; k < 4; k++)
             rows[lane].w[k] = (LARGE << 16 | LARGE) ^ sign;
         rows[lane].w[4] = lane / 4 == 7 ? 0
-                                        : LARGE << 16 | LARGE; /* column 7 of B is zero; so are all rows from 8 on */
+                                        /* column 7 of B is zero; all rows from 8 on are zero too */
+                                        : LARGE << 16 | LARGE;
     }
     run_on(KERNEL(LOAD_A4 LOAD_B2 LOAD_C4 "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r20, %r21}, "
                                           "{%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r9, %r10};" STORE_4),
@@ -393,7 +395,8 @@ static void sparse(void)
         }
 }
 
-/* ldmatrix spreads rows over lanes, stmatrix undoes it, movmatrix transposes what lanes have. */
+/* ldmatrix spreads rows over lanes, stmatrix is its inverse, and movmatrix transposes the values that the lanes
+ * hold. */
 static void moves(void)
 {
     memset(rows, 0, sizeof rows);
@@ -416,7 +419,7 @@ static void moves(void)
             uint32_t first = (uint32_t)(64 * j + 8 * (lane / 4) + 2 * (lane % 4));
             CHECK(rows[lane].w[16 + j] == (first | (first + 1) << 16));
         }
-        for (int j = 0; j < 2; j++) { /* row 2t, column g of the matrix; row 2t + 1 */
+        for (int j = 0; j < 2; j++) { /* rows 2t and 2t + 1 of column g of the matrix */
             uint32_t first = (uint32_t)(64 * j + 8 * (2 * (lane % 4)) + lane / 4);
             CHECK(rows[lane].w[20 + j] == (first | (first + 8) << 16));
         }
@@ -502,7 +505,8 @@ static void wmma(void)
         }
 }
 
-/* A fragment that is not all in one memory: the first element outside of it is the fault, and an unaligned one is too. */
+/* A fragment that is only partly in one memory: the fault names the first element outside. An unaligned fragment is a
+ * fault too. */
 static void wmma_faults(void)
 {
 #define C_LIST "{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}"
@@ -538,7 +542,7 @@ static void wmma_faults(void)
         }
         vm_bench_end(&b);
     }
-    /* what is all in shared memory, by any address, comes and goes */
+    /* A fragment that is completely in shared memory can be loaded and stored by any kind of address. */
     static const char moved[] = KERNEL(
         "mov.u64 %d2, sh; cvta.shared.u64 %d3, %d2;\n"
         "wmma.load.c.sync.aligned.row.m16n16k16.global.f32 " C_LIST ", [%d0], 20;\n"
@@ -555,7 +559,7 @@ static void wmma_faults(void)
     vm_bench_run(&b, "k", 1, 32, &a);
     for (int k = 0; k < 256; k++)
         CU_ASSERT_EQUAL(host[512 + k], host[k / 16 * 20 + k % 16]);
-    for (int lane = 0; lane < 32; lane++) /* the first 16 bytes of a row of 64: four at a time */
+    for (int lane = 0; lane < 32; lane++) /* the first 16 bytes of a row of 64, four at a time */
         for (int r = 0; r < 2; r++)
             CU_ASSERT_EQUAL(memcmp((char *)host + 3584 + lane * 8 + r * 4,
                                    (char *)host + 2048 + (lane / 4 + 8 * r) * 64 + lane % 4 * 4, 4),

@@ -1,5 +1,5 @@
-/* Accesses of kernels beyond the allocated memory. They reach the rest of a granule, as on a GPU. Checks report
- * them. */
+/* Accesses of kernels beyond the allocated memory. As on a GPU, the rest of the granule can be accessed. The checks
+ * report this. */
 #include "check_bench.h"
 #include "vm_memory.h"
 
@@ -121,7 +121,7 @@ static void pages(void)
     CU_ASSERT_TRUE(vm_find(b.device, odd + 104, &span, &constant, &read_only));
     CU_ASSERT_EQUAL((uintptr_t)(span.host + (odd + 104 - span.base)) % 16, (odd + 104) % 16);
     CU_ASSERT_TRUE(vm_free(b.device, odd));
-    /* The host does not have it; allocations take its place, and it goes with them. */
+    /* The host does not have this memory. Allocations may take its place, and it is freed with them. */
     uint64_t base, bytes;
     CU_ASSERT_PTR_NULL(vm_pointer(b.device, data + 1024, 4));
     CU_ASSERT_FALSE(vm_range(b.device, data + 1024, &base, &bytes));
@@ -134,7 +134,7 @@ static void pages(void)
     vm_bench_end(&b);
 }
 
-/* Under checks each is a finding; a load gets the bytes that are there, and the kernel goes on. */
+/* Under checks each access is a finding. A load gets the existing bytes, and the kernel goes on. */
 static void checked(void)
 {
     static const char text[] = HEAD
@@ -224,7 +224,7 @@ static void shapes(void)
             word[lane] = kind < 2 ? first + lane % 8 : kind < 4 ? first : (uint32_t)(state >> 45) % 128;
         }
         const bool past = trial % 50 == 48, skewed = trial % 50 == 49;
-        for (uint32_t lane = 0; lane < 8 && (past || skewed); lane++) /* the last of a row; or all of one */
+        for (uint32_t lane = 0; lane < 8 && (past || skewed); lane++) /* the last lane of a row, or all lanes of one */
             word[8 * (trial / 50 % 4) + lane] = past ? 125 + lane : lane;
         word[32] = skewed ? 1 : 0;
         memcpy(host, word, sizeof word);
@@ -235,7 +235,7 @@ static void shapes(void)
         CU_ASSERT_EQUAL(kind, past ? VM_FAULT_ADDRESS : skewed ? VM_FAULT_MISALIGNED : VM_OK);
         unsigned wrong = 0;
         for (unsigned size = 0; size < 4 && !past && !skewed; size++)
-            for (unsigned k = 0; k < 64; k++) { /* by shared memory, then by global */
+            for (unsigned k = 0; k < 64; k++) { /* accesses shared memory, then global memory */
                 uint64_t expected = 0, got;
                 memcpy(&expected, host + DATA + ((size_t)word[k % 32] << size), (size_t)1 << size);
                 memcpy(&got, host + OUT + 512 * size + 8 * k, sizeof got);

@@ -1,5 +1,5 @@
-/* Structures that kernels pass to the device runtime by address: they lie where their members are aligned, and nothing asks
- * for more. */
+/* Structures that kernels pass to the device runtime by address. They need the alignment of their members, and no
+ * more. */
 #include "vm_check.h"
 
 static const char text[] =
@@ -25,7 +25,7 @@ static void structures_of_words(void)
     unsigned char *from, *to;
     const uint64_t at = vm_bench_zeros(&b, BYTES, &parameters), source = vm_bench_zeros(&b, 16, &from),
                    target = vm_bench_zeros(&b, 16, &to);
-    for (unsigned word = 0; word < 40; word++) { /* wherever eight bytes may be */
+    for (unsigned word = 0; word < 40; word++) { /* at each place where eight bytes may lie */
         memset(parameters, 0, BYTES);
         uint64_t *p = parameters + word;
         p[FROM] = source, p[TO] = target, p[FROM_PITCH] = p[TO_PITCH] = 16;
@@ -41,7 +41,7 @@ static void structures_of_words(void)
     uint64_t odd = at + 4;
     CU_ASSERT_EQUAL(vm_bench_try(&b, "copy", 1, 1, &odd, 0), VM_FAULT_MISALIGNED);
     CU_ASSERT_EQUAL(vm_bench_try(&b, "ask", 1, 1, &odd, 0), VM_FAULT_MISALIGNED);
-    odd = at + BYTES - 32; /* inside at the beginning only */
+    odd = at + BYTES - 32; /* only the beginning of the structure is inside */
     CU_ASSERT_EQUAL(vm_bench_try(&b, "copy", 1, 1, &odd, 0), VM_FAULT_ADDRESS);
     CU_ASSERT_EQUAL(vm_bench_try(&b, "ask", 1, 1, &odd, 0), VM_FAULT_ADDRESS);
     vm_bench_end(&b);

@@ -49,7 +49,7 @@ static void map_box(uint16_t rows, uint16_t planes, uint32_t row)
 }
 #define COORDINATES                                                                                                    \
     "ld.global.b32 %r3, [%d0+128]; ld.global.b32 %r4, [%d0+132]; add.u64 %d1, %d0, 1024; mov.u64 %d2, %d0;\n"          \
-    "st.global.b64 [%d0+8], %d1;\n" /* where the tensor is */
+    "st.global.b64 [%d0+8], %d1;\n" /* the tensor lies there */
 #define STORE                                                                                                          \
     KERNEL(COORDINATES "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%d2, {%r2, %r3, %r4}], [%r1+256];")
 #define LOAD                                                                                                           \
@@ -65,7 +65,7 @@ static bool is_marked(size_t from, size_t bytes)
     return true;
 }
 
-/* The last bytes of a box of 16 MiB are those before its first ones, because each block has a window of 16 MiB. */
+/* The last bytes of a box of 16 MiB come before its first ones, because the window of each block has 16 MiB. */
 static void boxes(void)
 {
     map_box(256, 256, 4096);
@@ -136,7 +136,8 @@ static void zeros(void)
     }
 }
 
-/* Memory that kernels may read only: a .const variable, and host memory that was registered so. All ways to write it. */
+/* Memory that kernels may only read: a .const variable, and host memory that was registered as read-only. Tries every
+ * way to write it. */
 #define DECLARE                                                                                                        \
     ".extern .func (.param .b32 r) __cudaCDP2GetDevice (.param .b64 p);\n"                                             \
     ".extern .func (.param .b32 r) __cudaCDP2DeviceGetLimit (.param .b64 p, .param .b32 q);\n"                         \
@@ -171,7 +172,7 @@ static const char *const writers[] = {
     WRITER("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d1], [%r1], 128;"),
 };
 
-/* 32 threads of a writer on memory at `address`, whose bytes are at `host`. */
+/* Runs 32 threads of a writer on memory at `address`, whose bytes are at `host`. */
 static vm_fault_kind write_at(vm_bench *b, uint64_t address, const unsigned char *host, const char *text)
 {
     unsigned char before[1024];
@@ -206,7 +207,8 @@ static void fixed_memory(void)
         memcpy(own, &map, sizeof map);
         memcpy(open, &map, sizeof map);
         const vm_fault_kind good = write_at(&b, data_at, open, text);
-        CU_ASSERT_EQUAL(good, VM_OK); /* where it may, each writes something, or the words that are there */
+        /* if the kernel may write, each call writes something, or writes the words that are already there */
+        CU_ASSERT_EQUAL(good, VM_OK);
         if (good != VM_OK)
             fprintf(stderr, "%s%s\n", text, b.fault.message);
         const uint64_t fixed[] = {constant, only};
@@ -271,7 +273,7 @@ static void parts(void)
     static const char text[] = KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r1], 2048;");
     enum { PART = 4096 };
     static const struct {
-        size_t host; /* of the second part, from the first */
+        size_t host; /* the distance from the first part to the second on the host */
         uint64_t gap;
         bool read_only, missing;
         vm_fault_kind kind;
@@ -410,7 +412,7 @@ static void loops(void)
 {
     static const struct {
         const char *text;
-        uint64_t offset; /* of the fault from the end */
+        uint64_t offset; /* the distance of the fault from the end */
     } cases[] = {
         {LOOP(ROW, "128", "st.global.u32 [%d1], %r6;"), 0},
         {LOOP(ROW, "128", "ld.global.u32 %r4, [%d1]; st.global.u32 [%d1], %r4;"), 0},
@@ -512,7 +514,7 @@ static void freed_memory_waits(void)
     vm_runner_update(&runner, atomic_load(&device->generation));
     CU_ASSERT_EQUAL(vm_memory_used(device), 1024);
     CU_ASSERT_PTR_NULL(device->graveyard);
-    CU_ASSERT_TRUE(vm_free(device, address[1])); /* into the empty queue */
+    CU_ASSERT_TRUE(vm_free(device, address[1])); /* the queue was empty before */
     CU_ASSERT_EQUAL(vm_memory_used(device), 1024);
     vm_runner_leave(device, &runner);
     CU_ASSERT_EQUAL(vm_memory_used(device), 0);

@@ -9,7 +9,7 @@
 typedef struct shape {
     const char *name;
     unsigned registers; /* of .x1 */
-    unsigned most;      /* the largest .xN */
+    unsigned most;      /* the largest N of .xN */
 } shape;
 static const shape shapes[] = {
     {"32x32b", 1, 128}, {"16x64b", 1, 128}, {"16x128b", 2, 64}, {"16x256b", 4, 32}, {"16x32bx2", 1, 128}};
@@ -32,7 +32,7 @@ static void place_of(unsigned s, unsigned r, unsigned thread, unsigned *lane, un
         *lane = (thread >> 2) + 8 * (r >> 1 & 1);
         *element = 2 * (thread & 3) + (r & 1) + 8 * (r >> 2);
         return;
-    default: *lane = thread & 15, *element = r; return; /* the second half of the warp: behind the distance */
+    default: *lane = thread & 15, *element = r; return; /* the second half of the warp comes after the distance */
     }
 }
 
@@ -141,7 +141,7 @@ static void test_shapes(void)
 
 typedef struct outcome {
     const char *body;
-    const char *fault; /* a part of the message; NULL: none */
+    const char *fault; /* a part of the message; NULL: there is no fault */
     vm_fault_kind kind;
     uint32_t out[4];
 } outcome;
@@ -219,7 +219,7 @@ static void test_allocation(void)
         VM_OK,
         {7, 0}};
     check_outcome(&two_warps, 64, 1);
-    /* Each block has its own. */
+    /* Each block has its own tensor memory. */
     static const outcome blocks = {
         GET(512) "%r4, [base]; mov.u32 %r5, 1; red.global.add.u32 [%d0], %r5;" PUT("%r4", 512), NULL, VM_OK, {64}};
     check_outcome(&(outcome){blocks.body, NULL, VM_OK, {40 * 32}}, 32, 40);
@@ -266,7 +266,7 @@ static void test_faults(void)
          "tensor memory",
          VM_FAULT_ADDRESS,
          {0}},
-        /* commit arrives once, at an mbarrier */
+        /* A commit arrives once at one mbarrier. */
         {"mbarrier.init.shared.b64 [bar], 32; tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
          "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; selp.u32 %r4, 1, 0, %p1; st.global.u32 [%d0], %r4;",
          NULL,
@@ -350,7 +350,7 @@ static void test_checks(void)
     CHECK(errors == 0 && !text[0]);
     errors = find_errors(BEGIN ROUND(0, ARRIVE) ROUND(1, ""), text);
     CHECK(errors == 1 && strstr(text, "barrier misuse: a wait for parity 1 of an mbarrier never ends"));
-    /* an access that is a fault without the checks is one with them */
+    /* An access that is a fault without the checks is also a fault with them. */
     errors = find_errors(GET(32) "%r4, [base];" LD "[%r2+32];" PUT("%r4", 32), text);
     CHECK(errors == 1 && strstr(text, "the block has not allocated this column"));
     errors = find_errors(GET(32) "%r4, [base];" LD "[%r2+30];" PUT("%r4", 32), text);

@@ -26,8 +26,8 @@ typedef struct matrix {
     type type;
     swizzle swizzle;
     bool across, negative;
-    unsigned rows;     /* M or N, in one block */
-    unsigned at, skip; /* where it begins in the image; bytes of a line that come before */
+    unsigned rows;     /* the rows of M or N in one block */
+    unsigned at, skip; /* where the matrix begins in the image; the bytes of a line that come before it */
     unsigned lbo, sbo;
 } matrix;
 
@@ -36,7 +36,7 @@ typedef struct product {
     sums d;
     unsigned m, n;
     bool add, a_tensor, saturate, exact;
-    unsigned scale; /* 0: the instruction has none */
+    unsigned scale; /* 0: the instruction has no scale */
     bool masked;
     unsigned pair; /* blocks: 1 or 2 */
     unsigned lane, column, a_column;
@@ -117,11 +117,11 @@ static unsigned place_of(const matrix *x, unsigned row, unsigned k, unsigned byt
     const unsigned wide = x->swizzle == NONE ? 1 : x->swizzle == LINE32 ? 2 : x->swizzle == LINE64 ? 4 : 8;
     const unsigned deep = x->swizzle == LINE128_BASE32 ? 4 : 8;
     unsigned at = x->at + x->skip;
-    if (!x->across) { /* rows by 8, elements by 16 bytes */
+    if (!x->across) { /* a tile has rows by 8 and elements by 16 bytes */
         at += row % 8 * wide * 16 + row / 8 * x->sbo + k % t * bytes + k / t * (wide == 1 ? x->lbo : 16);
-    } else if (wide == 1) { /* rows by 16 bytes, k by 8 */
+    } else if (wide == 1) { /* a tile has rows by 16 bytes and k by 8 */
         at += row % t * bytes + row / t * x->sbo + k % 8 * 16 + k / 8 * x->lbo;
-    } else { /* rows by lines, k by the lines of a block */
+    } else { /* a tile has rows by lines and k by the lines of a block */
         at += row % t * bytes + row / t % wide * 16 + row / t / wide * x->lbo + k % deep * wide * 16 +
               k / deep * x->sbo;
     }
@@ -137,7 +137,7 @@ static unsigned place_of(const matrix *x, unsigned row, unsigned k, unsigned byt
 
 static void put_element(unsigned char *image, const matrix *x, unsigned row, unsigned k, uint32_t bits)
 {
-    if (types[x->type].narrow) { /* sixteen elements are packed at the start of 16 bytes */
+    if (types[x->type].narrow) { /* sixteen elements are packed at the start of each 16 bytes */
         const unsigned width = 1u + types[x->type].exponent + types[x->type].mantissa;
         for (unsigned n = 0; n < width; n++) {
             const unsigned bit = k % 16 * width + n, at = place_of(x, row, k / 16 * 16, bit / 8);
@@ -318,7 +318,7 @@ static uint32_t oracle(const product *p, uint32_t before, const double *x, const
     double start = !p->add ? 0 : p->d == SUM_F16 ? value_of(F16, before & 0xffff) : (double)float_of(before);
     double total = p->d == SUM_S32 ? (p->add ? (int32_t)before : 0) : (start = ldexp(start, -(int)p->scale));
     for (unsigned n = 0; n < k; n++)
-        total += x[n] * y[n]; /* whole numbers: exact */
+        total += x[n] * y[n]; /* whole numbers, so the sum is exact */
     if (p->d == SUM_S32 && p->saturate)
         total = total > INT32_MAX ? INT32_MAX : total < INT32_MIN ? INT32_MIN : total;
     if (p->d == SUM_S32)
@@ -500,7 +500,7 @@ static void test_pairs(void) { try_all(2); }
 
 /* ---- special numbers ---- */
 
-/* Infinities and NaNs in one element reach all sums of its row, and no other. */
+/* An infinity or a NaN in one element must reach all sums of its row, and no other sum. */
 static void test_special(void)
 {
     product p = {

@@ -47,15 +47,16 @@ static void is_cheap(const char *text, uint32_t blocks, uint32_t threads, bool c
     }
 }
 
-#define COUNT "setp.ne.u32 %p7, %r1, 0;\n@!%p7 red.global.add.u32 [%rd1+4], 1;\n" /* blocks that came to their end */
+/* counts the blocks that have ended */
+#define COUNT "setp.ne.u32 %p7, %r1, 0;\n@!%p7 red.global.add.u32 [%rd1+4], 1;\n"
 
-/* Without any waiting it would be 11 instructions of each warp for each barrier, and a few. */
+/* Without waiting, each warp would need 11 instructions for each barrier, and a few more. */
 static void grid_barriers(void)
 {
     is_cheap(KERNEL("", GRID_SYNC COUNT), 264, 256, true, 264 * 8 * 10 * 12);
-    /* without the promise that all blocks run at once, which many programs do not ask for */
+    /* without the promise that all blocks run at once, which many programs do not request */
     is_cheap(KERNEL("", GRID_SYNC COUNT), 100, 64, false, 100 * 2 * 10 * 40);
-    /* and by loads past the L1 cache, which nothing orders */
+    /* also with loads past the L1 cache, which no instruction orders */
     is_cheap(KERNEL("", GRID_SYNC_BY("ld.global.cg.u32") COUNT), 100, 64, false, 100 * 2 * 10 * 40);
     is_cheap(KERNEL("", GRID_SYNC_BY("ld.cv.u32") COUNT), 100, 64, false, 100 * 2 * 10 * 40);
 }
@@ -82,7 +83,7 @@ static void locks(void)
              4, 64, false, 40000);
 }
 
-/* One warp waits in shared memory for another, which computes for long. */
+/* One warp waits in shared memory for another warp, which computes for a long time. */
 static void shared_flag(void)
 {
     is_cheap(
@@ -138,12 +139,12 @@ static void patient(void)
                     "@%p1 bra DONE;\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra POLL;\nDONE:\n" COUNT),
              2, 32, false, 2 * 20000 * 6 + 100);
     is_cheap(KERNEL("",
-                    "mov.u32 %r1, %tid.x;\nmov.u64 %rd3, %clock64;\n" /* a time limit */
+                    "mov.u32 %r1, %tid.x;\nmov.u64 %rd3, %clock64;\n" /* the loop ends after a time limit */
                     "POLL:\nld.volatile.global.u32 %r2, [%rd1];\nmov.u64 %rd4, %clock64;\nsub.u64 %rd4, %rd4, %rd3;\n"
                     "setp.gt.u64 %p1, %rd4, 200000;\n@%p1 bra DONE;\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra POLL;\n"
                     "DONE:\n" COUNT),
              2, 32, false, 2 * 200000);
-    /* the host may write its memory at any time */
+    /* the host may write its own memory at any time */
     static const char host[] =
         KERNEL("", "POLL:\nld.volatile.u32 %r2, [%rd1];\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra POLL;\n");
     vm_bench b = vm_bench_text(host, sizeof host - 1, (vm_limits){.threads = 1, .step_budget = 1 << 20});
@@ -162,7 +163,7 @@ static void waits_of_another_path(void)
                       ".func f()\n{ .reg .b32 %%x; mov.u32 %%x, 0;\nL: add.u32 %%x, %%x, 1; bra L; }\n"
                       ".visible .entry k(.param .u64 p)\n{ .reg .b64 %%d<300>; .reg .b32 %%r, %%t; .reg .pred %%q;\n"
                       "ld.param.u64 %%d0, [p]; mov.u32 %%t, %%tid.x;\n");
-    for (unsigned k = 1; k < 300; k++) /* the address is in the last of the registers */
+    for (unsigned k = 1; k < 300; k++) /* the address is in the last register */
         kiln__text_printf(&text, "add.u64 %%d%u, %%d%u, %u;\n", k, k - 1, k < 65);
     kiln__text_printf(&text, "setp.gt.u32 %%q, %%t, 15;\n@%%q bra C;\n"
                              "P: ld.global.u32 %%r, [%%d299]; setp.eq.u32 %%q, %%r, 0;\n@%%q bra P;\nret;\n"

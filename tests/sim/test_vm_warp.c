@@ -12,7 +12,7 @@
 
 typedef struct lane_row {
     uint32_t w[16];
-} lane_row; /* 64 bytes a lane */
+} lane_row; /* 64 bytes per lane */
 static lane_row *in;
 static uint32_t *out;
 
@@ -62,7 +62,7 @@ static void reductions(void)
         uint32_t want[] = {sum, low,   high,  sum, (uint32_t)slow, (uint32_t)shigh, all, any,
                            odd, group, group, 1,   k & 1,          k == (k & 1),    1};
         CU_ASSERT_EQUAL(memcmp(in[k].w, want, sizeof want), 0);
-        CU_ASSERT_EQUAL(in[k].w[15], 0x7fffffff); /* all lanes that run here together */
+        CU_ASSERT_EQUAL(in[k].w[15], 0x7fffffff); /* all lanes that run together here */
     }
     CU_ASSERT_EQUAL(in[31].w[0], rows[31].w[0]);
     vm_bench_end(&b);
@@ -96,7 +96,8 @@ static void copies(void)
     vm_bench_end(&b);
 }
 
-/* Lanes that follow each other update one word: each gets what the lane before it left. Lane 11 does not take part. */
+/* Successive lanes update one word: each lane gets the value that the lane before it left. Lane 11 does not take
+ * part. */
 static void atomics_in_runs(void)
 {
     static const char text[] = HEAD KERNEL(
@@ -146,14 +147,14 @@ static void atomics(void)
     CU_ASSERT(sums[0] == 496 && sums[1] == 16 && sums[2] == 496 && sums[3] == 16);
     CU_ASSERT(out[4] == 0x50005000 && out[5] == 0x50005000); /* 32.0 */
     CU_ASSERT_EQUAL(out[6], 0x3e803e80);                     /* 0.25 */
-    CU_ASSERT_EQUAL(out[7], 2);                              /* 32 steps of 0 1 2 3 4 0 ... */
-    CU_ASSERT_EQUAL(out[8], 1);                              /* of 0 2 1 0 2 ... */
+    CU_ASSERT_EQUAL(out[7], 2);                              /* 32 steps of the sequence 0 1 2 3 4 0 ... */
+    CU_ASSERT_EQUAL(out[8], 1);                              /* 32 steps of the sequence 0 2 1 0 2 ... */
     CU_ASSERT(out[9] == 0 && out[10] == 0 && (out[11] & 0xffff) == 7);
     uint64_t words[4], row = 0, first = 0, before[2];
     memcpy(words, out + 12, 32);
     memcpy(&first, in[0].w + 12, 8);
     CU_ASSERT_EQUAL(first, 0);         /* lane 0 finds zeros */
-    memcpy(before, in[31].w + 12, 16); /* lane 31 what lane 30 left */
+    memcpy(before, in[31].w + 12, 16); /* lane 31 finds the value that lane 30 left */
     memcpy(&row, in[31].w + 4, 8);
     CU_ASSERT(before[1] + 64 == words[1] && before[0] == words[0]);
     CU_ASSERT(words[2] == words[0] && words[3] == words[1] - 31 * 64 && row == words[0]); /* lane 0 swapped first */
@@ -277,7 +278,7 @@ static void heap(void)
     vm_bench_run(&b, "k", 1, 2, &p);
     CU_ASSERT_EQUAL(in[1].w[0], 50);
     vm_bench_end(&b);
-    /* The same with several host threads, each of which may still know what another frees. */
+    /* The same with several host threads. Each of them may still remember memory that another thread frees. */
     b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 3, .memory = 1 << 30});
     p.a = vm_bench_zeros(&b, 2 * sizeof *in, &in);
     uint64_t used = vm_memory_used(b.device);
@@ -336,7 +337,7 @@ static void many_frees(void)
     vm_bench_end(&b);
 }
 
-/* malloc() has the heap alone, whatever memory the device has, and says NULL when it is full. */
+/* malloc() uses only the heap, however much memory the device has. It returns NULL when the heap is full. */
 static void heap_is_full(void)
 {
     // clang-format off
@@ -352,7 +353,7 @@ static void heap_is_full(void)
     } p = {vm_bench_zeros(&b, 2 * sizeof *in, &in), 0};
     CHECK(!vm_heap_used(b.device));
     vm_bench_run(&b, "k", 1, 1, &p);
-    CU_ASSERT_EQUAL(in[0].w[0], 8); /* of 8 MiB */
+    CU_ASSERT_EQUAL(in[0].w[0], 8); /* eight of 1 MiB fit into 8 MiB */
     CHECK(vm_heap_used(b.device));
     vm_launch launch = {.module = b.module,
                         .kernel = vm_module_kernel(b.module, "k"),
@@ -361,12 +362,12 @@ static void heap_is_full(void)
                         .params = &p,
                         .limits = larger};
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
-    CU_ASSERT_EQUAL(in[0].w[0], 20 - 8); /* in addition to the bytes that were not freed */
+    CU_ASSERT_EQUAL(in[0].w[0], 20 - 8); /* 20 fit, and 8 of them were not freed */
     vm_bench_end(&b);
 }
 
-/* Local memory of many threads at once: blocks run one after the other where it is not enough for several, and where it is not
- * enough for one the launch says so. */
+/* Local memory of many threads at once. If it is not enough for several blocks, the blocks run one after the other.
+ * If it is not enough for one block, the launch fails with a message. */
 static void local_is_bounded(void)
 {
     // clang-format off
@@ -384,7 +385,7 @@ static void local_is_bounded(void)
     CHECK(vm_hold(&family, (uint64_t)1 << 30) && !vm_hold(&family, 1));
     vm_let_go(&family, (uint64_t)1 << 30);
     CHECK(vm_hold(&family, 1));
-    vm_bench_run(&b, "k", BLOCKS, WIDE, &p); /* 48 MB a block */
+    vm_bench_run(&b, "k", BLOCKS, WIDE, &p); /* 48 MB per block */
     for (unsigned k = 0; k < WIDE; k++)
         CU_ASSERT_EQUAL(in[k].w[0], BLOCKS);
     vm_bench_end(&b);
@@ -422,8 +423,8 @@ static void too_much(void)
     }
 }
 
-/* Host threads keep some steps to themselves; all the same the whole budget may be used, and no more than the last turn
- * of each of them beyond it. */
+/* Host threads reserve some steps in advance. Nevertheless a launch may use the whole budget, and exceeds it by at
+ * most the last turn of each thread. */
 static void whole_budget(void)
 {
     enum { BLOCKS = 350, THREADS = 3, TURN = 32768 };
@@ -440,7 +441,7 @@ static void whole_budget(void)
                                       .step_budget = k ? steps - (k - 1) * (THREADS + 1) * TURN : (uint64_t)1 << 40});
         CU_ASSERT_EQUAL(vm_bench_try(&b, "k", blocks, 32, params, 0), k < 2 ? VM_OK : VM_FAULT_STEPS);
         if (k == 0)
-            steps = b.counters.warp_instructions + blocks; /* to begin a block is a step */
+            steps = b.counters.warp_instructions + blocks; /* beginning a block counts as a step */
         CU_ASSERT(CHECK_SANITIZER[0] || steps > (uint64_t)VM_KEEP * VM_RUNNERS_MOST);
         vm_bench_end(&b);
     }

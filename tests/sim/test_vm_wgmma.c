@@ -13,11 +13,11 @@ typedef enum kind { F16, BF16, TF32, E4M3, E5M2, S8, U8, B1 } kind;
 static const char *const names[] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8", "b1"};
 static const int bits_of[] = {16, 16, 32, 8, 8, 8, 8, 1};
 
-typedef enum swizzle { NONE, LINE128, LINE64, LINE32 } swizzle; /* as descriptors have them */
+typedef enum swizzle { NONE, LINE128, LINE64, LINE32 } swizzle; /* in the order of the code in a descriptor */
 typedef struct side {
     swizzle mode;
-    bool across;  /* consecutive along M or N */
-    int skip;     /* pieces of 32 bytes of the line that come before */
+    bool across;  /* true: elements that follow each other along M or N are consecutive */
+    int skip;     /* the number of pieces of 32 bytes of the line that come before */
     bool swapped; /* across: which of the two distances between atoms is the larger one */
 } side;
 
@@ -27,7 +27,7 @@ typedef struct product {
     int n;
     bool registers;
     side sa, sb;
-    int scale_a, scale_b; /* 0: the instruction has none */
+    int scale_a, scale_b; /* 0: the instruction has no such scale */
     bool no_c, sparse, saturate;
     int selector;
 } product;
@@ -56,7 +56,7 @@ static uint32_t element(kind type, int x)
     switch (type) {
     case F16: return encode(x, 5, 10);
     case BF16: return encode(x, 8, 7);
-    case TF32: return encode(x, 8, 23) | 0x155; /* low bits are not looked at */
+    case TF32: return encode(x, 8, 23) | 0x155; /* the tensor core ignores the low bits */
     case E4M3: return encode(x, 4, 3);
     case E5M2: return encode(x, 5, 2);
     default: return (uint32_t)x & 0xff;
@@ -65,14 +65,14 @@ static uint32_t element(kind type, int x)
 
 static int A[ROWS][DEPTH], B[DEPTH][COLUMNS], C[ROWS][COLUMNS];
 static uint32_t A_bits[ROWS][8], B_bits[COLUMNS][8]; /* b1 */
-static int stored[ROWS][DEPTH / 2];                  /* for a sparse A: the stored values, and the column of each */
+static int stored[ROWS][DEPTH / 2];                  /* for a sparse A: the stored values and their columns */
 static int column[ROWS][DEPTH / 2];
 static unsigned char image[SHARED];
-static uint32_t regs[THREADS][4 + 1 + COLUMNS / 2]; /* A's fragment, metadata, D's */
+static uint32_t regs[THREADS][4 + 1 + COLUMNS / 2]; /* A's fragment, the metadata, and D's registers */
 
 static int depth_of(const product *p) { return p->a == B1 ? 256 : 256 / bits_of[p->a] * (p->sparse ? 2 : 1); }
 
-/* Where byte `at` of row `row` lies: K consecutive. */
+/* Returns the place of byte `at` of row `row` if elements along K are consecutive. */
 static int place_along(const side *s, int row, int at, int row_bytes)
 {
     int piece = at / 16 + 2 * s->skip;
@@ -84,9 +84,9 @@ static int place_along(const side *s, int row, int at, int row_bytes)
     }
 }
 
-static const int widths[4] = {8, 64, 32, 16}; /* rows of an atom whose rows are consecutive */
+static const int widths[4] = {8, 64, 32, 16}; /* the rows of an atom in which rows are consecutive */
 
-/* Of halves: rows consecutive. Atoms of `width` rows by 8 of K; a line is one k. */
+/* Returns the place of a half if rows are consecutive. An atom has `width` rows by 8 of K; a line is one k. */
 static int place_across(const side *s, int row, int k, int atoms_along, int atoms_across)
 {
     int width = widths[s->mode], atom = width * 16, in = row % width, piece = in / 8;
@@ -235,7 +235,8 @@ static void add_list(kiln__text *text, const char *prefix, int count)
 }
 
 #define HEAD ".version 8.8\n.target sm_90a\n.address_size 64\n"
-/* Shared memory as `image`, a thread's registers as `regs`, one instruction, and the sums back. */
+/* Runs one instruction. `image` is the content of shared memory, and `regs` are the registers of a thread. Returns
+ * the sums. */
 static void write_kernel(kiln__text *text, const product *p)
 {
     bool halves = p->d[0] == 'f' && p->d[1] == '1', scaled = p->a < S8, turned = p->a <= BF16;
@@ -498,13 +499,13 @@ static void faults(void)
               VM_FAULT_INSTRUCTION &&
           strstr(why, "different descriptors"));
     CHECK(try_kernel(BODY("or.b64 %d0, %d0, 0xfff;" PRODUCT("%d0")), 128, why) == VM_FAULT_ADDRESS);
-    /* one warp at another instruction, or at none */
+    /* One warp is at another instruction, or at no instruction. */
     CHECK(try_kernel(BODY("setp.lt.u32 %p, %r0, 32; @%p bra A;" PRODUCT("%d0") "bra B;\nA: " PRODUCT("%d0") "B:"), 128,
                      why) == VM_FAULT_INSTRUCTION &&
           strstr(why, "different wgmma"));
     CHECK(try_kernel(BODY("setp.lt.u32 %p, %r0, 32; @%p exit;" PRODUCT("%d0")), 128, why) == VM_FAULT_DEADLOCK &&
           strstr(why, "at a wgmma"));
-    /* lanes of a warp that come one after the other are together there */
+    /* Lanes of a warp that arrive one after the other execute the instruction together. */
     CHECK(try_kernel(
               BODY("and.b32 %r1, %r0, 1; setp.eq.u32 %p, %r1, 0; @%p bra A;\nbra.uni B;\nA: bra.uni B;\nB:" PRODUCT(
                   "%d0")),

@@ -77,7 +77,7 @@ static inline CUresult try_run(const char *instruction, uint64_t object, const q
     OK(call_cuLaunchKernel(function, 1, 1, 1, count, 1, 1, 0, NULL, arguments, NULL));
     result = call_cuCtxSynchronize();
     if (result != CUDA_SUCCESS)
-        return result; /* the context is lost, with all that is in it */
+        return result; /* the context is lost with all its objects */
     OK(call_cuMemcpyDtoH(out, to, count * sizeof *out->at));
     OK(call_cuMemFree(from));
     OK(call_cuMemFree(to));

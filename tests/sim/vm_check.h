@@ -25,7 +25,7 @@ static inline vm_bench vm_bench_text(const char *text, size_t length, vm_limits 
     limits.cc = limits.cc ? limits.cc : 90;
     b.device = vm_device_new(NULL, &limits);
     CU_ASSERT_PTR_NOT_NULL_FATAL(b.device);
-    if (getenv("KILN_SIM_JIT")) /* the suites test_vm_* run with it, too */
+    if (getenv("KILN_SIM_JIT")) /* the suites test_vm_* also run with this variable set */
         sim_jit_open(b.device, 1);
     ptx_result result = ptx_parse(NULL, text, length, &ptx, &log);
     if (result == PTX_OK)

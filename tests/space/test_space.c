@@ -137,7 +137,7 @@ static void numbered(const kiln__space *space, const kiln__variant *variant, uin
     }
     CHECK(kiln__index_at(index, valid, settings, NULL) == KILN_ERROR_ARGUMENT);
     uint32_t positions[8] = {0};
-    for (uint64_t rank = 0; rank < raw; rank++) { /* and by positions, tried one by one */
+    for (uint64_t rank = 0; rank < raw; rank++) { /* also finds the configurations by their positions, one by one */
         bool fine = false;
         uint64_t rest = rank;
         for (size_t i = variant->param_count; i-- > 0; rest /= variant->params[i].count)
@@ -343,7 +343,7 @@ static void test_failing(void)
     kiln_error_free(error);
     error = NULL;
     kiln__space_free(space);
-    /* A name that the surroundings do not give. */
+    /* A name that the expression's surroundings do not define. */
     CHECK(kiln__space_open(NULL, spec->variants, NULL, (kiln__settings){0}, &space, &error) == KILN_ERROR_SPEC);
     CHECK_TEXT(kiln_error_message(error), "t.yaml:6:13: 'N' has no value here\n  let: {part: N // A}\n              ^");
     kiln_error_free(error);
@@ -410,7 +410,8 @@ static void test_large(void)
     uint64_t start = kiln__now_ns();
     CHECK_OK(kiln__index_open(space, &index, &error), error);
     CHECK(kiln__space_raw(space) == 1000000000);
-    CHECK(kiln__index_count(index) == 1000000); /* each constraint fixes the last digit of a term that stands alone */
+    /* each constraint determines the last digit of a term that stands alone */
+    CHECK(kiln__index_count(index) == 1000000);
     kiln_setting settings[9];
     state = 5;
     for (int n = 0; n < 1000; n++) {
@@ -423,8 +424,8 @@ static void test_large(void)
     kiln_spec_free(spec);
 }
 
-/* A configuration for which one constraint cannot be computed may be excluded by another. The index does not compute
- * fractions, floats and texts. */
+/* A configuration for which one constraint cannot be computed may be excluded by another constraint. The index does
+ * not compute fractions, floats and texts. */
 static void test_index_edges(void)
 {
     static const char *const bodies[] = {
@@ -515,8 +516,9 @@ static kiln__space *space_of(const kiln_spec *spec, kiln__scope *outer)
     return space;
 }
 
-/* The test whether finding by number is fast has a limited effort, which may end anywhere. It may end before a group of
- * params that depends on an earlier one was counted, and numbers are divided by that count. */
+/* The test whether finding by number is fast has a limited effort, which may end anywhere. It may end before a group
+ * of params that depends on an earlier one was counted. Numbers are later divided by that count, so the count must
+ * not be 0. */
 static void test_quick(void)
 {
     kiln_spec *spec = parse(HEAD "params: {a: [1, 2, 3, 4], b: [1, 2, 3, 4], c: [1, 2, 3, 4], d: [1, 2, 3, 4]}\n"
@@ -533,13 +535,13 @@ static void test_quick(void)
     bool was = false, quick;
     for (uint64_t units = 1; units < 1000; units++) {
         CHECK_OK(kiln__index_quick(index, units, &quick, &error), error);
-        CHECK(quick || !was); /* more effort never finds less */
+        CHECK(quick || !was); /* more effort never makes the result worse */
         was = quick;
     }
     CHECK(was);
     CHECK_OK(kiln__index_quick(index, 1, &quick, &error), error);
     CHECK(!quick);
-    for (uint64_t n = 0; n < kiln__index_count(index); n++) { /* and it works as before */
+    for (uint64_t n = 0; n < kiln__index_count(index); n++) { /* the index works as before */
         CHECK_OK(kiln__index_at(index, n, settings, &error), error);
         CHECK(kiln__space_check(space, settings, NULL) == KILN_OK);
     }
@@ -568,7 +570,7 @@ static void test_wide(void)
     static const struct {
         int params;
         const char *where;
-        uint64_t valid;                               /* UINT64_MAX: not counted */
+        uint64_t valid;                               /* UINT64_MAX: the space is not counted */
     } cases[] = {{63, "p0 == p0", (uint64_t)1 << 63}, /* the constraint folds to a constant */
                  {64, "p0 == p0", UINT64_MAX},        {64, "p0 < p1", (uint64_t)1 << 62},
                  {65, "p0 < p1", (uint64_t)1 << 63},  {66, "p0 < p1", UINT64_MAX},
@@ -612,7 +614,8 @@ static uint64_t below(void *user, uint64_t bound)
     return pick((unsigned)bound);
 }
 
-/* Counting and walking end where the effort does, and where the caller says so: at a step, not after the walk. */
+/* Counting and walking end when the effort ends, or when the caller requests it: at the next step, not after the
+ * walk. */
 static void test_effort(void)
 {
     kiln_spec *spec = hard_spec();
@@ -652,7 +655,7 @@ static void test_effort(void)
     kiln_spec_free(spec);
 }
 
-/* A walk that was halted continues where it was, with the same configurations: none is missing, and none comes
+/* A walk that was halted continues at the same place with the same configurations: none is missing, and none comes
  * twice. */
 static void test_halted(void)
 {
@@ -687,7 +690,7 @@ static void test_halted(void)
     uint64_t valid = 0;
     CHECK_OK(kiln__space_count(space, &valid, &error), error);
     CHECK(count == valid && halts > 10);
-    for (uint64_t most = 1; most < 1 << 16; most *= 2) { /* what was found so far is never more than there is */
+    for (uint64_t most = 1; most < 1 << 16; most *= 2) { /* the number found so far is never above the true number */
         bool counted = false;
         uint64_t found = 0;
         kiln__effort effort = {.most = most};
@@ -732,7 +735,8 @@ static void test_sampler(void)
     kiln_spec_free(spec);
 }
 
-/* Nothing is valid: a small space is gone through; of a large one it is said how far it came, and why. */
+/* No configuration is valid. A small space is walked completely. For a large space the message says how far the walk
+ * came, and why. */
 static void test_none(void)
 {
     static const char *const bodies[] = {"params: {A: [1, 2, 3], B: [1, 2]}\nwhere:\n  - A > 0\n  - A + B == 9\n",
@@ -771,7 +775,7 @@ static void test_none(void)
     }
 }
 
-/* A range of a million values is opened and counted without a configuration being made. */
+/* A range of a million values is opened and counted without making a configuration. */
 static void test_long_range(void)
 {
     kiln_spec *spec =

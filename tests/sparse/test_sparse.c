@@ -1,5 +1,5 @@
-/* Matrices and graphs: how they are made and read, and each format against a dense product in double.
- * Long: a format each, and all against the same products. */
+/* Matrices and graphs: how they are made and read, and each format compared with a dense product in double. The file
+ * is long, because each format has its own test, and all use the same products. */
 #include <math.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -107,7 +107,7 @@ static void test_build_limits(void)
     }
 }
 
-/* Gives one entry, which is another one at each walk. */
+/* Gives one entry, which differs at each walk. */
 static void walk_twice(const void *source, size_t chunk, kiln__entry_sink sink, void *to)
 {
     int *times = (int *)(uintptr_t)source;
@@ -141,7 +141,8 @@ static kiln__csr generate(const char *kind, uint64_t rows, uint64_t degree, bool
     return m;
 }
 
-/* Sorted, inside, all different; of graphs also both ways and without loops. */
+/* Checks that the entries are sorted, inside the matrix and all different. In a graph every edge must have its
+ * reverse, and no edge is a loop. */
 static void check_whole(const kiln__csr *m, bool graph)
 {
     CHECK(m->offsets[0] == 0 && m->offsets[m->rows] == m->nonzeros && !m->values == graph);
@@ -228,7 +229,7 @@ static void test_shapes(void)
     kiln__csr_free(NULL, &m);
 }
 
-/* The bytes are the same on every machine: recorded sums. */
+/* The bytes must be the same on every machine, so the test compares recorded sums. */
 static void test_same_bytes(void)
 {
     static const struct {
@@ -329,7 +330,7 @@ static void test_market_refused(void)
             "m:1:3: a line of an edge must have the numbers of two vertices (the first has the number 0)");
 }
 
-/* Lines that lie across the borders of parts, from a file, from memory and gzipped. */
+/* Lines that cross the borders of parts, from a file, from memory and gzipped. */
 static void test_large_file(void)
 {
     char path[] = "/tmp/kiln-test-sparse-XXXXXX";
@@ -397,10 +398,10 @@ static void test_packed(void)
     reads_packed(path, &packed, packed.length, NULL);
     reads_packed(path, &packed, packed.length - 9, "the gzipped data end too early");
     reads_packed(path, &packed, first, "0 entries, but its size line says 3");
-    packed.data[first + 2] ^= 0x40; /* no method of gzip */
+    packed.data[first + 2] ^= 0x40; /* gzip has no such method */
     reads_packed(path, &packed, packed.length, "the gzip data is damaged");
     kiln__text_free(&packed);
-    /* One byte in a thousand: more than any text of numbers. */
+    /* One packed byte stands for a thousand bytes, which is more than in any text of numbers. */
     char *much = calloc(1, 1 << 20);
     CU_ASSERT_PTR_NOT_NULL_FATAL(much);
     CHECK_OK(kiln__gzip(NULL, much, 1 << 20, &packed, &error), error);
@@ -418,7 +419,7 @@ static atomic_uint walks;
 static void walk_and_stop(const void *source, size_t chunk, kiln__entry_sink sink, void *to)
 {
     (void)source;
-    if (atomic_fetch_add(&walks, 1) == 5) /* of four for the counts and four for the entries */
+    if (atomic_fetch_add(&walks, 1) == 5) /* of eight walks: four for the counts and four for the entries */
         stop = 1;
     sink(to, (uint32_t)chunk, 0, 1);
 }
@@ -457,7 +458,8 @@ static void test_progress(void)
     kiln__log log = {.fn = keep_line, .user = line};
     uint64_t now = kiln__now_ns(), done = 0, told = now;
     kiln__say_progress((kiln__patience){.log = &log}, "web.mtx", now, &done, &told, 500, 4000);
-    CHECK(done == 500 && (*line == '\0' || kiln__now_ns() - now > 200000000)); /* not more often than that */
+    /* the function is not called more often than that */
+    CHECK(done == 500 && (*line == '\0' || kiln__now_ns() - now > 200000000));
     told = 0;
     kiln__say_progress((kiln__patience){.log = &log}, "web.mtx", now, &done, &told, 1500, 4000);
     CHECK(done == 2000 && strncmp(line, "reading web.mtx: 50 %, ", 23) == 0 && told >= now);
@@ -511,9 +513,18 @@ static void test_search(void)
         uint64_t rows, degree;
         int64_t source;
     } cases[] = {
-        {"none", 0, 0, -1},    {"none", 0, 0, 0},     {"none", 1, 0, 0},       {"none", 5, 0, 5},
-        {"path", 300, 0, 7},   {"star", 99, 0, 3},    {"star", 99, 0, -1},     {"grid2d", 400, 0, -1},
-        {"road", 2500, 0, 60}, {"rmat", 4096, 8, -1}, {"rmat", 65536, 24, -1}, /* more than a million edges: levels by all threads, and back to the queue */
+        {"none", 0, 0, -1},
+        {"none", 0, 0, 0},
+        {"none", 1, 0, 0},
+        {"none", 5, 0, 5},
+        {"path", 300, 0, 7},
+        {"star", 99, 0, 3},
+        {"star", 99, 0, -1},
+        {"grid2d", 400, 0, -1},
+        /* more than a million edges: the levels go through all threads, and back to the queue */
+        {"road", 2500, 0, 60},
+        {"rmat", 4096, 8, -1},
+        {"rmat", 65536, 24, -1},
     };
     for (size_t i = 0; i < KILN__COUNT(cases); i++) {
         kiln__csr m = generate(cases[i].kind, cases[i].rows, cases[i].degree, true);
@@ -524,7 +535,7 @@ static void test_search(void)
     CHECK(kiln__graph_source(m.offsets, m.rows, -1) == 0 && kiln__graph_source(m.offsets, m.rows, 98) == 98);
     kiln__csr_free(NULL, &m);
     m = generate("grid2d", 100, 0, true);
-    CHECK(kiln__graph_source(m.offsets, m.rows, -1) == 11); /* the first with four edges */
+    CHECK(kiln__graph_source(m.offsets, m.rows, -1) == 11); /* the first vertex with four edges */
     check_oom oom = {.countdown = 0};
     kiln_allocator mem = {check_oom_resize, &oom};
     int32_t levels[100];
@@ -548,7 +559,7 @@ static const void *data(const kiln_call *call, const char *name) { return find(c
 static int64_t number(const kiln_call *call, const char *name) { return find(call, name)->value.as.i; }
 static uint64_t length(const kiln_call *call, const char *name) { return find(call, name)->array.shape[0]; }
 
-/* Puts a dense matrix together out of a format; every place is written once at most. */
+/* Builds a dense matrix from a format. Every place is written at most once. */
 typedef struct dense {
     float at[MOST_ROWS][MOST_ROWS];
 } dense;
@@ -690,7 +701,7 @@ static uint32_t row_of_line(const kiln_call *call, const kiln__csr *m, uint32_t 
 static void check_steps(const uint16_t *slots, uint32_t chunks)
 {
     for (uint32_t step = 0; step < 4 * chunks; step++) {
-        bool seen[8] = {false}; /* of the 3 lines of a group */
+        bool seen[8] = {false}; /* one entry for each of the lines of a group */
         for (uint32_t i = step / 4 * 128 + step % 4, last = i + 128; i < last; i += 4) {
             uint16_t slot = slots[i] & 0x7fff;
             CU_ASSERT_TRUE(slot < 3 || slots[i] == 0x7fff);
@@ -718,7 +729,7 @@ static void from_binned(dense *d, const kiln_call *call, const kiln__csr *m)
         for (uint32_t i = panel_starts[p] * 8; i < panel_starts[p + 1] * 8; i++) {
             uint32_t at = to[i / 8] * 8 + i % 8;
             CU_ASSERT_TRUE_FATAL(at < chunks * 128 && columns[i] < width);
-            while (group_starts[group + 1] <= at / 128) /* of a panel, they ascend */
+            while (group_starts[group + 1] <= at / 128) /* the starts of a panel ascend */
                 group++;
             CU_ASSERT_TRUE_FATAL(group_starts[group] <= at / 128);
             used += slots[at] != 0x7fff;

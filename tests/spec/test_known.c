@@ -128,7 +128,7 @@ static void the_latest_counts_and_the_best_stays(void)
     known.seconds = HUGE_VAL;
     known.made = 50;
     CHECK(kiln__known_add(&list, &known));
-    known = make("s", "v", NAN, 1); /* no time at all */
+    known = make("s", "v", NAN, 1); /* the configuration has no time */
     CHECK(kiln__known_add(&list, &known));
     CHECK(list.count == 6);
     kiln__known_deduplicate(&list);

@@ -162,7 +162,7 @@ static void test_scan(void)
     CHECK(spec->size_sets[0].settings.items[0].value.as.i == 1 << 24);
     const kiln__variant *stream = kiln__spec_variant(spec, "stream");
     CHECK_TEXT(stream->about, "Each block hands its sum to the next one.");
-    CHECK_TEXT(stream->lets[0].name, "sections"); /* before `last`, which uses it */
+    CHECK_TEXT(stream->lets[0].name, "sections"); /* `sections` comes before `last`, which uses it */
     CHECK_TEXT(stream->lets[1].name, "last");
     CHECK(stream->define_count == 2 && stream->bake_count == 1 && stream->option_count == 2);
     CHECK(stream->before_count == 1 && stream->before[0].kind == KILN__STEP_FILL);
@@ -254,7 +254,7 @@ static void test_arguments(void)
     CHECK(args[0].kind == KILN__ARGUMENT_BUFFER && args[1].kind == KILN__ARGUMENT_NULL);
     CHECK_TEXT(args[0].buffer, "a");
     CHECK_TEXT(kiln__expr_text(args[0].expr), "N // 2");
-    /* As a compiler lays it out: int, double[2], float2, two pointers, a structure of one char. */
+    /* A structure in the layout of a compiler: int, double[2], float2, two pointers, a structure of one char. */
     static const uint64_t offsets[] = {0, 8, 24, 32, 40, 48};
     CHECK(args[2].kind == KILN__ARGUMENT_STRUCT && args[2].count == 6 && args[2].size == 56 && args[2].align == 8);
     for (size_t i = 0; i < args[2].count && i < KILN__COUNT(offsets); i++)
@@ -268,7 +268,7 @@ static void test_arguments(void)
     CHECK(full->shape_count == 3 && full->channels && full->array && full->layered && full->as_float && full->linear);
     CHECK(full->address_count == 2 && full->address[0] == KILN__ADDRESS_MIRROR && full->normalised);
     CHECK(args[8].fields[0].argument->kind == KILN__ARGUMENT_TEXTURE && args[8].size == 8);
-    /* char, float3, float4, double4, half2, uchar3, int2[2]: as nvcc 13 has them. */
+    /* char, float3, float4, double4, half2, uchar3, int2[2], in the layout of nvcc 13. */
     static const uint64_t vectors[] = {0, 4, 16, 32, 64, 68, 72};
     CHECK(args[7].count == 7 && args[7].size == 96 && args[7].align == 16);
     for (size_t i = 0; i < args[7].count && i < KILN__COUNT(vectors); i++)
@@ -303,7 +303,7 @@ static void test_ranges(void)
     kiln_spec_free(spec);
 }
 
-/* A range may be long in a T1 file too, where a list that is written down or computed one by one may not. */
+/* A range in a T1 file may be long. A list that is written out or computed one by one may not. */
 static void test_long_t1(void)
 {
     static const struct {
@@ -327,7 +327,7 @@ static void test_long_t1(void)
         kiln_status status = kiln__spec_parse(NULL, text, (size_t)length, "t.json", NULL, &spec, &error);
         CHECK(status == (cases[i].says ? KILN_ERROR_SPEC : KILN_OK));
         CHECK(!spec || spec->variants[0].params[0].count == cases[i].count);
-        if (cases[i].says) { /* with its place: the line and a column within the text */
+        if (cases[i].says) { /* the message has the place: the line and a column within the text */
             CHECK(strncmp(kiln_error_message(error), "t.json:1:", 9) == 0);
             CHECK(strstr(kiln_error_message(error), cases[i].says) != NULL);
         } else if (error) {
@@ -338,7 +338,7 @@ static void test_long_t1(void)
     }
 }
 
-/* Every prefix of a good spec is a spec or an error, never anything worse. */
+/* Every prefix of a valid spec gives a spec or an error. */
 static void test_prefixes(void)
 {
     static const char *const files[] = {"matmul.yaml", "scan.yaml",  "spmv.yaml",
@@ -377,7 +377,8 @@ static void test_t1(void)
         if (!spec)
             continue;
         CHECK(spec->from_t1);
-        CHECK((spec->variants[0].step_count > 0) == (f != 1 && f != 2)); /* no kernel; an OpenCL one */
+        /* file 1 has no kernel, file 2 has an OpenCL kernel */
+        CHECK((spec->variants[0].step_count > 0) == (f != 1 && f != 2));
         if (f == 0) {
             const kiln__variant *v = spec->variants;
             CHECK_TEXT(spec->source, "convolution_milo.cu");

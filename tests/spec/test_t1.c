@@ -40,9 +40,10 @@ static void test_space(void)
     CHECK_TEXT(spec->source, "k.cu");
     CHECK(v->params[0].count == 3 && v->params[0].initial == 1 && v->params[0].values[2].as.i == 128);
     CHECK(v->params[1].count == 4 && v->params[1].values[2].as.i == 4 && v->params[1].values[3].as.i == 8);
-    CHECK(v->params[1].initial == 0); /* its default is none of its values */
+    CHECK(v->params[1].initial == 0); /* the param's default is none of its values */
     CHECK(v->option_count == 1 && v->buffer_count == 0 && v->step_count == 1);
-    /* Nothing of sizes: a block of the parameter with the usual name, and one block. */
+    /* The file says nothing about sizes: the block comes from the parameter with the usual name, and there is one
+     * block. */
     const kiln__step *launch = &v->steps[0];
     CHECK(integer(spec, launch->as.launch.block[0], 128) == 128 && integer(spec, launch->as.launch.block[1], 128) == 1);
     CHECK(integer(spec, launch->as.launch.grid[0], 128) == 1 && !launch->as.launch.shared);
@@ -58,7 +59,7 @@ static void test_space(void)
     kiln_spec_free(spec);
 }
 
-/* Blocks of the grid along x and y at 64 threads, for a problem of 1000 x 30. */
+/* The blocks of the grid along x and y with 64 threads, for a problem of 1000 x 30. */
 static void test_grids(void)
 {
     static const struct {
@@ -71,7 +72,7 @@ static void test_grids(void)
         {", \"GlobalSize\": {\"X\": \"40\", \"Y\": \"PER + 1\"}", 40, 3},
         {", \"GlobalSize\": {\"X\": \"40\"}, \"GlobalSizeType\": \"CUDA\"", 40, 1},
         {", \"GlobalSize\": {\"X\": \"4000\", \"Y\": \"7\"}, \"GlobalSizeType\": \"OpenCL\"", 63,
-         7}, /* threads in all */
+         7}, /* the number of threads in all */
     };
     for (size_t i = 0; i < KILN__COUNT(rows); i++) {
         kiln_spec *spec = NULL;

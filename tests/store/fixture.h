@@ -32,7 +32,7 @@ static inline void open_store(fixture *f, unsigned flags)
 static inline void setup(fixture *f)
 {
     memset(f, 0, sizeof *f);
-    /* In memory where that can be: a busy disk takes long to say that something is written. */
+    /* Makes the folder in memory if possible: a busy disk takes long to confirm a write. */
     strcpy(f->folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/kiln-store-XXXXXX" : "/tmp/kiln-store-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(f->folder));
     snprintf(f->path, sizeof f->path, "%s/sub/samples.db", f->folder);

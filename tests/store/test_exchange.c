@@ -41,8 +41,8 @@ static void teardown(fixture *f)
     CU_ASSERT_EQUAL(system(command), 0);
 }
 
-/* Adds a sample that differs in each field from the sample with another number: two variants with different params,
- * each kind of end. */
+/* Adds a sample that differs in each field from the sample with another number. The numbers cover two variants with
+ * different params, and each kind of end. */
 static void add_with(kiln_store *store, unsigned number, const char *given)
 {
     static const kiln_status ends[] = {
@@ -56,7 +56,7 @@ static void add_with(kiln_store *store, unsigned number, const char *given)
     snprintf(params, sizeof params, number % 2 ? "BLOCK=%u SCALE=0.5" : "BLOCK=%u FAST=true MODE=\"a \\\"b\\\"\"",
              number);
     for (unsigned i = 0; i < 3; i++)
-        times[i] = (number + i + 1) / 3e5; /* not all of them come back from milliseconds */
+        times[i] = (number + i + 1) / 3e5; /* some of these times change when they are converted from milliseconds */
     kiln__store_row row = {
         .key = key,
         .spec = "matmul",
@@ -84,7 +84,9 @@ static void add_with(kiln_store *store, unsigned number, const char *given)
         .path = number == 4 ? "/nowhere/a.yaml\n/nowhere/\"b\".yaml" : "",
         .copy_seconds = number == 4 ? 0.0625 : 0,
         .rounds = number,
-        .comparison = number == 6, /* that ran: no candidate for another reader, but the same sample */
+        /* the sample ran without a fault; another reader sees no candidate in it, but the sample comes back
+         * unchanged */
+        .comparison = number == 6,
         .verified = 1,
         .measured = !end,
         .seconds = times[1],
@@ -139,7 +141,7 @@ static void same_samples(const fixture *f, const char *why)
     kiln__free(NULL, b);
 }
 
-/* A text that a spreadsheet would take for a formula is written as a text. Numbers are numbers. All texts come back
+/* A text that a spreadsheet would take for a formula is written as a text. Numbers stay numbers. All texts come back
  * unchanged. */
 static void no_formulas(void)
 {
@@ -225,7 +227,7 @@ static void no_formulas(void)
     teardown(&f);
 }
 
-/* CSV holds everything, so it is what both sides are held against. */
+/* CSV holds all fields, so the test compares both sides as CSV. */
 static void nothing_is_lost(void)
 {
     static const struct {
@@ -246,7 +248,7 @@ static void nothing_is_lost(void)
         kiln__document document;
         setup(&f);
         for (unsigned n = 0; n < 20; n++)
-            if (n != 5) /* its sizes are not known; see below */
+            if (n != 5) /* the sizes of sample 5 are not known; see below */
                 add(f.store, n);
         path_in(&f, files[i].name, path);
         CHECK_OK(kiln_store_export(f.store, NULL, path, files[i].format, &written, &error), error);
@@ -258,7 +260,7 @@ static void nothing_is_lost(void)
         same_samples(&f, files[i].name);
         CHECK_OK(kiln_store_import(f.other, path, &read, &taken, &error), error);
         CHECK(read == 19 && taken == 0);
-        add(f.store, 5); /* is written last, so that it has the sizes of the others */
+        add(f.store, 5); /* sample 5 is written last, so that it has the sizes of the others */
         CHECK_OK(kiln_store_prune(f.other, NULL, &removed, &error), error);
         CHECK_OK(kiln_store_export(f.store, NULL, path, files[i].format, &written, &error), error);
         CHECK_OK(kiln_store_import(f.other, path, &read, &taken, &error), error);
@@ -268,7 +270,7 @@ static void nothing_is_lost(void)
     }
 }
 
-/* Samples of which each has params of its own: a recorded space would have all of them in each configuration. */
+/* Each sample has params of its own. A recorded space would have all of these params in each configuration. */
 static void too_many_params(void)
 {
     enum { SAMPLES = 1500 };
@@ -390,7 +392,8 @@ static void what_others_wrote(void)
         "\"timestamp\": \"2023-12-22 09:53:48.691683+00:00\"}, \"2\": {\"x\": 2, \"time\": "
         "\"CompilationFailedConfig\"}}}");
     CHECK_OK(kiln_store_import(f.store, path, &read, &taken, &error), error);
-    CHECK_OK(kiln_store_import(f.store, path, &read, &taken, &error), error); /* again: the same samples */
+    /* a second import gives the same samples */
+    CHECK_OK(kiln_store_import(f.store, path, &read, &taken, &error), error);
     CHECK(read == 2 && taken == 0);
     write_file(
         path_in(&f, "conv.Y.json", path),
@@ -409,7 +412,8 @@ static void what_others_wrote(void)
     teardown(&f);
 }
 
-/* Kernel Tuner today: the kind of a failure without a time, NaN. Times come back as they were, with the time of measuring. */
+/* A file of today's Kernel Tuner: a failure has a kind and no time, and there are NaNs. Times come back unchanged,
+ * with the time of measuring. */
 static void what_others_write_today(void)
 {
     static const double times[] = {2.3, 0.7, 1.1, 12.2629570066927, 0.1234567, 33.3};

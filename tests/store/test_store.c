@@ -66,7 +66,7 @@ static void of_two_with_a_key_the_later_stays(void)
     CHECK_OK(kiln__store_find(f.store, key, &arena, &got, &found, &error), error);
     CHECK(found && got.seconds == 5);
     CHECK(count_all(f.store, NULL) == 1);
-    row.reusable = 0; /* kept, but not to be taken again */
+    row.reusable = 0; /* the sample is kept, but may not be reused */
     row.made++;
     CHECK_OK(kiln__store_add(f.store, &row, &taken, &error), error);
     CHECK_OK(kiln__store_find(f.store, key, &arena, &got, &found, &error), error);
@@ -144,7 +144,7 @@ static void csv_loses_nothing(void)
     teardown(&f);
 }
 
-/* A file cut anywhere, or with a byte changed, is taken whole or not at all. */
+/* A file that is truncated or has a changed byte is read completely or not at all. */
 static void csv_that_is_damaged(void)
 {
     fixture f;
@@ -203,14 +203,15 @@ static void damage_is_moved_aside(void)
     teardown(&f);
 }
 
-/* Pages overwritten while the store is open: found when they are read, moved aside, and the sample is written. */
+/* Pages are overwritten while the store is open. A read finds this, the file is renamed, and the new sample is
+ * written. */
 static void damage_that_comes_later(void)
 {
     fixture f;
     setup(&f);
     for (unsigned i = 0; i < 300; i++)
         CHECK(add_number(f.store, i));
-    close_store(&f); /* everything is in the database file now */
+    close_store(&f); /* everything is in the database file now, and not in the log */
     struct stat info;
     CU_ASSERT_EQUAL_FATAL(stat(f.path, &info), 0);
     int fd = open(f.path, O_WRONLY);
@@ -219,7 +220,7 @@ static void damage_that_comes_later(void)
     CU_ASSERT_TRUE_FATAL(fd >= 0 && info.st_size > 20000 && (size_t)info.st_size - 4096 <= sizeof waste);
     CU_ASSERT_EQUAL(pwrite(fd, waste, (size_t)info.st_size - 4096, 4096), info.st_size - 4096);
     close(fd);
-    open_store(&f, 0); /* its first page is sound */
+    open_store(&f, 0); /* the first page of the file is intact */
     CHECK(add_number(f.store, 1000));
     CHECK(strstr(f.log, "is damaged") != NULL);
     CHECK(count_all(f.store, NULL) == 1);
@@ -247,7 +248,7 @@ static const char csv_1[] =
     "00000000000000000000000000000abd,add,plain,BLOCK=64,N=8,i,verify,GPU,cuda:0,,9.0,13.0,13.0,0.1.0,s,0,,1,1,1,0,0.5,"
     "0.25,0.75,2,0,0,0,0,0,5,1000,0.25 0.75\n";
 
-/* The columns that version 2 added to both. */
+/* The columns that version 2 added to the database and to the file. */
 static const char to_version_2[] =
     "ALTER TABLE sample ADD COLUMN stopped_early INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE sample ADD COLUMN finals INTEGER NOT NULL DEFAULT 0;"
@@ -346,7 +347,7 @@ static void older_databases_and_files(void)
     kiln_error *error = NULL;
     CU_ASSERT_EQUAL(unlink(f.path), 0);
     run_sql(f.path, version_1);
-    open_store(&f, KILN_STORE_READ); /* nothing is changed: seen through a view */
+    open_store(&f, KILN_STORE_READ); /* nothing is changed: the store is read through a view */
     CHECK_OK(kiln_store_list(f.store, NULL, check_version_1, &seen, &error), error);
     kiln__store_row row;
     kiln__arena arena = {0};
@@ -361,7 +362,7 @@ static void older_databases_and_files(void)
     CHECK_OK(kiln_store_import(f.store, csv, &read, &taken, &error), error);
     CHECK(read == 1 && taken == 1);
     close_store(&f);
-    open_store(&f, 0); /* of the newest version by now */
+    open_store(&f, 0); /* the store has the newest version by now */
     CHECK_OK(kiln_store_list(f.store, NULL, check_version_1, &seen, &error), error);
     CHECK(seen == 4);
     CHECK(add_number(f.store, 3));
@@ -408,7 +409,7 @@ static void databases_of_version_3(void)
     run_sql(f.path, version_1);
     run_sql(f.path, to_version_2);
     run_sql(f.path, to_version_3);
-    for (unsigned flags = KILN_STORE_READ; flags + 1 > 0; flags--) { /* as a view, then upgraded */
+    for (unsigned flags = KILN_STORE_READ; flags + 1 > 0; flags--) { /* first through a view, then upgraded */
         open_store(&f, flags);
         CHECK_OK(kiln_store_list(f.store, NULL, check_version_3, &seen, &error), error);
         if (flags)
@@ -472,7 +473,8 @@ static void cut_fields(char *text, const char *after, unsigned count)
     memmove(at, end + 1, strlen(end));
 }
 
-/* The database, and the file, which has fewer columns before the last: of version 5 three, of version 6 one. */
+/* The database, and the file. Before the last column the file has three columns fewer for version 5, and one fewer
+ * for version 6. */
 static void databases_and_files_of(unsigned version)
 {
     fixture f;
@@ -491,7 +493,7 @@ static void databases_and_files_of(unsigned version)
     run_sql(f.path, to_version_5);
     if (version == 6)
         run_sql(f.path, to_version_6);
-    for (unsigned flags = KILN_STORE_READ; flags + 1 > 0; flags--) { /* as a view, then upgraded */
+    for (unsigned flags = KILN_STORE_READ; flags + 1 > 0; flags--) { /* first through a view, then upgraded */
         open_store(&f, flags);
         CHECK_OK(kiln_store_list(f.store, NULL, check_version_5, &seen, &error), error);
         if (flags)
@@ -562,7 +564,7 @@ static void samples_of_one_name_are_kept_apart(void)
     add_of(f.store, 4, "");
     add_of(f.store, 5, "/another/machine/a.yaml");
     CHECK(count_of(f.store, a) == 4 && count_of(f.store, b) == 3 && count_of(f.store, c) == 2);
-    /* Made in one file, taken by the sweep of the other. */
+    /* The sample was made with one file, and the sweep of the other file takes it. */
     char key[33];
     double times[3];
     kiln__store_row row = row_of(1, key, times);
@@ -571,13 +573,14 @@ static void samples_of_one_name_are_kept_apart(void)
     CHECK(count_of(f.store, a) == 4 && count_of(f.store, b) == 4);
     snprintf(files, sizeof files, "%s\n%s", a, b);
     row.path = files;
-    kiln__store_adopt(f.store, &row, b, false); /* it is there already */
+    kiln__store_adopt(f.store, &row, b, false); /* the sample belongs to this file already */
     row.made++;
-    row.path = c; /* made again, by a third */
+    row.path = c; /* made again with a third file */
     kiln_error *error = NULL;
     CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
     CHECK(count_of(f.store, a) == 4 && count_of(f.store, b) == 4 && count_of(f.store, c) == 3);
-    /* Removing never takes the samples of another spec for lack of own ones; a moved one has its samples. */
+    /* If a spec has no samples, a removal must not take the samples of another spec. A spec whose file was moved
+     * keeps its samples. */
     kiln_store_filter none = {.size = sizeof none, .spec = "matmul", .path = c};
     uint64_t removed = 0;
     CHECK_OK(kiln_store_prune(f.store, &none, &removed, &error), error);
@@ -589,7 +592,7 @@ static void samples_of_one_name_are_kept_apart(void)
     teardown(&f);
 }
 
-/* The features of an input are listed, and come back from a file unchanged. */
+/* The features of an input are listed, and a file gives them back unchanged. */
 static int check_features(void *user, const kiln_record *record)
 {
     const kiln_setting *features = record->features;
@@ -657,7 +660,7 @@ static void others_databases_are_left_alone(void)
     teardown(&f);
 }
 
-/* Becomes a user other than root, whom no permission stops. Returns false if that is not possible. */
+/* Becomes a user other than root, because permissions do not stop root. Returns false if that is not possible. */
 static bool become_nobody(const fixture *f)
 {
     if (geteuid() != 0)
@@ -695,7 +698,7 @@ static void read_only_media(void)
     teardown(&f);
 }
 
-/* SQLite is told that the database may not grow, which is to it what a full disk is. */
+/* SQLite is told that the database may not grow. SQLite reports this like a full disk. */
 static void a_full_disk(void)
 {
     fixture f;
@@ -758,7 +761,7 @@ static void a_file_that_cannot_grow(void)
 
 /* ---- several processes, and their end ---- */
 
-/* Writes numbers from `from` on, and says each to `fd` once it is written. */
+/* Writes numbers from `from` on. After each write it reports the number on `fd`. */
 static void write_on(const char *path, unsigned from, unsigned step, unsigned most, int fd)
 {
     kiln_store *store = NULL;
@@ -777,7 +780,7 @@ static void several_write_at_once(void)
     setup(&f);
     close_store(&f);
     char command[128];
-    snprintf(command, sizeof command, "rm -f %s*", f.path); /* they race to make it, too */
+    snprintf(command, sizeof command, "rm -f %s*", f.path); /* the writers also race to make the file */
     CU_ASSERT_EQUAL(system(command), 0);
     enum { WRITERS = 4, EACH = 200 };
     pid_t writers[WRITERS];
@@ -808,8 +811,8 @@ static uint32_t next_random(uint32_t *state)
     return *state ^= *state << 5;
 }
 
-/* One writer, killed up to 20 ms after it began or, every second one, after it wrote two. Returns the first number that
- * it did not say it had written. */
+/* Starts one writer and kills it up to 20 ms after it began, or, for every second writer, after it wrote two samples.
+ * Returns the first number that it did not report. */
 static unsigned kill_one(const char *path, unsigned from, uint32_t *random)
 {
     int ends[2];
@@ -843,7 +846,7 @@ static void nothing_is_lost_by_sigkill(void)
     fprintf(stderr, "  %u writers killed, seed %u:", kills, random);
     for (unsigned i = 0; i < kills; i++) {
         unsigned said = kill_one(f.path, next, &random), there = count_all(f.store, NULL);
-        bool sound = there == said || there == said + 1; /* the one in flight may have got in */
+        bool sound = there == said || there == said + 1; /* the sample that was being written may be in the store */
         CHECK(sound);
         if (!sound)
             break;
@@ -851,7 +854,7 @@ static void nothing_is_lost_by_sigkill(void)
         next = there;
     }
     check_integrity(f.path);
-    /* each number occurs once, and has the content that was written with it */
+    /* Each number occurs once, and has the content that was written with it. */
     kiln__arena arena = {0};
     for (unsigned n = 0; n < next; n++) {
         char key[33];
@@ -865,12 +868,12 @@ static void nothing_is_lost_by_sigkill(void)
         arena = (kiln__arena){0};
     }
     fprintf(stderr, " %u samples, %u of them in flight\n", next, in_flight);
-    CHECK(next > kills / 2); /* they were killed while they wrote */
+    CHECK(next > kills / 2); /* most writers were killed while they wrote */
     teardown(&f);
 }
 
-/* Opens, lists, exports and imports with an allocator that fails at the n-th call, for each n. The failure is reported,
- * and nothing leaks. */
+/* Opens, lists, exports and imports with an allocator that fails at the n-th call, for each n. The failure is
+ * reported, and nothing leaks. */
 static void out_of_memory(void)
 {
     fixture f;
@@ -994,7 +997,7 @@ static void what_is_no_file_is_no_store(void)
     fixture f;
     struct stat info;
     setup(&f);
-    alarm(280); /* a hang is a failure */
+    alarm(280); /* the alarm turns a hang into a failure */
     for (size_t i = 0; i < KILN__COUNT(parts); i++)
         for (unsigned kind = 0; kind < 4; kind++) {
             char part[140], name[100];
@@ -1013,7 +1016,7 @@ static void what_is_no_file_is_no_store(void)
     teardown(&f);
 }
 
-/* A row with a value that cannot be read hides no other row. A sweep makes the row again, which repairs it. */
+/* A row with an unreadable value hides no other row. A sweep makes the row again, which repairs it. */
 static void a_damaged_row_is_left_out(void)
 {
     static const struct {
@@ -1043,10 +1046,11 @@ static void a_damaged_row_is_left_out(void)
         snprintf(json, sizeof json, "%s/all.json", f.folder);
         f.log[0] = '\0';
         CHECK_OK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_CSV, &written, &error), error);
-        CHECK(i == 3 || (written == 4 && strstr(f.log, key))); /* a file of texts has texts as they are */
+        CHECK(i == 3 || (written == 4 && strstr(f.log, key))); /* a file of texts holds such texts unchanged */
         f.log[0] = '\0';
         kiln_status status = kiln_store_export(f.store, NULL, json, KILN_FORMAT_T4, &written, &error);
-        CHECK(status != KILN_ERROR_IO && (status != KILN_OK || written == 4)); /* they may be of several problems */
+        /* the rows may belong to several problems, which these formats refuse */
+        CHECK(status != KILN_ERROR_IO && (status != KILN_OK || written == 4));
         kiln_error_free(error);
         error = NULL;
         if (i < 3) {

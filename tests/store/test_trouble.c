@@ -58,8 +58,8 @@ static bool has_number(kiln_store *store, unsigned number)
     return found;
 }
 
-/* However many samples come, the store waits for the lock only once. The samples can be listed meanwhile, and are in
- * the store when it is free. */
+/* Even if many samples come, the store waits for the lock only once. The samples can be listed meanwhile. They are in
+ * the store when the lock is free. */
 static void a_held_store_costs_one_wait(void)
 {
     fixture f;
@@ -70,12 +70,12 @@ static void a_held_store_costs_one_wait(void)
     sqlite3 *other = hold(f.path);
     for (unsigned i = 1; i < 30; i++)
         CHECK(add_number(f.store, i));
-    CHECK(add_number(f.store, 7)); /* made again: no second one */
+    CHECK(add_number(f.store, 7)); /* the same sample is made again: there must be no second row */
     CHECK(f.store->vain == 1);
     CHECK(strstr(f.log, "samples are kept in") != NULL);
     CHECK(count_files(&f, PENDING) == 1);
     CHECK(has_number(f.store, 0) && has_number(f.store, 29) && !has_number(f.store, 30));
-    CHECK(count_all(f.store, NULL) == 1); /* and the log says why */
+    CHECK(count_all(f.store, NULL) == 1); /* the log has the reason */
     CHECK(strstr(f.log, "29 samples are not in the store") != NULL);
     let_go(other);
     CHECK(add_number(f.store, 30));
@@ -104,7 +104,7 @@ static void what_waits_is_taken_in(void)
     kiln_error_free(error);
     CHECK(f.store->vain == 2);
     kiln_store *mine = f.store;
-    open_impatient(&f, 0); /* another one, which does not touch what is in use */
+    open_impatient(&f, 0); /* another store, which does not touch pending files that are in use */
     CHECK(!has_number(f.store, 4) && has_number(mine, 4));
     CHECK(add_number(f.store, 5));
     close_store(&f);
@@ -124,7 +124,7 @@ static void what_waits_is_taken_in(void)
     teardown(&f);
 }
 
-/* If even reading has to wait, the wait is limited, and the message tells the reason for it. */
+/* If even a read has to wait, the wait is limited, and the message has the reason for the wait. */
 static void opening_a_held_store(void)
 {
     fixture f;
@@ -150,7 +150,8 @@ static void opening_a_held_store(void)
     teardown(&f);
 }
 
-/* A flag ends the wait, and an import between two rows, which then takes nothing in. A sample that is written is kept. */
+/* A flag ends the wait. It also ends an import between two rows, which then adds nothing. A sample that is written is
+ * kept. */
 static void a_flag_ends_waiting_and_importing(void)
 {
     fixture f;
@@ -186,7 +187,7 @@ static void a_flag_ends_waiting_and_importing(void)
         sqlite3_exec(other, "PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM sample", NULL, NULL, NULL),
         SQLITE_OK);
     stop = 1;
-    for (unsigned flags = 0; flags < 2; flags++) { /* without the flag it would wait for an hour */
+    for (unsigned flags = 0; flags < 2; flags++) { /* without the flag the call would wait for an hour */
         CHECK(kiln__store_open_for(NULL, NULL, f.path, flags ? KILN_STORE_READ : 0, 3600000, &stop, &f.store, &error) ==
               KILN_ERROR_INTERRUPTED);
         CHECK(strstr(kiln_error_message(error), "interrupted while another process has it locked") != NULL);
@@ -197,7 +198,7 @@ static void a_flag_ends_waiting_and_importing(void)
     teardown(&f);
 }
 
-/* The writer is killed while another process holds the store: each sample that it said it had written is there. */
+/* The writer is killed while another process holds the store. Each sample that it has reported must be there. */
 static void nothing_that_waits_is_lost_by_sigkill(void)
 {
     fixture f;
@@ -207,7 +208,7 @@ static void nothing_that_waits_is_lost_by_sigkill(void)
         int go[2], said[2];
         CU_ASSERT_EQUAL_FATAL(pipe(go), 0);
         CU_ASSERT_EQUAL_FATAL(pipe(said), 0);
-        pid_t writer = fork(); /* before this process has the store open */
+        pid_t writer = fork(); /* forks before this process has the store open */
         if (writer == 0) {
             char byte;
             kiln_store *store = NULL;
@@ -243,7 +244,7 @@ static void nothing_that_waits_is_lost_by_sigkill(void)
     teardown(&f);
 }
 
-/* Files of that name that no store has left are not in the way. */
+/* Files with the name of pending files that no store has written do not disturb the store. */
 static void what_waits_may_be_anything(void)
 {
     fixture f;
@@ -320,11 +321,12 @@ static void tables_of_others_are_refused(void)
     }
 }
 
-/* Values of kinds that no store has, and a check that is the file's own: neither is a defect of this library. */
+/* Values of kinds that no store has, and a constraint that belongs to the file. They must not count as defects of
+ * this library. */
 static void values_of_other_kinds(void)
 {
     static const struct {
-        const char *sql, *says; /* says: NULL for a damaged row */
+        const char *sql, *says; /* says: a part of the message; NULL: the row is damaged and left out */
     } bad[] = {
         {"UPDATE sample SET status='none'", NULL},
         {"UPDATE sample SET status=1e300", NULL},
@@ -373,7 +375,7 @@ static void values_of_other_kinds(void)
             "WHERE name='sample'");
     open_store(&f, 0);
     CHECK(add_number(f.store, 5) && count_all(f.store, NULL) == 1);
-    run_sql(f.path, "DROP TABLE sample"); /* under our hands */
+    run_sql(f.path, "DROP TABLE sample"); /* the table disappears while the store is open */
     CHECK(!add_number(f.store, 6));
     kiln_error *error = NULL;
     unsigned count = 0;
@@ -383,7 +385,8 @@ static void values_of_other_kinds(void)
     teardown(&f);
 }
 
-/* Pages overwritten, found in the middle of reading by one who only reads: an error, and nothing is changed. */
+/* Pages are overwritten, and a reader finds this in the middle of its work. The result is an error, and the file
+ * stays unchanged. */
 static void damage_in_the_middle_of_reading(void)
 {
     fixture f;
@@ -421,7 +424,8 @@ static void fail_third(sqlite3_context *context, int count, sqlite3_value **valu
         sqlite3_result_int(context, 1);
 }
 
-/* SQLite calls a momentary read error damage. A second look finds the pending file intact: no sample of it is lost. */
+/* SQLite reports a momentary read error as damage. A second read finds the pending file intact, so no sample of it is
+ * lost. */
 static void a_momentary_error_of_a_pending_file(void)
 {
     fixture f;
@@ -452,7 +456,8 @@ static void put_number(unsigned char *at, unsigned number)
         at[i] = (unsigned char)(number >> (24 - 8 * i));
 }
 
-/* An inner page of a table whose children are all the page `child`. `used`: bytes before the page's header. */
+/* An inner page of a table. All children of the page are the page `child`. `used`: the bytes before the page's
+ * header. */
 static void make_inner_page(unsigned char *page, size_t used, unsigned child)
 {
     unsigned char *header = page + used, *cells = header + 12, *end = page + PAGE;
@@ -467,13 +472,13 @@ static void make_inner_page(unsigned char *page, size_t used, unsigned child)
     for (unsigned i = 0; i < BRANCHES; i++) {
         end -= 5;
         put_number(end, child);
-        end[4] = (unsigned char)(1 + i % 100); /* the largest id below the child */
+        end[4] = (unsigned char)(1 + i % 100); /* the largest id in the child */
         cells[2 * i] = (unsigned char)((end - page) >> 8);
         cells[2 * i + 1] = (unsigned char)((end - page) & 255);
     }
 }
 
-/* Moves the only page of a table behind the end of the file, below LEVELS inner pages: its rows then exist
+/* Moves the only page of a table to the end of the file, below LEVELS inner pages. Its rows then exist
  * BRANCHES^LEVELS times. */
 static void multiply_rows(const fixture *f, unsigned root)
 {
@@ -484,7 +489,7 @@ static void multiply_rows(const fixture *f, unsigned root)
     unsigned pages = (unsigned)(length / PAGE);
     CU_ASSERT_FATAL(fd >= 0 && length % PAGE == 0 && pages + LEVELS <= MOST && root <= pages);
     unsigned char *page = file + (size_t)(root - 1) * PAGE;
-    CU_ASSERT_EQUAL_FATAL(page[0], 13); /* a leaf of a table */
+    CU_ASSERT_EQUAL_FATAL(page[0], 13); /* 13: a leaf of a table */
     memcpy(file + (size_t)pages++ * PAGE, page, PAGE);
     for (unsigned level = 1; level < LEVELS; level++, pages++)
         make_inner_page(file + (size_t)pages * PAGE, 0, pages);
@@ -500,7 +505,7 @@ static int count_few(void *user, const kiln_record *record)
     return ++*(unsigned *)user > 1000;
 }
 
-/* A file of some kilobytes with 10^11 rows: reading it is an error and takes no time. */
+/* A file of some kilobytes with 10^11 rows. Reading it is an error and takes no noticeable time. */
 static void more_rows_than_a_file_can_have(void)
 {
     fixture f;
@@ -533,7 +538,7 @@ static void more_rows_than_a_file_can_have(void)
     teardown(&f);
 }
 
-/* Many rows whose long values are the same pages of the file: together they have more bytes than the file. */
+/* Many rows whose long values are the same pages of the file, so that together they have more bytes than the file. */
 static void more_bytes_than_a_file_has(void)
 {
     fixture f;
@@ -568,12 +573,12 @@ static void a_store_that_is_removed(void)
     char command[256];
     CHECK(add_number(f.store, 1));
     CU_ASSERT_EQUAL(unlink(f.path), 0);
-    CHECK(add_number(f.store, 2)); /* in a new one */
+    CHECK(add_number(f.store, 2)); /* the sample goes into a new file */
     CHECK(strstr(f.log, "was removed together with its samples while it was open") != NULL);
     CHECK(count_all(f.store, NULL) == 1 && has_number(f.store, 2));
     snprintf(command, sizeof command, "rm -r %s/sub", f.folder);
     CU_ASSERT_EQUAL(system(command), 0);
-    CHECK(add_number(f.store, 3)); /* its folder, too */
+    CHECK(add_number(f.store, 3)); /* the folder is made again, too */
     CHECK(count_all(f.store, NULL) == 1 && has_number(f.store, 3));
     snprintf(command, sizeof command, "rm -r %s/sub && touch %s/sub", f.folder, f.folder);
     CU_ASSERT_EQUAL(system(command), 0);

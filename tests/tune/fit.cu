@@ -1,4 +1,4 @@
-/* Kernels of the tests of what a device has room for. */
+/* Kernels for the tests of the room on a device. */
 #if BROKEN
 #error this is not to be compiled
 #endif

@@ -23,7 +23,7 @@ extern "C" __global__ void planted(const float *x, float *z, int n)
     *(float *)((char *)z + 4 * (size_t)i + 1) = 1;
 #elif KIND == endless
     volatile float *flag = z;
-    int looks = 0; /* it does not only repeat itself, which would be a deadlock */
+    int looks = 0; /* the loop does not only repeat itself, which would be a deadlock */
     while (flag[i] != 12345678.0f)
         looks++;
     flag[i] = looks;

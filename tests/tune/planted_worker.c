@@ -53,7 +53,7 @@ static void note_limit(const char *body, size_t length)
     kiln__arena_free(&arena);
 }
 
-static kiln__hash128 spec_hash; /* of the text in the opening message */
+static kiln__hash128 spec_hash; /* the hash of the text in the opening message */
 
 static void note_spec(const char *body, size_t length)
 {
@@ -64,7 +64,7 @@ static void note_spec(const char *body, size_t length)
     kiln__arena_free(&arena);
 }
 
-/* Sends a reference without exports, if this is the moment. */
+/* Sends a reference without exports if the environment requests one at this moment. */
 static bool send_reference(bool launched)
 {
     const char *how = getenv("KILN_PLANTED_KEEP");
@@ -165,7 +165,7 @@ int main(int count, char **arguments)
     kiln__child real = {.socket = -1, .pidfd = -1, .wake = -1};
     if (kiln__child_start(&real, own) != 0)
         return 3;
-    bool good = runs || hand_back(&real, -1, &more); /* a compiler speaks first */
+    bool good = runs || hand_back(&real, -1, &more); /* a compiler sends the first message */
     kiln__message_header header;
     char *body = NULL;
     int busy = open_mark("busy", 0);

@@ -1,5 +1,5 @@
-/* The best known configuration: the one that is returned, and the plan that is opened. On the simulated device,
- * through the public functions. */
+/* The best known configuration: the one that is returned, and the plan that is opened. The tests use the simulated
+ * device and the public functions. */
 #include <math.h>
 #include <unistd.h>
 
@@ -126,7 +126,8 @@ static void the_ladder(void)
     // clang-format on
     ask(&f, text, 100, NULL, "EXACT plain BLOCK=64 ITEMS=2 FAR=near", 0); /* measured before estimated, then by time */
     ask(&f, text, 400, NULL, "EXACT plain BLOCK=128 ITEMS=1 FAR=near", 0);
-    ask(&f, text, 200, NULL, "NEAREST plain BLOCK=64 ITEMS=2 FAR=near", 1); /* not the other device's, though exact */
+    /* the other device has these exact sizes, but does not come first */
+    ask(&f, text, 200, NULL, "NEAREST plain BLOCK=64 ITEMS=2 FAR=near", 1);
     ask(&f, text, 1600, NULL, "NEAREST plain BLOCK=128 ITEMS=1 FAR=near", 2);
     // clang-format off
     static const char others[] =
@@ -136,7 +137,8 @@ static void the_ladder(void)
         KNOWN("Unknown, cc: \"\"", 200, PLAIN(128, 1), 0.1, "measured", "01")
         KNOWN("Alike, cc: \"9.0\"", 100, PLAIN(32, 1), 0.2, "measured", "01");
     // clang-format on
-    /* These sizes on a device of the same capability come before near sizes on this one, and those before other sizes there. */
+    /* These sizes on a device of the same capability come before near sizes on this device. Near sizes on this device
+     * come before other sizes on other devices. */
     // clang-format off
     static const char alike[] =
         "kiln-best: 1\nbest:\n"
@@ -147,7 +149,8 @@ static void the_ladder(void)
     ask(&f, alike, 200, NULL, "OTHER_DEVICE plain BLOCK=32 ITEMS=1 FAR=near", 0);
     ask(&f, alike, 400, NULL, "EXACT plain BLOCK=64 ITEMS=2 FAR=near", 0);
     ask(&f, alike, 800, NULL, "NEAREST plain BLOCK=64 ITEMS=2 FAR=near", 1);
-    ask(&f, others, 200, NULL, "OTHER_DEVICE plain BLOCK=32 ITEMS=1 FAR=near", 1); /* the same capability first */
+    /* the device of the same capability comes first */
+    ask(&f, others, 200, NULL, "OTHER_DEVICE plain BLOCK=32 ITEMS=1 FAR=near", 1);
     static const char of_another[] =
         "kiln-best: 1\nbest:\n"
         "- {spec: subtract, device: " HERE
@@ -164,13 +167,14 @@ static void only_what_is_valid_answers(void)
     static const char text[] =
         "kiln-best: 1\nbest:\n"
         KNOWN(HERE, 200, PLAIN(128, 2), 0.1, "measured", "01")          /* breaks BLOCK * ITEMS <= 128 */
-        KNOWN(HERE, 200, PLAIN(48, 1), 0.2, "measured", "01")           /* no such value any more */
+        KNOWN(HERE, 200, PLAIN(48, 1), 0.2, "measured", "01")           /* the spec has no such value any more */
         KNOWN(HERE, 200, "variant: gone, params: {}", 0.3, "measured", "01")
         KNOWN(HERE, 200, "variant: plain, params: {BLOCK: 32, WIDTH: 3}", 0.4, "measured", "01")
-        KNOWN(HERE, 200, "variant: plain, params: {BLOCK: 64}", 0.5, "measured", "01"); /* ITEMS and FAR came later */
+        /* the spec got ITEMS and FAR later */
+        KNOWN(HERE, 200, "variant: plain, params: {BLOCK: 64}", 0.5, "measured", "01");
     // clang-format on
     ask(&f, text, 200, NULL, "EXACT plain BLOCK=64 ITEMS=1 FAR=near", 0);
-    ask(&f, text, 50, NULL, "DEFAULT wide BLOCK=64 ITEMS=4 FAR=near", 0); /* plain wants N >= 100 */
+    ask(&f, text, 50, NULL, "DEFAULT wide BLOCK=64 ITEMS=4 FAR=near", 0); /* `plain` needs N >= 100 */
     kiln_setting n = {"N", {KILN_INT, {.i = 50}}};
     kiln_choice choice = {.variant = "plain", .sizes = &n, .size_count = 1};
     kiln_best *best = NULL;
@@ -200,7 +204,7 @@ static void a_choice_narrows(void)
     ask(&f, text, 200, &choice, "EXACT wide BLOCK=64 ITEMS=8 FAR=near", 0);
     choice = (kiln_choice){.params = &items, .param_count = 1};
     ask(&f, text, 200, &choice, "EXACT plain BLOCK=64 ITEMS=2 FAR=near", 0);
-    items.value.as.i = 4; /* nothing known, and not a value of the first variant */
+    items.value.as.i = 4; /* nothing is known, and 4 is no value of the first variant */
     ask(&f, text, 200, &choice, "DEFAULT wide BLOCK=64 ITEMS=4 FAR=near", 0);
     teardown(&f);
 }
@@ -255,20 +259,20 @@ static void tuned_on_demand_and_remembered(void)
     CHECK(result->verified);
     kiln_plan_close(plan);
     kiln_best_free(best);
-    options.tune_seconds = 1e-9; /* if it came to tuning now, nothing would come of it */
+    options.tune_seconds = 1e-9; /* a tuning that started now would end at once without a sample */
     best = open_best(&f, &options, &plan);
     CHECK(best->from == KILN_BEST_EXACT && best->known_size_count == 1);
     CHECK_TEXT(strchr(show(best, again), ' '), strchr(first, ' '));
     kiln_plan_close(plan);
     kiln_best_free(best);
 
-    /* The same from a file. */
+    /* The same with a file. */
     kiln_knowledge *collected = NULL, *loaded = NULL;
     char path[96];
     uint64_t written = 0;
     snprintf(path, sizeof path, "%s/known.yaml", f.folder);
     CHECK_OK(kiln_knowledge_collect(f.engine, f.store, NULL, &collected, &error), error);
-    CHECK(kiln_knowledge_count(collected) == 7); /* 5 and 2; the others fail */
+    CHECK(kiln_knowledge_count(collected) == 7); /* 5 and 2 samples; the others failed */
     CHECK_OK(kiln_knowledge_save(collected, path, &written, &error), error);
     CHECK_OK(kiln_knowledge_load(f.engine, path, &loaded, &error), error);
     CHECK(written == 2 && kiln_knowledge_count(loaded) == 2);
@@ -300,7 +304,7 @@ static void what_does_not_compile_is_passed_over(void)
     kiln_plan_close(plan);
     kiln_best_free(best);
     kiln_knowledge_free(known);
-    /* Tuning that comes to nothing leaves the suggestion. */
+    /* A tuning that finds nothing leaves the suggestion. */
     known = parse(&f, "kiln-best: 1\nbest:\n" KNOWN(HERE, 100, PLAIN(64, 2), 0.2, "measured", "01"));
     options = (kiln_best_options){.size = sizeof options, .knowledge = known, .tune_seconds = 1e-9};
     best = open_best(&f, &options, &plan);
@@ -384,7 +388,7 @@ static void memory_may_be_out(void)
     CHECK(oom.live == 0);
 }
 
-/* The first variant of aside.yaml is no contender, and has the least of each objective. */
+/* The first variant of aside.yaml is no contender, and has the smallest value of each objective. */
 static kiln_tuning *sweep_aside(fixture *f, const char *variant, uint64_t most)
 {
     static const char *const objectives[] = {"min:BLOCK", "min:BLOCK * 2"};
@@ -414,7 +418,7 @@ static void what_is_no_contender_is_not_the_best(void)
     CHECK(!kiln_spec_variant_contender(f.spec, 0) && kiln_spec_variant_contender(f.spec, 1));
     CHECK(!kiln_spec_variant_contender(f.spec, 2) && kiln_spec_variant_first(f.spec) == 1);
 
-    /* Alone it is as good as any. */
+    /* If the variant is the only one, it counts as a contender. */
     kiln_tuning *tuning = sweep_aside(&f, "least", 0);
     const kiln_sample *sample = kiln_tuning_sample(tuning, 0);
     CHECK(kiln_tuning_count(tuning) == 1 && sample->contender && sample->front);
@@ -429,7 +433,7 @@ static void what_is_no_contender_is_not_the_best(void)
     CHECK_TEXT(show(best, text), "EXACT least ITEMS=1 FAR=near BLOCK=32");
     kiln_best_free(best);
 
-    for (uint64_t most = 0; most < 10; most += 9) { /* in order, and by a strategy that learns */
+    for (uint64_t most = 0; most < 10; most += 9) { /* once in order, and once by a strategy that learns */
         tuning = sweep_aside(&f, NULL, most);
         CU_ASSERT_EQUAL_FATAL(kiln_tuning_count(tuning), 3);
         for (size_t i = 0; i < 3; i++) {

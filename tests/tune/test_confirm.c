@@ -10,11 +10,13 @@
 
 /* The planted failures, by the numbers of the configurations. */
 typedef struct device {
-    int rarely_wrong, faults, ends; /* the configuration whose later runs do that; -1: none */
-    int partly_wrong;               /* its answer is wrong where the reference has no elements; -1: none */
-    bool partly;                    /* the reference has a part of the elements */
-    bool undecided;                 /* a reference of all elements takes too long */
-    int kept;                       /* whose answer was kept; -1: none */
+    /* the configuration whose later runs are wrong, fault, or end the process; -1: none */
+    int rarely_wrong, faults, ends;
+    /* the configuration whose answer is wrong where the reference has no elements; -1: none */
+    int partly_wrong;
+    bool partly;    /* true: the reference has only a part of the elements */
+    bool undecided; /* true: a reference of all elements would take too long */
+    int kept;       /* the configuration whose answer was kept; -1: none */
     unsigned runs, compared, whole, rows, kept_as_failed;
 } device;
 
@@ -108,7 +110,8 @@ static void the_next_best_wins(void)
         {nothing, 0, 0, 1, 0, 0},
         {{.rarely_wrong = 0, .faults = 1, .ends = -1, .partly_wrong = -1}, 2, 2, 2, 0, 0},
         {{.rarely_wrong = -1, .faults = 0, .ends = -1, .partly_wrong = -1}, 1, 1, 1, 0, 0},
-        {{.rarely_wrong = 3, .faults = 2, .ends = -1, .partly_wrong = -1}, 0, 0, 1, 0, 0}, /* not the fastest */
+        /* configuration 2 is not the fastest */
+        {{.rarely_wrong = 3, .faults = 2, .ends = -1, .partly_wrong = -1}, 0, 0, 1, 0, 0},
         {{.rarely_wrong = -1, .faults = -1, .ends = -1, .partly_wrong = 0, .partly = true}, 1, 1, 2, 2, 1},
         {{.rarely_wrong = -1, .faults = -1, .ends = -1, .partly_wrong = 1, .partly = true}, 0, 1, 1, 1, 1},
         {{.rarely_wrong = -1, .faults = -1, .ends = -1, .partly_wrong = -1, .partly = true}, 0, 0, 1, 1, 0},
@@ -141,7 +144,8 @@ static void the_next_best_wins(void)
     }
 }
 
-/* Samples that are not run again: those without a check or a time, and a best that an earlier sweep has confirmed. */
+/* Samples that are not run again: samples without a check or a time, and a best configuration that an earlier sweep
+ * confirmed. */
 static void not_every_best_is_run_again(void)
 {
     const struct {
@@ -167,7 +171,7 @@ static void not_every_best_is_run_again(void)
     }
 }
 
-/* All of them are refuted: no best is left. If the device is lost or the caller stops, the sweep ends. */
+/* All configurations are refuted, so no best is left. If the device is lost or the caller stops, the sweep ends. */
 static void an_end(void)
 {
     device d = nothing;
@@ -188,7 +192,7 @@ static void an_end(void)
 
 enum { ELEMENTS = 4096, STEP = 16 };
 
-/* y = 2 x + 1; if it may, the function leaves all but every 16th element alone. */
+/* y = 2 x + 1. If the caller permits, the function computes only every 16th element. */
 static kiln_status add_some(void *user, kiln_call *call)
 {
     (void)user;
@@ -203,7 +207,8 @@ static kiln_status add_some(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* The right kernel takes longer. Whichever of the two is measured as the faster one, the other is compared with it. */
+/* The right kernel takes longer. The sweep may measure either of the two as the faster one; it then compares the
+ * other one with it. */
 static const char source[] = "extern \"C\" __global__ void add(const float *x, float *y, int n)\n"
                              "{\n"
                              "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -239,7 +244,7 @@ static void write_text(const char *folder, const char *name, const char *text)
     CHECK(fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
-/* In one of two variants, five elements are wrong that the reference does not compare. */
+/* In one of two variants, five elements are wrong. The reference does not have these elements. */
 static void a_wrong_part_does_not_win(void)
 {
     char folder[] = "/tmp/kiln-confirm-XXXXXX", path[96], command[128];

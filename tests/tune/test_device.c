@@ -34,7 +34,7 @@ static void end(fixture *f)
     CHECK(system(command) == 0);
 }
 
-/* Tests that the variant cannot run, and that kiln_variant_supported() and a plan say so in these words. */
+/* Tests that the variant cannot run, and that kiln_variant_supported() and a plan give this reason. */
 static void check_left_out(const fixture *f, const char *variant, const char *words)
 {
     kiln_error *error = NULL;
@@ -84,7 +84,8 @@ static void hopper(void)
     CHECK_TEXT(kiln_spec_need(f.spec, 0, 0), "device.cc >= 20");
     check_left_out(&f, "later", later);
     check_target(&f, "hopper", 90, 'a');
-    check_target(&f, "any", 90, '\0'); /* no sm_100a; sm_75 runs everywhere, as the device's own architecture */
+    /* sm_100a does not fit; sm_75 fits everywhere, and Kiln compiles for the device's own architecture */
+    check_target(&f, "any", 90, '\0');
     CHECK(kiln_variant_supported(f.engine, f.spec, 3, &error) == KILN_ERROR_ARGUMENT);
     kiln_error_free(error);
     error = NULL;
@@ -109,7 +110,8 @@ static void hopper(void)
     kiln_error_free(error);
     error = NULL;
 
-    CHECK_OK(kiln_plan_open(f.engine, f.spec, NULL, &plan, &error), error); /* the first that runs here */
+    /* the plan gets the first variant that runs here */
+    CHECK_OK(kiln_plan_open(f.engine, f.spec, NULL, &plan, &error), error);
     kiln_plan_close(plan);
     end(&f);
 }
@@ -136,7 +138,7 @@ static void names(void)
         const char *text;
         int arch;
         char kind;
-        const char *runs, *not ; /* compute capabilities, as characters */
+        const char *runs, *not ; /* one character for each compute capability */
     } good[] = {{"sm_90a", 90, 'a', "\x5a", "\x50\x64\x59"},
                 {"compute_80", 80, 0, "\x50\x5a", "\x4b"},
                 {"sm_100f", 100, 'f', "\x64\x67", "\x5a\x78"},

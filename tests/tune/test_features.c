@@ -80,7 +80,8 @@ static void sweep(const fixture *f, const char *text, kiln_isolation isolation, 
     kiln_tune_options options = {.size = sizeof options, .store = f->store, .isolation = isolation, .run = run};
     CHECK_OK(kiln_store_prune(f->store, NULL, NULL, &error), error);
     kiln_status status = kiln_tune(f->engine, spec, &options, &tuning, &error);
-    CHECK(tuning != NULL && (status == KILN_OK || status == KILN_ERROR_SPEC)); /* the latter if all samples failed so */
+    /* KILN_ERROR_SPEC if all samples failed with it */
+    CHECK(tuning != NULL && (status == KILN_OK || status == KILN_ERROR_SPEC));
     kiln_error_free(error);
     error = NULL;
     CHECK_OK(kiln_store_list(f->store, NULL, show, out, &error), error);
@@ -110,7 +111,8 @@ static void samples_keep_them(void)
     teardown(&f);
 }
 
-/* If a file replaces the content of a buffer, the content differs from the input's export. */
+/* If a file replaces the content of a buffer, the content may differ from the input's export. The samples then have
+ * no features. */
 static void a_file_in_place_of_an_input(void)
 {
     fixture f;
@@ -145,7 +147,7 @@ static void what_is_not_exported(void)
 
 /* ---- what the host functions of the catalogue export ---- */
 
-/* Compares the features, as a text, for sizes that are given as a text. */
+/* Compares the features with a text. The sizes are also given as a text. */
 static void check_features(const fixture *f, const kiln_spec *spec, const char *sizes, const char *want)
 {
     kiln__arena arena = {0};
@@ -173,7 +175,7 @@ static void of_matrices(void)
     kiln_spec *spec = parse(&f, MADE("matrices", "{M: band, N: 10, D: 3}",
                                      "{host: sparse_matrix, matrix: M, rows: N, degree: D}",
                                      "{diagonals: I.diagonals, adjacent: I.adjacent, largest: I.largest}"));
-    check_features(&f, spec, "", "diagonals=3 adjacent=0.6428571428571429 largest=3"); /* 18 of 28 */
+    check_features(&f, spec, "", "diagonals=3 adjacent=0.6428571428571429 largest=3"); /* 18 / 28 */
     check_features(&f, spec, "M=\"arrow\"", "diagonals=19 adjacent=0.35714285714285715 largest=10");
     check_features(&f, spec, "M=\"none\"", "diagonals=0 adjacent=0.0 largest=0");
     check_features(&f, spec, "N=0", "diagonals=0 adjacent=0.0 largest=0");
@@ -188,9 +190,11 @@ static void of_graphs(void)
     kiln_spec *spec = parse(&f, MADE("graphs", "{M: path, N: 20, S: -1}",
                                      "{host: sparse_graph, matrix: M, rows: N, degree: 3, source: S}",
                                      "{levels: I.levels, diameter: I.diameter, reached: I.reached}"));
-    check_features(&f, spec, "", "levels=19 diameter=19 reached=20"); /* from the second vertex; from end to end */
+    /* the search begins at the second vertex; the diameter is from end to end */
+    check_features(&f, spec, "", "levels=19 diameter=19 reached=20");
     check_features(&f, spec, "S=10", "levels=11 diameter=19 reached=20");
-    check_features(&f, spec, "M=\"grid2d\" N=49 S=24", "levels=7 diameter=12 reached=49"); /* from the middle */
+    /* the search begins in the middle */
+    check_features(&f, spec, "M=\"grid2d\" N=49 S=24", "levels=7 diameter=12 reached=49");
     check_features(&f, spec, "M=\"star\"", "levels=2 diameter=2 reached=20");
     check_features(&f, spec, "M=\"none\"", "levels=1 diameter=0 reached=1");
     check_features(&f, spec, "M=\"none\" N=0", "levels=0 diameter=0 reached=0");

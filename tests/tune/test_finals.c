@@ -10,13 +10,13 @@
 
 enum { MOST = 8 };
 
-/* A device on which configuration i takes base[i], times a drift over time, times noise. */
+/* A device on which configuration i takes base[i], multiplied by a drift over time and by noise. */
 typedef struct device {
     double base[MOST], noise, drift;
     uint64_t random;
     unsigned visits, kept, kept_rounds;
-    int fails, ends;         /* the configuration that does; -1: none */
-    long nap;                /* nanoseconds a visit */
+    int fails, ends;         /* the configuration that fails, and the one that ends the finals; -1: none */
+    long nap;                /* nanoseconds that a visit takes */
     double rounds[MOST][64]; /* as kept */
 } device;
 
@@ -85,7 +85,8 @@ static long at(const kiln_tuning *tuning, size_t rank) { return (long)number_of(
 
 static const kiln_result measured = {.measured = 1, .repetitions = 7, .roofline = 0.5, .clock_hz = 2e9};
 
-/* The sweep was lucky with 0; in truth 1 and 2 are alike, and 0 and 3 slower. The clocks fall by a fifth meanwhile. */
+/* The sweep measured 0 as too fast. In truth 1 and 2 are equally fast, and 0 and 3 are slower. The clocks fall by a
+ * fifth during the finals. */
 static void luck_is_undone(void)
 {
     const double seen[] = {1.00, 1.01, 1.02, 1.03, 1.2, 1.04, 1.049};
@@ -98,7 +99,7 @@ static void luck_is_undone(void)
     CHECK_TEXT(v.why_not, "");
     CHECK(d.visits == 75 && d.kept == 5 && d.kept_rounds == 15);
     CHECK(at(tuning, 0) + at(tuning, 1) == 3 && at(tuning, 2) == 0 && at(tuning, 3) == 5 && at(tuning, 4) == 3);
-    CHECK(at(tuning, 5) == 6 && at(tuning, 6) == 4); /* no finalists: behind them */
+    CHECK(at(tuning, 5) == 6 && at(tuning, 6) == 4); /* configurations that are no finalists come after the finalists */
     const kiln_sample *third = kiln_tuning_sample(tuning, 2), *sixth = kiln_tuning_sample(tuning, 5);
     CHECK(third->result->first_seconds == 1 && third->result->seconds > 1 && third->result->finals > 0 && !third->tied);
     CHECK(third->result->seconds_low <= third->result->seconds &&
@@ -110,8 +111,8 @@ static void luck_is_undone(void)
     kiln_tuning_free(tuning);
 }
 
-/* Stored finals give the same verdict without a new measurement, for all of the participants or for fewer. A new
- * participant has them measured again. */
+/* Stored finals give the same verdict without a new measurement, for all participants or for some of them. If there
+ * is a new participant, all are measured again. */
 static void finals_are_remembered(void)
 {
     const double seen[] = {1.00, 1.01, 1.02};
@@ -141,7 +142,7 @@ static void finals_are_remembered(void)
     kiln_tuning_free(first);
 }
 
-/* If there is no time for all participants, those that remain are judged, and the next sweep takes the same verdict.
+/* If there is no time for all participants, the remaining ones are judged, and the next sweep takes the same verdict.
  * A round of five takes 75 ms, so 0.5 s are enough for six rounds, but nine are needed. */
 static void some_drop_out(void)
 {

@@ -6,7 +6,7 @@
 
 static const struct {
     const char *variant;
-    int64_t first, second; /* of the variant's params that are not BROKEN */
+    int64_t first, second; /* the params of the variant, except BROKEN */
     bool broken;
     const char *words;
     bool compiled;

@@ -1,5 +1,5 @@
-/* Sweeps whose store is in trouble in the middle of it: another process holds it, it cannot be written any more. The sweep goes on, and
- * its end says what became of the samples. */
+/* Sweeps whose store fails during the sweep: another process holds it, or it cannot be written any more. The sweep
+ * goes on, and its last message says whether the samples were stored. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,8 +12,8 @@ typedef struct fixture {
     kiln_engine *engine;
     kiln_spec *spec;
     kiln_store *store;
-    sqlite3 *other;    /* what holds it */
-    bool shuts, holds; /* what is done after the first sample */
+    sqlite3 *other;    /* the connection that holds the store */
+    bool shuts, holds; /* the action after the first sample: make the store unwritable, or hold it */
     unsigned lost, beside, waited, not_kept, not_read, not_written;
 } fixture;
 
@@ -105,14 +105,14 @@ static void a_held_store(void)
     uint64_t count = sweep(&f, &reused);
     CHECK(count > 3 && reused == 0);
     CHECK(f.beside == 1 && f.waited == 1 && f.lost == 0);
-    CHECK(f.store->vain == 2); /* the first sample that met it, and the end */
+    CHECK(f.store->vain == 2); /* two failures: the first sample, and the end */
     CHECK(kiln__pending_count(f.store) == count - 1);
     CU_ASSERT_EQUAL(sqlite3_exec(f.other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(f.other);
     kiln_store_close(f.store);
     f.holds = false;
     CU_ASSERT_EQUAL_FATAL(kiln_store_open(f.engine, f.path, 0, &f.store, NULL), KILN_OK);
-    CHECK(sweep(&f, &reused) == count && reused == count); /* none was lost */
+    CHECK(sweep(&f, &reused) == count && reused == count); /* no sample was lost */
     teardown(&f);
 }
 
@@ -126,11 +126,11 @@ static void a_store_that_cannot_be_written(void)
     CHECK(count > 3 && f.not_kept == 1 && f.lost == count - 1);
     f.shuts = false;
     CU_ASSERT_EQUAL(kiln__store_run(f.store, "PRAGMA query_only=OFF"), SQLITE_OK);
-    CHECK(sweep(&f, &reused) == count && reused == 1); /* those that were not kept are made again */
+    CHECK(sweep(&f, &reused) == count && reused == 1); /* samples that were not stored are made again */
     teardown(&f);
 }
 
-/* A store that can neither be read nor written: the log says both, each once. */
+/* The store can neither be read nor written. The log has each of the two messages once. */
 static void a_store_that_cannot_be_read(void)
 {
     fixture f;
@@ -186,10 +186,11 @@ static void a_search_goes_on(void)
                                            .params = &block,
                                            .param_count = rounds[i].fixed,
                                            .max_configurations = rounds[i].most,
-                                           .stagnation = 3, /* known ones do not count */
+                                           .stagnation = 3, /* samples from the store do not count */
                                            .seed = i,
                                            .flags = rounds[i].flags |
-                                                    KILN_TUNE_NO_STOP_EARLY, /* such samples are made again */
+                                                    /* samples that were stopped early are made again */
+                                                    KILN_TUNE_NO_STOP_EARLY,
                                            .store = f.store};
         CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
         const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
@@ -206,8 +207,8 @@ static void a_search_goes_on(void)
 /* A search at other sizes begins with the best configuration of the first sizes, if it may use these samples. */
 static void a_search_elsewhere(void)
 {
-    static const char *const names[] = {"plain", "wide"}; /* without this the default of the first variant is tried
-                                                             first */
+    /* without this list the default of the first variant is tried first */
+    static const char *const names[] = {"plain", "wide"};
     fixture f;
     setup(&f);
     kiln_engine *engine = NULL;
@@ -220,7 +221,8 @@ static void a_search_elsewhere(void)
     char best[256] = "";
     unsigned hits = 0, blind = 0;
     enum { SEEDS = 6 };
-    for (uint64_t round = 0; round <= 2 * SEEDS; round++) { /* all of it, then one configuration of another size */
+    for (uint64_t round = 0; round <= 2 * SEEDS; round++) {
+        /* the first round searches all, and each later round tries one configuration of another size */
         const kiln_setting size = {"N", {KILN_INT, {round == 0 ? 20000 : 20000 + 64 * (int64_t)round}}};
         kiln_tuning *tuning = NULL;
         const kiln_tune_options options = {.size = sizeof options,
@@ -253,7 +255,7 @@ static void a_search_elsewhere(void)
     teardown(&f);
 }
 
-typedef struct path { /* of a search */
+typedef struct path { /* the path of a search */
     char variants[7][8];
     int64_t params[7][3];
     size_t count;
@@ -272,7 +274,8 @@ static int follow(void *user, const kiln_progress *progress, const kiln_sample *
     return 0;
 }
 
-/* The same seed takes the same path where code is cached, whoever measures and however long that takes. */
+/* With the same seed and code from the cache, a search takes the same path, whatever device measures and however long
+ * it takes. */
 static void a_path(void)
 {
     static const char *const names[] = {"wide", "plain"};
@@ -285,7 +288,7 @@ static void a_path(void)
     CU_ASSERT_PTR_NOT_NULL_FATAL(engine);
     const kiln_run_options run = {.size = sizeof run, .flags = KILN_RUN_NO_VERIFY};
     path paths[4] = {0};
-    for (size_t round = 0; round < 5; round++) { /* the first one fills the cache */
+    for (size_t round = 0; round < 5; round++) { /* the first round fills the cache */
         kiln_tuning *tuning = NULL;
         const kiln_tune_options options = {.size = sizeof options,
                                            .variants = names,

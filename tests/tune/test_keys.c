@@ -83,7 +83,7 @@ static const char whole[] =
 static const struct {
     const char *from, *to;
 } changes[KILN__KEY_COUNT] = {
-    CHANGE(spec_kiln, "kiln: 1", "kiln:  1"), /* there is no other version */
+    CHANGE(spec_kiln, "kiln: 1", "kiln:  1"), /* the format has no other version */
     CHANGE(spec_name, "name: keys", "name: locks"),
     CHANGE(spec_title, "A title", "Another title"),
     CHANGE(spec_about, "Some prose", "Other prose"),
@@ -368,7 +368,8 @@ static void check_key(const fixture *f, const kiln__identity *before, size_t key
     bool code = strcmp(before->source, after.source) != 0, run = strcmp(before->inputs, after.inputs) != 0;
     bool sample = strcmp(before->rest, after.rest) != 0, right = false;
     switch (row->effect) {
-    case KILN__EFFECT_CODE: right = code && sample; break; /* and the run's, which has the code of a reference */
+    /* the run may change too, because its key has the code of a reference */
+    case KILN__EFFECT_CODE: right = code && sample; break;
     case KILN__EFFECT_RUN: right = !code && run && sample; break;
     case KILN__EFFECT_BOTH: right = code && run && sample; break;
     case KILN__EFFECT_NAME: right = !code && !run && sample; break;
@@ -395,7 +396,7 @@ static void every_key(void)
     teardown(&f);
 }
 
-/* The page and the schema are made of these. */
+/* The page and the schema come from these functions. */
 static void write_matrix(const fixture *f, const char *content)
 {
     char path[96];
@@ -404,7 +405,7 @@ static void write_matrix(const fixture *f, const char *content)
     CHECK_OK(kiln__file_write(NULL, path, content, strlen(content), &error), error);
 }
 
-/* A size may be the name of a file: another content is another sample. */
+/* A size may be the name of a file. If the content changes, the sample is another one. */
 static void a_file_that_a_size_names(void)
 {
     fixture f;

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "tuning_internal.h"
 
-/* `slow` and `hosted` come first in the spec, as in most families the simplest kernels do. */
+/* `slow` and `hosted` come first in the spec. In most families the simplest kernels come first, too. */
 static const char source[] = "extern \"C\" __global__ void copy(const float *x, volatile float *z)\n"
                              "{\n"
                              "    for (int i = 0; i < REPEAT; i++)\n"
@@ -98,7 +98,7 @@ static kiln_tuning *tune(const fixture *f, const kiln_tune_options *options)
     return tuning;
 }
 
-/* "fast REPEAT=5": the configuration that was finished as number `at`. */
+/* Returns the configuration that was finished as number `at`, such as "fast REPEAT=5". */
 static const char *made_at(const kiln_tuning *tuning, size_t at, char out[64])
 {
     double times[64];
@@ -141,7 +141,7 @@ static void what_is_shipped_is_first(void)
             .size = sizeof options, .max_configurations = 3, .seed = seed, .flags = KILN_TUNE_REPEATABLE};
         kiln_tuning *tuning = tune(&f, &options);
         CHECK_TEXT(made_at(tuning, 0, first), "fast REPEAT=5");
-        CHECK_TEXT(made_at(tuning, 1, first), "fast REPEAT=2"); /* of the next sizes */
+        CHECK_TEXT(made_at(tuning, 1, first), "fast REPEAT=2"); /* the best configuration of the next sizes */
         kiln_tuning_free(tuning);
     }
     /* The strategy `random` draws its first configuration at random. */
@@ -156,8 +156,8 @@ static void what_is_shipped_is_first(void)
     teardown(&f);
 }
 
-/* The same sizes on another device of this compute capability come before other sizes on this device, and these before
- * other sizes there. */
+/* The same sizes on another device of this compute capability come before other sizes on this device. These come
+ * before other sizes on that device. */
 static void the_same_sizes_on_an_alike_device_are_first(void)
 {
     fixture f;
@@ -184,7 +184,7 @@ static void the_same_sizes_on_an_alike_device_are_first(void)
     teardown(&f);
 }
 
-/* Without knowledge a default is first, and one that is no contender never is. */
+/* Without knowledge the first configuration is a default, but never the default of a variant that is no contender. */
 static void else_a_default_is_first(void)
 {
     fixture f;
@@ -199,7 +199,7 @@ static void else_a_default_is_first(void)
         kiln_tuning_free(tuning);
     }
     teardown(&f);
-    setup(&f, "kiln-best: 1\nbest: [nonsense]\n"); /* a warning in the log, and no knowledge */
+    setup(&f, "kiln-best: 1\nbest: [nonsense]\n"); /* the file gives a warning in the log, and no knowledge */
     const kiln_tune_options options = {.size = sizeof options, .max_configurations = 1};
     kiln_tuning *tuning = tune(&f, &options);
     CHECK_TEXT(made_at(tuning, 0, made), "slow REPEAT=10");
@@ -219,7 +219,7 @@ static void slow_variants_are_left_out_of_a_limited_sweep(void)
         leaves_out(tuning, "slow", "20 times longer than the best configuration of all variants on Some GPU at N=64"));
     CHECK(!tries(tuning, "slow") && !tries(tuning, "hosted") && tries(tuning, "fast") && tries(tuning, "bound"));
     kiln_tuning_free(tuning);
-    options.size_set = "other"; /* there it takes three times the best */
+    options.size_set = "other"; /* at this size set it takes three times the best time */
     tuning = tune(&f, &options);
     CHECK(tries(tuning, "slow") && !tries(tuning, "hosted"));
     kiln_tuning_free(tuning);
@@ -251,7 +251,8 @@ static path find_path(const fixture *f, kiln_store *store, uint64_t most, uint64
                                        .max_configurations = most,
                                        .seed = seed,
                                        .store = store,
-                                       .objectives = (const char *const[]){"REPEAT"}, /* the same on every machine */
+                                       /* this objective has the same values on every machine */
+                                       .objectives = (const char *const[]){"REPEAT"},
                                        .objective_count = 1,
                                        .flags = KILN_TUNE_REPEATABLE};
     kiln_tuning *tuning = tune(f, &options);
@@ -289,7 +290,7 @@ static void a_repeatable_search_takes_one_path(void)
     teardown(&f);
 }
 
-/* If the limit is shorter than a compile, each sweep makes one sample, until none is left. */
+/* If the limit is shorter than a compile, each sweep makes one sample, until all configurations have one. */
 static void a_short_limit_makes_progress(void)
 {
     static const char *const fast[] = {"fast"};
@@ -313,7 +314,7 @@ static void a_short_limit_makes_progress(void)
     teardown(&f);
 }
 
-/* Starts the code of `fast` with this value, and says whether it came from the cache. */
+/* Starts the compile of `fast` with this value, and returns true if the code came from the cache. */
 static kiln__code_job *start_code(fixture *f, int64_t repeat)
 {
     const kiln_setting param = {"REPEAT", {KILN_INT, {.i = repeat}}};
@@ -335,7 +336,7 @@ static void open_again(fixture *f)
     kiln_error *error = NULL;
     const kiln_options options = {
         .size = sizeof options, .device = "sim", .cache_dir = f->folder, .jobs = 2, .flags = KILN_NO_WORKERS};
-    kiln_spec_free(f->spec); /* first, as the command does */
+    kiln_spec_free(f->spec); /* the spec is freed first, as in the command */
     kiln_engine_close(f->engine);
     CHECK_OK(kiln_engine_open(&options, &f->engine, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(f->engine);
@@ -361,8 +362,8 @@ static int count_entry(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
-/* If nobody waits for a compile any more, it is finished and stored if it has begun, and dropped if it is in the
- * queue. */
+/* If no caller waits for a compile any more, a compile that has begun is finished and stored. A compile in the queue
+ * is dropped. */
 static void a_begun_compile_is_kept(void)
 {
     fixture f;
@@ -378,14 +379,14 @@ static void a_begun_compile_is_kept(void)
     kiln__code_leave(NULL, true);
     open_again(&f);
     CHECK(is_in_cache(&f, 1));
-    /* one that is done is kept without waiting */
+    /* A compile that is done is stored without waiting. */
     kiln__code_job *done = start_code(&f, 3);
     CHECK(kiln__code_wait(done, -1));
     kiln__code_leave(done, false);
     CHECK(f.engine->left == NULL);
     open_again(&f);
     CHECK(is_in_cache(&f, 3));
-    /* A sweep that its time limit ends leaves them to the engine. */
+    /* A sweep that its time limit ends leaves its compiles to the engine. */
     kiln__code_job *none = start_code(&f, 1);
     kiln__code_cancel(none);
     const char *fast = "fast";
@@ -403,7 +404,8 @@ static void a_begun_compile_is_kept(void)
     teardown(&f);
 }
 
-/* Returns whether the code of a configuration goes together with others. Sets *same if two configurations have one text. */
+/* Returns true if the code of a configuration shares a compile with others. Sets *same if two configurations have one
+ * text. */
 static bool goes_together(fixture *f, const char *kernel, const char *begins, bool *same)
 {
     char file[128], made[512];
@@ -442,7 +444,7 @@ static bool goes_together(fixture *f, const char *kernel, const char *begins, bo
     return together;
 }
 
-/* Instances of a template share a compile if there is a header to read. */
+/* Instances of a template share a compile if the source includes a header. */
 static void instances_with_headers_go_together(void)
 {
     fixture f;

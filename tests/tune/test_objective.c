@@ -168,8 +168,8 @@ static void refuses(void)
     teardown(&f);
 }
 
-/* The points are pairs (time, elements), and elements should be large: (1, 200), (2, 400), (2, 200), (1, 200) again,
- * (3, 400), and a failed one. */
+/* The points are pairs of a time and a number of elements, where more elements are better: 1 and 200, 2 and 400, 2
+ * and 200, 1 and 200 again, 3 and 400, and a failed sample. */
 static void front_of_two(void)
 {
     static const char *const objectives[] = {"time", "max:elements"};
@@ -191,7 +191,7 @@ static void front_of_two(void)
     kiln_tune_options options = {.objectives = objectives, .objective_count = 2};
     CHECK_OK(kiln__goals_open(f.engine, f.spec, &options, &goals, &error), error);
     for (size_t n = 0; n < COUNT; n++) {
-        size_t i = COUNT - 1 - n; /* so that later ones push earlier ones out */
+        size_t i = COUNT - 1 - n; /* better points come later, so that they remove earlier ones from the front */
         samples[i] = sample_of(&f, 32, want[i].items, (kiln_result){.measured = 1, .seconds = want[i].seconds});
         samples[i]->status = want[i].status;
         if (want[i].status == KILN_OK)
@@ -199,7 +199,7 @@ static void front_of_two(void)
         kiln__tuning_set_value(samples[i], kiln__goals_rank(goals, samples[i]));
         CHECK(kiln__tuning_add(f.tuning, samples[i], want[i].status, "failed"));
     }
-    /* the geometric mean of 2 and 1 / 400 */
+    /* The geometric mean of 2 and 1 / 400. */
     CHECK(fabs(kiln__goals_told(goals, samples[1]) - sqrt(2.0 / 400)) < 1e-12);
     CHECK(kiln__goals_told(goals, samples[5]) == HUGE_VAL);
     kiln__tuning_rank(f.tuning);
@@ -211,7 +211,7 @@ static void front_of_two(void)
     teardown(&f);
 }
 
-/* Random points of three objectives, against comparing each with each. */
+/* Compares the front of random points of three objectives with a comparison of all pairs. */
 static void front_of_many(void)
 {
     static const char *const objectives[] = {"time", "BLOCK", "max:compile"};
@@ -224,7 +224,8 @@ static void front_of_many(void)
     CHECK_OK(kiln__goals_open(f.engine, f.spec, &options, &goals, &error), error);
     kiln__random random = {5};
     for (size_t i = 0; i < COUNT; i++) {
-        uint64_t seconds = 1 + kiln__random_below(&random, 30); /* what takes longer may have more of the other */
+        /* a point that takes longer may have more of the other quantity */
+        uint64_t seconds = 1 + kiln__random_below(&random, 30);
         kiln_result result = {.measured = 1,
                               .seconds = (double)seconds,
                               .compile_ns = 1000000000 * (1 + kiln__random_below(&random, 2 * seconds))};
@@ -289,7 +290,7 @@ static void ends_when_nothing_gets_better(void)
         bool over;
     } want[] = {
         {HUGE_VAL, false}, {10, false},  {9.5, false},
-        {11, false},       {8.9, false}, /* more than a tenth less than 10 */
+        {11, false},       {8.9, false}, /* 8.9 is less than 10 by more than a tenth */
         {8.5, false},      {8.1, false}, {HUGE_VAL, true},
     };
     CHECK(kiln__budget_any(&options));
@@ -299,13 +300,13 @@ static void ends_when_nothing_gets_better(void)
     }
     CU_ASSERT_EQUAL(b.end, KILN_END_STAGNATION);
 
-    b = (kiln__budget){.options = &options}; /* a quantity that should be large has a negative value */
+    b = (kiln__budget){.options = &options}; /* the objective should be large, but its value is negative */
     const double large[] = {-10, -10.5, -12, -12.5, -13, -13.1};
     for (size_t i = 0; i < KILN__COUNT(large); i++) {
         kiln__budget_note(&b, &worked, large[i]);
         CU_ASSERT_EQUAL(kiln__budget_over(&b), i == 5);
     }
-    b = (kiln__budget){.options = &options}; /* nothing works at all */
+    b = (kiln__budget){.options = &options}; /* all configurations fail */
     for (size_t i = 0; i < 3; i++)
         kiln__budget_note(&b, &failed, HUGE_VAL);
     CHECK(kiln__budget_over(&b));

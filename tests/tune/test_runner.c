@@ -299,8 +299,8 @@ static void messages_come_back(void)
     kiln__arena_free(&arena);
 }
 
-/* Every cut of each message, one byte too many and each byte changed: refused or read, never read past. The copies are
- * on the heap, where the sanitizer sees a step too far. */
+/* Truncates each message at every place, adds one byte, and changes each byte. The reader must refuse or read the
+ * message, and never read past it. The copies are on the heap, where the sanitizer sees a read past the end. */
 static void messages_are_foreign_bytes(void)
 {
     static const struct {
@@ -350,14 +350,14 @@ typedef struct fixture {
     char folder[64];
     kiln_engine *engine;
     kiln_spec *spec;
-    long pid;     /* of the runner, as the log said last */
-    long pids[8]; /* of all that there were */
+    long pid;     /* the process id of the runner in the log's last message */
+    long pids[8]; /* the ids of all runners so far */
     unsigned runners, again, let_go;
-    char program[96]; /* removed when a process is killed; "": none */
+    char program[96]; /* a program that is removed when a process is killed; "": none */
     long killed;
-    double before[8];           /* what they had computed when nothing but the endless kernel was left, plus one */
-    unsigned kills, most_kills; /* of processes in mid-sample */
-    bool stop;                  /* end the sweep instead */
+    double before[8];           /* the processor time of each runner, plus one, when only the endless kernel was left */
+    unsigned kills, most_kills; /* numbers of processes that were killed during a sample */
+    bool stop;                  /* true: end the sweep instead of killing a process */
 } fixture;
 
 static void listen(void *user, kiln_log_level level, const char *message)
@@ -453,7 +453,7 @@ static void measures_elsewhere(void)
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 3);
-    CU_ASSERT_EQUAL(f.runners, 1); /* one process for all */
+    CU_ASSERT_EQUAL(f.runners, 1); /* one process measured all samples */
     for (size_t i = 0; i < kiln_tuning_count(tuning); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         CU_ASSERT_EQUAL(sample->status, KILN_OK);
@@ -461,7 +461,7 @@ static void measures_elsewhere(void)
     }
     kiln_tuning_free(tuning);
     tuning = NULL;
-    options.isolation = KILN_ISOLATE_GPU; /* this is none */
+    options.isolation = KILN_ISOLATE_GPU; /* the device is no GPU, so this isolates nothing */
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
     CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 3);
     CU_ASSERT_EQUAL(f.runners, 1);
@@ -481,7 +481,7 @@ static kiln_status sweep_endless(fixture *f, double limit, kiln_tuning **tuning,
     return kiln_tune(f->engine, f->spec, &options, tuning, error);
 }
 
-/* A runner is killed, and killed again when the configuration is retried: the sweep records a failure. */
+/* A runner is killed, and killed again when the configuration is retried. The sweep must record a failure. */
 static void survives_its_end(void)
 {
     fixture f;
@@ -489,7 +489,7 @@ static void survives_its_end(void)
     f.most_kills = 2;
     kiln_error *error = NULL;
     kiln_tuning *tuning = NULL;
-    CHECK(sweep_endless(&f, 280, &tuning, &error) == KILN_ERROR_DEVICE); /* it is the only configuration */
+    CHECK(sweep_endless(&f, 280, &tuning, &error) == KILN_ERROR_DEVICE); /* the sweep's only configuration failed */
     kiln_error_free(error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CU_ASSERT_EQUAL_FATAL(kiln_tuning_count(tuning), 1);
@@ -515,12 +515,12 @@ static void ends_what_takes_too_long(void)
     CU_ASSERT_EQUAL_FATAL(kiln_tuning_count(tuning), 1);
     CU_ASSERT_EQUAL(kiln_tuning_sample(tuning, 0)->status, KILN_ERROR_TIMEOUT);
     CHECK(strstr(kiln_tuning_sample(tuning, 0)->message, "limit of 0.5 s") != NULL);
-    CHECK(busy(f.pid) < 0); /* ended and waited for */
+    CHECK(busy(f.pid) < 0); /* the process has ended, and the sweep has waited for it */
     kiln_tuning_free(tuning);
     teardown(&f);
 }
 
-/* Killed once, the sample is tried again, in another process; there the callback ends the sweep. */
+/* The runner is killed once. Another process retries the sample, and there the callback ends the sweep. */
 static void the_callback_stops_a_sample(void)
 {
     fixture f;
@@ -543,7 +543,7 @@ static void the_callback_stops_a_sample(void)
 
 /* ---- several devices ---- */
 
-/* Disturbs whichever runner still computes when all other samples are done: only the endless kernel is left then. */
+/* Disturbs the runner that still computes when all other samples are done, because it must run the endless kernel. */
 static int disturb_any(void *user, const kiln_progress *progress, const kiln_sample *sample)
 {
     fixture *f = user;
@@ -586,8 +586,8 @@ static void several_share_a_sweep(void)
     teardown(&f);
 }
 
-/* A sweep of two.yaml whose endless kernel is killed as often as the fixture says, and the sweep ended after that if it
- * says so: whatever becomes of that sample, the good ones are done meanwhile. */
+/* Sweeps two.yaml. The runner of its endless kernel is killed as often as the fixture says, and then the sweep may be
+ * ended. All other samples must succeed, whatever happens to that sample. */
 static void sweep_two(fixture *f)
 {
     kiln_error *error = NULL;
@@ -631,8 +631,8 @@ static void one_of_several_ends(void)
     teardown(&f);
 }
 
-/* The worker program is gone when a runner must be replaced. The sample goes to the other runner, and the sweep is
- * ended while that runner computes it. */
+/* The worker program is removed before a runner must be replaced. The sample goes to the other runner, and the sweep
+ * is ended while that runner computes it. */
 static void one_of_several_is_let_go(void)
 {
     char program[] = "/tmp/kiln-worker-XXXXXX";
@@ -688,8 +688,8 @@ static int count_references(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
-/* Sweeps with a runner that sends a reference of its own. Returns how many references are kept, and the status of the only
- * sample. */
+/* Sweeps with a runner that sends a reference of its own. Returns how many references are kept, and the status of the
+ * only sample. */
 static int kept_with(const char *how, kiln_status *status)
 {
     fixture f;
@@ -714,7 +714,8 @@ static int kept_with(const char *how, kiln_status *status)
     return count;
 }
 
-/* The sweep keeps a reference of its own spec that comes before the first launch. A runner that sends another one is lost. */
+/* The sweep keeps a reference of its own spec that comes before the first launch. A runner that sends another one is
+ * lost. */
 static void references_are_kept_before_a_launch(void)
 {
     kiln_status status;
@@ -726,7 +727,7 @@ static void references_are_kept_before_a_launch(void)
     CU_ASSERT_EQUAL(status, KILN_ERROR_INTERNAL);
 }
 
-/* A sample that fails at once tells nothing of the time that others need, so it does not set their limit. */
+/* A sample that fails at once does not set the time limit of the others, because its time says nothing about theirs. */
 static void failures_set_no_limit(void)
 {
     char path[128], line[64];
@@ -754,8 +755,8 @@ static void failures_set_no_limit(void)
     for (size_t i = 0; i < KILN__COUNT(limit) && fgets(line, sizeof line, limits); i++)
         limit[i] = strtod(line, NULL);
     fclose(limits);
-    CHECK(limit[0] > 0 && limit[1] == limit[0]); /* of the faulty sample, and of the next one */
-    CHECK(limit[2] > 0 && limit[2] <= limit[0]); /* after one that is right */
+    CHECK(limit[0] > 0 && limit[1] == limit[0]); /* the limit of the faulty sample, and of the next one */
+    CHECK(limit[2] > 0 && limit[2] <= limit[0]); /* the limit after a sample that succeeded */
     kiln_tuning_free(tuning);
     unsetenv("KILN_PLANTED_WORKER");
     unsetenv("KILN_PLANTED_MARKS");
@@ -765,7 +766,8 @@ static void failures_set_no_limit(void)
 /* ---- findings, and the sandbox ---- */
 
 typedef struct findings {
-    unsigned count, texts, stop_at; /* texts: with the text of the source's line; stop_at: 0: never */
+    /* texts: findings with the text of the source's line; stop_at: the finding that stops the callback, 0: none */
+    unsigned count, texts, stop_at;
 } findings;
 
 static int find(void *user, const kiln_check_finding *finding)
@@ -776,7 +778,8 @@ static int find(void *user, const kiln_check_finding *finding)
     return found->count == found->stop_at;
 }
 
-/* Findings are the same wherever the kernel runs, and the caller can refuse to hear more of a sample's. */
+/* Findings are the same in this process, in a runner and in a sandbox. The caller can refuse further findings of a
+ * sample. */
 static void checks_elsewhere(void)
 {
     enum { HERE, ELSEWHERE, SANDBOX, ONE, CASES };
@@ -799,7 +802,8 @@ static void checks_elsewhere(void)
                                            .isolation = i == HERE || i == SANDBOX ? KILN_ISOLATE_NEVER
                                                                                   : KILN_ISOLATE_ALWAYS};
         CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
-        CHECK((f.runners > 0) == (i != HERE && !(i == SANDBOX && KILN__SANITIZED))); /* such a build has no sandbox */
+        /* a sanitizer build has no sandbox */
+        CHECK((f.runners > 0) == (i != HERE && !(i == SANDBOX && KILN__SANITIZED)));
         kiln_tuning_free(tuning);
         teardown(&f);
     }
@@ -872,7 +876,7 @@ static void programs_that_are_no_runner(void)
         {"/nonexistent/kiln-worker", ": No such file or directory"},
         {"/", ": Permission denied"},
         {"/bin/false", "ended at once: it exited with status 1"},
-        {"/bin/cat", "ended at once"}, /* does not know the options */
+        {"/bin/cat", "ended at once"}, /* this program does not know the options */
     };
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
         fixture f;
@@ -883,7 +887,8 @@ static void programs_that_are_no_runner(void)
     }
 }
 
-/* With the 1st, 2nd, ... allocation failing: an error, never a leak, and no process that is left behind. */
+/* Fails the 1st, 2nd, ... allocation. Each run must end with an error or a result, without a leak and without a
+ * process left behind. */
 static void survives_no_memory(void)
 {
     fixture f;
@@ -892,7 +897,8 @@ static void survives_no_memory(void)
     kiln_tuning *tuning = NULL;
     kiln_tune_options options = ISOLATED(after);
     options.max_configurations = 1;
-    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error); /* the code is in the cache then */
+    /* this sweep fills the cache with the code */
+    CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
     kiln_tuning_free(tuning);
     int finished = 0;
     for (long n = 0; !finished && n < 10000; n += n < 10 ? 1 : n / 5) {
@@ -913,7 +919,8 @@ static void survives_no_memory(void)
         kiln__crew *crew = NULL;
         kiln__arena arena = {.mem = &mem};
         kiln__sites sites;
-        CHECK(kiln__engine_references(engine) != NULL); /* without memory for it a sweep goes on without it */
+        /* without memory for its references, a sweep goes on without them */
+        CHECK(kiln__engine_references(engine) != NULL);
         oom.countdown = n;
         kiln_status status = kiln__sites_find(engine, &options, &arena, &sites, &error);
         if (status == KILN_OK)

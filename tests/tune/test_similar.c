@@ -130,9 +130,9 @@ static void the_nearest_inputs(void)
     got = ask(&f, text, "band", 4100);
     CHECK(got.from == KILN_BEST_SIMILAR && got.block == 64 && got.inputs == 2 &&
           fabs(got.distance - log2(4101.0 / 4001)) < 0.01);
-    got = ask(&f, text, "band", 800); /* these sizes are known, though without features */
+    got = ask(&f, text, "band", 800); /* these sizes are known, but their samples have no features */
     CHECK(got.from == KILN_BEST_EXACT && got.block == 128 && got.inputs == 0);
-    /* Nobody knows the features of a matrix that is not there: Kiln chooses by the sizes. */
+    /* The matrix does not exist, so its features are unknown. Kiln chooses by the sizes. */
     got = ask(&f, text, "none.mtx", 500);
     CHECK(got.from == KILN_BEST_NEAREST && got.block == 128 && got.inputs == 0);
     CHECK(strstr(f.log, "the features of the input are not known, so Kiln chooses by the sizes alone") != NULL);
@@ -151,7 +151,7 @@ static void good_for_all_of_them(void)
                 SAMPLE(HERE, "c", 1, OF(1020, 3.0), 64, 1.0, "true");
     answer got = ask(&f, text, "band", 990);
     CHECK(got.from == KILN_BEST_SIMILAR && got.block == 64 && got.inputs == 3 && got.slowdown < 1.1);
-    /* A configuration of which a neighbour has no sample counts as four times slower there. */
+    /* If a neighbour has no sample of a configuration, the configuration counts as four times slower there. */
     static const char missing[] = HEAD SAMPLE(HERE, "a", 1, OF(1000, 3.0), 32, 1.0, "true")
         SAMPLE(HERE, "a", 1, OF(1000, 3.0), 64, 1.5, "true") SAMPLE(HERE, "b", 1, OF(1010, 3.0), 64, 1.0, "true")
             SAMPLE(HERE, "c", 1, OF(1020, 3.0), 64, 1.0, "true");
@@ -160,7 +160,8 @@ static void good_for_all_of_them(void)
     teardown(&f);
 }
 
-/* 4000 rows and 1000 are 2 apart: there another configuration must be faster than the default, 32, by a quarter. */
+/* 4000 rows and 1000 rows have the distance 2. At this distance another configuration must be faster than the
+ * default, 32, by a quarter. */
 static void the_default_where_little_is_known(void)
 {
     fixture f;
@@ -187,7 +188,7 @@ static void only_what_was_verified(void)
     answer got = ask(&f, text, "band", 1000);
     CHECK(got.from == KILN_BEST_SIMILAR && got.block == 64 && got.inputs == 1 && got.slowdown == 1);
     static const char none[] = HEAD SAMPLE(HERE, "a", 1, OF(1000, 3.0), 32, 1, "false");
-    got = ask(&f, none, "band", 1000); /* by the sizes, as without features */
+    got = ask(&f, none, "band", 1000); /* the sizes decide, as for a spec without features */
     CHECK(got.from == KILN_BEST_NEAREST && got.block == 32 && got.inputs == 0);
     teardown(&f);
 }
@@ -201,7 +202,7 @@ static void of_another_device(void)
             SAMPLE("\"Old\", cc: \"7.0\"", "band", 1000, OF(1000, 3.0), 64, 1, "true");
     answer got = ask(&f, text, "band", 1000);
     CHECK(got.from == KILN_BEST_OTHER_DEVICE && got.block == 32 && got.inputs == 2);
-    /* This device comes first, even if it has sizes only. */
+    /* Samples of this device come first, even if only their sizes are known. */
     static const char here[] = HEAD SAMPLE("\"Alike\", cc: \"9.0\"", "a", 1, OF(1000, 3.0), 32, 1, "true")
         SAMPLE(HERE, "a", 1, "", 64, 1, "true");
     got = ask(&f, here, "band", 1000);

@@ -69,7 +69,7 @@ static int look_at_record(void *user, const kiln_record *record)
     return 0;
 }
 
-/* The times equal the times of a sweep without a check at the large sizes, and every answer is verified. */
+/* The times equal the times of a sweep at the large sizes that checks nothing. Every answer is verified. */
 static void both_in_one_sample(void)
 {
     fixture f;
@@ -110,7 +110,8 @@ static void a_wrong_answer_is_found_at_the_small_sizes(void)
     kiln_tune_options options = options_of(&f, wrong, 1);
     kiln_tuning *tuning = NULL;
     kiln_error *error = NULL;
-    CHECK(kiln_tune(f.engine, f.spec, &options, &tuning, &error) == KILN_ERROR_WRONG_ANSWER); /* it is the only one */
+    /* this status is the only one */
+    CHECK(kiln_tune(f.engine, f.spec, &options, &tuning, &error) == KILN_ERROR_WRONG_ANSWER);
     kiln_error_free(error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
     CHECK(kiln_tuning_count(tuning) == 1);
@@ -202,7 +203,8 @@ static void refuses_what_it_cannot_be(void)
 static const kiln__simulator *real;
 static int estimates;
 
-/* The first launch cannot be estimated; the others take longer than any interpreter. */
+/* The time of the first launch cannot be estimated. The other launches would take the interpreter longer than anybody
+ * waits. */
 static double no_first_estimate(uint64_t *launches)
 {
     double seconds = real->estimate_end(launches);
@@ -222,7 +224,7 @@ static void without_an_estimate(void)
     kiln__simulator altered = *real;
     altered.estimate_end = no_first_estimate;
     f.engine->driver.simulator = &altered;
-    for (int round = 0; round < 2; round++) { /* made, and taken from the store */
+    for (int round = 0; round < 2; round++) { /* first made, then taken from the store */
         estimates = 0;
         const char *const gbs[] = {"gbs"};
         const kiln_tune_options options = {.size = sizeof options,

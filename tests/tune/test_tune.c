@@ -90,7 +90,7 @@ static void sweeps_all_of_a_variant(void)
     kiln_tune_options options = {.size = sizeof options, .variants = both, .variant_count = 2};
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
-    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 7); /* 5 of 6, and 2 */
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 7); /* 5 of the 6 configurations of one variant, and 2 of the other */
     CHECK_TEXT(kiln_tuning_size_set(tuning), "tiny");
     CHECK_TEXT(kiln_tuning_size(tuning, 0)->name, "N");
     CHECK(kiln_tuning_size(tuning, 0)->value.as.i == 200 && !kiln_tuning_size(tuning, 1));
@@ -141,13 +141,14 @@ static void a_failure_costs_one_sample(void)
         const char *name;
         kiln_status status;
     } want[] = {
-        {"bad BLOCK=100 ITEMS=1 FAR=near", KILN_OK},          /* 200 elements: no bound is missed */
-        {"bad BLOCK=32 ITEMS=1 FAR=near", KILN_ERROR_DEVICE}, /* past the end, and past its granule of 512 bytes */
+        {"bad BLOCK=100 ITEMS=1 FAR=near", KILN_OK}, /* 200 elements, so a missing bound has no effect */
+        /* past the end of the buffer and of its granule of 512 bytes */
+        {"bad BLOCK=32 ITEMS=1 FAR=near", KILN_ERROR_DEVICE},
         {"bad BLOCK=32 ITEMS=1 FAR=far", KILN_ERROR_DEVICE},
         {"bad BLOCK=32 ITEMS=1 FAR=nowhere", KILN_ERROR_COMPILE},
         {"bad BLOCK=2048 ITEMS=1 FAR=near", KILN_ERROR_LAUNCH},
         {"wrong BLOCK=32 ITEMS=1 FAR=near", KILN_ERROR_WRONG_ANSWER},
-        {"wide BLOCK=64 ITEMS=4 FAR=near", KILN_OK}, /* after the faults */
+        {"wide BLOCK=64 ITEMS=4 FAR=near", KILN_OK}, /* works after the faults */
         {"wide BLOCK=64 ITEMS=8 FAR=near", KILN_OK},
     };
     for (size_t i = 0; i < KILN__COUNT(want); i++) {
@@ -165,7 +166,8 @@ static void a_failure_costs_one_sample(void)
     teardown(&f);
 }
 
-/* The sweep fails with the status that all samples have; with two kinds of failure the samples alone tell. */
+/* If all samples have the same status, the sweep fails with it. With two kinds of failure, only the samples tell
+ * them. */
 static void says_that_all_failed(void)
 {
     static const char text[] =
@@ -235,7 +237,7 @@ static int stop_soon(void *user, const kiln_progress *progress, const kiln_sampl
 {
     (void)progress;
     (void)sample;
-    return ++*(unsigned *)user == 4; /* the first call is before the first sample */
+    return ++*(unsigned *)user == 4; /* the first call comes before the first sample */
 }
 
 static void count_warnings(void *user, kiln_log_level level, const char *message)
@@ -243,13 +245,13 @@ static void count_warnings(void *user, kiln_log_level level, const char *message
     *(unsigned *)user += level == KILN_LOG_WARNING && strstr(message, "measuring without the lock");
 }
 
-/* A lock that is never given back: the callback ends the wait, and so does the time limit of the wait. */
+/* A lock is never given back. The callback ends the wait, or the time limit of the wait ends it. */
 static void waits_for_the_device(void)
 {
     fixture f;
     setup(&f);
     int holder = kiln__exclusive_open(f.folder, "GPU-1");
-    f.engine->exclusive_sought = true; /* a simulated device has none */
+    f.engine->exclusive_sought = true; /* a simulated device has no lock */
     f.engine->exclusive = kiln__exclusive_open(f.folder, "GPU-1");
     CU_ASSERT_TRUE_FATAL(holder >= 0 && f.engine->exclusive >= 0);
     CU_ASSERT_EQUAL(kiln__exclusive_take(holder, 1, NULL, NULL), KILN__TURN_TAKEN);
@@ -270,7 +272,7 @@ static void waits_for_the_device(void)
     f.engine->log = (kiln__log){count_warnings, &warnings};
     options.callback = NULL;
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
-    CU_ASSERT_EQUAL(warnings, 1); /* once for all samples */
+    CU_ASSERT_EQUAL(warnings, 1); /* one warning for all samples */
     CHECK(tuning && kiln_tuning_sum(tuning)->failed == 0);
     kiln_tuning_free(tuning);
     unsetenv("KILN_LOCK_SECONDS");
@@ -336,7 +338,8 @@ static void limits_end_it(void)
     options = (kiln_tune_options){.size = sizeof options, .max_seconds = 1e-9};
     tuning = NULL;
     CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
-    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 1); /* so that the same command, given again, makes progress */
+    /* a sample was made, so that the same command makes progress if it is run again */
+    CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 1);
     kiln_tuning_free(tuning);
     teardown(&f);
 }
@@ -364,7 +367,7 @@ static void fixed_params_and_sizes(void)
     CHECK(strncmp(name_of(kiln_tuning_sample(tuning, 0), text), "plain BLOCK=64", 14) == 0);
     kiln_tuning_free(tuning);
     tuning = NULL;
-    options.sizes = few; /* a constraint names the size: nothing is left */
+    options.sizes = few; /* a constraint names the size, so no configuration is valid */
     CHECK(kiln_tune(f.engine, f.spec, &options, &tuning, &error) == KILN_ERROR_CONSTRAINT);
     CHECK(strstr(kiln_error_message(error), "variant plain, of 2 configurations:") != NULL);
     CHECK(strstr(kiln_error_message(error), "N >= 100") != NULL);
@@ -443,7 +446,7 @@ static void survives_no_memory(void)
         kiln_status status = kiln_tune(f.engine, f.spec, &options, &tuning, &error);
         finished = !oom.failed;
         oom.countdown = -1;
-        /* A cache that had no memory is a miss, and a warning: the sweep may well succeed. */
+        /* If memory runs out in the cache, the result is a miss and a warning, and the sweep may succeed. */
         CHECK(status == KILN_OK || oom.failed);
         CHECK(status == KILN_OK || error != NULL);
         kiln_error_free(error);
@@ -474,7 +477,7 @@ static void every_strategy_finds_all(void)
                                      .seed = 7};
         CHECK_OK(kiln_tune(f.engine, f.spec, &options, &tuning, &error), error);
         CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
-        CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 16); /* 5, 9 and 2 */
+        CU_ASSERT_EQUAL(kiln_tuning_count(tuning), 16); /* 5, 9 and 2 configurations */
         for (size_t i = 0; i < kiln_tuning_count(tuning); i++)
             for (size_t j = 0; j < i; j++)
                 CHECK(strcmp(name_of(kiln_tuning_sample(tuning, i), text),
@@ -487,7 +490,7 @@ static void every_strategy_finds_all(void)
     teardown(&f);
 }
 
-/* Everything in order, unless there is a budget. */
+/* A sweep tries all configurations in order, unless it has a budget. */
 static void chooses_a_strategy(void)
 {
     const kiln_run_options checked = {.flags = KILN_RUN_CHECK};
@@ -532,7 +535,7 @@ static uint64_t drawn_number(const kiln_choice *choice)
     return number;
 }
 
-/* How fast a configuration of `huge` is: best at A = 17, B = 400. */
+/* Returns the time of a configuration of `huge`. The best is A = 17, B = 400. */
 static double huge_seconds(const kiln_choice *choice)
 {
     double a = (double)choice->params[0].value.as.i - 17, b = (double)choice->params[1].value.as.i - 400;
@@ -555,7 +558,8 @@ static void searches_a_huge_space(void)
         kiln__tune_source *source = NULL;
         CHECK_OK(kiln__tune_source_open(f.engine, spec, &options, NULL, &source, &error), error);
         CU_ASSERT_PTR_NOT_NULL_FATAL(source);
-        CU_ASSERT_EQUAL(kiln__tune_source_total(source), 499500000); /* A < B of 1000 each, times C */
+        /* A < B of 1000 values each, times the values of C */
+        CU_ASSERT_EQUAL(kiln__tune_source_total(source), 499500000);
         struct {
             size_t ticket;
             double value;
@@ -575,11 +579,11 @@ static void searches_a_huge_space(void)
             if (++waiting < KILN__COUNT(open))
                 continue;
             while (waiting > 1) {
-                waiting--; /* the last one first */
+                waiting--; /* answers the last proposal first */
                 CHECK_OK(kiln__tune_source_tell(source, open[waiting].ticket, open[waiting].value, 0, &error), error);
             }
         }
-        CHECK(best < 1.005e-3); /* one in 1,000 is */
+        CHECK(best < 1.005e-3); /* one in 1,000 configurations is as fast */
         if (round == 0)
             memcpy(first, numbers, sizeof first);
         else
@@ -612,7 +616,7 @@ static kiln_spec *load_hard(fixture *f)
     return spec;
 }
 
-/* Taken in order without a count, or drawn. All params different is what is valid. */
+/* Takes configurations in order without a count, or draws them. A configuration is valid if all params differ. */
 static void takes_from_an_uncounted_space(void)
 {
     static const char *const strategies[] = {"exhaustive", "random", "surrogate"}, *const some = "some";
@@ -645,7 +649,7 @@ static void takes_from_an_uncounted_space(void)
     teardown(&f);
 }
 
-/* Where nothing is found the caller's answer ends the walk and the drawing, at a step of it. */
+/* If no configuration is found, the caller's answer ends the walk and the drawing, at their next step. */
 static void asks_while_it_looks(void)
 {
     static const char *const strategies[] = {"exhaustive", "random"}, *const none = "none";
@@ -721,11 +725,11 @@ static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, 
         size_t count;
         unsigned flags, stopped, reused;
     } sweeps[] = {
-        {all, 3, 0, 4, 0}, /* but for the first, and the one with a wrong answer */
+        {all, 3, 0, 4, 0}, /* all but the first configuration, and the one with a wrong answer */
         {all, 3, 0, 4, 6},
         {slower, 1, 0, 0, 0}, /* contenders here */
         {all, 3, 0, 2, 6},
-        {all, 3, KILN_TUNE_NO_STOP_EARLY, 0, 4}, /* the two that were stopped early are made again */
+        {all, 3, KILN_TUNE_NO_STOP_EARLY, 0, 4}, /* the two configurations that were stopped early are made again */
         {all, 3, KILN_TUNE_FRESH | KILN_TUNE_NO_STOP_EARLY, 0, 0},
     };
     kiln_error *error = NULL;
@@ -755,7 +759,8 @@ static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, 
         CU_ASSERT_EQUAL(totals.failed, sweeps[i].count == 3);
         for (size_t k = 0; k < kiln_tuning_count(tuning); k++) {
             const kiln_result *result = kiln_tuning_sample(tuning, k)->result;
-            /* Usually after one repetition; under load the first one may look fast, and the second one slow. */
+            /* Usually one repetition is enough. Under load the first repetition may look fast and the second one
+             * slow. */
             CHECK(!result->stopped_early || (result->repetitions >= 1 && result->host_seconds > 0 && result->verified));
         }
         const kiln_sample *wrong = kiln_tuning_sample(tuning, kiln_tuning_count(tuning) - 1);
@@ -768,15 +773,15 @@ static bool stops_early(const fixture *f, const kiln_spec *spec, double budget, 
 
 static void stops_early_what_is_slower(void)
 {
-    enum { ATTEMPTS = 60 }; /* the first will do, unless the host is busy */
+    enum { ATTEMPTS = 60 }; /* the first attempt succeeds, unless the host is busy */
     fixture f;
     setup(&f);
     kiln_error *error = NULL;
     kiln_spec *spec = NULL;
     CHECK_OK(kiln_spec_load(f.engine, KILN_TEST_DATA "/slow.yaml", &spec, &error), error);
-    kiln_tuning *first = NULL; /* what comes from the cache is run in order */
+    kiln_tuning *first = NULL; /* configurations with cached code run in order */
     CHECK_OK(kiln_tune(f.engine, spec, NULL, &first, &error), error);
-    /* Where one repetition takes all of the budget there is nothing to give up. */
+    /* If one repetition takes all of the budget, there is nothing to stop early. */
     const kiln_sample *slow = find(first, "slower REPEAT=50001");
     CU_ASSERT_PTR_NOT_NULL_FATAL(slow);
     double budget = fmax(0.15, 4 * slow->result->host_seconds);
@@ -789,8 +794,9 @@ static void stops_early_what_is_slower(void)
     teardown(&f);
 }
 
-/* The finals of a sweep, here or in a runner, and the next sweep, which takes all from the store. Times are the
- * interpreter's, so who takes part is as it comes: mostly there are finals, which test_finals.c has with made-up times. */
+/* The finals of a sweep, in this process or in a runner, and the next sweep, which takes all samples from the store.
+ * The times are the interpreter's, so the participants differ from run to run. Mostly there are finals. test_finals.c
+ * tests finals with invented times. */
 static void holds_finals(void)
 {
     static const char *const quick[] = {"quick"};
@@ -819,7 +825,8 @@ static void holds_finals(void)
                                        .variant_count = 1,
                                        .store = store,
                                        .finalists = 4,
-                                       .flags = KILN_TUNE_NO_STOP_EARLY, /* what was stopped early may be made again */
+                                       /* a sample that was stopped early may be made again */
+                                       .flags = KILN_TUNE_NO_STOP_EARLY,
                                        .isolation = round % 2 ? KILN_ISOLATE_ALWAYS : KILN_ISOLATE_NEVER};
             CHECK_OK(kiln_tune(engine, spec, &sweep, &tuning, &error), error);
             CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
@@ -829,7 +836,7 @@ static void holds_finals(void)
                 const kiln_result *result = sample->result;
                 CHECK(result->finals && result->finals == kiln_tuning_sample(tuning, 0)->result->finals);
                 CHECK(result->first_seconds > 0 && result->host_seconds > 0 && result->repetitions == first.rounds);
-                CHECK(result->verified); /* as the sweep found */
+                CHECK(result->verified); /* the result must equal the sweep's result */
                 CHECK(sample->reused == again);
             }
             kiln_tuning_free(tuning);

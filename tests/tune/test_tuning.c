@@ -41,7 +41,7 @@ static void ranks_by_time_then_failures(void)
     CHECK(kiln_tuning_sample(tuning, KILN__COUNT(want)) == NULL);
     const kiln_sample *failed = kiln_tuning_sample(tuning, 4);
     CHECK_TEXT(failed->message, "for a reason");
-    CU_ASSERT_EQUAL(failed->result->seconds, 0); /* what a failure left there is no result */
+    CU_ASSERT_EQUAL(failed->result->seconds, 0); /* a failed sample keeps no result of its run */
     kiln_tuning_totals totals;
     totals = *kiln_tuning_sum(tuning);
     CU_ASSERT_EQUAL(totals.configurations, 6);
@@ -55,7 +55,8 @@ static void ranks_what_was_not_measured(void)
 {
     kiln_tuning *tuning = kiln__tuning_new(NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(tuning);
-    add(tuning, 1, KILN_OK, (kiln_result){.host_seconds = 3, .seconds = 1}); /* seconds means nothing here */
+    /* `seconds` has no meaning in this result */
+    add(tuning, 1, KILN_OK, (kiln_result){.host_seconds = 3, .seconds = 1});
     add(tuning, 2, KILN_OK, (kiln_result){.host_seconds = 2, .seconds = 9});
     kiln__tuning_rank(tuning);
     CU_ASSERT_EQUAL(tag_at(tuning, 0), 2);
@@ -64,7 +65,7 @@ static void ranks_what_was_not_measured(void)
     kiln_tuning_free(tuning);
 }
 
-/* Every order of up to many samples comes out sorted and stable. */
+/* Samples in every order are ranked correctly, and equal ones keep their order. */
 static void ranks_many(void)
 {
     for (size_t count = 0; count < 70; count++) {

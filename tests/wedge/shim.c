@@ -29,7 +29,7 @@ void *__libc_calloc(size_t count, size_t size);
 
 static atomic_bool held;
 
-/* Sleeps by turns, because other tests run at the same time. */
+/* Sleeps between the rounds, because other tests run at the same time. */
 static void spin(void)
 {
     for (;;)
@@ -121,7 +121,7 @@ int snprintf(char *text, size_t size, const char *how, ...)
     return length;
 }
 
-/* The same in a build with _FORTIFY_SOURCE. */
+/* The same function in a build with _FORTIFY_SOURCE. */
 int __vsnprintf_chk(char *text, size_t size, int flag, size_t room, const char *how, va_list list);
 int __vsnprintf_chk(char *text, size_t size, int flag, size_t room, const char *how, va_list list)
 {

@@ -13,8 +13,8 @@ const char *kiln_py_code(int type)
     return type >= 0 && type < KILN_TYPE_COUNT ? codes[type] : NULL;
 }
 
-/* Signal handlers belong to the process, and so does this. Only the main thread changes it, but a signal may be handled
- * in any. */
+/* The state of the signal handlers belongs to the process, like the handlers. Only the main thread changes this
+ * state, but any thread may handle a signal. */
 volatile int kiln_py_stop;
 static struct sigaction before;
 static unsigned depth;
@@ -49,7 +49,7 @@ void kiln_py_unwatch(void)
     struct sigaction now;
     installed = 0;
     sigaction(SIGINT, NULL, &now);
-    /* otherwise a callback has set another handler */
+    /* If the handler is another one, a callback has set it. */
     if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_interrupt)
         sigaction(SIGINT, &before, NULL);
     kiln_py_stop = 0;

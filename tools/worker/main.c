@@ -1,6 +1,6 @@
-/* kiln-worker: compiles for a process of kiln that started it, or with --run runs and measures for one. Not for use by
- * hand: its standard input is a socket. A compiling one limits itself, because NVRTC may use without bound whatever a
- * kernel makes it use. */
+/* kiln-worker: compiles for a process of kiln that started it, or with --run runs and measures for one. Not for use
+ * by hand: its standard input is a socket. A compiling one limits itself, because NVRTC may use without bound
+ * whatever a kernel makes it use. */
 #include <errno.h>
 #include <limits.h>
 #include <locale.h>
@@ -44,7 +44,7 @@ static const char *find_option(int count, char **arguments, const char *name)
  * kernel, 4 % of its time. */
 static void keep_memory(void)
 {
-    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that is accepted */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the largest value that mallopt accepts */
     mallopt(M_TRIM_THRESHOLD, INT_MAX);
     mallopt(M_TOP_PAD, 4 << 20);
 }
@@ -85,7 +85,7 @@ static int run(int count, char **arguments)
         return 3;
     set_limit(RLIMIT_CORE, 0);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to report */
-    if (runs)                 /* a driver reserves address space and keeps a cache as it likes */
+    if (runs)                 /* a driver reserves address space and keeps a cache without a known limit */
         return kiln__runner_serve(STDIN_FILENO, kiln_catalogue_register);
     set_limit(RLIMIT_FSIZE, uses || makes ? MOST_PCH : 0); /* 0: no option of NVRTC can make it write a file */
     if (!KILN__SANITIZED) {                                /* their shadow memory takes terabytes of address space */
@@ -102,8 +102,8 @@ static int run(int count, char **arguments)
     return code;
 }
 
-/* A soft limit alone is raised. If a hard one forbids that, NVRTC gets the stack of a thread: not as large, because all of
- * it counts as address space. */
+/* A soft limit alone is raised. If a hard one forbids that, NVRTC gets the stack of a thread: not as large, because
+ * all of it counts as address space. */
 int main(int count, char **arguments)
 {
     set_limit(RLIMIT_STACK, STACK_BYTES);

@@ -10,8 +10,8 @@
 typedef kiln_csr kiln__csr;
 void kiln__csr_free(const kiln_allocator *mem, kiln__csr *matrix);
 
-/* The means to watch and end work that may take minutes: the work writes its progress to the log, and ends if the flag
- * is set. Both may be NULL. */
+/* The means to watch and end work that may take minutes: the work writes its progress to the log, and ends if the
+ * flag is set. Both may be NULL. */
 typedef struct kiln__patience {
     const kiln__log *log;     /* lines of KILN_LOG_INFO that begin with "reading " */
     const volatile int *stop; /* nonzero: end within a second, with KILN_ERROR_INTERRUPTED */
@@ -46,11 +46,12 @@ kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entr
 
 /* Reads a matrix from a file, gzipped or not. The first line of the file tells which of these formats it has:
  *
- * - Matrix Market: coordinate or array; real, integer or pattern; general, symmetric or skew-symmetric.
+ * - Matrix Market: the formats coordinate and array, the fields real, integer and pattern, and the symmetries
+ *   general, symmetric and skew-symmetric.
  * - An edge list: a line `from to [weight]` for each edge, with vertices from 0. Lines with `#` or `%` are comments.
  *
- * With `graph` the result has no values and no loops, and each edge in both directions. The file is untrusted input: it gives
- * a matrix, or an error with its line and column. */
+ * With `graph` the result has no values and no loops, and each edge in both directions. The file is untrusted input:
+ * it gives a matrix, or an error with its line and column. */
 kiln_status kiln__market_read(const kiln_allocator *mem, const char *path, bool graph, kiln__patience patience,
                               kiln__csr *matrix, kiln_error **error);
 kiln_status kiln__market_parse(const kiln_allocator *mem, const char *name, const char *text, size_t length, bool graph,

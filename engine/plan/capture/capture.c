@@ -1,8 +1,8 @@
-/* capture.c - captures a launch: contents before it and outputs after it, in a folder that appears when it is complete.
- * CAPTURE.md says which files are written and why.
+/* capture.c - captures a launch: contents before it and outputs after it, in a folder that appears when it is
+ * complete. CAPTURE.md says which files are written and why.
  *
- * States of a capture: begun (contents before the launch are written to a hidden folder) -> ended (outputs and the spec
- * are written, and the folder is renamed) or dropped (the hidden folder is removed). */
+ * States of a capture: begun (contents before the launch are written to a hidden folder) -> ended (outputs and the
+ * spec are written, and the folder is renamed) or dropped (the hidden folder is removed). */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -256,7 +256,7 @@ static kiln_status take_content(kiln__capture *c, size_t index, kiln__plan_buffe
 
 static kiln_status take_before(kiln__capture *c, size_t index, kiln_error **error)
 {
-    kiln__plan_buffer *b = &c->plan->buffers[index]; /* a launch begins with the names as they are written */
+    kiln__plan_buffer *b = &c->plan->buffers[index]; /* a launch begins with the buffers in their original order */
     bool own = index >= c->plan->spec->buffer_count, empty = b->buffer->fill.kind == KILN__FILL_NONE && !b->file;
     kiln_status status = KILN_OK;
     if (b->buffer->out) {
@@ -360,8 +360,8 @@ kiln_status kiln__capture_begin(kiln_plan *plan, const kiln__capture_order *orde
 
 /* ---- outputs after it ---- */
 
-/* Returns whether the old content of an output without a fill must be captured. If nothing changed, an untouched buffer
- * would pass as the answer. If all bytes of Kiln's own memory changed, the old content has no meaning. If the
+/* Returns whether the old content of an output without a fill must be captured. If nothing changed, an untouched
+ * buffer would pass as the answer. If all bytes of Kiln's own memory changed, the old content has no meaning. If the
  * application bound the memory, the kernel may also have read it. */
 static bool before_matters(const kiln__plan_buffer *b, const kiln_array *before, const kiln_array *after)
 {

@@ -104,7 +104,9 @@ static void close_all(void *self, bool together)
     if (together) {
         MPI_Comm_free(&m->all);
         MPI_Finalize();
-    } /* otherwise MPI would wait for ranks that are gone; the launcher sees that this process ends, and ends the others */
+        /* otherwise MPI would wait for ranks that have ended. The launcher sees that this process ends, and ends the
+     * others */
+    }
     if (!m->sending)
         free(m);
 }

@@ -1,7 +1,7 @@
 /* capture.c - stream capture: work that is put into a stream becomes nodes of a graph.
  *
- * A stream takes part in a capture if the capture was started on it, or if it waits for an event that was recorded in a
- * captured stream. Its *tips* are the nodes on which its next node depends.
+ * A stream takes part in a capture if the capture was started on it, or if it waits for an event that was recorded in
+ * a captured stream. Its *tips* are the nodes on which its next node depends.
  *
  * A capture is active from cuStreamBeginCapture on. It becomes invalid after a call that a capture forbids or that
  * failed. It ends with cuStreamEndCapture, which reports an invalid capture, or when its stream or context ends.
@@ -83,9 +83,9 @@ static sim_capture *find_next_capture(sim_object *object)
     return (sim_capture *)object;
 }
 
-/* Checks a call that may wait for the device. Captured work never runs, so such a call could wait for ever. Captures of
- * the calling thread and GLOBAL captures of any thread forbid it. It is allowed if the capture or the calling thread is
- * RELAXED. A forbidden call makes the capture invalid. */
+/* Checks a call that may wait for the device. Captured work never runs, so such a call could wait for ever. Captures
+ * of the calling thread and GLOBAL captures of any thread forbid it. It is allowed if the capture or the calling
+ * thread is RELAXED. A forbidden call makes the capture invalid. */
 CUresult sim_forbid(sim_context *context)
 {
     CUresult result = CUDA_SUCCESS;
@@ -133,8 +133,8 @@ static CUresult forbid_legacy(sim_context *context, bool invalidate)
     return result;
 }
 
-/* Sets `capturing` to the captured stream for work that is put into the stream, or to NULL if it is not captured. Returns
- * an error if a capture forbids the call. */
+/* Sets `capturing` to the captured stream for work that is put into the stream, or to NULL if it is not captured.
+ * Returns an error if a capture forbids the call. */
 CUresult sim_capture_enter(sim_context *context, CUstream handle, sim_stream **capturing)
 {
     *capturing = NULL;
@@ -356,9 +356,9 @@ CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const 
     return sim_end(result);
 }
 
-/* Returns true if the origin waits for all work in the capture; with `only`, for the work of that stream. A depth-first
- * search from the origin's tips, backwards along edges, marks all nodes that they depend on. Every tip of another
- * stream must be marked. */
+/* Returns true if the origin waits for all work in the capture; with `only`, for the work of that stream. A
+ * depth-first search from the origin's tips, backwards along edges, marks all nodes that they depend on. Every tip of
+ * another stream must be marked. */
 static bool is_joined(const sim_capture *capture, const sim_stream *only, CUresult *error)
 {
     size_t top = 0;
@@ -473,13 +473,14 @@ CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *stat
 {
     sim_context *context;
     SIM_TRY(sim_begin(&context));
+    context = sim_follow(context, handle, SIM_STREAM);
     if (!sim_stream_known(context, handle))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     if (!status)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     CUresult result = sim_capture_status(context, handle, status);
     if (result != CUDA_SUCCESS ||
-        *status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the other results exist only in an active one */
+        *status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the other results exist only in an active capture */
         return sim_end(result);
     sim_stream *stream = sim_stream_at(context, handle, false);
     const sim_capture *capture = stream->capture;

@@ -1,5 +1,5 @@
-/* cu_graph.h - declarations that the files of programs/ share. A graph is a graph of operations (cu_work.h): a stream that is
- * captured makes one (capture.c), and a launch runs the operations of its nodes in topological order.
+/* cu_graph.h - declarations that the files of programs/ share. A graph is a graph of operations (cu_work.h): a stream
+ * that is captured makes one (capture.c), and a launch runs the operations of its nodes in topological order.
  *
  * Locks: the state lock guards objects, the work lock guards work. A comment says which of them a function needs;
  * without such a comment it needs the state lock. */
@@ -57,8 +57,8 @@ typedef struct sim_edges {
     size_t count, capacity;
 } sim_edges;
 
-/* A node of a graph. `before` has the nodes on which this node depends, and `after` the nodes that depend on it. Every
- * edge is in both lists. */
+/* A node of a graph. `before` has the nodes on which this node depends, and `after` the nodes that depend on it.
+ * Every edge is in both lists. */
 struct sim_node {
     sim_object object;
     sim_graph *graph;
@@ -76,8 +76,8 @@ typedef struct sim_hold {
     unsigned count;
 } sim_hold;
 
-/* A graph of dependencies. States: open; `capturing`, while a stream is captured into it; `internal`, if it is the copy
- * of an executable graph or the clone of such a copy. */
+/* A graph of dependencies. A graph is `capturing` while a stream is captured into it. A graph is `internal` if it is
+ * the copy of an executable graph or the clone of such a copy. Otherwise it is open. */
 struct sim_graph {
     sim_object object;
     sim_node *first, *last;
@@ -95,8 +95,8 @@ struct sim_graph {
     size_t hold_count, hold_capacity;
 };
 
-/* An executable graph. States: idle; `busy`, while a launch runs; `doomed`, if it was destroyed during a launch. A
- * doomed graph is freed at the end of that launch. */
+/* An executable graph. It is `busy` while a launch runs, and otherwise idle. It is `doomed` if it was destroyed
+ * during a launch: it is freed at the end of that launch. */
 typedef struct sim_exec {
     sim_object object;
     sim_graph *graph; /* a private copy of the graph */
@@ -152,8 +152,8 @@ CUresult sim_edges_read(sim_context *context, const sim_graph *graph, const CUgr
  * cycle or depends on it. */
 CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **order, sim_node **stuck);
 
-/* Replaces the parameters of a node. Kind and attributes stay. With `exec`, the node is in an executable graph, and its
- * context stays too. */
+/* Replaces the parameters of a node. Kind and attributes stay. With `exec`, the node is in an executable graph, and
+ * its context stays too. */
 CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what, bool exec);
 
 /* ---- conditions (condition.c): the bodies of a conditional node are graphs; the operation of the node owns their

@@ -1,5 +1,5 @@
-/* host.c - memory that host and device share under one pointer, and queries of pointers. Pinned and managed memory are
- * allocated here. Registered memory is the program's own. Kernels access all three by the host's pointer, as with
+/* host.c - memory that host and device share under one pointer, and queries of pointers. Pinned and managed memory
+ * are allocated here. Registered memory is the program's own. Kernels access all three by the host's pointer, as with
  * unified addressing. Only managed memory counts as device memory. */
 #include <errno.h>
 #include <inttypes.h>
@@ -63,8 +63,8 @@ CUresult sim_cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flag
     return sim_end_work(context, result);
 }
 
-/* Finds the start of shared memory of that kind. Returns CUDA_SUCCESS with both locks held. `unknown` is the error for
- * memory that is not shared. */
+/* Finds the start of shared memory of that kind. Returns CUDA_SUCCESS with both locks held. `unknown` is the error
+ * for memory that is not shared. */
 static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult unknown, sim_context **context,
                              sim_host **host)
 {
@@ -104,7 +104,8 @@ CUresult sim_cuMemHostUnregister(void *pointer)
     return result == CUDA_SUCCESS ? end_shared(context, host) : result;
 }
 
-/* True if the process can read (with `write`: and write) all of [start, start + bytes). */
+/* Returns true if the process can read all of [start, start + bytes). With `write` the process must also be able to
+ * write there. */
 static bool is_mapped(uintptr_t start, size_t bytes, bool write)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -365,7 +366,7 @@ CUresult sim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CU
     return sim_end(data && at.known ? answer_query(context, &at, attribute, data) : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* Unlike the one above, it returns zeros for unknown pointers. */
+/* Unlike the function above, this function returns zeros for unknown pointers. */
 CUresult sim_cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer)
 {
     sim_context *context;
@@ -392,7 +393,7 @@ CUresult sim_cuPointerSetAttribute(const void *value, CUpointer_attribute attrib
 {
     sim_context *context;
     SIM_TRY(sim_begin(&context));
-    /* whether copies wait, which they always do here; nothing else can be set */
+    /* The attribute tells whether copies wait, which they always do here. No other attribute can be set. */
     bool right = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && find_place(&context, pointer).known;
     return sim_end(right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }

@@ -1,9 +1,9 @@
-/* pool_share.c - pools of memory that processes share. A pool's memory is one file without a name, whose descriptor is
- * the handle that a process passes on. Each allocation is a part of the file.
+/* pool_share.c - pools of memory that processes share. A pool's memory is one file without a name, whose descriptor
+ * is the handle that a process passes on. Each allocation is a part of the file.
  *
  * The page before each part holds the part's record. Another process asks for the part with a copy of that record,
- * which must be equal to the record in the file byte for byte. A part that was freed has no record. A part never reuses
- * the place of an earlier part: the file is long enough, and unused pages take no memory.
+ * which must be equal to the record in the file byte for byte. A part that was freed has no record. A part never
+ * reuses the place of an earlier part: the file is long enough, and unused pages take no memory.
  *
  * Handles and records are untrusted. A wrong handle or record gives an error, and a file that is not such a pool is
  * never changed. */
@@ -19,7 +19,7 @@
 
 enum { PIECE_PAGE = 4096, PIECE_ALIGN = 2 << 20, PIECE_MARK = 0x6c706f4b };
 #define POOL_FILE "kiln-device-pool-"       /* followed by the number of its device */
-#define POOL_FILE_BYTES ((uint64_t)1 << 60) /* or less, if the process may not have such large files */
+#define POOL_FILE_BYTES ((uint64_t)1 << 60) /* less, if the process may not have such large files */
 
 typedef struct piece_record {
     uint32_t mark, zero;

@@ -72,8 +72,8 @@ static void pause_a_little(void *none)
 }
 
 /* Waits for a value in memory. Other threads may continue meanwhile. Work ends before the call that enqueues it
- * returns, so only another thread can write the value. After 20 s, or one microsecond for each step of the budget, the
- * wait counts as an endless kernel. */
+ * returns, so only another thread can write the value. After 20 s, or one microsecond for each step of the budget,
+ * the wait counts as an endless kernel. */
 static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams *op)
 {
     const uint64_t most = 20000000000u, start = kiln__now_ns();
@@ -92,7 +92,7 @@ static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams
                 "another thread must write the value",
                 (uint64_t)op->waitValue.address);
             (*context)->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
-            return CUDA_SUCCESS; /* this call succeeds, and the next one gets the error */
+            return CUDA_SUCCESS; /* this call succeeds, and the next call returns the error */
         }
         if (!sim_order_call_out(*context, pause_a_little, NULL)) {
             *context = NULL;

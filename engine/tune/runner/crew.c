@@ -45,7 +45,8 @@ kiln_status kiln__crew_greet(kiln__crew *crew, bool *ready, kiln_error **error)
     for (size_t i = 0; i < crew->count; i++) {
         kiln_error *why = NULL;
         bool ends;
-        if (crew->runners[i] && kiln__runner_step(crew->runners[i])) { /* no sample runs, so opening has failed */
+        if (crew->runners[i] && kiln__runner_step(crew->runners[i])) {
+            /* no sample runs, so a failure means that opening has failed */
             kiln_status status = kiln__runner_take(crew->runners[i], NULL, NULL, &ends, &why);
             KILN__TRY(leave_out(crew, i, status, why, error));
         }

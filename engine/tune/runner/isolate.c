@@ -64,7 +64,7 @@ struct kiln__runner {
     size_t sent;        /* bytes sent of the current message */
     kiln__incoming in;  /* the answer */
     bool worked;        /* OPENING succeeded once, in this process or an earlier one */
-    bool told;          /* it was logged that the process waits for another process */
+    bool told;          /* the log has a message that the process waits for another process */
     bool waits;         /* the process waits for another process now */
     bool ran;           /* the process has launched a kernel */
     bool enough;        /* the caller wants no more findings of the sample */
@@ -477,7 +477,7 @@ kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const
         return kiln__fail_memory(error);
     }
     r->tries = 0;
-    if (r->child.socket >= 0 && kiln__child_is_gone(&r->child)) { /* it ended between two samples */
+    if (r->child.socket >= 0 && kiln__child_is_gone(&r->child)) { /* the process ended between two samples */
         kiln__logf(&r->engine->log, KILN_LOG_INFO, "the process that measures ended while it was idle");
         kiln__child_end(&r->child);
     }

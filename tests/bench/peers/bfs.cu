@@ -1,9 +1,10 @@
-// bfs.cu - a search with a frontier as libraries do it, from CUB and Thrust: degrees of the frontier are scanned, a
-// thread an edge looks at a neighbour (its vertex is found by bisection, so that work is even), new vertices are
-// compacted; the host reads two numbers a level. Its graphs are those of kernel_src/sparse/generate.c.
+// bfs.cu - a breadth-first search from CUB and Thrust, with a frontier, as libraries write it. For each level it
+// scans the degrees of the frontier. Then each edge gets a thread, which finds its vertex by bisection, so that the
+// work is even, and examines a neighbour. The new vertices are compacted. The host reads two numbers per level. The
+// graphs come from kernel_src/sparse/generate.c.
 //
-// Figures that were published, for want of these libraries on the machine; not measured here, and how they count edges
-// (this file: those of the component, once) is to be looked up before anything is made of them:
+// The machine had neither Gunrock nor cuGraph. These figures were published and not measured here. Before you compare
+// them, find out how they count edges; this file counts the edges of the component once.
 //   Gunrock  34.6 GTEPS on kron21 (V100)
 //   cuGraph  36 GTEPS on R-MAT of scale 24; road_usa in 90 ms
 #include <cub/cub.cuh>
@@ -24,16 +25,16 @@
 typedef uint64_t u64;
 typedef uint32_t u32;
 
-// ---- the graphs: as keys, row above, column below; what is no edge is ~0 ----
+// ---- the graphs: as keys, row above, column below; ~0 in place of an edge that is left out ----
 
-__host__ __device__ u64 mix64(u64 x) // SplitMix64's last step
+__host__ __device__ u64 mix64(u64 x) // the last step of SplitMix64
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
 }
 
-__host__ __device__ u64 bits_of(u64 a, u64 b) // of seed 1
+__host__ __device__ u64 bits_of(u64 a, u64 b) // random bits of the seed 1
 {
     return mix64(mix64(1 + 0x9E3779B97F4A7C15 * (a + 1)) + 0xD1B54A32D192ED03 * (b + 1));
 }
@@ -115,7 +116,8 @@ Graph build(const char *kind, u32 vertices, unsigned scale)
     auto firsts = thrust::make_transform_iterator(thrust::counting_iterator<u64>(0), FirstOf());
     thrust::lower_bound(keys.begin(), keys.begin() + count, firsts, firsts + vertices + 1, g.offsets.begin());
     auto degrees = thrust::make_transform_iterator(thrust::counting_iterator<u32>(0), Degree{g.offsets.data().get()});
-    g.source = static_cast<u32>(thrust::max_element(degrees, degrees + vertices) - degrees); // of equals the first
+    /* of several largest elements the first one */
+    g.source = static_cast<u32>(thrust::max_element(degrees, degrees + vertices) - degrees);
     return g;
 }
 
@@ -126,7 +128,7 @@ __global__ void look(const u32 *offsets, const u32 *index, int *levels, const u3
 {
     const u32 e = blockIdx.x * blockDim.x + threadIdx.x;
     u32 low = 0, high = count;
-    while (e < edges && low < high) { // the first vertex whose edges end behind e
+    while (e < edges && low < high) { // finds the first vertex whose edges end after e
         const u32 middle = (low + high) / 2;
         if (ends[middle] <= e)
             low = middle + 1;
@@ -171,7 +173,7 @@ struct Search {
         CHECK(cub::DeviceScan::InclusiveSum(temporary, bytes, degrees, ends.begin(), static_cast<int>(items)));
     }
 
-    int run() // the number of levels
+    int run() // returns the number of levels
     {
         CHECK(cudaMemsetAsync(levels.data().get(), 0xff, g.vertices * sizeof(int)));
         const int zero = 0;
@@ -195,7 +197,7 @@ struct Search {
     }
 };
 
-// As peer::median_seconds(), but of few repetitions: a search of thousands of levels takes long.
+// Does the same as peer::median_seconds() with few repetitions, because a search of thousands of levels takes long.
 double seconds_of(Search &search)
 {
     search.run();

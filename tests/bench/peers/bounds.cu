@@ -1,7 +1,7 @@
-// bounds.cu - what the device gives: the bounds that families are held against. Copying reads and writes each of 2^28
-// floats once, by float4, one element a thread; reading adds them up, four float4 in flight a thread. Special
-// functions are reciprocal square roots, eight under way a thread and nothing else; their number stands where others
-// have bytes.
+// bounds.cu - the rates that the device reaches, which are the bounds of the families. The copy reads and writes each
+// of 2^28 floats once, by float4, one element per thread. The read adds them up, with four float4 in flight per
+// thread. The special functions are reciprocal square roots: each thread has eight of them in flight, and does
+// nothing else. Their number stands in the place of bytes.
 #include "peer.h"
 
 __global__ void copy(const float4 *in, float4 *out, size_t count)
@@ -24,7 +24,7 @@ __global__ void read(const float4 *in, float *out, size_t count)
         for (int k = 0; k < 4; k++)
             sum += part[k].x + part[k].y + part[k].z + part[k].w;
     }
-    if (sum == 1e30f) // never; it keeps the reads
+    if (sum == 1e30f) // never true; it keeps the compiler from removing the reads
         *out = sum;
 }
 
@@ -44,7 +44,7 @@ __global__ void special(float *out)
 #pragma unroll
     for (int k = 0; k < SPECIAL_CHAINS; k++)
         sum += value[k];
-    if (sum == 1e30f) // never; it keeps the roots
+    if (sum == 1e30f) // never true; it keeps the compiler from removing the roots
         *out = sum;
 }
 

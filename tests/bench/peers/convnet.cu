@@ -1,9 +1,10 @@
-// convnet.cu - cuDNN's forward convolution of the works of specs/convnet.yaml, in full single precision (CUDNN_FMA_MATH: no
-// tensor cores). Of its algorithms the fastest here: its own search names candidates, and the three best of them are
-// measured by the method of all the others. The algorithm is part of the name.
+// convnet.cu - cuDNN's forward convolution at the works of specs/convnet.yaml, in full single precision
+// (CUDNN_FMA_MATH: no tensor cores). cuDNN's own search names candidates. The three best of them are measured by the
+// method of all peers, and the fastest counts. The name of the peer has its algorithm.
 //
-// With arguments WORK ALGORITHM X Y W it measures nothing: it runs the layer once by that algorithm, or by the fastest of its
-// search where ALGORITHM is "fastest", on the .npy files X and W, and writes Y without a header (tests/bench/layer_errors.sh).
+// With the arguments WORK ALGORITHM X Y W the program measures nothing. It runs the layer once on the .npy files X
+// and W, by that algorithm, or by the fastest of its search if ALGORITHM is "fastest". It writes Y without a header
+// (tests/bench/layer_errors.sh).
 // link: -lcudnn
 #include <cudnn.h>
 
@@ -30,7 +31,7 @@ struct Files {
     const char *algorithm, *x, *y, *w;
 };
 
-// Replaces what is in `to` by the numbers of a .npy file of version 1.
+// Replaces the contents of `to` by the numbers of a .npy file of version 1.
 static void read_floats(float *to, size_t count, const char *name)
 {
     std::vector<float> numbers(count);
@@ -84,7 +85,7 @@ static void measure(cudnnHandle_t handle, const Layer &l, const Files *files)
         read_floats(w, weights, files->w);
     }
 
-    // Those that fail here, for lack of support or of memory, come last, with a status.
+    // Algorithms that fail here come last, with a status: they are not supported, or memory runs out.
     cudnnConvolutionFwdAlgoPerf_t found[CUDNN_CONVOLUTION_FWD_ALGO_COUNT];
     int algorithms = 0;
     if (cudnnFindConvolutionForwardAlgorithm(handle, in, filter, convolution, out, CUDNN_CONVOLUTION_FWD_ALGO_COUNT,
@@ -148,5 +149,5 @@ int main(int argc, char **argv)
     for (const Layer &layer : layers)
         if (argc != 6 || std::strcmp(layer.work, argv[1]) == 0)
             measure(handle, layer, argc == 6 ? &files : nullptr);
-    return argc == 6; // there is no such layer or algorithm
+    return argc == 6; // no layer or no algorithm has that name
 }

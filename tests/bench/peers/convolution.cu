@@ -1,6 +1,6 @@
-// convolution.cu - cuDNN's forward convolution (a cross-correlation, as the spec's) of one image of one channel, in
-// full single precision (CUDNN_FMA_MATH: no tensor cores). Of its algorithms the fastest here, by its own search and
-// then by the method of all the others; it is part of the name.
+// convolution.cu - cuDNN's forward convolution of one image of one channel, in full single precision (CUDNN_FMA_MATH:
+// no tensor cores). Like the spec's convolution it is a cross-correlation. cuDNN's own search names candidates. They
+// are measured by the method of all peers, and the fastest counts. The name of the peer has its algorithm.
 // link: -lcudnn
 #include <cudnn.h>
 
@@ -40,7 +40,7 @@ int main()
         float *x = peer::random_floats(count, 1), *mask = peer::random_floats(taps, 2);
         float *y = peer::allocate<float>(count);
 
-        // Those that fail here, for want of support or of memory, come last, with a status.
+        // Algorithms that fail here come last, with a status: they are not supported, or memory runs out.
         cudnnConvolutionFwdAlgoPerf_t found[CUDNN_CONVOLUTION_FWD_ALGO_COUNT];
         int algorithms = 0;
         CHECK(cudnnFindConvolutionForwardAlgorithm(handle, image, filter, convolution, image,

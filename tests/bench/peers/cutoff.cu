@@ -1,14 +1,15 @@
-// cutoff.cu - two to compare with.
+// cutoff.cu - two peers of the potential within a radius.
 //
-// The rate of direct summation, on the pairs that lie within the radius. Direct summation examines every pair of an atom
-// and a point, so none of its work is in vain, and it needs no bins: its rate is what a kernel with a radius would have
-// if it examined nothing else. The time is that of the work's pairs (`kiln show cutoff -s WORK --metrics`) at that rate.
+// Direct summation examines every pair of an atom and a point, so none of its work is in vain, and it needs no bins.
+// Its rate is the rate of a kernel with a radius that examines only the pairs within the radius. The reported time is
+// the number of these pairs (`kiln show cutoff -s WORK --metrics`) divided by this rate.
 //
 // Parboil's cutcp (Hardy, Stone and others, "GPU acceleration of cutoff pair potentials for molecular modeling
-// applications", 2008), ported: bins of 4 A with room for so many atoms, which a block of 128 threads brings to shared
-// memory, up to 32 at a time; it has a region of 8 x 8 x 8 points, four of each thread; which bins are near a region
-// stands in constant memory. There the host adds the atoms that their bin has no room for; here a kernel does, a block an
-// atom, by atomics. Bins are made before, and their time does not count. The best of two capacities is reported.
+// applications", 2008), ported. A block of 128 threads copies bins of 4 A to shared memory, up to 32 at a time. Each
+// bin has room for a fixed number of atoms. A block computes a region of 8 x 8 x 8 points, four for each thread.
+// Constant memory tells which bins are near a region. In Parboil the host adds the atoms for which a bin has no room.
+// Here a kernel adds them by atomics, one block per atom. The bins are made before the measurement. The faster of two
+// capacities is reported.
 #include "peer.h"
 
 #include <cmath>
@@ -23,7 +24,7 @@ __device__ float inverse_root(float x)
     return root;
 }
 
-// A thread has POINTS points along z; what x and y contribute is shared.
+// A thread has POINTS points along z, which share the contributions of x and y.
 __global__ void __launch_bounds__(BLOCK) sum(float *energy, int width, float spacing, float per_square)
 {
     const int i = blockIdx.x * BLOCK + threadIdx.x;
@@ -46,7 +47,7 @@ __global__ void __launch_bounds__(BLOCK) sum(float *energy, int width, float spa
 struct Work {
     const char *name;
     double pairs;
-    int points; // along a side
+    int points; // points along a side
     int atoms;
     bool clustered;
 };
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(128)
         for (int bin = 0; bin < here; bin++)
             for (int slot = 0; slot < ROOM; slot++) {
                 const float4 atom = cache[bin * ROOM + slot];
-                if (atom.w == 0) // the bin has no more
+                if (atom.w == 0) // the bin has no more atoms
                     break;
                 const float dx = atom.x - x, dy = atom.y - y, across = dx * dx + dy * dy;
 #pragma unroll
@@ -128,7 +129,7 @@ __global__ void __launch_bounds__(128) add_left_over(const float4 *left_over, fl
     }
 }
 
-// The atoms of Kiln's input of that kind, seed 1 (kernel_src/host/atoms.c).
+// Makes the atoms of Kiln's input of that kind with the seed 1 (kernel_src/host/atoms.c).
 std::vector<float4> make_atoms(const Work &work)
 {
     auto mix = [](uint64_t x) {
@@ -165,7 +166,7 @@ template <int ROOM> double cutcp_seconds(const Work &work, const std::vector<flo
     for (float4 atom : made) {
         const int bx = int(std::floor(atom.x / length)), by = int(std::floor(atom.y / length)), bz = int(std::floor(atom.z / length));
         if (bx < -3 || by < -3 || bz < -3 || bx > side + 2 || by > side + 2 || bz > side + 2)
-            continue; // out of reach
+            continue; // the atom is out of reach
         const bool inside = bx >= 0 && by >= 0 && bz >= 0 && bx < side && by < side && bz < side;
         const size_t bin = inside ? (size_t(bz) * side + by) * side + bx : 0;
         if (inside && counts[bin] < ROOM)

@@ -1,7 +1,7 @@
-// gemm.cu - cuBLAS with 16-bit floats in, sums in single precision (cublasGemmEx, CUBLAS_COMPUTE_32F), and cuBLASLt with
-// 8-bit ones (E4M3, B by columns, one scale of 1). Arguments, if there are any, are shapes to measure in place of the
-// works: NAME:TYPE:M:N:K[:columns[:BATCH]] with TYPE bf16, f16 (to f16), f32 (f16 to f32), tf32 (f32 to f32), f8e4m3 (to
-// bf16); ":rows" is B by rows.
+// gemm.cu - cuBLAS with 16-bit inputs and sums in single precision (cublasGemmEx, CUBLAS_COMPUTE_32F), and cuBLASLt
+// with 8-bit inputs (E4M3, B by columns, one scale of 1). Arguments are shapes, which are measured in place of the
+// works: NAME:TYPE:M:N:K[:columns[:BATCH]] with TYPE bf16, f16 (to f16), f32 (f16 to f32), tf32 (f32 to f32), f8e4m3
+// (to bf16); ":rows" means B by rows.
 // link: -lcublas -lcublasLt
 #include <cublasLt.h>
 #include <cublas_v2.h>
@@ -55,7 +55,7 @@ void measure(cublasHandle_t handle, const char *work, cudaDataType type, cudaDat
     CHECK(cudaFree(c));
 }
 
-// The algorithm that cuBLASLt's heuristic puts first.
+// Chooses the algorithm that cuBLASLt's heuristic puts first.
 void measure_eight(const char *work, size_t m, size_t n, size_t k, void *workspace, size_t workspace_size)
 {
     const size_t bytes = m * k + k * n + sizeof(__nv_bfloat16) * m * n;
@@ -68,7 +68,7 @@ void measure_eight(const char *work, size_t m, size_t n, size_t k, void *workspa
     const cublasOperation_t turned = CUBLAS_OP_T, plain = CUBLAS_OP_N;
     CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &turned, sizeof turned));
     CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSB, &plain, sizeof plain));
-    // Row-major C = A B with B by columns is column-major C' = B' A', of which B comes turned over.
+    // Row-major C = A B with B by columns is column-major C' = B' A', where B is transposed.
     cublasLtMatrixLayout_t of_b, of_a, of_c;
     CHECK(cublasLtMatrixLayoutCreate(&of_b, CUDA_R_8F_E4M3, k, n, static_cast<int64_t>(k)));
     CHECK(cublasLtMatrixLayoutCreate(&of_a, CUDA_R_8F_E4M3, k, m, static_cast<int64_t>(k)));

@@ -42,7 +42,7 @@ template <class Key> void measure(const char *work, size_t count, int bins, unsi
     auto run = [&] {
         CHECK(cub::DeviceHistogram::HistogramEven(room, bytes, keys, counts, bins + 1, 0, bins, static_cast<int>(count)));
     };
-    run(); // how many bytes it wants
+    run(); // asks how many bytes CUB needs
     room = peer::allocate<char>(bytes);
     const size_t moved = count * sizeof(Key) + bins * sizeof(unsigned);
     const double seconds = peer::median_seconds(moved, run);

@@ -1,6 +1,6 @@
-// linear.cu - cuBLASLt with epilogues: bias, bias and GELU, bias and a residual (its C, with beta = 1), B by columns. Of the
-// algorithms that its heuristic names first, the fastest. Arguments, if there are any, are shapes to measure in place of
-// the works: NAME:EPILOGUE:M:N:K with EPILOGUE bias, gelu or residual.
+// linear.cu - cuBLASLt with epilogues: a bias, a bias and GELU, a bias and a residual (its C, with beta = 1), with B
+// by columns. The algorithms that its heuristic names first are measured, and the fastest counts. Arguments are
+// shapes, which are measured in place of the works: NAME:EPILOGUE:M:N:K with EPILOGUE bias, gelu or residual.
 // link: -lcublasLt
 #include <cublasLt.h>
 #include <cuda_bf16.h>
@@ -40,7 +40,7 @@ void measure(cublasLtHandle_t handle, const char *work, const std::string &after
     CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
     CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type));
     CHECK(cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
-    // Row-major C = A B with B by columns is column-major C' = B' A', of which B comes turned over.
+    // Row-major C = A B with B by columns is column-major C' = B' A', where B is transposed.
     cublasLtMatrixLayout_t of_b, of_a, of_c;
     CHECK(cublasLtMatrixLayoutCreate(&of_b, type, k, n, static_cast<int64_t>(k)));
     CHECK(cublasLtMatrixLayoutCreate(&of_a, type, k, m, static_cast<int64_t>(k)));

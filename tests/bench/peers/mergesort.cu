@@ -1,8 +1,8 @@
 // mergesort.cu - CUB's DeviceMergeSort (SortKeysCopy, StableSortPairs) and DeviceRadixSort (SortKeys, SortPairs) of
 // u32.
 //
-// StableSortPairs sorts in place. So the unsorted pairs are copied each time before it, and the time of the copies,
-// which is measured alone, is taken off.
+// StableSortPairs sorts in place. So the unsorted pairs are copied each time before it. The time of the copies is
+// measured alone and subtracted.
 #include <cub/cub.cuh>
 
 #include "peer.h"
@@ -15,7 +15,7 @@ struct Index {
     __device__ uint32_t operator()(size_t i) const { return static_cast<uint32_t>(i); }
 };
 
-// The inputs of the spec's sort_keys, but for the generator.
+// Makes the inputs of the spec's sort_keys with another generator.
 struct Keys {
     const char *kind;
     size_t count;

@@ -1,7 +1,8 @@
 // mri.cu - F^H d and Q as they are commonly written for a GPU (Stone and others, "Accelerating advanced MRI
-// reconstructions on GPUs", 2008; Parboil's mri-q): weights by a kernel of their own, samples in constant memory,
-// 1024 of them a launch, a thread a voxel, sine and cosine by the special-function unit. Where the samples lie makes
-// no difference to its time, so that it is measured once for random samples and reported for evenly spaced ones too.
+// reconstructions on GPUs", 2008; Parboil's mri-q). A kernel computes the weights. The samples are in constant
+// memory, 1024 per launch, and each voxel has a thread. Sine and cosine come from the special-function unit. The time
+// does not depend on the places of the samples. Therefore it is measured once for random samples, and also reported
+// for evenly spaced ones.
 #include "peer.h"
 
 constexpr unsigned CHUNK = 1024, SAMPLES = 100000, SIDE = 128, VOXELS = SIDE * SIDE * SIDE, BLOCK = 256;

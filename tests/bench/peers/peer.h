@@ -33,7 +33,7 @@ template <class T> T *allocate(size_t count)
     return memory;
 }
 
-// 32 bits that depend on i alone (the finaliser of MurmurHash3, public domain).
+// Returns 32 bits that depend on i alone (the finaliser of MurmurHash3, public domain).
 __host__ __device__ inline uint32_t mix(uint64_t i, uint32_t seed)
 {
     uint32_t x = static_cast<uint32_t>(i) * 0x9e3779b9u ^ static_cast<uint32_t>(i >> 32) ^ seed * 0x85ebca6bu;
@@ -56,7 +56,7 @@ template <class T, class Make> void fill(T *out, size_t count, Make make)
     CHECK(cudaGetLastError());
 }
 
-struct Uniform { // of [-1, 1)
+struct Uniform { // uniform numbers of [-1, 1)
     uint32_t seed;
     __device__ float operator()(size_t i) const { return mix(i, seed) * (2.0f / 4294967296.0f) - 1.0f; }
 };
@@ -80,10 +80,10 @@ template <class T> T *random_words(size_t count, uint32_t seed = 1)
     return memory;
 }
 
-// The median time of work(), which enqueues on the default stream: an event before and one after each repetition,
-// sixteen repetitions enqueued ahead, so that the device never waits for the host. Where the `bytes` of all its buffers
-// fit in the L2, that is flushed before each. Until half a second has gone, at least 33 and at most 1000 times; of work
-// that takes longer than 0.1 s, 5 times and one by one.
+// Returns the median time of work(), which enqueues on the default stream. An event stands before and after each
+// repetition. The host enqueues sixteen repetitions ahead, so that the device never waits for the host. If the
+// `bytes` of all buffers fit in the L2, the L2 is flushed before each repetition. Work of at most 0.1 s is repeated
+// for half a second, at least 33 and at most 1000 times. Longer work is repeated 5 times, one by one.
 template <class Work> double median_seconds(size_t bytes, Work work)
 {
     constexpr int GROUP = 16;
@@ -131,8 +131,8 @@ template <class Work> double median_seconds(size_t bytes, Work work)
     return times[times.size() / 2] * 1e-3;
 }
 
-// The line that catalogue.sh collects. `work` is the name of a size set of the family's spec, or its settings as
-// works.txt has them; `bytes` is the minimum traffic, as the spec's metrics have it (0: not of interest).
+// Prints the line that catalogue.sh collects. `work` is the name of a size set of the family's spec, or its settings
+// in the form of works.txt. `bytes` is the minimum traffic, as in the spec's metrics (0: not of interest).
 inline void report(const char *family, const char *work, const char *name, double seconds, double bytes)
 {
     std::printf("%s\t%s\t%s\t%.9g\t%.0f\n", family, work, name, seconds, bytes);

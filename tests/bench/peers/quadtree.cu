@@ -1,6 +1,7 @@
-// quadtree.cu - the quadtree of the spec by CUB and Thrust: Morton codes, DeviceRadixSort::SortPairs of codes and numbers,
-// then nodes level by level: Thrust makes the children of the nodes that are divided by binary searches in their codes,
-// DeviceScan numbers those that are divided again, and the host reads how many there are.
+// quadtree.cu - the quadtree of the spec by CUB and Thrust. DeviceRadixSort::SortPairs sorts Morton codes with the
+// numbers of the points. Then the nodes are made level by level: Thrust makes the children of divided nodes by binary
+// searches in their codes, DeviceScan numbers the nodes that are divided again, and the host reads the number of
+// these nodes.
 #include <cub/cub.cuh>
 #include <thrust/execution_policy.h>
 #include <thrust/for_each.h>
@@ -15,7 +16,7 @@ template <class Work> void for_all(size_t count, Work work)
     thrust::for_each_n(thrust::cuda::par_nosync, thrust::counting_iterator<uint32_t>(0), count, work);
 }
 
-// The inputs of the spec's quadtree_points, but for the generator.
+// Makes the inputs of the spec's quadtree_points with another generator.
 struct Points {
     float2 *points;
     char kind; // uniform, clustered, same
@@ -56,15 +57,15 @@ struct Codes {
 };
 
 struct Level {
-    const uint32_t *codes, *divided; // divided: nodes of this level
+    const uint32_t *codes, *divided; // divided: the divided nodes of this level
     uint4 *nodes;
-    uint32_t *flags, *ranks, *next; // next: those of the level below
+    uint32_t *flags, *ranks, *next; // next: the nodes of the level below
     uint32_t depth, base, splits;   // base: the first node of the level below
 };
 
 struct MakeChildren {
     Level level;
-    // The first place of [first, end) whose cell is behind `cell`.
+    // Returns the first place of [first, end) whose cell comes after `cell`.
     __device__ uint32_t behind(uint32_t first, uint32_t end, uint32_t cell, uint32_t shift) const
     {
         while (first < end) {
@@ -121,7 +122,7 @@ int main()
         {"default", 10000000, 'u'}, {"clustered", 10000000, 'c'}, {"n1m", 1000000, 'u'}, {"same", 10000000, 's'}};
     for (auto work : works) {
         const uint32_t n = work.count;
-        const size_t most = n / (CAP + 1) + 1; // nodes that are divided, of one level
+        const size_t most = n / (CAP + 1) + 1; // the largest number of divided nodes of one level
         float2 *points = peer::allocate<float2>(n);
         uint32_t *codes = peer::allocate<uint32_t>(n), *sorted = peer::allocate<uint32_t>(n);
         uint32_t *numbers = peer::allocate<uint32_t>(n), *order = peer::allocate<uint32_t>(n);

@@ -7,7 +7,8 @@ struct Index {
     __device__ uint32_t operator()(size_t i) const { return static_cast<uint32_t>(i); }
 };
 
-// The inputs of the spec's radixsort_keys, but for the generator: words of 32 bits, of which a key of 64 bits takes two.
+// Makes the inputs of the spec's radixsort_keys with another generator: words of 32 bits, of which a key of 64 bits
+// takes two.
 struct Sorted {
     size_t count;
     __device__ uint32_t operator()(size_t i) const { return static_cast<uint32_t>((static_cast<uint64_t>(i) << 31) / count); }

@@ -1,5 +1,5 @@
-// spmv.cu - cuSPARSE's y = A x: CSR by both algorithms after cusparseSpMV_preprocess, COO, and sliced ELL with 32 rows a
-// slice. The matrices are Kiln's own: `kiln run -o` writes them down.
+// spmv.cu - cuSPARSE's y = A x: CSR by both algorithms after cusparseSpMV_preprocess, COO, and sliced ELL with 32
+// rows per slice. The matrices are Kiln's own, and `kiln run -o` writes them to files.
 // link: -lcusparse
 #include <cusparse.h>
 
@@ -7,7 +7,7 @@
 
 #include "peer.h"
 
-// The elements of a .npy file of one dimension, as Kiln writes it: version 1.0, little-endian.
+// Reads the elements of a .npy file with one dimension in Kiln's form: version 1.0, little-endian.
 template <class T> std::vector<T> read_npy(const std::string &path)
 {
     std::FILE *file = std::fopen(path.c_str(), "rb");
@@ -39,7 +39,7 @@ static std::string setting(const char *name, const char *otherwise)
     return value ? value : otherwise;
 }
 
-// Buffers of a variant, as .npy files BUFFER.npy in `folder`.
+// The buffers of a variant, as .npy files BUFFER.npy in `folder`.
 static bool write_down(const std::string &folder, const char *work, const char *variant,
                        const std::vector<const char *> &buffers)
 {
@@ -59,7 +59,8 @@ struct Problem {
 
 static cusparseHandle_t handle;
 
-// Reports the product of a matrix that cuSPARSE knows; false where the algorithm does not take it.
+// Measures the product of a matrix that cuSPARSE knows, and prints its line. Returns false if the algorithm does not
+// take it.
 static bool measure(const Problem &p, const char *name, cusparseSpMatDescr_t matrix, cusparseSpMVAlg_t algorithm,
                     bool prepare)
 {
@@ -95,7 +96,7 @@ static void measure_work(const char *work, const std::string &folder)
     const auto index = read_npy<int>(folder + "/index.npy");
     const auto values = read_npy<float>(folder + "/values.npy");
     const int64_t rows = static_cast<int64_t>(offsets.size()) - 1, nonzeros = static_cast<int64_t>(index.size());
-    const size_t length = read_npy<float>(folder + "/x.npy").size(); // as many as there are columns
+    const size_t length = read_npy<float>(folder + "/x.npy").size(); // as many elements as the matrix has columns
     Problem p = {work, rows, static_cast<int64_t>(length), nonzeros, peer::random_floats(length),
                  peer::allocate<float>(static_cast<size_t>(rows)), 8.0 * nonzeros + 8.0 * rows + 4.0 * length + 4};
     int *device_offsets = to_device(offsets), *device_index = to_device(index);
@@ -134,7 +135,7 @@ static void measure_work(const char *work, const std::string &folder)
         CHECK(cudaFree(memory));
 }
 
-// All works, or those that are named.
+// Runs all works, or the works that are named.
 int main(int count, char **names)
 {
     char folder[] = "/tmp/kiln-peer-XXXXXX";

@@ -16,7 +16,8 @@ int main()
         float *a = peer::random_floats(n * k), *c = peer::allocate<float>(n * n);
         const float one = 1, zero = 0;
         const double seconds = peer::median_seconds(bytes, [&] {
-            // Row-major A is column-major A', so C = (A')' A'; the upper triangle of one is the lower of the other.
+            // Row-major A is column-major A', so C = (A')' A'. The upper triangle of one order is the lower triangle
+            // of the other.
             CHECK(cublasSsyrk(handle, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T, shape.n, shape.k, &one, a, shape.k, &zero, c,
                               shape.n));
         });

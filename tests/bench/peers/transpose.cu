@@ -15,7 +15,7 @@ int main()
         float *a = peer::random_floats(count), *t = peer::allocate<float>(count);
         const float one = 1, zero = 0;
         const double seconds = peer::median_seconds(8 * count, [&] {
-            // Row-major A of m x n is column-major of n x m, and so is its transpose the other way round.
+            // A row-major matrix of m x n is a column-major matrix of n x m, so the transposes correspond too.
             for (int i = 0; i < shape.batch; i++)
                 CHECK(cublasSgeam(handle, CUBLAS_OP_T, CUBLAS_OP_N, shape.m, shape.n, &one, a + i * m * n, shape.n,
                                   &zero, nullptr, shape.m, t + i * m * n, shape.m));

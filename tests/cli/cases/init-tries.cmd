@@ -67,3 +67,6 @@ template <int WIDTH> __global__ void wide(const int *index, const float *x, floa
 X
 kiln init wide.cu -p WIDTH=1,2,4 -o wide.yaml 2>/dev/null && sed -n '/^params/,/^$/p; /^buffers/,/^$/p' wide.yaml | cut -c 1-100
 kiln run wide.yaml -s tiny -q | head -1
+# A value that needs more steps than a trial may take stays in the list, and a comment says so.
+echo '__global__ void slow(float *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; float s = 1; for (int k = 0; k < LOOPS; k++) s = s * 0.5f + i; if (i < n) y[i] = s > 1e30f ? s : i; }' >slow.cu
+KILN_SIM_STEPS=200000 kiln init slow.cu -p LOOPS=4,8,100000 -o slow.yaml && sed -n '/^params/,/^$/p' slow.yaml

@@ -1,4 +1,4 @@
-// Kernels of CUB whose results test_run.c compares with those of a few lines of C.
+// Kernels of CUB. test_run.c compares their results with the results of a few lines of C.
 #include <cub/block/block_discontinuity.cuh>
 #include <cub/block/block_histogram.cuh>
 #include <cub/block/block_load.cuh>
@@ -118,7 +118,7 @@ extern "C" __global__ void sums_double(const double *in, double *out, double *to
     sums<double, cub::BLOCK_SCAN_RAKING_MEMOIZE, cub::BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY>(in, out, total);
 }
 
-/* Groups of 13 lanes, which is no power of two. */
+/* Groups of 13 lanes; 13 is not a power of two. */
 extern "C" __global__ void warp_sums(const int *in, int *out)
 {
     constexpr int L = 13;

@@ -1,4 +1,4 @@
-// Random numbers, each by a second way.
+// Random numbers, each computed in two ways.
 #include <curand_kernel.h>
 extern "C" __global__ void philox(unsigned long long seed, unsigned long long offset, unsigned *bits, float *flat,
                                   float *bell)
@@ -17,7 +17,7 @@ extern "C" __global__ void philox(unsigned long long seed, unsigned long long of
     bell[threadIdx.x * 4 + 2] = n.z;
     bell[threadIdx.x * 4 + 3] = n.w;
 }
-/* Two ways to the same place: skipping and drawing. */
+/* Two ways to the same state: skipping and drawing. */
 template <class S> __device__ void skip(unsigned *bits)
 {
     S a, b;

@@ -8,7 +8,7 @@
 #include <cuda/std/complex>
 namespace cg = cooperative_groups;
 
-/* Each round every block reads what another wrote in the round before. */
+/* In each round every block reads the value that another block wrote in the round before. */
 extern "C" __global__ void grid_rounds(int *a, int *b, int rounds)
 {
     auto grid = cg::this_grid();
@@ -32,7 +32,7 @@ extern "C" __global__ void tiles(const int *in, int *sums, int *scans, unsigned 
     labels[threadIdx.x] = alike.size() * 100 + alike.thread_rank();
 }
 
-/* A lock: what it guards counts every thread once. */
+/* A lock guards a counter, which counts every thread once. */
 extern "C" __global__ void lock(int *state, long long *guarded)
 {
     cuda::atomic_ref<int, cuda::thread_scope_device> door(*state);

@@ -1,4 +1,4 @@
-/* A program of a project that takes Kiln as a part of it. */
+/* A program of a project whose build contains Kiln. */
 #include <kiln.h>
 
 int main(void) { return kiln_version()[0] == '\0'; }

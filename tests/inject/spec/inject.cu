@@ -1,4 +1,4 @@
-/* Adds two vectors: next to no work, so that a sweep is about everything else. */
+/* Adds two vectors. The kernel does almost no work, so that the sweep's own calls matter. */
 #include "index.cuh"
 
 extern "C" __global__ void add(const float *x, const float *y, float *z, int n)

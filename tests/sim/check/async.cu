@@ -66,7 +66,7 @@ K bug_bulk_end(int *in, int *out, int *raw, int n)
         fetch(s, in + 4 * 200, 1024, &bar); // @bulk_end
     }
 }
-K bug_bulk_over_reads(int *in, int *out, int *raw, int n) // the next copy does not wait for the readers
+K bug_bulk_over_reads(int *in, int *out, int *raw, int n) // the next copy does not wait until the readers have read
 {
     __shared__ uint64_t bar[2];
     __shared__ __align__(16) int s[256];

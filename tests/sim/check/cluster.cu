@@ -29,7 +29,7 @@ __device__ void wait(uint64_t *bar, int parity)
                  ::"r"(place(bar)), "r"(parity) : "memory");
 }
 
-// The sum of the cluster's values, by its first block: distributed shared memory, read.
+// The sum of the cluster's values: the first block reads distributed shared memory.
 K(4) ok_reduce(int *in, int *out, int *raw, int n)
 {
     cg::cluster_group cluster = cg::this_cluster();
@@ -56,7 +56,7 @@ K(4) bug_reduce(int *in, int *out, int *raw, int n)
         out[1] = *cluster.map_shared_rank(&sum, 1); // @reduce
     cluster.sync();
 }
-// The first block leaves while another still reads its memory.
+// The first block ends while another block still reads its memory.
 K(2) bug_left(int *in, int *out, int *raw, int n)
 {
     cg::cluster_group cluster = cg::this_cluster();
@@ -86,7 +86,7 @@ K(2) bug_unwritten(int *in, int *out, int *raw, int n)
     out[32 * blockIdx.x + threadIdx.x] = cluster.map_shared_rank(s, 0)[threadIdx.x]; // @unwritten
     cluster.sync();
 }
-// A block changes what the other reads, with no barrier after the reading.
+// A block changes memory that the other block reads, without a barrier after the read.
 K(2) bug_again(int *in, int *out, int *raw, int n)
 {
     cg::cluster_group cluster = cg::this_cluster();
@@ -154,7 +154,7 @@ K(4) ok_multicast(int *in, int *out, int *raw, int n)
     }
     cg::this_cluster().sync();
 }
-// One block brings tiles to all of them, and does not ask whether the others have read the first.
+// One block copies tiles to all blocks, and does not wait until the others have read the first tile.
 K(4) bug_multicast(int *in, int *out, int *raw, int n)
 {
     __shared__ __align__(128) int tile[64];
@@ -213,7 +213,7 @@ K(2) ok_push(int *in, int *out, int *raw, int n)
     out[32 * rank + threadIdx.x] = to[31 - threadIdx.x];
     cg::this_cluster().sync();
 }
-// What one block writes to global memory, another reads after the barrier.
+// One block writes to global memory, and another block reads it after the barrier.
 K(4) ok_global(int *in, int *out, int *raw, int n)
 {
     cg::cluster_group cluster = cg::this_cluster();
@@ -229,7 +229,7 @@ K(2) bug_global(int *in, int *out, int *raw, int n)
     cluster.sync();
     out[blockIdx.x * 32 + threadIdx.x] = raw[(blockIdx.x ^ 3) * 32 + threadIdx.x]; // @global
 }
-// A flag in another block's memory: a fence for the block alone is not enough.
+// A flag in another block's memory: a fence with the scope of the block is not enough.
 __device__ void hand(int *box, volatile int *flag, int *out, unsigned rank, bool wide)
 {
     cg::cluster_group cluster = cg::this_cluster();
@@ -257,7 +257,7 @@ K(2) bug_narrow(int *in, int *out, int *raw, int n)
     __shared__ int box, flag;
     hand(&box, &flag, out, cg::this_cluster().block_rank(), false);
 }
-// One thread of the first block never comes to the cluster's barrier.
+// One thread of the first block never arrives at the cluster's barrier.
 K(2) bug_never(int *in, int *out, int *raw, int n)
 {
     if (blockIdx.x == 0 && threadIdx.x < 32) asm volatile("bar.sync 1, 64;" ::: "memory"); // @never

@@ -199,7 +199,7 @@ K bug_leak(int *in, int *out, int *raw, int n)
     p[0] = 1;
     out[threadIdx.x] = p[0];
 }
-K bug_read_freed_by_host(int *in, int *out, int *raw, int n) // run after the host has freed `raw`
+K bug_read_freed_by_host(int *in, int *out, int *raw, int n) // runs after the host has freed `raw`
 {
     out[threadIdx.x] = raw[threadIdx.x]; // @read_freed_by_host
 }
@@ -239,7 +239,7 @@ K ok_written_shared(int *in, int *out, int *raw, int n)
     __syncthreads();
     out[threadIdx.x] = s[63 - threadIdx.x];
 }
-K bug_shared_kept(int *in, int *out, int *raw, int n) // of a block before
+K bug_shared_kept(int *in, int *out, int *raw, int n) // reads shared memory of an earlier block
 {
     __shared__ int s[32];
     if (blockIdx.x == 0) s[threadIdx.x] = 1;

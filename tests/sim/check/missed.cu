@@ -1,5 +1,5 @@
 // missed.cu - planted bugs and their twins without the bug: warps in step, scopes, local arrays, rows with padding.
-// Marks and arguments are those of memory.cu.
+// memory.cu explains the marks and arguments.
 #define K extern "C" __global__ void
 
 // ---- lanes of a warp that exchange values by volatile accesses, as before Volta ----
@@ -28,7 +28,7 @@ K ok_volatile(int *in, int *out, int *raw, int n)
     v = s[t] + s[t + 8];
     out[t] = v;
 }
-K ok_volatile_own(int *in, int *out, int *raw, int n) // each thread its own
+K ok_volatile_own(int *in, int *out, int *raw, int n) // each thread uses its own element
 {
     __shared__ volatile int s[64];
     int t = threadIdx.x;
@@ -36,7 +36,7 @@ K ok_volatile_own(int *in, int *out, int *raw, int n) // each thread its own
     s[t] = s[t] + 1;
     out[t] = s[t];
 }
-K ok_volatile_flag(int *in, int *out, int *raw, int n) // a flag of another warp
+K ok_volatile_flag(int *in, int *out, int *raw, int n) // a flag for another warp
 {
     __shared__ volatile int flag, value;
     if (threadIdx.x == 0) flag = 0;
@@ -62,7 +62,7 @@ K ok_scope(int *in, int *out, int *raw, int n)
 {
     if (threadIdx.x == 0) atomicAdd(out, 1);
 }
-K ok_scope_own(int *in, int *out, int *raw, int n) // blocks that count apart
+K ok_scope_own(int *in, int *out, int *raw, int n) // each block has its own counter
 {
     atomicAdd_block(out + blockIdx.x, 1);
 }
@@ -92,7 +92,7 @@ K ok_local_parameter(int *in, int *out, int *raw, int n)
     out[threadIdx.x] = pick(l, in[threadIdx.x]);
 }
 
-K bug_local_next(int *in, int *out, int *raw, int n) // from one array into the next
+K bug_local_next(int *in, int *out, int *raw, int n) // writes from one array into the next
 {
     int a[8], b[8];
     for (int k = 0; k < 8; k++)

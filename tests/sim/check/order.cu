@@ -223,7 +223,7 @@ K ok_warp_reduce_shared(int *in, int *out, int *raw, int n)
 // ---- named barriers ----
 __device__ void named_sync(int id, int count) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(count) : "memory"); }
 __device__ void named_arrive(int id, int count) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory"); }
-K ok_producer(int *in, int *out, int *raw, int n) // warp 0 fills, warp 1 takes
+K ok_producer(int *in, int *out, int *raw, int n) // warp 0 fills a buffer, warp 1 reads it
 {
     __shared__ int s[32];
     for (int k = 0; k < 4; k++)
@@ -237,7 +237,7 @@ K ok_producer(int *in, int *out, int *raw, int n) // warp 0 fills, warp 1 takes
             if (k < 3) named_arrive(2, 64);
         }
 }
-K bug_producer(int *in, int *out, int *raw, int n) // does not wait until the buffer is free
+K bug_producer(int *in, int *out, int *raw, int n) // the producer does not wait until the buffer is free
 {
     __shared__ int s[32];
     for (int k = 0; k < 4; k++)
@@ -249,7 +249,7 @@ K bug_producer(int *in, int *out, int *raw, int n) // does not wait until the bu
             out[32 * k + threadIdx.x - 32] = s[63 - threadIdx.x]; // @producer
         }
 }
-K bug_wrong_barrier(int *in, int *out, int *raw, int n) // warps 2 and 3 meet, but warp 3 takes what warp 0 wrote
+K bug_wrong_barrier(int *in, int *out, int *raw, int n) // warps 2 and 3 meet, but warp 3 reads values of warp 0
 {
     __shared__ int s[128];
     s[threadIdx.x] = in[threadIdx.x]; // @wrong_barrier.other
@@ -310,7 +310,7 @@ K ok_copy_async(int *in, int *out, int *raw, int n)
     }
     out[threadIdx.x] = sum;
 }
-K bug_copy_over_reads(int *in, int *out, int *raw, int n) // as above without the second barrier
+K bug_copy_over_reads(int *in, int *out, int *raw, int n) // like the kernel above, without the second barrier
 {
     __shared__ __align__(16) int s[2][64];
     int sum = 0;
@@ -413,7 +413,7 @@ K ok_last_block_one_fence(int *in, int *out, int *raw, int n)
     __syncthreads();
     if (last) out[threadIdx.x] = value[threadIdx.x] + value[threadIdx.x + 32];
 }
-K ok_look_back(int *in, int *out, int *raw, int n) // a scan over blocks, each waiting for the one before
+K ok_look_back(int *in, int *out, int *raw, int n) // a scan over blocks; each block waits for the one before
 {
     __shared__ int carry;
     int v = in[blockIdx.x * 32 + threadIdx.x];
@@ -503,7 +503,7 @@ K ok_aggregated(int *in, int *out, int *raw, int n)
         out[base + __popc(active & ((1u << threadIdx.x % 32) - 1))] = in[i];
     }
 }
-K bug_block_global(int *in, int *out, int *raw, int n) // threads of one block by way of global memory
+K bug_block_global(int *in, int *out, int *raw, int n) // threads of one block race in global memory
 {
     out[threadIdx.x] = in[threadIdx.x]; // @block_global.other
     raw[threadIdx.x] = out[63 - threadIdx.x]; // @block_global
@@ -667,7 +667,7 @@ K ok_groups_apart(int *in, int *out, int *raw, int n) // tiles of 16 whose lanes
             sum -= sum_of(tile, s, v - k);
     out[threadIdx.x] = sum + tile.any(v == 17);
 }
-K bug_groups_apart(int *in, int *out, int *raw, int n) // the same, and each tile reads what the other wrote
+K bug_groups_apart(int *in, int *out, int *raw, int n) // the same, but each tile reads values of the other
 {
     __shared__ int s[32];
     auto tile = cg::tiled_partition<16>(cg::this_thread_block());
@@ -679,7 +679,7 @@ K bug_groups_apart(int *in, int *out, int *raw, int n) // the same, and each til
         tile.sync();
     out[threadIdx.x] = s[31 - threadIdx.x]; // @groups_apart
 }
-K ok_half_warp(int *in, int *out, int *raw, int n) // a block of 48 threads: names lanes that never were
+K ok_half_warp(int *in, int *out, int *raw, int n) // a block of 48 threads: the mask names lanes that do not exist
 {
     int v = in[threadIdx.x];
     v += __shfl_xor_sync(FULL, v, 1);

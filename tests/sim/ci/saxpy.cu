@@ -1,5 +1,5 @@
-// A tiny CUDA project, for the recipe in engine/sim/programs/library/CI.md: y = a * x + y, checked on the host. With an
-// argument the kernel is told of one element more than there is.
+// A tiny CUDA project, for the recipe in engine/sim/programs/library/CI.md: y = a * x + y, checked on the host. With
+// an argument the kernel gets a length that is one element too large.
 #include <cstdio>
 #include <vector>
 

@@ -48,7 +48,7 @@ struct alignas(64) tensor_map {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(AT(to)), "l"(__cvta_generic_to_global(from)) : "memory")
 #define COMMIT(mark) DO("cp.async.commit_group;", mark, ::: "memory")
 #define WAIT_GROUP(mark, n) DO("cp.async.wait_group " #n ";", mark, ::: "memory")
-#define MMA_FENCE(mark) /* with the registers, so that the compiler moves no access to them behind it */              \
+#define MMA_FENCE(mark) /* orders registers, so that the compiler moves no access to them after it */              \
     DO("wgmma.fence.sync.aligned;", mark, : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])::"memory")
 #define MMA_COMMIT(mark) DO("wgmma.commit_group.sync.aligned;", mark, ::: "memory")
 #define MMA_WAIT(mark, n)                                                                                              \
@@ -60,7 +60,7 @@ struct alignas(64) tensor_map {
     asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, {%4,%5,%6,%7}, %8, 1, 1, 1, 0;\n"   \
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                      \
                  : "r"((r)[0]), "r"((r)[1]), "r"((r)[2]), "r"((r)[3]), "l"(b) : "memory")
-// Rows of 32 bytes, swizzled as a tensor map of 32 bytes does. Macros, so that each use has its own mark.
+// Rows of 32 bytes, swizzled like a tensor map of 32 bytes. Macros give each use its own mark.
 #define LAYOUT(at) ((u64)((at) >> 4 & 0x3fff) | 1ull << 16 | 16ull << 32 | 3ull << 62)
 #define DESCRIPTOR(mark, name, at)                                                                                     \
     u64 name = (u64)((at) >> 4 & 0x3fff) | 1ull << 16 | 16ull << 32;                                                   \
@@ -100,7 +100,7 @@ __device__ __forceinline__ u32 rank_of()
     return rank;
 }
 
-// Double buffer of cp.async.
+// A double buffer of cp.async.
 K copy_double(ARGS)
 {
     __shared__ int s[2][64];
@@ -119,7 +119,7 @@ K copy_double(ARGS)
     }
 }
 
-// The same with three buffers and one barrier for each step.
+// Three buffers of cp.async, with one barrier for each step.
 K copy_ring(ARGS)
 {
     __shared__ int s[3][64];
@@ -139,7 +139,7 @@ K copy_ring(ARGS)
     }
 }
 
-// A warp copies by cp.async, which arrives at mbarriers; another reads.
+// One warp copies by cp.async, which arrives at mbarriers. Another warp reads.
 K copy_mbarrier(ARGS)
 {
     __shared__ u64 full[2], empty[2];
@@ -202,7 +202,7 @@ K bulk_ring(ARGS)
     }
 }
 
-// The same, but one thread of each warp waits for the others.
+// The ring of bulk copies, but one thread of each warp waits for the others.
 K bulk_elected(ARGS)
 {
     __shared__ u64 full, empty;
@@ -231,7 +231,7 @@ K bulk_elected(ARGS)
     }
 }
 
-// One barrier a stage, and __syncthreads in place of an empty barrier; a prefetch into L2.
+// One barrier per stage, with __syncthreads in place of an empty barrier, and a prefetch into L2.
 K bulk_sync(ARGS)
 {
     __shared__ u64 full;
@@ -255,7 +255,7 @@ K bulk_sync(ARGS)
     }
 }
 
-// What all threads wrote is stored by one of them, from two buffers.
+// All threads write, and one of them stores, from two buffers.
 K bulk_store(ARGS)
 {
     __shared__ __align__(16) int s[2][64];
@@ -277,7 +277,7 @@ K bulk_store(ARGS)
         BULK_READ("last.wait", 0);
 }
 
-// The same by a tensor map, with one buffer, and the fence after the barrier.
+// The same store by a tensor map, with one buffer, and the fence after the barrier.
 K box_store(MAPS)
 {
     __shared__ __align__(1024) int s[512];
@@ -297,7 +297,7 @@ K box_store(MAPS)
     }
 }
 
-// A stage goes in, is changed in place, and goes out.
+// A stage is copied in, changed in place, and copied out.
 K bulk_in_place(ARGS)
 {
     __shared__ u64 full;
@@ -327,7 +327,7 @@ K bulk_in_place(ARGS)
     }
 }
 
-// A store to global memory is read back by its thread; what threads wrote to global memory goes in by a bulk copy.
+// A thread reads back its store to global memory. A bulk copy reads values that threads wrote there.
 K bulk_global(ARGS)
 {
     __shared__ u64 full;
@@ -358,7 +358,7 @@ K bulk_global(ARGS)
     out[t] = raw[64 + t];
 }
 
-// An mbarrier's place is used again, and states in place of parities.
+// The place of an mbarrier is used again, with states in place of parities.
 K again(ARGS)
 {
     __shared__ u64 bar;
@@ -422,7 +422,7 @@ K specialised(MAPS)
         ((float *)out)[4 * t + j] = d[j];
 }
 
-// The product before is waited for after the next one is issued.
+// The wait for the earlier product comes after the next product is issued.
 K overlapped(MAPS)
 {
     __shared__ __align__(1024) unsigned char a[3][2048], b[3][256];
@@ -530,7 +530,7 @@ K written(ARGS)
         ((float *)out)[4 * t + j] = d[j];
 }
 
-// Two warpgroups multiply what one thread of a third copies; a named barrier; the sums go out by a bulk store.
+// Two warpgroups multiply the copies of a thread of a third one. A bulk store writes the sums.
 K epilogue(MAPS)
 {
     __shared__ __align__(1024) unsigned char a[2][2048], b[2][256];
@@ -587,8 +587,8 @@ K epilogue(MAPS)
         BULK_READ("last.wait", 0);
 }
 
-// Blocks of a cluster exchange sums: each sends its words to all, with two arrays and two mbarriers in turn. Who has all
-// words of a round knows that the others have read those of the round before.
+// Blocks of a cluster exchange sums: each sends its words to all, with two arrays and two mbarriers in turn. A block
+// that has all words of a round knows that the other blocks have read the words of the round before.
 CLUSTER(4) exchange(ARGS)
 {
     __shared__ int box[2][8];
@@ -652,7 +652,7 @@ CLUSTER(2) multicast(ARGS)
     CLUSTER_SYNC("end.sync");
 }
 
-// The same for wgmma: both blocks have one matrix in common.
+// The same for wgmma: both blocks share one matrix.
 CLUSTER(2) shared_tile(MAPS)
 {
     __shared__ __align__(1024) unsigned char a[2][2048], b[2][256];
@@ -696,7 +696,7 @@ CLUSTER(2) shared_tile(MAPS)
             ((float *)out)[rank * 512 + 4 * t + j] = d[j];
 }
 
-// Words of one block in another's shared memory, by plain stores: the arrival is a release for the cluster.
+// One block writes words of another's shared memory by plain stores. The arrival is a release for the cluster.
 CLUSTER(2) handed(ARGS)
 {
     __shared__ int box[32];
@@ -736,7 +736,7 @@ CLUSTER(2) pushed(ARGS)
     CLUSTER_SYNC("end.sync");
 }
 
-// The same for several rounds, without a barrier at the end: who has read tells the sender, which waits for that.
+// Several rounds, without a barrier at the end: the reader tells the sender, which waits for that.
 CLUSTER(2) acknowledged(ARGS)
 {
     __shared__ __align__(128) int from[32], to[32];
@@ -896,7 +896,7 @@ K uneven(ARGS)
     }
 }
 
-// As bulk_ring, but each test of an mbarrier is made early, and only where it fails the thread waits.
+// Like bulk_ring, but each mbarrier is tested early, and a thread waits only if the test fails.
 K peeked(ARGS)
 {
     __shared__ u64 full[2], empty[2];

@@ -72,14 +72,14 @@ static void variables(void)
     OK(run(0, memory[0], memory[0], NULL));
     OK(run(1, memory[1], memory[1], NULL));
     OK(run(1, memory[1], memory[1], NULL));
-    CHECK(*total == 103); /* one for all devices */
+    CHECK(*total == 103); /* one counter for all devices */
     for (int i = 0; i < 2; i++) {
         OK(cudaSetDevice(i));
         OK(cudaMemcpyFromSymbol(&calls[i], &counter, 4, 0, cudaMemcpyDeviceToHost));
     }
     CHECK(calls[0] == 1 && calls[1] == 2); /* one each */
     CHECK(value_of(memory[0]) == 1 && value_of(memory[1]) == 2);
-    OK(cudaFree(memory[0])); /* of the device that is not current */
+    OK(cudaFree(memory[0])); /* frees memory of the device that is not current */
     OK(cudaFree(memory[1]));
 }
 

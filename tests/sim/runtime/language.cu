@@ -1,5 +1,5 @@
-// What nvcc makes of the language, on Kiln's runtime: launches, templates, symbols, managed memory, textures, a grid that
-// waits, attributes of launches, printf. Prints what is wrong; ends with 0 if nothing is.
+// The CUDA language as nvcc compiles it, on Kiln's runtime: launches, templates, symbols, managed memory, textures, a
+// grid that waits, attributes of launches, printf. Prints what is wrong; ends with 0 if nothing is.
 #include <cooperative_groups.h>
 #include <cstdio>
 #include <cstring>
@@ -120,7 +120,7 @@ static void texture()
 int main()
 {
     int *p, got = 0;
-    CHECK(shared_with_host == 40); // before any other call
+    CHECK(shared_with_host == 40); // no other call was made before
     scaled<float>();
     scaled<int>();
     grid_and_attributes();

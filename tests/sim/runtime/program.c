@@ -369,7 +369,7 @@ static void textures(void)
     OK(cudaFree(out));
     OK(cudaFreeArray(array));
     desc.f = cudaChannelFormatKindFloat;
-    desc.x = 8; /* no such float */
+    desc.x = 8; /* no such format of floats exists */
     IS(cudaMallocArray(&array, &desc, 8, 2, cudaArrayDefault), cudaErrorInvalidChannelDescriptor);
     cudaGetLastError();
 }
@@ -425,7 +425,7 @@ static void reset(void)
     OK(cudaGraphDestroy(graph));
     OK(cudaStreamDestroy(stream));
     fill();
-    OK(launch(1, NULL)); /* with its first values */
+    OK(launch(1, NULL)); /* the variables have their first values again */
     CHECK(all(1, 5));
 }
 

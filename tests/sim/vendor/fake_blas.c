@@ -1,5 +1,7 @@
 /* fake_blas.c - a BLAS of the host ($KILN_BLAS). Its products of floats take as long as the test wants (hold_program.c), and its
- * products of doubles, which must not be transposed, are right (types_program.c). */
+ * products of doubles, which must not be transposed, are right (types_program.c). It is a LAPACK of the host too ($KILN_LAPACK), for sparse_program.c. */
+#include <stddef.h>
+
 typedef void fake_hook(float *c);
 __attribute__((visibility("default"))) fake_hook *fake_blas_hook;
 
@@ -29,4 +31,43 @@ void cblas_dgemm(int order, int op_a, int op_b, int m, int n, int k, double alph
                 sum += a[l * lda + i] * b[j * ldb + l];
             c[j * ldc + i] = alpha * sum + (beta == 0 ? 0 : beta * c[j * ldc + i]);
         }
+}
+
+/* LAPACK's functions take all arguments by address. */
+__attribute__((visibility("default"))) void dpotrf_(const char *uplo, const int *n, double *a, const int *ld, int *info,
+                                                    size_t length);
+__attribute__((visibility("default"))) void dgetrf_(const int *m, const int *n, double *a, const int *ld, int *pivots,
+                                                    int *info);
+__attribute__((visibility("default"))) void dgetrs_(const char *op, const int *n, const int *columns, const double *a,
+                                                    const int *ld_a, const int *pivots, double *b, const int *ld_b,
+                                                    int *info, size_t length);
+
+/* Factors a 2 x 2 matrix, whose roots are whole numbers. */
+void dpotrf_(const char *uplo, const int *n, double *a, const int *ld, int *info, size_t length)
+{
+    (void)uplo, (void)n, (void)length;
+    double root = 1;
+    while (root * root < a[0])
+        root++;
+    a[0] = root;
+    a[1] /= root;
+    const double rest = a[*ld + 1] - a[1] * a[1];
+    for (root = 1; root * root < rest;)
+        root++;
+    a[*ld + 1] = root;
+    *info = 0;
+}
+
+void dgetrf_(const int *m, const int *n, double *a, const int *ld, int *pivots, int *info)
+{
+    (void)m, (void)n, (void)a, (void)ld, (void)pivots, (void)info; /* the test has no pivots */
+}
+
+/* Adds the first pivot, minus 1, to the first right side. */
+void dgetrs_(const char *op, const int *n, const int *columns, const double *a, const int *ld_a, const int *pivots,
+             double *b, const int *ld_b, int *info, size_t length)
+{
+    (void)op, (void)n, (void)columns, (void)a, (void)ld_a, (void)ld_b, (void)length;
+    b[0] += pivots[0] - 1;
+    *info = 0;
 }

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
@@ -19,7 +20,7 @@ static int (*sgemm)(void *, int, int, int, int, int, const float *, CUdeviceptr,
 
 static void pause_1_ms(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
 
-/* Called by the product: gives the other thread time to end its call, then uses the matrix. */
+/* The product calls this function. It gives the other thread time to end its call, and then uses the matrix. */
 static void compute(float *c)
 {
     atomic_store(&computing, 1);
@@ -53,6 +54,73 @@ static void *reset_beside(void *none)
     return none;
 }
 
+/* ---- a context that ends and begins again between a host function and its computation ---- */
+
+static bool (*compute_work)(void (*)(void *), void *);
+static bool began, ran;
+
+static void mark(void *flag) { *(bool *)flag = true; }
+
+static void *renew_beside(void *none)
+{
+    CUcontext again;
+    OK(cuDevicePrimaryCtxReset(0));
+    OK(cuDevicePrimaryCtxRetain(&again, 0));
+    CHECK(again == context);
+    return none;
+}
+
+/* Computes as the stand-ins do, but only after another thread has ended the context, and has made it again. */
+static void CUDA_CB compute_late(void *none)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, renew_beside, none) != 0)
+        exit(1);
+    pthread_join(thread, NULL);
+    began = compute_work(mark, &ran);
+}
+
+/* The arguments of a computation in a graph end with the context of the graph. */
+static void test_renewed_context(void)
+{
+    CUstream stream;
+    void *at = dlsym(RTLD_DEFAULT, "kiln_sim_compute");
+    CHECK(at != NULL);
+    memcpy(&compute_work, &at, sizeof at); /* a cast would not be C */
+    TRY(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    cuLaunchHostFunc(stream, compute_late, NULL);
+    CHECK(!began && !ran);
+}
+
+/* ---- a call in a captured stream of another device ---- */
+
+/* The current context cannot give its job to the graph, which belongs to the other device. So the call must leave nothing in the
+ * graph. */
+static void test_other_capture(void *handle, int (*set_stream)(void *, void *))
+{
+    const float one = 1;
+    CUcontext other;
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec instance;
+    size_t nodes = 1;
+    TRY(cuDevicePrimaryCtxRetain(&other, 1));
+    TRY(cuCtxSetCurrent(other));
+    TRY(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    TRY(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    TRY(cuCtxSetCurrent(context));
+    TRY(cuMemAlloc(&matrix, BYTES));
+    CHECK(set_stream(handle, stream) == 0);
+    CHECK(sgemm(handle, 0, 0, N, N, N, &one, matrix, N, matrix, N, &one, matrix, N) == FAILED);
+    TRY(cuCtxSetCurrent(other));
+    TRY(cuStreamEndCapture(stream, &graph));
+    TRY(cuGraphGetNodes(graph, NULL, &nodes));
+    CHECK(nodes == 0);
+    TRY(cuGraphInstantiateWithFlags(&instance, graph, 0));
+    TRY(cuGraphLaunch(instance, stream));
+    TRY(cuCtxSetCurrent(context));
+}
+
 static void *find(void *library, const char *name)
 {
     void *found = library ? dlsym(library, name) : NULL;
@@ -81,7 +149,8 @@ int main(void)
     CUstream stream;
     CUgraph graph;
     CUgraphExec instance;
-    at = find(blas, "cublasCreate_v2"), memcpy(&create, &at, sizeof at); /* a cast would not be C */
+    /* C has no cast from an object pointer to a function pointer */
+    at = find(blas, "cublasCreate_v2"), memcpy(&create, &at, sizeof at);
     at = find(blas, "cublasSetStream_v2"), memcpy(&set_stream, &at, sizeof at);
     at = find(blas, "cublasSetPointerMode_v2"), memcpy(&set_pointers, &at, sizeof at);
     at = find(blas, "cublasDestroy_v2"), memcpy(&destroy, &at, sizeof at);
@@ -95,18 +164,20 @@ int main(void)
     TRY(cuMemAlloc(&matrix, BYTES));
     CHECK(create(&handle) == 0 && set_stream(handle, stream) == 0);
 
-    /* an address at which no float lies, of a matrix and of a scalar */
+    /* An address that is misaligned for a float, of a matrix and of a scalar. */
     CHECK(sgemm(handle, 0, 0, 2, 2, 2, &one, matrix + 2, 2, matrix, 2, &one, matrix, 2) == FAILED);
     CHECK(set_pointers(handle, 1) == 0);
     CHECK(sgemm(handle, 0, 0, 2, 2, 2, (const float *)(matrix + 2), matrix, 2, matrix, 2, (const float *)matrix, matrix,
                 2) == FAILED);
     CHECK(set_pointers(handle, 0) == 0);
 
+    test_other_capture(handle, set_stream);
+    CHECK(set_stream(handle, stream) == 0);
     start(&thread, free_beside);
     CHECK(sgemm(handle, 0, 0, N, N, N, &one, matrix, N, matrix, N, &one, matrix, N) == 0);
     pthread_join(thread, NULL);
 
-    /* the same in a graph, whose arguments end with the context */
+    /* The same call in a graph, whose arguments end with the context. */
     TRY(cuMemAlloc(&matrix, BYTES));
     TRY(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     CHECK(sgemm(handle, 0, 0, N, N, N, &one, matrix, N, matrix, N, &one, matrix, N) == 0);
@@ -114,8 +185,11 @@ int main(void)
     TRY(cuGraphInstantiateWithFlags(&instance, graph, 0));
     TRY(cuGraphDestroy(graph));
     start(&thread, reset_beside);
-    cuGraphLaunch(instance, stream); /* the context may have ended when it returns */
+    cuGraphLaunch(instance, stream); /* the context may have ended when the call returns */
     pthread_join(thread, NULL);
+    TRY(cuDevicePrimaryCtxRetain(&context, 0));
+    TRY(cuCtxSetCurrent(context));
+    test_renewed_context();
     CHECK(destroy(handle) == 0);
     return wrong != 0;
 }

@@ -35,7 +35,7 @@ static int (*multiply)(void *, void *, const void *, CUdeviceptr, void *, CUdevi
 
 /* A product of 1 x 1 matrices, or of a batch of m x 1 and 1 x 1. */
 typedef struct trial {
-    int type, to, compute, scale; /* types of A and B, of D */
+    int type, to, compute, scale; /* the types of A and B, and of D */
     int m, batch, pointers, epilogue, bias_type, aux_type;
     int64_t alpha_stride;
     CUdeviceptr a, b, c, d, bias, aux;
@@ -91,7 +91,7 @@ static float read_float(CUdeviceptr at)
     return value;
 }
 
-/* Results of types that cannot be written are refused. Before, each number was written as 8 bytes. */
+/* Results of types that the stand-in cannot write are refused. */
 static void refuse_types(void)
 {
     const float one = 1, none = 0;
@@ -196,7 +196,7 @@ static void add_biases(void)
 
 int main(void)
 {
-    enum { OLD_SIZE = 184 }; /* bytes of a product in the headers of CUDA 12.0 */
+    enum { OLD_SIZE = 184 }; /* the size of a product's structure in the headers of CUDA 12.0 */
     uint8_t old[OLD_SIZE + 8];
     int (*create)(void **), (*make)(void **, int), (*free_generator)(void *);
     int (*poisson)(void *, CUdeviceptr, size_t, double);

@@ -5,7 +5,7 @@ extern "C" {
 
 __global__ void add(int *to, int n) { atomicAdd(to + threadIdx.x, n); }
 
-// Each writes down when it came: to[0] counts.
+// Each kernel notes when it came: to[0] counts.
 __global__ void stamp(int *to, int who) { to[1 + atomicAdd(to, 1)] = who; }
 
 __global__ void one_each(int *to, int n)
@@ -14,7 +14,7 @@ __global__ void one_each(int *to, int n)
         add<<<threadIdx.x + 1, 32>>>(to + 32 * threadIdx.x, n);
 }
 
-// Children see what the block wrote before, and have their parameters' values of then.
+// Children see the earlier writes of the block, and have the parameters' values of their launch.
 __global__ void reads(const int *from, int *to, int n) { to[n] = from[n] + 1; }
 __global__ void writes(int *from, int *to)
 {
@@ -67,7 +67,7 @@ __global__ void tails(int *to)
     tail_of_tail<<<1, 1, 0, cudaStreamTailLaunch>>>(to, 20);
     stamp<<<1, 1, 0, cudaStreamTailLaunch>>>(to, 30);
 }
-// A fill and a launch, when all else is done.
+// A fill and a launch that run when all other work is done.
 __global__ void tail_moves(int *to)
 {
     cudaMemsetAsync(to + 2, 0x11, 4, cudaStreamTailLaunch);
@@ -142,7 +142,7 @@ __global__ void moves(int *to)
     int local;
     to[30] = (int)cudaMemsetAsync(&local, 0, 4, 0);
     to[31] = (int)cudaMemset2DAsync(to, 4, 0, 8, 2, 0);
-    to[32] = to[0]; // none of it has happened
+    to[32] = to[0]; // none of this has happened yet
     int *made = nullptr;
     to[33] = (int)cudaMalloc((void **)&made, 64);
     made[3] = 7;

@@ -154,8 +154,8 @@ struct cli_command {
     const char *name, *summary; /* "run", "run one configuration of a spec" */
     const char *arguments;      /* "SPEC" in the usage line, or "" */
     const char *about;          /* paragraphs, an empty line between them */
-    /* A command with many options has these two, and `--help` shows nothing else of its text and options. `--help-all`
-     * shows `about` and every option. */
+    /* A command with many options has these two, and `--help` shows nothing else of its text and options.
+     * `--help-all` shows `about` and every option. */
     const char *brief;  /* paragraphs */
     const char *common; /* names of options in the order of the help, with spaces between them */
     size_t min_words, max_words;
@@ -250,8 +250,8 @@ extern const cli_group cli_choice_group, cli_run_group, cli_engine_group, cli_sa
 bool cli_sandbox(cli *c, const cli_engine_args *args);
 /* Calls work(c, user) in a sandboxed child process and returns its exit code. Without a sandbox it calls work() in
  * this process. In the child the function also returns, with `apart` set; the command must then end without further
- * work. `run` tells how long the child may take, and which files it may write. Call the function before the library has
- * opened a device or compiled anything. */
+ * work. `run` tells how long the child may take, and which files it may write. Call the function before the library
+ * has opened a device or compiled anything. */
 int cli_apart(cli *c, const cli_engine_args *args, const cli_run_args *run, int (*work)(cli *c, void *user),
               void *user);
 /* `write` of kiln_run_options in the sandboxed process */
@@ -290,8 +290,9 @@ bool cli_make_files(cli *c, const cli_list *list, const char *option, const kiln
 void cli_make_run(const cli_run_args *args, kiln_run_options *options);
 /* Completes a choice: returns all params of the variant, with defaults. */
 size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice *choice, kiln_setting **params);
-/* Returns the size set that `tune` and `best` take without a GPU if the user named neither a device nor sizes. It is the
- * first set, for which a GPU is tuned, and *small is then `tiny`. Answers are verified there. NULL: the device's default. */
+/* Returns the size set that `tune` and `best` take without a GPU if the user named neither a device nor sizes. It is
+ * the first set, for which a GPU is tuned, and *small is then `tiny`. Answers are verified there. NULL: the device's
+ * default. */
 const char *cli_tuned_set(const kiln_spec *spec, bool simulated, bool device_named, bool sizes_named,
                           const kiln_size_set **small);
 /* Returns why a command took a set of sizes, as a sentence without a full stop; NULL: the user chose the sizes. */
@@ -320,11 +321,11 @@ int cli_engine(cli *c, const cli_engine_args *args);
 /* Opens the engine and loads the spec that the first word names. */
 int cli_spec(cli *c, const cli_engine_args *args);
 
-/* Returns the options of this command line that another command needs to read the same spec, for a command that is shown:
- * " -I FOLDER --allow-commands". Returns "" if this command line has no such option. */
+/* Returns the options of this command line that another command needs to read the same spec, for a command that is
+ * shown: " -I FOLDER --allow-commands". Returns "" if this command line has no such option. */
 const char *cli_spec_options(const cli_engine_args *args);
 
-/* All devices of this machine. */
+/* Visits all devices of this machine. */
 typedef struct cli_devices {
     kiln_device_info *items;
     size_t count, room;
@@ -358,7 +359,7 @@ const char *out_dim(void);
 const char *out_red(void);
 const char *out_green(void);
 const char *out_plain(void);
-void out_start_json(void); /* after this call standard output gets one JSON object and nothing else */
+void out_start_json(void); /* after this call standard output gets one JSON object and no other text */
 /* In a forked process: after this call `fd` gets one JSON object and nothing else. */
 void out_collect(int fd);
 /* ends the JSON mode and gives back the original standard output, for a program that is started */
@@ -406,7 +407,7 @@ const char *cli_whole(uint64_t number);                 /* "116,928" */
 const char *cli_significant(double number, int digits); /* never prints an exponent */
 /* Returns the next name of "NAME=NUMBER ..." (metrics, host functions) and its number, or NULL at the end. */
 const char *cli_named_number(const char **text, double *number);
-/* returns false if there is no such name */
+/* returns false if no such name exists */
 bool cli_find_number(const char *text, const char *name, double *number);
 /* Chooses a unit for `seconds`, and sets *length to its length in seconds. */
 const char *cli_time_unit(double seconds, double *length);
@@ -438,8 +439,8 @@ int cli_write_stream(const cli *c, const char *path, cli_stream *stream); /* als
 /* Reads a regular file of at most `most` bytes. Returns NULL and sets errno on an error. It never waits for a FIFO.
  * A zero byte follows the file's own bytes, whose number goes to *length, unless `length` is NULL. */
 const char *cli_read_file(const char *path, size_t most, size_t *length);
-/* Returns the file in the folder of `path` whose name is the nearest, among the names that end in one of `ends` (".yaml
- * .yml"). NULL: no name is near. */
+/* Returns the file in the folder of `path` whose name is the nearest, among the names that end in one of `ends`
+ * (".yaml .yml"). NULL: no name is near. */
 const char *cli_similar_file(const char *path, const char *ends);
 void cli_complain(const char *text); /* "kiln: text" to standard error, past a progress line */
 

@@ -20,7 +20,7 @@ void cli_log(void *user, kiln_log_level level, const char *message)
     bool progress = to->progress && level == KILN_LOG_INFO && strncmp(message, "reading ", strlen("reading ")) == 0;
     if ((int)level < to->least && !progress)
         return;
-    /* No cli_printf() here: this runs in any thread. */
+    /* This function runs in any thread, so it must not call cli_printf(). */
     char *shown = cli_escape(message, strlen(message), "\n\t");
     if (progress && shown)
         progress_line(shown);

@@ -98,8 +98,8 @@ static void show_json(const cli *c, const check_view *view)
     js_print(object);
 }
 
-/* Sweeps these variants (all variants if `count` is 0), and adds the results to the view. Prints a message if it fails.
- * *ended is set if there is nothing to show. */
+/* Sweeps these variants (all variants if `count` is 0), and adds the results to the view. Prints a message if the
+ * sweep fails. Sets *ended if the view has no results to show. */
 static kiln_status sweep(cli *c, check_view *view, kiln_run_options *run, const char *const *variants, size_t count,
                          bool *ended, int *code)
 {

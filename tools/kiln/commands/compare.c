@@ -7,7 +7,7 @@
 #include "compare.h"
 
 #define USUAL_NOISE 0.01 /* differences between two runs of one program on one device, as a share of the time */
-#define NO_INTERVAL 0.05 /* this share for a measured time without a confidence interval */
+#define NO_INTERVAL 0.05 /* the share that is assumed for a measured time without a confidence interval */
 
 /* ---- pairs ---- */
 
@@ -25,7 +25,7 @@ typedef struct comparison {
     const compare_side *sides;
     pair *pairs;
     size_t count, only_a, only_b;
-    size_t numbers[NOT_JUDGED + 1]; /* of pairs, by verdict */
+    size_t numbers[NOT_JUDGED + 1]; /* number of pairs, indexed by verdict */
     /* the text that all pairs have; NULL: they differ, or there is no pair */
     const char *spec, *sizes, *device;
     bool devices;    /* both sides have a device in common, so only rows of one device are compared */
@@ -83,8 +83,8 @@ static bool shares_device(const compare_side *a, const compare_side *b)
     return false;
 }
 
-/* Gives the side of a failed command a failed row for every configuration of the other side, because the output of such
- * a command does not tell its configurations. */
+/* Gives the side of a failed command a failed row for every configuration of the other side, because the output of
+ * such a command does not tell its configurations. */
 static void fail_rows(compare_side *side, const compare_side *other)
 {
     side->rows = cli_alloc((other->count + 1) * sizeof *side->rows);
@@ -111,8 +111,8 @@ static void keep_last(compare_side *side, bool devices)
     side->count = kept;
 }
 
-/* Keeps the fastest row of each problem, which is a spec with sizes on a device. Its key no longer has a configuration, so
- * that two different configurations are compared. */
+/* Keeps the fastest row of each problem, which is a spec with sizes on a device. Its key no longer has a
+ * configuration, so that two different configurations are compared. */
 static void keep_best(compare_side *side, bool devices)
 {
     size_t kept = 0;
@@ -156,8 +156,8 @@ static double spread(const comparison *c, const compare_row *row)
     return fmax(row->high - row->value, row->value - row->low) * c->z;
 }
 
-/* Decides whether B is slower than A beyond noise: the intervals of both medians do not overlap, and the difference is
- * larger than two runs of one program differ. */
+/* Decides whether B is slower than A beyond noise: the intervals of both medians do not overlap, and the difference
+ * is larger than two runs of one program differ. */
 static verdict judge(const comparison *c, pair *p)
 {
     const bool works_a = p->a->status == KILN_OK, works_b = p->b->status == KILN_OK;
@@ -190,8 +190,8 @@ static bool is_nothing(const compare_row *a, const compare_row *b)
     return a->kind == COMPARE_COUNT && b->kind == COMPARE_COUNT && !(a->value > 0) && !(b->value > 0);
 }
 
-/* Pairs the rows of both sides by their keys, and judges each pair. The level of the intervals depends on the number of
- * pairs (Bonferroni): with 500 configurations and intervals of 95 %, several would differ by chance. */
+/* Pairs the rows of both sides by their keys, and judges each pair. The level of the intervals depends on the number
+ * of pairs (Bonferroni): with 500 configurations and intervals of 95 %, several would differ by chance. */
 static void pair_rows(comparison *c)
 {
     const compare_side *a = &c->sides[0], *b = &c->sides[1];
@@ -480,8 +480,8 @@ static int write_csv(const cli *c, const comparison *of, const char *path)
 
 /* ---- the command ---- */
 
-/* Runs `kiln compare`: reads both sides, keeps the results to compare, pairs them, and prints the pairs. The exit code
- * is COMPARE_REGRESSION if a pair is slower or fails. */
+/* Runs `kiln compare`: reads both sides, keeps the results to compare, pairs them, and prints the pairs. The exit
+ * code is COMPARE_REGRESSION if a pair is slower or fails. */
 static int compare_run(cli *c)
 {
     const compare_args *args = c->args;

@@ -28,12 +28,12 @@ typedef struct compare_row {
 } compare_row;
 
 typedef struct compare_side {
-    const char *name; /* as on the command line */
+    const char *name; /* the name on the command line */
     const char *what; /* for people */
     compare_row **rows;
     size_t count, room;
-    /* The file is the output of a command that failed. It has no rows; all configurations count as failed. KILN_OK: the
-     * command did not fail. */
+    /* The file is the output of a command that failed. It has no rows; all configurations count as failed. KILN_OK:
+     * the command did not fail. */
     kiln_status failed;
     const char *why;
 } compare_side;

@@ -11,7 +11,7 @@
 
 #include "compare.h"
 
-#define MOST_BYTES ((size_t)1 << 28) /* of a JSON file */
+#define MOST_BYTES ((size_t)1 << 28) /* largest number of bytes of a JSON file */
 
 static const char *copy(const char *text) { return cli_strndup(text, strlen(text)); }
 
@@ -59,7 +59,8 @@ static bool contains(const char *text, const char *part)
     return false;
 }
 
-/* Returns true if `select`, a device or a version such as "driver 13.0", selects the record. NULL selects every record. */
+/* Returns true if `select`, a device or a version such as "driver 13.0", selects the record. NULL selects every
+ * record. */
 static bool is_selected(const kiln_record *r, const char *select)
 {
     const struct {
@@ -213,7 +214,7 @@ typedef struct reading {
     compare_side *side;
     const json_t *whole;
     const char *only;                  /* the spec of the rows to read; NULL: every spec */
-    const char *spec, *sizes, *device; /* from the keys of the whole */
+    const char *spec, *sizes, *device; /* these come from the keys of the whole file */
 } reading;
 
 /* Returns the name of a device. It is an object in the output of a sweep or a run, and a text in the list of stored
@@ -244,9 +245,9 @@ static bool read_status(const char *name, kiln_status *status)
     return false;
 }
 
-/* Adds a sample, unless the user asked for others. `place` tells where it is in the file. Returns 0, or the exit code if
- * the sample is malformed: a status that this version does not know, or a time that cannot be one, must not count as a
- * success. */
+/* Adds a sample, unless the user asked for others. `place` tells where it is in the file. Returns 0, or the exit code
+ * if the sample is malformed: a status that this version does not know, or a time that cannot be one, must not count
+ * as a success. */
 static int add_sample(const reading *r, const json_t *sample, const char *place)
 {
     const compare_args *args = r->c->args;

@@ -9,6 +9,8 @@
 #include "commands.h"
 #include "init.h"
 
+enum { COMPILE_SECONDS = 1200 }; /* wall time of one compile */
+
 /* ---- --space: the values of a recorded space ---- */
 
 typedef struct value_list {
@@ -179,6 +181,8 @@ static int init_run(cli *c)
         return init_from_signature(c, source, to, folder);
     if (!args->engine.device)
         args->engine.device = "sim";
+    if (args->engine.compile_timeout == 0) /* a draft does not depend on the load of the machine */
+        args->engine.compile_timeout = COMPILE_SECONDS;
     if (ends_in(source, ".py") &&
         (args->params.count || args->space || args->launch || args->nvcc || args->stubs.count))
         return cli_usage(c, "%s is a script: --param, --space, --launch, --nvcc and --stub are for CUDA sources",

@@ -1,4 +1,5 @@
-/* init_headers.c - finds the folders of headers that a source of `kiln init` includes and the compiler does not find. */
+/* init_headers.c - finds the folders of headers that a source of `kiln init` includes and the compiler does not
+ * find. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 enum { MOST_LEVELS = 8, MOST_DEPTH = 5, MOST_FOLDERS = 4000 };
 
 typedef struct header_search {
-    const char *name; /* as in #include */
+    const char *name; /* the name in the #include */
     cli_list queue;   /* folders that are still to be read */
     size_t read, folders;
 } header_search;
@@ -46,8 +47,8 @@ static void add_folders(header_search *search, const char *folder, const char *e
     free(entries);
 }
 
-/* Returns the nearest folder at or below `folder` that has the header. `except` is the folder below it that was searched
- * before; NULL: none. The search is breadth first, so a folder nearer to `folder` has priority. */
+/* Returns the nearest folder at or below `folder` that has the header. `except` is the folder below it that was
+ * searched before; NULL: none. The search is breadth first, so a folder nearer to `folder` has priority. */
 static const char *find_below(header_search *search, const char *folder, const char *except)
 {
     if (has_file(folder, search->name))
@@ -69,8 +70,8 @@ static const char *find_below(header_search *search, const char *folder, const c
     return NULL;
 }
 
-/* Returns true if a project ends at this folder: it has the project's repository or licence, or it is a folder that all
- * projects share. */
+/* Returns true if a project ends at this folder: it has the project's repository or licence, or it is a folder that
+ * all projects share. */
 static bool is_top(const char *folder)
 {
     static const char *const files[] = {".git", "LICENSE", "LICENSE.txt", "LICENSE.md", "COPYING"};

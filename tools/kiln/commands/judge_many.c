@@ -1,9 +1,9 @@
-/* judge_many.c - kiln judge with several candidates or devices: a process for each pair of both, and one verdict for each
- * candidate.
+/* judge_many.c - kiln judge with several candidates or devices: a process for each pair of both, and one verdict for
+ * each candidate.
  *
- * This process never uses the library, so that it can fork at any time. A child does everything that `kiln judge` does
- * for one candidate on one device, in a sandbox of its own. It writes an object with the verdict to an unnamed file. So a
- * candidate that crashes its child does not end the others. */
+ * This process never uses the library, so that it can fork at any time. A child does everything that `kiln judge`
+ * does for one candidate on one device, in a sandbox of its own. It writes an object with the verdict to an unnamed
+ * file. So a candidate that crashes its child does not end the others. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 
 enum { OUTPUT_MOST = 64 << 20 };
 
-typedef struct answer { /* of one candidate on one device */
+typedef struct answer { /* the answer for one candidate on one device */
     const char *device;
     int kind;                       /* a kiln_judged; -1: there is an error instead */
     const char *json, *page;        /* the verdict */
@@ -44,7 +44,7 @@ typedef struct batch {
     judged *items;
     size_t count, printed;
     cli_list devices; /* in the order in which they are tried; NULL: the default device */
-    bool lines;       /* one line for each candidate */
+    bool lines;       /* true: print one line for each candidate */
     int code;
 } batch;
 
@@ -167,8 +167,8 @@ static int check_devices(cli *c, const batch *all, bool *child)
 
 /* ---- the verdict of a candidate ---- */
 
-/* Returns how bad an answer is. An error is the worst, because then a candidate was not judged. Undefined behaviour is
- * worse than a wrong answer, and a wrong answer is worse than an undecided judgement. */
+/* Returns how bad an answer is. An error is the worst, because then a candidate was not judged. Undefined behaviour
+ * is worse than a wrong answer, and a wrong answer is worse than an undecided judgement. */
 static int rank_of(const answer *of)
 {
     static const unsigned char ranks[KILN_JUDGED_KINDS] = {
@@ -468,7 +468,7 @@ static bool run_all(cli *c, batch *all, size_t jobs, int *code)
                 continue;
             if (item->digested && read_cache(all, item)) {
                 left -= item->done;
-                i--; /* the next device of the same candidate */
+                i--; /* repeats the same candidate on the next device */
                 continue;
             }
             item->digesting = !item->digested && all->lines && !args->engine.no_cache;

@@ -184,7 +184,7 @@ static void find_peaks(cli *c, report *r)
     kiln_error *error = NULL;
     cli_devices devices;
     if (cli_list_devices(c, &devices, &error) != KILN_OK) {
-        kiln_error_free(error); /* then the rooflines are not drawn */
+        kiln_error_free(error); /* without peaks the rooflines are not drawn */
         return;
     }
     const kiln_device_info *infos = devices.items;

@@ -1,5 +1,5 @@
-/* sim_profile.c - the profile of a program on the simulated device: reads the files that its processes left, and shows
- * kernels and copies by estimated time. */
+/* sim_profile.c - the profile of a program on the simulated device: reads the files that its processes left, and
+ * shows kernels and copies by estimated time. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 #include "commands.h"
 #include "sim.h"
 
-enum { ROWS_MOST = 40 }; /* most rows of a table; --json has all */
+enum { ROWS_MOST = 40 }; /* largest number of rows of a table; --json has all */
 
 /* ---- reading ---- */
 
 static double real_of(const json_t *row, const char *key) /* Returns a negative number if the value is not known. */
 {
-    const double most = 1e15; /* the sum of all rows stays a number */
+    const double most = 1e15; /* so the sum of all rows stays finite */
     const json_t *value = json_object_get(row, key);
     return json_is_number(value) && json_number_value(value) <= most ? json_number_value(value) : -1;
 }

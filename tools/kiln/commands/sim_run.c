@@ -74,8 +74,8 @@ static bool collects(const cli *c)
     return ((const sim_args *)c->args)->check && !(format && *format) && !(file && *file);
 }
 
-/* Returns the profile of the simulated device, which --device names with or without `sim:`, as in every other command. An
- * estimate needs a device with figures, so the default is then an H200. */
+/* Returns the profile of the simulated device, which --device names with or without `sim:`, as in every other
+ * command. An estimate needs a device with figures, so the default is then an H200. */
 static const char *device_of(const cli *c)
 {
     const sim_args *args = c->args;
@@ -98,7 +98,8 @@ static size_t settings(const cli *c, const char *folder, const record_files *fil
     size_t count = 0;
     to[count++] = (setting){"LD_LIBRARY_PATH", in_front(folder, "LD_LIBRARY_PATH")};
     to[count++] = (setting){"PATH", in_front(cli_printf("%s/bin", folder), "PATH")};
-    /* CMake looks there first, so find_package(CUDAToolkit) finds Kiln's libraries for CUDA::cudart_static and others */
+    /* CMake looks in this folder first, so find_package(CUDAToolkit) finds Kiln's libraries for CUDA::cudart_static
+     * and others */
     to[count++] = (setting){"CMAKE_LIBRARY_PATH", in_front(folder, "CMAKE_LIBRARY_PATH")};
     if (device_of(c))
         to[count++] = (setting){"KILN_SIM_DEVICE", device_of(c)};
@@ -407,9 +408,9 @@ static int write_details(const cli *c, const findings *found, int to)
     return cli_exit_code(KILN_ERROR_IO);
 }
 
-/* Returns the file that stands for findings without a line of a source, such as leaks. It is the first word of the command
- * line that names a file below the current folder, because the program may be an interpreter. Without such a word it is the
- * program. */
+/* Returns the file that stands for findings without a line of a source, such as leaks. It is the first word of the
+ * command line that names a file below the current folder, because the program may be an interpreter. Without such a
+ * word it is the program. */
 static const char *program_file(const cli *c)
 {
     struct stat info;
@@ -421,7 +422,8 @@ static const char *program_file(const cli *c)
     return c->words.items[1];
 }
 
-/* The places where the results of a program go: descriptors that were opened before the program began. -1: not wanted. */
+/* The places where the results of a program go: descriptors that were opened before the program began. -1: not
+ * wanted. */
 typedef struct result_places {
     int profile, trace, details;
     bool findings; /* the processes write findings for this command */
@@ -467,8 +469,8 @@ static int show_findings(const cli *c, const char *folder, int details, const si
     return findings_severe(&found) ? CLI_FOUND : code;
 }
 
-/* Shows the results. Standard output belongs to the program, so they go elsewhere. Returns 0, or the exit code that the
- * findings give. */
+/* Shows the results. Standard output belongs to the program, so they go elsewhere. Returns 0, or the exit code that
+ * the findings give. */
 static int show(const cli *c, const char *folder, const result_places *to, const sim_end *end)
 {
     const sim_args *args = c->args;

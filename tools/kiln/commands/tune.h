@@ -22,7 +22,7 @@ typedef struct tune_args {
     bool repeatable;
     /* the measurements */
     bool isolate, no_isolate, no_early_stop, no_finals;
-    bool check; /* not the one of `run`: only the winners are checked */
+    bool check; /* not the member of `run`: only the winners are checked */
     uint64_t finalists;
     /* the samples */
     const char *store, *csv;

@@ -76,7 +76,7 @@ static const char *time_heading(const kiln_result *result, const char *unit)
     return result->host_seconds > 0 ? cli_printf("simulated %s", unit) : "";
 }
 
-#define MOST_METRICS 4 /* the most columns of metrics; --json and --csv have all metrics */
+#define MOST_METRICS 4 /* largest number of columns of metrics; --json and --csv have all metrics */
 
 static const char *bare_objective(const char *text)
 {
@@ -99,7 +99,7 @@ typedef struct rows {
     cli_table table;
     /* the table's title has the params of this sample that all rows share; NULL: there are none */
     const kiln_sample *common;
-    bool *is_common; /* for each of its params */
+    bool *is_common; /* one entry for each of the params */
     double unit;
     bool timed, flops, bytes, roofline, rank, ties;
     const cli_list *objectives;

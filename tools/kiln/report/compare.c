@@ -209,7 +209,7 @@ void report_comparison(FILE *to, const report *r)
         fputs("<tr>", to);
         report_cell(to, false, pair->name_a);
         report_cell(to, false, pair->name_b);
-        bool kinds = pair->a->time != pair->b->time; /* the times are of different kinds */
+        bool kinds = pair->a->time != pair->b->time; /* the two times have different kinds */
         report_cell(to, true, best_time(pair->a, kinds));
         report_cell(to, true, best_time(pair->b, kinds));
         report_cell(to, true,

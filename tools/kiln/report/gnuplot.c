@@ -7,7 +7,7 @@
 
 #include "report.h"
 
-#define MOST_POINTS 5000 /* the most points of a figure, because a PDF draws each point */
+#define MOST_POINTS 5000 /* largest number of points of a figure, because a PDF draws each point */
 
 /* Writes text into a script, in single quotes. In double quotes gnuplot would run text between backquotes, and
  * interpret escapes. */

@@ -5,8 +5,8 @@
 
 #include "report.h"
 
-#define MOST_POINTS 4000 /* the most points of a problem, because more would cover each other */
-#define MOST_LINES 500   /* most lines of a variant in parallel coordinates */
+#define MOST_POINTS 4000 /* largest number of points of a problem, because more would cover each other */
+#define MOST_LINES 500   /* largest number of lines of a variant in parallel coordinates */
 #define MOST_TEXT 600    /* bytes of a message in a tooltip */
 
 /* Returns true if index `at` is one of `most` evenly spaced indices of `count`. */
@@ -153,8 +153,8 @@ static json_t *pair_cells(const report_variant *v, size_t a, size_t b, double un
     return cells;
 }
 
-/* Returns the lines of the parallel coordinates, [time, value of each param]. A fifth of them are the fastest samples,
- * and the others are spread over the rest. The slowest come first, so that the fastest are drawn over them. */
+/* Returns the lines of the parallel coordinates, [time, value of each param]. A fifth of them are the fastest
+ * samples, and the others are spread over the rest. The slowest come first, so that the fastest are drawn over them. */
 static json_t *lines_json(const report_variant *v, double unit, double detail)
 {
     size_t most = share_of(MOST_LINES, detail), fastest = v->ran <= most ? v->ran : most / 5;

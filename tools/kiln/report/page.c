@@ -5,11 +5,11 @@
 #include "end_to_end.h"
 #include "report.h"
 
-#define LARGEST_PAGE (13u << 20) /* the most bytes of data, so that the whole page stays below 15 MB */
+#define LARGEST_PAGE (13u << 20) /* largest number of bytes of data, so that the whole page stays below 15 MB */
 #define MOST_PROBLEMS 40
 #define MOST_ROWS 20
 #define MOST_COMMAND 16384
-#define MOST_MESSAGE 2000 /* the most bytes of a message, because a compiler's log can be long */
+#define MOST_MESSAGE 2000 /* largest number of bytes of a message, because a compiler's log can be long */
 
 /* ---- HTML ---- */
 
@@ -255,7 +255,7 @@ static void best_tables(FILE *to, const report_problem *p)
                 (!from || it->samples[next[v]]->seconds < from->samples[next[from - p->variants]]->seconds))
                 from = it;
         }
-        if (!from) /* never happens, because fewer than p->ran are shown */
+        if (!from) /* cannot happen, because fewer than p->ran samples are shown */
             break;
         sample_row(to, has, from->samples[next[from - p->variants]++], cli_whole(shown + 1), unit);
     }

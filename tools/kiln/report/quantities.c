@@ -7,7 +7,7 @@
 #include "report.h"
 
 #define MOST_METRICS 12 /* most of the spec's own metrics */
-#define MOST_ROWS 20    /* most rows of a front's table */
+#define MOST_ROWS 20    /* largest number of rows of a front's table */
 #define MOST_POINTS 1500
 
 /* X(name, unit, more is better, is known, value), of a sample s */
@@ -42,8 +42,8 @@ static double loss(const report_quantity *q, const report_sample *s)
 
 /* ---- the quantities that the samples have ---- */
 
-/* Returns the objective if it is "min:" or "max:" and `name`, where the word tells the better direction. Returns "" if
- * it is `name` alone, and NULL if it means another quantity. */
+/* Returns the objective if it is "min:" or "max:" and `name`, where the word tells the better direction. Returns ""
+ * if it is `name` alone, and NULL if it means another quantity. */
 static const char *direction(const char *objective, const char *name)
 {
     bool given = strncmp(objective, "min:", 4) == 0 || strncmp(objective, "max:", 4) == 0;

@@ -35,7 +35,7 @@ typedef enum report_time {
 typedef struct report_sample {
     const char *variant;        /* the variant's name, in brackets if it is not a contender */
     bool aside;                 /* 1: not a contender, so it is never the best */
-    const kiln_setting *params; /* names and texts are interned: equal ones are the same pointer */
+    const kiln_setting *params; /* names and texts are interned: equal texts have the same pointer */
     size_t param_count;
     const char *reason; /* the kind of the failure; NULL: the sample ran */
     const char *message;
@@ -115,7 +115,8 @@ typedef struct report_problem {
     report_sample **samples; /* samples in order of time */
     size_t count, ran, room;
     size_t stopped_early, throttled; /* numbers among all samples that were read */
-    /* numbers of samples that were left out: older samples of the same configuration, samples with another kind of time */
+    /* numbers of samples that were left out: older samples of the same configuration, samples with another kind of
+     * time */
     size_t older, other;
     report_variant *variants; /* the variant with the best sample first */
     size_t variant_count;
@@ -204,7 +205,7 @@ typedef struct report_file {
 } report_file;
 extern const report_file report_files[]; /* the files of tools/kiln/report, compiled in; ends with a NULL name */
 const report_file *report_find_file(const char *name);
-const char *report_file_text(const char *name); /* returns "" if there is no such file */
+const char *report_file_text(const char *name); /* returns "" if no such file exists */
 void report_put_specs(FILE *to);                /* the specifications of the charts, as a JSON object */
 
 typedef struct report_library {
@@ -213,7 +214,8 @@ typedef struct report_library {
     const char *folder, *licence;
     bool interprets;
 } report_library;
-/* Finds and reads Vega; `named` is the folder or file of --vega, or NULL. Returns 0, or the exit code after a message. */
+/* Finds and reads Vega; `named` is the folder or file of --vega, or NULL. Returns 0, or the exit code after a
+ * message. */
 int report_load_library(cli *c, const char *named, report_library *library);
 
 void report_escape(FILE *to, const char *text); /* escapes text for HTML and for a quoted attribute */
@@ -246,7 +248,8 @@ const char *report_again(const report *r, const report_problem *p);
     "it makes PNGs of SVGs; run 'apt-get install librsvg2-bin' (Debian, Ubuntu), or leave out --png"
 /* Makes a folder if it does not exist. */
 int report_make_folder(cli *c, const char *folder);
-/* Writes each chart as NAME.svg into `folder`, and if `png` is set as NAME.png too. *count gets the number of charts. */
+/* Writes each chart as NAME.svg into `folder`, and if `png` is set as NAME.png too. *count gets the number of
+ * charts. */
 int report_charts(cli *c, const report *r, const report_library *library, const char *folder, bool png, size_t *count);
 
 /* ---- the page of kiln compare-strategies ---- */

@@ -11,7 +11,7 @@
 
 #include "report.h"
 
-#define LARGEST (16u << 20) /* the most bytes of a file; Vega has half a million */
+#define LARGEST (16u << 20) /* largest number of bytes of a file; Vega has half a million */
 
 static const char *const folders[] = {
     "/usr/share/javascript/vega",       "/usr/share/nodejs/vega/build",           "/usr/local/share/javascript/vega",

@@ -6,7 +6,7 @@
 
 #include "study.h"
 
-enum { MOST_ACCESSES = 1 << 20 }; /* the most accesses of one block that are kept */
+enum { MOST_ACCESSES = 1 << 20 }; /* largest number of accesses of one block that are kept */
 
 static int block_number(cli *c, uint64_t *number)
 {

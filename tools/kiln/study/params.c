@@ -221,7 +221,7 @@ typedef struct tile_row {
     double loads, operations, each;
     uint64_t shared, phases;
     int blocks_per_sm;
-    double pending; /* loads of all blocks of an SM in one phase */
+    double pending; /* number of loads of all blocks of an SM in one phase */
     const char *kernel;
     /* extent of the square tiles of two operands, for which the figures can be computed by hand; 0: not known */
     int64_t width;

@@ -38,9 +38,10 @@ const vm_handlers *vm_table(void)
 
 /* ---- reachable functions and variables ---- */
 
-/* Finds the functions and the shared variables that a kernel can reach, by depth-first search. The search uses a stack
- * in memory and not recursion, because a chain of calls may be as long as the text. There is one search for each
- * kernel. So the code of all functions is read once before, and a search visits only the functions that it reaches. */
+/* Finds the functions and the shared variables that a kernel can reach, by depth-first search. The search uses a
+ * stack in memory and not recursion, because a chain of calls may be as long as the text. There is one search for
+ * each kernel. So the code of all functions is read once before, and a search visits only the functions that it
+ * reaches. */
 typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
 typedef struct reach_place {
     uint32_t function, edge; /* edge: the index of the next edge to follow */
@@ -52,7 +53,7 @@ typedef struct reach_edge {
     bool function;
 } reach_edge;
 typedef struct reach_node {
-    uint32_t first, end; /* of the edges */
+    uint32_t first, end; /* the range of the edges */
     bool indirect, alloca_used;
 } reach_node;
 
@@ -61,10 +62,12 @@ typedef struct reach_set {
     reach_node *nodes; /* by function */
     reach_edge *edges;
     size_t edge_count, edge_capacity;
-    uint32_t *last_symbol, *last_function; /* by symbol, by function: the last function that has an edge to it, + 1 */
-    uint64_t steps;                        /* of all searches */
+    /* indexed by symbol and by function: the last function that has an edge to it, plus 1 */
+    uint32_t *last_symbol, *last_function;
+    uint64_t steps; /* the steps of all searches */
     /* The members from here on belong to one search. */
-    uint8_t *states;               /* by function; REACH_OPEN: on the stack, so that a call to it is recursion */
+    /* indexed by function. REACH_OPEN: the function is on the stack, so a call to it is a recursion */
+    uint8_t *states;
     bool *named;                   /* by symbol */
     uint32_t *functions, *symbols; /* the functions and shared variables that were reached */
     uint32_t function_count, symbol_count;
@@ -148,8 +151,8 @@ static void reach_open(reach_set *set, uint32_t index)
     set->stack[set->depth++] = (reach_place){index, set->nodes[index].first};
 }
 
-/* Follows the next edge of the function on top of the stack. If all its edges were followed, removes the function from
- * the stack. */
+/* Follows the next edge of the function on top of the stack. If all its edges were followed, removes the function
+ * from the stack. */
 static void reach_step(reach_set *set)
 {
     reach_place *top = &set->stack[set->depth - 1];
@@ -175,8 +178,8 @@ static int by_index(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Finds the functions and the shared variables that a kernel can reach. Sorts the shared variables in the order of the
- * text. If a reached function makes an indirect call, all functions of the module count as reached. */
+/* Finds the functions and the shared variables that a kernel can reach. Sorts the shared variables in the order of
+ * the text. If a reached function makes an indirect call, all functions of the module count as reached. */
 static void find_reached(reach_set *set, uint32_t kernel)
 {
     for (uint32_t k = 0; k < set->function_count; k++)
@@ -222,8 +225,8 @@ static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
     kernel->closure_local = local + (set->alloca_used ? ALLOCA_BYTES : 0);
 }
 
-/* Places a kernel's own shared variables behind the variables that several kernels use. Returns false after a message if they
- * are too large. */
+/* Places a kernel's own shared variables behind the variables that several kernels use. Returns false after a message
+ * if they are too large. */
 static bool place_own(vm_module *module, uint32_t f, const reach_set *set, const uint32_t *users, kiln__text *log)
 {
     const ptx_module *ptx = module->ptx;
@@ -353,9 +356,9 @@ static uint64_t local_end(const vm_module *module, const ptx_operand *o)
 }
 
 /* Gives each function a frame with all local variables and homes of parameters that its code names. Variables are
- * placed in the frame of the function that declares them. An alias shares the code of that function, but it is another
- * function and has another frame. Its frame must be as large, because vm_op_home() writes there without a check at run
- * time. Returns false if a frame is too large. */
+ * placed in the frame of the function that declares them. An alias shares the code of that function, but it is
+ * another function and has another frame. Its frame must be as large, because vm_op_home() writes there without a
+ * check at run time. Returns false if a frame is too large. */
 static bool cover_locals(vm_module *module)
 {
     for (uint32_t n = 0; n < module->ptx->function_count; n++) {
@@ -394,9 +397,9 @@ static bool place_local(vm_module *module)
     return cover_locals(module);
 }
 
-/* Makes the module use the managed variable of the same name and size in `twin`. Returns false if there is none, or if
- * it is in the memory of the module's own device: modules on one device have separate variables. The search begins at
- * *from, because most modules have the same variables in the same order. */
+/* Makes the module use the managed variable of the same name and size in `twin`. Returns false if there is none, or
+ * if it is in the memory of the module's own device: modules on one device have separate variables. The search begins
+ * at *from, because most modules have the same variables in the same order. */
 static bool borrow(vm_module *module, uint32_t s, const vm_module *twin, uint32_t *from)
 {
     const ptx_symbol *symbol = &module->ptx->symbols[s];

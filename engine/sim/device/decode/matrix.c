@@ -53,7 +53,8 @@ static void tensor_core(const vm_decoder *d, vm_matrix *x)
 void vm_decode_mma(vm_decoder *d)
 {
     bool wmma = d->in->op == PTX_OP_WMMA_MMA,
-         wide = d->in->types[2] != PTX_NONE; /* without this, only d and c have types */
+         /* without the type of a, the instruction names only the types of d and c */
+        wide = d->in->types[2] != PTX_NONE;
     vm_matrix *x = new_matrix(d);
     if (!x)
         return;

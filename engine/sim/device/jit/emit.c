@@ -15,8 +15,8 @@
 #define LEAST 6u   /* shorter code is interpreted in less time than a region takes to begin and end */
 /* at most one instruction in CALLS may be a call: around calls all registers are in memory, as in the interpreter */
 #define CALLS 8u
-/* Flags of an instruction. REACHED: the region can execute it. LEADER: a basic block begins there. LOOP: a branch leads
- * back to it. */
+/* Flags of an instruction. REACHED: the region can execute it. LEADER: a basic block begins there. LOOP: a branch
+ * leads back to it. */
 enum { REACHED = 1, LEADER = 2, LOOP = 4 };
 
 static bool is_inside(const jit_emitter *e, uint32_t at)
@@ -94,8 +94,8 @@ bool jit_in_block(const jit_emitter *e, uint32_t at) { return is_inside(e, at) &
 
 static const char *get_type(unsigned width) { return width == JIT_MASK ? "i32" : width == JIT_32 ? I32V : I64V; }
 
-/* Returns the number of a variable, and adds it if it is new. add_vars() adds all variables before anything is written;
- * later, a new one sets e->failed. */
+/* Returns the number of a variable, and adds it if it is new. add_vars() adds all variables before anything is
+ * written; later, a new one sets e->failed. */
 static uint32_t find_var(jit_emitter *e, uint32_t slot, unsigned width)
 {
     const size_t key = (slot ^ slot >> 5 ^ (size_t)width << 3) * 0x9e3779b1u % e->var_slots;
@@ -232,8 +232,8 @@ static void write_back(jit_emitter *e, uint32_t at)
 
 /* ---- the end of a region ---- */
 
-/* Returns the value to add to a counter. e->lanes counts VM_LANES lanes per instruction; in a function for paths, that
- * number is scaled here to the lanes of the path. */
+/* Returns the value to add to a counter. e->lanes counts VM_LANES lanes per instruction; in a function for paths,
+ * that number is scaled here to the lanes of the path. */
 static unsigned scale_count(jit_emitter *e, kiln__text *text, bool lanes, unsigned more)
 {
     if (!e->partial || !lanes) {
@@ -321,8 +321,8 @@ static void count_lanes(jit_emitter *e, unsigned bits)
 
 /* ---- instructions ---- */
 
-/* Writes a call of the handler of an instruction. `mask` is an i32 value, the lanes that execute it; 0 means all lanes.
- * With `event`, the region ends after the call if the handler has raised an event. */
+/* Writes a call of the handler of an instruction. `mask` is an i32 value, the lanes that execute it; 0 means all
+ * lanes. With `event`, the region ends after the call if the handler has raised an event. */
 void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, unsigned mask, bool event)
 {
     char lanes[16] = "-1";
@@ -384,8 +384,8 @@ static unsigned get_guard(jit_emitter *e, const vm_code *i)
     return i->guard & 1 ? jit_value(e, "xor i32 %%v%u, -1", bits) : bits;
 }
 
-/* Returns the label of code that adds to the counters and then continues at the instruction `at`, or leaves the region
- * if `at` is outside it. A backward branch also leaves if fewer than e->need operations are left. */
+/* Returns the label of code that adds to the counters and then continues at the instruction `at`, or leaves the
+ * region if `at` is outside it. A backward branch also leaves if fewer than e->need operations are left. */
 static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned lanes, unsigned steps)
 {
     unsigned label;
@@ -487,8 +487,8 @@ static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn,
 }
 
 /* Writes an access or a call in a function for paths. `bits`: the lanes for which the guard holds, or 0 without a
- * guard. Returns true if the lanes are counted already. They are counted before a call because the handler may raise an
- * event, which ends the region. */
+ * guard. Returns true if the lanes are counted already. They are counted before a call because the handler may raise
+ * an event, which ends the region. */
 static bool emit_path(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
 {
     if (jit_is_access(insn) && jit_emit_partial_memory(e, i, bits ? bits : e->mask))
@@ -602,8 +602,8 @@ static bool merge_dirty(jit_emitter *e, uint32_t from, uint32_t at, const uint8_
     return grew;
 }
 
-/* Computes for each block the variables that may have changed when it begins: a forward data-flow analysis, iterated to
- * a fixed point. */
+/* Computes for each block the variables that may have changed when it begins: a forward data-flow analysis, iterated
+ * to a fixed point. */
 static void flow_dirty(jit_emitter *e)
 {
     const vm_code *code = e->u->function->code;
@@ -630,7 +630,7 @@ static void flow_dirty(jit_emitter *e)
 
 static void emit_blocks(jit_emitter *e)
 {
-    bool open = false; /* a block has begun and not ended */
+    bool open = false; /* true: the current basic block has no terminator yet */
     for (e->at = e->first; e->at <= e->last; e->at++) {
         if (!is_inside(e, e->at))
             continue;

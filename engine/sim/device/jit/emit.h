@@ -24,7 +24,7 @@ typedef struct jit_group {
     int64_t low, high; /* range of offsets that was tested, [low, high), in bytes from the register's value */
     /* an i64 value: the first lane's register. For JIT_ANY, a vector: the host addresses of all lanes' registers */
     unsigned first;
-    unsigned second; /* the same for the first lane of the upper half of the warp */
+    unsigned second; /* the same value for the first lane of the upper half of the warp */
     unsigned host;   /* an i64 value: host address minus address */
 } jit_group;
 enum { JIT_GROUPS = 16, JIT_STREAMS = 6 };
@@ -44,8 +44,8 @@ typedef struct jit_emitter {
     size_t var_count, var_capacity;
     uint32_t *var_of; /* hash table: index + 1 */
     size_t var_slots;
-    uint8_t *dirty;    /* by variable: at this point, its value may differ from the register's row in the frame */
-    uint8_t *block_in; /* by block_of[] and variable: dirty[] at the beginning of the basic block */
+    uint8_t *dirty; /* indexed by variable: at this point, its value may differ from the register's row in the frame */
+    uint8_t *block_in; /* indexed by block_of[] and variable: dirty[] at the beginning of the basic block */
     uint32_t *block_of;
     /* counts of this basic block that are not yet added to %ncount, %nsteps and %nlanes */
     unsigned count, steps, lanes;
@@ -85,8 +85,8 @@ void jit_test(jit_emitter *e, unsigned good);
 void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, unsigned mask, bool event);
 
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn); /* memory.c */
-/* Writes a load or store by lanes of a path. `bits`: the lanes that execute it, an i32. Returns false if the handler must
- * be called. */
+/* Writes a load or store by lanes of a path. `bits`: the lanes that execute it, an i32. Returns false if the handler
+ * must be called. */
 bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits);
 void jit_emit_update(jit_emitter *e, const vm_code *i);
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn,

@@ -249,7 +249,8 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
         more = false;
         for (uint32_t at = first; at <= last && b->count < HEADS; at++) {
             if (!stops[at] || done[at] || function->code[at].masked == vm_op_atom ||
-                /* whose handler copies its code, so it can be no head */ (at != head && has_region(function, at)))
+                /* The handler of this instruction copies its code, so the instruction cannot begin a region. */
+                (at != head && has_region(function, at)))
                 continue;
             more = done[at] = true;
             b->heads[b->count] = at;

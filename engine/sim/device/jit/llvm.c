@@ -172,8 +172,8 @@ static void *run_job(void *argument)
 }
 
 /* Calls a function in a new thread, waits for it, and holds the lock on LLVM. The thread has a large stack, however
- * small the caller's is, and blocks the program's signals. Returns false if the function was not called, or was left by
- * a fatal error. */
+ * small the caller's is, and blocks the program's signals. Returns false if the function was not called, or was left
+ * by a fatal error. */
 static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
 {
     job j = {.llvm = llvm, .what = what, .of = of};
@@ -311,7 +311,7 @@ static void open_library(void *of)
 {
     opening *o = of;
     unsigned wanted = 0;
-    /* never unloaded, because the library has exit handlers */
+    /* The library is never unloaded, because it has exit handlers. */
     for (size_t k = 0; k < KILN__COUNT(names) && !o->llvm->library; k++) {
         o->llvm->library = dlopen(names[k].name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         o->llvm->name = names[k].name;

@@ -1,5 +1,5 @@
-/* operands.c - the registers that an instruction reads and writes. A region ends before an instruction that is unknown
- * here. */
+/* operands.c - the registers that an instruction reads and writes. A region ends before an instruction that is
+ * unknown here. */
 #include "region.h"
 #include "vm_collective.h"
 #include "vm_path.h"
@@ -104,7 +104,7 @@ const char *jit_update(const vm_code *i)
         return NULL;
     if (how[1] == PTX_MOD_ADD)
         return "add";
-    if (i->d) /* whether and/or/xor change memory shows only afterwards, and poll.c must know it */
+    if (i->d) /* only afterwards it shows whether and/or/xor change memory, and poll.c must know it */
         return NULL;
     switch (how[1]) {
     case PTX_MOD_AND: return "and";
@@ -201,8 +201,8 @@ static bool may_be_all(const vm_function *function, uint32_t slot)
     return !(slot & 1) || value == VM_ALL;
 }
 
-/* Finds the registers of operations between lanes. If all lanes run and the mask names all of them, they need not wait
- * for each other; the region tests the mask. The kind stays JIT_STOP otherwise. */
+/* Finds the registers of operations between lanes. If all lanes run and the mask names all of them, they need not
+ * wait for each other; the region tests the mask. The kind stays JIT_STOP otherwise. */
 static void find_warp_uses(const jit_moves *moves, const vm_function *function, const vm_code *i, jit_insn *out)
 {
     const bool shuffle = i->masked == vm_op_shfl;
@@ -228,7 +228,8 @@ static void find_warp_uses(const jit_moves *moves, const vm_function *function, 
     }
 }
 
-/* Returns true for a special register that is constant for a thread of a launch. special_value() of arith.c reads it. */
+/* Returns true for a special register that is constant for a thread of a launch. special_value() of arith.c reads
+ * it. */
 static bool is_steady(unsigned which)
 {
     switch (which) {

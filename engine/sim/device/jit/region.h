@@ -1,5 +1,5 @@
-/* region.h - what the writer of a region (emit.c) reads: the operands of instructions, the registers that are live, and
- * the stretch of code. */
+/* region.h - what the writer of a region (emit.c) reads: the operands of instructions, the registers that are live,
+ * and the stretch of code. */
 #ifndef KILN_SIM_JIT_REGION_H
 #define KILN_SIM_JIT_REGION_H
 
@@ -39,14 +39,14 @@ typedef struct jit_use {
     bool write;
 } jit_use;
 enum { JIT_USES = 24 };
-/* Limits of the accesses that regions hold: elements of a lane, and the offset of an address in bytes, forward or back.
- * The offset's limit keeps sums of offsets within 64 bits. */
+/* Limits of the accesses that regions hold: elements of a lane, and the offset of an address in bytes, forward or
+ * back. The offset's limit keeps sums of offsets within 64 bits. */
 enum { JIT_ELEMENTS = 8 };
 #define JIT_OFFSET_MOST ((int64_t)1 << 40)
 
-/* How a region handles an instruction. STOP: the region ends before it. PLAIN: the region computes it. CALL: the region
- * calls the interpreter's handler. BRANCH, MEET: control flow. UPDATE: an atomic operation on words of the block's
- * shared memory, which belongs to one host thread. */
+/* How a region handles an instruction. STOP: the region ends before it. PLAIN: the region computes it. CALL: the
+ * region calls the interpreter's handler. BRANCH, MEET: control flow. UPDATE: an atomic operation on words of the
+ * block's shared memory, which belongs to one host thread. */
 typedef enum jit_kind { JIT_STOP, JIT_PLAIN, JIT_CALL, JIT_BRANCH, JIT_MEET, JIT_UPDATE } jit_kind;
 typedef struct jit_insn {
     uint16_t id; /* the handler's number, VM_H_...; VM_H_COUNT if the handler is not in vm_ops.def */
@@ -59,8 +59,8 @@ static inline bool jit_is_access(const jit_insn *insn)
            (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE);
 }
 /* Returns the register from which an access gets its address. Shared memory may be accessed through a register of 64
- * bits. In that case the instruction before has moved the low half to a register of this PTX instruction alone, and the
- * wide register is returned. */
+ * bits. In that case the instruction before has moved the low half to a register of this PTX instruction alone, and
+ * the wide register is returned. */
 static inline uint32_t jit_address(const vm_function *function, const jit_insn *insns, uint32_t at)
 {
     const vm_code *i = &function->code[at];
@@ -74,8 +74,8 @@ typedef struct jit_table {
 } jit_table;
 _Static_assert(VM_H_COUNT <= 512, "half of a table's slots are free");
 void jit_table_fill(jit_table *table, const vm_handlers *of);
-/* The constants that a function moves to registers. jit_moves_new() returns NULL if memory runs out; kiln__free() frees
- * the result. */
+/* The constants that a function moves to registers. jit_moves_new() returns NULL if memory runs out; kiln__free()
+ * frees the result. */
 typedef struct jit_moves jit_moves;
 jit_moves *jit_moves_new(const kiln_allocator *mem, const vm_function *function);
 /* Gets the value of an operand that is a constant, or a register to which only one constant is ever moved. Other
@@ -95,8 +95,8 @@ void jit_look(const jit_table *table, const jit_moves *moves, const vm_function 
 /* ---- live.c ---- */
 
 typedef struct jit_live jit_live;
-/* Analyses which registers are live. `insns` has an entry for each instruction of the function. Returns NULL if memory
- * runs out. */
+/* Analyses which registers are live. `insns` has an entry for each instruction of the function. Returns NULL if
+ * memory runs out. */
 jit_live *jit_live_new(const kiln_allocator *mem, const vm_function *function, const jit_insn *insns);
 void jit_live_free(const kiln_allocator *mem, jit_live *live);
 /* Returns true if the register may be read at that instruction or later. */
@@ -118,17 +118,17 @@ typedef struct jit_unit {
     const kiln_allocator *mem;
     const vm_function *function;
     const jit_insn *insns; /* for all instructions of the function */
-    /* by instruction: the jit_pattern of an access, or the ways of a branch. The region ends where a branch takes
-     * another way */
+    /* indexed by instruction: the jit_pattern of an access, or the ways of a branch. The region ends where a branch
+     * takes another way */
     const uint8_t *seen;
     const jit_moves *moves;
     const jit_live *live;
     bool typed, wide;
 } jit_unit;
-/* Writes the function `name`, which executes the code from `head` on, within [first, last]. Returns the greatest number
- * of instructions that it executes without testing `left`. Returns 0 if the region is not worth it, or if memory runs
- * out. Sets stops[], which has an entry for each instruction, where another region might continue after this one; the
- * other entries stay. */
+/* Writes the function `name`, which executes the code from `head` on, within [first, last]. Returns the greatest
+ * number of instructions that it executes without testing `left`. Returns 0 if the region is not worth it, or if
+ * memory runs out. Sets stops[], which has an entry for each instruction, where another region might continue after
+ * this one; the other entries stay. */
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
                   uint32_t last, bool *stops);
 /* Writes the function `name` for paths of a warp that has diverged, within [first, last]. It may begin at each

@@ -1,5 +1,5 @@
-/* narrow.c - conversions to and from floating point of 8, 6 and 4 bits, conversions with random bits, and arithmetic on
- * pairs of singles. */
+/* narrow.c - conversions to and from floating point of 8, 6 and 4 bits, conversions with random bits, and arithmetic
+ * on pairs of singles. */
 #include <fenv.h>
 #include <math.h>
 
@@ -7,8 +7,8 @@
 #include "vm_ops.h"
 
 /* A format of narrow numbers. `bits` is the width of an element in a register, `mantissa` the number of bits of the
- * mantissa. `most` is the code of the greatest number, `nan` the code of NaN. A `nan` of 0 means that the format has no
- * NaN. The sign is not part of a code. */
+ * mantissa. `most` is the code of the greatest number, `nan` the code of NaN. A `nan` of 0 means that the format has
+ * no NaN. The sign is not part of a code. */
 typedef struct narrow {
     uint8_t bits, mantissa, bias, most, nan;
 } narrow;
@@ -102,7 +102,7 @@ static uint32_t half_random(unsigned type, float x, bool relu, bool finite, uint
         return 0;
     if (isfinite(x) && (low & 0x7fff) < infinite) {
         double below = fabs(vm_half_get(type, low)), unit = fabs(vm_half_get(type, low + 1));
-        if ((low & 0x7fff) + 1 == infinite) /* beyond the greatest number a step is as wide as the step before it */
+        if ((low & 0x7fff) + 1 == infinite) /* beyond the greatest number a step is as wide as below it */
             unit = 2 * below - fabs(vm_half_get(type, low - 1));
         double part = (fabs((double)x) - below) / (unit - below);
         low += floor(ldexp(part, (int)cut)) + (double)random >= ldexp(1, (int)cut);
@@ -176,8 +176,8 @@ void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Computes two singles that share 64 bits. `size` is VM_ADD, VM_SUB, VM_MUL or VM_FMA, and `count` is the rounding. The
- * flags may hold VM_FTZ. */
+/* Computes two singles that share 64 bits. `size` is VM_ADD, VM_SUB, VM_MUL or VM_FMA, and `count` is the rounding.
+ * The flags may hold VM_FTZ. */
 void vm_op_pair32(vm_warp *w, const vm_code *i, uint32_t m)
 {
     int before = fegetround();

@@ -1,6 +1,6 @@
 /* texture_filter.c - texture reads, lane by lane, after the CUDA C++ Programming Guide, appendix "Texture Fetching":
- * address modes, point and linear filters whose weights have 8 fractional bits, cubemaps, levels of detail. Anisotropic
- * filters are treated as isotropic. */
+ * address modes, point and linear filters whose weights have 8 fractional bits, cubemaps, levels of detail.
+ * Anisotropic filters are treated as isotropic. */
 #include "vm_access.h"
 #include "vm_hooks.h"
 #include "vm_math.h"
@@ -14,7 +14,7 @@ typedef struct probe {
     uint32_t lane;
     const vm_texture *texture;
     const vm_lookup *l;
-    uint32_t layer; /* for a cubemap: the cube */
+    uint32_t layer; /* the layer; the cube of a cubemap */
     bool no_layer;  /* the requested layer does not exist: `layer` is the last one */
     int32_t offset[3];
     bool failed; /* a fault was recorded */
@@ -87,8 +87,8 @@ static vm_edge edge_of(const vm_texture *t, unsigned k)
 
 /* ---- cubemaps ---- */
 
-/* Returns the face to which a direction points, and the position on it: s / m and t / m are from -1 to 1. Ties go to z,
- * then to y. */
+/* Returns the face to which a direction points, and the position on it: s / m and t / m are from -1 to 1. Ties go to
+ * z, then to y. */
 static uint32_t face_of(const double d[3], double *s, double *t, double *m)
 {
     const double x = fabs(d[0]), y = fabs(d[1]), z = fabs(d[2]);
@@ -223,8 +223,8 @@ static void blend(probe *p, const vm_level *level, const spot *where, vm_texel *
         out->f[k] = vm_canon((float)(has_sign && sum[k] < -1 ? -1 : sum[k]));
 }
 
-/* A linear filter treats a 1-D texture as the upper edge of a 2-D texture. So if the second address mode is the border,
- * half of the filter's input is the border colour. */
+/* A linear filter treats a 1-D texture as the upper edge of a 2-D texture. So if the second address mode is the
+ * border, half of the filter's input is the border colour. */
 static void blend_border(const vm_texture *t, vm_texel *out)
 {
     vm_texel border;
@@ -366,8 +366,8 @@ static void filter(probe *p, vm_texel *out)
 
 /* ---- texels by whole coordinates: no filter and no address mode; texels outside read as zero ---- */
 
-/* Reads a texel by whole coordinates. Two rules are not documented, and follow an H200: a fetch from a one-dimensional
- * array gives zero, and coordinates are clamped if the instruction names a level. */
+/* Reads a texel by whole coordinates. Two rules are not documented, and follow an H200: a fetch from a
+ * one-dimensional array gives zero, and coordinates are clamped if the instruction names a level. */
 static void fetch(probe *p, vm_texel *out)
 {
     const vm_image *image = &p->texture->image;
@@ -527,7 +527,7 @@ static uint32_t answer(const vm_texture *t, unsigned question, uint32_t level)
     case PTX_OP_TXQ_ADDR_MODE_0: return address_mode(t, 0);
     case PTX_OP_TXQ_ADDR_MODE_1: return address_mode(t, 1);
     case PTX_OP_TXQ_ADDR_MODE_2: return address_mode(t, 2);
-    default: return image->host ? 1 : 0; /* memory_layout: block-linear, or rows one after the other */
+    default: return image->host ? 1 : 0; /* memory_layout: 0 is block-linear, 1 means one row after the other */
     }
 }
 

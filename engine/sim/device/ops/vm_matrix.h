@@ -6,12 +6,12 @@
 
 #include "vm_ops.h"
 
-#define VM_FRAGMENT 8u /* most registers of a fragment */
+#define VM_FRAGMENT 8u /* largest number of registers of a fragment */
 
 /* How a fragment is distributed over the registers of a warp. One rule gives all layouts of PTX, except the layout of
  * m8n8k4 with halves. A warp has eight groups of four lanes. Each group has one of eight rows of A, C or D, or one of
- * eight columns of B. Consecutive elements along k, and in C and D along the row, go to the elements of a register and
- * then to the lanes of the group. place() in matrix.c computes the rule. */
+ * eight columns of B. Consecutive elements along k, and in C and D along the row, go to the elements of a register
+ * and then to the lanes of the group. place() in matrix.c computes the rule. */
 typedef struct vm_fragment {
     uint32_t slots[VM_FRAGMENT];
     uint8_t count, used; /* number of registers; those after `used` repeat the first ones (wmma with halves) */
@@ -64,8 +64,8 @@ void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_movmatrix(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_wmma_load(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_wmma_store(vm_warp *w, const vm_code *i, uint32_t m);
-/* The memory of a matrix, for wmma.load and wmma.store. vm_tile_of() reads it from the operands of `first`, a lane that
- * takes part. vm_tile_address() returns the address of element s of register r of a lane. */
+/* The memory of a matrix, for wmma.load and wmma.store. vm_tile_of() reads it from the operands of `first`, a lane
+ * that takes part. vm_tile_address() returns the address of element s of register r of a lane. */
 typedef struct vm_tile {
     vm_matrix scaled;
     uint64_t base, stride;
@@ -122,7 +122,7 @@ void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);
 
 /* returns the shared address of 16 bytes of a matrix (wgmma.c) */
 uint32_t vm_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part);
-enum { VM_WGMMA_BYTES = 64 }; /* most bytes in a row of A or a column of B */
+enum { VM_WGMMA_BYTES = 64 }; /* largest number of bytes in a row of A or a column of B */
 /* Reads `count` rows of A (or columns of B) from row `first` on from shared memory, `bytes` bytes along K of each. If
  * `across` is true, the elements have 16 bits and are not consecutive along K. Returns false after raising a fault. */
 bool vm_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool across, unsigned first, unsigned count,

@@ -38,7 +38,7 @@ typedef struct vm_lookup {
     /* type, count: ptx_type and number of the values; edge: PTX_MOD_TRAP, CLAMP or ZERO */
     uint8_t type, count, edge;
     bool formatted;    /* for a surface: x counts texels, and values are converted to its format */
-    bool wide[4];      /* by value: its register has 64 bits */
+    bool wide[4];      /* indexed by value: its register has 64 bits */
     uint8_t operation; /* ptx_mod of a reduction */
 } vm_lookup;
 void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m);

@@ -4,7 +4,7 @@
 
 #include "ptx_internal.h"
 
-#define PTX_MAX_REGISTERS (1u << 24) /* most registers that one `%r<n>` may declare */
+#define PTX_MAX_REGISTERS (1u << 24) /* largest number of registers that one `%r<n>` may declare */
 
 /* Declares the elements of a vector register: ".reg .v2 .f32 v;" declares v.x and v.y. */
 static bool ptx_declare_vector(ptx_parser *p, const ptx_name *name, ptx_type type, unsigned elements)
@@ -97,8 +97,8 @@ static bool ptx_prototype_add(ptx_parser *p, ptx_name *label, ptx_prototype prot
     return ptx_bind(p, label, PTX_BIND_PROTOTYPE, (uint32_t)p->prototype_count++) != NULL;
 }
 
-/* Parses a list such as "(.param .b32 _, .param .b64 _)". Sets *sizes to the sizes of its parameters, in memory of the
- * module. */
+/* Parses a list such as "(.param .b32 _, .param .b64 _)". Sets *sizes to the sizes of its parameters, in memory of
+ * the module. */
 static bool ptx_prototype_list(ptx_parser *p, uint32_t *count, const uint64_t **sizes)
 {
     uint64_t *list = NULL;

@@ -1,8 +1,8 @@
 /* flow.c - reconvergence points of divergent branches: immediate post-dominators.
  *
- * A node is a basic block, or a .branchtargets list (so that many brx.idx over one long list cost one set of edges), or
- * the exit. Post-dominators are dominators of the reversed graph, found by the algorithm of Lengauer and Tarjan with
- * path compression. It needs O(m log n) steps for any graph with m edges, and no recursion. */
+ * A node is a basic block, or a .branchtargets list (so that many brx.idx over one long list cost one set of edges),
+ * or the exit. Post-dominators are dominators of the reversed graph, found by the algorithm of Lengauer and Tarjan
+ * with path compression. It needs O(m log n) steps for any graph with m edges, and no recursion. */
 #include <string.h>
 
 #include "ptx_internal.h"
@@ -47,8 +47,8 @@ static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uin
 }
 
 typedef struct ptx_dominance {
-    uint32_t *number; /* by node: its depth-first number + 1; 0: the node was not reached */
-    uint32_t *node;   /* by number: the node */
+    uint32_t *number; /* indexed by node: its depth-first number + 1; 0: the node was not reached */
+    uint32_t *node;   /* indexed by number: the node */
     /* each array is indexed by the number of a block */
     uint32_t *parent, *semi, *idom, *ancestor, *label, *bucket, *bucket_next, *stack;
     uint32_t count;
@@ -101,8 +101,8 @@ static uint32_t ptx_evaluate(ptx_dominance *d, uint32_t v)
 
 /* Computes the immediate dominators of the reversed graph, which are the immediate post-dominators of the graph.
  *
- * This is the simple version of the algorithm of Lengauer and Tarjan (1979). Vertices are depth-first numbers; vertex 0
- * is the exit. The three steps are:
+ * This is the simple version of the algorithm of Lengauer and Tarjan (1979). Vertices are depth-first numbers; vertex
+ * 0 is the exit. The three steps are:
  * 1. Number the vertices. Until then `semi` holds the cursors of the depth-first search.
  * 2. Visit the vertices from the last to the first. Compute the semidominator of the vertex, link the vertex to its
  *    parent, and evaluate the vertices that wait in the parent's bucket.
@@ -154,9 +154,9 @@ static bool is_leave(const ptx_insn *insn)
 
 static bool is_branch(const ptx_insn *insn) { return insn->op == PTX_OP_BRA || insn->op == PTX_OP_BRX; }
 
-/* Numbers the basic blocks. block[i] becomes the block of instruction i, and block[count] becomes the exit. Returns the
- * number of blocks, which is also the node of the exit. Lists of branch targets are numbered from 1 on, in `list` by
- * their first element; *lists counts them. Their nodes follow the exit. */
+/* Numbers the basic blocks. block[i] becomes the block of instruction i, and block[count] becomes the exit. Returns
+ * the number of blocks, which is also the node of the exit. Lists of branch targets are numbered from 1 on, in `list`
+ * by their first element; *lists counts them. Their nodes follow the exit. */
 static uint32_t ptx_number_blocks(const ptx_insn *insns, uint32_t count, const ptx_operand *elements, uint32_t *block,
                                   uint32_t *list, uint32_t *lists)
 {
@@ -238,8 +238,9 @@ bool ptx_flow(ptx_parser *p, ptx_insn *insns, uint32_t count, const ptx_operand 
         !ptx_sort_edges(&arena, &graph, graph.from, graph.to, &graph.out_start, &graph.out_edges) ||
         !ptx_dominators(&arena, &graph, &d))
         goto done;
-    /* A list of targets is not an instruction, so lanes cannot reconverge there. They reconverge at the post-dominator
-     * of the list instead. Its number is lower, so the loop has already replaced it if it was a list itself. */
+    /* A list of targets is not an instruction, so lanes cannot reconverge there. They reconverge at the
+     * post-dominator of the list instead. Its number is lower, so the loop has already replaced it if it was a list
+     * itself. */
     for (uint32_t w = 1; w < d.count; w++)
         if (d.node[d.idom[w]] > graph.exit)
             d.idom[w] = d.idom[d.idom[w]];

@@ -1,6 +1,6 @@
 /* link.c - links several parsed modules into one. A table holds all names that are not local to a module, and decides
- * which definition each name means. Then the functions and symbols that are kept get new indices, and all references to
- * them are changed in place. */
+ * which definition each name means. Then the functions and symbols that are kept get new indices, and all references
+ * to them are changed in place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,10 +35,10 @@ typedef struct linker {
     uint64_t seed;       /* odd */
     provider *providers; /* of all libraries, sorted by name */
     size_t provider_count;
-    /* by module: the number of its names that are declared but have no definition in the table yet */
+    /* indexed by module: the number of its names that are declared but have no definition in the table yet */
     uint32_t *missing;
-    bool *wanted;                    /* by module: the module is not used yet, and missing[] is not 0 */
-    uint32_t **functions, **symbols; /* by module and index: the new index, or GONE */
+    bool *wanted;                    /* indexed by module: the module is not used yet, and missing[] is not 0 */
+    uint32_t **functions, **symbols; /* indexed by module and index: the new index, or GONE */
     /* by module and function: the new index of the function that owns the body, or GONE */
     uint32_t **owners;
     unsigned errors;
@@ -258,8 +258,8 @@ static bool make_providers(linker *l)
 }
 
 /* Uses all modules that are not lazy, and then each module of a library that defines a missing name. It goes through
- * the libraries in the order of the inputs, and again from the first, because an earlier module may define a name that a
- * later one needs. */
+ * the libraries in the order of the inputs, and again from the first, because an earlier module may define a name
+ * that a later one needs. */
 static void resolve(linker *l)
 {
     for (uint32_t m = 0; m < l->count; m++)
@@ -487,10 +487,10 @@ static bool move_module(linker *l, uint32_t m, ptx_module *out, const lists *to)
 }
 
 /* Fills the linked module from the inputs that are used. The highest PTX version and the highest target win. The
- * functions and symbols that are kept get new indices first, because a reference may point to a later input. Entry 0 of
- * `locs` is the shared "none". Undefined references are logged and counted in l->errors; the function still returns
- * true for them. Returns false if there is no memory, or if there are more source positions or files than 32 bits can
- * count. */
+ * functions and symbols that are kept get new indices first, because a reference may point to a later input. Entry 0
+ * of `locs` is the shared "none". Undefined references are logged and counted in l->errors; the function still
+ * returns true for them. Returns false if there is no memory, or if there are more source positions or files than 32
+ * bits can count. */
 static bool build(linker *l, ptx_module *out)
 {
     size_t locs = 1, files = 0;

@@ -171,8 +171,8 @@ static bool is_real(ptx_type type) { return type_class(type) == 'f' || type == P
 
 static bool is_plain_bits(ptx_type type) { return type_class(type) == 'b' && !is_real(type); }
 
-/* Returns true if a register of type `reg` may hold an operand of type `want`. `relaxed` also allows a wider register,
- * except of 128 bits. Signed and unsigned integers match; untyped registers match all types. */
+/* Returns true if a register of type `reg` may hold an operand of type `want`. `relaxed` also allows a wider
+ * register, except of 128 bits. Signed and unsigned integers match; untyped registers match all types. */
 bool ptx_reg_fits(ptx_type want, ptx_type reg, bool relaxed)
 {
     if (want == PTX_PRED || reg == PTX_PRED)
@@ -223,8 +223,8 @@ bool ptx_match_value(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_opera
     return true;
 }
 
-/* The indices and sizes of threads and blocks had 16 bits before PTX 2.0, and the grid's number 32 before 3.0. For that
- * reason an instruction may still read only their lower 16 or 32 bits. */
+/* The indices and sizes of threads and blocks had 16 bits before PTX 2.0, and the grid's number 32 before 3.0. For
+ * that reason an instruction may still read only their lower 16 or 32 bits. */
 static bool ptx_sreg_fits(const ptx_binding *binding, ptx_type type)
 {
     unsigned bytes = ptx_type_bytes(type), own = ptx_type_bytes((ptx_type)binding->type);
@@ -304,8 +304,8 @@ static bool ptx_match_vector(ptx_parser *p, const ptx_raw *raw, unsigned count, 
     return true;
 }
 
-/* Returns the number of coordinates that the instruction's geometry has, including the index of an array. Returns 0 if
- * the instruction names no geometry. */
+/* Returns the number of coordinates that the instruction's geometry has, including the index of an array. Returns 0
+ * if the instruction names no geometry. */
 static unsigned ptx_coordinates(const ptx_insn *insn)
 {
     if (ptx_has(insn, PTX_MOD_1D))
@@ -366,8 +366,8 @@ static bool ptx_match_object(ptx_parser *p, const ptx_raw *raw, ptx_type type, c
     return true;
 }
 
-/* Matches a vector into which a register is split, as in mov.b64 %rd, {%r1, %r2}. Each element has an equal part of the
- * width. */
+/* Matches a vector into which a register is split, as in mov.b64 %rd, {%r1, %r2}. Each element has an equal part of
+ * the width. */
 static bool ptx_match_split(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_pattern pattern, ptx_operand *operand)
 {
     static const ptx_type by_width[] = {[1] = PTX_B8, [2] = PTX_B16, [4] = PTX_B32, [8] = PTX_B64};
@@ -446,8 +446,8 @@ static ptx_type ptx_pattern_type(const ptx_insn *insn, ptx_pattern pattern)
     }
 }
 
-/* Matches the second destination of `d|p`. operand->pred becomes its register + 1, or stays 0 if there is none or it is
- * `_`. */
+/* Matches the second destination of `d|p`. operand->pred becomes its register + 1, or stays 0 if there is none or it
+ * is `_`. */
 static bool ptx_match_second(ptx_parser *p, const ptx_raw *raw, ptx_pattern pattern, ptx_operand *operand)
 {
     if (!raw->second)
@@ -532,7 +532,7 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'o': return ptx_match_object(p, raw, type, insn, ptx_coordinates(insn), operand);
     case 'T': return ptx_match_object(p, raw, PTX_S32, insn, ptx_rank(insn), operand);
     case 'f': return ptx_match_vector(p, raw, ptx_rank(insn) - 2, type, pattern, operand);
-    case 'g': { /* as many elements as there are coordinates, without the array's index */
+    case 'g': { /* one element per coordinate, without the index into the array */
         const unsigned count = ptx_coordinates(insn) - (ptx_has(insn, PTX_MOD_A1D)   ? 1
                                                         : ptx_has(insn, PTX_MOD_A2D) ? 2
                                                                                      : 0);

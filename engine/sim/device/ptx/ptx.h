@@ -38,7 +38,7 @@
     X(TF32, "tf32", 4)                                                                                                 \
     X(F32, "f32", 4)                                                                                                   \
     X(F64, "f64", 8)                                                                                                   \
-    /* from here on: only in instructions, not as types of registers */                                                \
+    /* The following types occur only in instructions, not as types of registers. */                                   \
     X(B1, "b1", 1)                                                                                                     \
     X(S4, "s4", 1)                                                                                                     \
     X(U4, "u4", 1)                                                                                                     \
@@ -536,7 +536,7 @@ static inline ptx_effect ptx_effect_of(const ptx_insn *insn) { return (ptx_effec
 typedef struct ptx_shape {
     uint16_t m, n, k;
 } ptx_shape;
-ptx_shape ptx_shape_of(const ptx_insn *insn); /* all fields are 0 if the instruction names no shape */
+ptx_shape ptx_shape_of(const ptx_insn *insn); /* all fields of the result are 0 if the instruction names no shape */
 
 typedef struct ptx_reg {
     const char *name;
@@ -582,7 +582,7 @@ typedef struct ptx_function {
     uint8_t linkage;
     uint32_t alias_of; /* 1 + index of the function whose body and parameters this one shares; 0: not an alias */
     uint32_t line;
-    uint32_t param_count, return_count; /* in `params` the return values come first */
+    uint32_t param_count, return_count; /* `params` has the return values first */
     /* indices of symbols; their offsets follow their alignment, as the launch of a kernel demands */
     const uint32_t *params;
     const uint64_t *param_sizes; /* bytes of each of `params`; NULL if the parser did not need the sizes */
@@ -598,7 +598,7 @@ typedef struct ptx_function {
     const ptx_prototype *prototypes;
     uint32_t max_threads[3], req_threads[3], req_cluster[3];
     uint32_t min_blocks, max_registers; /* 0: not given */
-    uint32_t max_cluster;               /* most blocks of a cluster; 0: not given */
+    uint32_t max_cluster;               /* largest number of blocks of a cluster; 0: not given */
     bool explicit_cluster, blocks_are_clusters;
 } ptx_function;
 
@@ -619,29 +619,29 @@ typedef struct ptx_module {
     uint32_t loc_count;
     const ptx_loc *locs; /* locs[0] is "none" */
     uint32_t file_count;
-    const char *const *files; /* by number of .file */
+    const char *const *files; /* indexed by the number of a .file directive */
 } ptx_module;
 
 /* Parses a text into *module. On failure sets *module to NULL and appends lines in the form of a driver's JIT log to
  * `log`: "ptxas application ptx input, line 12; error   : Unknown instruction 'foo' (kernel 'k')". All errors up to a
- * limit are reported, not only the first one; the text after the last of them is not read. The text need not be NUL-terminated. It may be any bytes, because it is
- * untrusted input.
+ * limit are reported, not only the first one; the text after the last of them is not read. The text need not be
+ * NUL-terminated. It may be any bytes, because it is untrusted input.
  *
  * PTX_UNSUPPORTED means that all errors are about PTX that no simulated device runs. PTX_INVALID means that at
  * least one other error was found. */
 typedef enum ptx_result { PTX_OK, PTX_INVALID, PTX_UNSUPPORTED, PTX_MEMORY } ptx_result;
 ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length, ptx_module **module, kiln__text *log);
-/* Does the same for a device of compute capability `device`, such as 90. An instruction that this device does not have
- * is an error that names the line and the target that the instruction needs. The text's .target does not matter for
- * this. 0 stands for a device that has every instruction. */
+/* Does the same for a device of compute capability `device`, such as 90. An instruction that this device does not
+ * have is an error that names the line and the target that the instruction needs. The text's .target does not matter
+ * for this. 0 stands for a device that has every instruction. */
 ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text, size_t length, ptx_module **module,
                          kiln__text *log);
 void ptx_free(const kiln_allocator *mem, ptx_module *module);
 
-/* Links several modules into one, as nvlink does: .extern is resolved, .weak yields to another definition, .common gets
- * the largest size, and local names stay separate. Reports names that are defined twice, incompatible or missing;
- * `builtin` says which functions the device provides. A lazy input comes from a library. It is used only if it defines
- * a name that another module needs. */
+/* Links several modules into one, as nvlink does: .extern is resolved, .weak yields to another definition, .common
+ * gets the largest size, and local names stay separate. Reports names that are defined twice, incompatible or
+ * missing; `builtin` says which functions the device provides. A lazy input comes from a library. It is used only if
+ * it defines a name that another module needs. */
 typedef struct ptx_input {
     ptx_module *module; /* ptx_link() takes ownership, also on failure */
     const char *name;   /* for messages; must stay valid during the call */

@@ -41,7 +41,7 @@ typedef struct ptx_slot {
 /* FIXED: the type of the pattern. WRITTEN: a type of the instruction. WIDENED: that type with twice the width. */
 typedef enum ptx_width { PTX_FIXED, PTX_WRITTEN, PTX_WIDENED } ptx_width;
 
-typedef struct ptx_pattern { /* for one operand */
+typedef struct ptx_pattern { /* the pattern of one operand */
     char kind;               /* the letter of ops.def */
     /* width: a ptx_width; type: a ptx_type, or the number of a type that the instruction writes */
     uint8_t width, type;
@@ -83,10 +83,11 @@ bool ptx_type_find(const char *text, size_t length, ptx_type *type);
 ptx_space ptx_mod_space(ptx_mod mod); /* returns the space that a modifier such as "shared::cta" names, or GENERIC */
 const char *const *ptx_op_forms(ptx_op op); /* returns the texts of ops.def; NULL ends the list */
 const char *ptx_op_since(ptx_op op);        /* returns the text of ops.def; NULL: any target */
-/* Finds the longest prefix of `text`, cut only at dots, that is an opcode. Returns its length, or 0 if there is no such
- * prefix. */
+/* Finds the longest prefix of `text`, cut only at dots, that is an opcode. Returns its length, or 0 if there is no
+ * such prefix. */
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
-/* Returns the longest prefix that is a PTX opcode which the device does not run, or NULL if no prefix is such an opcode. */
+/* Returns the longest prefix that is a PTX opcode which the device does not run, or NULL if no prefix is such an
+ * opcode. */
 const char *ptx_op_later(const char *text, size_t length);
 const char *ptx_op_later_name(unsigned index); /* returns NULL past the last name */
 bool ptx_suffix_later(const char *text, size_t length);
@@ -107,11 +108,11 @@ typedef enum ptx_binding_kind {
 
 typedef struct ptx_binding {
     struct ptx_binding *shadowed; /* the meaning of the name in the outer scope */
-    struct ptx_binding *next;     /* next binding in the same scope */
+    struct ptx_binding *next;     /* the next binding in the same scope */
     struct ptx_name *name;
     uint32_t depth, index,
-        /* count: for RANGE the number of registers, for TARGETS the number of labels, for CONSTANT the value, for SREG
-         * the least target */
+        /* count: for RANGE the number of registers, for TARGETS the number of labels, for CONSTANT the value, for
+         * SREG the least target */
         count;
     uint8_t kind, type;
 } ptx_binding;
@@ -218,7 +219,7 @@ typedef struct ptx_parser {
     kiln__arena scratch;
     kiln__text *log;
     unsigned errors;
-    int device;           /* compute capability of the device, such as 90; 0: any */
+    int device;           /* compute capability of the device, such as 90; 0: any device */
     bool memory, invalid; /* memory: out of memory; invalid: there was an error other than an unsupported instruction */
 
     const char *start, *cursor, *end;
@@ -296,8 +297,8 @@ static inline uint32_t ptx_hash(const ptx_parser *p, const char *text, size_t le
     return hash ^ hash >> 15;
 }
 
-/* Returns true if a device of this compute capability has the feature. A device has the features of its family and of its
- * architecture. */
+/* Returns true if a device of this compute capability has the feature. A device has the features of its family and of
+ * its architecture. */
 static inline bool ptx_device_has(int device, ptx_since since)
 {
     const bool tensor_memory = device / 10 == 10 || device / 10 == 11;
@@ -313,8 +314,8 @@ static inline bool ptx_device_has(int device, ptx_since since)
     default: return true;
     }
 }
-/* Returns true if ptxas accepts the feature in a module with this .target. Only features of one family or architecture
- * depend on it. `letter` is the target's letter, or 0. */
+/* Returns true if ptxas accepts the feature in a module with this .target. Only features of one family or
+ * architecture depend on it. `letter` is the target's letter, or 0. */
 static inline bool ptx_target_has(int target, char letter, ptx_since since)
 {
     const bool alone = since.kind == 'a' || since.kind == 'A';
@@ -322,11 +323,12 @@ static inline bool ptx_target_has(int target, char letter, ptx_since since)
 }
 /* Returns true if both the device and the module's .target have the feature. */
 bool ptx_is_there(const ptx_parser *p, ptx_since since);
-/* Adds `more` to the count of items that a text uses by name, such as the instructions of an alias. The module has a copy
- * of the items for each use, so a short text could take any amount of memory. Reports the error `what` if the count
- * exceeds 4096 plus `each` for each byte of the text. */
+/* Adds `more` to the count of items that a text uses by name, such as the instructions of an alias. The module has a
+ * copy of the items for each use, so a short text could take any amount of memory. Reports the error `what` if the
+ * count exceeds 4096 plus `each` for each byte of the text. */
 bool ptx_repeat(ptx_parser *p, uint32_t line, uint64_t *so_far, uint64_t more, unsigned each, const char *what);
-/* Reports an error if the device or the module's .target lacks the feature `what`, such as "directive .explicitcluster". */
+/* Reports an error if the device or the module's .target lacks the feature `what`, such as "directive
+ * .explicitcluster". */
 bool ptx_needs(ptx_parser *p, uint32_t line, ptx_since since, const char *what, int length);
 
 /* names */

@@ -1,8 +1,8 @@
 /* ptx_trait.h - properties of an opcode for counters, estimate and checks: three columns of its row in ops.def.
  *
  * The rooms that use the class and the cost have switches without a default. So a row without these words does not
- * compile, and a new word compiles only when every room handles it. If the property depends on types, modifiers or the
- * state space, the word names a rule, and the room has one function for it. */
+ * compile, and a new word compiles only when every room handles it. If the property depends on types, modifiers or
+ * the state space, the word names a rule, and the room has one function for it. */
 #ifndef KILN_SIM_PTX_TRAIT_H
 #define KILN_SIM_PTX_TRAIT_H
 
@@ -37,11 +37,11 @@ typedef enum ptx_class {
     PTX_CLASS_OTHER
 } ptx_class;
 
-/* The machine code that an instruction becomes, for the estimate. observe/model/cost.c turns the word into a unit and a
- * number of instructions. */
+/* The machine code that an instruction becomes, for the estimate. observe/model/cost.c turns the word into a unit and
+ * a number of instructions. */
 typedef enum ptx_cost {
     PTX_COST_FREE, /* no instruction is left after compilation */
-    /* one instruction of that unit */
+    /* The following words mean one instruction of that unit. */
     PTX_COST_ALU,
     PTX_COST_MULTIPLY,
     PTX_COST_SFU,
@@ -50,7 +50,7 @@ typedef enum ptx_cost {
     PTX_COST_TENSOR, /* depends on the shape and the types */
     /* counted as one ALU instruction, cost unknown: engine/sim/observe/model/ESTIMATE.md, "What it cannot see" */
     PTX_COST_COARSE,
-    /* these words name rules */
+    /* The following words name rules. */
     PTX_COST_SUM,        /* depends on the type; two instructions for 64-bit integers */
     PTX_COST_LOGIC,      /* like SUM, but logic of predicates is free */
     PTX_COST_SHIFT_LEFT, /* like SUM, or fused with an addition */

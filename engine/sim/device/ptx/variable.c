@@ -4,7 +4,7 @@
 
 #include "ptx_internal.h"
 
-#define PTX_MAX_BYTES (UINT64_C(1) << 40) /* most bytes of one variable */
+#define PTX_MAX_BYTES (UINT64_C(1) << 40) /* largest number of bytes of one variable */
 
 /* ---- types and layout ---- */
 
@@ -80,7 +80,7 @@ static bool ptx_init_store(ptx_parser *p, ptx_initialiser *init, uint64_t at, ui
     /* An initialiser lists its items, so its bytes are about as many as the text's. But items that are skipped in a
      * huge array could make it far longer; the limit prevents that. */
     uint64_t limit = (UINT64_C(16) << 20) + (uint64_t)(p->end - p->start) * 16;
-    if (at >= limit / width) /* not (at + 1) * width > limit, which may overflow */
+    if (at >= limit / width) /* the comparison avoids (at + 1) * width, which may overflow */
         return ptx_error(p, p->token.line, "the initialiser is too large");
     uint64_t end = (at + 1) * width;
     if (end > init->used) {
@@ -94,8 +94,8 @@ static bool ptx_init_store(ptx_parser *p, ptx_initialiser *init, uint64_t at, ui
     return true;
 }
 
-/* Reads an address in an initialiser: name, name+4, generic(name) or generic(name)+4. The caller reads the mask around
- * an address, as in 0xFF00(name). */
+/* Reads an address in an initialiser: name, name+4, generic(name) or generic(name)+4. The caller reads the mask
+ * around an address, as in 0xFF00(name). */
 static bool ptx_init_address(ptx_parser *p, ptx_reloc *reloc)
 {
     if (p->token.kind == PTX_TOKEN_NAME && p->token.length == 7 && memcmp(p->token.text, "generic", 7) == 0 &&
@@ -317,8 +317,8 @@ bool ptx_attribute(ptx_parser *p, bool *managed)
 
 /* Reads one declarator: name, dimensions and initialiser. `symbol` comes with the properties that all declarators of
  * the statement share. The function sets its name, line, size and initial value, and adds it to the symbols. A .param
- * variable also gets an offset in the function's frame; p->frame_bytes is the maximum over all scopes. The caller frees
- * the arrays of `init`. Returns false after an error. */
+ * variable also gets an offset in the function's frame; p->frame_bytes is the maximum over all scopes. The caller
+ * frees the arrays of `init`. Returns false after an error. */
 static bool ptx_variable_one(ptx_parser *p, ptx_symbol *symbol, ptx_initialiser *init, ptx_type type, unsigned lanes)
 {
     ptx_name *name = NULL;
@@ -360,8 +360,8 @@ static bool ptx_variable_one(ptx_parser *p, ptx_symbol *symbol, ptx_initialiser 
 }
 
 /* Reads a declaration from after its state space up to the ';': alignment, attributes, type, and one or more
- * declarators. Without .align, the alignment is the size of the type with all lanes of its vector. Returns false after
- * an error. */
+ * declarators. Without .align, the alignment is the size of the type with all lanes of its vector. Returns false
+ * after an error. */
 bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage)
 {
     ptx_symbol common = {.space = (uint8_t)space, .linkage = (uint8_t)linkage, .function = p->function};

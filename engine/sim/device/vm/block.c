@@ -9,8 +9,8 @@
 #include "vm_path.h"
 #include "vm_tensor_memory.h"
 
-/* Allocates a block that can be started again and again: warps, shared and local memory, data of the observers. Counts
- * its local memory against the launch's limit. Returns NULL if memory or the limit runs out. */
+/* Allocates a block that can be started again and again: warps, shared and local memory, data of the observers.
+ * Counts its local memory against the launch's limit. Returns NULL if memory or the limit runs out. */
 vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
 {
     vm_runner *runner = cluster->runner;
@@ -150,7 +150,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
 
 /* ---- barriers ---- */
 
-/* Opens a barrier: all paths that wait at it continue, with the result of bar.red. The barrier is reset then. */
+/* Opens a barrier: all paths that wait at the barrier continue, with the result of bar.red. Then resets the barrier. */
 void vm_barrier_open(vm_block *block, uint32_t id)
 {
     vm_barrier *barrier = &block->barriers[id];
@@ -268,7 +268,7 @@ void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_runner *runner = block->runner;
     atomic_ullong *all = &runner->run->family->steps;
-    const uint64_t budget = vm_budget(runner->run->device);
+    const uint64_t budget = runner->run->family->budget;
     uint64_t spent = atomic_load_explicit(all, memory_order_relaxed) + (runner->kept += steps);
     if (runner->kept >= VM_KEEP || spent + (uint64_t)VM_KEEP * VM_RUNNERS_MOST > budget) {
         spent = atomic_fetch_add_explicit(all, runner->kept, memory_order_relaxed) + runner->kept;

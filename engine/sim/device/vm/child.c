@@ -2,8 +2,8 @@
  *
  * Work of a block goes into the block's list. It runs in the order of the calls when the block has ended, or when it
  * synchronises. Streams and events allow other orders too. The simulator uses this order, because it is the same in
- * every run. Work in a grid's tail stream goes into the grid's list. It runs when all blocks of the grid, with the work
- * that they launched, have ended. */
+ * every run. Work in a grid's tail stream goes into the grid's list. It runs when all blocks of the grid, with the
+ * work that they launched, have ended. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ struct vm_children {
     uint64_t *handles;
     size_t handle_count, handle_capacity;
     uint64_t next_handle;
-    uint32_t *errors; /* by thread: the error for cudaGetLastError; NULL: no thread has had an error */
+    uint32_t *errors; /* indexed by thread: the error for cudaGetLastError; NULL: no thread has had an error */
 };
 
 /* Returns the block's data, which the first call makes. Returns NULL if memory runs out. */
@@ -149,8 +149,8 @@ static vm_buffer *take_buffer(vm_warp *w, uint64_t bytes, uint32_t *error)
         return NULL;
     uint32_t size = ((uint32_t)bytes / GRAIN + 1) * GRAIN;
     vm_buffer *found = NULL;
-    /* Under checks each launch gets a new buffer. If two threads used the same buffer one after the other, their writes
-     * would look like a race. */
+    /* Under checks each launch gets a new buffer. If two threads used the same buffer one after the other, their
+     * writes would look like a race. */
     for (size_t k = device->hooks ? 0 : c->buffer_count; k-- > 0 && !found;)
         if (!c->buffers[k].taken && c->buffers[k].bytes == size)
             found = &c->buffers[k];
@@ -263,8 +263,8 @@ static void enqueue(vm_block *block, vm_task *task, uint64_t stream)
     pthread_mutex_unlock(&run->family->lock);
 }
 
-/* Returns an error if the block has no such stream, or if the tail stream is full. All blocks of a grid share one tail
- * stream, so its length is limited for the whole grid. */
+/* Returns an error if the block has no such stream, or if the tail stream is full. All blocks of a grid share one
+ * tail stream, so its length is limited for the whole grid. */
 static uint32_t check_stream(vm_warp *w, uint64_t stream)
 {
     vm_run_state *run = w->runner->run;
@@ -280,7 +280,7 @@ static uint32_t check_stream(vm_warp *w, uint64_t stream)
     for (size_t k = 0; c && k < c->handle_count; k++)
         if (c->handles[k] == stream && vm_is_stream(stream))
             return VM_CUDA_SUCCESS;
-    return VM_CUDA_INVALID_VALUE; /* on an H200 this is the error, not an invalid handle */
+    return VM_CUDA_INVALID_VALUE; /* an H200 returns this error, not an invalid handle */
 }
 
 /* Checks a launch and enqueues it with a copy of its parameters. Returns the error. */
@@ -470,15 +470,15 @@ static void raise_move_fault(vm_run_state *run, const vm_task *task, vm_fault_ki
 }
 
 /* Copies or fills one row, whose memory the caller has found. The row may be as large as the device's memory. So the
- * function works in pieces, counts steps, and tests the limits of the launch every MOVE_LOOK steps. Returns false after
- * a fault. */
+ * function works in pieces, counts steps, and tests the limits of the launch every MOVE_LOOK steps. Returns false
+ * after a fault. */
 static bool move_row(vm_run_state *run, const vm_task *t, uint64_t to, unsigned char *target,
                      const unsigned char *source, uint64_t *unlooked)
 {
     enum { STEP_BYTES = 4096, PIECE = MOVE_LOOK * STEP_BYTES };
     for (uint64_t at = 0; at < t->width; at += PIECE) {
         const uint64_t bytes = t->width - at < PIECE ? t->width - at : PIECE, steps = 1 + bytes / STEP_BYTES;
-        const bool spent = atomic_fetch_add(&run->family->steps, steps) > vm_budget(run->device);
+        const bool spent = atomic_fetch_add(&run->family->steps, steps) > run->family->budget;
         *unlooked += steps;
         const vm_fault_kind late = spent ? VM_FAULT_STEPS : *unlooked >= MOVE_LOOK ? vm_limit_ask(run->family) : VM_OK;
         if (late != VM_OK) {
@@ -494,8 +494,8 @@ static bool move_row(vm_run_state *run, const vm_task *t, uint64_t to, unsigned 
     return true;
 }
 
-/* Performs a copy or fill row by row. It searches the allocation of each row again, because kernels may free memory in
- * between. */
+/* Performs a copy or fill row by row. It searches the allocation of each row again, because kernels may free memory
+ * in between. */
 static void move_rows(vm_run_state *run, const vm_task *t)
 {
     uint64_t unlooked = MOVE_LOOK;
@@ -549,7 +549,7 @@ static void run_task(vm_run_state *run, const vm_task *task)
                           .depth = run->depth + 1,
                           .launcher = run->kernel->ptx->name};
     vm_fault fault;
-    if (vm_launch_prepare(&child, &fault) == VM_OK) /* it was checked already when it was launched */
+    if (vm_launch_prepare(&child, &fault) == VM_OK) /* the launch was already checked when it was requested */
         vm_grid_run(&child);
 }
 
@@ -561,7 +561,7 @@ void vm_children_run(vm_block *block)
     vm_runner *runner = block->runner;
     if (!c || !c->first)
         return;
-    atomic_store(&runner->generation, UINT64_MAX); /* its caches are cleared before their next use */
+    atomic_store(&runner->generation, UINT64_MAX); /* clears the runner's caches before their next use */
     while (c->first && !atomic_load(&runner->run->family->stop)) {
         vm_task *task = c->first;
         c->first = task->next;

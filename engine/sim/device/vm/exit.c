@@ -24,7 +24,7 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
     vm_leave(w, sync, NULL, m);
     for (uint32_t k = 0; k < w->path_count; k++)
         if (w->paths[k].state == VM_PATH_WARP && k != w->current)
-            w->paths[k].state = VM_PATH_READY; /* its group may be complete now, so it tests again */
+            w->paths[k].state = VM_PATH_READY; /* the group may be complete now, so the path tests it again */
     vm_barriers_check(block);
     vm_cluster_check(block->cluster);
 }

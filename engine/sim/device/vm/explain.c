@@ -163,7 +163,7 @@ void vm_limit_raise(vm_warp *w, vm_fault_kind kind)
     else
         vm_fault_raise(w, path->pc, lane, kind, 0, 0,
                        "the launch has used up its budget of %llu steps, so it may have an endless loop",
-                       (unsigned long long)vm_budget(w->runner->run->device));
+                       (unsigned long long)w->runner->run->family->budget);
 }
 
 void vm_limit_count(const vm_block *block)

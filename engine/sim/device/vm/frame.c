@@ -1,4 +1,5 @@
-/* frame.c - the memory of frames. Each call has a frame: the registers and parameters of the function that is called. */
+/* frame.c - the memory of frames. Each call has a frame: the registers and parameters of the function that is
+ * called. */
 #include <string.h>
 
 #include "vm_jit.h"
@@ -70,12 +71,12 @@ void vm_pool_clear(vm_runner *runner)
             runner->pool.free[n] = chunk->next;
             kiln__free(runner->run->device->mem, chunk);
         }
-    vm_let_go(runner->run->family, runner->pool.bytes); /* also for the frames of paths that a fault has ended */
+    vm_let_go(runner->run->family, runner->pool.bytes); /* also frees the frames of paths that a fault has ended */
     runner->pool.bytes = 0;
 }
 
-/* Allocates a frame and lays out registers, parameters and variables in it. Registers are zero, so that every run gives
- * the same results. Returns NULL if memory runs out. */
+/* Allocates a frame and lays out registers, parameters and variables in it. Registers are zero, so that every run
+ * gives the same results. Returns NULL if memory runs out. */
 vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller)
 {
     enum { ALIGN = 64 };
@@ -102,8 +103,8 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
 }
 
 /* Makes the kernel's frame of a warp ready for its next block: takes a frame for the first block, and resets it for
- * later blocks. Registers are set to zero, unless the compiler has found that the kernel writes each register before it
- * reads it (vm_compiled.blank). Clearing them takes longer than a short kernel. Returns false if memory runs out. */
+ * later blocks. Registers are set to zero, unless the compiler has found that the kernel writes each register before
+ * it reads it (vm_compiled.blank). Clearing them takes longer than a short kernel. Returns false if memory runs out. */
 bool vm_frame_renew(vm_warp *w, const vm_function *kernel)
 {
     vm_frame *frame = w->root;
@@ -133,7 +134,7 @@ void vm_frame_copy(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call
     w->base[1] = caller->function->constants;
     for (uint32_t k = 0; k < count; k++) {
         const vm_transfer *t = (in ? call->arguments : call->results) + k;
-        const ptx_function *f = callee->function->ptx; /* in the list of parameters the results come first */
+        const ptx_function *f = callee->function->ptx; /* the list of parameters has the results first */
         size_t to = (size_t)callee->function->module->ptx->symbols[f->params[in ? f->return_count + k : k]].offset;
         VM_EACH(lane, lanes) {
             unsigned char *there = callee->params + lane * block + to;

@@ -13,6 +13,9 @@
 void vm_limit_init(vm_family *family, const vm_device *device, const vm_launch *launch)
 {
     uint64_t half = device->limits.memory / 2;
+    family->budget = vm_budget(device);
+    if (launch->steps_left && *launch->steps_left < family->budget)
+        family->budget = *launch->steps_left;
     family->deadline = launch->deadline;
     family->asked = launch->stop;
     family->hold_most = half > HOLD_LEAST ? half : HOLD_LEAST;

@@ -1,6 +1,7 @@
 /* print.c - the printf of kernels. It accepts the conversions that CUDA's Programming Guide lists under "Formatted
- * Output", with the fields of C: the flags "#0- +", a width, a precision (each a number or `*`), a size, and one of the
- * types "%cdiouxXpeEfFgGaAs". Every other conversion, and %n above all, is printed literally and takes no argument. */
+ * Output", with the fields of C: the flags "#0- +", a width, a precision (each a number or `*`), a size, and one of
+ * the types "%cdiouxXpeEfFgGaAs". Every other conversion, and %n above all, is printed literally and takes no
+ * argument. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@ typedef struct print_call {
     vm_print_reader *read;
     void *user;
     uint64_t arguments, at; /* the address of the arguments; the offset of the next one */
-    int taken;              /* arguments so far */
+    int taken;              /* number of arguments that were used so far */
     kiln__text *out;
     size_t start; /* start of this call's text in `out` */
     bool is_cut;
@@ -76,8 +77,8 @@ static int add_digit(int number, char c)
     return number < VM_PRINT_FIELD_MOST ? number : VM_PRINT_FIELD_MOST;
 }
 
-/* Reads one more letter of a size. CUDA has h, l and ll; glibc has hh, j, z, t, q and L as well. Like CUDA, the parser
- * accepts any size for any type, but only integers use the size. Returns false if `c` cannot follow. */
+/* Reads one more letter of a size. CUDA has h, l and ll; glibc has hh, j, z, t, q and L as well. Like CUDA, the
+ * parser accepts any size for any type, but only integers use the size. Returns false if `c` cannot follow. */
 static bool add_size(print_spec *spec, unsigned *letters, char *last, char c)
 {
     const bool is_first = *letters == 0, is_doubled = *letters == 1 && *last == c && (c == 'h' || c == 'l');
@@ -281,8 +282,8 @@ static bool add_string(print_call *p, uint64_t address, size_t most, size_t *len
     return true;
 }
 
-/* Writes a string in a field. It adds the string first, because its length is unknown before, and then moves it behind
- * the blanks. If `text` is not NULL, it writes this string of the host instead of the string at `address`. */
+/* Writes a string in a field. It adds the string first, because its length is unknown before, and then moves it
+ * behind the blanks. If `text` is not NULL, it writes this string of the host instead of the string at `address`. */
 static bool write_string(print_call *p, const print_spec *spec, uint64_t address, const char *text, size_t length)
 {
     const size_t begin = p->out->length;
@@ -299,8 +300,8 @@ static bool write_string(print_call *p, const print_spec *spec, uint64_t address
     return true;
 }
 
-/* Writes one argument by its conversion. A pointer is a hexadecimal number with 0x. NULL pointers and NULL strings are
- * written as by glibc, because a GPU's driver also formats on the host. */
+/* Writes one argument by its conversion. A pointer is a hexadecimal number with 0x. NULL pointers and NULL strings
+ * are written as by glibc, because a GPU's driver also formats on the host. */
 static bool write_pointer(print_call *p, print_spec spec, uint64_t value)
 {
     if (!value)

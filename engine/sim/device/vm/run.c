@@ -458,6 +458,10 @@ static vm_fault_kind run_launch(vm_device *device, const vm_launch *launch, vm_c
         run.hooks->end(&run);
     if (counters)
         *counters = family.counters;
+    if (launch->steps_left) {
+        const uint64_t taken = atomic_load(&family.steps);
+        *launch->steps_left -= taken < *launch->steps_left ? taken : *launch->steps_left;
+    }
     return family.fault->kind;
 }
 

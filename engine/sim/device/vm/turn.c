@@ -11,7 +11,7 @@
  * yet. */
 static uint64_t get_budget_left(const vm_runner *runner)
 {
-    const uint64_t budget = vm_budget(runner->run->device),
+    const uint64_t budget = runner->run->family->budget,
                    spent = atomic_load_explicit(&runner->run->family->steps, memory_order_relaxed) + runner->kept;
     return spent < budget ? budget - spent : 0;
 }

@@ -1,5 +1,5 @@
-/* vm.h - the interface of the interpreter: device memory, module images, and kernels, which are executed warp by warp.
- * sim/driver/objects and sim/driver/work implement the CUDA Driver API with it.
+/* vm.h - the interface of the interpreter: device memory, module images, and kernels, which are executed warp by
+ * warp. sim/driver/objects and sim/driver/work implement the CUDA Driver API with it.
  *
  * Device memory is separate from the host's: a device address is a number in the device's own 64-bit space and not a
  * host pointer, except for memory that both share explicitly (vm_alloc_host, vm_adopt). Every access of a kernel is
@@ -61,26 +61,26 @@ void vm_device_free(vm_device *device);
 /* Allows or forbids kernels of `device` to use the memory of `other`. No kernel may run on either device. */
 void vm_allow(vm_device *device, const vm_device *other, bool may);
 bool vm_allowed(const vm_device *device, const vm_device *other);
-/* Sets which devices of the group may use the allocation at `address` without vm_allow(). Bit n of `numbers` stands for
- * the device with the number n. */
+/* Sets which devices of the group may use the allocation at `address` without vm_allow(). Bit n of `numbers` stands
+ * for the device with the number n. */
 void vm_open(vm_device *device, uint64_t address, uint32_t numbers);
 void vm_open_owned(vm_device *device, uint64_t owner, uint32_t numbers); /* opens all allocations of this owner */
 
-/* Global memory. Addresses are 512-byte aligned (more for large ones), with a red zone between allocations. New memory
- * is filled with a poison pattern (0xA5...), unless vm_limits.zeroed is set. Returns 0 on failure. */
+/* Global memory. Addresses are 512-byte aligned (more for large ones), with a red zone between allocations. New
+ * memory is filled with a poison pattern (0xA5...), unless vm_limits.zeroed is set. Returns 0 on failure. */
 uint64_t vm_alloc(vm_device *device, uint64_t bytes);
 bool vm_free(vm_device *device, uint64_t address); /* false: not the start of a live allocation */
-/* Allocates memory that kernels access by the host's own pointer. The memory is zero. If `counts` is set, it counts as
- * device memory. Returns NULL on failure. */
+/* Allocates memory that kernels access by the host's own pointer. The memory is zero. If `counts` is set, it counts
+ * as device memory. Returns NULL on failure. */
 void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
 /* Makes memory of the caller, which must stay alive, an allocation at `address`: the host's pointer itself, or an
- * address within a range from vm_reserve(). vm_free() ends this. Returns false if memory runs out, or if the addresses
- * are in use. */
+ * address within a range from vm_reserve(). vm_free() ends this. Returns false if memory runs out, or if the
+ * addresses are in use. */
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
 /* Fills a large allocation, from its start, with the `period` bytes of `pattern`, repeated. A page takes memory only
  * after the first write to it, so an allocation takes little memory if little of it is used. `period` must be a
- * multiple of 4096. Returns false if the allocation does not take memory page by page, or if memory runs out; then the
- * content is undefined. No kernel may run on the device. */
+ * multiple of 4096. Returns false if the allocation does not take memory page by page, or if memory runs out; then
+ * the content is undefined. No kernel may run on the device. */
 bool vm_repeat(vm_device *device, uint64_t address, uint64_t bytes, const void *pattern, uint64_t period);
 /* vm_alloc() of this size or more takes memory page by page, as it is used, unless memory is zeroed or shadowed by
  * checks */
@@ -91,8 +91,8 @@ uint64_t vm_reserve(vm_device *device, uint64_t bytes, uint64_t align);
 /* Skips all addresses below `address` in the device's own range: no later allocation gets them. */
 void vm_pass(vm_device *device, uint64_t address);
 bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes);
-/* Moves the memory of an allocation into a file without a name, and returns its descriptor. The device closes the file
- * when the allocation is freed. If the memory is already in a file, returns that file. Returns -1 if this is
+/* Moves the memory of an allocation into a file without a name, and returns its descriptor. The device closes the
+ * file when the allocation is freed. If the memory is already in a file, returns that file. Returns -1 if this is
  * impossible, or if memory runs out. No kernel may run on the device. */
 int vm_share_memory(vm_device *device, uint64_t address);
 /* The seals of files that hold memory: no process can shorten a file that another process has mapped. */
@@ -124,10 +124,10 @@ typedef struct vm_info {
     bool shared;    /* shared with the host: base is the host's pointer */
 } vm_info;
 bool vm_about(vm_device *device, uint64_t address, vm_info *info);
-/* Finds the device's first managed variable at or above the address. Call it again with a greater address for the next
- * one. Returns false if there is none. */
+/* Finds the device's first managed variable at or above the address. Call the function again with a greater address
+ * for the next variable. Returns false if no further variable exists. */
 bool vm_managed_variable(vm_device *device, uint64_t address, vm_info *info);
-/* returns whether the range overlaps an allocation */
+/* Returns true if the range overlaps an allocation. */
 bool vm_overlaps(vm_device *device, uint64_t address, uint64_t bytes);
 void vm_set_owner(vm_device *device, uint64_t address, uint64_t owner);
 /* Marks an allocation of the driver itself, which is never reported as leaked. */
@@ -138,11 +138,12 @@ bool vm_set_label(vm_device *device, uint64_t address, uint64_t bytes, const cha
 uint64_t vm_memory_used(const vm_device *device);
 bool vm_heap_used(vm_device *device); /* returns true if a kernel has called malloc() */
 
-/* A tensor map in the memory of kernels: these members, in the 128 bytes of cuda.h's type. Kernels can write any bytes
- * there, so each use checks the members. */
+/* A tensor map in the memory of kernels: these members, in the 128 bytes of cuda.h's type. Kernels can write any
+ * bytes there, so each use checks the members. */
 typedef struct vm_tensor_map {
     uint32_t mark; /* VM_TENSOR_MAP */
-    /* type: as in cuda.h; swizzle: 16 << swizzle bytes, or 0 for none; fill: outside elements are NaN */
+    /* `type` has the values of cuda.h. `swizzle` is 0, or means a swizzle of 16 << swizzle bytes. If `fill` is not 0,
+     * elements outside the tensor are NaN. */
     uint8_t rank, type, swizzle, fill;
     uint64_t address;
     uint64_t stride[4];      /* bytes, of the dimensions after the first */
@@ -155,12 +156,12 @@ typedef struct vm_tensor_map {
 enum { VM_TENSOR_MAP = 0x70616d74, VM_TENSOR_TYPES = 13, VM_TENSOR_BYTES = 128, VM_TENSOR_RANK = 5 };
 _Static_assert(sizeof(vm_tensor_map) <= VM_TENSOR_BYTES, "a tensor map fits where it is kept");
 
-/* Textures and surfaces. Kernels refer to one by a handle that the caller chose: bits 8 to 31 are the index in a table,
- * so they must be small. A handle is never reused, so that the handle of a destroyed object is recognised. Textures,
- * surfaces and their memory may only change while no kernel runs on the device. */
+/* Textures and surfaces. Kernels refer to one by a handle that the caller chose: bits 8 to 31 are the index in a
+ * table, so they must be small. A handle is never reused, so that the handle of a destroyed object is recognised.
+ * Textures, surfaces and their memory may only change while no kernel runs on the device. */
 typedef enum vm_format { VM_U8, VM_U16, VM_U32, VM_S8, VM_S16, VM_S32, VM_F16, VM_F32, VM_FORMATS } vm_format;
 typedef enum vm_edge { VM_EDGE_WRAP, VM_EDGE_CLAMP, VM_EDGE_MIRROR, VM_EDGE_BORDER } vm_edge; /* like CUaddress_mode */
-enum { VM_LEVELS_MAX = 18 }; /* most levels of a mipmap: a side has at most 2^17 texels */
+enum { VM_LEVELS_MAX = 18 }; /* largest number of levels of a mipmap: a side has at most 2^17 texels */
 typedef struct vm_level {
     uint32_t size[3];              /* texels; 1 in unused dimensions */
     uint64_t offset, pitch, slice; /* bytes: of the start, of a row, of a layer or plane */
@@ -254,9 +255,12 @@ typedef struct vm_launch {
     bool cooperative;   /* all blocks are resident together */
     /* the order in which clusters start: 0 ascending, 1 descending, any other value is the seed of a shuffle */
     uint64_t order;
-    const volatile int *stop;     /* not NULL: the launch ends with VM_FAULT_STOPPED once this flag is not 0 */
-    uint64_t deadline;            /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`
+    const volatile int *stop; /* not NULL: the launch ends with VM_FAULT_STOPPED once this flag is not 0 */
+    uint64_t deadline;        /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`
                                          and `deadline` also end the grids that its kernels launch */
+    /* NULL, or the steps that the launch may still take, besides the device's budget. The launch subtracts the steps
+     * that it took. If they are used up, it ends with VM_FAULT_STEPS. */
+    uint64_t *steps_left;
     const struct vm_hooks *hooks; /* the observers (vm_hooks.h), or NULL */
     struct vm_watch *watch;       /* the observers' data for this launch */
     const size_t *limits;         /* the VM_LIMITS limits for kernels, by cudaLimit, or NULL */

@@ -1,9 +1,9 @@
 /* vm_jit.h - the interface between the interpreter and a compiler of hot code (sim/device/jit).
  *
- * The compiler translates parts of a function, *regions*, into host code. A region starts at one instruction, its head.
- * It runs for a whole warp, or for one path of a divergent warp. It ends at an instruction that is not in the region,
- * or at an operand for which it was not compiled. It leaves registers, memory, pc and counts as the interpreter would
- * leave them at that place, so the interpreter can continue where a region ends. */
+ * The compiler translates parts of a function, *regions*, into host code. A region starts at one instruction, its
+ * head. It runs for a whole warp, or for one path of a divergent warp. It ends at an instruction that is not in the
+ * region, or at an operand for which it was not compiled. It leaves registers, memory, pc and counts as the
+ * interpreter would leave them at that place, so the interpreter can continue where a region ends. */
 #ifndef KILN_SIM_VM_JIT_H
 #define KILN_SIM_VM_JIT_H
 
@@ -11,9 +11,9 @@
 
 #define VM_REGION_MISSED (1ull << 63)
 
-/* Runs at most `left` operations and returns how many ran: instructions, and the extra operations that the decoder adds
- * to them. Adds VM_REGION_MISSED to the result if it ended at an operand for which it was not compiled. *lanes grows by
- * the lanes of the instructions, *added by the number of extra operations. */
+/* Runs at most `left` operations and returns how many ran: instructions, and the extra operations that the decoder
+ * adds to them. Adds VM_REGION_MISSED to the result if it ended at an operand for which it was not compiled. *lanes
+ * grows by the lanes of the instructions, *added by the number of extra operations. */
 typedef uint64_t (*vm_native_run)(vm_warp *w, unsigned char *regs, uint64_t left, uint64_t *lanes, uint64_t *added);
 
 /* A compiled region. Only the counters change after other threads can see it. */
@@ -23,8 +23,8 @@ typedef struct vm_native {
      * reconvergence point. It begins at the head; w->pc is the instruction after the head. */
     vm_native_run partial;
     uint32_t partial_need; /* for `partial`, the same as `need` for `run` */
-    /* `partial` runs only while no lane of the warp has exited. A shuffle of the function may read registers of such a
-     * lane, in which the interpreter's handlers leave other values. */
+    /* `partial` runs only while no lane of the warp has exited. A shuffle of the function may read registers of such
+     * a lane, in which the interpreter's handlers leave other values. */
     bool alive;
     vm_handler own; /* the interpreter's own handler of the head */
     /* the most operations that it may execute before it tests `left`; call it only if `left` is at least this */
@@ -35,7 +35,7 @@ typedef struct vm_native {
 
 /* The compiled regions of a function. */
 typedef struct vm_compiled {
-    _Atomic(_Atomic(vm_native *) *) at; /* one entry per instruction; NULL: nothing yet */
+    _Atomic(_Atomic(vm_native *) *) at; /* one entry per instruction; NULL: no table was made yet */
     /* no path reads a register before it writes it, so the registers of a new frame need no initial value */
     atomic_bool blank;
 } vm_compiled;
@@ -46,8 +46,8 @@ struct vm_jit {
      * vm_count_heat() */
     uint32_t threshold;
     /* Called some times for the loop or kernel from `first` to `last`, when it has run at least half as often as
-     * `threshold` demands. The warp has just executed this code, so its registers show how the code runs. `enough`: the
-     * threshold is reached, so that the code should be compiled. */
+     * `threshold` demands. The warp has just executed this code, so its registers show how the code runs. `enough`:
+     * the threshold is reached, so that the code should be compiled. */
     void (*hot)(struct vm_jit *jit, vm_warp *w, const vm_code *first, const vm_code *last, bool enough);
     /* Called when a region has missed too often. w->pc is the place at which it ended. */
     void (*missed)(struct vm_jit *jit, vm_warp *w, const vm_code *head);

@@ -1,6 +1,6 @@
 /* vm_machine.h - the state of a running launch: device, module, grid, cluster, block, warp, path, instruction. The
- * interpreter's files, the handlers (sim/device/ops), the decoder and the observers share it. README.md of this folder
- * explains the parts.
+ * interpreter's files, the handlers (sim/device/ops), the decoder and the observers share it. README.md of this
+ * folder explains the parts.
  *
  * Threads: a runner is one host thread of a launch. It owns its clusters, blocks and warps, and no other thread
  * accesses them. Runners share vm_run_state, vm_family and vm_device through atomics and locks. */
@@ -22,12 +22,12 @@
 #define VM_CLUSTER_MOST 16u /* blocks of a cluster */
 /* Shared addresses: one window for the memory of the own block, then one window for the block of each rank. */
 #define VM_CLUSTER_WINDOW ((VM_CLUSTER_MOST + 1) * VM_SHARED_WINDOW)
-#define VM_REGISTERS_MAX 0x1000000u /* most bytes of the registers of a function */
+#define VM_REGISTERS_MAX 0x1000000u /* largest number of bytes of the registers of a function */
 /* New memory of kernels consists of this byte. */
 #define VM_POISON 0xA5
 #define VM_DEPTH_MAX 512u /* limit of nested calls */
 #define VM_BARRIERS 16u
-#define VM_WARPGROUPS 8u /* most warpgroups of a block; a warpgroup has four warps */
+#define VM_WARPGROUPS 8u /* largest number of warpgroups of a block; a warpgroup has four warps */
 #define VM_PATHS VM_LANES
 #define VM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VM_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -120,8 +120,8 @@ struct vm_code {
 _Static_assert(sizeof(void *) != 8 || sizeof(vm_code) == 64, "an instruction is one cache line");
 
 /* A reconvergence point that some lanes of a warp still have to reach: the immediate post-dominator of the branch at
- * which they diverged. `expected` has the lanes that must arrive, and `waiting` the lanes that have arrived. When both
- * are equal, the lanes continue as one path. `parent` is the enclosing reconvergence point. */
+ * which they diverged. `expected` has the lanes that must arrive, and `waiting` the lanes that have arrived. When
+ * both are equal, the lanes continue as one path. `parent` is the enclosing reconvergence point. */
 typedef struct vm_sync {
     const vm_code *pc; /* NULL: the point is the return of `frame` */
     uint32_t expected, waiting;
@@ -145,8 +145,8 @@ struct vm_frame {
     unsigned char *regs;          /* the register file, aligned to 64 bytes */
 };
 
-/* The state of a path; path.c lists the transitions. READY: the warp can run it. WARP: it waits for other lanes of its
- * warp, in an operation of the warp. BARRIER: it waits at a barrier of the block, the cluster or a warpgroup. */
+/* The state of a path; path.c lists the transitions. READY: the warp can run it. WARP: it waits for other lanes of
+ * its warp, in an operation of the warp. BARRIER: it waits at a barrier of the block, the cluster or a warpgroup. */
 typedef enum vm_path_state { VM_PATH_READY, VM_PATH_WARP, VM_PATH_BARRIER } vm_path_state;
 /* Lanes that run together: one pc, one mask. The paths of a warp have disjoint masks. */
 typedef struct vm_path {
@@ -187,14 +187,14 @@ struct vm_warp {
      * reconverged */
     uint64_t issued, lanes, idle;
     uint64_t charge; /* extra work of instructions, in steps: see vm_charge() */
-    /* `index` is the warp's number in its block, and `current` the running path, or VM_PATHS. `sync_used` has a bit for
-     * each element of `syncs` in use. `yields` and `vain_yields` tell how often paths gave way, because they seemed to
-     * spin or because they waited in vain. */
+    /* `index` is the warp's number in its block, and `current` the running path, or VM_PATHS. `sync_used` has a bit
+     * for each element of `syncs` in use. `yields` and `vain_yields` tell how often paths gave way, because they
+     * seemed to spin or because they waited in vain. */
     uint32_t index, current, path_count, sync_used, spins, yields, vain_yields;
-    bool gave_way; /* its last turn ended because it waits for other warps */
-    bool in_vain;  /* in its last turn it only repeated reads of the same values */
-    bool waits;    /* it reads the same value repeatedly, as vm_poll() has found */
-    bool moved;    /* it has read a new value, or changed memory, since the turn of its path began */
+    bool gave_way; /* the warp's last turn ended because it waits for other warps */
+    bool in_vain;  /* in its last turn the warp only repeated reads of the same values */
+    bool waits;    /* the warp reads the same value repeatedly, as vm_poll() has found */
+    bool moved;    /* the warp has read a new value, or changed memory, since the turn of its path began */
     bool polled;   /* polls[] has entries */
     uint32_t poll_next;
     vm_polling polls[VM_LANES][2]; /* indexed by the path's first lane */
@@ -231,14 +231,14 @@ struct vm_block {
     vm_warp *warps;
     unsigned char *shared, *local; /* host memory, each between two guard pages */
     size_t local_taken;
-    bool moved;    /* in the block's last turn a warp did more than wait in vain */
+    bool moved;    /* in the block's last turn a warp made progress, and did not only wait */
     uint64_t held; /* bytes of host memory that count against the launch's limit: vm_hold() */
     uint64_t number;
     uint32_t next_warp;
     /* Indexed by number: first the barriers of the block, then the number of the cluster's barrier, whose element is
      * unused, then one barrier for each warpgroup. */
     vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
-    bool barred;                     /* a thread has arrived at one of them */
+    bool barred;                     /* a thread has arrived at one of the barriers */
     struct vm_children *children;    /* for child.c; NULL until the block launches work */
     struct vm_tensor_memory *tensor; /* for tensor_memory.c; NULL until the block allocates columns */
     /* Data of the observers. */
@@ -272,7 +272,8 @@ enum { VM_KEEP = 1 << 16, VM_RUNNERS_MOST = 512 /* host threads, and grids that 
 
 /* A launch by the host, with all grids that its kernels launch. */
 typedef struct vm_family {
-    atomic_ullong steps;       /* steps of all grids of the launch, against one budget */
+    atomic_ullong steps;       /* steps of all grids of the launch, which share one budget */
+    uint64_t budget;           /* the most steps of the launch */
     atomic_int stop;           /* nonzero: a fault was recorded, or the launch has ended */
     atomic_int spare;          /* host threads that may still be started */
     atomic_uint grids;         /* number of grids so far, for %gridid */
@@ -306,8 +307,8 @@ typedef struct vm_run_state {
     const vm_function *kernel;
     uint64_t shared_low, shared_gap, shared_dynamic, shared_end; /* valid: [low, gap) and [dynamic, end) */
     uint64_t
-        /* If the module uses the system's shared memory: where its VM_SYSTEM_SHARED bytes begin, below `shared_reach`;
-         * otherwise 0. */
+        /* If the module uses the system's shared memory: where its VM_SYSTEM_SHARED bytes begin, below
+         * `shared_reach`; otherwise 0. */
         shared_system;
     uint64_t shared_reach; /* end of the memory that can be accessed, [low, reach), as on a GPU */
     uint32_t local_bytes;
@@ -348,7 +349,7 @@ struct vm_runner {
     vm_cluster **clusters;
     size_t cluster_count, cluster_capacity;
     vm_cluster *spare;
-    bool holds; /* it has or had a cluster */
+    bool holds; /* the runner has or had a cluster */
     /* the number of rounds in which all its clusters waited in vain, and the round at which endless.c tests whether
      * they will wait for ever */
     uint64_t rounds, prove_at;
@@ -368,8 +369,8 @@ struct vm_runner {
     /* the device's compiler of hot code; NULL if there is no compiler, or if the launch has observers */
     struct vm_jit *jit;
     unsigned entries; /* how often a compiled region was entered, for sampling */
-    /* Data of the observers, from here on. The runner's counts by instruction are added to the launch's counts when the
-     * runner ends. NULL: the launch is not counted. */
+    /* Data of the observers, from here on. The runner's counts by instruction are added to the launch's counts when
+     * the runner ends. NULL: the launch is not counted. */
     struct vm_tally *tally;
     kiln_counters *sites; /* its counts by access and branch */
     const uint32_t *site_of;
@@ -460,8 +461,8 @@ typedef struct vm_call {
     const vm_function *callee; /* NULL: indirect */
     uint32_t argument_count, result_count;
     const vm_transfer *arguments, *results;
-    /* the number of a function that the simulator provides, from vm_builtin_find(); 0: the callee is a function of the
-     * module */
+    /* the number of a function that the simulator provides, from vm_builtin_find(); 0: the callee is a function of
+     * the module */
     uint32_t builtin;
 } vm_call;
 
@@ -471,7 +472,8 @@ struct vm_function {
     const vm_module *module;
     vm_code *code;
     uint32_t code_count;
-    uint32_t *start; /* by PTX instruction: the index in `code` of its first operation; insn_count + 1 entries */
+    uint32_t
+        *start; /* indexed by PTX instruction: the index in `code` of its first operation; insn_count + 1 entries */
     uint32_t *reg_slot;
     unsigned char *constants;
     uint32_t constant_bytes, reg_bytes;
@@ -528,8 +530,8 @@ static inline void vm_set_pred(const vm_warp *w, uint32_t slot, uint32_t value, 
     uint32_t *p = vm_pred(w, slot);
     *p = (*p & ~mask) | (value & mask);
 }
-/* Counts the bits of a mask. Most masks are full, so this case comes first. For other masks a compiler may call a slow
- * library function, so the code here counts the bits itself. */
+/* Counts the bits of a mask. Most masks are full, so this case comes first. For other masks a compiler may call a
+ * slow library function, so the code here counts the bits itself. */
 static inline uint32_t vm_lanes_of(uint32_t mask)
 {
     if (VM_LIKELY(mask == VM_ALL))
@@ -552,12 +554,12 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
         w->event |= VM_EVENT_SWITCH;
 }
 
-/* The size of the system's part of shared memory, in which cooperative groups keep barriers and scratch. On a GPU it is
- * at lower addresses than the kernel's own shared memory. In the simulator it is at higher addresses, so that an access
- * below the kernel's memory stays a fault. It is zero when a block begins. */
+/* The size of the system's part of shared memory, in which cooperative groups keep barriers and scratch. On a GPU it
+ * is at lower addresses than the kernel's own shared memory. In the simulator it is at higher addresses, so that an
+ * access below the kernel's memory stays a fault. It is zero when a block begins. */
 enum { VM_SYSTEM_SHARED = 1024 };
-/* Returns the first shared address that a kernel may use. Since compute capability 9.0 the system has the first KiB of
- * a block's shared memory (tests/conformance: an H200's addresses begin at 0x400). */
+/* Returns the first shared address that a kernel may use. Since compute capability 9.0 the system has the first KiB
+ * of a block's shared memory (tests/conformance: an H200's addresses begin at 0x400). */
 static inline uint64_t vm_shared_low(const vm_device *device)
 {
     return device->limits.cc && device->limits.cc < 90 ? 0 : 1024;

@@ -302,7 +302,10 @@ static inline CUresult sim_ended(CUresult result) { return sim_end(result), resu
  * driver, so there sim_begin_work() returns CUDA_ERROR_NOT_PERMITTED. */
 CUresult sim_begin_work(sim_context **context);
 CUresult sim_begin_any(sim_context **context); /* does the same, even after a fault, and in a host function */
-/* Does the same for a call about objects of the process. If no live context is current, takes sim_homeless(). After a
+/* Begins work of the device in a host function, in the context whose work has called the function. The thread may have another
+ * current context. If that context has ended, returns an error, also if its handle is valid again. */
+CUresult sim_begin_called(sim_context **context);
+/* Does the same as sim_begin_work() for a call about objects of the process. If no live context is current, takes sim_homeless(). After a
  * fault of the current context, returns its error. */
 CUresult sim_begin_process(sim_context **context);
 /* Returns a context for objects of the process that have outlived their own context. It has no device, and its ordinal

@@ -63,6 +63,11 @@ static _Thread_local struct {
     unsigned depth;
 } stack;
 static _Thread_local bool called_out; /* the thread runs a host function of a stream */
+/* The context whose work has called that function. A later primary context may have the same handle, but never the same id. */
+static _Thread_local struct {
+    CUcontext handle;
+    uint64_t id;
+} caller;
 
 /* Contexts are not in the table of objects, because the handle of a primary context must stay the same when this
  * context is created again. The handles of other contexts contain a serial number. */
@@ -329,6 +334,22 @@ CUresult sim_begin_any(sim_context **context)
     return CUDA_SUCCESS;
 }
 
+CUresult sim_begin_called(sim_context **context)
+{
+    if (!called_out)
+        return CUDA_ERROR_NOT_PERMITTED;
+    pthread_mutex_lock(&sim.work);
+    pthread_mutex_lock(&sim.state);
+    *context = sim_context_find(caller.handle);
+    if (!*context || (*context)->id != caller.id) {
+        pthread_mutex_unlock(&sim.state);
+        pthread_mutex_unlock(&sim.work);
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
+    sim.work_start = kiln__now_ns();
+    return CUDA_SUCCESS;
+}
+
 sim_context *sim_homeless(void) { return &sim.homeless; }
 
 CUresult sim_begin_process(sim_context **context)
@@ -373,6 +394,8 @@ bool sim_call_out(sim_context *context, void (*function)(void *), void *user)
     pthread_mutex_unlock(&sim.state);
     pthread_mutex_unlock(&sim.work);
     called_out = true;
+    caller.handle = handle;
+    caller.id = id;
     function(user);
     called_out = false;
     pthread_mutex_lock(&sim.work);

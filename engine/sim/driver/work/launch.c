@@ -125,10 +125,10 @@ static CUresult get_result(vm_fault_kind kind)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* These settings are per thread: the deadline, the stop and the order of blocks belong to the thread that sets them, not
- * to the device. */
+/* These settings are per thread: the limits and the order of blocks belong to the thread that sets them, not to the
+ * device. */
 static _Thread_local struct {
-    uint64_t deadline;
+    uint64_t deadline, *steps;
     const volatile int *stop;
     uint64_t order;
 } limited;
@@ -138,6 +138,8 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
     limited.deadline = deadline;
     limited.stop = stop;
 }
+
+void kiln__sim_steps(uint64_t *left) { limited.steps = left; }
 
 void kiln__sim_order(uint64_t order) { limited.order = order; }
 
@@ -155,6 +157,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
                       .limits = context->limits,
                       .order = limited.order,
                       .deadline = limited.deadline,
+                      .steps_left = limited.steps,
                       .stop = limited.stop ? limited.stop : sim_ending()};
     _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
                    "the driver's numbers are the runtime's");

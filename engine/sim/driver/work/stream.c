@@ -189,6 +189,7 @@ CUresult sim_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
     sim_context *context;
     SIM_TRY(sim_begin(&context));
+    context = sim_follow(context, stream, SIM_STREAM);
     if (!sim_stream_known(context, stream))
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     return sim_end(status ? sim_programs()->capture_status(context, stream, status) : CUDA_ERROR_INVALID_VALUE);

@@ -16,11 +16,11 @@
 typedef struct nearest {
     const vm_module *module;
     uint64_t at, start;
-    const ptx_symbol *symbol; /* NULL: none so far */
+    const ptx_symbol *symbol; /* NULL: no symbol was found yet */
 } nearest;
 
-/* Looks at the shared variables that the function names. Shared variables of different kernels have the same offsets, so a
- * variable is a kernel's own only if the kernel names it. */
+/* Looks at the shared variables that the function names. Shared variables of different kernels have the same offsets,
+ * so a variable is a kernel's own only if the kernel names it. */
 static void find_nearest(const vm_function *function, nearest *found)
 {
     const ptx_function *f = function->ptx;
@@ -97,8 +97,8 @@ const char *vm_check_describe(const vm_look *k, uint32_t lane)
     return vm_check_print(k->check, "%s", text);
 }
 
-/* Reports a lane out of bounds or in freed memory. `owner`: the shared variable from which the address was computed, +
- * 1, or 0. */
+/* Reports a lane out of bounds or in freed memory. `owner`: the shared variable from which the address was computed,
+ * + 1, or 0. */
 static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
 {
     bool freed = k->a->space == PTX_SPACE_GLOBAL && vm_was_freed(k->w->runner->run->device, k->a->address[lane]);

@@ -11,8 +11,8 @@ static const unsigned char see_of_effect[] = {
 #include "effects.def"
 };
 
-/* Returns how an instruction is checked, by its effect on memory. vm_check_met() checks operations among lanes. Textures are
- * not checked (CHECKS.md). */
+/* Returns how an instruction is checked, by its effect on memory. vm_check_met() checks operations among lanes.
+ * Textures are not checked (CHECKS.md). */
 static enum vm_check_see classify(const ptx_insn *in)
 {
     const enum vm_check_see see = see_of_effect[ptx_effect_of(in)];
@@ -118,7 +118,7 @@ static void analyse_registers(const ptx_module *ptx, const ptx_function *f, uint
             regs[to->index] = next;
         }
     }
-    for (uint32_t r = 0; changed && r < f->reg_count; r++) /* no fixed point yet */
+    for (uint32_t r = 0; changed && r < f->reg_count; r++) /* repeats until the registers reach a fixed point */
         regs[r] = ANYTHING;
 }
 

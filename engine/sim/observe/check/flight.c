@@ -2,8 +2,8 @@
  * their memory.
  *
  * The simulator executes each operation completely when it is issued. For the checks the operation stays in flight
- * until a thread has waited for it by the rules of PTX. So the checks find an access that comes too early, although its
- * value is right. ASYNCHRONOUS.md has the rules. */
+ * until a thread has waited for it by the rules of PTX. So the checks find an access that comes too early, although
+ * its value is right. ASYNCHRONOUS.md has the rules. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
-/* The last VM_FLIGHTS operations are kept in a ring by number. `dirty` makes the next block that uses this place clear
- * its cells. */
+/* The last VM_FLIGHTS operations are kept in a ring by number. `dirty` makes the next block that uses this place
+ * clear its cells. */
 vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home)
 {
     vm_check *check = check_of(w);
@@ -51,8 +51,8 @@ static void drop_forgotten(const vm_check *check, vm_clock *c)
     c->pending_count = kept;
 }
 
-/* A pass over the warp's list is charged to the step budget of the instruction, because the list of a kernel that never
- * waits is long. */
+/* A pass over the warp's list is charged to the step budget of the instruction, because the list of a kernel that
+ * never waits is long. */
 static void charge_pass(vm_warp *w) { vm_charge(w, clock_of(w)->pending_count >> 10); }
 
 void vm_flight_pend(vm_warp *w, const vm_flight *f)
@@ -214,8 +214,8 @@ void vm_check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
     }
 }
 
-/* Reports a product whose descriptor has another swizzle than the tensor map that filled the memory. Only bulk copies by
- * tensor maps are compared: the swizzle of other writes is unknown. */
+/* Reports a product whose descriptor has another swizzle than the tensor map that filled the memory. Only bulk copies
+ * by tensor maps are compared: the swizzle of other writes is unknown. */
 static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     static const char *const names[] = {"none", "32 bytes", "64 bytes", "128 bytes"};
@@ -237,8 +237,8 @@ static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, 
                                 names[(copy->layout - 1) & 3], f->allocation);
 }
 
-/* Returns true if an atomic access and a bulk reduction meet, and nothing orders them. They may meet in either order, so no
- * fence can be missing between them. */
+/* Returns true if an atomic access and a bulk reduction meet, and nothing orders them. They may meet in either order,
+ * so no fence can be missing between them. */
 static bool may_meet(const vm_look *k, const vm_mark *s, uint32_t lane)
 {
     return k->strong && s->who & VM_STRONG_SIDE && s->stamp > k->limit && !vm_check_before(k->w, s, lane, k->shared);
@@ -289,8 +289,9 @@ static void report_unfinished(vm_block *block, const vm_flight *f, const char *w
                                     : "its thread did not wait for the group");
 }
 
-/* Returns true if the copy `f` to the shared memory of the block `rank` is known to have read this block's memory: a
- * thread of the other block has waited for it, and a thread of this block knows that. */
+/* Returns true if the copy `f` to the shared memory of the block `rank` is known to have read this block's memory.
+ * This is known if a thread of the other block has waited for the copy, and a thread of this block knows of that
+ * wait. */
 static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *f)
 {
     const vm_block *home = block->cluster->blocks[rank];
@@ -334,9 +335,9 @@ static void report_late_arrival(vm_block *block, const vm_bar *bar)
                      "wait for the arrival");
 }
 
-/* Reports operations that may still use the shared memory of a block that ends, because another block gets that memory.
- * It has four passes: bulk copies from that memory, copies into it, arrivals of other blocks, and copies to other
- * blocks. */
+/* Reports operations that may still use the shared memory of a block that ends, because another block gets that
+ * memory. It has four passes: bulk copies from that memory, copies into it, arrivals of other blocks, and copies to
+ * other blocks. */
 void vm_check_block_end(vm_block *block)
 {
     vm_check_block *b = block->check;

@@ -1,10 +1,10 @@
-/* mbarrier.c - mbarriers: the arrivals of each phase, the vector clock that a wait gives, wrong counts, and waits that
- * never end.
+/* mbarrier.c - mbarriers: the arrivals of each phase, the vector clock that a wait gives, wrong counts, and waits
+ * that never end.
  *
  * A wait gives a thread only the knowledge that the wait gives on every schedule. A thread that knows of n complete
  * phases learns of the next one if it waits for the parity of phase n. If it waits for the other parity, phase n - 1
- * lets it pass at once, on a GPU too, so it learns nothing new. In this way the checks find a wrong parity although the
- * data has already arrived. */
+ * lets it pass at once, on a GPU too, so it learns nothing new. In this way the checks find a wrong parity although
+ * the data has already arrived. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -35,8 +35,8 @@ uint32_t vm_bar_find(const vm_block *block, uint64_t address)
     return VM_BAR_NONE;
 }
 
-/* Returns the number of the mbarrier at an address, and adds it if it is new. Returns VM_BAR_NONE if there are VM_BARS
- * already or memory runs out. */
+/* Returns the number of the mbarrier at an address, and adds it if it is new. Returns VM_BAR_NONE if there are
+ * VM_BARS already or memory runs out. */
 static uint32_t make_bar(vm_warp *w, uint64_t address)
 {
     vm_check_block *b = w->block->check;
@@ -96,8 +96,8 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
                 check_of(w), "an mbarrier is initialised again without mbarrier.inval before, %s", f->allocation);
         }
     }
-    /* A new mbarrier at the address of an old one continues to count phases, so that no thread seems to know phases of
-     * the new one. */
+    /* A new mbarrier at the address of an old one continues to count phases, so that no thread seems to know phases
+     * of the new one. */
     const uint32_t phase = bar->phase + (bar->phase & 1);
     for (uint32_t k = 0; k < w->block->warp_count && phase; k++) {
         w->block->check->more[k].seen[n] = phase;
@@ -114,8 +114,8 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
                              .block = (uint32_t)w->block->number}};
 }
 
-/* Reports a use of an mbarrier whose initialisation is not ordered before. `copy`: the asynchronous proxy uses it, so a
- * fence must lie between. */
+/* Reports a use of an mbarrier whose initialisation is not ordered before. `copy`: the asynchronous proxy uses it, so
+ * a fence must lie between. */
 static void check_init(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, bool copy)
 {
     const bool before = vm_check_before(w, &bar->init, lane, true);
@@ -170,7 +170,7 @@ static void complete_phases(vm_bar *bar)
  * announces bytes. `come` is the number of bytes that came. */
 static void count_arrivals(vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect, uint64_t come)
 {
-    /* if more arrive than are pending, a fault follows */
+    /* If more threads arrive than are pending, a fault follows. */
     bar->pending -= arrive < bar->pending ? arrive : bar->pending;
     bar->expected -= drop < bar->expected ? drop : bar->expected;
     bar->arrived += arrive;
@@ -180,8 +180,8 @@ static void count_arrivals(vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t
     complete_phases(bar);
 }
 
-/* Returns true if all arrivals and copies of the previous phase are ordered before the lane's next access, although the
- * lane has not waited for that phase. */
+/* Returns true if all arrivals and copies of the previous phase are ordered before the lane's next access, although
+ * the lane has not waited for that phase. */
 static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);
@@ -343,9 +343,9 @@ static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lanes, uint
                    "deadlock: all threads wait for mbarriers or barriers, this one for a phase that never completes");
 }
 
-/* Reports a test that fails although the lane knows a complete phase of that parity. The phase after it is complete too,
- * so the mbarrier is again in a phase of that parity. If the wait had come earlier, it would have passed at once, and
- * would have ordered nothing. */
+/* Reports a test that fails although the lane knows a complete phase of that parity. The phase after it is complete
+ * too, so the mbarrier is again in a phase of that parity. If the wait had come earlier, it would have passed at
+ * once, and would have ordered nothing. */
 static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n, uint32_t parity)
 {
     const vm_clock *c = clock_of(w);
@@ -364,8 +364,9 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
                        parity, known, bar->phase, f->allocation);
 }
 
-/* Gives lanes that know `known` phases the clock of the next phase, if a wait for `parity` can mean that phase. Only the
- * last VM_BAR_PHASES clocks are kept. A lane that is further behind gets the oldest of them, so some races are missed. */
+/* Gives lanes that know `known` phases the clock of the next phase, if a wait for `parity` can mean that phase. Only
+ * the last VM_BAR_PHASES clocks are kept. A lane that is further behind gets the oldest of them, so some races are
+ * missed. */
 static void learn_phase(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     vm_clock *c = clock_of(w);
@@ -452,7 +453,7 @@ uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies
         if (home && !bar && home->check->bar_count == VM_BARS)
             vm_check_know_all(w); /* there are too many mbarriers, so everything counts as ordered */
         if (!bar || !bar->live)
-            continue; /* no live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */
+            continue; /* not a live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */
         check_init(w, i, lane, bar, false);
         if (i->size == VM_BAR_INVAL)
             bar->live = false;
@@ -498,7 +499,7 @@ bool vm_check_arrive_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t s
     const vm_block *home = vm_check_home(w, address);
     const uint32_t n = home ? vm_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
     if (n == VM_BAR_NONE || !home->check->bars[n].live)
-        return true; /* no live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */
+        return true; /* not a live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */
     check_init(w, i, lane, &home->check->bars[n], false);
     arrive_lanes(w, i, 1u << lane, home, n, false);
     return true;

@@ -1,6 +1,6 @@
-/* uninitialised.c - reads of memory that nothing has written. Global memory (shadow.c) and local memory (this file)
- * have a bit for each byte. Shared memory needs no bits: it was written if the cell's last write is newer than the
- * block's start (check_shared() in access.c). */
+/* uninitialised.c - reads of memory that nothing has written. Global memory, in shadow.c, and local memory, in this
+ * file, have a bit for each byte. Shared memory needs no bits: it was written if the cell's last write is newer than
+ * the block's start, which check_shared() in access.c tests. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -53,8 +53,8 @@ void vm_check_local_known(vm_warp *w, uint32_t lanes)
     }
 }
 
-/* Returns true if the address belongs to a parameter in local memory, which the call itself has written. The search is
- * charged to the step budget of the instruction, because calls may be nested, and functions have many parameters. */
+/* Returns true if the address belongs to a parameter in local memory, which the call itself has written. The search
+ * is charged to the step budget of the instruction, because calls may be nested, and functions have many parameters. */
 static bool is_parameter(vm_warp *w, uint64_t at)
 {
     for (const vm_frame *frame = w->frame; frame; frame = frame->caller) {

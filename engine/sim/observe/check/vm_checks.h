@@ -21,18 +21,18 @@ typedef struct vm_check vm_check;
 vm_check *vm_check_new(const kiln_allocator *mem);
 /* Frees a check, which may be NULL. No device may use it any more. */
 void vm_check_free(vm_check *check);
-/* Attaches a check to a device: from now on its allocations have shadow memory, and those that exist count as written.
- * If `check` is NULL, removes the shadow memory. No launch may run meanwhile. */
+/* Attaches a check to a device: from now on its allocations have shadow memory, and those that exist count as
+ * written. If `check` is NULL, removes the shadow memory. No launch may run meanwhile. */
 void vm_check_attach(vm_device *device, vm_check *check);
 size_t vm_check_count(const vm_check *check);
 const kiln_check_finding *vm_check_at(const vm_check *check, size_t index);
-/* Names the function that tells which findings nobody wants to see. They stay in the list, and take no room of the other
- * findings. Call this before the first launch. */
+/* Names the function that tells which findings nobody wants to see. They stay in the list, and take no room of the
+ * other findings. Call this before the first launch. */
 void vm_check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_finding *finding));
 /* Returns how many findings were dropped because the check had VM_FOUND_MOST already that are not suppressed. */
 uint64_t vm_check_dropped(const vm_check *check);
-/* Returns true if memory for shadow cells or clocks, or numbers for asynchronous operations, ran out. Some races may then
- * be missed. */
+/* Returns true if memory for shadow cells or clocks, or numbers for asynchronous operations, ran out. Some races may
+ * then be missed. */
 bool vm_check_starved(const vm_check *check);
 
 /* ---- for the driver ---- */
@@ -50,8 +50,8 @@ void vm_check_host_free(vm_device *device, uint64_t address);
 typedef struct vm_period {
     uint32_t after, until;
 } vm_period;
-/* Sets the intervals in which work of other streams ran that is not ordered before the launches to come. The intervals
- * are sorted, the earliest first. The caller keeps the array alive. */
+/* Sets the intervals in which work of other streams ran that is not ordered before the launches to come. The
+ * intervals are sorted, the earliest first. The caller keeps the array alive. */
 void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count);
 /* Returns the time and advances it. The time restarts at 1 after about 2^31 steps. */
 uint32_t vm_check_tick_host(vm_check *check);
@@ -72,8 +72,8 @@ void vm_check_host_launch(vm_device *device, const char *kernel, const char *why
  * knows that nothing orders the two. Reports nothing if no kernel has touched that memory in the interval. */
 void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
                         vm_period span);
-/* From this call on, the check records for each page when kernels access this allocation. The host may touch the memory
- * directly. */
+/* From this call on, the check records for each page when kernels access this allocation. The host may touch the
+ * memory directly. */
 void vm_check_track(vm_device *device, uint64_t address);
 bool vm_check_has_launched(const vm_check *check, vm_period span);
 /* A range of whole pages that kernels have used in the same way. */
@@ -81,20 +81,20 @@ typedef struct vm_used {
     uint64_t address, bytes;
     bool written; /* some kernel writes it */
 } vm_used;
-/* Finds the next range of pages at or after `from` that kernels have used in the interval. Returns false if there is no
- * such page in the allocation. */
+/* Finds the next range of pages at or after `from` that kernels have used in the interval. Returns false if there is
+ * no such page in the allocation. */
 bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used);
 /* Returns true if a kernel has made an atomic, volatile or ordered write to this allocation in the interval. The
  * host may then have learned from the memory itself that the kernel is done. */
 bool vm_check_flagged(vm_device *device, uint64_t address, vm_period span);
-/* Reports that the host has touched managed memory of kernels for which it has not waited. `written`: the kernels write
- * the page. Reports nothing if no kernel has touched the same cell in the interval, or, with `written`, if none has
- * written it. */
+/* Reports that the host has touched managed memory of kernels for which it has not waited. `written`: the kernels
+ * write the page. Reports nothing if no kernel has touched the same cell in the interval, or, with `written`, if none
+ * has written it. */
 void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where);
 /* Reports that nothing orders two copies or fills by the host, of which one writes. */
 void vm_check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address);
-/* Reports that the host has touched pinned memory of a copy for which it has not waited. `written`: the copy writes the
- * memory. */
+/* Reports that the host has touched pinned memory of a copy for which it has not waited. `written`: the copy writes
+ * the memory. */
 void vm_check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, bool written, const char *where);
 /* Reports allocations that were not freed. Call this before the device is destroyed. `all`: also allocations by the
  * host. */
@@ -102,8 +102,8 @@ void vm_check_leaks(vm_device *device, bool all);
 
 /* ---- for the interpreter ---- */
 
-/* An epoch: which thread made an access, and when. `who` is the thread's number in its block (VM_WHO), with flags.
- * If VM_PENDING is set, an asynchronous operation made the access, `insn` is its number (vm_flight.id), and `stamp` is
+/* An epoch: which thread made an access, and when. `who` is the thread's number in its block (VM_WHO), with flags. If
+ * VM_PENDING is set, an asynchronous operation made the access, `insn` is its number (vm_flight.id), and `stamp` is
  * UINT32_MAX, above all other times. */
 typedef struct vm_mark {
     uint32_t stamp, who, insn, block;
@@ -131,8 +131,8 @@ typedef struct vm_cell {
      * `published_cta` is for a thread of the same block. */
     uint32_t published, published_cta;
 } vm_cell;
-/* Eight neighbouring cells, stored as a structure of arrays. A warp mostly touches a row of cells, and quick.c compares
- * one field of all eight with one vector instruction. The four fields of one mark fill two cache lines. */
+/* Eight neighbouring cells, stored as a structure of arrays. A warp mostly touches a row of cells, and quick.c
+ * compares one field of all eight with one vector instruction. The four fields of one mark fill two cache lines. */
 enum { VM_CELLS = 8 };
 typedef struct vm_marks {
     uint32_t stamp[VM_CELLS], who[VM_CELLS], insn[VM_CELLS], block[VM_CELLS];
@@ -188,9 +188,9 @@ typedef struct vm_check_local_piece {
 } vm_check_local_piece;
 /* The static analysis of a module (code.c), made at its first checked launch. The module's arena owns it. */
 typedef struct vm_check_code {
-    uint8_t *kind;                /* by tally index: enum vm_check_see and flags */
-    uint32_t *owner;              /* by tally index: the only shared variable that the access can touch, + 1; or 0 */
-    vm_check_local_piece *pieces; /* by tally index: the only local variable that the access can touch */
+    uint8_t *kind;   /* indexed by tally index: enum vm_check_see and flags */
+    uint32_t *owner; /* indexed by tally index: the only shared variable that the access can touch, + 1; or 0 */
+    vm_check_local_piece *pieces; /* indexed by tally index: the only local variable that the access can touch */
     unsigned shift;               /* no access is smaller than 1 << shift bytes */
     bool async;                   /* the module has asynchronous operations or mbarriers */
     /* numbers[function][register]: a number from 1 if products use the register or a copy of it, otherwise 0. NULL if
@@ -222,9 +222,9 @@ typedef enum vm_flight_kind {
     VM_FLIGHT_STORE, /* a bulk copy that completes in a bulk group of its thread */
     VM_FLIGHT_WGMMA  /* a product of a warpgroup, in groups of the warpgroup */
 } vm_flight_kind;
-/* An asynchronous operation. vm_flight_new() makes it, and from then on it is in flight. It is complete for a thread when
- * vm_flight_before() is true for that thread; for another thread it may still be in flight. It is forgotten VM_FLIGHTS
- * operations later, when another operation takes its place. */
+/* An asynchronous operation. vm_flight_new() makes it, and from then on it is in flight. It is complete for a thread
+ * when vm_flight_before() is true for that thread; for another thread it may still be in flight. It is forgotten
+ * VM_FLIGHTS operations later, when another operation takes its place. */
 typedef struct vm_flight {
     uint32_t id, insn, block, group;
     uint32_t bar, phase; /* the mbarrier and its phase: for all lanes of a LOAD, for the lanes in `bound` of a COPY */
@@ -262,10 +262,10 @@ typedef struct vm_more {
     /* By warp: writes up to that time are before a fence.proxy.async that happened before. `fenced_horizon`: the same
      * for writes of all threads. */
     uint32_t fenced[VM_LANES], fenced_horizon;
-    /* By rank of another block: the number of a record (vm_far), or 0. `wrote`: accesses in the record happened before.
-     * `read`: only reads in the record count as ordered, so that what they have read may be overwritten. */
+    /* By rank of another block: the number of a record (vm_far), or 0. `wrote`: accesses in the record happened
+     * before. `read`: only reads in the record count as ordered, so that what they have read may be overwritten. */
     uint32_t wrote[VM_CLUSTER_MOST], read[VM_CLUSTER_MOST];
-    uint32_t seen[VM_BARS]; /* by mbarrier: number of phases that are known to be complete */
+    uint32_t seen[VM_BARS]; /* indexed by mbarrier: number of phases that are known to be complete */
 } vm_more;
 /* The length of a vector clock: an entry for each warp of the block, then one for each block of the cluster, by
  * rank. */
@@ -274,10 +274,11 @@ typedef struct vm_more {
  * entry t for a set of threads means: accesses of these threads with a stamp of at most t happened before this warp's
  * next access. */
 typedef struct vm_clock {
-    uint32_t fast;    /* for any thread of the cluster; vm_check_refresh_fast() derives it from the other fields */
-    uint32_t horizon; /* any thread of the grid */
-    uint32_t full;    /* the warp's own entry in its vector clock */
-    uint32_t synced;  /* time at which the warp last synchronised with any thread */
+    /* the entry that holds for each thread of the cluster; vm_check_refresh_fast() derives it from the other fields */
+    uint32_t fast;
+    uint32_t horizon;                /* the entry that holds for each thread of the grid */
+    uint32_t full;                   /* the warp's own entry in its vector clock */
+    uint32_t synced;                 /* time at which the warp last synchronised with any thread */
     uint32_t released, released_cta; /* the times of the last fence: for the device, for the block */
     uint32_t know[VM_KNOWN];         /* indexed by warp and by block of the cluster */
     /* [lane][other lane]: the same between lanes of the warp. NULL until only some lanes synchronise. */
@@ -307,8 +308,8 @@ typedef struct vm_view {
     vm_gate gate;
     vm_more more;
 } vm_view;
-/* The state of an mbarrier in the checks. States: not live, then live in phase 0, 1, 2 and so on. It collects arrivals
- * and bytes. When no arrival and no byte is pending, complete_phases() moves it to the next phase. */
+/* The state of an mbarrier in the checks. States: not live, then live in phase 0, 1, 2 and so on. It collects
+ * arrivals and bytes. When no arrival and no byte is pending, complete_phases() moves it to the next phase. */
 typedef struct vm_bar {
     uint32_t address;
     bool live;                     /* initialised and not invalidated */
@@ -341,15 +342,16 @@ typedef struct vm_check_block {
     uint64_t *local_written; /* a bit for each byte of local memory, by thread; NULL: it has no local memory */
     size_t local_words;
     /* The rest is used only if the module has something asynchronous. */
-    vm_more *gate_more;                /* indexed by barrier, like `gates` */
-    vm_more *more;                     /* indexed by warp */
-    uint32_t (*fences)[VM_FENCES + 1]; /* by thread: the times of its last fence.proxy.async, the latest first */
+    vm_more *gate_more; /* indexed by barrier, like `gates` */
+    vm_more *more;      /* indexed by warp */
+    uint32_t (
+        *fences)[VM_FENCES + 1]; /* indexed by thread: the times of its last fence.proxy.async, the latest first */
     vm_bar *bars;
     size_t bar_count, bar_capacity;
     bool dirty; /* cells name asynchronous operations */
     /* By rank: the last copy from this block's shared memory to the shared memory of that block; 0: none. */
     uint32_t pushed[VM_CLUSTER_MOST];
-    struct { /* by warpgroup: how many products it has begun, and vm_flight.id of the last one */
+    struct { /* indexed by warpgroup: how many products it has begun, and vm_flight.id of the last one */
         uint32_t count, flight;
     } products[VM_WARPGROUPS];
     vm_reg *regs; /* by warp and register number; NULL: the module has no products */

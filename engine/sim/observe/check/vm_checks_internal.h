@@ -4,8 +4,8 @@
 
 #include "vm_checks.h"
 
-/* The addresses of one instruction's lanes, relative to the first lane. The differences are the same for many warps, so
- * the cells that lanes share are computed once and kept for the instruction. */
+/* The addresses of one instruction's lanes, relative to the first lane. The differences are the same for many warps,
+ * so the cells that lanes share are computed once and kept for the instruction. */
 typedef struct vm_parts vm_parts;
 typedef struct vm_pattern {
     uint32_t insn, lanes, bytes, count; /* insn: + 1; count: how many different addresses the lanes have */
@@ -18,8 +18,8 @@ typedef struct vm_pattern {
     vm_parts *parts[VM_CELLS];
     int64_t low, high;
     uint64_t bits; /* the bitwise OR of all differences, for tests of alignment */
-    /* The different addresses as distances from the first lane's. Beside each address: the lanes that have it, and the
-     * first of them. */
+    /* The different addresses as distances from the first lane's. Beside each address: the lanes that have it, and
+     * the first of them. */
     int64_t at[VM_LANES];
     uint32_t who[VM_LANES];
     uint8_t lane[VM_LANES];
@@ -39,7 +39,7 @@ typedef struct vm_found {
     uint32_t insn, other;
     uint32_t next; /* the next finding with the same hash of its key, + 1; 0: none */
 } vm_found;
-#define VM_FOUND_MOST 256u   /* most findings that are shown */
+#define VM_FOUND_MOST 256u   /* largest number of findings that are shown */
 #define VM_FOUND_PIECES 256u /* pieces of VM_FOUND_MOST findings each: suppressed findings also need room */
 #define VM_FOUND_HEADS 1024u /* a power of two */
 /* A place at which kernels allocate memory, for findings about leaks. Its texts are made once, in the arena. */
@@ -74,9 +74,9 @@ struct vm_check {
     vm_found *found[VM_FOUND_PIECES]; /* NULL until needed, except the first; a finding never moves */
     uint32_t found_heads[VM_FOUND_HEADS];
     size_t found_count, judged, shown; /* judged: findings that is_suppressed() got; shown: judged ones that stay */
-    bool (*is_suppressed)(const kiln_check_finding *finding); /* NULL: none is */
+    bool (*is_suppressed)(const kiln_check_finding *finding); /* NULL: no finding is suppressed */
     uint64_t dropped;
-    vm_allocating *allocating; /* at most VM_FOUND_MOST */
+    vm_allocating *allocating; /* the number of entries is at most VM_FOUND_MOST */
     size_t allocating_count, allocating_room;
     vm_launched *launches; /* the last VM_LAUNCHES_MOST launches, the earliest first */
     size_t launch_count, launch_room;

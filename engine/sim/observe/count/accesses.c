@@ -5,8 +5,8 @@
 #include "vm_matrix.h"
 #include "vm_trace.h"
 
-/* Adds a lane to the access of this space, kind and size in out[0 .. count - 1], or makes a new access. Returns the new
- * count. Lanes of a cp.async may read different numbers of bytes, so these are different accesses. */
+/* Adds a lane to the access of this space, kind and size in out[0 .. count - 1], or makes a new access. Returns the
+ * new count. Lanes of a cp.async may read different numbers of bytes, so these are different accesses. */
 static unsigned add_lane(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
                          uint64_t address)
 {
@@ -88,8 +88,8 @@ static unsigned list_copy(const vm_warp *w, const vm_code *i, uint32_t m, vm_acc
     return count;
 }
 
-/* Returns true if the whole warp has arrived, except lanes that have exited. Operations on matrices run only then, and
- * are observed only then. */
+/* Returns true if the whole warp has arrived, except lanes that have exited. Operations on matrices run only then,
+ * and are observed only then. */
 static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
 
 /* Lists the rows of the matrices of ldmatrix and stmatrix. The first lanes have the rows' addresses. */
@@ -105,8 +105,8 @@ static unsigned list_matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m,
     return count;
 }
 
-/* Lists wmma.load and wmma.store: one access for each register of the fragment, or for each element if the elements of
- * a register are not contiguous. */
+/* Lists wmma.load and wmma.store: one access for each register of the fragment, or for each element if the elements
+ * of a register are not contiguous. */
 static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
 {
     enum { SPACES = 3 }; /* number of spaces that a generic address may be in */
@@ -178,6 +178,6 @@ unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access o
     case ACCESS_ROWS_STORE: return list_matrix_rows(w, i, m, VM_WRITE, out);
     case ACCESS_FRAGMENT_LOAD: return list_fragment(w, i, m, VM_READS, out);
     case ACCESS_FRAGMENT_STORE: return list_fragment(w, i, m, VM_WRITE, out);
-    default: return 0; /* no access, or one that is not shown (COUNTERS.md) */
+    default: return 0; /* the instruction is no access, or an access that is not shown (COUNTERS.md) */
     }
 }

@@ -4,7 +4,7 @@
 
 #include "vm_trace.h"
 
-#define WORDS_MOST ((size_t)1 << 24) /* most words of a warp's trace */
+#define WORDS_MOST ((size_t)1 << 24) /* largest number of words of a warp's trace */
 
 struct vm_trace *vm_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block)
 {
@@ -219,10 +219,10 @@ static void record_access(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
 
 /* ---- recording ---- */
 
-/* How often a loop waits for a phase depends on the order in which warps run, and a GPU runs them in another order than
- * the simulated device. So when a warp comes to a failed test again, the trace is cut back to the state before the
- * previous test. */
-enum { LOOP_MOST = 16 }; /* most instructions of such a loop */
+/* How often a loop waits for a phase depends on the order in which warps run, and a GPU runs them in another order
+ * than the simulated device. So when a warp comes to a failed test again, the trace is cut back to the state before
+ * the previous test. */
+enum { LOOP_MOST = 16 }; /* largest number of instructions of such a loop */
 
 static void cut_back(vm_trace_warp *t, uint32_t at)
 {
@@ -240,8 +240,8 @@ static void cut_back(vm_trace_warp *t, uint32_t at)
     }
 }
 
-/* Adds an instruction to the warp's trace. If the instruction follows the last one, the current run becomes one longer.
- * Otherwise a new run begins. A memory access, a bulk copy or an operation on an mbarrier also adds its
+/* Adds an instruction to the warp's trace. If the instruction follows the last one, the current run becomes one
+ * longer. Otherwise a new run begins. A memory access, a bulk copy or an operation on an mbarrier also adds its
  * record. */
 void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {

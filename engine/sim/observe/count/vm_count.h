@@ -6,17 +6,17 @@
 #include "vm_watch.h"
 
 /* The counters of one module. An instruction is found by vm_tally_first(module, function) + its index in the PTX
- * function. Counts of several launches add up in it. `tally` has the counts `executed` and `lanes` of all instructions.
- * If an instruction can have other counts (accesses, branches, barriers), its site has them. Kernels that a counted
- * kernel launches are counted with it. */
+ * function. Counts of several launches add up in it. `tally` has the counts `executed` and `lanes` of all
+ * instructions. If an instruction can have other counts (accesses, branches, barriers), its site has them. Kernels
+ * that a counted kernel launches are counted with it. */
 #define VM_NO_SITE UINT32_MAX
 typedef struct vm_profile {
     const kiln_allocator *mem;
     const vm_module *module;
     size_t insn_count, site_count;
     vm_tally *tally;
-    uint32_t *site_of; /* by tally index: the index of the instruction's site, or VM_NO_SITE */
-    bool *joined;      /* by site: the instruction is an atomic for which lanes at one address count together */
+    uint32_t *site_of; /* indexed by tally index: the index of the instruction's site, or VM_NO_SITE */
+    bool *joined;      /* indexed by site: the instruction is an atomic for which lanes at one address count together */
     kiln_counters *sites;
 } vm_profile;
 /* All counts are 0. Returns NULL if memory runs out. */
@@ -40,8 +40,8 @@ kiln_class vm_class_of(const ptx_insn *in);
 unsigned vm_flops_of(const ptx_insn *in);
 
 /* ---- the rules, which models of caches (vm_watch.see) use too ---- */
-/* Returns the different pieces of 2^shift bytes that the lanes touch, as numbers (address >> shift) in ascending order.
- * Returns how many there are. */
+/* Returns the different pieces of 2^shift bytes that the lanes touch, as numbers (address >> shift) in ascending
+ * order. Returns how many there are. */
 unsigned vm_pieces(const vm_access *access, unsigned shift, uint64_t out[2 * VM_LANES]);
 /* Returns the number of different addresses. *most becomes the number of lanes at the most used address. */
 unsigned vm_addresses(const vm_access *access, unsigned *most);

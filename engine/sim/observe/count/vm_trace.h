@@ -39,7 +39,8 @@ enum {
     VM_ENGINE_STORE,  /* the same words for a copy from shared to global memory */
     VM_ENGINE_ARRIVE, /* 1 word: the phase in which it counts */
     VM_ENGINE_WAIT,   /* 1 word: the phase that is complete */
-    /* 1 word: the phase in which the bytes of st.async or red.async arrive in this block; 0: they go to another block */
+    /* 1 word: the phase in which the bytes of st.async or red.async arrive in this block; 0: they go to another
+     * block */
     VM_ENGINE_SEND
 };
 #define VM_TRACE_KIND(word) ((word)&15u)
@@ -88,7 +89,7 @@ typedef struct vm_trace_bar {
 /* A traced block. */
 typedef struct vm_trace_block {
     vm_trace_bar *bars;
-    uint32_t *phases; /* by phase - 1: number of recorded arrivals and copies that complete in the phase */
+    uint32_t *phases; /* indexed by phase - 1: number of recorded arrivals and copies that complete in the phase */
     size_t bar_count, bar_capacity, phase_count, phase_capacity;
     uint64_t number;
     bool whole; /* all threads of the block have ended, so `issued` of its warps is complete */
@@ -103,8 +104,8 @@ struct vm_trace {
     const vm_launch *launch; /* the launch that is traced; launches by its kernels are not */
     uint32_t block_count, warps_per_block;
     vm_trace_block *blocks;
-    vm_trace_warp *warps; /* by block and warp: warps_per_block entries for each block */
-    uint64_t limit;       /* the most instructions that are recorded of a warp */
+    vm_trace_warp *warps; /* indexed by block and warp: warps_per_block entries for each block */
+    uint64_t limit;       /* largest number of instructions that are recorded of a warp */
     bool only;            /* no other blocks run; all but the first block end as soon as their warps are recorded */
 };
 

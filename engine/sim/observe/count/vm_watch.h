@@ -1,7 +1,7 @@
-/* vm_watch.h - the observers of a launch: counters (count.c), traces (trace.c) and checks (sim/observe/check).
+/* vm_watch.h - the observers of a launch: counters in count.c, traces in trace.c, and checks in sim/observe/check.
  *
- * An observed launch uses the same handlers through a second copy of the inner loop (device/vm/warp.c), which calls the
- * observers before each instruction. A launch without observers has no overhead. */
+ * An observed launch uses the same handlers through a second copy of the inner loop (device/vm/warp.c), which calls
+ * the observers before each instruction. A launch without observers has no overhead. */
 #ifndef KILN_SIM_VM_WATCH_H
 #define KILN_SIM_VM_WATCH_H
 
@@ -20,7 +20,7 @@ typedef struct vm_access {
     uint32_t bytes;             /* bytes that each lane accesses */
     uint64_t address[VM_LANES]; /* device addresses, or offsets in shared or local memory */
 } vm_access;
-/* the most accesses of an instruction: wmma.load, if the elements of a register are not contiguous */
+/* largest number of accesses of an instruction: wmma.load, if the elements of a register are not contiguous */
 #define VM_ACCESSES 48u
 
 /* Lists the accesses that the instruction is about to make for the lanes of the mask. Returns how many there are. */
@@ -30,16 +30,16 @@ unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access o
 typedef struct vm_tally {
     uint64_t executed, lanes; /* times that a warp executed it, and the sum of its lanes */
 } vm_tally;
-/* The tally index numbers the instructions of all functions of a module one after the other. Each function has one more
- * number for its end. */
+/* The tally index numbers the instructions of all functions of a module one after the other. Each function has one
+ * more number for its end. */
 size_t vm_tally_count(const vm_module *module);
 size_t vm_tally_first(const vm_module *module, uint32_t function);
 
 /* The observers of a launch (vm_launch.watch), and their results. */
 struct vm_watch {
     vm_tally *tally; /* vm_tally_count() elements, to which counts are added; NULL: not counted */
-    /* the checks' hooks, or NULL. They are called if the device has a check (vm_device.check); the launch then runs on
-     * one host thread */
+    /* the checks' hooks, or NULL. They are called if the device has a check (vm_device.check); the launch then runs
+     * on one host thread */
     const struct vm_hooks *checks;
     struct vm_profile *profile; /* vm_count.h, to which counts are added when the launch ends; NULL: not counted */
     /* `see` is called before every instruction that accesses memory, with its accesses. `block_ends` is called for

@@ -62,7 +62,7 @@
 
 /* Increment it with every change of the estimate: it and the figures are part of the key of stored samples (store/).
  * tests/sim/test_estimate.c pins some estimates to it. */
-#define SIM_MODEL_VERSION 9
+#define SIM_MODEL_VERSION 10
 
 /* The figures of a device. */
 typedef struct sim_model {

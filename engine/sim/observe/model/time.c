@@ -13,8 +13,11 @@
 
 #define NEVER UINT32_MAX
 #define SEND_LATENCY                                                                                                   \
-    180u          /* clocks of the network between SMs: Luo, Fan, Li and others, arXiv 2402.13499 (2024), H100 */
-#define ROUNDS 3u /* the limit on blocks that run one after the other in a slot of the SM */
+    180u /* clocks of the network between SMs: Luo, Fan, Li and others, arXiv 2402.13499 (2024), H100 */
+
+/* The limits on blocks that run one after the other in a slot of the SM. MOST_ROUNDS: a line has four bits for the round
+ * of its block (vm_cache.h). */
+enum { LEAST_ROUNDS = 3, MOST_ROUNDS = 16 };
 
 typedef struct replay replay;
 
@@ -86,7 +89,9 @@ struct replay {
     double unit_busy[VM_UNITS];                                 /* clocks, of all schedulers */
     double memory_busy, engine_busy, l2_busy, write_busy;       /* clocks of the queues with these names */
     uint32_t first_round; /* the clock at which as many blocks were done as there are slots */
+    uint32_t later_round; /* the clock at which rounds - 1 times as many blocks were done */
     uint32_t done;        /* number of blocks that have ended */
+    uint32_t rounds;      /* what count_rounds() returns */
     uint32_t finished, half_time;
     uint64_t half; /* instructions after which half_time is taken */
     bool cold;
@@ -558,8 +563,11 @@ static void end_warp(replay *r, warp *w, uint32_t now)
         r->finished = now > r->finished ? now : r->finished;
         p->used = false;
         r->vacant = true;
-        if (++r->done == r->places)
+        r->done++;
+        if (r->done == r->places)
             r->first_round = now;
+        if (r->done == (r->rounds - 1) * r->places)
+            r->later_round = now;
         return;
     }
     if (p->arrived && p->arrived >= p->warps_left)
@@ -740,6 +748,13 @@ static double used_sms(const vm_time_launch *launch)
     return launch->at_once && room < all ? room : all;
 }
 
+/* Returns how many rounds of blocks a replay has at most: as many as get lines of their own. */
+static uint32_t count_rounds(const vm_time_launch *launch, uint32_t places)
+{
+    const uint32_t rounds = MOST_ROUNDS * launch->trace->block_count / places;
+    return rounds < LEAST_ROUNDS ? LEAST_ROUNDS : rounds < MOST_ROUNDS ? rounds : MOST_ROUNDS;
+}
+
 /* Sets up an SM with `places` resident blocks. Returns false if memory runs out. */
 static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places,
                         uint32_t blocks)
@@ -753,6 +768,7 @@ static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_laun
                   .model = m,
                   .cost = launch->cost,
                   .places = places,
+                  .rounds = count_rounds(launch, places),
                   .blocks_left = blocks,
                   .warps_per_block = launch->trace->warps_per_block,
                   .schedulers = (uint32_t)m->schedulers,
@@ -814,7 +830,9 @@ static double get_busiest(const replay *r)
 }
 
 /* Replays `blocks` blocks on an SM that holds `places` of them. Returns clocks, or a negative number if memory runs
- * out. */
+ * out. If `rate` is not NULL, they make more than count_rounds() - 1 rounds. Then *rate becomes the clocks for each block
+ * between the end of the first round and the end of the last but one. At both ends the slots have later blocks, which are
+ * partly done. So the rate has neither the empty caches of the start nor the idle slots of the end. */
 static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places, uint32_t blocks,
                             double *rate, vm_time_result *result)
 {
@@ -822,8 +840,8 @@ static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *lau
     double clocks = -1;
     if (open_replay(&r, mem, launch, places, blocks)) {
         run_replay(&r);
-        if (rate && blocks > places)
-            *rate = fmax((double)(r.finished - r.first_round) / (blocks - places), get_busiest(&r) / blocks);
+        if (rate)
+            *rate = fmax((double)(r.later_round - r.first_round) / ((r.rounds - 2) * places), get_busiest(&r) / blocks);
         r.finished = get_drain_end(&r, r.finished);
         clocks = r.finished;
         result->replayed += r.issued;
@@ -852,19 +870,22 @@ static bool estimate_launch(const kiln_allocator *mem, const vm_time_launch *lau
     double on_sm = (double)launch->block_count / used_sms(launch), longer = beyond_trace(launch->trace);
     on_sm = on_sm > 1 ? on_sm : 1;
     uint32_t places = launch->resident < on_sm ? launch->resident : (uint32_t)ceil(on_sm);
-    uint32_t rounds = longer > 1.001 ? 1 : ROUNDS;
+    uint32_t rounds = longer > 1.001 ? 1 : count_rounds(launch, places);
     if (on_sm <= (double)places * rounds) { /* all blocks run, one after the other */
         double clocks = replay_blocks(mem, launch, places, (uint32_t)ceil(on_sm), NULL, result);
         result->clocks = clocks * longer;
         return clocks >= 0;
     }
-    double rate = 0, clocks = replay_blocks(mem, launch, places, places * rounds, &rate, result);
+    if (rounds > 1) { /* the last round of the replay has as many blocks as the last round of the launch */
+        const double all = ceil(on_sm), last = fmod(all - 1, places) + 1;
+        const uint32_t blocks = places * (rounds - 1) + (uint32_t)last;
+        double rate = 0, clocks = replay_blocks(mem, launch, places, blocks, &rate, result);
+        result->clocks = clocks + (all - blocks) * rate;
+        return clocks >= 0;
+    }
+    double clocks = replay_blocks(mem, launch, places, places, NULL, result);
     if (clocks < 0)
         return false;
-    if (rounds > 1) {
-        result->clocks = clocks + (on_sm - (double)places * rounds) * rate;
-        return true;
-    }
     double full = floor(on_sm / places), rest = on_sm - full * places;
     result->clocks = clocks * longer * full;
     if (rest > 0.01) {

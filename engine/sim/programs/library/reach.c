@@ -7,12 +7,13 @@
 /* The context of the thread's computation, or NULL. It stays, because the thread holds the work lock. */
 static _Thread_local sim_context *computing;
 
-/* Like a kernel, a computation holds the work lock without the state lock. sim_begin_work() would refuse the call, because
- * it comes from a host function. */
+/* Like a kernel, a computation holds the work lock without the state lock. The argument belongs to a graph of the context whose
+ * work has called the host function. So nothing is computed if that context has ended, even if another thread has made the
+ * primary context of the device again. */
 __attribute__((visibility("default"))) bool kiln_sim_compute(void (*function)(void *), void *argument)
 {
     sim_context *context;
-    if (sim_begin_any(&context) != CUDA_SUCCESS)
+    if (sim_begin_called(&context) != CUDA_SUCCESS)
         return false;
     computing = context;
     sim_pause();

@@ -141,7 +141,7 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes
     return copy_symbol(symbol, false, to, NULL, bytes, offset, kind, true, stream);
 }
 
-/* As a node of a graph. */
+/* Adds the copy as a node of a graph. */
 cudaError_t kiln__rt_copy1d(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, CUDA_MEMCPY3D *c)
 {
     if (!right_kind(kind))

@@ -129,7 +129,7 @@ cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const struct cud
 cudaError_t cudaDriverGetVersion(int *version)
 {
     RT_NEED(version);
-    *version = 0; /* without a driver it is no error */
+    *version = 0; /* a missing driver is no error */
     if (kiln__rt_load() == cudaErrorInsufficientDriver)
         return cudaSuccess;
     return kiln__rt_result(CU(cuDriverGetVersion)(version));

@@ -1,5 +1,5 @@
-/* forward.c - functions that are the driver's under another name: the handles are the same, and the enumerations have the
- * same numbers. */
+/* forward.c - functions that are the driver's under another name: the handles are the same, and the enumerations have
+ * the same numbers. */
 #include "runtime.h"
 
 _Static_assert(sizeof(struct cudaMemPoolProps) == sizeof(CUmemPoolProps), "the driver's");
@@ -16,7 +16,7 @@ _Static_assert(sizeof(cudaGraphEdgeData) == sizeof(CUgraphEdgeData), "the driver
         RT_ENTER();                                                                                                    \
         return kiln__rt_result(CU(function)(__VA_ARGS__));                                                             \
     }
-/* With an exact type for a function without arguments. */
+/* Forwards a function without arguments with its exact type. */
 #define F0(name, function)                                                                                             \
     cudaError_t name(void)                                                                                             \
     {                                                                                                                  \

@@ -1,5 +1,5 @@
-/* graph.c - nodes of graphs whose parameters differ from the driver's: kernels, copies, and nodes by the general struct.
- * forward.c has the rest. */
+/* graph.c - nodes of graphs whose parameters differ from the driver's: kernels, copies, and nodes by the general
+ * struct. forward.c has the rest. */
 #include <string.h>
 
 #include "runtime.h"
@@ -86,7 +86,7 @@ static cudaError_t add_copy(cudaGraphNode_t *node, cudaGraph_t graph, const cuda
                : kiln__rt_result(CU(cuGraphAddMemcpyNode)(node, graph, after, count, c, current_context()));
 }
 
-/* In an instance of the graph, or in the graph itself. */
+/* Works in an instance of the graph, or in the graph itself. */
 static cudaError_t set_copy(cudaGraphExec_t exec, cudaGraphNode_t node, cudaError_t error, const CUDA_MEMCPY3D *c)
 {
     if (error != cudaSuccess)

@@ -274,7 +274,8 @@ cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned int coun
     CUresult result = CU(cuLibraryEnumerateKernels)((CUkernel *)kernels, count, (CUlibrary)library);
     if (result == CUDA_SUCCESS)
         result = CU(cuLibraryGetKernelCount)(&there, (CUlibrary)library);
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < count && i < there; i++) /* the rest is not written */
+    /* the elements after the last kernel are not written */
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < count && i < there; i++)
         kiln__rt_known((CUkernel)kernels[i]);
     return kiln__rt_result(result);
 }

@@ -1,5 +1,5 @@
-/* register.c - what nvcc's code registers before main: fat binaries, kernels, variables. A fat binary is loaded into a
- * context when a kernel or variable of it is first used there. */
+/* register.c - what nvcc's code registers before main: fat binaries, kernels, variables. A fat binary is loaded into
+ * a context when a kernel or variable of it is first used there. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ typedef struct binary {
 
 typedef enum entry_kind { KERNEL, VARIABLE, MANAGED, HANDLE } entry_kind;
 
-/* A name of the program. A kernel is found by its symbol and by the address of its entry, which __cudaGetKernel gives. */
+/* A name of the program. A kernel is found by its symbol and by the address of its entry, which __cudaGetKernel
+ * gives. */
 typedef struct entry {
     entry_kind kind;
     const void *symbol;
@@ -57,8 +58,9 @@ static size_t place(const slot *in, size_t size, const void *key)
     return i;
 }
 
-/* Makes room for one more key, in a new table if half of the slots are used. A removed entry has left its key, which the
- * new table does not have. So the table stays small in a program that loads and unloads shared objects again and again. */
+/* Makes room for one more key, in a new table if half of the slots are used. A removed entry has left its key, which
+ * the new table does not have. So the table stays small in a program that loads and unloads shared objects again and
+ * again. */
 static bool make_room(void)
 {
     if (2 * (table_used + 1) <= table_size)
@@ -370,8 +372,8 @@ void __cudaUnregisterFatBinary(void **handle)
     pthread_mutex_unlock(&lock);
 }
 
-/* Adds a name of the program. If the handle is unknown, the symbol is NULL, or memory runs out, nothing is added, and the
- * use of the symbol is an error. */
+/* Adds a name of the program. If the handle is unknown, the symbol is NULL, or memory runs out, nothing is added, and
+ * the use of the symbol is an error. */
 static void add(void **handle, entry what)
 {
     pthread_mutex_lock(&lock);
@@ -434,7 +436,7 @@ char __cudaInitModule(void **handle)
     return error == cudaSuccess;
 }
 
-/* For launches: a handle that stays after a reset of the device. */
+/* Returns a handle for launches, which stays valid after a reset of the device. */
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
 {
     pthread_mutex_lock(&lock); /* another thread may close the shared object of the symbol, which frees the entry */

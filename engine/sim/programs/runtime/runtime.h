@@ -39,7 +39,8 @@ void *kiln__rt_symbol(const char *name); /* a symbol of the driver's library, or
 
 cudaError_t kiln__rt_record(cudaError_t error); /* stores the error as the thread's last error, and returns it */
 cudaError_t kiln__rt_result(CUresult result);   /* kiln__rt_record() for a result of the driver */
-void kiln__rt_forget(void);                     /* after a reset: clears the thread's last error, also a lasting one */
+/* clears the thread's last error after a reset, also an error that lasts */
+void kiln__rt_forget(void);
 
 /* ---- contexts ---- */
 

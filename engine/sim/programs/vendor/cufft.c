@@ -87,6 +87,17 @@ static plan *find_plan(int handle)
     return found;
 }
 
+/* Copies a plan, because another thread may destroy it. Returns false if no plan has the handle. */
+static bool copy_plan(int handle, plan *copy)
+{
+    pthread_mutex_lock(&table.lock);
+    const plan *found = handle > 0 && handle <= table.room ? table.plans[handle - 1] : NULL;
+    if (found)
+        *copy = *found;
+    pthread_mutex_unlock(&table.lock);
+    return found;
+}
+
 VENDOR_API int cufftCreate(int *handle)
 {
     if (!handle)
@@ -401,14 +412,14 @@ static bool transform(const void *what)
 
 static int execute_plan(int handle, int type, const void *in, void *out, int direction, const char *name)
 {
-    plan *p = find_plan(handle);
-    if (!p || !p->made)
+    work w = {.name = name, .direction = direction, .in = in, .out = out};
+    const plan *p = &w.plan;
+    if (!copy_plan(handle, &w.plan) || !p->made)
         return FFT_INVALID_PLAN;
     if (type && p->type != type)
         return FFT_INVALID_TYPE;
     if (!in || !out || (kind_of(p->type) == FFT_C2C && direction != FFT_FORWARD && direction != FFT_INVERSE))
         return FFT_INVALID_VALUE;
-    const work w = {.plan = *p, .name = name, .direction = direction, .in = in, .out = out};
     bool done = true;
     return vendor_enter(p->context) && vendor_enqueue(p->stream, name, transform, &w, sizeof w, &done) && done
                ? FFT_DONE

@@ -16,6 +16,7 @@ static struct {
     CUresult (*capturing)(CUstream, CUstreamCaptureStatus *, cuuint64_t *, CUgraph *, const CUgraphNode **, size_t *);
     CUresult (*object)(CUuserObject *, void *, CUhostFn, unsigned, unsigned);
     CUresult (*retain)(CUgraph, CUuserObject, unsigned, unsigned);
+    CUresult (*release)(CUuserObject, unsigned);
     CUresult (*copy)(const CUDA_MEMCPY2D *), (*copy_later)(const CUDA_MEMCPY2D *, CUstream);
     CUresult (*init)(unsigned), (*current)(CUcontext *), (*set_current)(CUcontext), (*primary)(CUcontext *, CUdevice);
     bool (*compute)(void (*)(void *), void *);
@@ -38,6 +39,7 @@ static void open_device(void)
                    find(library, "cuStreamGetCaptureInfo_v2", &device.capturing) &&
                    find(library, "cuUserObjectCreate", &device.object) &&
                    find(library, "cuGraphRetainUserObject", &device.retain) &&
+                   find(library, "cuUserObjectRelease", &device.release) &&
                    find(library, "cuMemcpy2DUnaligned_v2", &device.copy) &&
                    find(library, "cuMemcpy2DAsync_v2", &device.copy_later) &&
                    find(library, "cuCtxGetCurrent", &device.current) &&
@@ -97,8 +99,14 @@ static void compute_job(void *what)
                 j->what);
 }
 
+static _Thread_local const void *called; /* the job that run_job() got last on this thread */
+
 /* A graph's job is freed with the graph, so it is used only while no other thread can end the context. */
-static void CUDA_CB run_job(void *what) { device.compute(compute_job, what); }
+static void CUDA_CB run_job(void *what)
+{
+    called = what;
+    device.compute(compute_job, what);
+}
 
 static CUgraph captured_graph(CUstream stream)
 {
@@ -112,12 +120,15 @@ static CUgraph captured_graph(CUstream stream)
 
 bool vendor_is_capturing(void *stream) { return captured_graph(stream); }
 
+/* A job of a captured stream is a user object of the graph. This function has a reference to it too until it returns, because
+ * another thread may end the capture and destroy the graph. Otherwise the job ends with this call, unless it was launched and
+ * run_job() was not called: then another thread has begun a capture, and the job stays for its graph. */
 bool vendor_enqueue(void *stream, const char *what, bool (*function)(const void *work), const void *work, size_t bytes,
                     bool *result)
 {
     CUgraph graph = captured_graph(stream);
     job *j = malloc(sizeof *j + bytes);
-    CUuserObject object;
+    CUuserObject object = NULL;
     if (!j)
         return false;
     *j = (job){.function = function, .what = what, .done = graph, .kept = graph};
@@ -126,11 +137,13 @@ bool vendor_enqueue(void *stream, const char *what, bool (*function)(const void 
         free(j);
         return false;
     }
-    if (graph && device.retain(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE) != CUDA_SUCCESS)
-        return false;
-    const bool launched = device.launch(stream, run_job, j) == CUDA_SUCCESS;
-    *result = graph || j->done;
-    if (!graph)
+    called = NULL;
+    const bool owned = !graph || device.retain(graph, object, 1, 0) == CUDA_SUCCESS;
+    const bool launched = owned && device.launch(stream, run_job, j) == CUDA_SUCCESS;
+    *result = j->done;
+    if (graph)
+        device.release(object, 1);
+    else if (called == j || !launched)
         free(j);
     return launched;
 }

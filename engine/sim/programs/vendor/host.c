@@ -10,9 +10,22 @@
 static void *blas;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* Returns the first of the libraries that has the function `probe`, or NULL. `names` ends with NULL. */
+static void *open_first(const char *const *names, const char *probe)
+{
+    for (size_t k = 0; names[k]; k++) {
+        void *library = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
+        if (library && dlsym(library, probe))
+            return library;
+        if (library)
+            dlclose(library);
+    }
+    return NULL;
+}
+
 static void open_blas(void)
 {
-    static const char *const names[] = {"libopenblas.so.0", "libblis.so.4", "libblas.so.3", "libcblas.so.3"};
+    static const char *const names[] = {"libopenblas.so.0", "libblis.so.4", "libblas.so.3", "libcblas.so.3", NULL};
     const char *chosen = getenv("KILN_BLAS");
     if (chosen && *chosen) {
         blas = dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
@@ -20,13 +33,7 @@ static void open_blas(void)
             fprintf(stderr, "kiln: KILN_BLAS: %s\n", dlerror()); /* the text begins with the name of the file */
         return;
     }
-    for (size_t k = 0; !blas && k < sizeof names / sizeof names[0]; k++) {
-        blas = dlopen(names[k], RTLD_NOW | RTLD_LOCAL);
-        if (blas && !dlsym(blas, "cblas_sgemm")) {
-            dlclose(blas);
-            blas = NULL;
-        }
-    }
+    blas = open_first(names, "cblas_sgemm");
 }
 
 vendor_function *vendor_find_blas(const char *name)
@@ -35,6 +42,31 @@ vendor_function *vendor_find_blas(const char *name)
     pthread_once(&once, open_blas);
     void *found = blas ? dlsym(blas, name) : NULL;
     memcpy(&function, &found, sizeof found); /* a cast would not be C */
+    return function;
+}
+
+static void *lapack;
+static pthread_once_t lapack_once = PTHREAD_ONCE_INIT;
+
+static void open_lapack(void)
+{
+    static const char *const names[] = {"libopenblas.so.0", "liblapack.so.3", NULL};
+    const char *const chosen[] = {getenv("KILN_LAPACK"), NULL};
+    if (chosen[0] && *chosen[0]) {
+        lapack = open_first(chosen, "dpotrf_");
+        if (!lapack)
+            fprintf(stderr, "kiln: KILN_LAPACK: %s is no library with LAPACK\n", chosen[0]);
+        return;
+    }
+    lapack = open_first(names, "dpotrf_");
+}
+
+vendor_function *vendor_find_lapack(const char *name)
+{
+    vendor_function *function = NULL;
+    pthread_once(&lapack_once, open_lapack);
+    void *found = lapack ? dlsym(lapack, name) : NULL;
+    memcpy(&function, &found, sizeof found);
     return function;
 }
 

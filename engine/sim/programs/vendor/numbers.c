@@ -1,4 +1,4 @@
-/* numbers.c - numbers of the types of cudaDataType as doubles, and back. */
+/* numbers.c - numbers of the types of cudaDataType as doubles, and back; complex numbers. */
 #include <math.h>
 #include <string.h>
 
@@ -103,4 +103,54 @@ void vendor_write(void *at, int64_t index, int type, double value)
     case R_8I: ((int8_t *)at)[index] = (int8_t)(value > 127 ? 127 : value >= -128 ? nearbyint(value) : -128); break;
     default: ((double *)at)[index] = value; break;
     }
+}
+
+/* ---- complex numbers ---- */
+
+int vendor_part_type(int type)
+{
+    switch (type) {
+    case C_32F: return R_32F;
+    case C_64F: return R_64F;
+    case C_16F: return R_16F;
+    case C_16BF: return R_16BF;
+    default: return -1;
+    }
+}
+
+size_t vendor_number_size(int type)
+{
+    const int part = vendor_part_type(type);
+    return part < 0 ? vendor_type_size(type) : 2 * vendor_type_size(part);
+}
+
+vendor_number vendor_read_number(const void *at, int64_t index, int type)
+{
+    const int part = vendor_part_type(type);
+    return part < 0 ? (vendor_number){vendor_read(at, index, type), 0}
+                    : (vendor_number){vendor_read(at, 2 * index, part), vendor_read(at, 2 * index + 1, part)};
+}
+
+void vendor_write_number(void *at, int64_t index, int type, vendor_number value)
+{
+    const int part = vendor_part_type(type);
+    if (part < 0) {
+        vendor_write(at, index, type, value.re);
+    } else {
+        vendor_write(at, 2 * index, part, value.re);
+        vendor_write(at, 2 * index + 1, part, value.im);
+    }
+}
+
+/* Divides by the larger part of the divisor first (Smith's method), so that no square overflows. */
+vendor_number vendor_divide(vendor_number a, vendor_number b)
+{
+    if (b.im == 0)
+        return (vendor_number){a.re / b.re, a.im == 0 ? 0 : a.im / b.re};
+    if (fabs(b.re) >= fabs(b.im)) {
+        const double ratio = b.im / b.re, size = b.re + b.im * ratio;
+        return (vendor_number){(a.re + a.im * ratio) / size, (a.im - a.re * ratio) / size};
+    }
+    const double ratio = b.re / b.im, size = b.re * ratio + b.im;
+    return (vendor_number){(a.re * ratio + a.im) / size, (a.im * ratio - a.re) / size};
 }

@@ -1,4 +1,4 @@
-/* numbers.h - numbers of the types of cudaDataType as doubles, and back. */
+/* numbers.h - numbers of the types of cudaDataType as doubles, and back; complex numbers. */
 #ifndef KILN_SIM_VENDOR_NUMBERS_H
 #define KILN_SIM_VENDOR_NUMBERS_H
 
@@ -13,8 +13,10 @@ enum { /* cudaDataType */
        R_8I = 3,
        C_32F = 4,
        C_64F = 5,
+       C_16F = 6,
        R_32I = 10,
        R_16BF = 14,
+       C_16BF = 15,
        R_8F_E4M3 = 28,
        R_8F_E5M2 = 29
 };
@@ -28,5 +30,39 @@ double vendor_read(const void *at, int64_t index, int type);
 /* Rounds to the nearest number, and from a tie to the even one. 32-bit integers wrap, and 8-bit integers saturate. The caller
  * has checked the type by vendor_type_is_written(). */
 void vendor_write(void *at, int64_t index, int type, double value);
+
+/* ---- complex numbers; a number of a real type has no imaginary part ---- */
+
+typedef struct vendor_number {
+    double re, im;
+} vendor_number;
+
+/* Returns the real type of a complex type's parts, or -1 if the type is not complex. */
+int vendor_part_type(int type);
+/* The bytes of a number, also of a complex one; 0: the type is unknown. */
+size_t vendor_number_size(int type);
+vendor_number vendor_read_number(const void *at, int64_t index, int type);
+void vendor_write_number(void *at, int64_t index, int type, vendor_number value);
+vendor_number vendor_divide(vendor_number a, vendor_number b);
+
+static inline vendor_number vendor_add(vendor_number a, vendor_number b)
+{
+    return (vendor_number){a.re + b.re, a.im + b.im};
+}
+
+static inline vendor_number vendor_subtract(vendor_number a, vendor_number b)
+{
+    return (vendor_number){a.re - b.re, a.im - b.im};
+}
+
+/* A product of real numbers has no imaginary part, also if one of them is infinite. With imaginary parts, 0
+ * times infinity would give a NaN. */
+static inline vendor_number vendor_multiply(vendor_number a, vendor_number b)
+{
+    return a.im == 0 && b.im == 0 ? (vendor_number){a.re * b.re, 0}
+                                  : (vendor_number){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+static inline vendor_number vendor_conjugate(vendor_number a) { return (vendor_number){a.re, -a.im}; }
 
 #endif

@@ -9,10 +9,10 @@
 
 /* Runs function(argument) as work of the device: no other thread runs work, frees memory or ends a context meanwhile. The
  * function calls nothing of the driver but kiln_sim_reach(). It is called in a host function of a stream. Returns false, without
- * calling the function, if the thread's context has ended. */
+ * calling the function, if the context of that stream has ended. */
 bool kiln_sim_compute(void (*function)(void *), void *argument);
 
-/* Called in kiln_sim_compute() only. Returns the host's pointer to `bytes` bytes of device memory at `address`, in the current
+/* Called in kiln_sim_compute() only. Returns the host's pointer to `bytes` bytes of device memory at `address`, in that
  * context. The pointer is valid until the computation ends. `write`: the caller will write all of these bytes. Returns NULL if not
  * all of the bytes belong to one allocation; the checks then report it with `what`, as in "cublasSgemm". */
 void *kiln_sim_reach(uint64_t address, size_t bytes, int write, const char *what);

@@ -64,6 +64,10 @@ bool vendor_copy(const vendor_box *box, bool waits, void *stream);
 typedef void vendor_function(void);
 vendor_function *vendor_find_blas(const char *name);
 
+/* Finds a function of the host's LAPACK by its Fortran name, such as dpotrf_, of the library that $KILN_LAPACK names. If the variable
+ * is not set, it is OpenBLAS or the reference LAPACK. Returns NULL if there is no such library, or if it lacks the function. */
+vendor_function *vendor_find_lapack(const char *name);
+
 /* Finds a function of the host's FFTW: of libfftw3f if `single` is set, otherwise of libfftw3. NULL: it is not there. */
 vendor_function *vendor_find_fftw(bool single, const char *name);
 

@@ -1,4 +1,4 @@
-/* Lanes that wait for what never comes, in four ways. */
+/* Lanes that wait in four ways for a value that never comes. */
 extern "C" __global__ void flag(volatile int *ready, int *y)
 {
     while (ready[3] == 3)

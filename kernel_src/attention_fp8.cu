@@ -1,0 +1,796 @@
+// attention_fp8.cu - scaled dot-product attention, forward, of 8-bit floats (e4m3), in four ways. It is the work of
+// attention.cu, which explains the method, the sizes and CAUSAL. Q, K and V are e4m3 and have a scale for each head:
+//     O = softmax(q_scale k_scale Q K^T / sqrt(HEAD_DIM)) v_scale V
+// O is bfloat16. Scales are single precision and positive. Inputs must be finite.
+//
+// Tensor cores multiply e4m3 twice as fast as bfloat16, so the exponentials take as long as the products. The second
+// product has two new difficulties:
+// - wgmma reads its second operand along K, which are the keys. V lies by rows of keys, and only 16-bit elements can be
+//   read across rows. So V must be transposed before it is multiplied.
+// - The sums of the first product are not in the layout of the next product's first operand. A lane has two neighbouring
+//   columns of each square of 8 keys, but the operand needs four neighbouring bytes.
+// One permutation solves both. A product's sum does not depend on the order of its terms. So byte 4 t + i of 16 bytes
+// along K stands for key 8 (i / 2) + 2 t + i % 2 of 16 keys. Then a lane of the first operand has exactly the keys of its
+// own sums, and no value moves between lanes. The transposition of V makes the same order from two squares of 8 x 8
+// pairs of bytes (ldmatrix.trans): prmt takes the bytes of even columns, or the bytes of odd columns, from two registers.
+// Even columns come first in each block of 16 columns of O, which the last step undoes.
+//
+// Precision: the exponential of a row's greatest score is about 2^RAISE, so that smaller exponentials are not too small
+// for e4m3. They are rounded to e4m3, by 2^-4 of each at most, before they are multiplied by V (not in `naive`). Their sum
+// has not been rounded. wgmma keeps 13 bits of its terms and of the sum (gemm.cu). Each variant gives the same bits in
+// every run.
+//
+// The tuning parameters are macros. A spec sets them. A kernel is compiled if its own macro ATTENTION8_<NAME> is set, or if
+// ATTENTION8_ONE is not set.
+
+#ifndef HEAD_DIM
+#define HEAD_DIM 64 // 64 or 128
+#endif
+#ifndef CAUSAL
+#define CAUSAL 0
+#endif
+#ifndef BLOCK
+#define BLOCK 128 // naive: threads of a block; a multiple of HEAD_DIM
+#endif
+#ifndef WARPS
+#define WARPS 4 // flash_async: warps of a block, each with 16 queries
+#endif
+#ifndef TILE_K
+#define TILE_K 64 // keys of a tile; a multiple of 32
+#endif
+#ifndef EXP_POLY
+#define EXP_POLY 0
+#endif
+#ifndef STAGES
+#define STAGES 2 // tiles of keys and values in shared memory
+#endif
+#ifndef HEADS_FIRST
+#define HEADS_FIRST 0
+#endif
+#define PERSISTENT 2
+#ifndef BY_HALVES
+#define BY_HALVES 0 // 1: converts exponentials to e4m3 by way of half precision
+#endif
+// Exponentials reach 2^(6 + 2.75), which is less than the largest e4m3 number, 448. With BY_HALVES they are smaller by 2^8.
+#define SOFTMAX_RAISE (BY_HALVES ? -2 : 6)
+#define SOFTMAX_SLACK 2.75f
+
+#include "async.cuh"
+#include "attention.cuh"
+#include "attention_tiles.cuh"
+
+struct Scales {
+    const float *q, *k, *v; // one number for each head, or head of keys
+};
+
+// Returns the factor that makes a power of 2 of a score: attention.cuh's factor, and the scales of both operands.
+__device__ __forceinline__ float score_units(const Scales &scales, const Place &at)
+{
+    return factor() * scales.q[at.head] * scales.k[at.kv_head];
+}
+
+#if defined(ATTENTION8_NAIVE) || !defined(ATTENTION8_ONE)
+// Moves the exponent and the fraction to their places in a float, and corrects the bias by a multiplication, which is also
+// right for subnormal numbers.
+__device__ __forceinline__ float as_float(f8e4m3 e)
+{
+    const float size = __uint_as_float((e.bits & 0x7fu) << 20) * __uint_as_float((127 + 120) << 23);
+    return e.bits & 0x80 ? -size : size;
+}
+
+// Combines the items of all threads of the block. All threads get the result.
+template <bool maximum> __device__ __forceinline__ float block_all_reduce(float mine)
+{
+    __shared__ float all[BLOCK];
+    __syncthreads();
+    all[threadIdx.x] = mine;
+    __syncthreads();
+    for (unsigned i = 0; i < BLOCK; ++i)
+        mine = i == 0 ? all[0] : maximum ? fmaxf(mine, all[i]) : mine + all[i];
+    return mine;
+}
+
+// One block per query, as in attention.cu: all scores in shared memory, their softmax, then the mean of V. No exponential
+// is rounded to 8 bits, so this kernel shows how much of the error of the other kernels comes from that.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    attention8_naive(const f8e4m3 *__restrict__ q, const f8e4m3 *__restrict__ k, const f8e4m3 *__restrict__ v,
+                     const float *q_scale, const float *k_scale, const float *v_scale, bf16 *__restrict__ o,
+                     unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
+{
+    extern __shared__ float scores[];
+    __shared__ float query[HEAD_DIM], parts[BLOCK];
+    const Sizes n = {heads, kv_heads, queries, keys};
+    const Place at(n, 1, blockIdx.x);
+    const offset row = (offset)at.head * queries + at.first, base = (offset)at.kv_head * keys * HEAD_DIM;
+    const int seen = keys_seen(at.first, n);
+    const float units = score_units({q_scale, k_scale, v_scale}, at);
+    for (unsigned d = threadIdx.x; d < HEAD_DIM; d += BLOCK)
+        query[d] = as_float(q[row * HEAD_DIM + d]);
+    __syncthreads();
+    float top = least(), sum = 0;
+    for (int j = (int)threadIdx.x; j < seen; j += BLOCK) {
+        float score = 0;
+        for (unsigned d = 0; d < HEAD_DIM; ++d)
+            score += query[d] * as_float(k[base + (offset)j * HEAD_DIM + d]);
+        scores[j] = score;
+        top = fmaxf(top, score);
+    }
+    top = block_all_reduce<true>(top);
+    for (int j = (int)threadIdx.x; j < seen; j += BLOCK)
+        sum += scores[j] = exp2_fast((scores[j] - top) * units);
+    sum = block_all_reduce<false>(sum);
+    const unsigned column = threadIdx.x % HEAD_DIM;
+    float mean = 0;
+    for (int j = (int)(threadIdx.x / HEAD_DIM); j < seen; j += BLOCK / HEAD_DIM)
+        mean += scores[j] * as_float(v[base + (offset)j * HEAD_DIM + column]);
+    parts[threadIdx.x] = mean;
+    __syncthreads();
+    if (threadIdx.x >= HEAD_DIM)
+        return;
+    for (unsigned i = threadIdx.x + HEAD_DIM; i < BLOCK; i += HEAD_DIM)
+        mean += parts[i];
+    store_one(o + row * HEAD_DIM + threadIdx.x, sum > 0 ? mean / sum * v_scale[at.kv_head] : 0);
+}
+#endif
+
+// ---- the layout of the second product ----
+
+enum : unsigned { ROW_BYTES = HEAD_DIM, STEPS = HEAD_DIM / 32 }; // bytes of a row of Q, K and V; steps of a product along it
+
+// The place of byte `column` of a row in a tile with rows of HEAD_DIM bytes.
+__device__ __forceinline__ unsigned row_place(unsigned row, unsigned column)
+{
+    return swizzled<ROW_BYTES>(row * ROW_BYTES + column);
+}
+
+// Converts four exponentials to e4m3. The first one is in the lowest byte.
+//
+// BY_HALVES: half precision has one more bit of exponent than e4m3, and 7 more bits of fraction. The exponent of a number
+// that is smaller by 2^8 has the same bits as the e4m3 exponent, and subnormal numbers become subnormal numbers. So the e4m3
+// number is the half without its last 7 bits, rounded. All numbers are positive, so the sign bit makes room for a shift.
+__device__ __forceinline__ unsigned pack_quad(float a, float b, float c, float d)
+{
+    if (BY_HALVES) {
+        const unsigned low = pack_pair(f16(), a, b), high = pack_pair(f16(), c, d);
+        return __byte_perm(low + low + 0x00800080, high + high + 0x00800080, 0x7531);
+    }
+    unsigned quad;
+    asm volatile("{.reg .b16 low, high;\n"
+        "cvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\n"
+        "cvt.rn.satfinite.e4m3x2.f32 high, %4, %3;\n"
+        "mov.b32 %0, {low, high};}"
+        : "=r"(quad)
+        : "f"(a), "f"(b), "f"(c), "f"(d));
+    return quad;
+}
+
+// Converts exponentials to the first operand of a product: 32 columns of sums are a fragment, in the order of bytes that
+// the top of the file explains.
+template <unsigned count> __device__ __forceinline__ void as_quads(unsigned (&p)[count / 16][4], const float (&s)[count])
+{
+#pragma unroll
+    for (unsigned i = 0; i < count / 4; ++i) {
+        const unsigned j = i / 4, from = 16 * j + i / 2 % 2 * 8 + i % 2 * 2;
+        p[j][i % 4] = pack_quad(s[from], s[from + 1], s[from + 4], s[from + 5]);
+    }
+}
+
+// Reads 32 keys and 16 columns of V, and transposes them. Lane i gives the address of 16 bytes of key i. The result has
+// the keys 0 to 15 and 16 to 31 of the even columns, then of the odd columns: lane 4 c + t has column 2 c or 2 c + 1.
+__device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned address)
+{
+    unsigned squares[4];
+    load_fragments_turned(squares, address);
+    to[0] = __byte_perm(squares[0], squares[1], 0x6420);
+    to[1] = __byte_perm(squares[2], squares[3], 0x6420);
+    to[2] = __byte_perm(squares[0], squares[1], 0x7531);
+    to[3] = __byte_perm(squares[2], squares[3], 0x7531);
+}
+
+// Returns the factor that O needs after the division by the sum of exponentials.
+__device__ __forceinline__ float value_units(const float *v_scale, const Place &at)
+{
+    return v_scale[at.kv_head] * (BY_HALVES ? 1.0f / 256 : 1);
+}
+
+// Returns the four neighbours of a row of O that a lane has in block `b` of 16 columns: columns 4 (lane % 4) and on. `half`
+// is 0 for row lane / 4 and 1 for row lane / 4 + 8.
+__device__ __forceinline__ uint2 neighbours(const float (&o)[HEAD_DIM / 2], unsigned b, unsigned half)
+{
+    const unsigned i = 8 * b + 2 * half;
+    return {pack_pair(bf16(), o[i], o[i + 4]), pack_pair(bf16(), o[i + 1], o[i + 5])};
+}
+
+#if defined(ATTENTION8_FLASH_ASYNC) || !defined(ATTENTION8_ONE)
+enum : unsigned { TILE_Q = 16 * WARPS, THREADS = WARP * WARPS };
+
+// The block begins to copy `rows` rows, from `first` on, to a tile. Rows from `end` on become zeros.
+template <unsigned rows>
+__device__ __forceinline__ void load_tile(char *tile, const f8e4m3 *from, unsigned first, unsigned end)
+{
+    constexpr unsigned pieces = ROW_BYTES / 16;
+#pragma unroll
+    for (unsigned i = 0; i < ceil_div(rows * pieces, (unsigned)THREADS); ++i) {
+        const unsigned number = i * THREADS + threadIdx.x, row = number / pieces, c = number % pieces;
+        if (rows * pieces % THREADS != 0 && number >= rows * pieces)
+            break;
+        const bool inside = first + row < end;
+        copy_async<16>(tile + row_place(row, 16 * c), from + (offset)(inside ? first + row : 0) * HEAD_DIM + 16 * c, inside);
+    }
+}
+
+// Adds a tile of keys and values, from key `first` on, to a warp's 16 queries.
+__device__ __forceinline__ void take_tile8(float (&o)[HEAD_DIM / 2], Softmax &softmax, const unsigned (&queries)[STEPS][4],
+                                           unsigned keys, unsigned values, unsigned first, bool whole, const int (&seen)[2],
+                                           float units)
+{
+    float s[TILE_K / 2], scale[2];
+    const unsigned lane = lane_id();
+#pragma unroll
+    for (unsigned i = 0; i < TILE_K / 2; ++i)
+        s[i] = 0;
+#pragma unroll
+    for (unsigned d = 0; d < STEPS; ++d)
+#pragma unroll
+        for (unsigned j = 0; j < TILE_K / 16; ++j) {
+            unsigned b[4];
+            load_fragments(b, keys + row_place(16 * j + lane / 16 * 8 + lane % 8, 32 * d + lane / 8 % 2 * 16));
+            multiply(f8e4m3(), *(float(*)[4])(s + 8 * j), queries[d], b[0], b[1]);
+            multiply(f8e4m3(), *(float(*)[4])(s + 8 * j + 4), queries[d], b[2], b[3]);
+        }
+    if (!whole)
+        softmax.mask(s, first, seen);
+    if (softmax.take(s, scale, units))
+        scale_rows(o, scale);
+    unsigned p[TILE_K / 32][4];
+    as_quads(p, s);
+#pragma unroll
+    for (unsigned j = 0; j < TILE_K / 32; ++j)
+#pragma unroll
+        for (unsigned b = 0; b < HEAD_DIM / 16; ++b) {
+            unsigned v[4];
+            load_turned(v, values + row_place(32 * j + lane, 16 * b));
+            multiply(f8e4m3(), *(float(*)[4])(o + 8 * b), p[j], v[0], v[1]);
+            multiply(f8e4m3(), *(float(*)[4])(o + 8 * b + 4), p[j], v[2], v[3]);
+        }
+}
+
+// One block per tile of 16 WARPS queries, and STAGES tiles of keys and values that cp.async brings, as in attention.cu.
+// Products by mma.sync, from sm_89 on. V is transposed where it is read, by each warp for itself.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    attention8_flash_async(const f8e4m3 *__restrict__ q, const f8e4m3 *__restrict__ k, const f8e4m3 *__restrict__ v,
+                           const float *q_scale, const float *k_scale, const float *v_scale, bf16 *__restrict__ o,
+                           unsigned heads, unsigned kv_heads, unsigned queries, unsigned keys)
+{
+    extern __shared__ __align__(16) char room[];
+    char *const tile_q = room, *const ring = room + TILE_Q * ROW_BYTES;
+    constexpr unsigned tile_bytes = TILE_K * ROW_BYTES;
+    const Sizes n = {heads, kv_heads, queries, keys};
+    const Place at(n, TILE_Q, blockIdx.x);
+    const offset of_head = (offset)at.head * queries * HEAD_DIM, of_keys = (offset)at.kv_head * keys * HEAD_DIM;
+    const unsigned last = at.first + TILE_Q - 1;
+    const int most = keys_seen(last < queries ? last : queries - 1, n), fewest = keys_seen(at.first, n);
+    const unsigned tiles = most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
+    const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
+    auto load = [&](unsigned t, unsigned stage) {
+        if (t < tiles) {
+            load_tile<TILE_K>(ring + 2 * stage * tile_bytes, k + of_keys, t * TILE_K, keys);
+            load_tile<TILE_K>(ring + (2 * stage + 1) * tile_bytes, v + of_keys, t * TILE_K, keys);
+        }
+        copy_async_commit();
+    };
+    load_tile<TILE_Q>(tile_q, q + of_head, at.first, queries);
+    copy_async_commit();
+#pragma unroll
+    for (unsigned t = 0; t < STAGES - 1; ++t)
+        load(t, t);
+    copy_async_wait<STAGES - 1>();
+    __syncthreads();
+    unsigned fragments[STEPS][4];
+    float sums[HEAD_DIM / 2], scale[2];
+    int seen[2];
+    Softmax softmax;
+    softmax.begin();
+    const unsigned row = warp_id() * 16 + lane_id() / 4;
+#pragma unroll
+    for (unsigned d = 0; d < STEPS; ++d)
+        load_fragments(fragments[d],
+                       shared_address(tile_q) + row_place(warp_id() * 16 + lane_id() % 16, 32 * d + lane_id() / 16 * 16));
+#pragma unroll
+    for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
+        sums[i] = 0;
+#pragma unroll
+    for (unsigned r = 0; r < 2; ++r)
+        seen[r] = keys_seen(at.first + row + 8 * r, n);
+    const float units = score_units({q_scale, k_scale, v_scale}, at);
+    unsigned stage = 0, behind = STAGES - 1; // the stage of the next tile; the stage that was read last
+    for (unsigned t = 0; t < tiles; ++t) {
+        copy_async_wait<STAGES - 2>();
+        __syncthreads();
+        load(t + STAGES - 1, behind);
+        take_tile8(sums, softmax, fragments, shared_address(ring + 2 * stage * tile_bytes),
+                   shared_address(ring + (2 * stage + 1) * tile_bytes), t * TILE_K, t < whole, seen, units);
+        behind = stage;
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+    }
+    softmax.end(scale);
+    scale[0] *= value_units(v_scale, at), scale[1] *= value_units(v_scale, at);
+    scale_rows(sums, scale);
+#pragma unroll
+    for (unsigned r = 0; r < 2; ++r)
+#pragma unroll
+        for (unsigned b = 0; b < HEAD_DIM / 16; ++b)
+            if (at.first + row + 8 * r < queries)
+                *(uint2 *)(o + of_head + (offset)(at.first + row + 8 * r) * HEAD_DIM + 16 * b + lane_id() % 4 * 4) =
+                    neighbours(sums, b, r);
+}
+#endif
+
+#if defined(ATTENTION8_TURN) || (!defined(ATTENTION8_ONE) && defined(__CUDA_ARCH_FEAT_SM90_ALL))
+enum : unsigned { TURN_KEYS = 128 }; // keys that a block transposes
+
+// Writes the transposed V: HEAD_DIM rows for each head, each with `padded` keys, a multiple of TURN_KEYS. The columns of
+// each 16, and the keys of each 32, are in the order of the second product. Keys after the last one become zeros. Tiles
+// pass through shared memory, so copies read and write complete lines of global memory.
+extern "C" __global__ void __launch_bounds__(TURN_KEYS)
+    attention8_turn(const f8e4m3 *__restrict__ v, f8e4m3 *__restrict__ turned, unsigned keys, unsigned padded)
+{
+    __shared__ __align__(128) char rows[TURN_KEYS * ROW_BYTES];
+    __shared__ __align__(128) char columns[TURN_KEYS * ROW_BYTES];
+    const unsigned blocks = padded / TURN_KEYS, head = blockIdx.x / blocks, first = blockIdx.x % blocks * TURN_KEYS;
+    constexpr unsigned pieces = ROW_BYTES / 16;
+    const offset of_head = (offset)head * keys * HEAD_DIM;
+#pragma unroll
+    for (unsigned i = 0; i < pieces; ++i) {
+        const unsigned number = i * TURN_KEYS + threadIdx.x, row = number / pieces, c = number % pieces;
+        uint4 piece = {0, 0, 0, 0};
+        if (first + row < keys)
+            piece = *(const uint4 *)(v + of_head + (offset)(first + row) * HEAD_DIM + 16 * c);
+        *(uint4 *)(rows + row_place(row, 16 * c)) = piece;
+    }
+    __syncthreads();
+    const unsigned lane = lane_id(), j = warp_id(); // a warp has 32 keys
+#pragma unroll
+    for (unsigned b = 0; b < HEAD_DIM / 16; ++b) {
+        unsigned words[4];
+        load_turned(words, shared_address(rows) + row_place(32 * j + lane, 16 * b));
+        store_fragments(shared_address(columns) +
+                            swizzled<128>((16 * b + lane / 16 * 8 + lane % 8) * 128 + 32 * j + lane / 8 % 2 * 16),
+                        words[0], words[1], words[2], words[3]);
+    }
+    __syncthreads();
+#pragma unroll
+    for (unsigned i = 0; i < pieces; ++i) {
+        const unsigned number = i * TURN_KEYS + threadIdx.x, row = number / 8, c = number % 8;
+        *(uint4 *)(turned + ((offset)head * HEAD_DIM + row) * padded + first + 16 * c) =
+            *(const uint4 *)(columns + swizzled<128>(row * 128 + 16 * c));
+    }
+}
+#endif
+
+#if defined(ATTENTION8_WGMMA) || (!defined(ATTENTION8_ONE) && defined(__CUDA_ARCH_FEAT_SM90_ALL))
+#ifndef GROUPS
+#define GROUPS 2 // consumer warp groups, each with 64 queries
+#endif
+#ifndef OVERLAP
+#define OVERLAP 1 // 1: multiplies the scores of the next tile before the values of this tile; 2: two tiles ahead
+#endif
+#ifndef IN_TURN
+#define IN_TURN 0 // 1: one of two groups multiplies while the other computes exponentials
+#endif
+#ifndef EARLY
+#define EARLY 0 // 1: rounds exponentials to registers of their own, while the values of the tile before are multiplied
+#endif
+#ifndef Q_REGISTERS
+#define Q_REGISTERS 0 // 1: the queries of a warp group are in registers. 0: wgmma reads them from shared memory
+#endif
+#ifndef TURN_INSIDE
+#define TURN_INSIDE 1 // 1: warps of the producer transpose V. 0: attention8_turn has done it
+#endif
+
+enum : unsigned {
+    GROUP = WARP_GROUP,
+    GROUP_QUERIES = 64, // queries in one product of a warp group
+    ROOM_QUERIES = GROUPS * GROUP_QUERIES,
+    TILE_BYTES = TILE_K * ROW_BYTES,
+    // The transposed tile consists of boxes with rows of BOX_KEYS bytes, the largest swizzle that divides a tile.
+    BOX_KEYS = TILE_K % 128 == 0 ? 128 : TILE_K % 64 == 0 ? 64 : 32,
+    TURNERS = 3 // warps that transpose
+};
+
+typedef Ring<TILE_BYTES, ROW_BYTES> RowRing;
+typedef Ring<TILE_BYTES, BOX_KEYS> ColumnRing;
+
+struct Rings {
+    barrier q_full[2], q_empty[2], k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+    barrier turned_full[STAGES], turned_empty[STAGES];
+};
+
+// The queries of a warp group, as the first operand of S = Q K^T.
+struct GroupQueries {
+    offset tile;                    // descriptor
+    unsigned fragments[STEPS][4];
+
+    // `at` is the address of the group's 64 queries.
+    __device__ __forceinline__ void begin(unsigned at)
+    {
+        tile = matrix_descriptor<ROW_BYTES>(at, 0, 8 * ROW_BYTES);
+#pragma unroll
+        for (unsigned d = 0; Q_REGISTERS && d < STEPS; ++d)
+            load_fragments(fragments[d], at + row_place(warp_id() % 4 * 16 + lane_id() % 16, 32 * d + lane_id() / 16 * 16));
+    }
+    // Begins the product with a tile of keys, given by its descriptor.
+    __device__ __forceinline__ void begin_scores(float (&s)[TILE_K / 2], offset keys) const
+    {
+        wgmma_keep(s);
+        wgmma_fence();
+#pragma unroll
+        for (unsigned d = 0; d < STEPS; ++d)
+            if (Q_REGISTERS)
+                wgmma<f8e4m3, TILE_K>::template multiply<false>(s, fragments[d], descriptor_after(keys, 32 * d), d > 0);
+            else
+                wgmma<f8e4m3, TILE_K>::template multiply<false>(s, descriptor_after(tile, 32 * d),
+                                                                descriptor_after(keys, 32 * d), d > 0);
+        wgmma_commit();
+    }
+};
+
+// O += P V: the exponentials are in registers, and V is transposed.
+__device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const unsigned (&p)[TILE_K / 32][4], offset b)
+{
+    wgmma_keep(o);
+    wgmma_fence();
+#pragma unroll
+    for (unsigned j = 0; j < TILE_K / 32; ++j)
+        wgmma<f8e4m3, HEAD_DIM>::template multiply<false>(
+            o, p[j], descriptor_after(b, 32 * j / BOX_KEYS * (BOX_KEYS * HEAD_DIM) + 32 * j % BOX_KEYS), 1);
+    wgmma_commit();
+}
+
+// A warp transposes its share of a tile of V: all blocks of 32 keys and 16 columns whose number is `share` mod TURNERS.
+__device__ __forceinline__ void turn_tile(unsigned to, unsigned from, unsigned share)
+{
+    const unsigned lane = lane_id();
+#pragma unroll 2
+    for (unsigned i = share; i < TILE_K / 32 * (HEAD_DIM / 16); i += TURNERS) {
+        const unsigned j = i / (HEAD_DIM / 16), b = i % (HEAD_DIM / 16), row = 16 * b + lane / 16 * 8 + lane % 8;
+        unsigned words[4];
+        load_turned(words, from + row_place(32 * j + lane, 16 * b));
+        store_fragments(to + 32 * j / BOX_KEYS * (BOX_KEYS * HEAD_DIM) +
+                            swizzled<BOX_KEYS>(row * BOX_KEYS + 32 * j % BOX_KEYS + lane / 8 % 2 * 16),
+                        words[0], words[1], words[2], words[3]);
+    }
+}
+
+// Writes the warp's 16 rows of O by a tensor map, which skips rows after the last query. Boxes of 64 columns are `box_bytes`
+// apart.
+__device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const float (&o)[HEAD_DIM / 2],
+                                           const tensor_map &map, unsigned row, unsigned head)
+{
+    if (lane_id() == 0)
+        tensor_store_wait<0>(); // the rows of the previous tile have left the room
+    __syncwarp();
+#pragma unroll
+    for (unsigned b = 0; b < HEAD_DIM / 16; ++b)
+#pragma unroll
+        for (unsigned r = 0; r < 2; ++r)
+            *(uint2 *)(room + b / 4 * box_bytes +
+                       swizzled<128>((lane_id() / 4 + 8 * r) * 128 + b % 4 * 32 + lane_id() % 4 * 8)) = neighbours(o, b, r);
+    fence_async();
+    __syncwarp();
+    if (lane_id() == 0) {
+#pragma unroll
+        for (unsigned half = 0; half < HEAD_DIM / 64; ++half)
+            tensor_store(map, (int)(half * 64), (int)row, (int)head, room + half * box_bytes);
+        tensor_store_commit();
+    }
+    __syncwarp();
+}
+
+// The structure of attention.cu's flash_wgmma: one warp loads all tiles by tensor maps, GROUPS warp groups of 64 queries each
+// multiply them by wgmma, and blocks stay and take tile after tile of queries. With OVERLAP, exponentials are computed while
+// the values of the tile before are multiplied; with IN_TURN, while the other group multiplies.
+//
+// With TURN_INSIDE, three more warps of the producer's group transpose each tile of V, from one ring to another. The
+// consumers do not notice. A tile is transposed again for each tile of queries. Without TURN_INSIDE, V comes transposed
+// from attention8_turn, which reads and writes V once.
+//
+// Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with heads of
+// 128, and 256 with heads of 64. Exponentials take 512. So with heads of 128 there are two equal bounds, and with heads of
+// 64 the exponentials are the bound: EXP_POLY of 8 of them can be computed by other units.
+extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
+    attention8_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
+                     const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, const float *q_scale,
+                     const float *k_scale, const float *v_scale, unsigned heads, unsigned kv_heads, unsigned queries,
+                     unsigned keys)
+{
+    extern __shared__ __align__(16) char shared[];
+    __shared__ Rings rings;
+    // swizzles permute address bits, so tiles begin at multiples of 1024
+    char *const room = shared + (0 - shared_address(shared)) % 1024;
+    constexpr unsigned q_bytes = ROOM_QUERIES * ROW_BYTES, box_bytes = ROOM_QUERIES * 128;
+    const Sizes n = {heads, kv_heads, queries, keys};
+    // one lane's number, so that ptxas sees that the lanes of a warp agree (attention.cu)
+    const unsigned group = __shfl_sync(ALL_LANES, threadIdx.x / GROUP, 0);
+    char *const room_o = room + 2 * q_bytes, *const room_k = room_o + HEAD_DIM / 64 * box_bytes;
+    char *const room_v = room_k + STAGES * TILE_BYTES, *const room_turned = room_v + (TURN_INSIDE ? STAGES * TILE_BYTES : 0);
+    const unsigned first_k = (unsigned)matrix_descriptor<ROW_BYTES>(shared_address(room_k), 0, 0);
+    const unsigned first_v = (unsigned)matrix_descriptor<BOX_KEYS>(shared_address(room_turned), 0, 0);
+    RowRing ring_k = {room_k, rings.k_full, rings.k_empty, first_k, 0, 0, first_k};
+    RowRing ring_rows = {room_v, rings.v_full, rings.v_empty, 0, 0, 0, 0}; // V as it is in memory
+    ColumnRing ring_v = {room_turned, TURN_INSIDE ? rings.turned_full : rings.v_full,
+                         TURN_INSIDE ? rings.turned_empty : rings.v_empty, first_v, 0, 0, first_v};
+    auto tiles_to = [&](unsigned last) { // returns the number of tiles of keys that the queries up to `last` see
+        const int most = keys_seen(last < queries ? last : queries - 1, n);
+        return most > 0 ? ceil_div((unsigned)most, (unsigned)TILE_K) : 0;
+    };
+    if (threadIdx.x == 0) {
+        for (unsigned i = 0; i < 2; ++i) {
+            barrier_init(&rings.q_full[i], 1);
+            barrier_init(&rings.q_empty[i], GROUPS);
+        }
+        for (unsigned i = 0; i < STAGES; ++i) {
+            barrier_init(&rings.k_full[i], 1);
+            barrier_init(&rings.v_full[i], 1);
+            barrier_init(&rings.turned_full[i], TURNERS);
+            barrier_init(&rings.k_empty[i], GROUPS);
+            barrier_init(&rings.v_empty[i], TURN_INSIDE ? TURNERS : GROUPS);
+            barrier_init(&rings.turned_empty[i], GROUPS);
+        }
+        barriers_made();
+    }
+    __syncthreads();
+    Turns turns(heads * ceil_div(queries, (unsigned)ROOM_QUERIES));
+    if (group == GROUPS) { // the producer
+        registers_give<TURN_INSIDE ? (GROUPS == 2 ? 40 : 56) : (GROUPS == 2 ? 24 : 32)>();
+        const unsigned warp = warp_id() % 4;
+        if (TURN_INSIDE && warp > 0) {
+            for (; turns.more(); turns.next()) {
+                const unsigned tiles = tiles_to(Place(n, ROOM_QUERIES, turns.number).first + ROOM_QUERIES - 1);
+                for (unsigned t = 0; t < tiles; ++t) {
+                    ring_rows.wait_full();
+                    ring_v.wait_empty();
+                    turn_tile(shared_address(ring_v.tile()), shared_address(ring_rows.tile()), warp - 1);
+                    fence_async();
+                    __syncwarp();
+                    if (lane_id() == 0) {
+                        barrier_arrive(ring_v.full + ring_v.stage);
+                        barrier_arrive(ring_rows.empty + ring_rows.stage);
+                    }
+                    ring_rows.next(), ring_v.next();
+                }
+            }
+            return;
+        }
+        if (warp != 0 || !is_elected())
+            return;
+        tensor_prefetch(q), tensor_prefetch(k), tensor_prefetch(v), tensor_prefetch(o);
+        for (; turns.more(); turns.next()) {
+            const Place at(n, ROOM_QUERIES, turns.number);
+            const unsigned tiles = tiles_to(at.first + ROOM_QUERIES - 1), second = turns.taken % 2;
+            barrier_wait(&rings.q_empty[second], turns.taken / 2 % 2 ^ 1);
+            barrier_expect(&rings.q_full[second], q_bytes);
+            tensor_load(room + second * q_bytes, q, 0, (int)at.first, (int)at.head, &rings.q_full[second]);
+            auto load_keys = [&](unsigned t) {
+                ring_k.wait_empty();
+                barrier_expect(ring_k.full + ring_k.stage, TILE_BYTES);
+                tensor_load(ring_k.tile(), k, 0, (int)(t * TILE_K), (int)at.kv_head, ring_k.full + ring_k.stage);
+                ring_k.next();
+            };
+            if (tiles > 0)
+                load_keys(0);
+            for (unsigned t = 0; t < tiles; ++t) {
+                if (t + 1 < tiles && STAGES > 1)
+                    load_keys(t + 1);
+                ring_rows.wait_empty();
+                barrier *const full = ring_rows.full + ring_rows.stage;
+                barrier_expect(full, TILE_BYTES);
+                if (TURN_INSIDE)
+                    tensor_load(ring_rows.tile(), v, 0, (int)(t * TILE_K), (int)at.kv_head, full);
+                else
+#pragma unroll
+                    for (unsigned i = 0; i < TILE_K / BOX_KEYS; ++i)
+                        tensor_load(ring_rows.tile() + i * BOX_KEYS * HEAD_DIM, v, (int)(t * TILE_K + i * BOX_KEYS), 0,
+                                    (int)at.kv_head, full);
+                ring_rows.next();
+                if (t + 1 < tiles && STAGES == 1)
+                    load_keys(t + 1);
+            }
+        }
+        return;
+    }
+    registers_take<TURN_INSIDE ? (GROUPS == 2 ? 232 : 152) : (GROUPS == 2 ? 240 : 160)>();
+    const unsigned warp_row = group * GROUP_QUERIES + warp_id() % 4 * 16;
+    // Group g begins products when the other group has begun its own. It waits at barrier 1 + g.
+    const bool in_turn = IN_TURN && GROUPS == 2;
+    if (in_turn && group == 1)
+        group_arrive(1, 2 * GROUP);
+    for (; turns.more(); turns.next()) {
+        const Place at(n, ROOM_QUERIES, turns.number);
+        const unsigned second = turns.taken % 2, phase = turns.taken / 2 % 2;
+        const unsigned all_tiles = tiles_to(at.first + ROOM_QUERIES - 1), begin = at.first + group * GROUP_QUERIES;
+        const unsigned tiles = begin < queries ? tiles_to(begin + GROUP_QUERIES - 1) : 0;
+        const unsigned first = at.first + warp_row, row = first + lane_id() / 4;
+        const int seen[2] = {keys_seen(row, n), keys_seen(row + 8, n)};
+        const int fewest = keys_seen(begin, n);
+        const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
+        const float units = score_units({q_scale, k_scale, v_scale}, at), values_scale = value_units(v_scale, at);
+        Softmax softmax;
+        softmax.begin();
+        float s[TILE_K / 2], sums[HEAD_DIM / 2], scale[2];
+        unsigned p[TILE_K / 32][4];
+        GroupQueries queries_of;
+        bool grew = false;
+#pragma unroll
+        for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
+            sums[i] = 0;
+        auto next_scores = [&] {
+            if (in_turn)
+                group_sync(1 + group, 2 * GROUP);
+            queries_of.begin_scores(s, ring_k.descriptor());
+        };
+        auto next_values = [&](const unsigned(&use)[TILE_K / 32][4]) {
+            ring_v.wait_full();
+            begin_values(sums, use, ring_v.descriptor());
+        };
+        // Makes the exponentials of a tile's scores. The product of the previous values may still run.
+        auto exponentials = [&](unsigned t) {
+            wgmma_keep(s);
+            ring_k.leave();
+            if (t >= whole)
+                softmax.mask(s, t * TILE_K, seen);
+            grew = softmax.take(s, scale, units);
+        };
+        auto values_end = [&] {
+            wgmma_wait<0>();
+            wgmma_keep(sums);
+            ring_v.leave();
+        };
+        // For two tiles of scores. Before a step, the scores of tile t are complete. The step begins the next scores and
+        // completes them, and begins to multiply this tile's exponentials by its values.
+        auto wait_for_all_but = [](bool one) {
+            if (one)
+                wgmma_wait<1>();
+            else
+                wgmma_wait<0>();
+        };
+        auto step_ahead = [&](float(&now)[TILE_K / 2], float(&next)[TILE_K / 2], unsigned t, bool last)
+            __attribute__((always_inline)) {
+            if (!last) {
+                ring_k.wait_full();
+                queries_of.begin_scores(next, ring_k.descriptor());
+            }
+            if (t >= whole)
+                softmax.mask(now, t * TILE_K, seen);
+            grew = softmax.take(now, scale, units);
+            // This barrier has completed already, so the wait takes no time. It only keeps the next wait behind the
+            // exponentials.
+            barrier_wait(&rings.q_full[second], phase ^ (unsigned)__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
+            wait_for_all_but(!last);
+            wgmma_keep(sums);
+            if (t > 0)
+                ring_v.leave();
+            if (grew)
+                scale_rows(sums, scale);
+            as_quads(p, now);
+            next_values(p);
+            wait_for_all_but(!last);
+            if (last) {
+                wgmma_keep(sums);
+                ring_v.leave();
+            } else {
+                wgmma_keep(next);
+                ring_k.leave();
+            }
+        };
+        barrier_wait(&rings.q_full[second], phase);
+        queries_of.begin(shared_address(room + second * q_bytes + group * GROUP_QUERIES * ROW_BYTES));
+        if (OVERLAP == 2 && tiles > 0) {
+            float other[TILE_K / 2];
+            ring_k.wait_full();
+            next_scores();
+            wgmma_wait<0>();
+            wgmma_keep(s);
+            ring_k.leave();
+            unsigned t = 0;
+            for (; t + 2 < tiles; t += 2) {
+                step_ahead(s, other, t, false);
+                step_ahead(other, s, t + 1, false);
+            }
+            if (t + 1 < tiles) {
+                step_ahead(s, other, t, false);
+                step_ahead(other, s, t + 1, true);
+            } else
+                step_ahead(s, other, t, true);
+        }
+        if (OVERLAP < 2 && tiles > 0) {
+            ring_k.wait_full();
+            next_scores();
+            if (in_turn)
+                group_arrive(2 - group, 2 * GROUP);
+            wgmma_wait<0>();
+            exponentials(0);
+            as_quads(p, s);
+        }
+        // Makes the exponentials of tile t. Multiplies the exponentials of the tile before by its values. With EARLY, `make` is
+        // written while `use` is multiplied. Otherwise both are the same array.
+        auto step = [&](unsigned(&use)[TILE_K / 32][4], unsigned(&make)[TILE_K / 32][4], unsigned t)
+            __attribute__((always_inline)) {
+            if (!OVERLAP) {
+                next_values(use);
+                values_end();
+                ring_k.wait_full();
+            }
+            next_scores();
+            if (OVERLAP)
+                next_values(use);
+            if (in_turn)
+                group_arrive(2 - group, 2 * GROUP);
+            wgmma_wait<OVERLAP != 0>();
+            exponentials(t);
+            if (EARLY)
+                as_quads(make, s);
+            if (OVERLAP) {
+                // A branch that depends on the exponentials keeps ptxas from moving the wait before them (attention.cu).
+                // The argument is always false, because no sum is below 0.
+                if (t + 1 < tiles)
+                    ring_k.wait_full(__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
+                values_end();
+            }
+            if (grew)
+                scale_rows(sums, scale);
+            if (!EARLY)
+                as_quads(make, s);
+        };
+        if (OVERLAP == 1 && tiles > 1)
+            ring_k.wait_full();
+        unsigned t = 1;
+        if (EARLY) {
+            unsigned other[TILE_K / 32][4];
+            for (; t + 1 < tiles; t += 2) {
+                step(p, other, t);
+                step(other, p, t + 1);
+            }
+            if (t < tiles) {
+                step(p, other, t);
+                next_values(other);
+                values_end();
+            } else if (tiles > 0) {
+                next_values(p);
+                values_end();
+            }
+        } else if (OVERLAP < 2) {
+            for (; t < tiles; ++t)
+                step(p, p, t);
+            if (tiles > 0) {
+                next_values(p);
+                values_end();
+            }
+        }
+        // Tiles that only other groups multiply. One warp waits, and one thread arrives (attention.cu).
+        for (t = tiles; t < all_tiles; ++t) {
+            if (warp_id() % 4 == 0)
+                ring_k.wait_full();
+            if (in_turn) {
+                group_sync(1 + group, 2 * GROUP);
+                group_arrive(2 - group, 2 * GROUP);
+            }
+            ring_k.leave();
+            if (warp_id() % 4 == 0)
+                ring_v.wait_full();
+            ring_v.leave();
+        }
+        group_sync(3 + group, GROUP); // no warp of the group reads the queries any more, or waits for them
+        if (threadIdx.x % GROUP == 0)
+            barrier_arrive(&rings.q_empty[second]);
+        softmax.end(scale);
+        scale[0] *= values_scale, scale[1] *= values_scale;
+        scale_rows(sums, scale);
+        write_rows(room_o + warp_row * 128, box_bytes, sums, o, first, at.head);
+    }
+    if (in_turn && group == 0)
+        group_sync(1, 2 * GROUP); // pairs with the last arrival of group 1
+    if (lane_id() == 0)
+        tensor_store_wait<0>();
+}
+#endif

@@ -1,0 +1,111 @@
+// attention_tiles.cuh - the common part of attention.cu and attention_fp8.cu: which tile a block takes, and the ring of tiles
+// that one warp fills for warp groups.
+//
+// The file that includes this one has the macros CAUSAL, HEADS_FIRST, STAGES and PERSISTENT (attention.cu describes them).
+
+#ifndef ATTENTION_TILES_CUH
+#define ATTENTION_TILES_CUH
+
+#include "async.cuh"
+#include "tensor.cuh"
+
+enum : unsigned { WARP_GROUP = 128 }; // threads
+
+struct Sizes {
+    unsigned heads, kv_heads, queries, keys; // heads: over all batches
+};
+
+// Returns how many keys a query sees. A result that is not positive means none.
+__device__ __forceinline__ int keys_seen(unsigned query, Sizes n)
+{
+    return min(CAUSAL ? (int)(query + 1 + n.keys - n.queries) : (int)n.keys, (int)n.keys);
+}
+
+// The work of a block: tile `number`, counted over all heads. With CAUSAL, tiles are numbered from the last one down,
+// because the last one sees the most keys.
+struct Place {
+    unsigned head, kv_head, first; // heads over all batches; number of the first query
+    __device__ __forceinline__ Place(Sizes n, unsigned tile, unsigned number)
+    {
+        const unsigned tiles = ceil_div(n.queries, tile);
+        const unsigned together = HEADS_FIRST > 1 && HEADS_FIRST < n.heads ? HEADS_FIRST : n.heads;
+        unsigned index = number % tiles;
+        head = number / tiles;
+        if (HEADS_FIRST) {
+            const unsigned begin = number / (together * tiles) * together, left = n.heads - begin;
+            const unsigned count = left < together ? left : together; // the last group of heads may be smaller
+            index = (number - begin * tiles) / count;
+            head = begin + (number - begin * tiles) % count;
+        }
+        kv_head = head / (n.heads / n.kv_heads); // correct over batches too, because both counts are over all batches
+        first = (CAUSAL ? tiles - 1 - index : index) * tile;
+    }
+};
+
+// The tiles of queries that a block takes: one tile, or with PERSISTENT one tile of each row of tiles. A row has as
+// many tiles as there are blocks. Every second row runs backwards, because the causal tiles of a row are sorted by
+// their work.
+struct Turns {
+    // this tile, the first of its row, the number of all tiles, and how many this block has taken before
+    unsigned number, begin, count, taken;
+
+    __device__ __forceinline__ Turns(unsigned tiles) : number(blockIdx.x), begin(0), count(tiles), taken(0)
+    {
+    }
+    __device__ __forceinline__ bool more() const
+    {
+        return number < count;
+    }
+    __device__ __forceinline__ void next()
+    {
+        ++taken;
+        begin += gridDim.x;
+        number = !PERSISTENT ? count : begin + (taken % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
+    }
+};
+
+// Arrives at barrier `number` without waiting. Other threads wait there by group_sync().
+__device__ __forceinline__ void group_arrive(unsigned number, unsigned threads)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+// A ring of STAGES tiles of `bytes` bytes, whose rows have `swizzle` bytes. Uses are counted; stage = use % STAGES.
+template <unsigned bytes, unsigned swizzle> struct Ring {
+    char *tiles;
+    barrier *full, *empty;
+    unsigned first;            // lower half of the first tile's descriptor
+    // stage and phase of the next use; `at` is the lower half of its tile's descriptor, computed before it is needed
+    unsigned stage, phase, at;
+
+    __device__ __forceinline__ char *tile() const
+    {
+        return tiles + stage * bytes;
+    }
+    __device__ __forceinline__ offset descriptor() const
+    {
+        return matrix_descriptor<swizzle>(0, 0, 8 * swizzle) | at;
+    }
+    __device__ __forceinline__ void next()
+    {
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+        phase ^= stage == 0;
+        at = stage == 0 ? first : at + bytes / 16;
+    }
+    __device__ __forceinline__ void wait_full(bool other = false) // `other` inverts the phase
+    {
+        barrier_wait(full + stage, phase ^ (unsigned)other);
+    }
+    __device__ __forceinline__ void wait_empty()
+    {
+        barrier_wait(empty + stage, phase ^ 1);
+    }
+    __device__ __forceinline__ void leave() // tells that a group has read the tile
+    {
+        if (threadIdx.x % WARP_GROUP == 0)
+            barrier_arrive(empty + stage);
+        next();
+    }
+};
+
+#endif

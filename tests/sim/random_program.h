@@ -1,0 +1,67 @@
+/* random_program.h - shared by random_program.c and random_calls.c: the objects that all threads use. */
+#include <cuda.h>
+#include <stdint.h>
+
+enum { SLOTS = 8, THREADS = 4, PAGE = 4096, RANGE_BYTES = 4 << 20, PIECE = 2 << 20, CALLS = 60000 };
+enum kind {
+    CONTEXT,
+    STREAM,
+    EVENT,
+    MEMORY,
+    SHARED, /* pinned or managed memory */
+    OWN,    /* pages of the program, registered or not */
+    MODULE,
+    FUNCTION, /* put */
+    CHOICE,   /* choose */
+    LIBRARY,
+    GRAPH,
+    NODE, /* a node of any kind; each of those below is a NODE too */
+    KERNEL_NODE,
+    COPY_NODE,
+    FILL_NODE,
+    HOST_NODE,
+    RECORD_NODE,
+    WAIT_NODE,
+    VALUE_NODE,
+    ALLOC_NODE,
+    FREE_NODE,
+    CHILD_NODE,
+    EXEC,
+    CONDITION,
+    USER,
+    POOL,
+    RANGE,
+    PHYSICAL,
+    ARRAY,
+    MIPMAPPED,
+    TEXTURE,
+    SURFACE,
+    LINK,
+    KINDS
+};
+/* Returns a random number below the limit, from the thread's own sequence. */
+unsigned pick(unsigned limit);
+/* Returns a handle or an address of this kind, which another thread may destroy at any time. 0: there is none yet. */
+uint64_t get(enum kind kind);
+/* Sets *node to a node of this kind, and returns an executable graph, which probably has a copy of the node. */
+CUgraphExec get_exec(enum kind kind, CUgraphNode *node);
+uint64_t take(enum kind kind); /* returns an object that the caller destroys */
+void keep(enum kind kind, uint64_t handle);
+#define GET(type, kind) ((type)(uintptr_t)get(kind))
+#define TAKE(type, kind) ((type)(uintptr_t)take(kind))
+/* Keeps what a call has made, if it succeeds. */
+#define KEEP(kind, call, made)                                                                                         \
+    do {                                                                                                               \
+        if ((call) == CUDA_SUCCESS)                                                                                    \
+            keep(kind, (uint64_t)(uintptr_t)(made));                                                                   \
+    } while (0)
+
+CUstream any_stream(void);
+CUdevice any_device(void);
+CUdeviceptr any_address(void);
+CUdeviceptr kernel_address(void); /* for a kernel: rarely an address that ends the context by a fault */
+/* A host function, which destroys objects while its stream or graph is in the middle of its work. */
+void CUDA_CB destroy_any(void *none);
+/* Makes one random call of the functions that random_program.c does not call. */
+void call_any(void);
+extern const char random_text[]; /* a module */
