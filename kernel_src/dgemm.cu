@@ -39,6 +39,10 @@
 #ifndef DEEP
 #define DEEP 4 // tensor: elements along K of an instruction of 16 x 8: 4, 8 or 16; 0: the instruction of 8 x 8 x 4
 #endif
+#ifndef SPREAD
+// tensor: 1: the copies of a tile begin in parts, one between two products along K. 0: all begin at once after the barrier
+#define SPREAD 0
+#endif
 #ifndef RESIDENT
 #define RESIDENT 1 // tensor: blocks that must fit on an SM
 #endif
@@ -178,13 +182,18 @@ template <unsigned bytes> __device__ __forceinline__ void begin_copy(double *to,
 #endif
 }
 
-// All threads of the block begin to copy the tile at (row, column), `wide` doubles per copy.
-template <class Tile, unsigned wide>
-__device__ __forceinline__ void fill_pieces(double *to, const matrix &from, unsigned row, unsigned column)
+// All threads of the block begin to copy the tile at (row, column), `wide` doubles per copy. With `parts` above 1, only part
+// number `part` of the pieces.
+template <class Tile, unsigned wide, unsigned parts>
+__device__ __forceinline__ void fill_pieces(double *to, const matrix &from, unsigned row, unsigned column, unsigned part)
 {
-    constexpr unsigned pieces = Tile::columns / wide;
+    constexpr unsigned pieces = Tile::columns / wide, rounds = ceil_div(Tile::rows * pieces, (unsigned)TENSOR_THREADS);
+    constexpr unsigned each = ceil_div(rounds, parts);
 #pragma unroll
-    for (unsigned i = threadIdx.x; i < Tile::rows * pieces; i += TENSOR_THREADS) {
+    for (unsigned round = part * each; round < (part + 1) * each; ++round) {
+        const unsigned i = round * TENSOR_THREADS + threadIdx.x;
+        if (i >= Tile::rows * pieces)
+            break;
         const unsigned r = row + i / pieces, c = column + i % pieces * wide;
         const bool inside = r < from.rows && c < from.columns;
         begin_copy<8 * wide>(to + i / pieces * Tile::pitch + i % pieces * wide,
@@ -192,13 +201,13 @@ __device__ __forceinline__ void fill_pieces(double *to, const matrix &from, unsi
     }
 }
 
-template <class Tile>
-__device__ __forceinline__ void fill_tile(double *to, const matrix &from, unsigned row, unsigned column)
+template <class Tile, unsigned parts>
+__device__ __forceinline__ void fill_tile(double *to, const matrix &from, unsigned row, unsigned column, unsigned part)
 {
     if (from.columns % 2 == 0 && is_aligned<16>(from.at))
-        fill_pieces<Tile, 2>(to, from, row, column);
+        fill_pieces<Tile, 2, parts>(to, from, row, column, part);
     else
-        fill_pieces<Tile, 1>(to, from, row, column);
+        fill_pieces<Tile, 1, parts>(to, from, row, column, part);
 }
 
 // A ring of STAGES tiles that cp.async fills, as in mma_async of gemm.cu, and products of warps. A warp of TILE_M /
@@ -215,23 +224,28 @@ extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, RESIDENT)
     const unsigned row = warp_id() / WARPS_N * (TILE_M / WARPS_M), column = warp_id() % WARPS_N * (TILE_N / WARPS_N);
     const matrix from_a = {A, M, K}, from_b = {B, K, N};
     const tile_place at = find_tile(blockIdx.x, ceil_div(M, TILE_M), ceil_div(N, TILE_N), walk);
+    constexpr unsigned parts = SPREAD ? TILE_K / STEP : 1;
     // commits an empty group if there is nothing to copy, so that the number of groups is the number of steps
-    auto begin = [&](unsigned step) {
+    auto begin = [&](unsigned step, unsigned part) {
         if (step < steps) {
             double *to = room + step % STAGES * STAGE;
-            fill_tile<tile_a>(to, from_a, at.row, step * TILE_K);
-            fill_tile<tile_b>(to + tile_a::size, from_b, step * TILE_K, at.column);
+            fill_tile<tile_a, parts>(to, from_a, at.row, step * TILE_K, part);
+            fill_tile<tile_b, parts>(to + tile_a::size, from_b, step * TILE_K, at.column, part);
         }
-        copy_async_commit();
+        if (part + 1 == parts)
+            copy_async_commit();
     };
     double sums[down][across][OF_C] = {};
 #pragma unroll 1
     for (unsigned step = 0; step < STAGES - 1; ++step)
-        begin(step);
+#pragma unroll
+        for (unsigned part = 0; part < parts; ++part)
+            begin(step, part);
     for (unsigned step = 0; step < steps; ++step) {
         copy_async_wait<STAGES - 2>();
         __syncthreads(); // the tiles of this step have arrived, and all threads have read the tiles of the step before
-        begin(step + STAGES - 1);
+        if (!SPREAD)
+            begin(step + STAGES - 1, 0);
         const double *a = room + step % STAGES * STAGE + (row + g) * tile_a::pitch + t;
         const double *b = room + step % STAGES * STAGE + tile_a::size + t * tile_b::pitch + column + g;
 #pragma unroll
@@ -252,6 +266,8 @@ extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, RESIDENT)
 #pragma unroll
                 for (unsigned j = 0; j < across; ++j)
                     multiply(sums[i][j], of_a[i], of_b[j]);
+            if (SPREAD)
+                begin(step + STAGES - 1, k / STEP);
         }
     }
     const bool pairs = N % 2 == 0 && is_aligned<16>(C);

@@ -194,7 +194,7 @@ static void move_part(void *user, size_t part, size_t worker)
     }
 }
 
-/* Sorts the items by code, one byte a pass. The sort is stable. */
+/* Sorts the items by code. Each pass sorts by one byte of the code. The sort is stable. */
 static void sort_items(tree *t, pass *p, size_t parts)
 {
     for (p->shift = 32; p->shift < 32 + 2 * t->depth; p->shift += 8) {

@@ -104,8 +104,8 @@ extern "C" __global__ void transpose_naive_row(const unsigned *__restrict__ A, u
 // X and T are BATCH matrices of N x M. A thread has ITEMS elements, a block apart, and all are in flight together.
 
 #if defined(TRANSPOSE_COPY_ROW) || !defined(TRANSPOSE_ONE)
-// The upper bound: a copy instead of a transpose. Neighbours along a row for reading and writing: 4 sectors per request
-// on both sides.
+// A copy, whose speed is the upper bound of a transpose. Neighbouring threads read and write neighbours along a row:
+// 4 sectors per request on both sides.
 extern "C" __global__ void transpose_copy_row(const unsigned *__restrict__ X, unsigned *__restrict__ T, unsigned M,
                                               unsigned N)
 {

@@ -392,10 +392,11 @@ static const char *const implied_std[] = {
 #define TRAIT(head, name, body) "template <" head "> struct " name " { " body " };\n"
 #define TRAIT_T(head, name, arguments) \
     "template <" head "> using " name "_t = typename " name "<" arguments ">::type;\n"
+#define LINE(text) text ";\n"
 static const char implied_traits[] = "namespace std {\n"
-    TRAIT("class T, T V", "integral_constant", "static constexpr T value = V; typedef T value_type; "
-          "typedef integral_constant type; __host__ __device__ constexpr operator T() const { return V; }")
-    "typedef integral_constant<bool, true> true_type;\ntypedef integral_constant<bool, false> false_type;\n"
+    TRAIT("class T, T V", "integral_constant", LINE("static constexpr T value = V") LINE("typedef T value_type")
+          LINE("typedef integral_constant type") "__host__ __device__ constexpr operator T() const { return V; }")
+    LINE("typedef integral_constant<bool, true> true_type") LINE("typedef integral_constant<bool, false> false_type")
     TRAIT("bool B, class T, class F", "conditional", "typedef T type;")
     TRAIT("class T, class F", "conditional<false, T, F>", "typedef F type;")
     TRAIT_T("bool B, class T, class F", "conditional", "B, T, F")

@@ -90,7 +90,8 @@ static void blank_words(char *text, const kiln__word *from, const kiln__word *to
 }
 
 /* Returns whether a declaration is a constant, which kernels may need too. An error in it may be a macro that the
- * caller must define. A function that is marked __host__ alone is none. `head` is the last word before the body. */
+ * caller must define. A function that is marked __host__ alone is not a constant. `head` is the last word before the
+ * body. */
 static bool is_constant(const reader *r, size_t from, size_t head, size_t to, bool variable)
 {
     return !contains_text(r, from, to, "std") && !contains_text(r, from, head, "__host__") &&

@@ -414,8 +414,8 @@ static void split_group(slot *self, kiln__compile_job *group, bool gone)
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* Returns the most jobs that the next group may have. Each slot shall get an equal part of the queue. A group shall
- * keep to half of the time limit even if its jobs gain nothing from being together. */
+/* Returns the largest number of jobs that the next group may have. Each slot shall get an equal part of the queue. A
+ * group shall keep to half of the time limit even if its jobs gain nothing from being together. */
 static size_t count_for_group(const kiln__compiler *compiler)
 {
     size_t most = (compiler->waiting.count + compiler->slot_room - 1) / compiler->slot_room;

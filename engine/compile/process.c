@@ -61,7 +61,7 @@ static kiln_status describe_end(kiln__worker *worker, const char *name, bool aga
     const char *twice = again ? ", and so did a second worker, while nothing else compiled" : "";
     kiln_status status;
     if (worker->memory && ended >= 0 && WIFSIGNALED(ended) &&
-        WTERMSIG(ended) == SIGABRT) /* the compiler aborts so when memory runs out */
+        WTERMSIG(ended) == SIGABRT) /* a compiler that runs out of memory ends with SIGABRT */
         status =
             kiln__fail(worker->mem, &outcome->error, KILN_ERROR_COMPILE,
                        "%s: the compiler aborted (%s)%s: this happens if its limit of %.1f GB of memory is not enough",

@@ -94,13 +94,14 @@ kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
         }
         known[count] = at;
     }
-    if (!simulated)
-        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "device '%s': write cuda:0, sim or sim:PROFILE",
-                          name);
     kiln__profile_find_all(engine);
     for (count = 0; count < KILN__COUNT(known) && kiln__driver_simulator()->profile_at(count); count++)
         known[count] = kiln__driver_simulator()->profile_at(count);
-    const char *near = kiln__nearest(wanted, known, count);
+    const char *near = wanted ? kiln__nearest(wanted, known, count) : NULL;
+    if (!simulated)
+        return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
+                          "device '%s': write cuda:0, sim or sim:PROFILE%s%s%s", name,
+                          near ? "; did you mean sim:" : "", near ? near : "", near ? "?" : "");
     if (!near && !nearest_estimate(engine, 0)) /* a program or a spec that was copied without Kiln's data */
         return kiln__fail(
             engine->mem, error, KILN_ERROR_ARGUMENT,

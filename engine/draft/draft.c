@@ -20,14 +20,6 @@ enum { MOST_SOURCE = 16 << 20 };
 
 /* ---- the kernel ---- */
 
-const char *kiln__kernel_place(const kiln__draft *draft)
-{
-    const kiln__kernel *kernel = draft->kernel;
-    const char *place = kiln__arena_printf(draft->arena, "%s:%u", kernel->header ? kernel->header : draft->shown,
-                                           kernel->line);
-    return place ? place : draft->shown;
-}
-
 /* Chooses the kernel of this name, or without a name the first one. Kernels of headers of the project count if the
  * source has no such kernel, because a source may be a list of #includes. */
 static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **error)
@@ -430,6 +422,34 @@ static bool set_places(kiln__draft *draft, const char *folder, const char *sourc
     return draft->folder != NULL;
 }
 
+/* Returns true if the text declares a group of a grid or of a cluster of this name, whose members count other things than
+ * those of a block. */
+static bool is_larger_group(const char *text, const char *name, size_t length)
+{
+    static const char *const makers[] = {"this_grid", "this_cluster"};
+    for (const char *at = text; (at = strstr(at, "_group")) != NULL; at++) { /* grid_group all = ... */
+        const char *behind = at + 6 + strspn(at + 6, " &");
+        const bool larger = (at - text >= 4 && strncmp(at - 4, "grid", 4) == 0) ||
+                            (at - text >= 7 && strncmp(at - 7, "cluster", 7) == 0);
+        if (larger && strncmp(behind, name, length) == 0 && !kiln__is_letter(behind[length]))
+            return true;
+    }
+    for (size_t i = 0; i < KILN__COUNT(makers); i++) /* auto all = cg::this_grid(); */
+        for (const char *at = text; (at = strstr(at, makers[i])) != NULL; at++) {
+            const char *end = at;
+            while (end > text && (end[-1] == ':' || kiln__is_letter(end[-1]) || end[-1] == ' '))
+                end--;
+            if (end == text || end[-1] != '=')
+                continue;
+            end--;
+            while (end > text && end[-1] == ' ')
+                end--;
+            if ((size_t)(end - text) >= length && strncmp(end - length, name, length) == 0)
+                return true;
+        }
+    return false;
+}
+
 /* Writes blockIdx for block.group_index(), and so on, in the text that is read as words, because the guesses know CUDA's
  * names only. The length of the text stays the same. */
 static void replace_groups(char *text)
@@ -443,7 +463,7 @@ static void replace_groups(char *text)
             char *begin = at, *end = at + strlen(names[i][0]);
             while (begin > text && (kiln__is_letter(begin[-1]) || kiln__is_digit(begin[-1]) || begin[-1] == '_'))
                 begin--;
-            if (begin == at || kiln__is_digit(*begin))
+            if (begin == at || kiln__is_digit(*begin) || is_larger_group(text, begin, (size_t)(at - begin)))
                 continue;
             memset(begin, ' ', (size_t)(end - begin));
             memcpy(begin, names[i][1], strlen(names[i][1]));

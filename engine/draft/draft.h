@@ -72,7 +72,7 @@ typedef struct kiln__scan {
     size_t branch_count;
     kiln__macro *macros;
     size_t macro_count;
-    kiln__kernel *kernels; /* kernels that have a body: first those of the source, then those of the text after it */
+    kiln__kernel *kernels; /* kernels that have a body: first kernels of the source, then kernels of later text */
     size_t kernel_count, own_kernel_count;
 } kiln__scan;
 

@@ -132,7 +132,7 @@ static bool read_chevrons(kiln__draft *draft, size_t at)
 }
 
 /* Returns the braces of `object = {...}`, `object{...}`, `object(...)` or `object[] = {...}` before the launch, as the range
- * of the words inside. Returns {0, 0} if there are none. */
+ * of the words inside. Returns {0, 0} if there are no such braces. */
 static kiln__range initial_list(const kiln__draft *draft, size_t object)
 {
     kiln__range found = {0, 0};

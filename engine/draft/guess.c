@@ -937,6 +937,8 @@ static size_t add_param_extents(const kiln__draft *draft, candidate *list, size_
         const kiln__tunable *tunable = &draft->tunables[t];
         if (tunable->size || tunable->number < 2 || tunable->kind == KILN__TUNABLE_THREADS)
             continue;
+        if (count < room && !kiln__name_is_block(tunable->source) && is_limit(draft, tunable->source)) /* i < BINS */
+            list[count++] = (candidate){.text = tunable->name, .value = (uint64_t)tunable->number, .tunable = t + 1};
         for (size_t i = 0; i < plain && count < room; i++)
             if (list[i].text && !strpbrk(list[i].text, "+-/%(0123456789")) /* a product of names */
                 list[count++] =
@@ -947,8 +949,9 @@ static size_t add_param_extents(const kiln__draft *draft, candidate *list, size_
     return count;
 }
 
-/* Sets the shapes before a run: large enough for any index of the usual forms. Small sizes need a larger factor. */
-static const char *wide_shape(const kiln__draft *draft, size_t most)
+/* Sets the shapes before a run: large enough for any index of the usual forms. Small sizes need a larger factor. After the
+ * run the shape has more than `beyond` elements. */
+static const char *wide_shape(const kiln__draft *draft, size_t most, uint64_t beyond)
 {
     enum { SMALL = 32 };
     const char *shape = NULL;
@@ -967,6 +970,8 @@ static const char *wide_shape(const kiln__draft *draft, size_t most)
     const uint64_t least = draft->size_count < 3 ? 1 << 16 : 1 << 20;
     const uint64_t factor = product && product < least ? (least + product - 1) / product : 1;
     const uint64_t usual = draft->size_count < 3 ? 16 : 1;
+    if (draft->tried && shape && product && product <= beyond)
+        shape = kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)(2 * beyond / product), shape);
     if (!draft->tried && shape && (usual > 1 || factor > 1))
         shape = kiln__arena_printf(draft->arena, "%llu * %s", (unsigned long long)(factor > usual ? factor : usual),
                                    shape);
@@ -1008,6 +1013,11 @@ static void set_shape(kiln__draft *draft, kiln__draft_argument *argument)
     size_t count = add_param_extents(draft, list, plain, KILN__COUNT(list));
     const candidate *best = NULL;
     uint64_t extent = (argument->extent + (uint64_t)argument->lanes - 1) / (uint64_t)argument->lanes;
+    for (size_t i = 0; i < draft->size_count && kiln__is_offsets(argument) && argument->lanes == 1; i++)
+        if ((uint64_t)draft->sizes[i].tiny + 1 == extent) { /* the offsets of all rows, and the end of the last row */
+            argument->shape = kiln__arena_printf(draft->arena, "%s + 1", draft->sizes[i].name);
+            return;
+        }
     for (size_t i = 0; i < count && !(best && best->value == extent); i++) {
         const bool only_equal = list[i].tunable || (list[i].square && draft->size_count > 1);
         if (list[i].text && (only_equal ? list[i].value == extent : list[i].value >= extent) &&
@@ -1062,7 +1072,7 @@ void kiln__guess_shapes(kiln__draft *draft)
         if (argument->seen && !argument->beyond)
             set_shape(draft, argument);
         else
-            argument->shape = wide_shape(draft, draft->tried ? 2 : 3);
+            argument->shape = wide_shape(draft, draft->tried ? 2 : 3, argument->extent / (uint64_t)argument->lanes);
         if (argument->lanes > 1 && argument->shape)
             argument->shape = kiln__arena_printf(draft->arena, "%d * %s", argument->lanes, argument->shape);
     }

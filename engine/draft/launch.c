@@ -173,6 +173,31 @@ static void read_factors(const kiln__draft *draft, place p, factors *f)
         add_behind(draft, at + 1, f);
 }
 
+/* Reads the number by which an index is divided: several threads, or lanes, work on one element, as in
+ * `row = (blockIdx.x * blockDim.x + threadIdx.x) / LANES`, also with a variable between. Returns the word that is set to the
+ * quotient, or 0 if there is no division. */
+static size_t read_divisor(const kiln__draft *draft, place p, size_t variable, factors *divisor)
+{
+    const kiln__kernel *kernel = draft->kernel;
+    size_t depth = 0, at = p.to, set = 0;
+    *divisor = (factors){0};
+    for (; at < kernel->body_to && kind_of_word(draft, at) != ';' && !(kind_of_word(draft, at) == ')' && depth == 0);
+         at++)
+        depth += kind_of_word(draft, at) == '(' ? 1 : kind_of_word(draft, at) == ')' ? (size_t)-1 : 0;
+    if (kind_of_word(draft, at) == ')' && kind_of_word(draft, at + 1) == '/')
+        set = variable;
+    const char *name = !set && variable ? kiln__word_copy(draft->scan, variable) : NULL;
+    for (size_t i = kernel->body_from + 2; name && i + 2 < kernel->body_to && !set; i++)
+        if (kind_of_word(draft, i + 1) == '/' && kind_of_word(draft, i - 1) == '=' &&
+            kind_of_word(draft, i - 2) == 'w' && kiln__word_is(draft->scan, i, name)) {
+            set = i - 2;
+            at = i;
+        }
+    if (set)
+        add_words(draft, at + 2, operand_end(draft, at + 2), 0, divisor);
+    return set && divisor->count == 1 && !divisor->lost && divisor->texts[0] && divisor->values[0] > 0 ? set : 0;
+}
+
 /* ---- the axis ---- */
 
 /* Returns true if a variable is set to the blockIdx.x at `at`, and to nothing else. */
@@ -512,13 +537,15 @@ static bool has_headers(const kiln__draft *draft)
     return false;
 }
 
-/* Returns the size by which a block's number is multiplied: `x += blockIdx.x * cols`. */
+/* Returns the size by which a block's number is multiplied: `x += blockIdx.x * cols`, or `x += blockIdx.x * 2 * cols`. */
 static const char *row_length(const kiln__draft *draft, const place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *behind = kind_of_word(draft, places[i].to) == '*'
-                                 ? size_named(draft, member_of(draft, places[i].to + 1))
-                                 : NULL;
+        size_t star = places[i].to;
+        while (kind_of_word(draft, star) == '*' && kind_of_word(draft, star + 1) == '0' &&
+               kind_of_word(draft, star + 2) == '*')
+            star += 2;
+        const char *behind = kind_of_word(draft, star) == '*' ? size_named(draft, member_of(draft, star + 1)) : NULL;
         const char *before = kind_of_word(draft, places[i].from - 1) == '*' ? size_named(draft, places[i].from - 2)
                                                                             : NULL;
         if (behind || before)
@@ -568,16 +595,26 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
     factors f = {0}, none = {0};
     kiln__axis *to = &draft->axes[axis];
     limit size = {0};
+    factors divisor = {0};
     size_t count = find_places(draft, axis, places);
     for (size_t i = 0; i < count && f.count == 0; i++) {
         read_factors(draft, places[i], &f);
         size_t variable = f.count || !size.text ? set_by(draft, places[i].from) : 0;
-        limit found = variable ? limit_of(draft, variable) : (limit){0};
+        const size_t quotient = variable && f.count ? read_divisor(draft, places[i], variable, &divisor) : 0;
+        limit found = variable ? limit_of(draft, quotient ? quotient : variable) : (limit){0};
+        if (!quotient || !found.text)
+            divisor = (factors){0};
         size = found.text ? found : size;
         if (found.text && f.count == 0 && !f.lost && is_alias(draft, places[i].from))
             /* y = blockIdx.y; if (y < height): the factor of y is a part of an index and not a share of a block */
             break;
     }
+    for (size_t i = f.count; to->rows && i-- > 0;) /* two arrays in each row: the number is no share of a block */
+        if (f.texts[i] && *f.texts[i] >= '0' && *f.texts[i] <= '9') {
+            f.texts[i] = f.texts[--f.count];
+            f.values[i] = f.values[f.count];
+            f.blocky[i] = f.blocky[f.count];
+        }
     to->used = true;
     set_threads(draft, axis, flat, count ? &f : &none);
     to->grid = "1";
@@ -611,6 +648,10 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
         share = share ? kiln__arena_printf(draft->arena, "%s * %s", share, f.texts[i]) : f.texts[i];
         if (f.values[i] > 0 && f.values[i] < INT32_MAX && product < INT32_MAX) /* no overflow */
             product *= f.values[i];
+    }
+    if (divisor.count && size.tiny < INT32_MAX && divisor.values[0] < INT32_MAX) {
+        size.text = kiln__arena_printf(draft->arena, "%s * %s", size.text, divisor.texts[0]);
+        size.tiny *= divisor.values[0];
     }
     to->grid = share ? kiln__arena_printf(draft->arena, "ceil_div(%s, %s)", size.text, share) : size.text;
     to->blocks = (size.tiny + product - 1) / product;

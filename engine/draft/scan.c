@@ -363,3 +363,11 @@ kiln_status kiln__scan_source(kiln__arena *arena, const char *text, size_t lengt
                ? KILN_OK
                : kiln__fail_memory(error);
 }
+
+const char *kiln__kernel_place(const kiln__draft *draft)
+{
+    const kiln__kernel *kernel = draft->kernel;
+    const char *place = kiln__arena_printf(draft->arena, "%s:%u", kernel->header ? kernel->header : draft->shown,
+                                           kernel->line);
+    return place ? place : draft->shown;
+}

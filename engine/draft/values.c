@@ -70,7 +70,12 @@ bool kiln__is_due_to_value(kiln_status status)
 static const char *shorten(const kiln__draft *draft, const char *message)
 {
     static const char *const begins[] = {"CUDA_ERROR_", "gives a wrong answer"};
-    const char *line = kiln__first_line(draft, message);
+    const char *line = kiln__first_line(draft, message), *place = strstr(line, ".yaml:");
+    if (place) { /* the place in the draft that was tried is not a place in a file */
+        place += strlen(".yaml:");
+        place += strspn(place, "0123456789:");
+        line = *place == ' ' ? place + 1 : line;
+    }
     for (size_t i = 0; i < KILN__COUNT(begins); i++)
         if (strstr(line, begins[i]))
             return strstr(line, begins[i]);

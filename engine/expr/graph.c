@@ -338,8 +338,8 @@ static void join_branches(builder *b, size_t at)
     }
 }
 
-/* Runs one instruction of the evaluator on nodes instead of values (abstract interpretation). A jump becomes a meeting,
- * which join_branches() turns into a select node at the target. */
+/* Runs one instruction of the evaluator on nodes instead of values (abstract interpretation). For a jump, it
+ * records a meeting at the target, which join_branches() turns into a select node. */
 static bool step(builder *b, const kiln__expr *expr, size_t at, kiln__resolve_fn resolve, void *user)
 {
     kiln__graph *graph = b->graph;

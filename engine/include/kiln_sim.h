@@ -218,7 +218,7 @@ typedef struct kiln_profiling kiln_profiling;
 typedef struct kiln_profiled_kernel {
     const char *name, *symbol; /* the kernel's name in the spec, and in the module */
     uint64_t launches, blocks, warps;
-    unsigned grid[3], block[3]; /* of the first launch, as is dynamic_shared */
+    unsigned grid[3], block[3]; /* the grid and the block of the first launch; dynamic_shared is of this launch too */
     uint64_t static_shared, dynamic_shared, local_bytes;
     int registers; /* registers of a thread */
     /* 1: `registers` comes from machine code for the device's architecture. 0: `registers` is estimated from the

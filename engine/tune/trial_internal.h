@@ -13,9 +13,9 @@ typedef struct kiln__trial { /* the settings that apply to the run of one sample
     double verify_seconds;   /* seconds in which further runs are made and their answers are compared; 0: none */
     kiln__answer_use answer; /* the use of the answer; unless it is NONE, the sample is not measured */
 } kiln__trial;
-/* Tells whether the sweep stops clearly slower configurations early. It does not if there are other objectives than
- * time, because a slow configuration may need little energy. It also does not if the caller gives the number of
- * repetitions. */
+/* Tells whether the sweep stops clearly slower configurations early. Time must be the only objective, and energy must
+ * not be measured, because a slow configuration may need little energy. The caller must not have given an exact number
+ * of repetitions. */
 bool kiln__trial_stops_early(const kiln_tune_options *options);
 /* Returns the time in seconds above which a sample is stopped early, or 0 for never. `best` is the best sample so far,
  * or NULL. */

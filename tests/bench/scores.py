@@ -150,6 +150,9 @@ def describe_change(before, after):
 
 def measure_constants(options):
     lines, rows = read_page()
+    unknown = set(options.only.split(",") if options.only else ()) - {cells[0].strip("`") for _, cells in rows}
+    if unknown:
+        raise Failure(f"engine/search/CONSTANTS.md has no constant {', '.join(sorted(unknown))}")
     changes = []
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(folder, options.build)
@@ -218,6 +221,9 @@ def main():
     options.seeds = options.seeds or (10 if options.constants else 100)
     if not options.files and not options.check:
         parser.error("no FILE is given")
+    for name in options.files:
+        if not os.path.isfile(name):
+            parser.error(f"{name} is not a file")
     try:
         (check if options.check else measure_constants if options.constants else print_scores)(options)
     except Failure as failure:

@@ -60,7 +60,8 @@ CUstream any_stream(void);
 CUdevice any_device(void);
 CUdeviceptr any_address(void);
 CUdeviceptr kernel_address(void); /* for a kernel: rarely an address that ends the context by a fault */
-/* A host function, which destroys objects while its stream or graph is in the middle of its work. */
+/* A host function or a destructor of a user object. It destroys other objects while its stream or graph is in the middle of its
+ * work. */
 void CUDA_CB destroy_any(void *none);
 /* Makes one random call of the functions that random_program.c does not call. */
 void call_any(void);

@@ -227,7 +227,8 @@ static void test_cube(void)
     for (int f = 0; f < 12; f++)
         for (int k = 0; k < 4; k++)
             texels[f][k / 2][k % 2] = (float)(f / 6 * 100 + f % 6 * 10 + k);
-    /* The guide's table: the face by the major axis, s and t in units of it; x = (s + 1) * 2 / 2. */
+    /* As the guide's table says, the major axis selects the face. s and t are divided by the magnitude of its
+     * coordinate; x = (s + 1) * 2 / 2. */
     static const struct {
         float d[3], want;
     } rows[] = {

@@ -105,7 +105,7 @@ def paragraphs(text):
             collected.append(re.sub(r"^\s*([-*]|\d+\.)\s+", "", words).strip())
 
 
-CODE = re.compile(r"%[a-z]+\d|\.[bfsu](16|32|64)\b|::|template <|operator\(")  # PTX and CUDA C++ in a string
+CODE = re.compile(r"%[a-z]+\d|\.[bfsu](16|32|64)\b|::|template <|typedef |struct alignas|operator\(")  # PTX and CUDA C++
 
 
 def blocks(path, kind):

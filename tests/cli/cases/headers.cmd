@@ -32,7 +32,7 @@ try l "type_traits tuple utility cmath" \
     "std::is_same<int, float>::value + std::get<1>(std::make_tuple(1, 2)) + std::pair<int, int>(1, 2).first + std::sqrt(4.f)"
 try m "vector" "std::vector<int>(3).size()"
 try h "helper_math.h" 1
-# A header that declares functions of the host, as cuda_profiler_api.h does (which not every set of CUDA headers has).
+# A header that declares functions of the host, as cuda_profiler_api.h does (which not every set of CUDA headers has): they are left out.
 printf '#include "driver_types.h"\nextern "C" { extern __host__ cudaError_t CUDARTAPI profilerStart(void); }\n' >profiler.h
 try i "profiler.h" 1
 # A function that a kernel calls, and that is the host's by what it calls.

@@ -15,3 +15,7 @@ kiln run add --no-verify --device generic | grep device
 kiln run add --no-verify --arch sm_89 | grep device
 kiln run add --no-verify --arch sm_86 | grep device
 kiln run add --no-verify --arch sm_87 --quiet | grep device
+# An architecture, and a name that is nearly right.
+kiln sim run --quiet --device sim:sm_80 nvidia-smi -L | sed 's/GPU-[-0-9a-f]*/UUID/'
+kiln sim run --quiet --device sm_80 nvidia-smi -L | sed 's/GPU-[-0-9a-f]*/UUID/'
+kiln run add --device h20; echo $?

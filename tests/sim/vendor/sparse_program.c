@@ -156,7 +156,7 @@ static bool find_range(const matrix *m, int64_t line, int64_t *begin, int64_t *e
     return true;
 }
 
-/* Computes the dense matrix from the same lists. Returns false if they are not those of a matrix. */
+/* Computes the dense matrix from the same lists. Returns false if a number of them is wrong. */
 static bool expand(const matrix *m, square sum)
 {
     const int64_t size = m->block, lines = m->format == CSC                               ? m->columns

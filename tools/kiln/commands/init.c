@@ -89,6 +89,23 @@ kiln_value init_value(const char *text)
     return (kiln_value){.kind = KILN_TEXT, .as.text = text};
 }
 
+static bool is_name(const char *text)
+{
+    bool name = *text && !(*text >= '0' && *text <= '9');
+    for (; *text && name; text++)
+        name = *text == '_' || (*text >= '0' && *text <= '9') || ((*text | 0x20) >= 'a' && (*text | 0x20) <= 'z');
+    return name;
+}
+
+/* Returns the number of the value that begins behind `at`. `from` is the '=' before the first value. */
+static size_t count_values(const char *from, const char *at)
+{
+    size_t count = 1;
+    for (; from < at; from++)
+        count += from[1] == ',';
+    return count;
+}
+
 /* Adds the values of --param, such as "BLOCK=64,128". Returns 0 or the exit code. */
 static int read_params(cli *c, value_list *list)
 {
@@ -97,7 +114,15 @@ static int read_params(cli *c, value_list *list)
         const char *name = args->params.items[i], *equals = strchr(name, '=');
         if (!equals || equals == name || !equals[1])
             return cli_usage(c, "--param needs NAME=VALUE,VALUE,..., not '%s'", name);
+        for (const char *at = equals; at; at = strchr(at + 1, ','))
+            if (at[1] == ',' || !at[1])
+                return cli_usage(c, "--param %s: value %zu is empty", name, count_values(equals, at));
         name = cli_strndup(name, (size_t)(equals - name));
+        if (!is_name(name))
+            return cli_usage(c,
+                             "--param %s: '%s' is not a name: a name has letters, digits and '_', and does not begin "
+                             "with a digit",
+                             args->params.items[i], name);
         for (const char *at = equals; at; at = strchr(at + 1, ','))
             add_value(list, (kiln_setting){name, init_value(cli_strndup(at + 1, strcspn(at + 1, ",")))});
     }

@@ -74,6 +74,19 @@ static bool collects(const cli *c)
     return ((const sim_args *)c->args)->check && !(format && *format) && !(file && *file);
 }
 
+/* Returns the profile of an architecture such as "sm_90". Returns the name itself if no profile has this architecture. */
+static const char *profile_of_arch(const char *name)
+{
+    const char *device = cli_printf("sim:%s", name), *profile = name;
+    const kiln_options options = {.size = sizeof options, .device = device};
+    const kiln_device_info *info = NULL;
+    kiln_engine *engine = NULL;
+    if (kiln_engine_open(&options, &engine, NULL) == KILN_OK && kiln_engine_device(engine, &info, NULL) == KILN_OK)
+        profile = strncmp(info->id, "sim:", 4) == 0 ? cli_printf("%s", info->id + 4) : name;
+    kiln_engine_close(engine);
+    return profile;
+}
+
 /* Returns the profile of the simulated device, which --device names with or without `sim:`, as in every other
  * command. An estimate needs a device with figures, so the default is then an H200. */
 static const char *device_of(const cli *c)
@@ -82,9 +95,11 @@ static const char *device_of(const cli *c)
     const char *set = getenv("KILN_SIM_DEVICE");
     if (args->device && strcmp(args->device, "sim") == 0)
         return "generic";
-    if (args->device && strncmp(args->device, "sim:", 4) == 0)
-        return args->device + 4;
-    return args->device ? args->device : set && *set ? NULL : records(c) ? "h200" : NULL;
+    if (args->device) {
+        const char *profile = strncmp(args->device, "sim:", 4) == 0 ? args->device + 4 : args->device;
+        return strncmp(profile, "sm_", 3) == 0 ? profile_of_arch(profile) : profile;
+    }
+    return set && *set ? NULL : records(c) ? "h200" : NULL;
 }
 
 /* The files that the processes of a program write; NULL: none. */

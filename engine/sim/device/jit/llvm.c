@@ -97,7 +97,7 @@ struct jit_code {
     opaque *jit;
 };
 
-/* ---- one thread at a time, in a process that lives ---- */
+/* ---- one thread at a time calls LLVM, and only until the process exits ---- */
 
 static pthread_mutex_t gate = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
 static atomic_int owner;   /* the process that opened LLVM; 0: none */

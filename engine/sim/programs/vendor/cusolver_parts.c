@@ -1,12 +1,12 @@
-/* cusolver_parts.c - cuSOLVER's eigenvalues of a range (syevdx), eigenvalues of matrices that are not symmetric (geev), and the
- * largest singular values of a batch (gesvda). */
+/* cusolver_parts.c - three functions of cuSOLVER. syevdx finds a range of the eigenvalues. geev finds eigenvalues of matrices that are
+ * not symmetric. gesvda finds the largest singular values of a batch. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cusolver_work.h"
 
-/* ---- a range of the eigenvalues: all of them are computed, and those of the range move to the front ---- */
+/* ---- a range of the eigenvalues: LAPACK computes all eigenvalues, and the range moves to the front ---- */
 
 static bool is_in_range(const work *w, int64_t place, double value)
 {
@@ -237,7 +237,7 @@ VENDOR_API int cusolverDnXgeev(GEEV_PARAMETERS, AREAS, void *info)
 
 /* ---- the k largest singular values of each matrix of a batch ---- */
 
-/* Returns the Frobenius norm of A - U diag(s) V^H, with k columns of U (m rows), and of V^H (n columns, `least` rows). */
+/* Returns the Frobenius norm of A - U S V^H, where S is the diagonal matrix of the first k singular values. V^H has `least` rows. */
 static double measure_rest(const work *w, const void *a, const void *u, const void *s, const void *vt, int64_t least)
 {
     double sum = 0;

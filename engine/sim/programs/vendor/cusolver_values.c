@@ -474,7 +474,7 @@ static bool run_jacobi(const work *w)
         done = vt && (job == 'N' || (u && v));
         if (done && least > 0)
             done = solver_call_gesvd(w, job, job, a, s, u, leading(&w->b), vt, ld_vt, &info);
-        else if (done && job != 'N') /* no singular values: the vectors are those of the identity */
+        else if (done && job != 'N') /* no singular values: the vectors are the identity */
             for (int64_t k = 0; k < u_columns || k < v_columns; k++) {
                 if (k < u_columns)
                     vendor_write_number(u, k * w->m + k, w->type, (vendor_number){1, 0});
@@ -538,7 +538,7 @@ enum { MOST_OF_BATCH = 32 }; /* rows and columns of a matrix of a batch, as NVID
                   .job_v = (char)job_v,                                                                                \
                   .info = info,                                                                                        \
                   .buffer = buffer};                                                                                   \
-        (void)real_buffer; /* for what is left if the method does not converge */                                      \
+        (void)real_buffer; /* NVIDIA's method writes to it if it does not converge */                                  \
         return start_gesvd(handle, &w, a, lda, s, u, ldu, vt, ldvt, numbers >= BUFFER_NUMBERS);                        \
     }                                                                                                                  \
     VENDOR_API int cusolverDn##X_##gesvdj_bufferSize(cusolver_handle handle, int job, int econ, int m, int n,          \

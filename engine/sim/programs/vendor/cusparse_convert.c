@@ -268,7 +268,7 @@ ROWS(cusparseXcsr2coo, run_csr2coo)
 
 /* ---- CSR to CSC: a transposition by counting sort ---- */
 
-static bool run_csr2csc(const void *what)
+static bool run_transpose(const void *what)
 {
     const arrays *w = what;
     sparse m;
@@ -338,7 +338,7 @@ VENDOR_API int cusparseCsr2cscEx2(CSC_PARAMETERS, void *buffer)
                       .to_values = to_values,
                       .base = base,
                       .type = type};
-    return sparse_enqueue_bytes(handle, w.name, &w, sizeof w, run_csr2csc);
+    return sparse_enqueue_bytes(handle, w.name, &w, sizeof w, run_transpose);
 }
 
 /* ---- sorted entries; the permutation is sorted with them ---- */

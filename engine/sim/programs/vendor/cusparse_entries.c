@@ -29,7 +29,8 @@ void write_index(void *at, int64_t place, int type, int64_t value)
 
 static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-/* Returns the number of rows, columns, rows of blocks or slices, for which a matrix has offsets; -1: it has none. */
+/* Returns the number of lines that have offsets: rows, columns, rows of blocks, or slices. Returns -1 if the format has no
+ * offsets of lines. */
 static int64_t count_lines(const sparse *m)
 {
     switch (m->format) {

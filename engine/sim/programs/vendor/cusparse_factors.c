@@ -139,7 +139,7 @@ static void factor_lu(const square *s)
 /* Returns the square root of the real part; a matrix without a factor gives a zero pivot. */
 static number root_of(number value) { return (number){value.re > 0 ? sqrt(value.re) : 0, 0}; }
 
-/* Row i of L, where A = L L^H: entry (i, j) is (a_ij - sum of l_ik conj(l_jk)) / l_jj. The upper triangle stays. */
+/* Computes L of A = L L^H by rows: l_ij is a_ij minus the sum of l_ik conj(l_jk), divided by l_jj. The upper triangle stays. */
 static void factor_cholesky(const square *s)
 {
     for (int64_t i = 0; i < s->m.rows; i++) {

@@ -131,7 +131,7 @@ static bool run_structure(const void *what)
     clear_plan(p);
     bool done = sparse_open(w->name, &w->a, 0, false, &a) && sparse_open(w->name, &w->b, 0, false, &b);
     p->offsets = done ? calloc((size_t)w->a.rows + 1, sizeof *p->offsets)
-                      : NULL; /* A has so many offsets on the device */
+                      : NULL; /* the device has this number of offsets */
     done = p->offsets;
     for (int64_t i = 0; done && i < w->a.rows; i++) {
         done = multiply_row(&a, &b, i, &terms, &room, &count) && append_row(p, &column_room, &value_room, terms, count);

@@ -84,8 +84,7 @@ static void free_triangle(triangle *t)
 static bool read_triangle(triangle *t)
 {
     const int64_t n = t->a->m->rows;
-    t->offsets = calloc((size_t)n + 2,
-                        sizeof *t->offsets); /* the system's vectors have so many numbers on the device */
+    t->offsets = calloc((size_t)n + 2, sizeof *t->offsets); /* the vector y on the device has n numbers */
     t->diagonal = new_numbers(n);
     if (!t->offsets || !t->diagonal || !sparse_walk(t->a, take_entry, t))
         return false;
@@ -190,7 +189,7 @@ static bool run_update(const void *what)
            **kept = u->part == UPDATE_GENERAL ? &u->plan->values : &u->plan->diagonal;
     for (int64_t k = 0; values && k < count; k++)
         values[k] = vendor_read_number(from, k, m->type);
-    if (u->part == UPDATE_GENERAL && values) { /* all values: also those of the diagonal */
+    if (u->part == UPDATE_GENERAL && values) { /* all values include the diagonal */
         free(u->plan->diagonal);
         u->plan->diagonal = NULL;
     }
@@ -394,7 +393,8 @@ enum { LEAST = 3 }; /* rows of a system, as NVIDIA's guide demands */
                            .x = x};                                                                                    \
         return solve_systems(handle, &s);                                                                              \
     }
-/* The systems are interleaved: number k of all systems lies together. cuSPARSE destroys the diagonals; the stand-in does not. */
+/* The systems are interleaved: the numbers k of all systems lie together. cuSPARSE destroys the diagonals, and the stand-in keeps
+ * them. */
 #define INTERLEAVED_PARAMETERS                                                                                         \
     cusparse_handle handle, int algorithm, int m, const void *lower, const void *diagonal, const void *upper, void *x, \
         int batch

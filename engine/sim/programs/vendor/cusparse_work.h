@@ -87,7 +87,7 @@ typedef struct view {
 } view;
 bool sparse_open(const char *name, const sparse *m, int64_t index, bool write_values, view *v);
 number sparse_value(const view *v, int64_t at);
-/* The range of the entries of a row (CSR), column (CSC), row of blocks (BSR) or slice (SLICED_ELL). */
+/* Finds the range of the entries of one line: a row of CSR, a column of CSC, a row of blocks of BSR, or a slice of SLICED_ELL. */
 bool sparse_range(const view *v, int64_t row, int64_t *begin, int64_t *end);
 /* The index of an entry: its column, or its row (CSC); from 0 to `limit` - 1. Returns -1, and prints why, if it is wrong. */
 int64_t sparse_index(const view *v, int64_t entry, int64_t limit);
