@@ -258,7 +258,7 @@ static kiln_status check_inputs(kiln__judge *judge, const place *places, uint64_
 }
 
 /* Compares one output with the reference's, window by window. Sums of a repeated pattern are larger than sums of random
- * numbers by the root of the number of periods, and so are their errors: the tolerance grows with it. */
+ * numbers, and so are their errors. So the tolerance is multiplied by the number of periods, which is an upper bound. */
 static kiln_status compare_windows(kiln__judge *judge, size_t v, size_t i, const kiln_plan *plan, uint64_t seed,
                                    char *room, double periods, kiln__judge_fault *fault, kiln_error **error)
 {
