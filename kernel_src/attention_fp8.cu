@@ -496,8 +496,12 @@ __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const
 // from attention8_turn, which reads and writes V once.
 //
 // Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with heads of
-// 128, and 256 with heads of 64. Exponentials take 512. So with heads of 128 there are two equal bounds, and with heads of
-// 64 the exponentials are the bound: EXP_POLY of 8 of them can be computed by other units.
+// 128, and 256 with heads of 64. Exponentials take 512, and instructions about 400. So no unit is the only bound. On an H200
+// the work default takes 1.17 ms, 1.34 times as fast as bfloat16 in the same run. Without exponentials it takes 1.07 ms, and
+// without any softmax 0.82 ms, in which products reach 1,400 TFLOP/s. The rest is the latency of one tile's steps, which
+// follow each other: scores, maximum, exponentials, conversion, values. More groups with smaller tiles hide more of it than
+// two tiles of scores per group, which took 1.35 ms. A maximum by integers (attention.cuh) saves 3 %. Exponentials through
+// shared memory in place of registers cost 6 %.
 extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     attention8_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                      const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, const float *q_scale,

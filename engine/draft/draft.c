@@ -355,7 +355,10 @@ static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error
         kiln_error *why = NULL;
         if (!kiln__size_varies(size))
             continue;
+        uint64_t left = TRIAL_STEPS;
+        engine->driver.simulator->steps(&left);
         status = kiln__run_size(engine, spec, size, TRIAL_SECONDS, &plan, &size->why, &why);
+        engine->driver.simulator->steps(NULL);
         *copy = *draft; /* a mark at this size is no mark of the draft */
         if (status == KILN_OK && !size->why && look_at_outputs(plan, copy))
             size->why = "a part of an output is not written";

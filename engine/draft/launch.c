@@ -537,13 +537,15 @@ static bool has_headers(const kiln__draft *draft)
     return false;
 }
 
-/* Returns the size by which a block's number is multiplied: `x += blockIdx.x * cols`. */
+/* Returns the size by which a block's number is multiplied: `x += blockIdx.x * cols`, or `x += blockIdx.x * 2 * cols`. */
 static const char *row_length(const kiln__draft *draft, const place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *behind = kind_of_word(draft, places[i].to) == '*'
-                                 ? size_named(draft, member_of(draft, places[i].to + 1))
-                                 : NULL;
+        size_t star = places[i].to;
+        while (kind_of_word(draft, star) == '*' && kind_of_word(draft, star + 1) == '0' &&
+               kind_of_word(draft, star + 2) == '*')
+            star += 2;
+        const char *behind = kind_of_word(draft, star) == '*' ? size_named(draft, member_of(draft, star + 1)) : NULL;
         const char *before = kind_of_word(draft, places[i].from - 1) == '*' ? size_named(draft, places[i].from - 2)
                                                                             : NULL;
         if (behind || before)
@@ -607,6 +609,12 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
             /* y = blockIdx.y; if (y < height): the factor of y is a part of an index and not a share of a block */
             break;
     }
+    for (size_t i = f.count; to->rows && i-- > 0;) /* two arrays in each row: the number is no share of a block */
+        if (f.texts[i] && *f.texts[i] >= '0' && *f.texts[i] <= '9') {
+            f.texts[i] = f.texts[--f.count];
+            f.values[i] = f.values[f.count];
+            f.blocky[i] = f.blocky[f.count];
+        }
     to->used = true;
     set_threads(draft, axis, flat, count ? &f : &none);
     to->grid = "1";

@@ -340,11 +340,11 @@ static bool machine_open(machine *m, const char *text, size_t length, uint32_t t
     const vm_limits limits = {
         .memory = 1u << 30, .shared_per_block = 48 << 10, .threads = threads, .sm_count = 132, .cc = 90};
     *m = (machine){.device = vm_device_new(NULL, &limits), .words = words};
-    if (checked && m->device && (m->check = vm_check_new(NULL)) != NULL)
-        vm_check_attach(m->device, m->check);
+    if (checked && m->device && (m->check = check_new(NULL)) != NULL)
+        check_attach(m->device, m->check);
     if (!m->device || checked != (m->check != NULL) || !sim_jit_open(m->device, threshold) ||
         ptx_parse(NULL, text, length, &ptx, &log) != PTX_OK ||
-        vm_module_load(m->device, ptx, &m->module, &log) != PTX_OK) {
+        decode_module_load(m->device, ptx, &m->module, &log) != PTX_OK) {
         fprintf(stderr, "%s", kiln__text_get(&log));
         return false;
     }
@@ -356,7 +356,7 @@ static void machine_close(machine *m)
 {
     vm_module_unload(m->device, m->module);
     vm_device_free(m->device);
-    vm_check_free(m->check);
+    check_free(m->check);
 }
 
 static void launch(const machine *m, const work *w, uint32_t s, uint32_t t)
@@ -365,13 +365,13 @@ static void launch(const machine *m, const work *w, uint32_t s, uint32_t t)
         uint64_t at[5];
         uint32_t n, s, t;
     } params = {{m->at[0], m->at[1], m->at[2], m->at[3], m->at[4]}, w->n, s, t};
-    struct vm_watch watch = {.checks = &vm_check_hooks};
+    struct vm_watch watch = {.checks = &check_hooks};
     const vm_launch made = {.module = m->module,
                             .kernel = vm_module_kernel(m->module, w->kernel),
                             .grid = {w->grid[0], w->grid[1], 1},
                             .block = {w->block[0], w->block[1], 1},
                             .params = &params,
-                            .hooks = m->check ? &vm_watch_hooks : NULL,
+                            .hooks = m->check ? &count_watch_hooks : NULL,
                             .watch = m->check ? &watch : NULL};
     vm_fault fault;
     if (vm_run(m->device, &made, NULL, &fault) != VM_OK) {
@@ -415,8 +415,8 @@ static double kernel(const machine *m, const work *w, clockid_t clock, unsigned 
             exit(1);
         }
     }
-    if (m->check && vm_check_count(m->check)) {
-        fprintf(stderr, "sim_speed: %s has findings: %s\n", w->kernel, vm_check_at(m->check, 0)->message);
+    if (m->check && check_count(m->check)) {
+        fprintf(stderr, "sim_speed: %s has findings: %s\n", w->kernel, check_at(m->check, 0)->message);
         exit(1);
     }
     return median(times, runs);

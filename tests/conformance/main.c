@@ -489,9 +489,9 @@ static bool selects_less(void)
 {
     const char *isa = getenv("KILN_SIM_ISA");
     char *kept = isa ? strdup(isa) : NULL;
-    const vm_handlers *asked = vm_table();
+    const vm_handlers *asked = decode_table();
     unsetenv("KILN_SIM_ISA");
-    const bool less = asked != vm_table();
+    const bool less = asked != decode_table();
     if (kept)
         setenv("KILN_SIM_ISA", kept, 1);
     free(kept);

@@ -113,7 +113,7 @@ static void load(report *all, const char *name, const char *text, size_t length)
     ptx_result result = ptx_parse(&mem, text, length, &ptx, &log);
     uint64_t parsed = kiln__now_ns();
     if (result == PTX_OK)
-        result = vm_module_load(device, ptx, &module, &log);
+        result = decode_module_load(device, ptx, &module, &log);
     uint64_t done = kiln__now_ns();
     all->modules++;
     if (result == PTX_OK) {

@@ -79,7 +79,7 @@ static void load(const char *what, const char *text, size_t length)
     ptx_result result = ptx_parse(&mem, text, length, &ptx, &log);
     parsed = processor_ns();
     if (result == PTX_OK)
-        result = vm_module_load(device, ptx, &module, &log);
+        result = decode_module_load(device, ptx, &module, &log);
     done = processor_ns();
     if (result != PTX_OK)
         fprintf(stderr, "%s", kiln__text_get(&log));

@@ -576,7 +576,7 @@ static bool side_open(side *s, const plan *p, bool compiles)
         for (uint32_t n = 0; n < s->bytes[k] / 4; n++)
             words[n] = k == 1 ? 0 : number(n, k);
     }
-    vm_module_load(s->device, ptx, &s->module, &log);
+    decode_module_load(s->device, ptx, &s->module, &log);
     kiln__text_free(&log);
     return true;
 }

@@ -48,7 +48,7 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
     vm_resources resources;
     vm_kernel_resources(module, kernel, &resources);
     size_t sum = 0;
-    vm_profile *profile = turn && checked ? vm_profile_new(NULL, module) : NULL;
+    vm_profile *profile = turn && checked ? count_profile_new(NULL, module) : NULL;
     WANT(profile || !turn || !checked);
     {
         uint32_t threads = turn ? 33 + (uint32_t)(bytes / 8 + function->insn_count) % 32 : 32;
@@ -66,9 +66,9 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
                             .cooperative = turn != 0,
                             .print = swallow,
                             .user = &sum};
-        struct vm_watch watch = {.checks = &vm_check_hooks, .profile = profile};
+        struct vm_watch watch = {.checks = &check_hooks, .profile = profile};
         launch.watch = checked ? &watch : NULL;
-        launch.hooks = checked ? &vm_watch_hooks : NULL;
+        launch.hooks = checked ? &count_watch_hooks : NULL;
         vm_counters counters;
         vm_fault fault;
         fill(params, bytes, address, turn);
@@ -79,9 +79,9 @@ static void run(vm_device *device, const vm_module *module, int kernel, const ui
     }
     kiln_counters sums = {0};
     if (profile)
-        vm_profile_sum(profile, &sums, NULL);
+        count_profile_sum(profile, &sums, NULL);
     WANT(sums.lanes <= sums.executed * 32 && sums.global_load_sectors <= sums.global_load_lanes * 2);
-    vm_profile_free(profile);
+    count_profile_free(profile);
     free(params);
 }
 
@@ -190,28 +190,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     WANT(storage);
     add_objects(device, storage, address[0]);
     uint64_t used = vm_memory_used(device);
-    ptx_result result = vm_module_load(device, ptx, &module, &log);
+    ptx_result result = decode_module_load(device, ptx, &module, &log);
     WANT((result == PTX_OK) == (module != NULL));
     for (uint32_t k = 0, kernels = 0; module && k < vm_module_ptx(module)->function_count; k++)
         if (vm_module_ptx(module)->functions[k].entry && vm_module_ptx(module)->functions[k].defined &&
             kernels++ < KERNELS)
             run_turns(device, module, (int)k, address, entries > FEW ? 1u << (parity + k) % 2 : 3, false);
-    vm_check *check = vm_check_new(NULL); /* runs once more under the checks */
+    vm_check *check = check_new(NULL); /* runs once more under the checks */
     WANT(check);
-    vm_check_attach(device, check);
+    check_attach(device, check);
     for (uint32_t k = 0, kernels = 0; module && k < vm_module_ptx(module)->function_count; k++)
         if (vm_module_ptx(module)->functions[k].entry && vm_module_ptx(module)->functions[k].defined &&
             kernels++ < KERNELS)
             run_turns(device, module, (int)k, address, entries > FEW ? 2u >> (parity + k) % 2 : 3, true);
-    for (size_t k = 0; k < vm_check_count(check); k++)
-        WANT(vm_check_at(check, k)->message && vm_check_at(check, k)->count);
-    if (vm_check_count(check) & 1) /* the device is freed before the checks or after them */
-        vm_check_attach(device, NULL);
+    for (size_t k = 0; k < check_count(check); k++)
+        WANT(check_at(check, k)->message && check_at(check, k)->count);
+    if (check_count(check) & 1) /* the device is freed before the checks or after them */
+        check_attach(device, NULL);
     vm_module_unload(device, module);
     WANT(vm_memory_used(device) >= used); /* memory that a kernel's malloc() made stays allocated */
     vm_storage_free(device, storage, IMAGE);
     vm_device_free(device);
-    vm_check_free(check);
+    check_free(check);
     kiln__text_free(&log);
     return 0;
 }

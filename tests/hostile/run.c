@@ -100,9 +100,9 @@ static uint32_t launch(const hostile_kernel *kernel, hostile_world *world, const
                         .params = &a,
                         .print = swallow,
                         .user = &sum};
-    struct vm_watch watch = {.checks = &vm_check_hooks};
+    struct vm_watch watch = {.checks = &check_hooks};
     launch.watch = world->check ? &watch : NULL;
-    launch.hooks = world->check ? &vm_watch_hooks : NULL;
+    launch.hooks = world->check ? &count_watch_hooks : NULL;
     now.from = from;
     unsigned char *done = vm_pointer(world->device, world->progress, 8);
     memcpy(done, &from, 4);
@@ -158,7 +158,7 @@ static vm_module *load(const hostile_kernel *kernel, const hostile_world *world,
     ptx_module *ptx;
     vm_module *module = NULL;
     if (ptx_parse(NULL, kernel->text.data, kernel->text.length, &ptx, log) == PTX_OK)
-        vm_module_load(world->device, ptx, &module, log);
+        decode_module_load(world->device, ptx, &module, log);
     return module;
 }
 

@@ -285,10 +285,10 @@ bool hostile_world_open(hostile_source *s, hostile_world *w, const hostile_kerne
     if (!w->device || (w->grouped && !w->other))
         return false;
     if (engine == HOSTILE_CHECKS) {
-        w->check = vm_check_new(NULL);
+        w->check = check_new(NULL);
         if (!w->check)
             return false;
-        vm_check_attach(w->device, w->check);
+        check_attach(w->device, w->check);
     }
     if (engine == HOSTILE_JIT && !sim_jit_open(w->device, 1))
         return false;
@@ -318,7 +318,7 @@ void hostile_world_close(hostile_world *w)
 {
     vm_device_free(w->device);
     vm_device_free(w->other);
-    vm_check_free(w->check);
+    check_free(w->check);
     if (w->grouped)
         pthread_rwlock_destroy(&w->group.lock);
     for (unsigned k = 0; k < w->guard_count; k++)

@@ -28,6 +28,9 @@ import sys
 # members of a call, so that a host function of the catalogue sees what an application's sees.
 HELPERS = {"chars.h", "random.h", "data.h", "sparse.h", "lines.h", "kiln.h"}
 
+# Shared names of the simulated device begin with their room's name. These rooms also have names of an interface.
+ALSO = {"sim/device/jit": ("sim_",), "sim/observe/model": ("sim_",)}
+
 UPWARD = {
     "sim/device/ptx": 2,
     "sim/device/vm": 1,  # a child grid runs inside the block that launched it
@@ -129,7 +132,7 @@ def find_arrows(own, needs):
     return arrows
 
 
-def symbols(folders, build, uses, prefix):
+def symbols(folders, build, uses, prefix, bad):
     """{(room, other room): why}, from the objects of each room's archive, and {room: arrows} inside the rooms."""
     defined, wanted, inside = {}, collections.defaultdict(dict), {}
     for room in uses:
@@ -139,6 +142,9 @@ def symbols(folders, build, uses, prefix):
         if not archive:
             sys.exit(f"rooms.py: no archive of room {room} below {build}")
         own, needs = read_archive(archive)
+        if room.startswith("sim/device/") or room.startswith("sim/observe/"):
+            start = (room.rsplit("/", 1)[-1] + "_", "kiln_", *ALSO.get(room, ()))
+            bad += [f"{room}: {name} does not begin with {start[0]}" for name in sorted(own) if not name.startswith(start)]
         defined.update({name: room for name in own})
         for file, names in needs.items():
             for name in names:
@@ -281,7 +287,7 @@ def check(base, tables, function, prefix, page, build, show, show_inside):
     uses, folders = read_table("".join(table.read_text() for table in tables), function, base)
     files = read_files(folders)
     edges, seen = includes(files, bad)
-    by_symbol, inside = symbols(folders, build, uses, prefix)
+    by_symbol, inside = symbols(folders, build, uses, prefix, bad)
     total = count_lines(files)
     check_inside(inside, bad, show_inside)
     if show_inside is not None:

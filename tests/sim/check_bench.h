@@ -36,12 +36,12 @@ static inline check_bench check_bench_new(const char *ptx_text, size_t length)
     kiln__text log = {0};
     ptx_module *ptx = NULL;
     b.device = vm_device_new(NULL, &limits);
-    b.check = vm_check_new(NULL);
+    b.check = check_new(NULL);
     CU_ASSERT_FATAL(b.device != NULL && b.check != NULL);
-    vm_check_attach(b.device, b.check);
+    check_attach(b.device, b.check);
     ptx_result result = ptx_parse(NULL, ptx_text, length, &ptx, &log);
     if (result == PTX_OK)
-        result = vm_module_load(b.device, ptx, &b.module, &log);
+        result = decode_module_load(b.device, ptx, &b.module, &log);
     if (result != PTX_OK)
         fprintf(stderr, "%s", kiln__text_get(&log));
     kiln__text_free(&log);
@@ -63,14 +63,14 @@ static inline check_bench check_bench_new(const char *ptx_text, size_t length)
 static inline vm_fault_kind check_bench_run(check_bench *b, const char *kernel, uint32_t blocks, uint32_t threads,
                                             uint64_t dynamic)
 {
-    struct vm_watch watch = {.checks = &vm_check_hooks};
+    struct vm_watch watch = {.checks = &check_hooks};
     vm_launch launch = {.module = b->module,
                         .kernel = vm_module_kernel(b->module, kernel),
                         .grid = {blocks, 1, 1},
                         .block = {threads, 1, 1},
                         .params = &b->params,
                         .dynamic_shared = dynamic,
-                        .hooks = &vm_watch_hooks,
+                        .hooks = &count_watch_hooks,
                         .watch = &watch,
                         .cooperative = strstr(kernel, "grid_sync") != NULL};
     return vm_run(b->device, &launch, &b->counters, &b->fault);
@@ -80,6 +80,6 @@ static inline void check_bench_end(check_bench *b)
 {
     vm_module_unload(b->device, b->module);
     vm_device_free(b->device);
-    vm_check_free(b->check);
+    check_free(b->check);
 }
 #endif

@@ -197,6 +197,7 @@ static void errors(void)
     CUgraph body = condition(graph, handle, CU_GRAPH_COND_TYPE_WHILE, 1, NULL)[0];
     IS(cuGraphAddHostNode(&node, body, NULL, 0, &(CUDA_HOST_NODE_PARAMS){nothing, NULL}), CUDA_ERROR_NOT_SUPPORTED);
     IS(cuGraphDestroy(body), CUDA_ERROR_INVALID_VALUE);
+    OK(cuGraphAddEmptyNode(&node, body, NULL, 0));
     CUgraphExec exec = ready(graph); /* the body never sets the condition to 0 */
     OK(cuGraphLaunch(exec, NULL));
     IS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_TIMEOUT);

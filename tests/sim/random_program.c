@@ -456,6 +456,39 @@ static void keep_nodes(CUgraph graph, CUgraphExec exec)
             keep_with(kinds[type], (uintptr_t)nodes[k], (uintptr_t)exec);
 }
 
+/* Makes a context with a graph whose body other threads may change or capture into. The array of bodies ends with the node, so it
+ * is read before another thread knows the context. */
+static void make_body(void)
+{
+    CUcontext context = NULL;
+    CUgraph graph = NULL, body = NULL;
+    CUgraphExec exec = NULL;
+    CUgraphNode node = NULL;
+    CUstream stream = NULL;
+    CUgraphNodeParams choice = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+    choice.conditional.type = pick(2) ? CU_GRAPH_COND_TYPE_IF : CU_GRAPH_COND_TYPE_SWITCH; /* a loop might never end */
+    choice.conditional.size = 1;
+    if (captured || pick(8) || cuCtxCreate(&context, NULL, 0, any_device()) != CUDA_SUCCESS)
+        return;
+    if (cuGraphCreate(&graph, 0) == CUDA_SUCCESS && cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
+        cuGraphConditionalHandleCreate(&choice.conditional.handle, graph, NULL, pick(2),
+                                       CU_GRAPH_COND_ASSIGN_DEFAULT) == CUDA_SUCCESS &&
+        cuGraphAddNode(&node, graph, NULL, NULL, 0, &choice) == CUDA_SUCCESS) {
+        body = choice.conditional.phGraph_out[0];
+        cuGraphAddEmptyNode(&node, body, NULL, 0);
+        cuGraphInstantiateWithFlags(&exec, graph, 0);
+    }
+    cuCtxPopCurrent(&context);
+    keep(CONTEXT, (uintptr_t)context);
+    place = 2;
+    cuCtxSetCurrent(context);
+    keep(STREAM, (uintptr_t)stream);
+    keep(GRAPH, (uintptr_t)graph);
+    keep(GRAPH, (uintptr_t)body);
+    keep(NODE, (uintptr_t)node);
+    keep(EXEC, (uintptr_t)exec);
+}
+
 /* Captures some calls of the thread, and keeps the graph. */
 static void capture(void)
 {
@@ -479,10 +512,10 @@ static void capture(void)
 
 static void make_call(void)
 {
-    static void (*const all[])(void) = {change_context, change_stream, change_stream, change_memory, change_memory,
-                                        change_shared,  change_pool,   change_range,  change_array,  change_module,
-                                        launch,         add_node,      change_graph,  change_graph,  capture,
-                                        call_any,       call_any,      call_any,      call_any,      call_any};
+    static void (*const all[])(void) = {
+        change_context, change_stream, change_stream, change_memory, change_memory, change_shared, change_pool,
+        change_range,   change_array,  change_module, launch,        add_node,      change_graph,  change_graph,
+        capture,        call_any,      call_any,      call_any,      call_any,      call_any,      make_body};
     if (atomic_fetch_add(&calls, 1) < most)
         all[pick(sizeof all / sizeof all[0])]();
 }

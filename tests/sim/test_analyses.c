@@ -106,7 +106,7 @@ static bench bench_new(kiln__text *text)
     CU_ASSERT_PTR_NOT_NULL_FATAL(b.device);
     ptx_result result = ptx_parse(&mem, text->data, text->length, &ptx, &log);
     if (result == PTX_OK)
-        result = vm_module_load(b.device, ptx, &b.module, &log);
+        result = decode_module_load(b.device, ptx, &b.module, &log);
     if (result != PTX_OK)
         fprintf(stderr, "%s", kiln__text_get(&log));
     CU_ASSERT_EQUAL_FATAL(result, PTX_OK);
@@ -133,11 +133,11 @@ static void test_results_of_atomics(void)
     kiln__text_printf(&text, "ret; }\n");
     bench b = bench_new(&text);
     begin_count();
-    vm_profile *profile = vm_profile_new(NULL, b.module);
+    vm_profile *profile = count_profile_new(NULL, b.module);
     end_count();
     CU_ASSERT_PTR_NOT_NULL_FATAL(profile);
     CU_ASSERT(profile->joined[0] && profile->joined[ATOMICS - 1]);
-    vm_profile_free(profile);
+    count_profile_free(profile);
     bench_end(&b);
 }
 
@@ -156,7 +156,7 @@ static void test_copies_of_a_register(void)
     kiln__text_printf(&text, "ret; }\n");
     bench b = bench_new(&text);
     begin_count();
-    CU_ASSERT(vm_check_analyse_module(b.module, NULL));
+    CU_ASSERT(check_analyse_module(b.module, NULL));
     end_count();
     CU_ASSERT_EQUAL(b.module->check->reg_count, COPIES + 4);
     bench_end(&b);
@@ -174,7 +174,7 @@ static void test_many_local_accesses(void)
     kiln__text_printf(&text, "ret; }\n");
     bench b = bench_new(&text);
     begin_count();
-    CU_ASSERT(vm_check_analyse_module(b.module, NULL));
+    CU_ASSERT(check_analyse_module(b.module, NULL));
     end_count();
     CU_ASSERT_EQUAL(b.module->check->pieces[2].start, 16);
     CU_ASSERT_EQUAL(b.module->check->pieces[STORES + 1].end, 64);
@@ -196,26 +196,26 @@ static void test_long_name_of_a_variable(void)
                       kiln__text_get(&name), kiln__text_get(&name));
     kiln__text_free(&name);
     bench b = bench_new(&text);
-    vm_check *check = vm_check_new(NULL);
+    vm_check *check = check_new(NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(check);
-    vm_check_attach(b.device, check);
+    check_attach(b.device, check);
     const uint64_t params = 0;
-    struct vm_watch watch = {.checks = &vm_check_hooks};
+    struct vm_watch watch = {.checks = &check_hooks};
     const vm_launch launch = {.module = b.module,
                               .kernel = vm_module_kernel(b.module, "k"),
                               .grid = {1, 1, 1},
                               .block = {1, 1, 1},
                               .params = &params,
-                              .hooks = &vm_watch_hooks,
+                              .hooks = &count_watch_hooks,
                               .watch = &watch};
     vm_counters counters;
     vm_fault fault;
     begin_count();
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, &counters, &fault), VM_OK);
     end_count();
-    CU_ASSERT_EQUAL(vm_check_count(check), 1);
+    CU_ASSERT_EQUAL(check_count(check), 1);
     bench_end(&b);
-    vm_check_free(check);
+    check_free(check);
 }
 
 /* A program asks for every kernel of its module by name. */

@@ -16,8 +16,8 @@ static void load(void)
 
 static const kiln_check_finding *only(const check_bench *b, kiln_check_kind kind, bool note)
 {
-    CHECK(vm_check_count(b->check) == 1);
-    const kiln_check_finding *f = vm_check_count(b->check) ? vm_check_at(b->check, 0) : NULL;
+    CHECK(check_count(b->check) == 1);
+    const kiln_check_finding *f = check_count(b->check) ? check_at(b->check, 0) : NULL;
     CHECK(f && f->kind == kind && f->note == note && f->message[0]);
     return f;
 }
@@ -32,8 +32,8 @@ static void test_freed_by_host(void)
     CHECK(f && strstr(f->allocation, "4096 bytes that was freed") && f->count == 32);
     int32_t *out = vm_pointer(b.device, b.params.out, COUNT * sizeof *out);
     CHECK((uint32_t)out[5] == 0xa5a5a5a5u); /* what could not be loaded */
-    vm_check_host_free(b.device, b.params.raw);
-    CHECK(vm_check_count(b.check) == 2 && vm_check_at(b.check, 1)->kind == KILN_CHECK_BAD_FREE);
+    check_host_free(b.device, b.params.raw);
+    CHECK(check_count(b.check) == 2 && check_at(b.check, 1)->kind == KILN_CHECK_BAD_FREE);
     check_bench_end(&b);
 }
 
@@ -42,15 +42,15 @@ static void test_leaks(void)
     load();
     check_bench b = check_bench_new(text, text_length);
     CHECK(check_bench_run(&b, "bug_leak", 1, 2, 0) == VM_OK);
-    vm_check_leaks(b.device, false);
-    CHECK(vm_check_count(b.check) == 2);
-    for (size_t k = 0; k < vm_check_count(b.check); k++) {
-        const kiln_check_finding *f = vm_check_at(b.check, k);
+    check_leaks(b.device, false);
+    CHECK(check_count(b.check) == 2);
+    for (size_t k = 0; k < check_count(b.check); k++) {
+        const kiln_check_finding *f = check_at(b.check, k);
         CHECK(f->kind == KILN_CHECK_LEAK && f->bytes == 96 && f->at.line > 0 && f->at.thread[0] == k);
         CHECK_TEXT(f->at.file, "memory.cu");
     }
-    vm_check_leaks(b.device, true); /* `in`, `out` and `raw` belong to the host */
-    CHECK(vm_check_count(b.check) == 5);
+    check_leaks(b.device, true); /* `in`, `out` and `raw` belong to the host */
+    CHECK(check_count(b.check) == 5);
     check_bench_end(&b);
 }
 
@@ -59,13 +59,13 @@ static void test_host_reads(void)
     load();
     check_bench b = check_bench_new(text, text_length);
     uint64_t fresh = vm_alloc(b.device, 256);
-    vm_check_host_reads(b.device, b.params.in, 64);
-    CHECK(vm_check_count(b.check) == 0);
+    check_host_reads(b.device, b.params.in, 64);
+    CHECK(check_count(b.check) == 0);
     CHECK(vm_pointer(b.device, fresh, 100) != NULL); /* taken for writing: those are written */
-    vm_check_host_reads(b.device, fresh, 100);
-    CHECK(vm_check_count(b.check) == 0);
+    check_host_reads(b.device, fresh, 100);
+    CHECK(check_count(b.check) == 0);
     CHECK(vm_pointer_read(b.device, fresh, 256) != NULL);
-    vm_check_host_reads(b.device, fresh, 256);
+    check_host_reads(b.device, fresh, 256);
     const kiln_check_finding *f = only(&b, KILN_CHECK_UNINITIALISED, true);
     CHECK(f && f->bytes == 156 && f->address == fresh + 100);
     check_bench_end(&b);
@@ -78,7 +78,7 @@ static void test_copies(void)
     check_bench b = check_bench_new(text, text_length);
     CHECK(vm_pointer(b.device, b.params.raw, COUNT * 4) != NULL);
     uint64_t fresh = vm_alloc(b.device, 4096);
-    vm_check_copied(b.device, b.params.raw, fresh, 4096);
+    check_copied(b.device, b.params.raw, fresh, 4096);
     CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK);
     const kiln_check_finding *f = only(&b, KILN_CHECK_UNINITIALISED, false);
     CHECK(f && f->count == 32);
@@ -87,8 +87,8 @@ static void test_copies(void)
     b = check_bench_new(text, text_length);
     CHECK(vm_pointer(b.device, b.params.raw, COUNT * 4) != NULL);
     CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK);
-    CHECK(vm_check_count(b.check) == 0);
-    vm_check_forget(b.device, b.params.raw + 28, 4);
+    CHECK(check_count(b.check) == 0);
+    check_forget_bytes(b.device, b.params.raw + 28, 4);
     CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK);
     f = only(&b, KILN_CHECK_UNINITIALISED, false);
     CHECK(f && f->count == 1 && f->address == b.params.raw + 28);
@@ -100,14 +100,14 @@ static void test_attach(void)
 {
     load();
     check_bench b = check_bench_new(text, text_length);
-    vm_check_attach(b.device, NULL);
-    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && vm_check_count(b.check) == 0);
-    CHECK(check_bench_run(&b, "bug_far", 1, 32, 0) == VM_FAULT_ADDRESS && vm_check_count(b.check) == 0);
-    vm_check_attach(b.device, b.check);
-    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && vm_check_count(b.check) == 0);
-    CHECK(check_bench_run(&b, "bug_far", 1, 32, 0) == VM_OK && vm_check_count(b.check) == 1);
-    vm_check_forget(b.device, b.params.raw, 4096);
-    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && vm_check_count(b.check) == 2);
+    check_attach(b.device, NULL);
+    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && check_count(b.check) == 0);
+    CHECK(check_bench_run(&b, "bug_far", 1, 32, 0) == VM_FAULT_ADDRESS && check_count(b.check) == 0);
+    check_attach(b.device, b.check);
+    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && check_count(b.check) == 0);
+    CHECK(check_bench_run(&b, "bug_far", 1, 32, 0) == VM_OK && check_count(b.check) == 1);
+    check_forget_bytes(b.device, b.params.raw, 4096);
+    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && check_count(b.check) == 2);
     check_bench_end(&b);
 }
 
@@ -123,10 +123,10 @@ static void test_repeats(void)
         check_bench a = check_bench_new(order, length), b = check_bench_new(order, length);
         check_bench_run(&a, kernels[k], 3, 64, 0);
         check_bench_run(&b, kernels[k], 3, 64, 0);
-        CHECK(vm_check_count(a.check) > 0 && vm_check_count(a.check) == vm_check_count(b.check));
-        for (size_t n = 0; n < vm_check_count(a.check) && n < vm_check_count(b.check); n++) {
-            CHECK_TEXT(vm_check_at(a.check, n)->message, vm_check_at(b.check, n)->message);
-            CHECK(vm_check_at(a.check, n)->count == vm_check_at(b.check, n)->count);
+        CHECK(check_count(a.check) > 0 && check_count(a.check) == check_count(b.check));
+        for (size_t n = 0; n < check_count(a.check) && n < check_count(b.check); n++) {
+            CHECK_TEXT(check_at(a.check, n)->message, check_at(b.check, n)->message);
+            CHECK(check_at(a.check, n)->count == check_at(b.check, n)->count);
         }
         check_bench_end(&a);
         check_bench_end(&b);
@@ -150,20 +150,20 @@ static void test_oom(void)
         vm_module *module = NULL;
         CHECK(ptx_parse(&mem, text, text_length, &ptx, &log) == PTX_OK);
         vm_device *device = vm_device_new(&mem, &limits);
-        CHECK(device && vm_module_load(device, ptx, &module, &log) == PTX_OK);
+        CHECK(device && decode_module_load(device, ptx, &module, &log) == PTX_OK);
         uint64_t address = vm_alloc(device, COUNT * 4);
-        vm_check *other = vm_check_new(&mem); /* the checks of another device, which get the launches at the
+        vm_check *other = check_new(&mem); /* the checks of another device, which get the launches at the
                                                  end */
         oom.countdown = n;
-        vm_check *check = vm_check_new(&mem);
+        vm_check *check = check_new(&mem);
         if (check) {
-            vm_check_attach(device, check);
+            check_attach(device, check);
             uint64_t fresh = vm_alloc(device, COUNT * 4);
             struct {
                 uint64_t in, out, raw;
                 int32_t n;
             } params = {address, address, fresh ? fresh : address, COUNT};
-            struct vm_watch watch = {.checks = &vm_check_hooks};
+            struct vm_watch watch = {.checks = &check_hooks};
             for (size_t k = 0; k < KILN__COUNT(kernels); k++) {
                 vm_fault fault;
                 vm_launch launch = {.module = module,
@@ -171,20 +171,20 @@ static void test_oom(void)
                                     .grid = {1, 1, 1},
                                     .block = {32, 1, 1},
                                     .params = &params,
-                                    .hooks = &vm_watch_hooks,
+                                    .hooks = &count_watch_hooks,
                                     .watch = &watch};
                 vm_fault_kind kind = vm_run(device, &launch, NULL, &fault);
                 CHECK(kind == VM_OK || kind == VM_FAULT_MEMORY);
             }
-            vm_check_leaks(device, true);
-            vm_check_heard(other, check, (vm_period){0, UINT32_MAX});
+            check_leaks(device, true);
+            check_heard(other, check, (vm_period){0, UINT32_MAX});
         }
         whole = !oom.failed;
         oom.countdown = -1;
         vm_module_unload(device, module);
         vm_device_free(device);
-        vm_check_free(check);
-        vm_check_free(other);
+        check_free(check);
+        check_free(other);
         kiln__text_free(&log);
         CHECK(oom.live == 0);
     }

@@ -34,9 +34,9 @@ static void test_thread_of_a_child(void)
     // clang-format on
     check_bench b = check_bench_new(text, sizeof text - 1);
     CU_ASSERT_EQUAL(check_bench_run(&b, "parent", 1, 1, 0), VM_OK);
-    CU_ASSERT_FATAL(vm_check_count(b.check) > 0);
-    CU_ASSERT_EQUAL(vm_check_at(b.check, 0)->kind, KILN_CHECK_ASYNC);
-    CU_ASSERT_PTR_NOT_NULL(strstr(vm_check_at(b.check, 0)->message, "without fence.proxy.async between them"));
+    CU_ASSERT_FATAL(check_count(b.check) > 0);
+    CU_ASSERT_EQUAL(check_at(b.check, 0)->kind, KILN_CHECK_ASYNC);
+    CU_ASSERT_PTR_NOT_NULL(strstr(check_at(b.check, 0)->message, "without fence.proxy.async between them"));
     check_bench_end(&b);
 }
 
@@ -68,7 +68,7 @@ static void test_moves_by_a_kernel(void)
     // clang-format on
     check_bench b = check_bench_new(text, sizeof text - 1);
     CU_ASSERT_EQUAL(check_bench_run(&b, "parent", 1, 1, 0), VM_OK);
-    CU_ASSERT_EQUAL(vm_check_count(b.check), 0);
+    CU_ASSERT_EQUAL(check_count(b.check), 0);
     check_bench_end(&b);
 }
 
@@ -78,14 +78,14 @@ static uint32_t run_until_stop(check_bench *b, uint32_t threads)
 {
     const volatile uint32_t *out = vm_pointer(b->device, b->params.out, 8);
     CU_ASSERT_PTR_NOT_NULL_FATAL(out);
-    struct vm_watch watch = {.checks = &vm_check_hooks};
+    struct vm_watch watch = {.checks = &check_hooks};
     vm_launch launch = {.module = b->module,
                         .kernel = vm_module_kernel(b->module, "k"),
                         .grid = {1, 1, 1},
                         .block = {threads, 1, 1},
                         .params = &b->params,
                         .stop = (const volatile int *)out,
-                        .hooks = &vm_watch_hooks,
+                        .hooks = &count_watch_hooks,
                         .watch = &watch};
     CU_ASSERT_EQUAL(vm_run(b->device, &launch, &b->counters, &b->fault), VM_FAULT_STOPPED);
     return out[1];
@@ -126,9 +126,9 @@ static void test_end_of_a_large_frame(void)
     // clang-format on
     check_bench b = check_bench_new(text, sizeof text - 1);
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 64, 0), VM_FAULT_DEADLOCK);
-    CU_ASSERT_EQUAL_FATAL(vm_check_count(b.check), 2);
+    CU_ASSERT_EQUAL_FATAL(check_count(b.check), 2);
     for (size_t k = 0; k < 2; k++)
-        CU_ASSERT_PTR_NOT_NULL(strstr(vm_check_at(b.check, k)->message, "at offset 0 of 'bar' (8 bytes)"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(check_at(b.check, k)->message, "at offset 0 of 'bar' (8 bytes)"));
     check_bench_end(&b);
 }
 
@@ -146,7 +146,7 @@ static void test_wait_beside_long_work(void)
     // clang-format on
     check_bench b = check_bench_new(text, sizeof text - 1);
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 32, 0), VM_OK);
-    CU_ASSERT_EQUAL(vm_check_count(b.check), 0);
+    CU_ASSERT_EQUAL(check_count(b.check), 0);
     check_bench_end(&b);
 }
 
@@ -175,11 +175,11 @@ static void *resize_counted(void *user, void *pointer, size_t size)
 /* Gives the device other checks, whose allocator counts. */
 static void count_memory(check_bench *b, const kiln_allocator *mem)
 {
-    vm_check_attach(b->device, NULL);
-    vm_check_free(b->check);
-    b->check = vm_check_new(mem);
+    check_attach(b->device, NULL);
+    check_free(b->check);
+    b->check = check_new(mem);
     CU_ASSERT_PTR_NOT_NULL_FATAL(b->check);
-    vm_check_attach(b->device, b->check);
+    check_attach(b->device, b->check);
 }
 
 /* A kernel that allocates and frees without end: the checks keep no texts for each allocation. */
@@ -203,10 +203,10 @@ static void test_many_allocations(void)
     const size_t before = c.now;
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
     CU_ASSERT(c.most - before < 200000);
-    vm_check_leaks(b.device, false);
-    CU_ASSERT_EQUAL_FATAL(vm_check_count(b.check), 1);
-    CU_ASSERT_STRING_EQUAL(vm_check_at(b.check, 0)->at.file, "a_file_with_a_name.cu");
-    CU_ASSERT_EQUAL(vm_check_at(b.check, 0)->at.line, 7);
+    check_leaks(b.device, false);
+    CU_ASSERT_EQUAL_FATAL(check_count(b.check), 1);
+    CU_ASSERT_STRING_EQUAL(check_at(b.check, 0)->at.file, "a_file_with_a_name.cu");
+    CU_ASSERT_EQUAL(check_at(b.check, 0)->at.line, 7);
     check_bench_end(&b);
     CU_ASSERT_EQUAL(c.now, 0);
 }
@@ -232,7 +232,7 @@ static void test_long_names_of_files(void)
     count_memory(&b, &mem);
     const size_t before = c.now;
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
-    CU_ASSERT_EQUAL(vm_check_count(b.check), LOADS);
+    CU_ASSERT_EQUAL(check_count(b.check), LOADS);
     CU_ASSERT(c.most - before < 2u << 20);
     check_bench_end(&b);
     kiln__text_free(&text);
@@ -261,8 +261,8 @@ static void test_many_shared_variables(void)
     kiln__text_printf(&text, "ret; }\n");
     check_bench b = check_bench_new(text.data, text.length);
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
-    CU_ASSERT_EQUAL_FATAL(vm_check_count(b.check), VM_FOUND_MOST);
-    CU_ASSERT_PTR_NOT_NULL(strstr(vm_check_at(b.check, 0)->message, "at offset 48000 of 'own' (48001 bytes)"));
+    CU_ASSERT_EQUAL_FATAL(check_count(b.check), VM_FOUND_MOST);
+    CU_ASSERT_PTR_NOT_NULL(strstr(check_at(b.check, 0)->message, "at offset 48000 of 'own' (48001 bytes)"));
     check_bench_end(&b);
     kiln__text_free(&text);
 }

@@ -73,22 +73,22 @@ static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uin
     memset(vm_pointer(device, params.constants, CONSTANTS * sizeof(int32_t)), 0, CONSTANTS * sizeof(int32_t));
     if (seed % 4) /* otherwise the program reads unwritten memory */
         memset(vm_pointer(device, params.memory, MEMORY * sizeof(int32_t)), 0, MEMORY * sizeof(int32_t));
-    struct vm_watch watch = {.checks = &vm_check_hooks, .block_ends = block_ends, .user = &o.shared};
+    struct vm_watch watch = {.checks = &check_hooks, .block_ends = block_ends, .user = &o.shared};
     vm_launch launch = {.module = o.bench.module,
                         .kernel = vm_module_kernel(o.bench.module, "script"),
                         .grid = {1 + (uint32_t)seed % 3, 1, 1},
                         .block = {32 + 32 * ((uint32_t)seed / 3 % 3) + (seed % 5 ? 0 : 8), 1, 1},
                         .params = &params,
-                        .hooks = &vm_watch_hooks,
+                        .hooks = &count_watch_hooks,
                         .watch = &watch};
     vm_period first = {0, UINT32_MAX};
     for (unsigned k = 0; k < 2; k++) {
         /* the second launch meets the marks of the first, which may run at the same time */
-        vm_check_concurrent(o.bench.check, &first, k && seed % 7 == 0 ? 1 : 0);
+        check_concurrent(o.bench.check, &first, k && seed % 7 == 0 ? 1 : 0);
         vm_run(device, &launch, &o.bench.counters, &o.bench.fault);
-        first.until = vm_check_tick_host(o.bench.check);
+        first.until = check_tick_host(o.bench.check);
     }
-    vm_check_concurrent(o.bench.check, NULL, 0);
+    check_concurrent(o.bench.check, NULL, 0);
     o.parts[0] = vm_allocation_of(device, params.steps);
     o.parts[1] = vm_allocation_of(device, params.memory);
     o.parts[2] = vm_allocation_of(device, params.constants);
@@ -100,9 +100,9 @@ static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uin
 
 static bool same_findings(const vm_check *a, const vm_check *b)
 {
-    bool same = vm_check_count(a) == vm_check_count(b);
-    for (size_t k = 0; same && k < vm_check_count(a); k++) {
-        const kiln_check_finding *x = vm_check_at(a, k), *y = vm_check_at(b, k);
+    bool same = check_count(a) == check_count(b);
+    for (size_t k = 0; same && k < check_count(a); k++) {
+        const kiln_check_finding *x = check_at(a, k), *y = check_at(b, k);
         same = x->kind == y->kind && x->note == y->note && x->count == y->count && x->at.ptx_line == y->at.ptx_line &&
                x->other.ptx_line == y->other.ptx_line && strcmp(x->message, y->message) == 0 &&
                memcmp(x->at.thread, y->at.thread, sizeof x->at.thread) == 0 &&
@@ -143,10 +143,10 @@ static void test_both(void)
             same = same && same_marks(fast.parts[k], slow.parts[k]);
         if (!same)
             fprintf(stderr, "program %llu: not the same; %zu findings by vectors, %zu cell by cell\n",
-                    (unsigned long long)seed, vm_check_count(fast.bench.check), vm_check_count(slow.bench.check));
+                    (unsigned long long)seed, check_count(fast.bench.check), check_count(slow.bench.check));
         wrong += !same;
         quick += fast.quick;
-        findings += vm_check_count(slow.bench.check);
+        findings += check_count(slow.bench.check);
         CU_ASSERT_FALSE(slow.quick);
         check_bench_end(&fast.bench);
         check_bench_end(&slow.bench);
@@ -154,7 +154,7 @@ static void test_both(void)
     unsetenv("KILN_SIM_ISA");
     CU_ASSERT_EQUAL(wrong, 0);
     CU_ASSERT_TRUE(findings > programs);
-    if (vm_check_can_quick())
+    if (check_can_quick())
         CU_ASSERT_TRUE(quick > programs / 2)
     else
         printf("the host has no AVX2: both ways are the same one\n");
@@ -205,8 +205,8 @@ static void test_long_names(void)
     check_bench b = check_bench_new(text.data, text.length);
     check_bench_run(&b, "k", 1, 1, 0);
     bool found = false;
-    for (size_t k = 0; k < vm_check_count(b.check); k++)
-        found |= strstr(vm_check_at(b.check, k)->allocation, "at offset 4 of 's' (16 bytes)") != NULL;
+    for (size_t k = 0; k < check_count(b.check); k++)
+        found |= strstr(check_at(b.check, k)->allocation, "at offset 4 of 's' (16 bytes)") != NULL;
     CU_ASSERT_TRUE(found);
     check_bench_end(&b);
     kiln__text_free(&text);
@@ -233,7 +233,7 @@ static void test_copies_of_different_sizes(void)
         CU_ASSERT_PTR_NOT_NULL_FATAL(in);
         memset(in, 0, size);
         check_bench_run(&b, "k", 1, 32, 0);
-        CU_ASSERT_EQUAL(vm_check_count(b.check), bytes > 2);
+        CU_ASSERT_EQUAL(check_count(b.check), bytes > 2);
         check_bench_end(&b);
     }
 }
@@ -254,7 +254,7 @@ static void test_bulk_reductions(void)
         check_bench b = check_bench_new(text, sizeof text - 1);
         b.params.n = written;
         CU_ASSERT_EQUAL(check_bench_run(&b, "k", written ? 1 : 2, 1, 0), VM_OK);
-        CU_ASSERT_EQUAL(vm_check_count(b.check), (size_t)written);
+        CU_ASSERT_EQUAL(check_count(b.check), (size_t)written);
         check_bench_end(&b);
     }
 }
@@ -276,7 +276,7 @@ static void test_reduction_and_atomic(void)
         check_bench b = check_bench_new(text, sizeof text - 1);
         b.params.n = first;
         CU_ASSERT_EQUAL(check_bench_run(&b, "k", 2, 1, 0), VM_OK);
-        CU_ASSERT_EQUAL(vm_check_count(b.check), 0);
+        CU_ASSERT_EQUAL(check_count(b.check), 0);
         check_bench_end(&b);
     }
 }
@@ -301,7 +301,7 @@ static void test_remote_reductions(void)
         check_bench b = check_bench_new(text, sizeof text - 1);
         b.params.n = fenced;
         CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
-        CU_ASSERT_EQUAL(vm_check_count(b.check), (size_t)!fenced);
+        CU_ASSERT_EQUAL(check_count(b.check), (size_t)!fenced);
         check_bench_end(&b);
     }
 }
@@ -326,7 +326,7 @@ static size_t count_after_reduction(const char *wait, const char *other)
                                 wait, other);
     check_bench b = check_bench_new(text, (size_t)length);
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 64, 0), VM_OK);
-    const size_t count = vm_check_count(b.check);
+    const size_t count = check_count(b.check);
     check_bench_end(&b);
     return count;
 }

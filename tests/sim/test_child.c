@@ -295,7 +295,7 @@ static void other_types(void)
     vm_limits limits = {.memory = 1 << 20, .shared_per_block = 1 << 10, .sm_count = 1, .cc = 90};
     vm_device *device = vm_device_new(NULL, &limits);
     CU_ASSERT_EQUAL_FATAL(ptx_parse(NULL, text, sizeof text - 1, &ptx, &log), PTX_OK);
-    CU_ASSERT_EQUAL(vm_module_load(device, ptx, &module, &log), PTX_INVALID);
+    CU_ASSERT_EQUAL(decode_module_load(device, ptx, &module, &log), PTX_INVALID);
     CU_ASSERT_PTR_NOT_NULL(strstr(kiln__text_get(&log), "declared with other parameters"));
     kiln__text_free(&log);
     vm_device_free(device);
@@ -348,7 +348,7 @@ static void out_of_memory(void)
         ptx_module *ptx = NULL;
         vm_module *module = NULL;
         CU_ASSERT_EQUAL_FATAL(ptx_parse(&mem, text, length, &ptx, &log), PTX_OK);
-        CU_ASSERT_EQUAL_FATAL(vm_module_load(device, ptx, &module, &log), PTX_OK);
+        CU_ASSERT_EQUAL_FATAL(decode_module_load(device, ptx, &module, &log), PTX_OK);
         struct {
             uint64_t to;
             int n;

@@ -56,7 +56,7 @@ static setup price(const char *text)
     kiln__text_printf(&all, "%s%s%s", HEAD, text, TAIL);
     s.bench = vm_bench_text(kiln__text_get(&all), all.length, (vm_limits){.threads = 1});
     kiln__text_free(&all);
-    s.cost = vm_cost_new(NULL, s.bench.module, &figures);
+    s.cost = model_cost_new(NULL, s.bench.module, &figures);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s.cost);
     s.insns = s.cost->insns + s.bench.module->functions[0].first_tally + 1;
     return s;
@@ -64,7 +64,7 @@ static setup price(const char *text)
 
 static void end(setup *s)
 {
-    vm_cost_free(s->cost);
+    model_cost_free(s->cost);
     vm_bench_end(&s->bench);
 }
 
@@ -286,9 +286,9 @@ static void test_memory_runs_out(void)
     for (long n = 0; oom.failed && n < 1000; n++) {
         oom = (check_oom){.countdown = n};
         kiln_allocator mem = {check_oom_resize, &oom};
-        vm_cost *cost = vm_cost_new(&mem, s.bench.module, &figures);
+        vm_cost *cost = model_cost_new(&mem, s.bench.module, &figures);
         CHECK((cost == NULL) == oom.failed);
-        vm_cost_free(cost);
+        model_cost_free(cost);
         CHECK(oom.live == 0);
     }
     CHECK(!oom.failed);

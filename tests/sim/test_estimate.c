@@ -148,7 +148,7 @@ static void test_bound(void)
         {"launch", {.clocks = 1000, .hottest = 1000, .dram = 0.9}, 1001},
     };
     for (size_t k = 0; k < KILN__COUNT(wanted); k++)
-        CHECK_TEXT(vm_time_bound(&wanted[k].result, wanted[k].overhead), wanted[k].text);
+        CHECK_TEXT(model_time_bound(&wanted[k].result, wanted[k].overhead), wanted[k].text);
 }
 
 #define HEAD                                                                                                           \
@@ -185,9 +185,9 @@ static setup trace_of(const char *line, unsigned count, uint32_t threads, uint32
         uint64_t out;
         uint32_t stride;
     } params = {vm_alloc(s.bench.device, 64 << 20), stride};
-    s.cost = vm_cost_new(NULL, s.bench.module, &h200.model);
+    s.cost = model_cost_new(NULL, s.bench.module, &h200.model);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s.cost);
-    s.trace = vm_trace_new(NULL, 1, (threads + 31) / 32);
+    s.trace = count_trace_new(NULL, 1, (threads + 31) / 32);
     CU_ASSERT_PTR_NOT_NULL_FATAL(s.trace);
     struct vm_watch watch = {.trace = s.trace, .trace_alone = true};
     vm_launch launch = {.module = s.bench.module,
@@ -195,10 +195,10 @@ static setup trace_of(const char *line, unsigned count, uint32_t threads, uint32
                         .grid = {blocks, 1, 1},
                         .block = {threads, 1, 1},
                         .params = &params,
-                        .hooks = &vm_watch_hooks,
+                        .hooks = &count_watch_hooks,
                         .watch = &watch};
     s.trace->launch = &launch;
-    vm_cost_trace(s.cost, s.trace);
+    model_cost_trace(s.cost, s.trace);
     s.trace->limit = limit;
     s.trace->only = only;
     vm_fault_kind kind = vm_run(s.bench.device, &launch, &s.bench.counters, &s.bench.fault);
@@ -216,8 +216,8 @@ static setup trace_of(const char *line, unsigned count, uint32_t threads, uint32
 
 static void end(setup *s)
 {
-    vm_trace_free(s->trace);
-    vm_cost_free(s->cost);
+    count_trace_free(s->trace);
+    model_cost_free(s->cost);
     vm_bench_end(&s->bench);
 }
 
@@ -225,7 +225,7 @@ static double clocks_of(const char *line, unsigned count, uint32_t threads, uint
 {
     setup s = trace_of(line, count, threads, stride, 1 << 20, false, 1);
     vm_time_result result;
-    CHECK(vm_time_estimate(NULL, &s.launch, &result));
+    CHECK(model_time_estimate(NULL, &s.launch, &result));
     end(&s);
     return result.clocks;
 }
@@ -336,7 +336,7 @@ static vm_time_result time_of_warps(const char *line, uint64_t blocks, uint32_t 
     setup s = trace_of(line, 1, 32, 32, 1 << 20, false, 1);
     s.launch.block_count = blocks;
     s.launch.resident = resident;
-    CHECK(vm_time_estimate(NULL, &s.launch, &result));
+    CHECK(model_time_estimate(NULL, &s.launch, &result));
     end(&s);
     return result;
 }
@@ -355,7 +355,7 @@ static void test_stream(void)
     setup s = trace_of(LOAD_AND_USE, 1, THREADS, 32, 1 << 20, false, 1);
     s.launch.block_count = BLOCKS;
     s.launch.resident = 2;
-    CHECK(vm_time_estimate(NULL, &s.launch, &got));
+    CHECK(model_time_estimate(NULL, &s.launch, &got));
     end(&s);
     if (!(got.clocks >= least && got.clocks <= 1.25 * least))
         fprintf(stderr, "%g clocks, but memory needs %g\n", got.clocks, least);
@@ -374,7 +374,7 @@ static void test_rounds(void)
     s.launch.resident = RESIDENT;
     for (size_t k = 0; k < KILN__COUNT(blocks); k++) {
         s.launch.block_count = blocks[k];
-        CHECK(vm_time_estimate(NULL, &s.launch, &got[k]));
+        CHECK(model_time_estimate(NULL, &s.launch, &got[k]));
     }
     end(&s);
     const double round = got[2].clocks - got[0].clocks, one = got[1].clocks - got[0].clocks;
@@ -456,18 +456,18 @@ static void test_ties(void)
     CHECK(exchanges(
         "setp.eq.u32 %%p9, %%r2, 99; @%%p9 st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%%r4], %%r6, [%%r4];\n",
         false, true));
-    CHECK(about(vm_time_tie_factor(&launch, &few), 1.012) &&
-          vm_time_tie_factor(&launch, &few) == vm_time_tie_factor(&part, &few));
-    CHECK(vm_time_tie_factor(&launch, &few) < vm_time_tie_factor(&launch, &many));
-    CHECK(vm_time_tie_factor(&waves, &few) < vm_time_tie_factor(&launch, &few));
-    CHECK(vm_time_tie_factor(&launch, &few) < vm_time_tie_factor(&cluster, &few));
+    CHECK(about(model_time_tie_factor(&launch, &few), 1.012) &&
+          model_time_tie_factor(&launch, &few) == model_time_tie_factor(&part, &few));
+    CHECK(model_time_tie_factor(&launch, &few) < model_time_tie_factor(&launch, &many));
+    CHECK(model_time_tie_factor(&waves, &few) < model_time_tie_factor(&launch, &few));
+    CHECK(model_time_tie_factor(&launch, &few) < model_time_tie_factor(&cluster, &few));
     spilled.spills.loads = 4;
-    CHECK(vm_time_tie_factor(&launch, &few) < vm_time_tie_factor(&spilled, &few));
+    CHECK(model_time_tie_factor(&launch, &few) < model_time_tie_factor(&spilled, &few));
     cluster.spills.stores = 4;
     waves.cost = &polls;
-    CHECK(vm_time_tie_factor(&waves, &few) == vm_time_tie_factor(&part, &few));
+    CHECK(model_time_tie_factor(&waves, &few) == model_time_tie_factor(&part, &few));
     waves.cost = &alone;
-    CHECK(vm_time_tie_factor(&cluster, &all) <= 1.04 && vm_time_tie_factor(&waves, &few) >= 1);
+    CHECK(model_time_tie_factor(&cluster, &all) <= 1.04 && model_time_tie_factor(&waves, &few) >= 1);
 }
 
 enum { SPILL_LOOP = 5 }; /* machine instructions of an iteration */
@@ -487,7 +487,7 @@ static double clocks_of_spills(double stores, double loads, double bytes)
         code += s.cost->insns[k].issue;
     s.launch.spills =
         (vm_spills){.stores = 4 * stores * code, .loads = 4 * loads * code, .bytes = bytes, .end = s.cost->insn_count};
-    CHECK(vm_time_estimate(NULL, &s.launch, &got));
+    CHECK(model_time_estimate(NULL, &s.launch, &got));
     end(&s);
     return got.clocks / ITERATIONS;
 }
@@ -511,11 +511,11 @@ static void test_cut(void)
 {
     vm_time_result whole, cut;
     setup s = trace_of("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 4000, 64, 0, 1 << 20, false, 4);
-    CHECK(vm_time_estimate(NULL, &s.launch, &whole));
+    CHECK(model_time_estimate(NULL, &s.launch, &whole));
     end(&s);
     s = trace_of("fma.rn.f32 %%f1, %%f1, %%f2, %%f2;\n", 4000, 64, 0, 1000, true, 4);
     CHECK(s.bench.counters.blocks == 1 && s.trace->warps[0].traced == 1000 && s.trace->warps[0].issued > 4000);
-    CHECK(vm_time_estimate(NULL, &s.launch, &cut));
+    CHECK(model_time_estimate(NULL, &s.launch, &cut));
     CHECK(about(cut.clocks / whole.clocks, 1));
     end(&s);
 }
@@ -532,7 +532,7 @@ static void test_full(void)
     vm_time_result result;
     const vm_trace_warp *t = &s.trace->warps[0];
     CHECK(t->closed && !t->failed && t->count < MOST && t->count > MOST - RECORD);
-    CHECK(vm_time_estimate(NULL, &s.launch, &result));
+    CHECK(model_time_estimate(NULL, &s.launch, &result));
     end(&s);
 }
 
@@ -631,13 +631,13 @@ static void test_memory(void)
     long n = 0;
     for (bool done = false; !done && n < 1000; n++) {
         oom = (check_oom){.countdown = n};
-        vm_cost *cost = vm_cost_new(&mem, s.bench.module, &h200.model);
-        struct vm_trace *trace = cost ? vm_trace_new(&mem, 2, 2) : NULL;
+        vm_cost *cost = model_cost_new(&mem, s.bench.module, &h200.model);
+        struct vm_trace *trace = cost ? count_trace_new(&mem, 2, 2) : NULL;
         vm_time_result result;
-        done = trace && vm_time_estimate(&mem, &s.launch, &result);
+        done = trace && model_time_estimate(&mem, &s.launch, &result);
         CHECK(done == !oom.failed);
-        vm_trace_free(trace);
-        vm_cost_free(cost);
+        count_trace_free(trace);
+        model_cost_free(cost);
         CHECK(oom.live == 0);
     }
     CHECK(n > 20 && n < 1000);

@@ -60,8 +60,8 @@ static run trace_blocks(kiln__text *text, uint32_t threads, uint64_t blocks, uin
     r.bench = vm_bench_text(kiln__text_get(text), text->length, (vm_limits){.threads = 1});
     kiln__text_free(text);
     uint64_t memory = vm_alloc(r.bench.device, blocks > 1 ? 64 * MEMORY : MEMORY);
-    r.cost = vm_cost_new(NULL, r.bench.module, &h200);
-    r.trace = vm_trace_new(NULL, 1, (threads + 31) / 32);
+    r.cost = model_cost_new(NULL, r.bench.module, &h200);
+    r.trace = count_trace_new(NULL, 1, (threads + 31) / 32);
     CU_ASSERT_FATAL(r.cost && r.trace);
     struct vm_watch watch = {.trace = r.trace, .trace_alone = true};
     vm_launch launch = {.module = r.bench.module,
@@ -69,11 +69,11 @@ static run trace_blocks(kiln__text *text, uint32_t threads, uint64_t blocks, uin
                         .cluster = {cluster, 1, 1},
                         .block = {threads, 1, 1},
                         .params = &memory,
-                        .hooks = &vm_watch_hooks,
+                        .hooks = &count_watch_hooks,
                         .watch = &watch};
     r.trace->launch = &launch;
     r.trace->limit = 1 << 20;
-    vm_cost_trace(r.cost, r.trace);
+    model_cost_trace(r.cost, r.trace);
     vm_fault_kind kind = vm_run(r.bench.device, &launch, &r.bench.counters, &r.bench.fault);
     if (kind != VM_OK)
         fprintf(stderr, "%s\n", r.bench.fault.message);
@@ -90,9 +90,9 @@ static run trace_blocks(kiln__text *text, uint32_t threads, uint64_t blocks, uin
 static vm_time_result end(run *r)
 {
     vm_time_result result;
-    CHECK(vm_time_estimate(NULL, &r->launch, &result));
-    vm_trace_free(r->trace);
-    vm_cost_free(r->cost);
+    CHECK(model_time_estimate(NULL, &r->launch, &result));
+    count_trace_free(r->trace);
+    model_cost_free(r->cost);
     vm_bench_end(&r->bench);
     return result;
 }

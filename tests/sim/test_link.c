@@ -68,7 +68,7 @@ static vm_bench bench_of(ptx_module *module)
         .memory = 16 << 20, .shared_per_block = 64 << 10, .step_budget = 1 << 20, .sm_count = 1, .cc = 90};
     kiln__text log = {0};
     b.device = vm_device_new(NULL, &limits);
-    CU_ASSERT_EQUAL_FATAL(vm_module_load(b.device, module, &b.module, &log), PTX_OK);
+    CU_ASSERT_EQUAL_FATAL(decode_module_load(b.device, module, &b.module, &log), PTX_OK);
     kiln__text_free(&log);
     return b;
 }

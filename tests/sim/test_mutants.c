@@ -266,11 +266,11 @@ static outcome run(const char *text, size_t length, const idiom *of)
     ptx_module *ptx = NULL;
     vm_module *module = NULL;
     vm_device *device = vm_device_new(NULL, &limits);
-    vm_check *check = vm_check_new(NULL);
+    vm_check *check = check_new(NULL);
     CU_ASSERT_FATAL(device != NULL && check != NULL);
-    vm_check_attach(device, check);
+    check_attach(device, check);
     o.loads = ptx_parse(NULL, text, length, &ptx, &log) == PTX_OK &&
-              vm_module_load(device, ptx, &module, &log) == PTX_OK;
+              decode_module_load(device, ptx, &module, &log) == PTX_OK;
     snprintf(o.text, sizeof o.text, "%s", kiln__text_get(&log));
     kiln__text_free(&log);
     if (o.loads) {
@@ -283,17 +283,17 @@ static outcome run(const char *text, size_t length, const idiom *of)
         set_map(&a, 2, a.out, 64);
         vm_fault fault = {0};
         vm_counters counters;
-        struct vm_watch watch = {.checks = &vm_check_hooks};
+        struct vm_watch watch = {.checks = &check_hooks};
         vm_launch launch = {.module = module,
                             .kernel = vm_module_kernel(module, of->name),
                             .grid = {of->blocks ? of->blocks : 1, 1, 1},
                             .block = {of->threads, 1, 1},
                             .params = &a,
-                            .hooks = &vm_watch_hooks,
+                            .hooks = &count_watch_hooks,
                             .watch = &watch};
         vm_run(device, &launch, &counters, &fault);
-        for (size_t k = 0; k < vm_check_count(check); k++) {
-            const kiln_check_finding *f = vm_check_at(check, k);
+        for (size_t k = 0; k < check_count(check); k++) {
+            const kiln_check_finding *f = check_at(check, k);
             if (!f->note && !o.findings++)
                 snprintf(o.text, sizeof o.text, "%s:%u %s (%s:%u)", kiln_check_text(f->kind), f->at.line, f->message,
                          f->other.what ? f->other.what : "", f->other.line);
@@ -303,7 +303,7 @@ static outcome run(const char *text, size_t length, const idiom *of)
         vm_module_unload(device, module);
     }
     vm_device_free(device);
-    vm_check_free(check);
+    check_free(check);
     return o;
 }
 

@@ -57,10 +57,10 @@ static void test_equal(void)
     CHECK(real_at(row, "seconds") > (whole + sampled) * (1 - 1e-12) &&
           real_at(row, "seconds") < (whole + sampled) * (1 + 1e-12));
     CHECK(whole > sampled * (1 - 1e-12) && whole < sampled * (1 + 1e-12));
-    /* The launch, and eight megabytes read at 0.9 of 4800 GB/s (what is written stays in the L2); and less than
-     * 1.5 microseconds of latency, which grows with the load of the memory. */
+    /* The launch, and eight megabytes read at 0.9 of 4800 GB/s (what is written stays in the L2). Less than 1.75
+     * microseconds are added: the latency, which grows with the load of the memory, and the last round, which is not full. */
     const double least = 3.2e-6 + 8.0 * N / 4.32e12;
-    CHECK(whole > least && whole < least + 1.5e-6);
+    CHECK(whole > least && whole < least + 1.75e-6);
     CHECK_TEXT(json_string_value(json_object_get(row, "bound")),
                "block starts"); /* 1.2 clocks for each of 4096 blocks */
     json_decref(row);

@@ -77,10 +77,10 @@ static void tiles(void)
     CU_ASSERT_EQUAL(vm_run(b.device, &again, &b.counters, &b.fault), VM_OK);
     CU_ASSERT_EQUAL(b.counters.warp_instructions, first); /* counts repeat */
 
-    size_t count = vm_tally_count(b.module); /* the counts of a watched launch add up to the same */
+    size_t count = count_tally_count(b.module); /* the counts of a watched launch add up to the same */
     vm_tally *tally = calloc(count, sizeof *tally), sum = {0};
     struct vm_watch watch = {.tally = tally};
-    again.hooks = &vm_watch_hooks, again.watch = &watch;
+    again.hooks = &count_watch_hooks, again.watch = &watch;
     CU_ASSERT_EQUAL(vm_run(b.device, &again, &b.counters, &b.fault), VM_OK);
     for (size_t k = 0; k < count; k++)
         sum.executed += tally[k].executed, sum.lanes += tally[k].lanes;
@@ -113,7 +113,7 @@ static void refusals(void)
         vm_module *module = NULL;
         ptx_result r = ptx_parse(NULL, table[k].text, strlen(table[k].text), &ptx, &log);
         if (r == PTX_OK)
-            r = vm_module_load(d, ptx, &module, &log);
+            r = decode_module_load(d, ptx, &module, &log);
         CU_ASSERT_NOT_EQUAL(r, PTX_OK);
         CU_ASSERT_PTR_NULL(module);
         if (!strstr(kiln__text_get(&log), table[k].says))
@@ -184,7 +184,7 @@ static bool once(kiln_allocator *mem)
     bool ok = false;
     uint64_t at, bytes;
     if (ptx_parse(mem, text, sizeof text - 1, &ptx, &log) == PTX_OK &&
-        vm_module_load(d, ptx, &module, &log) == PTX_OK) {
+        decode_module_load(d, ptx, &module, &log) == PTX_OK) {
         vm_launch launch = {.module = module,
                             .kernel = vm_module_kernel(module, "k"),
                             .grid = {1, 1, 1},
@@ -230,7 +230,7 @@ static ptx_result load_text(kiln__text *text, kiln__text *log, vm_bench *b)
     *b = (vm_bench){.device = vm_device_new(NULL, &limits)};
     CU_ASSERT_FATAL(b->device && !text->failed && ptx_parse(NULL, text->data, text->length, &ptx, log) == PTX_OK);
     kiln__text_free(text);
-    return vm_module_load(b->device, ptx, &b->module, log);
+    return decode_module_load(b->device, ptx, &b->module, log);
 }
 
 /* The time of loading grows with the text, and not with its square. */

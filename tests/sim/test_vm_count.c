@@ -15,7 +15,7 @@ typedef struct counted {
 static counted begin(unsigned threads)
 {
     counted k = {.b = vm_bench_file("count.ptx", (vm_limits){.threads = threads})};
-    k.profile = vm_profile_new(NULL, k.b.module);
+    k.profile = count_profile_new(NULL, k.b.module);
     CU_ASSERT_PTR_NOT_NULL_FATAL(k.profile);
     k.in = vm_bench_zeros(&k.b, ROOM, &k.host_in);
     k.out = vm_bench_zeros(&k.b, ROOM, &k.host_out);
@@ -24,7 +24,7 @@ static counted begin(unsigned threads)
 
 static void end(counted *k)
 {
-    vm_profile_free(k->profile);
+    count_profile_free(k->profile);
     vm_bench_end(&k->b);
 }
 
@@ -42,16 +42,16 @@ static const kiln_counters *count(counted *k, const char *kernel, uint32_t block
                         .grid = {blocks, 1, 1},
                         .block = {x, y, 1},
                         .params = &params,
-                        .hooks = &vm_watch_hooks,
+                        .hooks = &count_watch_hooks,
                         .watch = &watch};
-    vm_profile_clear(k->profile);
+    count_profile_clear(k->profile);
     k->c = (kiln_counters){0};
     k->classes = (vm_class_counts){0};
     vm_fault_kind kind = vm_run(k->b.device, &launch, &k->b.counters, &k->b.fault);
     if (kind != VM_OK)
         fprintf(stderr, "%s: %s\n", kernel, k->b.fault.message);
     CU_ASSERT_EQUAL_FATAL(kind, VM_OK);
-    vm_profile_sum(k->profile, &k->c, &k->classes);
+    count_profile_sum(k->profile, &k->c, &k->classes);
     CU_ASSERT_EQUAL(k->c.executed, k->b.counters.warp_instructions);
     CU_ASSERT_EQUAL(k->c.lanes, k->b.counters.lane_instructions);
     return &k->c;
@@ -151,18 +151,18 @@ static void scatter(void)
                         .grid = {1, 1, 1},
                         .block = {N, 1, 1},
                         .params = &p,
-                        .hooks = &vm_watch_hooks,
+                        .hooks = &count_watch_hooks,
                         .watch = &watch};
     CU_ASSERT_EQUAL_FATAL(vm_run(k.b.device, &launch, NULL, NULL), VM_OK);
-    vm_profile_sum(k.profile, &k.c, NULL);
+    count_profile_sum(k.profile, &k.c, NULL);
     loads(&k, __LINE__, 8, 1024, 1024, 16 + 128, 4 + 128); /* the indices, which are aligned, and the elements at
                                                               these indices */
     for (uint32_t n = 0; n < N; n++)
         index[n] = n % 32 / 4 * 8; /* four lanes each share a float, and eight floats lie a sector apart */
-    vm_profile_clear(k.profile);
+    count_profile_clear(k.profile);
     k.c = (kiln_counters){0};
     CU_ASSERT_EQUAL_FATAL(vm_run(k.b.device, &launch, NULL, NULL), VM_OK);
-    vm_profile_sum(k.profile, &k.c, NULL);
+    count_profile_sum(k.profile, &k.c, NULL);
     loads(&k, __LINE__, 8, 1024, 512 + 4 * 32, 16 + 32, 4 + 8);
     end(&k);
 }
@@ -212,17 +212,17 @@ static void constants(void)
                         .grid = {1, 1, 1},
                         .block = {64, 1, 1},
                         .params = &p,
-                        .hooks = &vm_watch_hooks,
+                        .hooks = &count_watch_hooks,
                         .watch = &watch};
     static const struct {
         uint32_t times, addresses;
     } table[] = {{0, 2}, {1, 64}, {8, 64}, {16, 32}, {256, 2}};
     for (size_t n = 0; n < KILN__COUNT(table); n++) { /* table[t * times % 256] of two warps */
         p.times = table[n].times;
-        vm_profile_clear(k.profile);
+        count_profile_clear(k.profile);
         k.c = (kiln_counters){0};
         CU_ASSERT_EQUAL_FATAL(vm_run(k.b.device, &launch, NULL, NULL), VM_OK);
-        vm_profile_sum(k.profile, &k.c, NULL);
+        count_profile_sum(k.profile, &k.c, NULL);
         IS(const_requests, 2), IS(const_lanes, 64), IS(const_addresses, table[n].addresses);
         IS(global_load_requests, 0);
     }
@@ -249,7 +249,7 @@ static void banks(void)
                         .grid = {1, 1, 1},
                         .block = {32, 1, 1},
                         .params = &p,
-                        .hooks = &vm_watch_hooks,
+                        .hooks = &count_watch_hooks,
                         .watch = &watch};
     static const struct {
         const char *kernel;
@@ -280,10 +280,10 @@ static void banks(void)
     for (size_t n = 0; n < KILN__COUNT(table); n++) {
         p.times = table[n].times;
         launch.kernel = vm_module_kernel(k.b.module, table[n].kernel);
-        vm_profile_clear(k.profile);
+        count_profile_clear(k.profile);
         k.c = (kiln_counters){0};
         CU_ASSERT_EQUAL_FATAL(vm_run(k.b.device, &launch, NULL, NULL), VM_OK);
-        vm_profile_sum(k.profile, &k.c, NULL);
+        count_profile_sum(k.profile, &k.c, NULL);
         IS(shared_load_wavefronts, table[n].wavefronts), IS(shared_load_ideal, table[n].ideal);
         IS(shared_store_wavefronts, table[n].wavefronts), IS(shared_store_ideal, table[n].ideal);
     }
@@ -365,7 +365,7 @@ static void repeats(void)
         CU_ASSERT_EQUAL(executed, one.c.executed);
     }
     kiln_counters twice = one.c; /* the counts of two launches add up */
-    vm_counters_add(&twice, &one.c);
+    count_counters_add(&twice, &one.c);
     CU_ASSERT_EQUAL(twice.executed, 2 * one.c.executed);
     CU_ASSERT_EQUAL(twice.shared_load_worst, one.c.shared_load_worst);
     end(&one);
@@ -432,18 +432,18 @@ static void rules(void)
         }
         unsigned got_ideal, got_most;
         uint64_t pieces[64];
-        CU_ASSERT_EQUAL(vm_wavefronts(&a, &got_ideal), waves);
+        CU_ASSERT_EQUAL(count_wavefronts_of(&a, &got_ideal), waves);
         CU_ASSERT_EQUAL(got_ideal, ideal);
-        CU_ASSERT_EQUAL(vm_addresses(&a, &got_most), addresses);
+        CU_ASSERT_EQUAL(count_addresses(&a, &got_most), addresses);
         CU_ASSERT_EQUAL(got_most, most);
-        CU_ASSERT_EQUAL(vm_pieces(&a, 5, pieces), sectors);
+        CU_ASSERT_EQUAL(count_pieces(&a, 5, pieces), sectors);
         kiln_counters c = {0};
         a.space = PTX_SPACE_GLOBAL;
         a.kind = VM_READS;
-        vm_count_access(&c, &a);
+        count_access(&c, &a);
         CU_ASSERT_EQUAL(c.global_load_sectors, sectors);
         CU_ASSERT_EQUAL(c.global_load_used, (uint64_t)addresses * a.bytes);
-        CU_ASSERT_EQUAL(c.global_load_lines, vm_pieces(&a, 7, pieces));
+        CU_ASSERT_EQUAL(c.global_load_lines, count_pieces(&a, 7, pieces));
     }
 }
 
@@ -487,7 +487,7 @@ static void onlookers(void)
                         .grid = {4, 1, 1},
                         .block = {100, 1, 1},
                         .params = &p,
-                        .hooks = &vm_watch_hooks,
+                        .hooks = &count_watch_hooks,
                         .watch = &watch};
     CU_ASSERT_EQUAL(vm_run(k.b.device, &launch, NULL, NULL), VM_OK);
     CU_ASSERT_EQUAL(seen_bytes, 2 * 4 * 400);
@@ -512,22 +512,23 @@ static void out_of_memory(void)
         vm_module *module = NULL;
         vm_profile *profile = NULL;
         if (d && ptx_parse(&mem, text, sizeof text - 1, &ptx, &log) == PTX_OK &&
-            vm_module_load(d, ptx, &module, &log) == PTX_OK && (profile = vm_profile_new(&mem, module)) != NULL) {
+            decode_module_load(d, ptx, &module, &log) == PTX_OK &&
+            (profile = count_profile_new(&mem, module)) != NULL) {
             struct vm_watch watch = {.profile = profile};
             vm_launch launch = {.module = module,
                                 .kernel = vm_module_kernel(module, "k"),
                                 .grid = {4, 1, 1},
                                 .block = {32, 1, 1},
                                 .params = "",
-                                .hooks = &vm_watch_hooks,
+                                .hooks = &count_watch_hooks,
                                 .watch = &watch};
             vm_fault fault;
             kiln_counters sum = {0};
             vm_fault_kind kind = vm_run(d, &launch, NULL, &fault);
-            vm_profile_sum(profile, &sum, NULL);
+            count_profile_sum(profile, &sum, NULL);
             CU_ASSERT(kind == VM_FAULT_MEMORY || (kind == VM_OK && sum.global_atomic_requests == 4));
         }
-        vm_profile_free(profile);
+        count_profile_free(profile);
         vm_module_unload(d, module);
         kiln__text_free(&log);
         vm_device_free(d);
@@ -554,22 +555,22 @@ static void matrices(void)
     } table[] = {{16, 4 + 1 + 4 * 2}, {128, 32 + 8 + 4 * 2}, {144, 4 + 1 + 4 * 2}};
     for (size_t n = 0; n < KILN__COUNT(table); n++) {
         vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
-        vm_profile *profile = vm_profile_new(NULL, b.module);
+        vm_profile *profile = count_profile_new(NULL, b.module);
         struct vm_watch watch = {.profile = profile};
         vm_launch launch = {.module = b.module,
                             .kernel = vm_module_kernel(b.module, "k"),
                             .grid = {1, 1, 1},
                             .block = {32, 1, 1},
                             .params = &table[n].stride,
-                            .hooks = &vm_watch_hooks,
+                            .hooks = &count_watch_hooks,
                             .watch = &watch};
         kiln_counters c = {0};
         CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
-        vm_profile_sum(profile, &c, NULL);
+        count_profile_sum(profile, &c, NULL);
         is(__LINE__, "shared_load_wavefronts", c.shared_load_wavefronts, table[n].wavefronts);
         is(__LINE__, "shared_load_ideal", c.shared_load_ideal, 4 + 1 + 4);
         is(__LINE__, "shared_load_bytes", c.shared_load_bytes, 512 + 128 + 512);
-        vm_profile_free(profile);
+        count_profile_free(profile);
         vm_bench_end(&b);
     }
 }
@@ -589,7 +590,7 @@ static void clusters(void)
     } table[] = {{4, 4}, {128, 32}};
     for (size_t n = 0; n < KILN__COUNT(table); n++) {
         vm_bench b = vm_bench_text(text, strlen(text), (vm_limits){.threads = 1});
-        vm_profile *profile = vm_profile_new(NULL, b.module);
+        vm_profile *profile = count_profile_new(NULL, b.module);
         struct vm_watch watch = {.profile = profile};
         vm_launch launch = {.module = b.module,
                             .kernel = vm_module_kernel(b.module, "k"),
@@ -597,14 +598,14 @@ static void clusters(void)
                             .block = {32, 1, 1},
                             .cluster = {4, 1, 1},
                             .params = &table[n].stride,
-                            .hooks = &vm_watch_hooks,
+                            .hooks = &count_watch_hooks,
                             .watch = &watch};
         kiln_counters c = {0};
         CU_ASSERT_EQUAL(vm_run(b.device, &launch, NULL, &b.fault), VM_OK);
-        vm_profile_sum(profile, &c, NULL);
+        count_profile_sum(profile, &c, NULL);
         is(__LINE__, "shared_store_wavefronts", c.shared_store_wavefronts, 4 * table[n].wavefronts);
         is(__LINE__, "shared_store_ideal", c.shared_store_ideal, 4 * 4);
-        vm_profile_free(profile);
+        count_profile_free(profile);
         vm_bench_end(&b);
     }
 }
@@ -616,7 +617,7 @@ static void children(void)
     vm_tally *first = NULL;
     for (unsigned threads = 1; threads <= 4; threads += 3) {
         vm_bench b = vm_bench_file("child.ptx", (vm_limits){.threads = threads});
-        vm_profile *profile = vm_profile_new(NULL, b.module);
+        vm_profile *profile = count_profile_new(NULL, b.module);
         uint32_t *out;
         struct {
             uint64_t to;
@@ -628,11 +629,11 @@ static void children(void)
                             .grid = {8, 1, 1},
                             .block = {32, 1, 1},
                             .params = &p,
-                            .hooks = &vm_watch_hooks,
+                            .hooks = &count_watch_hooks,
                             .watch = &watch};
         kiln_counters c = {0};
         CU_ASSERT_EQUAL(vm_run(b.device, &launch, &b.counters, &b.fault), VM_OK);
-        vm_profile_sum(profile, &c, NULL);
+        count_profile_sum(profile, &c, NULL);
         is(__LINE__, "executed", c.executed, b.counters.warp_instructions);
         is(__LINE__, "global_atomic_requests", c.global_atomic_requests, 80);
         is(__LINE__, "global_atomic_lanes", c.global_atomic_lanes, 80 * 32);
@@ -642,7 +643,7 @@ static void children(void)
         } else {
             CU_ASSERT_EQUAL(memcmp(first, profile->tally, profile->insn_count * sizeof *first), 0);
         }
-        vm_profile_free(profile);
+        count_profile_free(profile);
         vm_bench_end(&b);
     }
     free(first);

@@ -25,7 +25,7 @@ static one count_blocks(const char *lines, uint32_t threads, uint32_t blocks)
     kiln__text_printf(&text, "%s%sret;\n}\n", HEAD, lines);
     vm_bench b = vm_bench_text(kiln__text_get(&text), text.length, (vm_limits){.threads = 1});
     kiln__text_free(&text);
-    vm_profile *profile = vm_profile_new(NULL, b.module);
+    vm_profile *profile = count_profile_new(NULL, b.module);
     CU_ASSERT_PTR_NOT_NULL_FATAL(profile);
     struct {
         vm_tensor_map map;
@@ -50,13 +50,13 @@ static one count_blocks(const char *lines, uint32_t threads, uint32_t blocks)
                         .cluster = {blocks, 1, 1},
                         .block = {threads, 1, 1},
                         .params = &params,
-                        .hooks = &vm_watch_hooks,
+                        .hooks = &count_watch_hooks,
                         .watch = &watch};
     result.kind = vm_run(b.device, &launch, &b.counters, &b.fault);
     if (result.kind != VM_OK)
         fprintf(stderr, "%s: %s\n", lines, b.fault.message);
-    vm_profile_sum(profile, &result.c, NULL);
-    vm_profile_free(profile);
+    count_profile_sum(profile, &result.c, NULL);
+    count_profile_free(profile);
     vm_bench_end(&b);
     return result;
 }

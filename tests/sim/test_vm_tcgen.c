@@ -300,35 +300,35 @@ static unsigned find_errors(const char *body, char text[512])
     const vm_limits limits = {
         .memory = 1u << 20, .shared_per_block = 227u << 10, .step_budget = 1u << 22, .sm_count = 4, .cc = 100};
     vm_device *device = vm_device_new(NULL, &limits);
-    vm_check *check = vm_check_new(NULL);
+    vm_check *check = check_new(NULL);
     ptx_module *ptx = NULL;
     vm_module *module = NULL;
     unsigned errors = 0;
     CU_ASSERT_FATAL(device != NULL && check != NULL);
-    vm_check_attach(device, check);
+    check_attach(device, check);
     CU_ASSERT_FATAL(ptx_parse(NULL, kiln__text_get(&source), source.length, &ptx, &log) == PTX_OK);
-    CU_ASSERT_FATAL(vm_module_load(device, ptx, &module, &log) == PTX_OK);
+    CU_ASSERT_FATAL(decode_module_load(device, ptx, &module, &log) == PTX_OK);
     const uint64_t address = vm_alloc(device, 256);
-    struct vm_watch watch = {.checks = &vm_check_hooks};
+    struct vm_watch watch = {.checks = &check_hooks};
     vm_launch launch = {.module = module,
                         .kernel = vm_module_kernel(module, "k"),
                         .grid = {1, 1, 1},
                         .block = {32, 1, 1},
                         .params = &address,
-                        .hooks = &vm_watch_hooks,
+                        .hooks = &count_watch_hooks,
                         .watch = &watch};
     vm_fault fault = {0};
     vm_counters counters;
     vm_run(device, &launch, &counters, &fault);
     snprintf(text, 512, "%s", fault.message);
-    for (size_t k = 0; k < vm_check_count(check); k++) {
-        const kiln_check_finding *f = vm_check_at(check, k);
+    for (size_t k = 0; k < check_count(check); k++) {
+        const kiln_check_finding *f = check_at(check, k);
         if (!f->note && ++errors)
             snprintf(text, 512, "%s: %s", kiln_check_text(f->kind), f->message);
     }
     vm_module_unload(device, module);
     vm_device_free(device);
-    vm_check_free(check);
+    check_free(check);
     kiln__text_free(&source);
     kiln__text_free(&log);
     return errors;

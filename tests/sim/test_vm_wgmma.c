@@ -523,7 +523,7 @@ static void refuse(const char *line, const char *why)
     snprintf(text, sizeof text, "%s%s\nret;\n}\n", BODY_START, line);
     ptx_result result = ptx_parse(NULL, text, strlen(text), &ptx, &log);
     if (result == PTX_OK)
-        result = vm_module_load(device, ptx, &module, &log);
+        result = decode_module_load(device, ptx, &module, &log);
     if (result != PTX_INVALID || !strstr(kiln__text_get(&log), why))
         fprintf(stderr, "%s\n%s", line, kiln__text_get(&log));
     CHECK(result == PTX_INVALID && strstr(kiln__text_get(&log), why));

@@ -29,7 +29,7 @@ static inline vm_bench vm_bench_text(const char *text, size_t length, vm_limits 
         sim_jit_open(b.device, 1);
     ptx_result result = ptx_parse(NULL, text, length, &ptx, &log);
     if (result == PTX_OK)
-        result = vm_module_load(b.device, ptx, &b.module, &log);
+        result = decode_module_load(b.device, ptx, &b.module, &log);
     if (result != PTX_OK)
         fprintf(stderr, "%s", kiln__text_get(&log));
     kiln__text_free(&log);

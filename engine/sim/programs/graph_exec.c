@@ -189,6 +189,19 @@ static void raise_memory_fault(sim_context *context, CUgraphNodeType type)
 
 static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec *exec, size_t first, size_t end);
 
+/* Returns true if a step of the body may change a condition: only kernels, copies and fills write memory. */
+static bool can_change(const sim_exec *exec, const sim_graph *body)
+{
+    bool can = false;
+    for (size_t i = body->first_step; i < body->end_step; i++) {
+        const CUgraphNodeType type = exec->steps[i]->op.what.type;
+        can = can ||
+              (!exec->steps[i]->disabled && (type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+                                             type == CU_GRAPH_NODE_TYPE_MEMSET));
+    }
+    return can;
+}
+
 /* Runs the body that the condition selects; with `while` repeatedly, as long as the condition selects it. *next becomes
  * the step after all bodies. */
 static CUresult run_condition(sim_context **context, CUstream stream, const sim_exec *exec, const sim_op *op,
@@ -201,10 +214,9 @@ static CUresult run_condition(sim_context **context, CUstream stream, const sim_
         if (chosen < 0)
             return CUDA_SUCCESS;
         const sim_graph *body = sim_condition_body(*context, op, (unsigned)chosen);
-        /* an empty body cannot change the condition */
-        if (type == CU_GRAPH_COND_TYPE_WHILE && body->first_step == body->end_step) {
+        if (type == CU_GRAPH_COND_TYPE_WHILE && !can_change(exec, body)) {
             snprintf((*context)->fault, sizeof(*context)->fault,
-                     "a graph's while node has an empty body, so it never ends");
+                     "the body of a graph's while node changes nothing, so the node never ends");
             (*context)->sticky = CUDA_ERROR_LAUNCH_TIMEOUT;
             return CUDA_SUCCESS;
         }

@@ -37,7 +37,7 @@ CUresult sim_free_run(sim_context **context, const sim_op *op)
         sim_order_touch(*context, "the free (cuMemFreeAsync)", address, info.bytes, true);
     if (sim_memory_free(home, address))
         return CUDA_SUCCESS;
-    vm_check_host_free((*context)->device, address);
+    check_host_free((*context)->device, address);
     return CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -32,7 +32,7 @@ static CUresult make_shared(sim_context *context, void **pointer, size_t bytes, 
     void *made = bytes <= kiln__host_memory() ? vm_alloc_host(context->device, bytes, sharing == SIM_MANAGED) : NULL;
     CUresult result = made ? add_host(context, made, bytes, sharing, flags) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) {
-        vm_check_track(context->device, (uintptr_t)made);
+        check_track(context->device, (uintptr_t)made);
         *pointer = made;
     }
     return result;

@@ -429,7 +429,7 @@ void sim_program_launch(const sim_function *function, uint32_t resident, const v
     noted->row->share = fmin(1, blocks / places);
     noted->estimated = is_chosen(noted->row->calls + 1);
     if (noted->estimated && noted->row->counters && !watch->profile)
-        watch->profile = noted->counters = vm_profile_new(sim_memory(), function->module->vm);
+        watch->profile = noted->counters = count_profile_new(sim_memory(), function->module->vm);
 }
 
 static void add_estimate(sim_row *row, const sim_timed *timed)
@@ -462,11 +462,11 @@ void sim_program_ran(sim_context *context, sim_noted *noted, bool whole, const s
         return;
     if (noted->counters && whole) {
         kiln_counters sum = {0};
-        vm_profile_sum(noted->counters, &sum, NULL);
-        vm_counters_add(row->counters, &sum);
+        count_profile_sum(noted->counters, &sum, NULL);
+        count_counters_add(row->counters, &sum);
         row->counted++;
     }
-    vm_profile_free(noted->counters);
+    count_profile_free(noted->counters);
     if (timed->known)
         add_estimate(row, timed);
     else

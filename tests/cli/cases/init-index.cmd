@@ -45,6 +45,9 @@ __global__ void groups(float *y, int n)
 }
 X
 kiln init groups.cu | sed -n '/^params/,/^$/p; /^  grid/,$p'
+# A block is a row that has two parts.
+echo '__global__ void parts(const float *x, float *y, int d) { long row = blockIdx.x, from = row * 2 * d; for (int i = threadIdx.x; i < d; i += blockDim.x) y[row * d + i] = x[from + i] * x[from + d + i]; }' >parts.cu
+kiln init parts.cu | sed -n '/^  x:/p; /^  y:/p; /^  grid/,$p'
 # A value that is missing or has no name, and the place of a reason.
 kiln init hist.cu -p BINS=64,,256; echo $?
 kiln init hist.cu -p BINS=64,; echo $?

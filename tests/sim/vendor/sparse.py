@@ -665,6 +665,21 @@ close("graph", y.read(), a.values @ x.values + 2 * first, 1e-13, 100)
 call(cuda, "cuGraphExecDestroy", instance)
 call(cuda, "cuGraphDestroy", graph)
 
+# A graph writes a result to the host's memory, too.
+where, stored, v, result = Memory(np.array([1, 3], np.int32)), Memory(np.array([2.0, 3.0])), P(), np.zeros(1)
+call(sparse, "cusparseCreateSpVec", ref(v), L(5), L(2), where.at, stored.at, 2, 0, 1)
+call(cuda, "cuStreamBeginCapture_v2", stream, 0)
+call(sparse, "cusparseSpVV", handle, 0, v, x.at, P(result.ctypes.data), 1, buffer.at)
+call(cuda, "cuStreamEndCapture", stream, ref(graph))
+call(cuda, "cuGraphInstantiateWithFlags", ref(instance), graph, ctypes.c_ulonglong(0))
+assert result[0] == 0, "a captured product ran"
+call(cuda, "cuGraphLaunch", instance, stream)
+call(cuda, "cuStreamSynchronize", stream)
+close("a result of a graph", result[0], 2 * x.values[1] + 3 * x.values[3], 1e-13, 10)
+call(cuda, "cuGraphExecDestroy", instance)
+call(cuda, "cuGraphDestroy", graph)
+call(sparse, "cusparseDestroySpVec", v)
+
 # Errors: arguments, types, memory that is not there, and indices and offsets that are wrong.
 y = Vector(5, kind)
 spmv = lambda a, x=x, y=y, op=0, compute=1, alpha=P(one.ctypes.data): sparse.cusparseSpMV(

@@ -167,6 +167,7 @@ void cli_check_environment(void)
                                         "CUDA_INCLUDE",
                                         "DEVICE",
                                         "INCLUDE",
+                                        "LAPACK",
                                         "LIBCUDA",
                                         "LIBNVML",
                                         "LOCK_DIR",

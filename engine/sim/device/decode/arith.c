@@ -37,9 +37,9 @@ static vm_code *plain(vm_decoder *d, vm_handler_id id, vm_handler handler, unsig
 {
     uint32_t slot[3] = {0};
     for (unsigned k = 0; k < sources; k++)
-        slot[k] = vm_source(d, OPERAND(k + 1), bytes);
-    uint32_t to = vm_dest(d, OPERAND(0), bytes);
-    vm_code *i = handler ? vm_emit_op(d, handler) : vm_emit(d, id);
+        slot[k] = decode_source(d, OPERAND(k + 1), bytes);
+    uint32_t to = decode_dest(d, OPERAND(0), bytes);
+    vm_code *i = handler ? decode_emit_op(d, handler) : decode_emit(d, id);
     i->d = to;
     i->a = slot[0];
     i->b = slot[1];
@@ -49,7 +49,7 @@ static vm_code *plain(vm_decoder *d, vm_handler_id id, vm_handler handler, unsig
 
 static void half(vm_decoder *d, unsigned op, unsigned sources)
 {
-    vm_code *i = plain(d, VM_H_COUNT, vm_op_half, sources, 4);
+    vm_code *i = plain(d, VM_H_COUNT, ops_half, sources, 4);
     i->size = (uint8_t)op;
     i->space = TYPE(0);
     i->flags = vm_flags(d->in);
@@ -63,9 +63,9 @@ static void real(vm_decoder *d, unsigned op, unsigned sources, vm_handler_id f32
     bool nearest = rounding == PTX_MOD_RN;
     vm_code *i;
     if (TYPE(0) == PTX_F64)
-        i = plain(d, f64, nearest ? NULL : vm_op_round_f64, sources, 8);
+        i = plain(d, f64, nearest ? NULL : ops_round_f64, sources, 8);
     else
-        i = plain(d, vm_flags(d->in) ? f32x : f32, nearest ? NULL : vm_op_round_f32, sources, 4);
+        i = plain(d, vm_flags(d->in) ? f32x : f32, nearest ? NULL : ops_round_f32, sources, 4);
     i->flags = vm_flags(d->in);
     i->size = (uint8_t)op;
     i->count = (uint8_t)rounding;
@@ -76,7 +76,7 @@ static void real(vm_decoder *d, unsigned op, unsigned sources, vm_handler_id f32
 static bool pairs_or_mixed(vm_decoder *d, unsigned op, unsigned sources)
 {
     if (TYPE(0) == PTX_F32X2) {
-        vm_code *i = plain(d, VM_H_COUNT, vm_op_pair32, sources, 8);
+        vm_code *i = plain(d, VM_H_COUNT, ops_pair32, sources, 8);
         i->size = (uint8_t)op;
         i->count = (uint8_t)vm_rounding(d->in);
         i->flags = vm_flags(d->in);
@@ -86,16 +86,16 @@ static bool pairs_or_mixed(vm_decoder *d, unsigned op, unsigned sources)
         return false;
     uint32_t slot[3] = {0};
     for (unsigned k = 0; k < sources; k++) {
-        slot[k] = vm_source(d, OPERAND(k + 1), 4);
+        slot[k] = decode_source(d, OPERAND(k + 1), 4);
         if (k + 1 == sources)
             continue;
-        vm_code *widen = vm_step_op(d, vm_op_cvt);
+        vm_code *widen = decode_step_op(d, ops_cvt);
         widen->a = slot[k];
-        widen->d = slot[k] = vm_temp(d);
+        widen->d = slot[k] = decode_temp(d);
         widen->space = PTX_F32, widen->count = TYPE(1), widen->size = PTX_MOD_RN;
     }
-    uint32_t to = vm_dest(d, OPERAND(0), 4);
-    vm_code *i = vm_emit_op(d, vm_op_round_f32);
+    uint32_t to = decode_dest(d, OPERAND(0), 4);
+    vm_code *i = decode_emit_op(d, ops_round_f32);
     i->d = to, i->a = slot[0], i->b = slot[1], i->c = slot[2];
     i->size = (uint8_t)op;
     i->count = (uint8_t)vm_rounding(d->in);
@@ -106,14 +106,14 @@ static bool pairs_or_mixed(vm_decoder *d, unsigned op, unsigned sources)
 static void carry(vm_decoder *d, unsigned flags, unsigned sources)
 {
     unsigned bytes = ptx_type_bytes((ptx_type)TYPE(0));
-    vm_code *i = plain(d, VM_H_COUNT, vm_op_carry, sources, bytes);
+    vm_code *i = plain(d, VM_H_COUNT, ops_carry, sources, bytes);
     i->flags = (uint8_t)(flags | (HAS(CC) ? 2 : 0) | (HAS(HI) ? 16 : 0) | (vm_is_signed(TYPE(0)) ? 32 : 0) |
                          (bytes == 8 ? 64 : 0));
 }
 
 /* Decodes add, sub, addc and subc. Special forms are tested first: carry chains, pairs of singles and mixed precision,
  * halves, floats, packed 16-bit integers, saturation. The last line takes the integers that are left. */
-void vm_decode_add(vm_decoder *d)
+void decode_add(vm_decoder *d)
 {
     unsigned type = TYPE(0), op = d->in->op;
     bool sub = op == PTX_OP_SUB || op == PTX_OP_SUBC;
@@ -133,19 +133,19 @@ void vm_decode_add(vm_decoder *d)
         return;
     }
     if (type == PTX_U16X2 || type == PTX_S16X2) {
-        plain(d, VM_H_COUNT, vm_op_pair16, 2, 4)->size = VM_ADD;
+        plain(d, VM_H_COUNT, ops_pair16, 2, 4)->size = VM_ADD;
         return;
     }
     if (HAS(SAT)) {
         plain(d, sub ? VM_H_sub_sat_s32 : VM_H_add_sat_s32, NULL, 2, 4);
         return;
     }
-    plain(d, pick(type, sub ? BY_SIZE(sub) : BY_SIZE(add)), NULL, 2, vm_container(type));
+    plain(d, pick(type, sub ? BY_SIZE(sub) : BY_SIZE(add)), NULL, 2, decode_container(type));
 }
 
 /* Decodes mul and mul24. The .wide product reads sources of 4 bytes each and writes a register of twice the type's
  * width, so plain() does not fit it. */
-void vm_decode_mul(vm_decoder *d)
+void decode_mul(vm_decoder *d)
 {
     unsigned type = TYPE(0);
     if (pairs_or_mixed(d, VM_MUL, 2))
@@ -162,22 +162,22 @@ void vm_decode_mul(vm_decoder *d)
     } else if (type == PTX_F32 || type == PTX_F64) {
         real(d, VM_MUL, 2, VM_H_mul_f32, VM_H_mulx_f32, VM_H_mul_f64);
     } else if (HAS(WIDE)) {
-        uint32_t a = vm_source(d, OPERAND(1), 4), b = vm_source(d, OPERAND(2), 4);
+        uint32_t a = decode_source(d, OPERAND(1), 4), b = decode_source(d, OPERAND(2), 4);
         bool wide = type == PTX_U32 || type == PTX_S32;
-        uint32_t to = vm_dest(d, OPERAND(0), wide ? 8 : 4);
-        vm_code *i = vm_emit(d, type == PTX_U16   ? VM_H_mulwide_u16
-                                : type == PTX_S16 ? VM_H_mulwide_s16
-                                : type == PTX_U32 ? VM_H_mulwide_u32
-                                                  : VM_H_mulwide_s32);
+        uint32_t to = decode_dest(d, OPERAND(0), wide ? 8 : 4);
+        vm_code *i = decode_emit(d, type == PTX_U16   ? VM_H_mulwide_u16
+                                    : type == PTX_S16 ? VM_H_mulwide_s16
+                                    : type == PTX_U32 ? VM_H_mulwide_u32
+                                                      : VM_H_mulwide_s32);
         i->d = to, i->a = a, i->b = b;
     } else {
-        plain(d, pick(type, HAS(HI) ? BY_TYPE(mulhi) : BY_SIZE(mul)), NULL, 2, vm_container(type));
+        plain(d, pick(type, HAS(HI) ? BY_TYPE(mulhi) : BY_SIZE(mul)), NULL, 2, decode_container(type));
     }
 }
 
 /* Decodes mad, madc, mad24 and fma. For floats, mad is the same as fma on every target since sm_20. In the .wide form,
  * the addend has the width of the result. */
-void vm_decode_mad(vm_decoder *d)
+void decode_mad(vm_decoder *d)
 {
     unsigned type = TYPE(0), op = d->in->op;
     if (pairs_or_mixed(d, VM_FMA, 3))
@@ -198,31 +198,32 @@ void vm_decode_mad(vm_decoder *d)
         real(d, VM_FMA, 3, VM_H_fma_f32, VM_H_fmax_f32, VM_H_fma_f64);
     } else if (HAS(WIDE)) {
         bool wide = type == PTX_U32 || type == PTX_S32;
-        uint32_t a = vm_source(d, OPERAND(1), 4), b = vm_source(d, OPERAND(2), 4);
-        uint32_t c = vm_source(d, OPERAND(3), wide ? 8 : 4), to = vm_dest(d, OPERAND(0), wide ? 8 : 4);
-        vm_code *i = vm_emit(d, type == PTX_U16   ? VM_H_madwide_u16
-                                : type == PTX_S16 ? VM_H_madwide_s16
-                                : type == PTX_U32 ? VM_H_madwide_u32
-                                                  : VM_H_madwide_s32);
+        uint32_t a = decode_source(d, OPERAND(1), 4), b = decode_source(d, OPERAND(2), 4);
+        uint32_t c = decode_source(d, OPERAND(3), wide ? 8 : 4), to = decode_dest(d, OPERAND(0), wide ? 8 : 4);
+        vm_code *i = decode_emit(d, type == PTX_U16   ? VM_H_madwide_u16
+                                    : type == PTX_S16 ? VM_H_madwide_s16
+                                    : type == PTX_U32 ? VM_H_madwide_u32
+                                                      : VM_H_madwide_s32);
         i->d = to, i->a = a, i->b = b, i->c = c;
     } else if (HAS(SAT)) {
         plain(d, VM_H_madhi_sat_s32, NULL, 3, 4);
     } else {
-        plain(d, pick(type, HAS(HI) ? BY_TYPE(madhi) : BY_SIZE(mad)), NULL, 3, vm_container(type));
+        plain(d, pick(type, HAS(HI) ? BY_TYPE(madhi) : BY_SIZE(mad)), NULL, 3, decode_container(type));
     }
 }
 
-void vm_decode_sad(vm_decoder *d) { plain(d, pick(TYPE(0), BY_TYPE(sad)), NULL, 3, vm_container(TYPE(0))); }
+void decode_sad(vm_decoder *d) { plain(d, pick(TYPE(0), BY_TYPE(sad)), NULL, 3, decode_container(TYPE(0))); }
 
-void vm_decode_div(vm_decoder *d)
+void decode_div(vm_decoder *d)
 {
     if (TYPE(0) == PTX_F32 || TYPE(0) == PTX_F64)
         real(d, VM_DIV, 2, VM_H_div_f32, HAS(APPROX) && HAS(FTZ) ? VM_H_divx_f32 : VM_H_div_f32, VM_H_div_f64);
     else
-        plain(d, pick(TYPE(0), d->in->op == PTX_OP_REM ? BY_TYPE(rem) : BY_TYPE(div)), NULL, 2, vm_container(TYPE(0)));
+        plain(d, pick(TYPE(0), d->in->op == PTX_OP_REM ? BY_TYPE(rem) : BY_TYPE(div)), NULL, 2,
+              decode_container(TYPE(0)));
 }
 
-void vm_decode_unary(vm_decoder *d)
+void decode_unary(vm_decoder *d)
 {
     bool neg = d->in->op == PTX_OP_NEG;
     vm_handler_id id = VM_H_COUNT;
@@ -234,12 +235,12 @@ void vm_decode_unary(vm_decoder *d)
     case PTX_F64: id = neg ? VM_H_neg_f64 : VM_H_abs_f64; break;
     default: half(d, neg ? VM_NEG : VM_ABS, 1); return;
     }
-    plain(d, id, NULL, 1, vm_container(TYPE(0)))->flags = vm_flags(d->in);
+    plain(d, id, NULL, 1, decode_container(TYPE(0)))->flags = vm_flags(d->in);
 }
 
 /* Decodes min and max. Singles without flags have a faster handler than singles with .ftz, .NaN or .xorsign. A form
  * with three sources exists for f32 only. Among the integers, s32 and s16x2 have .relu. */
-void vm_decode_minmax(vm_decoder *d)
+void decode_minmax(vm_decoder *d)
 {
     bool max = d->in->op == PTX_OP_MAX;
     unsigned type = TYPE(0);
@@ -259,17 +260,17 @@ void vm_decode_minmax(vm_decoder *d)
     } else if (vm_is_half(type)) {
         half(d, max ? VM_MAX : VM_MIN, 2);
     } else if (type == PTX_U16X2 || type == PTX_S16X2) {
-        vm_code *i = plain(d, VM_H_COUNT, vm_op_pair16, 2, 4);
+        vm_code *i = plain(d, VM_H_COUNT, ops_pair16, 2, 4);
         i->size = max ? VM_MAX : VM_MIN;
         i->flags = (uint8_t)((type == PTX_S16X2 ? VM_SIGNED : 0) | (flags & VM_RELU));
     } else if (flags & VM_RELU) {
         plain(d, max ? VM_H_max_relu_s32 : VM_H_min_relu_s32, NULL, 2, 4);
     } else {
-        plain(d, pick(type, max ? BY_TYPE(max) : BY_TYPE(min)), NULL, 2, vm_container(type));
+        plain(d, pick(type, max ? BY_TYPE(max) : BY_TYPE(min)), NULL, 2, decode_container(type));
     }
 }
 
-void vm_decode_dp(vm_decoder *d)
+void decode_dp(vm_decoder *d)
 {
     vm_code *i = plain(d, d->in->op == PTX_OP_DP4A ? VM_H_dp4a : VM_H_dp2a, NULL, 3, 4);
     i->flags = (uint8_t)((TYPE(0) == PTX_S32 ? 1 : 0) | (TYPE(1) == PTX_S32 ? 2 : 0) | (HAS(HI) ? 4 : 0));
@@ -277,15 +278,15 @@ void vm_decode_dp(vm_decoder *d)
 
 /* ---- bits ---- */
 
-void vm_decode_bits(vm_decoder *d)
+void decode_bits(vm_decoder *d)
 {
-    unsigned type = TYPE(0), bytes = vm_container(type);
+    unsigned type = TYPE(0), bytes = decode_container(type);
     bool wide = bytes == 8;
     if (d->in->op == PTX_OP_BREV) {
         plain(d, wide ? VM_H_brev_b64 : VM_H_brev_b32, NULL, 1, bytes);
         return;
     }
-    uint32_t a = vm_source(d, OPERAND(1), bytes), to = vm_dest(d, OPERAND(0), 4);
+    uint32_t a = decode_source(d, OPERAND(1), bytes), to = decode_dest(d, OPERAND(0), 4);
     vm_handler_id id;
     if (d->in->op == PTX_OP_POPC)
         id = wide ? VM_H_popc_b64 : VM_H_popc_b32;
@@ -296,47 +297,47 @@ void vm_decode_bits(vm_decoder *d)
              : type == PTX_S32 ? VM_H_bfind_s32
              : type == PTX_U64 ? VM_H_bfind_u64
                                : VM_H_bfind_s64;
-    vm_code *i = vm_emit(d, id);
+    vm_code *i = decode_emit(d, id);
     i->d = to, i->a = a;
     i->flags = HAS(SHIFTAMT);
 }
 
 /* Decodes bfi, bfe, fns, bmsk and szext. The sources go to a, b, c and e in written order; bfi alone uses e. Positions
  * and lengths have 32 bits also if the field has 64. Flags: 1 for .clamp, 2 for the type s32. */
-void vm_decode_bitfield(vm_decoder *d)
+void decode_bitfield(vm_decoder *d)
 {
-    unsigned bytes = vm_container(TYPE(0));
+    unsigned bytes = decode_container(TYPE(0));
     uint32_t a, b, c = 0, e = 0;
     vm_handler_id id;
     uint8_t flags = (uint8_t)((HAS(CLAMP) ? 1 : 0) | (TYPE(0) == PTX_S32 ? 2 : 0));
-    a = vm_source(d, OPERAND(1), d->in->op == PTX_OP_BMSK ? 4 : bytes);
+    a = decode_source(d, OPERAND(1), d->in->op == PTX_OP_BMSK ? 4 : bytes);
     switch (d->in->op) {
     case PTX_OP_BFI:
-        b = vm_source(d, OPERAND(2), bytes);
-        c = vm_source(d, OPERAND(3), 4);
-        e = vm_source(d, OPERAND(4), 4);
+        b = decode_source(d, OPERAND(2), bytes);
+        c = decode_source(d, OPERAND(3), 4);
+        e = decode_source(d, OPERAND(4), 4);
         id = bytes == 8 ? VM_H_bfi_b64 : VM_H_bfi_b32;
         break;
     case PTX_OP_BFE:
-        b = vm_source(d, OPERAND(2), 4);
-        c = vm_source(d, OPERAND(3), 4);
+        b = decode_source(d, OPERAND(2), 4);
+        c = decode_source(d, OPERAND(3), 4);
         id = TYPE(0) == PTX_U32   ? VM_H_bfe_u32
              : TYPE(0) == PTX_S32 ? VM_H_bfe_s32
              : TYPE(0) == PTX_U64 ? VM_H_bfe_u64
                                   : VM_H_bfe_s64;
         break;
     case PTX_OP_FNS:
-        b = vm_source(d, OPERAND(2), 4);
-        c = vm_source(d, OPERAND(3), 4);
+        b = decode_source(d, OPERAND(2), 4);
+        c = decode_source(d, OPERAND(3), 4);
         id = VM_H_fns;
         break;
     default:
-        b = vm_source(d, OPERAND(2), 4);
+        b = decode_source(d, OPERAND(2), 4);
         id = d->in->op == PTX_OP_BMSK ? VM_H_bmsk : VM_H_szext;
         break;
     }
-    uint32_t to = vm_dest(d, OPERAND(0), bytes);
-    vm_code *i = vm_emit(d, id);
+    uint32_t to = decode_dest(d, OPERAND(0), bytes);
+    vm_code *i = decode_emit(d, id);
     i->d = to, i->a = a, i->b = b, i->c = c, i->e = e;
     i->flags = flags;
 }
@@ -344,19 +345,19 @@ void vm_decode_bitfield(vm_decoder *d)
 static void pred_logic(vm_decoder *d, unsigned op)
 {
     bool na, nb = false;
-    uint32_t a = vm_pred_plain(d, OPERAND(1), &na);
-    uint32_t b = op == 0 ? a : vm_pred_plain(d, OPERAND(2), &nb), to = vm_dest(d, OPERAND(0), 0);
+    uint32_t a = decode_pred_plain(d, OPERAND(1), &na);
+    uint32_t b = op == 0 ? a : decode_pred_plain(d, OPERAND(2), &nb), to = decode_dest(d, OPERAND(0), 0);
     if (d->in->op == PTX_OP_NOT)
         na = !na;
-    vm_code *i = vm_emit_op(d, vm_op_pred_logic);
+    vm_code *i = decode_emit_op(d, ops_pred_logic);
     i->d = to, i->a = a, i->b = b;
     i->size = (uint8_t)op;
     i->flags = (uint8_t)((na ? 1 : 0) | (nb ? 2 : 0));
 }
 
-void vm_decode_logic(vm_decoder *d)
+void decode_logic(vm_decoder *d)
 {
-    unsigned op = d->in->op, bytes = vm_container(TYPE(0));
+    unsigned op = d->in->op, bytes = decode_container(TYPE(0));
     bool wide = bytes == 8;
     if (TYPE(0) == PTX_PRED) {
         pred_logic(d, op == PTX_OP_AND   ? PTX_MOD_AND
@@ -376,39 +377,41 @@ void vm_decode_logic(vm_decoder *d)
     }
 }
 
-void vm_decode_lop3(vm_decoder *d)
+void decode_lop3(vm_decoder *d)
 {
-    uint32_t a = vm_source(d, OPERAND(1), 4), b = vm_source(d, OPERAND(2), 4), c = vm_source(d, OPERAND(3), 4);
+    uint32_t a = decode_source(d, OPERAND(1), 4), b = decode_source(d, OPERAND(2), 4),
+             c = decode_source(d, OPERAND(3), 4);
     bool with_pred = HAS(OR) || HAS(AND);
-    uint32_t to = vm_dest(d, OPERAND(0), 4);
+    uint32_t to = decode_dest(d, OPERAND(0), 4);
     if (with_pred && OPERAND(0)->kind == PTX_OPERAND_SINK)
-        to = vm_temp(d);
-    vm_code *i = with_pred ? vm_guarded_step(d, VM_H_lop3) : vm_emit(d, VM_H_lop3);
+        to = decode_temp(d);
+    vm_code *i = with_pred ? decode_guarded_step(d, VM_H_lop3) : decode_emit(d, VM_H_lop3);
     i->d = to, i->a = a, i->b = b, i->c = c;
     i->imm = OPERAND(4)->imm;
     if (!with_pred)
         return;
     bool negated;
-    uint32_t q = vm_pred_plain(d, OPERAND(5), &negated), zero = vm_constant_slot(d, 0, 4);
-    i = vm_emit(d, VM_H_eq_u32); /* p = (d != 0) op q */
-    i->d = OPERAND(0)->pred ? vm_second_pred(d, OPERAND(0)) : vm_temp_pred(d);
+    uint32_t q = decode_pred_plain(d, OPERAND(5), &negated), zero = decode_constant_slot(d, 0, 4);
+    i = decode_emit(d, VM_H_eq_u32); /* p = (d != 0) op q */
+    i->d = OPERAND(0)->pred ? decode_second_pred(d, OPERAND(0)) : decode_temp_pred(d);
     i->a = to, i->b = zero, i->c = q;
     i->flags = (uint8_t)(VM_INVERT | (HAS(OR) ? VM_BOOL_OR : VM_BOOL_AND) | (negated ? VM_COMBINE_NOT : 0));
 }
 
-void vm_decode_shift(vm_decoder *d)
+void decode_shift(vm_decoder *d)
 {
-    unsigned type = TYPE(0), bytes = vm_container(type);
-    uint32_t a = vm_source(d, OPERAND(1), bytes), b = vm_source(d, OPERAND(2), 4), to = vm_dest(d, OPERAND(0), bytes);
+    unsigned type = TYPE(0), bytes = decode_container(type);
+    uint32_t a = decode_source(d, OPERAND(1), bytes), b = decode_source(d, OPERAND(2), 4),
+             to = decode_dest(d, OPERAND(0), bytes);
     vm_handler_id id = d->in->op == PTX_OP_SHR ? pick(type, BY_TYPE(shr))
                        : bytes == 8            ? VM_H_shl_b64
                        : type == PTX_B16       ? VM_H_shl_b16
                                                : VM_H_shl_b32;
-    vm_code *i = vm_emit(d, id);
+    vm_code *i = decode_emit(d, id);
     i->d = to, i->a = a, i->b = b;
 }
 
-void vm_decode_shf(vm_decoder *d)
+void decode_shf(vm_decoder *d)
 {
     plain(d,
           HAS(L)      ? (HAS(WRAP) ? VM_H_shf_l_wrap : VM_H_shf_l_clamp)
@@ -417,7 +420,7 @@ void vm_decode_shf(vm_decoder *d)
           NULL, 3, 4);
 }
 
-void vm_decode_prmt(vm_decoder *d)
+void decode_prmt(vm_decoder *d)
 {
     static const ptx_mod modes[] = {PTX_MOD_F4E, PTX_MOD_B4E, PTX_MOD_RC8, PTX_MOD_ECL, PTX_MOD_ECR, PTX_MOD_RC16};
     for (unsigned k = 0; k < KILN__COUNT(modes); k++)
@@ -430,7 +433,7 @@ void vm_decode_prmt(vm_decoder *d)
 
 /* ---- functions ---- */
 
-void vm_decode_approx(vm_decoder *d)
+void decode_approx(vm_decoder *d)
 {
     vm_handler_id id = VM_H_COUNT;
     if (vm_is_half(TYPE(0))) {
@@ -452,19 +455,19 @@ void vm_decode_approx(vm_decoder *d)
     plain(d, id, NULL, 1, 4)->flags = vm_flags(d->in);
 }
 
-void vm_decode_rcp(vm_decoder *d)
+void decode_rcp(vm_decoder *d)
 {
     real(d, VM_RCP, 1, VM_H_rcp_f32, VM_H_rcp_f32, HAS(FTZ) ? VM_H_rcpx_f64 : VM_H_rcp_f64);
 }
-void vm_decode_sqrt(vm_decoder *d) { real(d, VM_SQRT, 1, VM_H_sqrt_f32, VM_H_sqrt_f32, VM_H_sqrt_f64); }
+void decode_sqrt(vm_decoder *d) { real(d, VM_SQRT, 1, VM_H_sqrt_f32, VM_H_sqrt_f32, VM_H_sqrt_f64); }
 
-void vm_decode_copysign(vm_decoder *d)
+void decode_copysign(vm_decoder *d)
 {
     bool wide = TYPE(0) == PTX_F64;
     plain(d, wide ? VM_H_copysign_f64 : VM_H_copysign_f32, NULL, 2, wide ? 8 : 4);
 }
 
-void vm_decode_testp(vm_decoder *d)
+void decode_testp(vm_decoder *d)
 {
     bool wide = TYPE(0) == PTX_F64, invert = HAS(NOTANUMBER);
     vm_handler_id id = HAS(FINITE)      ? (wide ? VM_H_testp_finite_f64 : VM_H_testp_finite_f32)
@@ -472,8 +475,8 @@ void vm_decode_testp(vm_decoder *d)
                        : HAS(NORMAL)    ? (wide ? VM_H_testp_normal_f64 : VM_H_testp_normal_f32)
                        : HAS(SUBNORMAL) ? (wide ? VM_H_testp_subnormal_f64 : VM_H_testp_subnormal_f32)
                                         : (wide ? VM_H_testp_number_f64 : VM_H_testp_number_f32);
-    uint32_t a = vm_source(d, OPERAND(1), wide ? 8 : 4), to = vm_dest(d, OPERAND(0), 0);
-    vm_code *i = vm_emit(d, id);
+    uint32_t a = decode_source(d, OPERAND(1), wide ? 8 : 4), to = decode_dest(d, OPERAND(0), 0);
+    vm_code *i = decode_emit(d, id);
     i->d = to, i->a = i->b = a;
     i->flags = invert ? VM_INVERT : 0;
 }
@@ -494,7 +497,7 @@ static bool parts_fit(uint32_t select, unsigned lanes, bool mask)
     return lanes == 1 ? count == 1 : bits == 32 / lanes && (mask ? count <= lanes : count == lanes);
 }
 
-void vm_decode_video(vm_decoder *d)
+void decode_video(vm_decoder *d)
 {
     static const struct {
         uint8_t op, lanes;
@@ -511,7 +514,7 @@ void vm_decode_video(vm_decoder *d)
                              [PTX_OP_VSHL] = {VM_VIDEO_SHL, 1},          [PTX_OP_VSHR] = {VM_VIDEO_SHR, 1},
                              [PTX_OP_VMAD] = {VM_VIDEO_MAD, 1}};
     static const ptx_mod compares[] = {PTX_MOD_EQ, PTX_MOD_NE, PTX_MOD_LT, PTX_MOD_LE, PTX_MOD_GT, PTX_MOD_GE};
-    vm_video *v = vm_keep(d, sizeof *v);
+    vm_video *v = decode_keep(d, sizeof *v);
     if (!v)
         return;
     *v = (vm_video){.op = table[d->in->op].op,
@@ -537,18 +540,18 @@ void vm_decode_video(vm_decoder *d)
     v->c_negate = third && OPERAND(3)->negate;
     if (!parts_fit(v->a_select, v->lanes, false) || !parts_fit(v->b_select, v->lanes, false) ||
         !parts_fit(v->d_select, v->lanes, true) || (third && OPERAND(3)->count))
-        vm_decode_fail(d, "part of a register that the instruction does not have");
+        decode_fail(d, "part of a register that the instruction does not have");
     if (v->op != VM_VIDEO_MAD && (v->a_negate || v->b_negate || v->c_negate))
-        vm_decode_fail(d, "negated operand");
+        decode_fail(d, "negated operand");
     if (v->op == VM_VIDEO_MAD &&
         (v->a_negate + v->b_negate + v->c_negate > 1 || (v->plus_one && (v->a_negate || v->b_negate || v->c_negate))))
-        vm_decode_fail(d, "more than one of a negated factor, a negated addend and .po");
+        decode_fail(d, "more than one of a negated factor, a negated addend and .po");
     if (v->lanes == 1 && third && !v->d_select && !v->second && v->op != VM_VIDEO_MAD)
-        vm_decode_fail(d, "third operand without an operation on it");
-    uint32_t a = vm_source(d, OPERAND(1), 4), b = vm_source(d, OPERAND(2), 4),
-             c = third ? vm_source(d, OPERAND(3), 4) : 0;
-    uint32_t to = vm_dest(d, OPERAND(0), 4);
-    vm_code *i = vm_emit_op(d, vm_op_video);
+        decode_fail(d, "third operand without an operation on it");
+    uint32_t a = decode_source(d, OPERAND(1), 4), b = decode_source(d, OPERAND(2), 4),
+             c = third ? decode_source(d, OPERAND(3), 4) : 0;
+    uint32_t to = decode_dest(d, OPERAND(0), 4);
+    vm_code *i = decode_emit_op(d, ops_video);
     i->d = to, i->a = a, i->b = b, i->c = c;
     i->extra = v;
 }

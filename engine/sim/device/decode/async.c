@@ -9,54 +9,54 @@
 
 static vm_side side(vm_decoder *d, const ptx_operand *o, unsigned space)
 {
-    vm_place place = vm_address(d, o, 0);
+    vm_place place = decode_address(d, o, 0);
     return (vm_side){.slot = place.slot, .space = (uint8_t)space, .addr32 = place.addr32, .offset = place.offset};
 }
 
 /* Emits the operation `what` (VM_BAR_...) on the mbarrier at an address. */
 static vm_code *at_barrier(vm_decoder *d, const ptx_operand *address, unsigned what)
 {
-    vm_place place = vm_address(d, address, 0);
-    vm_code *i = vm_emit_op(d, vm_op_mbarrier);
+    vm_place place = decode_address(d, address, 0);
+    vm_code *i = decode_emit_op(d, ops_mbarrier);
     i->a = place.slot;
     i->imm = (uint64_t)place.offset;
-    i->e = vm_cache_slot(d);
+    i->e = decode_cache_slot(d);
     i->space = d->in->space;
     i->size = (uint8_t)what;
     i->flags = place.addr32 ? VM_ADDR32 : 0;
     return i;
 }
 
-void vm_decode_mbarrier(vm_decoder *d)
+void decode_mbarrier(vm_decoder *d)
 {
     unsigned what = VM_BAR_INIT;
     uint32_t n = 0;
     switch (d->in->op) {
-    case PTX_OP_MBARRIER_INIT: n = vm_source(d, OPERAND(1), 4); break;
+    case PTX_OP_MBARRIER_INIT: n = decode_source(d, OPERAND(1), 4); break;
     case PTX_OP_MBARRIER_INVAL: what = VM_BAR_INVAL; break;
-    case PTX_OP_MBARRIER_EXPECT_TX: what = VM_BAR_EXPECT, n = vm_source(d, OPERAND(1), 4); break;
-    default: what = VM_BAR_COMPLETE, n = vm_source(d, OPERAND(1), 4); break;
+    case PTX_OP_MBARRIER_EXPECT_TX: what = VM_BAR_EXPECT, n = decode_source(d, OPERAND(1), 4); break;
+    default: what = VM_BAR_COMPLETE, n = decode_source(d, OPERAND(1), 4); break;
     }
     at_barrier(d, OPERAND(0), what)->b = n;
 }
 
-void vm_decode_mbarrier_arrive(vm_decoder *d)
+void decode_mbarrier_arrive(vm_decoder *d)
 {
     bool drop = d->in->op == PTX_OP_MBARRIER_ARRIVE_DROP;
     unsigned what = HAS(EXPECT_TX) ? (drop ? VM_BAR_DROP_EXPECT : VM_BAR_ARRIVE_EXPECT)
                     : drop         ? VM_BAR_DROP
                                    : VM_BAR_ARRIVE;
-    uint32_t n = d->in->operand_count > 2 ? vm_source(d, OPERAND(2), 4) : 0;
-    uint32_t to = OPERAND(0)->kind == PTX_OPERAND_SINK ? 0 : vm_dest(d, OPERAND(0), 8);
+    uint32_t n = d->in->operand_count > 2 ? decode_source(d, OPERAND(2), 4) : 0;
+    uint32_t to = OPERAND(0)->kind == PTX_OPERAND_SINK ? 0 : decode_dest(d, OPERAND(0), 8);
     vm_code *i = at_barrier(d, OPERAND(1), what);
     i->b = n;
     i->d = to;
 }
 
-void vm_decode_mbarrier_wait(vm_decoder *d)
+void decode_mbarrier_wait(vm_decoder *d)
 {
     bool parity = HAS(PARITY);
-    uint32_t state = vm_source(d, OPERAND(2), parity ? 4 : 8), to = vm_dest(d, OPERAND(0), 0);
+    uint32_t state = decode_source(d, OPERAND(2), parity ? 4 : 8), to = decode_dest(d, OPERAND(0), 0);
     vm_code *i = at_barrier(d, OPERAND(1), VM_BAR_TEST);
     i->d = to;
     i->b = state;
@@ -64,21 +64,21 @@ void vm_decode_mbarrier_wait(vm_decoder *d)
     i->flags |= parity ? 0 : VM_REG64;
 }
 
-void vm_decode_pending_count(vm_decoder *d)
+void decode_pending_count(vm_decoder *d)
 {
-    uint32_t a = vm_source(d, OPERAND(1), 8), to = vm_dest(d, OPERAND(0), 4);
-    vm_code *i = vm_emit_op(d, vm_op_pending_count);
+    uint32_t a = decode_source(d, OPERAND(1), 8), to = decode_dest(d, OPERAND(0), 4);
+    vm_code *i = decode_emit_op(d, ops_pending_count);
     i->d = to, i->a = a;
 }
 
 /* Decodes cp.async.mbarrier.arrive. The thread's copies are already complete, so with .noinc it is a plain arrival.
  * Without .noinc the pending count would grow by one and fall by one, so nothing is counted. */
-void vm_decode_cp_async_arrive(vm_decoder *d)
+void decode_cp_async_arrive(vm_decoder *d)
 {
     if (HAS(NOINC))
         at_barrier(d, OPERAND(0), VM_BAR_ARRIVE);
     else
-        at_barrier(d, OPERAND(0), VM_BAR_EXPECT)->b = vm_constant_slot(d, 0, 4);
+        at_barrier(d, OPERAND(0), VM_BAR_EXPECT)->b = decode_constant_slot(d, 0, 4);
 }
 
 static unsigned operation(const vm_decoder *d)
@@ -91,33 +91,33 @@ static unsigned operation(const vm_decoder *d)
     return 0;
 }
 
-void vm_decode_bulk(vm_decoder *d)
+void decode_bulk(vm_decoder *d)
 {
     bool out = HAS(BULK_GROUP), local = HAS(SHARED_CLUSTER) && HAS(SHARED_CTA);
-    vm_bulk *b = vm_keep(d, sizeof *b);
+    vm_bulk *b = decode_keep(d, sizeof *b);
     if (!b)
         return;
     *b = (vm_bulk){.to = side(d, OPERAND(0), out ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED),
                    .from = side(d, OPERAND(1), out || local ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL)};
-    uint32_t bytes = vm_source(d, OPERAND(2), 4), mask = 0;
+    uint32_t bytes = decode_source(d, OPERAND(2), 4), mask = 0;
     if (HAS(MULTICAST))
-        b->multicast = vm_source(d, OPERAND(4), 4);
+        b->multicast = decode_source(d, OPERAND(4), 4);
     if (d->in->op == PTX_OP_CP_REDUCE_BULK)
         b->op = (uint8_t)operation(d), b->type = TYPE(0);
     if (!out)
         b->bar = side(d, OPERAND(3), PTX_SPACE_SHARED);
     if (HAS(CP_MASK))
-        mask = vm_source(d, OPERAND(d->in->operand_count - 1u), 4);
-    vm_code *i = vm_emit_op(d, vm_op_bulk);
+        mask = decode_source(d, OPERAND(d->in->operand_count - 1u), 4);
+    vm_code *i = decode_emit_op(d, ops_bulk);
     i->a = bytes, i->b = mask;
-    i->e = vm_cache_slot(d);
+    i->e = decode_cache_slot(d);
     i->extra = b;
 }
 
-void vm_decode_remote(vm_decoder *d)
+void decode_remote(vm_decoder *d)
 {
     const ptx_operand *value = OPERAND(1);
-    vm_bulk *b = vm_keep(d, sizeof *b);
+    vm_bulk *b = decode_keep(d, sizeof *b);
     if (!b)
         return;
     *b = (vm_bulk){.to = side(d, OPERAND(0), d->in->space),
@@ -126,25 +126,25 @@ void vm_decode_remote(vm_decoder *d)
                    .op = (uint8_t)(d->in->op == PTX_OP_RED_ASYNC ? operation(d) : 0),
                    .count = (uint8_t)(value->kind == PTX_OPERAND_VECTOR ? value->count : 1)};
     for (uint32_t k = 0; k < b->count && k < KILN__COUNT(b->slots); k++)
-        b->slots[k] = vm_source(d, value->kind == PTX_OPERAND_VECTOR ? &d->f->elements[value->index + k] : value,
-                                vm_container(TYPE(0)));
-    vm_code *i = vm_emit_op(d, vm_op_remote);
-    i->e = vm_cache_slot(d);
+        b->slots[k] = decode_source(d, value->kind == PTX_OPERAND_VECTOR ? &d->f->elements[value->index + k] : value,
+                                    decode_container(TYPE(0)));
+    vm_code *i = decode_emit_op(d, ops_remote);
+    i->e = decode_cache_slot(d);
     i->extra = b;
 }
 
-void vm_decode_st_bulk(vm_decoder *d)
+void decode_st_bulk(vm_decoder *d)
 {
-    vm_bulk *b = vm_keep(d, sizeof *b);
+    vm_bulk *b = decode_keep(d, sizeof *b);
     if (!b)
         return;
     *b = (vm_bulk){.to = side(d, OPERAND(0), d->in->space)};
     if (OPERAND(2)->imm)
-        vm_decode_fail(d, "st.bulk of a value that is not 0");
-    uint32_t bytes = vm_source(d, OPERAND(1), 8);
-    vm_code *i = vm_emit_op(d, vm_op_st_bulk);
+        decode_fail(d, "st.bulk of a value that is not 0");
+    uint32_t bytes = decode_source(d, OPERAND(1), 8);
+    vm_code *i = decode_emit_op(d, ops_st_bulk);
     i->a = bytes;
-    i->e = vm_cache_slot(d);
+    i->e = decode_cache_slot(d);
     i->extra = b;
 }
 
@@ -155,28 +155,28 @@ static bool is_generic(const vm_decoder *d, unsigned bytes)
     return bytes == 8 && !HAS(SHARED_CLUSTER) && d->in->operands[1].kind == PTX_OPERAND_REG;
 }
 
-void vm_decode_mapa(vm_decoder *d)
+void decode_mapa(vm_decoder *d)
 {
-    unsigned bytes = vm_container(TYPE(0));
-    uint32_t a = vm_source(d, OPERAND(1), bytes), rank = vm_source(d, OPERAND(2), 4),
-             to = vm_dest(d, OPERAND(0), bytes);
-    vm_code *i = vm_emit_op(d, vm_op_mapa);
+    unsigned bytes = decode_container(TYPE(0));
+    uint32_t a = decode_source(d, OPERAND(1), bytes), rank = decode_source(d, OPERAND(2), 4),
+             to = decode_dest(d, OPERAND(0), bytes);
+    vm_code *i = decode_emit_op(d, vm_op_mapa);
     i->d = to, i->a = a, i->b = rank;
     i->flags = bytes == 8 ? VM_REG64 : 0;
     i->size = is_generic(d, bytes);
 }
 
-void vm_decode_getctarank(vm_decoder *d)
+void decode_getctarank(vm_decoder *d)
 {
-    unsigned bytes = vm_container(TYPE(0));
-    uint32_t a = vm_source(d, OPERAND(1), bytes), to = vm_dest(d, OPERAND(0), 4);
-    vm_code *i = vm_emit_op(d, vm_op_getctarank);
+    unsigned bytes = decode_container(TYPE(0));
+    uint32_t a = decode_source(d, OPERAND(1), bytes), to = decode_dest(d, OPERAND(0), 4);
+    vm_code *i = decode_emit_op(d, vm_op_getctarank);
     i->d = to, i->a = a;
     i->flags = bytes == 8 ? VM_REG64 : 0;
     i->size = is_generic(d, bytes);
 }
 
-void vm_decode_cluster_barrier(vm_decoder *d)
+void decode_cluster_barrier(vm_decoder *d)
 {
-    vm_emit_op(d, vm_op_cluster_barrier)->flags = d->in->op == PTX_OP_BARRIER_CLUSTER_WAIT;
+    decode_emit_op(d, vm_op_cluster_barrier)->flags = d->in->op == PTX_OP_BARRIER_CLUSTER_WAIT;
 }

@@ -8,7 +8,7 @@
 #define SINK_BYTES 512u
 
 static vm_decode_fn *const decoders[PTX_OP_COUNT] = {
-#define OP(name, text, decode, class, cost, effect, since, ...) [PTX_OP_##name] = vm_decode_##decode,
+#define OP(name, text, decode, class, cost, effect, since, ...) [PTX_OP_##name] = decode_##decode,
 #include "ops.def"
 #undef OP
 };
@@ -21,7 +21,7 @@ static bool lay_out_registers(vm_decoder *d)
 {
     const ptx_function *f = d->f;
     uint64_t at = 4 + 4 * VM_TEMP_PREDS;
-    d->fn->reg_slot = vm_keep(d, ((size_t)f->reg_count + 1) * sizeof *d->fn->reg_slot);
+    d->fn->reg_slot = decode_keep(d, ((size_t)f->reg_count + 1) * sizeof *d->fn->reg_slot);
     if (!d->fn->reg_slot)
         return false;
     for (uint32_t r = 0; r < f->reg_count; r++)
@@ -30,18 +30,18 @@ static bool lay_out_registers(vm_decoder *d)
     at = (at + 63) & ~(uint64_t)63;
     for (uint32_t r = 0; r < f->reg_count; r++)
         if (f->regs[r].type != PTX_PRED)
-            d->fn->reg_slot[r] = (uint32_t)at, at += vm_container(f->regs[r].type) * VM_LANES;
+            d->fn->reg_slot[r] = (uint32_t)at, at += decode_container(f->regs[r].type) * VM_LANES;
     d->temp_base = d->fn->temp_base = (uint32_t)at;
     at += VM_TEMPS * VM_TEMP_BYTES;
     d->sink = d->fn->sink = (uint32_t)at;
     at += SINK_BYTES;
     if (at > VM_REGISTERS_MAX) {
-        vm_decode_fail(d, "too many registers");
+        decode_fail(d, "too many registers");
         return false;
     }
     d->fn->reg_bytes = (uint32_t)at;
     if (f->frame_bytes > VM_LOCAL_BYTES_MAX || (!f->entry && f->param_bytes > VM_LOCAL_BYTES_MAX)) {
-        vm_decode_fail(d, "more bytes of parameters than a thread's stack has");
+        decode_fail(d, "more bytes of parameters than a thread's stack has");
         return false;
     }
     return true;
@@ -62,7 +62,7 @@ static bool *meeting_points(vm_decoder *d)
     const ptx_function *f = d->f;
     bool *meet = kiln__calloc(d->module->device->mem, (size_t)f->insn_count + 1, 1);
     if (!meet) {
-        vm_decode_no_memory(d);
+        decode_no_memory(d);
         return NULL;
     }
     for (uint32_t k = 0; k < f->insn_count; k++)
@@ -94,8 +94,8 @@ static void link_branches(vm_decoder *d)
 static bool take_over(vm_decoder *d)
 {
     vm_function *fn = d->fn;
-    unsigned char *raw = vm_keep(d, (size_t)d->constant_bytes + 64);
-    char *code = vm_keep(d, d->count * sizeof *fn->code + 64);
+    unsigned char *raw = decode_keep(d, (size_t)d->constant_bytes + 64);
+    char *code = decode_keep(d, d->count * sizeof *fn->code + 64);
     if (!raw || !code)
         return false;
     fn->constants = (unsigned char *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);
@@ -118,7 +118,7 @@ static void move_home(vm_decoder *d)
     if (d->fn->has_homes)
         for (uint32_t k = 0; k < d->f->param_count + d->f->return_count; k++)
             if (d->module->home[d->f->params[k]]) {
-                vm_code *i = vm_step_op(d, vm_op_home);
+                vm_code *i = decode_step_op(d, vm_op_home);
                 i->b = d->f->params[k];
                 i->imm = d->module->address[d->f->params[k]];
             }
@@ -128,7 +128,7 @@ static void move_home(vm_decoder *d)
  * instruction of each PTX instruction, so that branches can be linked when all code is in place. A reconvergence point
  * starts with the step vm_op_meet. The code ends with a return, because a branch may go to the end of the function.
  * Returns false after a message, or if there is no memory. */
-bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table)
+bool decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table)
 {
     vm_decoder d = {.module = module,
                     .fn = &module->functions[index],
@@ -138,7 +138,7 @@ bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, cons
     bool *meet = NULL;
     if (!lay_out_registers(&d) || !(meet = meeting_points(&d)))
         goto done;
-    d.fn->start = vm_keep(&d, ((size_t)d.f->insn_count + 1) * sizeof *d.fn->start);
+    d.fn->start = decode_keep(&d, ((size_t)d.f->insn_count + 1) * sizeof *d.fn->start);
     if (!d.fn->start)
         goto done;
     move_home(&d);
@@ -147,12 +147,12 @@ bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, cons
         d.fn->start[d.at] = (uint32_t)d.count;
         d.temp_used = d.temp_pred_used = 0;
         if (meet[d.at])
-            vm_step_op(&d, vm_op_meet);
+            decode_step_op(&d, vm_op_meet);
         decoders[d.in->op](&d);
     }
     d.fn->start[d.f->insn_count] = (uint32_t)d.count;
     d.in = NULL;
-    vm_step_op(&d, vm_op_ret);
+    decode_step_op(&d, vm_op_ret);
     if (!d.failed)
         take_over(&d);
 done:

@@ -6,7 +6,7 @@
 
 #define CONSTANTS_MOST (1u << 30)
 
-void vm_decode_fail(vm_decoder *d, const char *what)
+void decode_fail(vm_decoder *d, const char *what)
 {
     if (!d->failed)
         kiln__text_printf(d->log, "ptxas application ptx input, line %u; error   : %s in '%s', instruction '%s'\n",
@@ -15,13 +15,13 @@ void vm_decode_fail(vm_decoder *d, const char *what)
     d->failed = true;
 }
 
-void vm_decode_no_memory(vm_decoder *d) { d->failed = d->out_of_memory = true; }
+void decode_no_memory(vm_decoder *d) { d->failed = d->out_of_memory = true; }
 
-void *vm_keep(vm_decoder *d, size_t bytes)
+void *decode_keep(vm_decoder *d, size_t bytes)
 {
     void *made = kiln__arena_alloc(&d->module->arena, bytes);
     if (!made)
-        vm_decode_no_memory(d);
+        decode_no_memory(d);
     return made;
 }
 
@@ -31,7 +31,7 @@ static vm_code *emit(vm_decoder *d, vm_handlers handlers, bool step, bool guarde
 {
     if (d->count + 1 >= d->capacity &&
         !kiln__grow(d->module->device->mem, &d->code, &d->capacity, d->count + 2, sizeof *d->code)) {
-        vm_decode_no_memory(d);
+        decode_no_memory(d);
         if (!d->code)
             return &d->scratch;
         d->count = 0; /* the code is never executed, because decoding has failed */
@@ -47,45 +47,45 @@ static vm_code *emit(vm_decoder *d, vm_handlers handlers, bool step, bool guarde
     return i;
 }
 
-vm_code *vm_emit(vm_decoder *d, vm_handler_id id) { return emit(d, d->table[id], false, true); }
-vm_code *vm_emit_op(vm_decoder *d, vm_handler h) { return emit(d, (vm_handlers){h, h}, false, true); }
-vm_code *vm_step(vm_decoder *d, vm_handler_id id) { return emit(d, d->table[id], true, false); }
-vm_code *vm_step_op(vm_decoder *d, vm_handler h) { return emit(d, (vm_handlers){h, h}, true, false); }
-vm_code *vm_guarded_step(vm_decoder *d, vm_handler_id id) { return emit(d, d->table[id], true, true); }
-vm_code *vm_guarded_step_op(vm_decoder *d, vm_handler h) { return emit(d, (vm_handlers){h, h}, true, true); }
+vm_code *decode_emit(vm_decoder *d, vm_handler_id id) { return emit(d, d->table[id], false, true); }
+vm_code *decode_emit_op(vm_decoder *d, vm_handler h) { return emit(d, (vm_handlers){h, h}, false, true); }
+vm_code *decode_step(vm_decoder *d, vm_handler_id id) { return emit(d, d->table[id], true, false); }
+vm_code *decode_step_op(vm_decoder *d, vm_handler h) { return emit(d, (vm_handlers){h, h}, true, false); }
+vm_code *decode_guarded_step(vm_decoder *d, vm_handler_id id) { return emit(d, d->table[id], true, true); }
+vm_code *decode_guarded_step_op(vm_decoder *d, vm_handler h) { return emit(d, (vm_handlers){h, h}, true, true); }
 
 /* ---- slots ---- */
 
-unsigned vm_container(unsigned type)
+unsigned decode_container(unsigned type)
 {
     unsigned bytes = ptx_type_bytes((ptx_type)type);
     return bytes <= 4 ? 4 : bytes;
 }
 
-unsigned vm_reg_bytes(const vm_decoder *d, const ptx_operand *o)
+unsigned decode_reg_bytes(const vm_decoder *d, const ptx_operand *o)
 {
-    return o->kind == PTX_OPERAND_REG ? vm_container(d->f->regs[o->index].type) : 0;
+    return o->kind == PTX_OPERAND_REG ? decode_container(d->f->regs[o->index].type) : 0;
 }
 
-uint32_t vm_temp(vm_decoder *d)
+uint32_t decode_temp(vm_decoder *d)
 {
     if (d->temp_used == VM_TEMPS) {
-        vm_decode_fail(d, "too many operands");
+        decode_fail(d, "too many operands");
         return d->temp_base;
     }
     return d->temp_base + VM_TEMP_BYTES * d->temp_used++;
 }
 
-uint32_t vm_temp_pred(vm_decoder *d)
+uint32_t decode_temp_pred(vm_decoder *d)
 {
     if (d->temp_pred_used == VM_TEMP_PREDS) {
-        vm_decode_fail(d, "too many predicates");
+        decode_fail(d, "too many predicates");
         return 4;
     }
     return 4 + 4 * d->temp_pred_used++; /* slot 0 is the predicate that is always true */
 }
 
-uint32_t vm_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
+uint32_t decode_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
 {
     if (bytes < 8)
         value = (uint32_t)value;
@@ -95,12 +95,12 @@ uint32_t vm_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
     if (*known && d->constants[*known - 1].value == value && d->constants[*known - 1].bytes == bytes)
         return d->constants[*known - 1].slot | 1;
     if (d->constant_bytes >= CONSTANTS_MOST) {
-        vm_decode_fail(d, "too many constants");
+        decode_fail(d, "too many constants");
         return 1;
     }
     if (!kiln__grow(d->module->device->mem, &d->constants, &d->constant_capacity, d->constant_count + 1,
                     sizeof *d->constants)) {
-        vm_decode_no_memory(d);
+        decode_no_memory(d);
         return 1;
     }
     vm_constant *made = &d->constants[d->constant_count++];
@@ -115,70 +115,70 @@ static uint32_t symbol_source(vm_decoder *d, uint32_t index, uint64_t offset, un
     const ptx_symbol *symbol = &d->module->ptx->symbols[index];
     uint64_t address = d->module->address[index];
     if (symbol->space == PTX_SPACE_LOCAL || d->module->home[index]) {
-        vm_code *i = vm_step_op(d, vm_op_local_address);
-        uint32_t temp = vm_temp(d);
+        vm_code *i = decode_step_op(d, ops_local_address);
+        uint32_t temp = decode_temp(d);
         i->imm = address + offset;
         i->flags = bytes == 8 ? VM_REG64 : 0;
         return i->d = temp;
     }
     if (symbol->space == PTX_SPACE_PARAM) {
         if (!d->f->entry || !symbol->formal)
-            vm_decode_fail(d, "the address of a call's .param variable or of a return value");
+            decode_fail(d, "the address of a call's .param variable or of a return value");
         address = symbol->offset;
     } else if (symbol->linkage == PTX_EXTERN && symbol->space != PTX_SPACE_SHARED) {
-        vm_decode_fail(d, "unresolved extern variable");
+        decode_fail(d, "unresolved extern variable");
     }
-    return vm_constant_slot(d, address + offset, bytes);
+    return decode_constant_slot(d, address + offset, bytes);
 }
 
-uint8_t vm_sreg_flags(const ptx_operand *o, unsigned bytes)
+uint8_t decode_sreg_flags(const ptx_operand *o, unsigned bytes)
 {
     return bytes == 8 ? VM_REG64 : ptx_type_bytes((ptx_type)o->type) == 2 ? VM_REG16 : 0;
 }
 
-uint32_t vm_source(vm_decoder *d, const ptx_operand *o, unsigned bytes)
+uint32_t decode_source(vm_decoder *d, const ptx_operand *o, unsigned bytes)
 {
     switch (o->kind) {
     case PTX_OPERAND_REG: {
         uint32_t slot = d->fn->reg_slot[o->index];
-        unsigned have = vm_reg_bytes(d, o);
+        unsigned have = decode_reg_bytes(d, o);
         if (have == bytes || d->f->regs[o->index].type == PTX_PRED)
             return slot;
-        vm_code *i = vm_step(d, have > bytes ? VM_H_low_b32 : VM_H_ext64_u32);
-        uint32_t temp = vm_temp(d);
+        vm_code *i = decode_step(d, have > bytes ? VM_H_low_b32 : VM_H_ext64_u32);
+        uint32_t temp = decode_temp(d);
         i->a = slot;
         return i->d = temp;
     }
-    case PTX_OPERAND_IMM: return vm_constant_slot(d, o->imm, bytes);
+    case PTX_OPERAND_IMM: return decode_constant_slot(d, o->imm, bytes);
     case PTX_OPERAND_SREG: {
-        vm_code *i = vm_step_op(d, vm_op_special);
-        uint32_t temp = vm_temp(d);
+        vm_code *i = decode_step_op(d, ops_special);
+        uint32_t temp = decode_temp(d);
         d->module->uses_system_shared |= o->index == PTX_SREG_RESERVED_SMEM_1;
         i->b = o->index;
-        i->flags = vm_sreg_flags(o, bytes);
+        i->flags = decode_sreg_flags(o, bytes);
         return i->d = temp;
     }
     case PTX_OPERAND_SYMBOL: return symbol_source(d, o->index, o->imm, bytes);
-    case PTX_OPERAND_FUNCTION: return vm_constant_slot(d, VM_CODE_BASE + 16 * (uint64_t)o->index, bytes);
-    default: vm_decode_fail(d, "operand of a kind that is not supported here"); return 1;
+    case PTX_OPERAND_FUNCTION: return decode_constant_slot(d, VM_CODE_BASE + 16 * (uint64_t)o->index, bytes);
+    default: decode_fail(d, "operand of a kind that is not supported here"); return 1;
     }
 }
 
-uint32_t vm_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes)
+uint32_t decode_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes)
 {
     if (o->kind == PTX_OPERAND_SINK)
         return d->sink;
     if (o->kind != PTX_OPERAND_REG) {
-        vm_decode_fail(d, "destination is not a register");
+        decode_fail(d, "destination is not a register");
         return d->sink;
     }
-    unsigned have = d->f->regs[o->index].type == PTX_PRED ? 0 : vm_reg_bytes(d, o);
+    unsigned have = d->f->regs[o->index].type == PTX_PRED ? 0 : decode_reg_bytes(d, o);
     if (have != bytes)
-        vm_decode_fail(d, "destination register has the wrong size");
+        decode_fail(d, "destination register has the wrong size");
     return d->fn->reg_slot[o->index];
 }
 
-uint32_t vm_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated)
+uint32_t decode_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated)
 {
     *negated = o->negate;
     if (o->kind == PTX_OPERAND_REG)
@@ -187,43 +187,43 @@ uint32_t vm_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated)
         *negated = (o->imm == 0) != (o->negate != 0);
         return 0;
     }
-    vm_decode_fail(d, "operand is not a predicate");
+    decode_fail(d, "operand is not a predicate");
     return 0;
 }
 
-uint32_t vm_pred_source(vm_decoder *d, const ptx_operand *o)
+uint32_t decode_pred_source(vm_decoder *d, const ptx_operand *o)
 {
     bool negated;
-    uint32_t slot = vm_pred_plain(d, o, &negated);
+    uint32_t slot = decode_pred_plain(d, o, &negated);
     if (!negated)
         return slot;
-    vm_code *i = vm_step_op(d, vm_op_pred_logic);
-    uint32_t temp = vm_temp_pred(d);
+    vm_code *i = decode_step_op(d, ops_pred_logic);
+    uint32_t temp = decode_temp_pred(d);
     i->a = i->b = slot;
     i->flags = 1;
     return i->d = temp;
 }
 
-uint32_t vm_second_pred(vm_decoder *d, const ptx_operand *o) { return o->pred ? d->fn->reg_slot[o->pred - 1] : 0; }
+uint32_t decode_second_pred(vm_decoder *d, const ptx_operand *o) { return o->pred ? d->fn->reg_slot[o->pred - 1] : 0; }
 
-uint32_t vm_cache_slot(vm_decoder *d) { return d->module->cache_count++; }
+uint32_t decode_cache_slot(vm_decoder *d) { return d->module->cache_count++; }
 
-vm_place vm_address(vm_decoder *d, const ptx_operand *o, unsigned want)
+vm_place decode_address(vm_decoder *d, const ptx_operand *o, unsigned want)
 {
     vm_place place = {.offset = o->offset};
     if (o->kind != PTX_OPERAND_ADDRESS) {
-        vm_decode_fail(d, "operand is not an address");
+        decode_fail(d, "operand is not an address");
         return place;
     }
     if (o->base == PTX_BASE_REG) {
         ptx_operand base = {.kind = PTX_OPERAND_REG, .index = o->index};
-        unsigned have = vm_reg_bytes(d, &base);
-        place.slot = vm_source(d, &base, want ? want : have);
+        unsigned have = decode_reg_bytes(d, &base);
+        place.slot = decode_source(d, &base, want ? want : have);
         place.addr32 = (want ? want : have) == 4;
     } else {
         place.addr32 = want == 4;
         place.slot = o->base == PTX_BASE_SYMBOL ? symbol_source(d, o->index, 0, want == 4 ? 4 : 8)
-                                                : vm_constant_slot(d, 0, want == 4 ? 4 : 8);
+                                                : decode_constant_slot(d, 0, want == 4 ? 4 : 8);
     }
     return place;
 }

@@ -19,7 +19,7 @@
 #define SORT_STEPS 16u /* steps that count for sorting one shared variable */
 
 /* KILN_SIM_ISA can select a lower instruction set than the best one, so that one host can test all of them. */
-const vm_handlers *vm_table(void)
+const vm_handlers *decode_table(void)
 {
     const char *asked = getenv("KILN_SIM_ISA");
     bool avx2 = !asked || strcmp(asked, "base") != 0, avx512 = avx2 && (!asked || strcmp(asked, "avx2") != 0);
@@ -27,13 +27,13 @@ const vm_handlers *vm_table(void)
 #if defined(VM_HAVE_AVX512)
     if (avx512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return vm_table_avx512;
+        return ops_table_avx512;
 #endif
 #if defined(VM_HAVE_AVX2)
     if (avx2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return vm_table_avx2;
+        return ops_table_avx2;
 #endif
-    return vm_table_base;
+    return ops_table_base;
 }
 
 /* ---- reachable functions and variables ---- */
@@ -479,13 +479,13 @@ static bool place_globals(vm_module *module, const vm_module *twin)
 
 /* ---- load ---- */
 
-ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **out, kiln__text *log)
+ptx_result decode_module_load(vm_device *device, ptx_module *ptx, vm_module **out, kiln__text *log)
 {
-    return vm_module_load_beside(device, ptx, NULL, out, log);
+    return decode_module_load_beside(device, ptx, NULL, out, log);
 }
 
-ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_module *twin, vm_module **out,
-                                 kiln__text *log)
+ptx_result decode_module_load_beside(vm_device *device, ptx_module *ptx, const vm_module *twin, vm_module **out,
+                                     kiln__text *log)
 {
     *out = NULL;
     vm_module *module = kiln__calloc(device->mem, 1, sizeof *module);
@@ -515,10 +515,10 @@ ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_mo
     module->tally_count = tallies;
     ok = ok && vm_module_name_kernels(module) && place_local(module) && place_shared(module, log) &&
          place_globals(module, twin);
-    const vm_handlers *table = module->table = vm_table();
+    const vm_handlers *table = module->table = decode_table();
     for (uint32_t f = 0; ok && f < ptx->function_count; f++)
         if (ptx->functions[f].defined)
-            ok = vm_decode_function(module, f, log, table);
+            ok = decode_function(module, f, log, table);
     if (!ok) {
         bool memory = module->arena.failed || log->length == said;
         vm_module_unload(device, module);

@@ -9,7 +9,7 @@
 static vm_matrix *new_matrix(vm_decoder *d)
 {
     const ptx_shape shape = ptx_shape_of(d->in);
-    vm_matrix *x = vm_keep(d, sizeof *x);
+    vm_matrix *x = decode_keep(d, sizeof *x);
     if (!x)
         return NULL;
     *x = (vm_matrix){.rounding = (uint8_t)vm_rounding(d->in), .m = shape.m, .n = shape.n, .k = shape.k};
@@ -26,11 +26,11 @@ static void fragment(vm_decoder *d, vm_fragment *f, const ptx_operand *o, unsign
     unsigned bytes = type == PTX_F64 ? 8 : 4, per = vm_per_register(type), used = elements / (per * VM_LANES);
     *f = (vm_fragment){.count = (uint8_t)(o->kind == PTX_OPERAND_VECTOR ? o->count : 1), .type = (uint8_t)type};
     if (f->count > VM_FRAGMENT) {
-        vm_decode_fail(d, "fragment with too many registers");
+        decode_fail(d, "fragment with too many registers");
         return;
     }
     for (unsigned k = 0; k < f->count; k++)
-        f->slots[k] = write ? vm_dest(d, element(d, o, k), bytes) : vm_source(d, element(d, o, k), bytes);
+        f->slots[k] = write ? decode_dest(d, element(d, o, k), bytes) : decode_source(d, element(d, o, k), bytes);
     f->used = (uint8_t)(used && used < f->count ? used : f->count);
 }
 
@@ -50,7 +50,7 @@ static void tensor_core(const vm_decoder *d, vm_matrix *x)
     x->terms = (uint8_t)(at_once / (bytes ? bytes : 1));
 }
 
-void vm_decode_mma(vm_decoder *d)
+void decode_mma(vm_decoder *d)
 {
     bool wmma = d->in->op == PTX_OP_WMMA_MMA,
          /* without the type of a, the instruction names only the types of d and c */
@@ -79,22 +79,22 @@ void vm_decode_mma(vm_decoder *d)
     if (x->sparse) {
         bool half = x->k * vm_element_bits(a_type) <= 256; /* k is at most half of the greatest k of this type */
         uint64_t most = vm_element_bits(a_type) >= 16 ? (half ? 3 : 1) : half ? 1 : 0;
-        x->metadata = vm_source(d, OPERAND(4), 4);
+        x->metadata = decode_source(d, OPERAND(4), 4);
         x->selector = (uint8_t)OPERAND(5)->imm;
         if (OPERAND(5)->imm > most)
-            vm_decode_fail(d, "sparsity selector does not select lanes with metadata");
+            decode_fail(d, "sparsity selector does not select lanes with metadata");
     }
     tensor_core(d, x);
-    vm_emit(d, VM_H_mma)->extra = x;
+    decode_emit(d, VM_H_mma)->extra = x;
 }
 
 static vm_code *addressed(vm_decoder *d, vm_handler handler, const ptx_operand *address, const void *extra)
 {
-    vm_place place = vm_address(d, address, 0);
-    vm_code *i = vm_emit_op(d, handler);
+    vm_place place = decode_address(d, address, 0);
+    vm_code *i = decode_emit_op(d, handler);
     i->a = place.slot;
     i->imm = (uint64_t)place.offset;
-    i->e = vm_cache_slot(d);
+    i->e = decode_cache_slot(d);
     i->space = d->in->space;
     i->flags = place.addr32 ? VM_ADDR32 : 0;
     i->extra = extra;
@@ -114,8 +114,8 @@ static void wmma_move(vm_decoder *d)
              : which == 'b' ? x->k * x->n
                             : (unsigned)x->m * x->n,
              !store);
-    uint32_t stride = d->in->operand_count > 2 ? vm_source(d, OPERAND(2), 4) : 0;
-    vm_code *i = addressed(d, store ? vm_op_wmma_store : vm_op_wmma_load, OPERAND(store ? 0 : 1), x);
+    uint32_t stride = d->in->operand_count > 2 ? decode_source(d, OPERAND(2), 4) : 0;
+    vm_code *i = addressed(d, store ? ops_wmma_store : ops_wmma_load, OPERAND(store ? 0 : 1), x);
     i->b = stride;
     i->count = (uint8_t)which;
     i->c = HAS(COL);
@@ -128,27 +128,27 @@ static void rows(vm_decoder *d)
     bool store = d->in->op == PTX_OP_STMATRIX, tall = HAS(M16N16), bytes = tall || HAS(M8N16) || HAS(M16N8);
     const ptx_operand *registers = OPERAND(store ? 1 : 0);
     unsigned count = registers->kind == PTX_OPERAND_VECTOR ? registers->count : 1;
-    uint32_t *slots = vm_keep(d, count * sizeof *slots);
+    uint32_t *slots = decode_keep(d, count * sizeof *slots);
     if (!slots)
         return;
     for (unsigned k = 0; k < count; k++)
-        slots[k] = store ? vm_source(d, element(d, registers, k), 4) : vm_dest(d, element(d, registers, k), 4);
-    vm_code *i = addressed(d, store ? vm_op_stmatrix : vm_op_ldmatrix, OPERAND(store ? 0 : 1), slots);
+        slots[k] = store ? decode_source(d, element(d, registers, k), 4) : decode_dest(d, element(d, registers, k), 4);
+    vm_code *i = addressed(d, store ? ops_stmatrix : ops_ldmatrix, OPERAND(store ? 0 : 1), slots);
     i->count = (uint8_t)(tall ? count / 2 : count);
     i->c = (HAS(TRANS) ? 1u : 0) | (bytes ? 2u : 0) | (HAS(B6X16_P32) ? 4u : 0) | (HAS(B4X16_P64) ? 8u : 0);
     if (store)
         i->flags |= VM_WRITES;
 }
 
-void vm_decode_wmma_load(vm_decoder *d) { wmma_move(d); }
-void vm_decode_wmma_store(vm_decoder *d) { wmma_move(d); }
-void vm_decode_ldmatrix(vm_decoder *d) { rows(d); }
-void vm_decode_stmatrix(vm_decoder *d) { rows(d); }
+void decode_wmma_load(vm_decoder *d) { wmma_move(d); }
+void decode_wmma_store(vm_decoder *d) { wmma_move(d); }
+void decode_ldmatrix(vm_decoder *d) { rows(d); }
+void decode_stmatrix(vm_decoder *d) { rows(d); }
 
-void vm_decode_movmatrix(vm_decoder *d)
+void decode_movmatrix(vm_decoder *d)
 {
-    uint32_t a = vm_source(d, OPERAND(1), 4), to = vm_dest(d, OPERAND(0), 4);
-    vm_code *i = vm_emit_op(d, vm_op_movmatrix);
+    uint32_t a = decode_source(d, OPERAND(1), 4), to = decode_dest(d, OPERAND(0), 4);
+    vm_code *i = decode_emit_op(d, ops_movmatrix);
     i->d = to, i->a = a;
 }
 
@@ -163,9 +163,9 @@ static void constants(vm_decoder *d, vm_wgmma *x, const ptx_operand *list)
         value[k] = d->f->elements[list->index + k].imm;
     for (unsigned k = 0; k < 2; k++)
         if (value[k] != 1 && value[k] != UINT32_MAX)
-            vm_decode_fail(d, "a scale that is neither 1 nor -1");
+            decode_fail(d, "a scale that is neither 1 nor -1");
     if (value[2] > 1 || value[3] > 1)
-        vm_decode_fail(d, "a transposition that is neither 0 nor 1");
+        decode_fail(d, "a transposition that is neither 0 nor 1");
     x->a_negative = value[0] != 1;
     x->b_negative = value[1] != 1;
     x->a_across = x->a_shared && value[2];
@@ -176,25 +176,25 @@ static void constants(vm_decoder *d, vm_wgmma *x, const ptx_operand *list)
  * and above that multiples of 16. */
 static bool has_shape(const vm_decoder *d) { return TYPE(0) != PTX_S32 || d->in->tiles <= 4 || d->in->tiles % 2 == 0; }
 
-void vm_decode_wgmma(vm_decoder *d)
+void decode_wgmma(vm_decoder *d)
 {
     const bool sparse = d->in->op == PTX_OP_WGMMA_SP;
     const unsigned after = sparse ? 5 : 3; /* the number of operands before the predicate */
     const ptx_operand *a = OPERAND(1), *sums = OPERAND(0);
     const vm_matrix *shape = new_matrix(d);
-    uint32_t *slots = vm_keep(d, (sums->count ? sums->count : 1) * sizeof *slots);
-    vm_wgmma *x = vm_keep(d, sizeof *x);
+    uint32_t *slots = decode_keep(d, (sums->count ? sums->count : 1) * sizeof *slots);
+    vm_wgmma *x = decode_keep(d, sizeof *x);
     if (!shape || !slots || !x)
         return;
     *x = (vm_wgmma){.tile = *shape, .d = slots, .tiles = d->in->tiles, .each = TYPE(0) == PTX_F16 ? 2 : 4};
     for (uint32_t k = 0; k < sums->count; k++) {
         const ptx_operand *sum = element(d, sums, k);
         if (sum->kind == PTX_OPERAND_SINK)
-            vm_decode_fail(d, "a sum that is not in a register");
-        slots[k] = vm_dest(d, sum, 4);
+            decode_fail(d, "a sum that is not in a register");
+        slots[k] = decode_dest(d, sum, 4);
     }
     if (!has_shape(d))
-        vm_decode_fail(d, "a number of columns that integers do not have");
+        decode_fail(d, "a number of columns that integers do not have");
     x->a_shared = a->kind != PTX_OPERAND_VECTOR;
     x->tile.sparse = sparse;
     x->tile.satfinite = HAS(SATFINITE);
@@ -202,23 +202,23 @@ void vm_decode_wgmma(vm_decoder *d)
     x->tile.a.type = TYPE(1);
     x->tile.b.type = TYPE(2);
     if (x->a_shared)
-        x->a = vm_source(d, a, 8);
+        x->a = decode_source(d, a, 8);
     else
         fragment(d, &x->tile.a, a, TYPE(1), x->tile.m * x->tile.k / (sparse ? 2u : 1u), false);
-    x->b = vm_source(d, OPERAND(2), 8);
+    x->b = decode_source(d, OPERAND(2), 8);
     x->tile.d = x->tile.c = (vm_fragment){.type = TYPE(0), .count = x->each, .used = x->each};
     if (TYPE(1) == PTX_B1)
         x->tile.k /= 32; /* counted in words */
     if (sparse) {
         uint64_t most = vm_element_bits(TYPE(1)) >= 16 ? 1 : 0;
-        x->tile.metadata = vm_source(d, OPERAND(3), 4);
+        x->tile.metadata = decode_source(d, OPERAND(3), 4);
         x->tile.selector = (uint8_t)OPERAND(4)->imm;
         if (OPERAND(4)->imm > most)
-            vm_decode_fail(d, "sparsity selector does not select lanes with metadata");
+            decode_fail(d, "sparsity selector does not select lanes with metadata");
     }
-    x->scale = vm_pred_source(d, OPERAND(after));
+    x->scale = decode_pred_source(d, OPERAND(after));
     if (d->in->operand_count > after + 1)
         constants(d, x, OPERAND(after + 1));
     tensor_core(d, &x->tile);
-    vm_emit(d, VM_H_wgmma)->extra = x;
+    decode_emit(d, VM_H_wgmma)->extra = x;
 }

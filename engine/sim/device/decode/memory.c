@@ -76,9 +76,9 @@ typedef struct landing {
 
 static bool land(vm_decoder *d, const ptx_operand *o, unsigned count, unsigned type, landing *out)
 {
-    unsigned bytes = vm_container(type);
+    unsigned bytes = decode_container(type);
     out->after_count = 0;
-    out->slots = vm_keep(d, count * sizeof *out->slots);
+    out->slots = decode_keep(d, count * sizeof *out->slots);
     if (!out->slots)
         return false;
     for (uint32_t k = 0; k < count; k++) {
@@ -88,9 +88,9 @@ static bool land(vm_decoder *d, const ptx_operand *o, unsigned count, unsigned t
             continue;
         }
         uint32_t slot = d->fn->reg_slot[e->index];
-        unsigned reg = ptx_type_bytes((ptx_type)d->f->regs[e->index].type), have = vm_reg_bytes(d, e);
+        unsigned reg = ptx_type_bytes((ptx_type)d->f->regs[e->index].type), have = decode_reg_bytes(d, e);
         bool short_register = reg == 2 && type == PTX_S8;
-        out->slots[k] = have != bytes ? vm_temp(d) : slot;
+        out->slots[k] = have != bytes ? decode_temp(d) : slot;
         if (have != bytes || short_register)
             out->after[out->after_count++] = (widening){out->slots[k], slot,
                                                         short_register       ? VM_H_ext32_u16
@@ -103,7 +103,7 @@ static bool land(vm_decoder *d, const ptx_operand *o, unsigned count, unsigned t
 static void extend_after(vm_decoder *d, const landing *l)
 {
     for (unsigned k = 0; k < l->after_count; k++) {
-        vm_code *i = vm_guarded_step(d, l->after[k].id);
+        vm_code *i = decode_guarded_step(d, l->after[k].id);
         i->a = l->after[k].from, i->d = l->after[k].to;
     }
 }
@@ -116,7 +116,7 @@ static void fill(vm_decoder *d, vm_code *i, const uint32_t *slots, unsigned coun
     i->extra = slots;
     i->count = (uint8_t)count;
     i->size = (uint8_t)ptx_type_bytes((ptx_type)type);
-    i->flags = (uint8_t)(flags | (vm_is_signed(type) ? VM_SIGNED : 0) | (vm_container(type) > 4 ? VM_REG64 : 0));
+    i->flags = (uint8_t)(flags | (vm_is_signed(type) ? VM_SIGNED : 0) | (decode_container(type) > 4 ? VM_REG64 : 0));
 }
 
 /* Decodes an access to .param space: a parameter of the kernel or function, or a variable of a call. Its offset is
@@ -133,16 +133,17 @@ static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slo
     uint64_t at = symbol->offset + (uint64_t)address->offset, total = (uint64_t)bytes * count;
     uint64_t limit = symbol->formal ? d->f->param_bytes : d->f->frame_bytes;
     if (at > limit || total > limit - at) {
-        vm_decode_fail(d, "parameter access beyond its end");
+        decode_fail(d, "parameter access beyond its end");
         return true;
     }
     bool entry = d->f->entry && symbol->formal;
     if (entry && write) {
-        vm_decode_fail(d, "store to a kernel parameter");
+        decode_fail(d, "store to a kernel parameter");
         return true;
     }
     bool hot = entry && count == 1 && (bytes == 4 || bytes == 8);
-    vm_code *i = hot ? vm_emit(d, bytes == 8 ? VM_H_param_b64 : VM_H_param_b32) : vm_emit_op(d, vm_op_load_param);
+    vm_code *i = hot ? decode_emit(d, bytes == 8 ? VM_H_param_b64 : VM_H_param_b32)
+                     : decode_emit_op(d, vm_op_load_param);
     fill(d, i, slots, count, type, write ? VM_WRITES : 0);
     i->b = !symbol->formal;
     i->imm = at;
@@ -155,19 +156,19 @@ static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slo
 static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const ptx_operand *address, unsigned space,
                        const uint32_t *slots, unsigned count)
 {
-    vm_place place = vm_address(d, address, id == VM_H_COUNT ? 0 : space == PTX_SPACE_SHARED ? 4 : 8);
+    vm_place place = decode_address(d, address, id == VM_H_COUNT ? 0 : space == PTX_SPACE_SHARED ? 4 : 8);
     for (unsigned k = 0; k < count; k++)
         /* the handler writes the elements one after the other, so it must not overwrite the register of the address */
         if (slots[k] == place.slot) {
-            vm_code *copy = vm_step(d, place.addr32 ? VM_H_mov_b32 : VM_H_mov_b64);
+            vm_code *copy = decode_step(d, place.addr32 ? VM_H_mov_b32 : VM_H_mov_b64);
             copy->a = place.slot;
-            place.slot = copy->d = vm_temp(d);
+            place.slot = copy->d = decode_temp(d);
             break;
         }
-    vm_code *i = id == VM_H_COUNT ? vm_emit_op(d, slow) : vm_emit(d, id);
+    vm_code *i = id == VM_H_COUNT ? decode_emit_op(d, slow) : decode_emit(d, id);
     i->a = place.slot;
     i->imm = (uint64_t)place.offset;
-    i->e = vm_cache_slot(d);
+    i->e = decode_cache_slot(d);
     i->space = (uint8_t)(space == PTX_SPACE_CONST ? PTX_SPACE_GLOBAL : space);
     i->flags = place.addr32 ? VM_ADDR32 : 0;
     return i;
@@ -183,7 +184,7 @@ static unsigned space_of(const vm_decoder *d, const ptx_operand *address)
     return home || pointer ? PTX_SPACE_LOCAL : d->in->space;
 }
 
-void vm_decode_ld(vm_decoder *d)
+void decode_ld(vm_decoder *d)
 {
     unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), space = space_of(d, OPERAND(1));
     landing l;
@@ -204,26 +205,26 @@ void vm_decode_ld(vm_decoder *d)
     /* A step reports loads that may wait for another warp or block to vm_poll(): ordered loads of shared memory, and
      * loads past the L1 cache. */
     if (!strong && (is_strong(d) || is_past_cache(d, space)) && count == 1 && i->size <= 8) {
-        i = vm_guarded_step_op(d, vm_op_polled);
+        i = decode_guarded_step_op(d, vm_op_polled);
         i->a = l.slots[0];
         i->b = address;
         i->space = wide && space != PTX_SPACE_SHARED ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED;
-        i->flags = vm_container(type) > 4 ? VM_REG64 : 0;
+        i->flags = decode_container(type) > 4 ? VM_REG64 : 0;
     }
     extend_after(d, &l);
 }
 
-void vm_decode_st(vm_decoder *d)
+void decode_st(vm_decoder *d)
 {
     unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), space = space_of(d, OPERAND(0));
-    uint32_t *slots = vm_keep(d, count * sizeof *slots);
+    uint32_t *slots = decode_keep(d, count * sizeof *slots);
     for (uint32_t k = 0; slots && k < count; k++)
-        slots[k] = vm_source(d, element(d, OPERAND(1), k), vm_container(type));
+        slots[k] = decode_source(d, element(d, OPERAND(1), k), decode_container(type));
     if (!slots || (space == PTX_SPACE_PARAM && param(d, OPERAND(0), slots, count, type, true)))
         return;
     bool strong = is_shared_by_threads(d, space);
     if (space == PTX_SPACE_CONST) {
-        vm_decode_fail(d, "store to constant memory");
+        decode_fail(d, "store to constant memory");
         return;
     }
     vm_code *i = access(d, strong ? VM_H_COUNT : fast_handler(space, type, false), vm_store_slow, OPERAND(0), space,
@@ -231,31 +232,32 @@ void vm_decode_st(vm_decoder *d)
     fill(d, i, slots, count, type, (uint8_t)(i->flags | VM_WRITES | (strong ? VM_STRONG : 0)));
 }
 
-/* Decodes atom and red. vm_op_atom() finds in `extra` the type, the operation, and two slots for each element:
+/* Decodes atom and red. ops_atom() finds in `extra` the type, the operation, and two slots for each element:
  * destination and operand. A destination of 0 means that the old value is not used, as with red or a sink `_`.
  * VM_SIGNED marks singles that may lie in global memory, because atomics on global memory flush subnormals. */
-void vm_decode_atom(vm_decoder *d)
+void decode_atom(vm_decoder *d)
 {
     static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND,  PTX_MOD_OR,
                                          PTX_MOD_XOR, PTX_MOD_INC, PTX_MOD_DEC, PTX_MOD_EXCH, PTX_MOD_CAS};
     bool red = d->in->op == PTX_OP_RED;
-    unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), bytes = vm_container(type), op = PTX_MOD_ADD;
+    unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), bytes = decode_container(type),
+             op = PTX_MOD_ADD;
     const ptx_operand *to = red ? NULL : OPERAND(0), *address = OPERAND(red ? 0 : 1), *b = OPERAND(red ? 1 : 2);
     for (unsigned k = 0; k < KILN__COUNT(operations); k++)
         if (ptx_has(d->in, operations[k]))
             op = operations[k];
-    uint32_t *how = vm_keep(d, (2 + 2 * count) * sizeof *how);
+    uint32_t *how = decode_keep(d, (2 + 2 * count) * sizeof *how);
     if (!how)
         return;
     how[0] = type;
     how[1] = op;
     for (uint32_t k = 0; k < count; k++) {
         const ptx_operand *e = to ? element(d, to, k) : NULL;
-        how[2 + 2 * k] = e && is_register(e) ? vm_dest(d, e, bytes) : 0;
-        how[2 + 2 * k + 1] = vm_source(d, element(d, b, k), bytes);
+        how[2 + 2 * k] = e && is_register(e) ? decode_dest(d, e, bytes) : 0;
+        how[2 + 2 * k + 1] = decode_source(d, element(d, b, k), bytes);
     }
-    uint32_t c = op == PTX_MOD_CAS ? vm_source(d, OPERAND(3), bytes) : 0;
-    vm_code *i = access(d, VM_H_COUNT, vm_op_atom, address, d->in->space, NULL, 0);
+    uint32_t c = op == PTX_MOD_CAS ? decode_source(d, OPERAND(3), bytes) : 0;
+    vm_code *i = access(d, VM_H_COUNT, ops_atom, address, d->in->space, NULL, 0);
     i->d = how[2];
     i->b = how[3];
     i->c = c;
@@ -266,40 +268,40 @@ void vm_decode_atom(vm_decoder *d)
                           (type == PTX_F32 && d->in->space != PTX_SPACE_SHARED ? VM_SIGNED : 0));
 }
 
-void vm_decode_cp_async(vm_decoder *d)
+void decode_cp_async(vm_decoder *d)
 {
-    vm_place to = vm_address(d, OPERAND(0), 0), from = vm_address(d, OPERAND(1), 8);
+    vm_place to = decode_address(d, OPERAND(0), 0), from = decode_address(d, OPERAND(1), 8);
     uint32_t bytes = 0, ignore = 0, count = 0;
     if (d->in->operand_count > 3 && OPERAND(3)->type == PTX_PRED) {
         bool negated;
-        ignore = vm_pred_plain(d, OPERAND(3), &negated);
+        ignore = decode_pred_plain(d, OPERAND(3), &negated);
         count = negated ? 2 : 1;
     } else if (d->in->operand_count > 3 && OPERAND(3)->type == PTX_U32) {
-        bytes = vm_source(d, OPERAND(3), 4);
+        bytes = decode_source(d, OPERAND(3), 4);
     }
-    int64_t *offset = vm_keep(d, sizeof *offset);
+    int64_t *offset = decode_keep(d, sizeof *offset);
     if (!offset)
         return;
     *offset = to.offset;
-    vm_code *i = vm_emit_op(d, vm_op_cp_async);
+    vm_code *i = decode_emit_op(d, vm_op_cp_async);
     i->d = to.slot, i->a = from.slot, i->b = bytes, i->c = ignore;
     i->imm = (uint64_t)from.offset;
     i->extra = offset;
-    i->e = vm_cache_slot(d);
+    i->e = decode_cache_slot(d);
     i->flags = to.addr32 ? 0 : VM_REG64;
     i->count = (uint8_t)count;
     uint64_t size = OPERAND(2)->imm;
     i->size = (uint8_t)size;
     if (size != 16 && (HAS(CG) || (size != 4 && size != 8)))
-        vm_decode_fail(d, HAS(CG) ? "cp.async.cg needs size 16" : "cp.async needs size 4, 8 or 16");
+        decode_fail(d, HAS(CG) ? "cp.async.cg needs size 16" : "cp.async needs size 4, 8 or 16");
 }
 
-void vm_decode_cp_async_group(vm_decoder *d) { vm_emit_op(d, vm_op_nop); }
-void vm_decode_hint(vm_decoder *d) { vm_emit_op(d, vm_op_nop); }
-void vm_decode_fence(vm_decoder *d) { vm_emit_op(d, vm_op_fence); }
+void decode_cp_async_group(vm_decoder *d) { decode_emit_op(d, ops_nop); }
+void decode_hint(vm_decoder *d) { decode_emit_op(d, ops_nop); }
+void decode_fence(vm_decoder *d) { decode_emit_op(d, ops_fence); }
 
-void vm_decode_policy(vm_decoder *d)
+void decode_policy(vm_decoder *d)
 {
-    uint32_t to = vm_dest(d, OPERAND(0), 8);
-    vm_emit_op(d, vm_op_createpolicy)->d = to;
+    uint32_t to = decode_dest(d, OPERAND(0), 8);
+    decode_emit_op(d, ops_createpolicy)->d = to;
 }

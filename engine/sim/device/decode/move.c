@@ -67,8 +67,8 @@ static compare_form compare_int(unsigned mod, unsigned type)
 
 static uint32_t flushed(vm_decoder *d, uint32_t slot)
 {
-    vm_code *i = vm_step(d, VM_H_flush_f32);
-    uint32_t temp = vm_temp(d);
+    vm_code *i = decode_step(d, VM_H_flush_f32);
+    uint32_t temp = decode_temp(d);
     i->a = slot;
     i->flags = VM_FTZ;
     return i->d = temp;
@@ -83,18 +83,18 @@ static uint8_t bool_flags(const vm_decoder *d)
  * the two halves. */
 static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint32_t p, uint32_t q, bool step)
 {
-    unsigned mod = comparison(d->in), bytes = vm_container(type);
-    uint32_t a = vm_source(d, OPERAND(1), bytes), b = vm_source(d, OPERAND(2), bytes), c = 0;
+    unsigned mod = comparison(d->in), bytes = decode_container(type);
+    uint32_t a = decode_source(d, OPERAND(1), bytes), b = decode_source(d, OPERAND(2), bytes), c = 0;
     bool negated = false;
     uint8_t combine = bool_flags(d);
     if (combine)
-        c = vm_pred_plain(d, third, &negated);
+        c = decode_pred_plain(d, third, &negated);
     if (vm_is_half(type)) {
         bool pair = type == PTX_F16X2 || type == PTX_BF16X2;
-        uint32_t low = combine || (!pair && q) ? vm_temp_pred(d) : p, high = 0;
+        uint32_t low = combine || (!pair && q) ? decode_temp_pred(d) : p, high = 0;
         if (pair)
-            high = combine ? vm_temp_pred(d) : q;
-        vm_code *i = low == p && !step ? vm_emit_op(d, vm_op_half_compare) : vm_step_op(d, vm_op_half_compare);
+            high = combine ? decode_temp_pred(d) : q;
+        vm_code *i = low == p && !step ? decode_emit_op(d, ops_half_compare) : decode_step_op(d, ops_half_compare);
         i->d = low, i->e = high, i->a = a, i->b = b;
         i->space = (uint8_t)type, i->count = (uint8_t)mod;
         i->flags = vm_flags(d->in) & VM_FTZ;
@@ -102,17 +102,17 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
             return;
         unsigned op = HAS(AND) ? PTX_MOD_AND : HAS(OR) ? PTX_MOD_OR : HAS(XOR) ? PTX_MOD_XOR : 0;
         if (q && c == q) { /* q is written before p is computed, and c is the same register, so its value is saved */
-            i = vm_step_op(d, vm_op_pred_logic);
-            i->a = i->b = c, i->d = c = vm_temp_pred(d);
+            i = decode_step_op(d, ops_pred_logic);
+            i->a = i->b = c, i->d = c = decode_temp_pred(d);
         }
         if (q) {
-            i = step ? vm_step_op(d, vm_op_pred_logic) : vm_emit_op(d, vm_op_pred_logic);
+            i = step ? decode_step_op(d, ops_pred_logic) : decode_emit_op(d, ops_pred_logic);
             if (!step)
                 i->guard |= 2; /* the second of the two operations counts as the instruction */
             i->d = q, i->a = pair ? high : low, i->b = c, i->size = (uint8_t)op;
             i->flags = (uint8_t)((pair ? 0 : 1) | (negated ? 2 : 0));
         }
-        i = step ? vm_step_op(d, vm_op_pred_logic) : vm_emit_op(d, vm_op_pred_logic);
+        i = step ? decode_step_op(d, ops_pred_logic) : decode_emit_op(d, ops_pred_logic);
         i->d = p, i->a = low, i->b = c, i->size = (uint8_t)op;
         i->flags = negated ? 2 : 0;
         return;
@@ -121,29 +121,29 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
                                                            : compare_int(mod, type);
     if (HAS(FTZ) && type == PTX_F32)
         a = flushed(d, a), b = flushed(d, b);
-    vm_code *i = step ? vm_step(d, form.id) : vm_emit(d, form.id);
+    vm_code *i = step ? decode_step(d, form.id) : decode_emit(d, form.id);
     i->d = p, i->e = q, i->c = c;
     i->a = form.swap ? b : a;
     i->b = form.swap ? a : b;
     i->flags = (uint8_t)((form.invert ? VM_INVERT : 0) | combine | (negated ? VM_COMBINE_NOT : 0));
 }
 
-void vm_decode_setp(vm_decoder *d)
+void decode_setp(vm_decoder *d)
 {
-    uint32_t q = vm_second_pred(d, OPERAND(0));
-    uint32_t p = OPERAND(0)->kind == PTX_OPERAND_SINK ? vm_temp_pred(d) : vm_dest(d, OPERAND(0), 0);
+    uint32_t q = decode_second_pred(d, OPERAND(0));
+    uint32_t p = OPERAND(0)->kind == PTX_OPERAND_SINK ? decode_temp_pred(d) : decode_dest(d, OPERAND(0), 0);
     compare(d, TYPE(0), OPERAND(3), p, q, false);
 }
 
-void vm_decode_set(vm_decoder *d)
+void decode_set(vm_decoder *d)
 {
     unsigned to = TYPE(0), from = TYPE(1);
     bool pair = from == PTX_F16X2 || from == PTX_BF16X2;
-    uint32_t low = vm_temp_pred(d), high = pair ? vm_temp_pred(d) : 0;
+    uint32_t low = decode_temp_pred(d), high = pair ? decode_temp_pred(d) : 0;
     compare(d, from, OPERAND(3), low, high, true);
-    uint32_t dest = vm_dest(d, OPERAND(0), 4);
+    uint32_t dest = decode_dest(d, OPERAND(0), 4);
     if (pair) {
-        vm_code *i = vm_emit_op(d, vm_op_half_set2);
+        vm_code *i = decode_emit_op(d, ops_half_set2);
         i->d = dest, i->a = low, i->b = high;
         i->imm = to == PTX_F16X2 ? 0x3c00 : to == PTX_BF16X2 ? 0x3f80 : 0xffff;
         return;
@@ -153,59 +153,60 @@ void vm_decode_set(vm_decoder *d)
                    : to == PTX_BF16                 ? 0x3f80
                    : to == PTX_U16 || to == PTX_S16 ? 0xffff
                                                     : VM_ALL;
-    uint32_t yes = vm_constant_slot(d, one, 4), no = vm_constant_slot(d, 0, 4);
-    vm_code *i = vm_emit(d, VM_H_selp_b32);
+    uint32_t yes = decode_constant_slot(d, one, 4), no = decode_constant_slot(d, 0, 4);
+    vm_code *i = decode_emit(d, VM_H_selp_b32);
     i->d = dest, i->a = yes, i->b = no, i->c = low;
 }
 
-void vm_decode_selp(vm_decoder *d)
+void decode_selp(vm_decoder *d)
 {
-    unsigned bytes = vm_container(TYPE(0));
-    uint32_t a = vm_source(d, OPERAND(1), bytes), b = vm_source(d, OPERAND(2), bytes);
+    unsigned bytes = decode_container(TYPE(0));
+    uint32_t a = decode_source(d, OPERAND(1), bytes), b = decode_source(d, OPERAND(2), bytes);
     bool negated;
-    uint32_t p = vm_pred_plain(d, OPERAND(3), &negated), to = vm_dest(d, OPERAND(0), bytes);
-    vm_code *i = vm_emit(d, bytes == 8 ? VM_H_selp_b64 : VM_H_selp_b32);
+    uint32_t p = decode_pred_plain(d, OPERAND(3), &negated), to = decode_dest(d, OPERAND(0), bytes);
+    vm_code *i = decode_emit(d, bytes == 8 ? VM_H_selp_b64 : VM_H_selp_b32);
     i->d = to, i->c = p;
     i->a = negated ? b : a;
     i->b = negated ? a : b;
 }
 
-void vm_decode_slct(vm_decoder *d)
+void decode_slct(vm_decoder *d)
 {
-    unsigned bytes = vm_container(TYPE(0));
+    unsigned bytes = decode_container(TYPE(0));
     bool real = TYPE(1) == PTX_F32;
-    uint32_t a = vm_source(d, OPERAND(1), bytes), b = vm_source(d, OPERAND(2), bytes), c = vm_source(d, OPERAND(3), 4);
-    uint32_t to = vm_dest(d, OPERAND(0), bytes);
-    vm_code *i = vm_emit(d, real         ? (bytes == 8 ? VM_H_slct_b64_f32 : VM_H_slct_b32_f32)
-                            : bytes == 8 ? VM_H_slct_b64_s32
-                                         : VM_H_slct_b32_s32);
+    uint32_t a = decode_source(d, OPERAND(1), bytes), b = decode_source(d, OPERAND(2), bytes),
+             c = decode_source(d, OPERAND(3), 4);
+    uint32_t to = decode_dest(d, OPERAND(0), bytes);
+    vm_code *i = decode_emit(d, real         ? (bytes == 8 ? VM_H_slct_b64_f32 : VM_H_slct_b32_f32)
+                                : bytes == 8 ? VM_H_slct_b64_s32
+                                             : VM_H_slct_b32_s32);
     i->d = to, i->a = a, i->b = b, i->c = c;
     i->flags = vm_flags(d->in);
 }
 
 static const uint32_t *element_slots(vm_decoder *d, const ptx_operand *o, unsigned bytes, bool dest)
 {
-    uint32_t *slots = vm_keep(d, (o->count ? o->count : 1) * sizeof *slots);
+    uint32_t *slots = decode_keep(d, (o->count ? o->count : 1) * sizeof *slots);
     for (uint32_t k = 0; slots && k < o->count; k++) {
         const ptx_operand *e = &d->f->elements[o->index + k];
-        slots[k] = dest ? (e->kind == PTX_OPERAND_SINK ? 0 : vm_dest(d, e, bytes)) : vm_source(d, e, bytes);
+        slots[k] = dest ? (e->kind == PTX_OPERAND_SINK ? 0 : decode_dest(d, e, bytes)) : decode_source(d, e, bytes);
     }
     return slots;
 }
 
-void vm_decode_mov(vm_decoder *d)
+void decode_mov(vm_decoder *d)
 {
     const ptx_operand *to = OPERAND(0), *from = OPERAND(1);
-    unsigned type = TYPE(0), bytes = vm_container(type);
+    unsigned type = TYPE(0), bytes = decode_container(type);
     if (type == PTX_PRED) {
         bool negated;
         if (from->kind == PTX_OPERAND_SREG) { /* %is_explicit_cluster */
-            uint32_t dest = vm_dest(d, to, 0);
-            vm_emit_op(d, vm_op_is_clustered)->d = dest;
+            uint32_t dest = decode_dest(d, to, 0);
+            decode_emit_op(d, ops_is_clustered)->d = dest;
             return;
         }
-        uint32_t a = vm_pred_plain(d, from, &negated), dest = vm_dest(d, to, 0);
-        vm_code *i = vm_emit_op(d, vm_op_pred_logic);
+        uint32_t a = decode_pred_plain(d, from, &negated), dest = decode_dest(d, to, 0);
+        vm_code *i = decode_emit_op(d, ops_pred_logic);
         i->d = dest, i->a = i->b = a;
         i->flags = negated;
         return;
@@ -215,8 +216,8 @@ void vm_decode_mov(vm_decoder *d)
         const ptx_operand *many = split ? to : from;
         unsigned part = ptx_type_bytes((ptx_type)type) / (many->count ? many->count : 1);
         const uint32_t *slots = element_slots(d, many, part > 4 ? part : 4, split);
-        uint32_t whole = split ? vm_source(d, from, bytes) : vm_dest(d, to, bytes);
-        vm_code *i = vm_emit_op(d, split ? vm_op_split : vm_op_join);
+        uint32_t whole = split ? decode_source(d, from, bytes) : decode_dest(d, to, bytes);
+        vm_code *i = decode_emit_op(d, split ? ops_split : ops_join);
         i->extra = slots;
         i->a = i->d = whole;
         i->size = (uint8_t)(8 * part);
@@ -224,20 +225,20 @@ void vm_decode_mov(vm_decoder *d)
         return;
     }
     if (from->kind == PTX_OPERAND_SREG) {
-        uint32_t dest = vm_dest(d, to, bytes);
-        vm_code *i = vm_emit_op(d, vm_op_special);
+        uint32_t dest = decode_dest(d, to, bytes);
+        vm_code *i = decode_emit_op(d, ops_special);
         i->d = dest, i->b = from->index;
-        i->flags = vm_sreg_flags(from, bytes);
+        i->flags = decode_sreg_flags(from, bytes);
         d->module->uses_system_shared |= from->index == PTX_SREG_RESERVED_SMEM_1;
         return;
     }
-    uint32_t a = vm_source(d, from, bytes), dest = vm_dest(d, to, bytes);
+    uint32_t a = decode_source(d, from, bytes), dest = decode_dest(d, to, bytes);
     vm_code *i;
     if (bytes == 16) {
-        i = vm_guarded_step(d, VM_H_mov_b64);
+        i = decode_guarded_step(d, VM_H_mov_b64);
         i->d = dest + 8 * VM_LANES, i->a = a + 8 * VM_LANES;
     }
-    i = vm_emit(d, bytes == 4 ? VM_H_mov_b32 : VM_H_mov_b64);
+    i = decode_emit(d, bytes == 4 ? VM_H_mov_b32 : VM_H_mov_b64);
     i->d = dest, i->a = a;
 }
 
@@ -265,9 +266,9 @@ static void convert_int(vm_decoder *d, unsigned to, unsigned from)
     } chain[4];
     unsigned count = 0, to_bytes = ptx_type_bytes((ptx_type)to), from_bytes = ptx_type_bytes((ptx_type)from);
     unsigned reg = ptx_type_bytes((ptx_type)d->f->regs[OPERAND(0)->index].type);
-    unsigned have = OPERAND(1)->kind == PTX_OPERAND_REG ? vm_reg_bytes(d, OPERAND(1)) : vm_container(from);
-    uint32_t slot = vm_source(d, OPERAND(1), have),
-             dest = vm_dest(d, OPERAND(0), vm_container(d->f->regs[OPERAND(0)->index].type));
+    unsigned have = OPERAND(1)->kind == PTX_OPERAND_REG ? decode_reg_bytes(d, OPERAND(1)) : decode_container(from);
+    uint32_t slot = decode_source(d, OPERAND(1), have),
+             dest = decode_dest(d, OPERAND(0), decode_container(d->f->regs[OPERAND(0)->index].type));
     if (have == 8 && !(from_bytes == 8 && to_bytes == 8))
         chain[count++].id = VM_H_low_b32;
     unsigned narrow = to_bytes <= from_bytes ? to : from;
@@ -285,8 +286,8 @@ static void convert_int(vm_decoder *d, unsigned to, unsigned from)
         chain[count++].id = reg == 8 ? VM_H_mov_b64 : VM_H_mov_b32;
     for (unsigned k = 0; k < count; k++) {
         bool last = k + 1 == count;
-        uint32_t next = last ? dest : vm_temp(d);
-        vm_code *i = last ? vm_emit(d, chain[k].id) : vm_step(d, chain[k].id);
+        uint32_t next = last ? dest : decode_temp(d);
+        vm_code *i = last ? decode_emit(d, chain[k].id) : decode_step(d, chain[k].id);
         i->a = slot, i->d = next;
         slot = next;
     }
@@ -299,21 +300,21 @@ static void convert_narrow(vm_decoder *d)
     uint32_t *slots = NULL, a, b = 0, c = 0;
     unsigned next = 2;
     if (first->kind == PTX_OPERAND_VECTOR) {
-        slots = vm_keep(d, first->count * sizeof *slots);
+        slots = decode_keep(d, first->count * sizeof *slots);
         for (uint32_t k = 0; slots && k < first->count; k++)
-            slots[k] = vm_source(d, &d->f->elements[first->index + k], 4);
+            slots[k] = decode_source(d, &d->f->elements[first->index + k], 4);
         if (!slots)
             return;
         a = slots[0];
     } else {
-        a = vm_source(d, first, 4);
+        a = decode_source(d, first, 4);
         if (TYPE(1) == PTX_F32)
-            b = vm_source(d, OPERAND(next++), 4);
+            b = decode_source(d, OPERAND(next++), 4);
     }
     if (HAS(RS))
-        c = vm_source(d, OPERAND(next), 4);
-    uint32_t to = vm_dest(d, OPERAND(0), 4);
-    vm_code *i = vm_emit_op(d, vm_op_cvt_narrow);
+        c = decode_source(d, OPERAND(next), 4);
+    uint32_t to = decode_dest(d, OPERAND(0), 4);
+    vm_code *i = decode_emit_op(d, ops_cvt_narrow);
     i->d = to, i->a = a, i->b = b, i->c = c;
     i->space = TYPE(0), i->count = TYPE(1);
     i->size = (uint8_t)vm_rounding(d->in);
@@ -323,15 +324,15 @@ static void convert_narrow(vm_decoder *d)
 
 /* Decodes cvt. The first rule that fits decides:
  * 1. Formats below 16 bits, scales and random rounding go to convert_narrow().
- * 2. Results of packed halves or tf32 go to vm_op_cvt_pack_half().
+ * 2. Results of packed halves or tf32 go to ops_cvt_pack_half().
  * 3. Conversions between integers without .sat go to convert_int().
  * 4. Frequent conversions have a handler of vm_ops.def. They need registers as wide as the types, and no flags.
- * 5. Any other conversion goes to vm_op_cvt(), which works lane by lane.
+ * 5. Any other conversion goes to ops_cvt(), which works lane by lane.
  *
- * A register may be wider than its type. So three bits of `c` describe the registers to vm_op_cvt(). Bit 0 is set if
+ * A register may be wider than its type. So three bits of `c` describe the registers to ops_cvt(). Bit 0 is set if
  * the source has 64 bits. Bit 1 is set if the destination has 64 bits. Bit 2 is set if the destination has at most
  * 16. */
-void vm_decode_cvt(vm_decoder *d)
+void decode_cvt(vm_decoder *d)
 {
     unsigned to = TYPE(0), from = TYPE(1), rounding = vm_rounding(d->in);
     uint8_t flags = vm_flags(d->in);
@@ -340,9 +341,9 @@ void vm_decode_cvt(vm_decoder *d)
         return;
     }
     if (to == PTX_F16X2 || to == PTX_BF16X2 || to == PTX_TF32) {
-        uint32_t a = vm_source(d, OPERAND(1), 4), b = to == PTX_TF32 ? a : vm_source(d, OPERAND(2), 4);
-        uint32_t dest = vm_dest(d, OPERAND(0), 4);
-        vm_code *i = vm_emit_op(d, vm_op_cvt_pack_half);
+        uint32_t a = decode_source(d, OPERAND(1), 4), b = to == PTX_TF32 ? a : decode_source(d, OPERAND(2), 4);
+        uint32_t dest = decode_dest(d, OPERAND(0), 4);
+        vm_code *i = decode_emit_op(d, ops_cvt_pack_half);
         i->d = dest, i->a = a, i->b = b;
         i->space = (uint8_t)to, i->size = (uint8_t)rounding;
         i->flags = (uint8_t)(flags | (HAS(SATFINITE) ? VM_XORSIGN : 0));
@@ -350,18 +351,18 @@ void vm_decode_cvt(vm_decoder *d)
     }
     bool float_to = to >= PTX_F16 && to <= PTX_F64, float_from = from >= PTX_F16 && from <= PTX_F64;
     if (OPERAND(0)->kind != PTX_OPERAND_REG) {
-        vm_decode_fail(d, "destination is not a register");
+        decode_fail(d, "destination is not a register");
         return;
     }
     if (!float_to && !float_from && !HAS(SAT)) {
         convert_int(d, to, from);
         return;
     }
-    unsigned dest_bytes = vm_container(d->f->regs[OPERAND(0)->index].type);
-    unsigned have = OPERAND(1)->kind == PTX_OPERAND_REG ? vm_reg_bytes(d, OPERAND(1)) : vm_container(from);
-    uint32_t a = vm_source(d, OPERAND(1), have), dest = vm_dest(d, OPERAND(0), dest_bytes);
+    unsigned dest_bytes = decode_container(d->f->regs[OPERAND(0)->index].type);
+    unsigned have = OPERAND(1)->kind == PTX_OPERAND_REG ? decode_reg_bytes(d, OPERAND(1)) : decode_container(from);
+    uint32_t a = decode_source(d, OPERAND(1), have), dest = decode_dest(d, OPERAND(0), dest_bytes);
     vm_handler_id id = VM_H_COUNT;
-    if (flags == 0 && dest_bytes == vm_container(to) && have == vm_container(from)) {
+    if (flags == 0 && dest_bytes == decode_container(to) && have == decode_container(from)) {
         bool nearest = rounding == PTX_MOD_RN, zero = rounding == PTX_MOD_RZI;
         if (to == PTX_F32 && nearest)
             id = from == PTX_S32   ? VM_H_cvt_f32_s32
@@ -377,11 +378,11 @@ void vm_decode_cvt(vm_decoder *d)
             id = to == PTX_S32 ? VM_H_cvt_s32_f32 : to == PTX_U32 ? VM_H_cvt_u32_f32 : VM_H_COUNT;
     }
     if (id != VM_H_COUNT) {
-        vm_code *i = vm_emit(d, id);
+        vm_code *i = decode_emit(d, id);
         i->d = dest, i->a = a;
         return;
     }
-    vm_code *i = vm_emit_op(d, vm_op_cvt);
+    vm_code *i = decode_emit_op(d, ops_cvt);
     i->d = dest, i->a = a;
     i->space = (uint8_t)to, i->count = (uint8_t)from, i->size = (uint8_t)rounding;
     i->flags = (uint8_t)(flags | (HAS(SATFINITE) ? VM_XORSIGN : 0));
@@ -389,39 +390,39 @@ void vm_decode_cvt(vm_decoder *d)
            (ptx_type_bytes((ptx_type)d->f->regs[OPERAND(0)->index].type) <= 2 ? 4u : 0);
 }
 
-void vm_decode_cvt_pack(vm_decoder *d)
+void decode_cvt_pack(vm_decoder *d)
 {
-    uint32_t a = vm_source(d, OPERAND(1), 4), b = vm_source(d, OPERAND(2), 4);
-    uint32_t c = d->in->operand_count > 3 ? vm_source(d, OPERAND(3), 4) : 0, dest = vm_dest(d, OPERAND(0), 4);
-    vm_code *i = vm_emit_op(d, vm_op_cvt_pack_int);
+    uint32_t a = decode_source(d, OPERAND(1), 4), b = decode_source(d, OPERAND(2), 4);
+    uint32_t c = d->in->operand_count > 3 ? decode_source(d, OPERAND(3), 4) : 0, dest = decode_dest(d, OPERAND(0), 4);
+    vm_code *i = decode_emit_op(d, ops_cvt_pack_int);
     i->d = dest, i->a = a, i->b = b, i->c = c;
     i->space = TYPE(0);
 }
 
 /* ---- address spaces ---- */
 
-void vm_decode_cvta(vm_decoder *d)
+void decode_cvta(vm_decoder *d)
 {
-    unsigned bytes = vm_container(TYPE(0));
+    unsigned bytes = decode_container(TYPE(0));
     uint64_t window = d->in->space == PTX_SPACE_SHARED  ? VM_SHARED_BASE
                       : d->in->space == PTX_SPACE_LOCAL ? VM_LOCAL_BASE
                       : d->in->space == PTX_SPACE_PARAM ? VM_PARAM_BASE
                                                         : 0;
-    uint32_t a = vm_source(d, OPERAND(1), bytes), dest = vm_dest(d, OPERAND(0), bytes);
+    uint32_t a = decode_source(d, OPERAND(1), bytes), dest = decode_dest(d, OPERAND(0), bytes);
     if (bytes == 4) { /* 32-bit generic addresses do not exist on this device */
-        vm_code *i = vm_emit(d, VM_H_mov_b32);
+        vm_code *i = decode_emit(d, VM_H_mov_b32);
         i->d = dest, i->a = a;
         return;
     }
-    uint32_t by = vm_constant_slot(d, window, 8);
-    vm_code *i = vm_emit(d, window == 0 ? VM_H_mov_b64 : HAS(TO) ? VM_H_sub_u64 : VM_H_add_u64);
+    uint32_t by = decode_constant_slot(d, window, 8);
+    vm_code *i = decode_emit(d, window == 0 ? VM_H_mov_b64 : HAS(TO) ? VM_H_sub_u64 : VM_H_add_u64);
     i->d = dest, i->a = a, i->b = by;
 }
 
-void vm_decode_isspacep(vm_decoder *d)
+void decode_isspacep(vm_decoder *d)
 {
-    uint32_t a = vm_source(d, OPERAND(1), 8), dest = vm_dest(d, OPERAND(0), 0);
-    vm_code *i = vm_emit_op(d, vm_op_isspacep);
+    uint32_t a = decode_source(d, OPERAND(1), 8), dest = decode_dest(d, OPERAND(0), 0);
+    vm_code *i = decode_emit_op(d, vm_op_isspacep);
     i->d = dest, i->a = a;
     i->space = d->in->space;
     i->count = HAS(SHARED_CLUSTER);

@@ -8,31 +8,31 @@
 /* Reads an address of tensor memory, which must be in a register of 32 bits. */
 static vm_side tensor_side(vm_decoder *d, const ptx_operand *o)
 {
-    const vm_place place = vm_address(d, o, 0);
+    const vm_place place = decode_address(d, o, 0);
     if (o->base != PTX_BASE_REG || !place.addr32)
-        vm_decode_fail(d, "an address of tensor memory that is not in a register of 32 bits");
+        decode_fail(d, "an address of tensor memory that is not in a register of 32 bits");
     return (vm_side){.slot = place.slot, .addr32 = true, .offset = place.offset};
 }
 
-void vm_decode_tcgen05_alloc(vm_decoder *d)
+void decode_tcgen05_alloc(vm_decoder *d)
 {
     uint32_t address = 0, columns = 0;
     vm_place to = {0};
     unsigned what = VM_TCGEN_GIVE_UP;
     if (d->in->op == PTX_OP_TCGEN05_ALLOC) {
         what = VM_TCGEN_ALLOC;
-        to = vm_address(d, OPERAND(0), 0);
+        to = decode_address(d, OPERAND(0), 0);
         address = to.slot;
-        columns = vm_source(d, OPERAND(1), 4);
+        columns = decode_source(d, OPERAND(1), 4);
     } else if (d->in->op == PTX_OP_TCGEN05_DEALLOC) {
         what = VM_TCGEN_DEALLOC;
-        address = vm_source(d, OPERAND(0), 4);
-        columns = vm_source(d, OPERAND(1), 4);
+        address = decode_source(d, OPERAND(0), 4);
+        columns = decode_source(d, OPERAND(1), 4);
     }
-    vm_code *i = vm_emit_op(d, vm_op_tcgen_alloc);
+    vm_code *i = decode_emit_op(d, ops_tcgen_alloc);
     i->a = address, i->b = columns;
     i->imm = (uint64_t)to.offset;
-    i->e = vm_cache_slot(d);
+    i->e = decode_cache_slot(d);
     i->space = d->in->space;
     i->size = (uint8_t)what;
     i->flags = to.addr32 ? VM_ADDR32 : 0;
@@ -40,18 +40,18 @@ void vm_decode_tcgen05_alloc(vm_decoder *d)
 
 /* Decodes tcgen05.ld and tcgen05.st. A load has the registers first, then the address, then the distance of
  * .16x32bx2. A store has the registers last. */
-void vm_decode_tcgen05_move(vm_decoder *d)
+void decode_tcgen05_move(vm_decoder *d)
 {
     const bool store = d->in->op == PTX_OP_TCGEN05_ST, split = HAS(16X32BX2);
     const ptx_operand *at = OPERAND(store ? 0 : 1), *values = OPERAND(!store ? 0 : split ? 2 : 1);
     const uint32_t count = values->kind == PTX_OPERAND_VECTOR ? values->count : 1;
-    vm_tcgen_move *x = vm_keep(d, sizeof *x);
-    uint32_t *slots = vm_keep(d, count * sizeof *slots);
+    vm_tcgen_move *x = decode_keep(d, sizeof *x);
+    uint32_t *slots = decode_keep(d, count * sizeof *slots);
     if (!x || !slots)
         return;
     for (uint32_t k = 0; k < count; k++) {
         const ptx_operand *one = values->kind == PTX_OPERAND_VECTOR ? &d->f->elements[values->index + k] : values;
-        slots[k] = store ? vm_source(d, one, 4) : vm_dest(d, one, 4);
+        slots[k] = store ? decode_source(d, one, 4) : decode_dest(d, one, 4);
     }
     *x = (vm_tcgen_move){.at = tensor_side(d, at),
                          .shape = (uint8_t)(split          ? VM_TCGEN_16X32BX2
@@ -65,33 +65,33 @@ void vm_decode_tcgen05_move(vm_decoder *d)
                          .split = split ? (uint32_t)OPERAND(store ? 1 : 2)->imm : 0,
                          .slots = slots};
     if (split && OPERAND(store ? 1 : 2)->imm >= VM_TENSOR_COLUMNS)
-        vm_decode_fail(d, "a distance that no two columns of tensor memory have");
-    vm_emit_op(d, vm_op_tcgen_move)->extra = x;
+        decode_fail(d, "a distance that no two columns of tensor memory have");
+    decode_emit_op(d, ops_tcgen_move)->extra = x;
 }
 
-void vm_decode_tcgen05_commit(vm_decoder *d)
+void decode_tcgen05_commit(vm_decoder *d)
 {
-    vm_bulk *b = vm_keep(d, sizeof *b);
+    vm_bulk *b = decode_keep(d, sizeof *b);
     if (!b)
         return;
-    const vm_place place = vm_address(d, OPERAND(0), 0);
+    const vm_place place = decode_address(d, OPERAND(0), 0);
     *b = (vm_bulk){.bar = {.slot = place.slot,
                            .space = (uint8_t)(HAS(SHARED_CLUSTER) ? PTX_SPACE_SHARED : PTX_SPACE_GENERIC),
                            .addr32 = place.addr32,
                            .offset = place.offset}};
     if (HAS(MULTICAST))
-        b->multicast = vm_source(d, OPERAND(1), 4);
-    vm_code *i = vm_emit_op(d, vm_op_tcgen_commit);
+        b->multicast = decode_source(d, OPERAND(1), 4);
+    vm_code *i = decode_emit_op(d, ops_tcgen_commit);
     i->size = VM_BAR_ARRIVE; /* the checks read this: a commit counts as one arrival */
-    i->e = vm_cache_slot(d);
+    i->e = decode_cache_slot(d);
     i->extra = b;
 }
 
 /* Decodes tcgen05.mma. Its operands are D, A, B, the instruction descriptor, the lanes that are not written (optional), the
  * predicate, and the scale of D (optional). A is a descriptor or an address of tensor memory. */
-void vm_decode_tcgen05_mma(vm_decoder *d)
+void decode_tcgen05_mma(vm_decoder *d)
 {
-    vm_tcgen_mma *x = vm_keep(d, sizeof *x);
+    vm_tcgen_mma *x = decode_keep(d, sizeof *x);
     if (!x)
         return;
     unsigned next = 4;
@@ -105,21 +105,21 @@ void vm_decode_tcgen05_mma(vm_decoder *d)
     if (x->a_tensor)
         x->a = tensor_side(d, OPERAND(1));
     else
-        x->a_descriptor = vm_source(d, OPERAND(1), 8);
-    x->b_descriptor = vm_source(d, OPERAND(2), 8);
-    x->description = vm_source(d, OPERAND(3), 4);
+        x->a_descriptor = decode_source(d, OPERAND(1), 8);
+    x->b_descriptor = decode_source(d, OPERAND(2), 8);
+    x->description = decode_source(d, OPERAND(3), 4);
     if (OPERAND(next)->kind == PTX_OPERAND_VECTOR) {
         const ptx_operand *masks = OPERAND(next++);
         for (; x->mask_count < masks->count && x->mask_count < KILN__COUNT(x->masks); x->mask_count++)
-            x->masks[x->mask_count] = vm_source(d, &d->f->elements[masks->index + x->mask_count], 4);
+            x->masks[x->mask_count] = decode_source(d, &d->f->elements[masks->index + x->mask_count], 4);
     }
-    x->enable = vm_pred_source(d, OPERAND(next++));
+    x->enable = decode_pred_source(d, OPERAND(next++));
     if (next < d->in->operand_count) {
         x->scale = (uint8_t)OPERAND(next)->imm;
         if (OPERAND(next)->imm > 15)
-            vm_decode_fail(d, "a scale of D above 15");
+            decode_fail(d, "a scale of D above 15");
     }
-    vm_code *i = vm_emit(d, VM_H_tcgen05);
-    i->e = vm_cache_slot(d);
+    vm_code *i = decode_emit(d, VM_H_tcgen05);
+    i->e = decode_cache_slot(d);
     i->extra = x;
 }

@@ -7,7 +7,7 @@
 
 static vm_side side(vm_decoder *d, const ptx_operand *o)
 {
-    vm_place place = vm_address(d, o, 0);
+    vm_place place = decode_address(d, o, 0);
     return (vm_side){.slot = place.slot, .space = PTX_SPACE_SHARED, .addr32 = place.addr32, .offset = place.offset};
 }
 
@@ -25,17 +25,17 @@ static unsigned operation(const vm_decoder *d)
  * load otherwise. The operands of a store are the tensor (map and coordinates) and the shared address. The operands of
  * a load are the shared address, the tensor, the mbarrier, then the offsets of im2col, then the mask of a multicast.
  * The last two are optional. The kept vm_tensor holds the slots of all operands. bar.space stays 0 for a store. */
-void vm_decode_tensor(vm_decoder *d)
+void decode_tensor(vm_decoder *d)
 {
     const bool store = HAS(BULK_GROUP);
     const ptx_operand *map = OPERAND(store ? 0 : 1), *part = &d->f->elements[map->index];
-    vm_tensor *x = vm_keep(d, sizeof *x);
+    vm_tensor *x = decode_keep(d, sizeof *x);
     if (!x)
         return;
     *x = (vm_tensor){.rank = (uint8_t)(map->count - 1), .im2col = HAS(IM2COL) || HAS(IM2COL_NO_OFFS)};
-    x->map = vm_source(d, part, 8);
+    x->map = decode_source(d, part, 8);
     for (unsigned k = 0; k < x->rank && k < KILN__COUNT(x->at); k++)
-        x->at[k] = vm_source(d, part + 1 + k, 4);
+        x->at[k] = decode_source(d, part + 1 + k, 4);
     x->shared = side(d, OPERAND(store ? 1 : 0));
     if (store) {
         x->op = (uint8_t)(d->in->op == PTX_OP_CP_REDUCE_TENSOR ? operation(d) : 0);
@@ -45,17 +45,17 @@ void vm_decode_tensor(vm_decoder *d)
         if (x->im2col) {
             const ptx_operand *offsets = OPERAND(next++);
             for (unsigned k = 0; k < offsets->count && k < KILN__COUNT(x->offset); k++)
-                x->offset[k] = vm_source(d, &d->f->elements[offsets->index + k], 4);
+                x->offset[k] = decode_source(d, &d->f->elements[offsets->index + k], 4);
         }
         if (HAS(MULTICAST))
-            x->multicast = vm_source(d, OPERAND(next), 4);
+            x->multicast = decode_source(d, OPERAND(next), 4);
     }
-    vm_code *i = vm_emit_op(d, vm_op_tensor);
-    i->e = vm_cache_slot(d);
+    vm_code *i = decode_emit_op(d, ops_tensor);
+    i->e = decode_cache_slot(d);
     i->extra = x;
 }
 
-void vm_decode_tensormap_replace(vm_decoder *d)
+void decode_tensormap_replace(vm_decoder *d)
 {
     static const ptx_mod fields[] = {
         PTX_MOD_GLOBAL_ADDRESS, PTX_MOD_RANK,           PTX_MOD_BOX_DIM,  PTX_MOD_GLOBAL_DIM,
@@ -63,20 +63,20 @@ void vm_decode_tensormap_replace(vm_decoder *d)
         PTX_MOD_SWIZZLE_MODE,   PTX_MOD_FILL_MODE};
     const bool ordered = d->in->operand_count > 2;
     const unsigned bytes = ptx_type_bytes((ptx_type)d->in->types[0]);
-    vm_bulk *b = vm_keep(d, sizeof *b);
+    vm_bulk *b = decode_keep(d, sizeof *b);
     if (!b)
         return;
     *b = (vm_bulk){.to = side(d, OPERAND(0))};
     b->to.space = d->in->space;
-    const uint32_t value = vm_source(d, OPERAND(ordered ? 2 : 1), bytes),
+    const uint32_t value = decode_source(d, OPERAND(ordered ? 2 : 1), bytes),
                    /* the checks read this size, because the instruction is a store */
-        size = vm_constant_slot(d, VM_TENSOR_BYTES, 8);
+        size = decode_constant_slot(d, VM_TENSOR_BYTES, 8);
     const uint64_t ord = ordered ? OPERAND(1)->imm : 0;
     if (ord >= VM_TENSOR_RANK - (HAS(GLOBAL_STRIDE) ? 1u : 0u))
-        vm_decode_fail(d, "tensormap.replace of a dimension that no tensor map has");
-    vm_code *i = vm_emit_op(d, vm_op_tensormap);
+        decode_fail(d, "tensormap.replace of a dimension that no tensor map has");
+    vm_code *i = decode_emit_op(d, ops_tensormap);
     i->a = size, i->b = value, i->c = ord < VM_TENSOR_RANK ? (uint32_t)ord : 0;
-    i->e = vm_cache_slot(d);
+    i->e = decode_cache_slot(d);
     i->flags = bytes == 8 ? VM_REG64 : 0;
     i->extra = b;
     for (unsigned k = 0; k < KILN__COUNT(fields); k++)
@@ -86,18 +86,18 @@ void vm_decode_tensormap_replace(vm_decoder *d)
 
 /* Decodes tensormap.cp_fenceproxy: a copy of 128 bytes from shared to global memory, which one lane makes for the warp.
  * The fence has no effect in the simulator. */
-void vm_decode_cp_fenceproxy(vm_decoder *d)
+void decode_cp_fenceproxy(vm_decoder *d)
 {
-    vm_bulk *b = vm_keep(d, sizeof *b);
+    vm_bulk *b = decode_keep(d, sizeof *b);
     if (!b)
         return;
     *b = (vm_bulk){.to = side(d, OPERAND(0)), .from = side(d, OPERAND(1)), .once = true};
     b->to.space = PTX_SPACE_GLOBAL;
     if (OPERAND(2)->imm != VM_TENSOR_BYTES)
-        vm_decode_fail(d, "tensormap.cp_fenceproxy of another size than 128");
-    const uint32_t size = vm_constant_slot(d, VM_TENSOR_BYTES, 4);
-    vm_code *i = vm_emit_op(d, vm_op_bulk);
+        decode_fail(d, "tensormap.cp_fenceproxy of another size than 128");
+    const uint32_t size = decode_constant_slot(d, VM_TENSOR_BYTES, 4);
+    vm_code *i = decode_emit_op(d, ops_bulk);
     i->a = size;
-    i->e = vm_cache_slot(d);
+    i->e = decode_cache_slot(d);
     i->extra = b;
 }

@@ -28,7 +28,7 @@ static const ptx_operand *element(const vm_decoder *d, const ptx_operand *o, uin
 /* Makes a lookup in which all slots are absent. Returns NULL if memory runs out. */
 static vm_lookup *lookup_new(vm_decoder *d)
 {
-    vm_lookup *l = vm_keep(d, sizeof *l);
+    vm_lookup *l = decode_keep(d, sizeof *l);
     if (!l)
         return NULL;
     memset(l, 0, sizeof *l);
@@ -45,18 +45,18 @@ static void read_object(vm_decoder *d, const ptx_operand *o, vm_lookup *l)
 {
     uint32_t next = 1;
     l->geometry = (uint8_t)geometry_of(d);
-    l->object = vm_source(d, element(d, o, 0), 8);
+    l->object = decode_source(d, element(d, o, 0), 8);
     if (HAS(A1D) || HAS(A2D) || HAS(ACUBE))
-        l->layer = vm_source(d, element(d, o, next++), 4);
+        l->layer = decode_source(d, element(d, o, next++), 4);
     for (unsigned k = 0; k < dimensions(l); k++)
-        l->at[k] = vm_source(d, element(d, o, next++), 4);
+        l->at[k] = decode_source(d, element(d, o, next++), 4);
 }
 
 static void read_values(vm_decoder *d, const ptx_operand *o, vm_lookup *l)
 {
     l->count = (uint8_t)(o->kind == PTX_OPERAND_VECTOR ? o->count : 1);
     for (uint32_t k = 0; k < l->count; k++)
-        l->values[k] = vm_source(d, element(d, o, k), vm_container(l->type));
+        l->values[k] = decode_source(d, element(d, o, k), decode_container(l->type));
 }
 
 static void read_results(vm_decoder *d, const ptx_operand *o, vm_lookup *l)
@@ -67,26 +67,26 @@ static void read_results(vm_decoder *d, const ptx_operand *o, vm_lookup *l)
         if (e->kind != PTX_OPERAND_REG)
             continue;
         l->values[k] = d->fn->reg_slot[e->index];
-        l->wide[k] = vm_reg_bytes(d, e) == 8;
+        l->wide[k] = decode_reg_bytes(d, e) == 8;
     }
 }
 
 static void read_vector(vm_decoder *d, const ptx_operand *o, unsigned count, uint32_t *slots)
 {
     for (uint32_t k = 0; k < count; k++)
-        slots[k] = vm_source(d, element(d, o, k), 4);
+        slots[k] = decode_source(d, element(d, o, k), 4);
 }
 
 static vm_code *emit(vm_decoder *d, vm_handler handler, const vm_lookup *l)
 {
-    vm_code *i = vm_emit_op(d, handler);
+    vm_code *i = decode_emit_op(d, handler);
     i->extra = l;
-    i->e = vm_cache_slot(d);
+    i->e = decode_cache_slot(d);
     i->count = 1;
     return i;
 }
 
-void vm_decode_tex(vm_decoder *d)
+void decode_tex(vm_decoder *d)
 {
     vm_lookup *l = lookup_new(d);
     if (!l)
@@ -100,40 +100,40 @@ void vm_decode_tex(vm_decoder *d)
                                          : VM_DETAIL_BASE;
     l->channel = HAS(R) ? 0 : HAS(G) ? 1 : HAS(B) ? 2 : 3;
     read_results(d, OPERAND(0), l);
-    uint32_t resident = vm_second_pred(d, OPERAND(0));
+    uint32_t resident = decode_second_pred(d, OPERAND(0));
     l->resident = resident ? resident : VM_NO_SLOT;
     read_object(d, OPERAND(1), l);
     if (l->detail == VM_DETAIL_LEVEL)
-        l->lod = vm_source(d, OPERAND(next++), 4);
+        l->lod = decode_source(d, OPERAND(next++), 4);
     for (unsigned k = 0; l->detail == VM_DETAIL_GRAD && k < 2; k++)
         read_vector(d, OPERAND(next++), dimensions(l), l->gradient[k]);
     if (next < d->in->operand_count)
         read_vector(d, OPERAND(next), dimensions(l), l->offset);
-    emit(d, vm_op_tex, l);
+    emit(d, ops_tex, l);
 }
 
-void vm_decode_query(vm_decoder *d)
+void decode_query(vm_decoder *d)
 {
     vm_lookup *l = lookup_new(d);
     if (!l)
         return;
-    l->values[0] = vm_dest(d, OPERAND(0), 4);
-    l->object = vm_source(d, element(d, OPERAND(1), 0), 8);
+    l->values[0] = decode_dest(d, OPERAND(0), 4);
+    l->object = decode_source(d, element(d, OPERAND(1), 0), 8);
     if (d->in->operand_count > 2)
-        l->lod = vm_source(d, OPERAND(2), 4);
-    emit(d, vm_op_query, l)->b = d->in->op;
+        l->lod = decode_source(d, OPERAND(2), 4);
+    emit(d, ops_query, l)->b = d->in->op;
 }
 
-void vm_decode_istypep(vm_decoder *d)
+void decode_istypep(vm_decoder *d)
 {
-    uint32_t to = vm_dest(d, OPERAND(0), 0), from = vm_source(d, OPERAND(1), 8);
-    vm_code *i = vm_emit_op(d, vm_op_istypep);
+    uint32_t to = decode_dest(d, OPERAND(0), 0), from = decode_source(d, OPERAND(1), 8);
+    vm_code *i = decode_emit_op(d, ops_istypep);
     i->d = to;
     i->a = from;
     i->b = d->in->op;
 }
 
-void vm_decode_surface(vm_decoder *d)
+void decode_surface(vm_decoder *d)
 {
     static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND, PTX_MOD_OR};
     const bool load = d->in->op == PTX_OP_SULD_B, reduce = d->in->op == PTX_OP_SURED_B || d->in->op == PTX_OP_SURED_P;
@@ -151,7 +151,7 @@ void vm_decode_surface(vm_decoder *d)
     read_object(d, OPERAND(load ? 1 : 0), l);
     if (!load)
         read_values(d, OPERAND(1), l);
-    vm_code *i = emit(d, load ? vm_op_surface_load : reduce ? vm_op_surface_reduce : vm_op_surface_store, l);
+    vm_code *i = emit(d, load ? ops_surface_load : reduce ? ops_surface_reduce : ops_surface_store, l);
     i->size = (uint8_t)ptx_type_bytes((ptx_type)l->type);
     i->flags = i->size == 8 ? VM_REG64 : 0;
 }

@@ -5,9 +5,9 @@
 #include "vm_ops.h"
 
 /* returns the handlers for the best instruction set that the host has and KILN_SIM_ISA allows */
-const vm_handlers *vm_table(void);
+const vm_handlers *decode_table(void);
 /* Decodes a function of the module. Returns false after a line in `log`, or without a line if memory runs out. */
-bool vm_decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table);
+bool decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table);
 
 /* Temporaries of one instruction: the number of registers, the bytes of each (32 lanes of 8 bytes), and the number of
  * predicates. */
@@ -41,45 +41,45 @@ typedef struct vm_decoder {
 } vm_decoder;
 
 typedef void vm_decode_fn(vm_decoder *d);
-#define OP(name, text, decode, class, cost, effect, since, ...) vm_decode_fn vm_decode_##decode;
+#define OP(name, text, decode, class, cost, effect, since, ...) vm_decode_fn decode_##decode;
 #include "ops.def"
 #undef OP
 
-/* Emitters. vm_emit() appends the instruction itself. vm_step() appends an extra operation before or after it, which
- * does not count as an instruction. A step ignores the guard, so it may write only temporaries. vm_guarded_step() obeys
+/* Emitters. decode_emit() appends the instruction itself. decode_step() appends an extra operation before or after it, which
+ * does not count as an instruction. A step ignores the guard, so it may write only temporaries. decode_guarded_step() obeys
  * the guard. The forms with `_op` take a handler that is the same for all instruction sets. No emitter returns NULL: on
  * failure they return `scratch`. */
-vm_code *vm_emit(vm_decoder *d, vm_handler_id id);
-vm_code *vm_emit_op(vm_decoder *d, vm_handler handler);
-vm_code *vm_step(vm_decoder *d, vm_handler_id id);
-vm_code *vm_step_op(vm_decoder *d, vm_handler handler);
-vm_code *vm_guarded_step(vm_decoder *d, vm_handler_id id);
-vm_code *vm_guarded_step_op(vm_decoder *d, vm_handler h);
-void vm_decode_fail(vm_decoder *d, const char *what);
-void vm_decode_no_memory(vm_decoder *d);
+vm_code *decode_emit(vm_decoder *d, vm_handler_id id);
+vm_code *decode_emit_op(vm_decoder *d, vm_handler handler);
+vm_code *decode_step(vm_decoder *d, vm_handler_id id);
+vm_code *decode_step_op(vm_decoder *d, vm_handler handler);
+vm_code *decode_guarded_step(vm_decoder *d, vm_handler_id id);
+vm_code *decode_guarded_step_op(vm_decoder *d, vm_handler h);
+void decode_fail(vm_decoder *d, const char *what);
+void decode_no_memory(vm_decoder *d);
 
 /* The functions below return the slot of an operand. `bytes` is the width of the operand: 4 for all types up to 32
- * bits, 8, or 16. For a predicate vm_dest() takes 0. vm_source() may emit steps that compute the operand. */
-/* returns the flags of vm_op_special for a destination of this width */
-uint8_t vm_sreg_flags(const ptx_operand *o, unsigned bytes);
-uint32_t vm_source(vm_decoder *d, const ptx_operand *o, unsigned bytes);
-uint32_t vm_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes);
-uint32_t vm_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes);
-uint32_t vm_temp(vm_decoder *d);
-uint32_t vm_temp_pred(vm_decoder *d);
+ * bits, 8, or 16. For a predicate decode_dest() takes 0. decode_source() may emit steps that compute the operand. */
+/* returns the flags of ops_special for a destination of this width */
+uint8_t decode_sreg_flags(const ptx_operand *o, unsigned bytes);
+uint32_t decode_source(vm_decoder *d, const ptx_operand *o, unsigned bytes);
+uint32_t decode_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes);
+uint32_t decode_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes);
+uint32_t decode_temp(vm_decoder *d);
+uint32_t decode_temp_pred(vm_decoder *d);
 /* returns a slot that already has the negation; may emit a step */
-uint32_t vm_pred_source(vm_decoder *d, const ptx_operand *o);
-uint32_t vm_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated);
+uint32_t decode_pred_source(vm_decoder *d, const ptx_operand *o);
+uint32_t decode_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated);
 /* returns the slot of the second predicate of p|q, or 0 */
-uint32_t vm_second_pred(vm_decoder *d, const ptx_operand *o);
+uint32_t decode_second_pred(vm_decoder *d, const ptx_operand *o);
 /* returns the container of a register operand, or 0 for another operand */
-unsigned vm_reg_bytes(const vm_decoder *d, const ptx_operand *o);
+unsigned decode_reg_bytes(const vm_decoder *d, const ptx_operand *o);
 /* Returns the bytes of a register that holds the type: at least 4. */
-unsigned vm_container(unsigned type);
+unsigned decode_container(unsigned type);
 /* allocates memory that lives as long as the module; returns NULL, after setting `failed`, if memory runs out */
-void *vm_keep(vm_decoder *d, size_t bytes);
+void *decode_keep(vm_decoder *d, size_t bytes);
 /* Returns the number of a new entry of vm_runner.cache. */
-uint32_t vm_cache_slot(vm_decoder *d);
+uint32_t decode_cache_slot(vm_decoder *d);
 /* The address of a memory operand: a slot, an offset, and whether the slot holds 32 bits. `want` is the width of the
  * address in bytes, 4 or 8; 0 keeps the register's own width. */
 typedef struct vm_place {
@@ -87,7 +87,7 @@ typedef struct vm_place {
     int64_t offset;
     bool addr32;
 } vm_place;
-vm_place vm_address(vm_decoder *d, const ptx_operand *o, unsigned want);
+vm_place decode_address(vm_decoder *d, const ptx_operand *o, unsigned want);
 
 static inline unsigned vm_rounding(const ptx_insn *in)
 {

@@ -467,7 +467,7 @@ static bool emit_predicates(jit_emitter *e, const vm_code *i, unsigned mask)
 static bool emit_pair(jit_emitter *e, const vm_code *i, unsigned mask)
 {
     const uint32_t *slots = i->extra;
-    if (i->masked == vm_op_join) {
+    if (i->masked == ops_join) {
         unsigned x = emit_extended(e, jit_get(e, slots[0], JIT_32), false),
                  y = emit_extended(e, jit_get(e, slots[1], JIT_32), false);
         y = emit_binary(e, "shl", I64V, y, jit_splat64(e, 32));
@@ -501,7 +501,7 @@ static bool emit_own(jit_emitter *e, const vm_code *i, unsigned id, unsigned mas
     return true;
 }
 
-/* Reads a special register as vm_op_special() does. is_steady() of operands.c has chosen registers that do not change
+/* Reads a special register as ops_special() does. is_steady() of operands.c has chosen registers that do not change
  * while a thread runs. */
 static unsigned special_value(jit_emitter *e, unsigned which)
 {
@@ -587,9 +587,9 @@ static bool emit_vote(jit_emitter *e, const vm_code *i)
 /* Writes an instruction by its kind. Returns false if it is unknown here, so that the handler must be called. */
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned mask)
 {
-    if (i->masked == vm_op_pred_logic)
+    if (i->masked == ops_pred_logic)
         return emit_predicates(e, i, mask);
-    if (i->masked == vm_op_split || i->masked == vm_op_join)
+    if (i->masked == ops_split || i->masked == ops_join)
         return emit_pair(e, i, mask);
     if (i->masked == vm_op_shfl || i->masked == vm_op_vote || i->masked == vm_op_warp_sync)
         emit_expect(e, jit_members(i), VM_ALL);
@@ -599,7 +599,7 @@ bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsi
         return emit_vote(e, i);
     if (i->masked == vm_op_warp_sync)
         return true;
-    if (i->masked == vm_op_special) {
+    if (i->masked == ops_special) {
         jit_put(e, i->d, JIT_32, special_value(e, i->b), mask);
         return true;
     }

@@ -839,10 +839,10 @@ static bool prepare_paths(jit_emitter *e, bool *heads)
         if (e->u->insns[at].kind == JIT_BRANCH && to >= e->first && to <= e->last)
             e->state[to - e->first] |= LEADER;
     }
-    /* the handler of vm_op_atom copies its code, so an atomic can be no head */
+    /* the handler of ops_atom copies its code, so an atomic can be no head */
     for (uint32_t at = e->first; at < e->last; at++)
         heads[at] = is_inside(e, at) && e->state[at - e->first] & LEADER && is_inside(e, at + 1) &&
-                    e->u->insns[at].kind != JIT_BRANCH && code[at].masked != vm_op_atom;
+                    e->u->insns[at].kind != JIT_BRANCH && code[at].masked != ops_atom;
     e->var_slots = (JIT_USES + 2) * ((size_t)e->need + 1);
     e->var_of = kiln__calloc(mem, e->var_slots, sizeof *e->var_of);
     if (!e->var_of)

@@ -248,7 +248,7 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
     for (bool more = stops && done; more;) {
         more = false;
         for (uint32_t at = first; at <= last && b->count < HEADS; at++) {
-            if (!stops[at] || done[at] || function->code[at].masked == vm_op_atom ||
+            if (!stops[at] || done[at] || function->code[at].masked == ops_atom ||
                 /* The handler of this instruction copies its code, so the instruction cannot begin a region. */
                 (at != head && has_region(function, at)))
                 continue;

@@ -288,20 +288,20 @@ void jit_look(const jit_table *table, const jit_moves *moves, const vm_function 
         find_table_uses(i, &jit_shapes[out->id], out);
     } else if (i->masked == vm_op_bra) {
         out->kind = JIT_BRANCH;
-    } else if (i->masked == vm_op_meet || i->masked == vm_op_nop) {
+    } else if (i->masked == vm_op_meet || i->masked == ops_nop) {
         out->kind = JIT_MEET;
-    } else if (i->masked == vm_op_pred_logic) {
+    } else if (i->masked == ops_pred_logic) {
         out->kind = JIT_PLAIN;
         add_use(out, i->a, JIT_MASK, false);
         add_use(out, i->b, JIT_MASK, false);
         add_use(out, i->d, JIT_MASK, true);
-    } else if (i->masked == vm_op_atom) {
+    } else if (i->masked == ops_atom) {
         find_atomic_uses(i, out);
-    } else if (i->masked == vm_op_split || i->masked == vm_op_join) {
-        find_pair_uses(i, out, i->masked == vm_op_split);
+    } else if (i->masked == ops_split || i->masked == ops_join) {
+        find_pair_uses(i, out, i->masked == ops_split);
     } else if (i->masked == vm_op_shfl || i->masked == vm_op_vote || i->masked == vm_op_warp_sync) {
         find_warp_uses(moves, function, i, out);
-    } else if (i->masked == vm_op_special && is_steady(i->b)) {
+    } else if (i->masked == ops_special && is_steady(i->b)) {
         out->kind = i->flags & (VM_REG64 | VM_REG16) ? JIT_CALL : JIT_PLAIN;
         add_use(out, i->d, i->flags & VM_REG64 ? JIT_64 : JIT_32, true);
     }

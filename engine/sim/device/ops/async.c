@@ -21,7 +21,7 @@
 static uint32_t pending_of(uint64_t bar) { return bar & COUNT_MOST; }
 static uint32_t expected_of(uint64_t bar) { return bar >> 20 & COUNT_MOST; }
 static int32_t tx_of(uint64_t bar) { return (int32_t)((int64_t)(bar << 3) >> 43); }
-uint32_t vm_mbarrier_parity_of(uint64_t bar) { return bar >> 61 & 1; }
+uint32_t ops_mbarrier_parity_of(uint64_t bar) { return bar >> 61 & 1; }
 
 static uint64_t make(uint32_t pending, uint32_t expected, int32_t tx, uint32_t parity)
 {
@@ -54,8 +54,8 @@ static unsigned char *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32
 }
 
 /* The only function that changes the counts of an mbarrier (vm_async.h). */
-bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
-                       uint32_t drop, int64_t tx, uint64_t *before)
+bool ops_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
+                        uint32_t drop, int64_t tx, uint64_t *before)
 {
     uint64_t bar;
     unsigned char *p = bar_at(w, i, lane, space, address, &bar);
@@ -67,7 +67,7 @@ bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t spa
         return raise_fault(w, i, lane, address, "more arrivals than are pending at the mbarrier");
     if (due > TX_MOST || due < -TX_MOST)
         return raise_fault(w, i, lane, address, "more bytes than an mbarrier can count");
-    bar = make(pending_of(bar) - arrive, expected_of(bar) - drop, (int32_t)due, vm_mbarrier_parity_of(bar));
+    bar = make(pending_of(bar) - arrive, expected_of(bar) - drop, (int32_t)due, ops_mbarrier_parity_of(bar));
     memcpy(p, &bar, 8);
     return true;
 }
@@ -89,7 +89,7 @@ static bool is_elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
 /* Executes an operation on an mbarrier: `size` names the operation (VM_BAR_...). The address comes from `a`, `imm` and
  * `space`. `b` is a count, bytes, a state or a parity. `d` is the slot of the state or predicate; 0 means that the
  * result is not used. */
-void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t done = 0;
     uint64_t seen = 0;
@@ -121,18 +121,18 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
             memset(p, 0, 8);
             break;
         }
-        case VM_BAR_EXPECT: good = vm_mbarrier_count(w, i, lane, i->space, address, 0, 0, n, &bar); break;
-        case VM_BAR_COMPLETE: good = vm_mbarrier_count(w, i, lane, i->space, address, 0, 0, -(int64_t)n, &bar); break;
-        case VM_BAR_ARRIVE: good = vm_mbarrier_count(w, i, lane, i->space, address, n, 0, 0, &bar); break;
-        case VM_BAR_DROP: good = vm_mbarrier_count(w, i, lane, i->space, address, n, n, 0, &bar); break;
-        case VM_BAR_ARRIVE_EXPECT: good = vm_mbarrier_count(w, i, lane, i->space, address, 1, 0, n, &bar); break;
-        case VM_BAR_DROP_EXPECT: good = vm_mbarrier_count(w, i, lane, i->space, address, 1, 1, n, &bar); break;
+        case VM_BAR_EXPECT: good = ops_mbarrier_count(w, i, lane, i->space, address, 0, 0, n, &bar); break;
+        case VM_BAR_COMPLETE: good = ops_mbarrier_count(w, i, lane, i->space, address, 0, 0, -(int64_t)n, &bar); break;
+        case VM_BAR_ARRIVE: good = ops_mbarrier_count(w, i, lane, i->space, address, n, 0, 0, &bar); break;
+        case VM_BAR_DROP: good = ops_mbarrier_count(w, i, lane, i->space, address, n, n, 0, &bar); break;
+        case VM_BAR_ARRIVE_EXPECT: good = ops_mbarrier_count(w, i, lane, i->space, address, 1, 0, n, &bar); break;
+        case VM_BAR_DROP_EXPECT: good = ops_mbarrier_count(w, i, lane, i->space, address, 1, 1, n, &bar); break;
         default:
             if (!bar_at(w, i, lane, i->space, address, &bar))
                 return;
-            uint32_t waited = i->flags & VM_REG64 ? vm_mbarrier_parity_of(vm_r64(w, i->b)[lane])
+            uint32_t waited = i->flags & VM_REG64 ? ops_mbarrier_parity_of(vm_r64(w, i->b)[lane])
                                                   : vm_r32(w, i->b)[lane] & 1;
-            done |= (uint32_t)(vm_mbarrier_parity_of(bar) != waited) << lane;
+            done |= (uint32_t)(ops_mbarrier_parity_of(bar) != waited) << lane;
             seen = vm_poll_mix(vm_poll_mix(seen, address), bar);
             continue;
         }
@@ -149,27 +149,27 @@ void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
         w->event |= VM_EVENT_YIELD;
 }
 
-int vm_mbarrier_parity(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
+int ops_mbarrier_parity(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
 {
     uint64_t bar;
-    return bar_at(w, i, lane, space, address, &bar) ? (int)vm_mbarrier_parity_of(bar) : -1;
+    return bar_at(w, i, lane, space, address, &bar) ? (int)ops_mbarrier_parity_of(bar) : -1;
 }
 
-bool vm_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m)
+bool ops_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m)
 {
-    if (i->masked != vm_op_mbarrier || i->size != VM_BAR_TEST)
+    if (i->masked != ops_mbarrier || i->size != VM_BAR_TEST)
         return false;
     VM_EACH(lane, m) {
-        uint32_t waited = i->flags & VM_REG64 ? vm_mbarrier_parity_of(vm_r64(w, i->b)[lane])
+        uint32_t waited = i->flags & VM_REG64 ? ops_mbarrier_parity_of(vm_r64(w, i->b)[lane])
                                               : vm_r32(w, i->b)[lane] & 1;
-        int parity = vm_mbarrier_parity(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane));
+        int parity = ops_mbarrier_parity(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane));
         if (parity < 0 || (uint32_t)parity == waited)
             return false;
     }
     return m != 0;
 }
 
-void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_pending_count(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m)
         vm_r32(w, i->d)[lane] = pending_of(vm_r64(w, i->a)[lane]);
@@ -185,11 +185,11 @@ static void reduce(const vm_bulk *b, unsigned char *to, const unsigned char *fro
     for (uint64_t at = 0; at < bytes; at += size) {
         uint64_t value = 0;
         memcpy(&value, from + at, size);
-        vm_atomic_update(&one, to + at, b->type, b->op, value, 0);
+        ops_atomic_update(&one, to + at, b->type, b->op, value, 0);
     }
 }
 
-bool vm_multicast(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t slot, uint32_t *ranks)
+bool ops_multicast(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t slot, uint32_t *ranks)
 {
     const uint32_t size = w->block->cluster->size;
     *ranks = slot ? vm_r32(w, slot)[lane] & 0xffff : 0;
@@ -222,7 +222,7 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t to, uint6
 
 /* cp.async.bulk and cp.reduce.async.bulk. `extra` describes the copy. The slot a has the size in bytes. The slot b has
  * a mask that selects bytes of each 16 bytes; 0 means that all are copied. */
-void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
     if (b->once)
@@ -236,13 +236,13 @@ void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m)
             return;
         }
         uint64_t from = vm_side_address(w, &b->from, lane), bar = b->bar.space ? vm_side_address(w, &b->bar, lane) : 0;
-        if (!vm_multicast(w, i, lane, b->multicast, &ranks))
+        if (!ops_multicast(w, i, lane, b->multicast, &ranks))
             return;
         do {
             if (bytes && !copy(w, i, lane, vm_target(to, ranks), from, bytes))
                 return;
             if (b->bar.space &&
-                !vm_mbarrier_count(w, i, lane, b->bar.space, vm_target(bar, ranks), 0, 0, -(int64_t)bytes, &before))
+                !ops_mbarrier_count(w, i, lane, b->bar.space, vm_target(bar, ranks), 0, 0, -(int64_t)bytes, &before))
                 return;
             vm_charge(w, bytes / 256);
             ranks &= ranks - 1;
@@ -251,7 +251,7 @@ void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 }
 
 /* st.async and red.async. `extra` describes the access, with the slots of the values in `slots`. */
-void vm_op_remote(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_remote(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
     unsigned size = ptx_type_bytes((ptx_type)b->type);
@@ -264,18 +264,18 @@ void vm_op_remote(vm_warp *w, const vm_code *i, uint32_t m)
         for (unsigned k = 0; k < b->count; k++) {
             uint64_t value = size == 8 ? vm_r64(w, b->slots[k])[lane] : vm_r32(w, b->slots[k])[lane];
             if (b->op)
-                vm_atomic_update(&one, p, b->type, b->op, value, 0);
+                ops_atomic_update(&one, p, b->type, b->op, value, 0);
             else
                 memcpy(p + k * size, &value, size);
         }
-        if (!vm_mbarrier_count(w, i, lane, b->bar.space, vm_side_address(w, &b->bar, lane), 0, 0,
-                               -(int64_t)(size * b->count), &before))
+        if (!ops_mbarrier_count(w, i, lane, b->bar.space, vm_side_address(w, &b->bar, lane), 0, 0,
+                                -(int64_t)(size * b->count), &before))
             return;
     }
 }
 
 /* st.bulk fills shared memory with zeros. `extra` has the address. The slot a has the number of bytes, as 64 bits. */
-void vm_op_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
     VM_EACH(lane, m) {

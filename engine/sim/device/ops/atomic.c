@@ -40,9 +40,9 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
         unsigned one = type == PTX_F16 || type == PTX_F16X2 ? PTX_F16 : PTX_BF16;
         uint64_t result = 0;
         for (unsigned k = 0; k < (pair ? 2u : 1u); k++) {
-            double x = vm_half_get(one, (uint32_t)(old >> 16 * k)), y = vm_half_get(one, (uint32_t)(b >> 16 * k));
-            double r = op == PTX_MOD_ADD ? vm_half_fma(x, 1, y) : max ? vm_max64(x, y) : vm_min64(x, y);
-            result |= (uint64_t)vm_half_put(one, r, PTX_MOD_RN) << 16 * k;
+            double x = ops_half_get(one, (uint32_t)(old >> 16 * k)), y = ops_half_get(one, (uint32_t)(b >> 16 * k));
+            double r = op == PTX_MOD_ADD ? ops_half_fma(x, 1, y) : max ? vm_max64(x, y) : vm_min64(x, y);
+            result |= (uint64_t)ops_half_put(one, r, PTX_MOD_RN) << 16 * k;
         }
         return result;
     }
@@ -63,7 +63,7 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
 }
 
 /* An integer addition is one atomic. Any other operation is a loop of compare-and-swap. */
-uint64_t vm_atomic_update(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint64_t b, uint64_t c)
+uint64_t ops_atomic_update(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint64_t b, uint64_t c)
 {
     switch (i->size) {
     case 2: {
@@ -206,7 +206,7 @@ static void update_run(const vm_code *i, unsigned char *p, unsigned type, unsign
         uint64_t add = 0;
         VM_EACH(lane, run)
             add += v->b[lane];
-        uint64_t x = vm_atomic_update(i, p, type, op, add, 0);
+        uint64_t x = ops_atomic_update(i, p, type, op, add, 0);
         VM_EACH(lane, run) {
             v->old[lane] = i->size == 4 ? (uint32_t)x : x;
             x += v->b[lane];
@@ -279,7 +279,7 @@ static bool update_global(vm_warp *w, const vm_code *i, uint32_t m, unsigned typ
 /* Executes atom and red. `a` and `imm` form the address. `size` is the width of an element, `count` the number of
  * elements. `extra` has the type, the operation and, for vectors, the slots. A `d` of 0 means that the old value is not
  * used. */
-void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_atom(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *how = i->extra; /* type, op, then for vectors the slots of d and b of each element */
     unsigned type = how[0], op = how[1];
@@ -310,7 +310,7 @@ void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
             if (i->size == 2)
                 b = (uint16_t)b, c = (uint16_t)c;
             bool global = i->space != PTX_SPACE_GENERIC || address >= VM_GLOBAL_BASE || address < VM_SHARED_BASE;
-            uint64_t old = vm_atomic_update(global ? i : &unflushed, p + k * i->size, type, op, b, c);
+            uint64_t old = ops_atomic_update(global ? i : &unflushed, p + k * i->size, type, op, b, c);
             changed = changed || changes_memory(op, old, b, c);
             seen = vm_poll_mix(vm_poll_mix(seen, address), old);
             if (to && i->flags & VM_REG64)
@@ -324,7 +324,7 @@ void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m)
     give_way(w, op);
 }
 
-void vm_op_fence(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_fence(vm_warp *w, const vm_code *i, uint32_t m)
 {
     (void)w, (void)i, (void)m;
 #ifdef VM_TSAN /* the thread sanitizer does not support fences */

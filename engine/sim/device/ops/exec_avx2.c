@@ -1,6 +1,6 @@
 /* The hot handlers for hosts with AVX2, FMA and F16C; the build passes the options for this file. */
 #include "vm_ops.h"
 #if defined(VM_HAVE_AVX2)
-#define VM_TABLE vm_table_avx2
+#define VM_TABLE ops_table_avx2
 #include "vm_exec.inc"
 #endif

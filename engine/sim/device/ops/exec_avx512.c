@@ -1,6 +1,6 @@
 /* The hot handlers for hosts with AVX-512 F, BW, DQ, VL; the build passes the options for this file. */
 #include "vm_ops.h"
 #if defined(VM_HAVE_AVX512)
-#define VM_TABLE vm_table_avx512
+#define VM_TABLE ops_table_avx512
 #include "vm_exec.inc"
 #endif

@@ -1,3 +1,3 @@
 /* The hot handlers for any host. */
-#define VM_TABLE vm_table_base
+#define VM_TABLE ops_table_base
 #include "vm_exec.inc"

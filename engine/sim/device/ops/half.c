@@ -4,7 +4,7 @@
 #include "vm_math.h"
 #include "vm_ops.h"
 
-uint32_t vm_pack_float(double value, unsigned mantissa, unsigned exponent, unsigned rounding)
+uint32_t ops_pack_float(double value, unsigned mantissa, unsigned exponent, unsigned rounding)
 {
     uint32_t sign = (uint32_t)(vm_bits64(value) >> 63), infinite = ((1u << exponent) - 1) << mantissa, code;
     uint32_t at_sign = sign << (mantissa + exponent);
@@ -39,7 +39,7 @@ uint32_t vm_pack_float(double value, unsigned mantissa, unsigned exponent, unsig
     return at_sign | code;
 }
 
-double vm_half_get(unsigned type, uint32_t bits)
+double ops_half_get(unsigned type, uint32_t bits)
 {
     if (type == PTX_BF16)
         return (double)vm_float(bits << 16);
@@ -48,14 +48,14 @@ double vm_half_get(unsigned type, uint32_t bits)
     return bits >> 15 & 1 ? -x : x;
 }
 
-uint32_t vm_half_put(unsigned type, double value, unsigned rounding)
+uint32_t ops_half_put(unsigned type, double value, unsigned rounding)
 {
-    return type == PTX_BF16 ? vm_pack_float(value, 7, 8, rounding) : vm_pack_float(value, 10, 5, rounding);
+    return type == PTX_BF16 ? ops_pack_float(value, 7, 8, rounding) : ops_pack_float(value, 10, 5, rounding);
 }
 
 /* Computes a * b + c for halves. The product is exact in double. The sum is rounded to odd, so that a second rounding
  * to a half gives the same result as a single rounding (Boldo and Melquiond). */
-double vm_half_fma(double a, double b, double c)
+double ops_half_fma(double a, double b, double c)
 {
     double p = a * b, s = p + c;
     if (!isfinite(s))
@@ -76,14 +76,14 @@ static uint32_t compute_half(const vm_code *i, unsigned type, uint32_t x, uint32
 {
     unsigned flags = i->flags;
     x = flush(type, x, flags), y = flush(type, y, flags), z = flush(type, z, flags);
-    double a = vm_half_get(type, x), b = vm_half_get(type, y), c = vm_half_get(type, z), r = 0;
+    double a = ops_half_get(type, x), b = ops_half_get(type, y), c = ops_half_get(type, z), r = 0;
     switch (i->size) {
     case VM_NEG: return x ^ 0x8000;
     case VM_ABS: return x & 0x7fff;
-    case VM_ADD: r = vm_half_fma(a, 1, b); break;
-    case VM_SUB: r = vm_half_fma(a, 1, -b); break;
+    case VM_ADD: r = ops_half_fma(a, 1, b); break;
+    case VM_SUB: r = ops_half_fma(a, 1, -b); break;
     case VM_MUL: r = a * b; break;
-    case VM_FMA: r = vm_half_fma(a, b, c); break;
+    case VM_FMA: r = ops_half_fma(a, b, c); break;
     case VM_EX2: r = exp2(a); break;
     case VM_TANH: r = tanh(a); break;
     default: {
@@ -109,14 +109,14 @@ static uint32_t compute_half(const vm_code *i, unsigned type, uint32_t x, uint32
         r = 0;
     if (tiny)
         r = copysign(0, r);
-    return flush(type, vm_half_put(type, r, PTX_MOD_RN), flags);
+    return flush(type, ops_half_put(type, r, PTX_MOD_RN), flags);
 }
 
 static bool is_pair(unsigned type) { return type == PTX_F16X2 || type == PTX_BF16X2; }
 static unsigned single(unsigned type) { return type == PTX_F16 || type == PTX_F16X2 ? PTX_F16 : PTX_BF16; }
 
 /* size: the operation (VM_ADD ...); space: the type. */
-void vm_op_half(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_half(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned type = single(i->space);
     const vm_u32 *a = vm_r32(w, i->a), *b = vm_r32(w, i->b), *c = vm_r32(w, i->c);
@@ -153,16 +153,16 @@ static bool compare(unsigned mod, double a, double b)
 
 /* Compares the low halves into predicate `d` and, if `e` is not 0, the high halves into predicate `e`. `count` is the
  * comparison. The flags may hold VM_FTZ. */
-void vm_op_half_compare(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_half_compare(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned type = single(i->space);
     const vm_u32 *a = vm_r32(w, i->a), *b = vm_r32(w, i->b);
     uint32_t low = 0, high = 0;
     VM_EACH(lane, m) {
         uint32_t x = flush(type, a[lane] & 0xffff, i->flags), y = flush(type, b[lane] & 0xffff, i->flags);
-        low |= (uint32_t)compare(i->count, vm_half_get(type, x), vm_half_get(type, y)) << lane;
+        low |= (uint32_t)compare(i->count, ops_half_get(type, x), ops_half_get(type, y)) << lane;
         x = flush(type, a[lane] >> 16, i->flags), y = flush(type, b[lane] >> 16, i->flags);
-        high |= (uint32_t)compare(i->count, vm_half_get(type, x), vm_half_get(type, y)) << lane;
+        high |= (uint32_t)compare(i->count, ops_half_get(type, x), ops_half_get(type, y)) << lane;
     }
     vm_set_pred(w, i->d, low, m);
     if (i->e)
@@ -171,7 +171,7 @@ void vm_op_half_compare(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* Writes two predicates (slots a and b) as the halves of a register. imm is the value of a half whose predicate is
  * true; otherwise the half is 0. */
-void vm_op_half_set2(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_half_set2(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t low = *vm_pred(w, i->a), high = *vm_pred(w, i->b), one_half = (uint32_t)i->imm;
     VM_EACH(lane, m)

@@ -9,17 +9,17 @@
 #include "vm_ops.h"
 #include "vm_path.h"
 
-uint32_t vm_matrix_bits(unsigned type, double value)
+uint32_t ops_matrix_bits(unsigned type, double value)
 {
     if (type == PTX_F16)
-        return vm_half_put(PTX_F16, value, PTX_MOD_RN);
+        return ops_half_put(PTX_F16, value, PTX_MOD_RN);
     return value != value ? 0x7fffffffu : vm_bits32((float)value);
 }
 
-double vm_matrix_round(unsigned type, unsigned kept, double sum)
+double ops_matrix_round(unsigned type, unsigned kept, double sum)
 {
     if (type == PTX_F16)
-        return vm_half_get(PTX_F16, vm_half_put(PTX_F16, sum, PTX_MOD_RN));
+        return ops_half_get(PTX_F16, ops_half_put(PTX_F16, sum, PTX_MOD_RN));
     if (fabs(sum) < 0x1p-126)
         return trunc(sum * 0x1p149) * 0x1p-149;
     double cut = vm_double(vm_bits64(sum) & ~(((uint64_t)1 << (52 - kept)) - 1));
@@ -34,7 +34,7 @@ double vm_matrix_round(unsigned type, unsigned kept, double sum)
  * The lanes hold the metadata. With elements of 16 bits and more, the low half of a lane's word describes four groups
  * of row r, and the high half describes four groups of row r + 8. With narrower elements, a word describes eight groups
  * of one row. Rows r and r + 8 then lie in neighbouring lanes. */
-void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column)
+void ops_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column)
 {
     unsigned terms = x->sparse ? x->k / 2u : x->k;
     if (!x->sparse) {
@@ -84,7 +84,7 @@ static void unpack_row(unsigned char *row, unsigned bits)
     }
 }
 
-void vm_op_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
     bool tall = i->c & BYTES && i->c & TRANSPOSED; /* m16n16: a matrix has sixteen rows and two registers */
@@ -123,7 +123,7 @@ void vm_op_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
     /* m16n8: a row of the transposed matrix has sixteen bytes, and a matrix has one register */
@@ -148,7 +148,7 @@ void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-void vm_op_movmatrix(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_movmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t have = vm_gather(w, i, m), from[VM_LANES];
     if (!have)
@@ -187,7 +187,7 @@ static void place(const vm_matrix *x, char which, unsigned per, unsigned r, uint
     }
 }
 
-vm_tile vm_tile_of(const vm_warp *w, const vm_code *i, uint32_t first)
+vm_tile ops_tile_of(const vm_warp *w, const vm_code *i, uint32_t first)
 {
     const vm_matrix *x = i->extra;
     unsigned bits = vm_element_bits(x->d.type), unit = bits < 8 ? 32 / bits : 1;
@@ -203,7 +203,7 @@ vm_tile vm_tile_of(const vm_warp *w, const vm_code *i, uint32_t first)
     return t;
 }
 
-uint64_t vm_tile_address(const vm_tile *t, unsigned r, unsigned s, uint32_t lane)
+uint64_t ops_tile_address(const vm_tile *t, unsigned r, unsigned s, uint32_t lane)
 {
     unsigned row, column;
     place(&t->scaled, t->which, t->per, r % t->scaled.d.used, lane, &row, &column);
@@ -299,7 +299,7 @@ static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
     uint32_t have = vm_gather(w, i, m);
     if (!have)
         return;
-    const vm_tile t = vm_tile_of(w, i, (uint32_t)__builtin_ctz(have));
+    const vm_tile t = ops_tile_of(w, i, (uint32_t)__builtin_ctz(have));
     if (have == VM_ALL && move_whole(w, i, &t, write))
         return;
     const unsigned bits = t.bits, bytes = t.bytes, per = t.per;
@@ -310,7 +310,7 @@ static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
                 value = bytes == 8 ? vm_r64(w, f->slots[r])[l] : vm_r32(w, f->slots[r])[l];
             for (unsigned s = 0; s < per; s++) {
                 uint64_t part = 0;
-                unsigned char *p = vm_reach(w, i, l, i->space, vm_tile_address(&t, r, s, l), bytes, write);
+                unsigned char *p = vm_reach(w, i, l, i->space, ops_tile_address(&t, r, s, l), bytes, write);
                 if (!p)
                     return;
                 if (write) {
@@ -329,5 +329,5 @@ static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
     }
 }
 
-void vm_op_wmma_load(vm_warp *w, const vm_code *i, uint32_t m) { wmma_move(w, i, m, false); }
-void vm_op_wmma_store(vm_warp *w, const vm_code *i, uint32_t m) { wmma_move(w, i, m, true); }
+void ops_wmma_load(vm_warp *w, const vm_code *i, uint32_t m) { wmma_move(w, i, m, false); }
+void ops_wmma_store(vm_warp *w, const vm_code *i, uint32_t m) { wmma_move(w, i, m, true); }

@@ -95,15 +95,15 @@ static uint32_t to_power(uint32_t single, bool up, bool finite)
 /* Converts a single to f16 or bf16. Rounds it stochastically with `cut` random bits. */
 static uint32_t half_random(unsigned type, float x, bool relu, bool finite, uint32_t random, unsigned cut)
 {
-    uint32_t low = vm_half_put(type, (double)x, PTX_MOD_RZ), infinite = type == PTX_BF16 ? 0x7f80 : 0x7c00;
+    uint32_t low = ops_half_put(type, (double)x, PTX_MOD_RZ), infinite = type == PTX_BF16 ? 0x7f80 : 0x7c00;
     if (x != x)
         return low;
     if (relu && x <= 0)
         return 0;
     if (isfinite(x) && (low & 0x7fff) < infinite) {
-        double below = fabs(vm_half_get(type, low)), unit = fabs(vm_half_get(type, low + 1));
+        double below = fabs(ops_half_get(type, low)), unit = fabs(ops_half_get(type, low + 1));
         if ((low & 0x7fff) + 1 == infinite) /* beyond the greatest number a step is as wide as below it */
-            unit = 2 * below - fabs(vm_half_get(type, low - 1));
+            unit = 2 * below - fabs(ops_half_get(type, low - 1));
         double part = (fabs((double)x) - below) / (unit - below);
         low += floor(ldexp(part, (int)cut)) + (double)random >= ldexp(1, (int)cut);
     }
@@ -113,7 +113,7 @@ static uint32_t half_random(unsigned type, float x, bool relu, bool finite, uint
 /* Converts to the type `space` from the type `count` with the rounding `size`. The sources are `a` and `b`, or four
  * slots in `extra` for the x4 types. `c` holds random bits. The flags may hold VM_RELU, and VM_XORSIGN for
  * .satfinite. */
-void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned to = i->space, from = i->count;
     bool relu = i->flags & VM_RELU, finite = i->flags & VM_XORSIGN;
@@ -123,7 +123,7 @@ void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
                  random = i->c ? vm_r32(w, i->c)[lane] : 0, r = 0;
         double high = (double)vm_float(a), low = (double)vm_float(b);
         if (from == PTX_F16X2)
-            high = vm_half_get(PTX_F16, a >> 16), low = vm_half_get(PTX_F16, a & 0xffff);
+            high = ops_half_get(PTX_F16, a >> 16), low = ops_half_get(PTX_F16, a & 0xffff);
         switch (to) {
         case PTX_F16X2:
         case PTX_BF16X2: {
@@ -141,7 +141,7 @@ void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
                                                 : from_narrow(from, a >> 8 * k & 255);
                 if (relu && x <= 0)
                     x = 0;
-                r |= vm_half_put(half, x, PTX_MOD_RN) << 16 * k;
+                r |= ops_half_put(half, x, PTX_MOD_RN) << 16 * k;
             }
             break;
         }
@@ -178,15 +178,15 @@ void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* Computes two singles that share 64 bits. `size` is VM_ADD, VM_SUB, VM_MUL or VM_FMA, and `count` is the rounding.
  * The flags may hold VM_FTZ. */
-void vm_op_pair32(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_pair32(vm_warp *w, const vm_code *i, uint32_t m)
 {
     int before = fegetround();
-    fesetround(vm_host_rounding(i->count));
+    fesetround(ops_host_rounding(i->count));
     VM_EACH(lane, m) {
         uint64_t a = vm_r64(w, i->a)[lane], b = vm_r64(w, i->b)[lane], c = i->c ? vm_r64(w, i->c)[lane] : 0, r = 0;
         for (unsigned k = 0; k < 64; k += 32) {
             float x = vm_float((uint32_t)(a >> k)), y = vm_float((uint32_t)(b >> k)), z = vm_float((uint32_t)(c >> k));
-            r |= (uint64_t)vm_bits32(vm_round_f32(i->size, x, y, z, i->flags)) << k;
+            r |= (uint64_t)vm_bits32(ops_round_to_f32(i->size, x, y, z, i->flags)) << k;
         }
         vm_r64(w, i->d)[lane] = r;
     }

@@ -10,7 +10,7 @@
 
 /* add, sub and mad with a carry (.cc, addc, subc, madc). Bits of `flags`: 1 uses the carry, 2 writes the carry, 4
  * subtracts, 8 multiplies first, 16 takes the product's high half, 32 signed, 64 operands have 64 bits. */
-void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_carry(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
         /* One flag serves as carry and borrow. Subtracting means adding the complement, so a set flag means that there
@@ -50,7 +50,7 @@ void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* Integer operations on the two 16-bit parts of a register. size: VM_ADD, VM_MIN or VM_MAX; flags: VM_SIGNED,
  * VM_RELU. */
-void vm_op_pair16(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_pair16(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
         uint32_t a = vm_r32(w, i->a)[lane], b = vm_r32(w, i->b)[lane], r = 0;
@@ -76,7 +76,7 @@ static uint64_t read_wide(const vm_warp *w, uint32_t slot, unsigned bits, uint32
 
 /* Executes mov {x, y, ...}, a. `extra` has the slots of the elements; an element with slot 0 is not used. `size` is the
  * width of an element in bits, `count` the number of elements. */
-void vm_op_split(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_split(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
     unsigned whole = i->size * i->count;
@@ -97,7 +97,7 @@ void vm_op_split(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-void vm_op_join(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_join(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
     unsigned whole = i->size * i->count;
@@ -119,7 +119,7 @@ void vm_op_join(vm_warp *w, const vm_code *i, uint32_t m)
 }
 
 /* Logic on predicates. size: 0 for mov, otherwise PTX_MOD_AND, OR or XOR. Flag 1 negates a, flag 2 negates b. */
-void vm_op_pred_logic(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_pred_logic(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t a = *vm_pred(w, i->a) ^ (i->flags & 1 ? VM_ALL : 0);
     uint32_t b = *vm_pred(w, i->b) ^ (i->flags & 2 ? VM_ALL : 0);
@@ -182,7 +182,7 @@ static uint64_t read_special(vm_warp *w, unsigned which)
 }
 
 /* Reads the special register `b`. VM_REG64 means a destination of 64 bits, VM_REG16 keeps the low 16 bits. */
-void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_special(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned which = i->b;
     uint64_t same = which >= PTX_SREG_LANEID && which != PTX_SREG_LANEID ? read_special(w, which) : 0;
@@ -219,13 +219,13 @@ void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-void vm_op_is_clustered(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_is_clustered(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_set_pred(w, i->d, w->runner->run->clustered ? VM_ALL : 0, m);
 }
 
 /* The address of a .local variable: it depends on the frame. imm: offset in the frame. */
-void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_local_address(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint64_t value = w->frame->local_base + i->imm;
     VM_EACH(lane, m) {
@@ -236,21 +236,21 @@ void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-void vm_op_nanosleep(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_nanosleep(vm_warp *w, const vm_code *i, uint32_t m)
 {
     (void)i, (void)m;
     w->event |= w->waits ? VM_EVENT_IN_VAIN : VM_EVENT_YIELD;
 }
 
-void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m) { (void)w, (void)i, (void)m; }
+void ops_nop(vm_warp *w, const vm_code *i, uint32_t m) { (void)w, (void)i, (void)m; }
 
-void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_createpolicy(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m)
         vm_r64(w, i->d)[lane] = 0; /* cache policies have no effect here */
 }
 
-void vm_op_trap(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_trap(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_fault_raise(w, i, (uint32_t)__builtin_ctz(m), VM_FAULT_TRAP, 0, 0, "trap");
 }

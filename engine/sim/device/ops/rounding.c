@@ -7,7 +7,7 @@
 #include "vm_math.h"
 #include "vm_ops.h"
 
-int vm_host_rounding(unsigned rounding)
+int ops_host_rounding(unsigned rounding)
 {
     switch (rounding) {
     case PTX_MOD_RZ: return FE_TOWARDZERO;
@@ -19,7 +19,7 @@ int vm_host_rounding(unsigned rounding)
 
 /* Computes one result under the host's current rounding mode. Operands are volatile so that the compiler moves nothing
  * across the change of mode. */
-float vm_round_f32(unsigned op, float a, float b, float c, unsigned flags)
+float ops_round_to_f32(unsigned op, float a, float b, float c, unsigned flags)
 {
     volatile float x = vm_in(a, flags), y = vm_in(b, flags), z = vm_in(c, flags), r;
     switch (op) {
@@ -40,25 +40,25 @@ float vm_round_f32(unsigned op, float a, float b, float c, unsigned flags)
 }
 
 /* size: the operation (VM_ADD ...); count: the rounding. */
-void vm_op_round_f32(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_round_f32(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_f32 *a = (const vm_f32 *)(const void *)vm_at(w, i->a), *b = (const vm_f32 *)(const void *)vm_at(w, i->b);
     const vm_f32 *c = (const vm_f32 *)(const void *)vm_at(w, i->c);
     vm_f32 *d = (vm_f32 *)(void *)vm_at(w, i->d);
     int before = fegetround();
-    fesetround(vm_host_rounding(i->count));
+    fesetround(ops_host_rounding(i->count));
     VM_EACH(lane, m)
-        d[lane] = vm_round_f32(i->size, a[lane], b[lane], c[lane], i->flags);
+        d[lane] = ops_round_to_f32(i->size, a[lane], b[lane], c[lane], i->flags);
     fesetround(before);
 }
 
-void vm_op_round_f64(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_round_f64(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_f64 *a = (const vm_f64 *)(const void *)vm_at(w, i->a), *b = (const vm_f64 *)(const void *)vm_at(w, i->b);
     const vm_f64 *c = (const vm_f64 *)(const void *)vm_at(w, i->c);
     vm_f64 *d = (vm_f64 *)(void *)vm_at(w, i->d);
     int before = fegetround();
-    fesetround(vm_host_rounding(i->count));
+    fesetround(ops_host_rounding(i->count));
     VM_EACH(lane, m) {
         volatile double x = a[lane], y = b[lane], z = c[lane], r;
         switch (i->size) {
@@ -88,7 +88,7 @@ static double read_float(unsigned type, uint64_t bits, unsigned flags)
     switch (type) {
     case PTX_F32: return (double)vm_in(vm_float((uint32_t)bits), flags);
     case PTX_F64: return vm_double(bits);
-    default: return vm_half_get(type, (uint32_t)bits & 0xffff);
+    default: return ops_half_get(type, (uint32_t)bits & 0xffff);
     }
 }
 
@@ -101,13 +101,13 @@ static uint64_t write_float(unsigned type, double x, unsigned rounding, unsigned
     switch (type) {
     case PTX_F64: return vm_bits64(x);
     case PTX_F32: {
-        float r = vm_float(vm_pack_float(x, 23, 8, rounding));
+        float r = vm_float(ops_pack_float(x, 23, 8, rounding));
         if (flags & VM_FTZ)
-            r = vm_tiny(r, vm_float(vm_pack_float(x * (double)VM_SCALE, 23, 8, rounding)), flags);
+            r = vm_tiny(r, vm_float(ops_pack_float(x * (double)VM_SCALE, 23, 8, rounding)), flags);
         return vm_bits32(vm_in(r, flags));
     }
     default: {
-        uint32_t r = vm_half_put(type, x, rounding), infinite = type == PTX_BF16 ? 0x7f80 : 0x7c00;
+        uint32_t r = ops_half_put(type, x, rounding), infinite = type == PTX_BF16 ? 0x7f80 : 0x7c00;
         if (flags & VM_XORSIGN && (r & 0x7fff) == infinite) /* .satfinite */
             r--;
         return r;
@@ -158,7 +158,7 @@ static uint64_t int_to_float(unsigned to, unsigned from, uint64_t bits, unsigned
     if (bits == 0) /* clang converts uint64_t by a subtraction, which gives -0 for 0 if the mode rounds down */
         return write_float(to, 0, rounding, flags);
     int before = fegetround();
-    fesetround(vm_host_rounding(rounding));
+    fesetround(ops_host_rounding(rounding));
     volatile uint64_t in = magnitude, sign_in = bits;
     volatile double x = negative ? (double)(int64_t)sign_in : (double)in;
     fesetround(before);
@@ -189,7 +189,7 @@ static uint64_t narrow(unsigned type, uint64_t bits)
 
 /* cvt: `space` is the type of the result, `count` the type of the source, `size` the rounding. `c` is a set of bits: 1
  * if the source register has 64 bits, 2 if the destination register has 64 bits, 4 if it has 16 bits. */
-void vm_op_cvt(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_cvt(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned to = i->space, from = i->count, rounding = i->size;
     VM_EACH(lane, m) {
@@ -218,7 +218,7 @@ void vm_op_cvt(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* cvt.f16x2.f32 and cvt.bf16x2.f32 d, a, b, whose upper half is a, and cvt.tf32.f32. `space` is the type, `size` the
  * rounding. */
-void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned type = i->space == PTX_F16X2 ? PTX_F16 : PTX_BF16;
     VM_EACH(lane, m) {
@@ -226,7 +226,7 @@ void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
         if (i->space == PTX_TF32) {
             if (i->flags & VM_RELU && a <= 0)
                 a = 0;
-            uint32_t bits = vm_r32(w, i->a)[lane], r = vm_pack_float(a, 10, 8, i->size);
+            uint32_t bits = vm_r32(w, i->a)[lane], r = ops_pack_float(a, 10, 8, i->size);
             if (i->size == PTX_MOD_RNA && a != a && (bits & 0x7fe000) == 0) /* rounding loses the payload of this NaN */
                 r = (bits + 0x1000) >> 13;
             if (i->flags & VM_XORSIGN && (r & 0x3ffff) == 0x3fc00) /* .satfinite */
@@ -242,7 +242,7 @@ void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* cvt.pack: saturates a and b to the narrow integer type `space` and packs them. The slot c has the upper part of the
  * result, or c is 0. */
-void vm_op_cvt_pack_int(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_cvt_pack_int(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned width = 8 * ptx_type_bytes((ptx_type)i->space);
     uint32_t keep = (1u << width) - 1;

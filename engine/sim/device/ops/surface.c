@@ -12,9 +12,9 @@ static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_
                             bool *failed)
 {
     const vm_lookup *l = i->extra;
-    const vm_texture *t = vm_texture_of(w, i, lane, vm_r64(w, l->object)[lane], true);
+    const vm_texture *t = ops_texture_of(w, i, lane, vm_r64(w, l->object)[lane], true);
     *failed = true;
-    if (!t || !vm_texture_fits(w, i, lane, &t->image))
+    if (!t || !ops_texture_fits(w, i, lane, &t->image))
         return NULL;
     const vm_image *image = &t->image;
     const vm_level *level = &image->levels[0];
@@ -60,7 +60,7 @@ static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_
                   : NULL;
 }
 
-void vm_op_surface_load(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_surface_load(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_lookup *l = i->extra;
     VM_EACH(lane, m) {
@@ -70,7 +70,7 @@ void vm_op_surface_load(vm_warp *w, const vm_code *i, uint32_t m)
         if (failed)
             return;
         for (unsigned k = 0; k < l->count; k++) {
-            const uint64_t value = p ? vm_bits_load(p + k * i->size, i->size) : 0;
+            const uint64_t value = p ? ops_bits_load(p + k * i->size, i->size) : 0;
             if (l->values[k] == VM_NO_SLOT)
                 continue;
             if (l->wide[k])
@@ -81,7 +81,7 @@ void vm_op_surface_load(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-void vm_op_surface_store(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_surface_store(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_lookup *l = i->extra;
     VM_EACH(lane, m) {
@@ -93,11 +93,11 @@ void vm_op_surface_store(vm_warp *w, const vm_code *i, uint32_t m)
         for (unsigned k = 0; p && k < (l->formatted ? image->channels : l->count); k++) {
             const bool given = k < l->count; /* missing values of a formatted store are zero */
             if (l->formatted)
-                vm_texel_write(image->format, p + k * vm_format_bytes(image->format),
-                               given ? vm_r32(w, l->values[k])[lane] : 0);
+                ops_texel_write(image->format, p + k * vm_format_bytes(image->format),
+                                given ? vm_r32(w, l->values[k])[lane] : 0);
             else
-                vm_bits_store(p + k * i->size, i->size,
-                              i->flags & VM_REG64 ? vm_r64(w, l->values[k])[lane] : vm_r32(w, l->values[k])[lane]);
+                ops_bits_store(p + k * i->size, i->size,
+                               i->flags & VM_REG64 ? vm_r64(w, l->values[k])[lane] : vm_r32(w, l->values[k])[lane]);
         }
     }
 }
@@ -112,7 +112,7 @@ static unsigned reduction_type(const vm_lookup *l, const vm_image *image, unsign
     return image->format == VM_S32 ? PTX_S32 : PTX_U32;
 }
 
-void vm_op_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_lookup *l = i->extra;
     VM_EACH(lane, m) {
@@ -131,6 +131,6 @@ void vm_op_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m)
             return;
         }
         const uint64_t value = i->flags & VM_REG64 ? vm_r64(w, l->values[0])[lane] : vm_r32(w, l->values[0])[lane];
-        vm_atomic_update(i, p, reduction_type(l, image, i->size), l->operation, value, 0);
+        ops_atomic_update(i, p, reduction_type(l, image, i->size), l->operation, value, 0);
     }
 }

@@ -69,7 +69,7 @@ static void allocate(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* tcgen05.alloc, dealloc and relinquish_alloc_permit; `size` tells which (VM_TCGEN_...). For dealloc the slot a has the
  * address, and b the number of columns. */
-void vm_op_tcgen_alloc(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_tcgen_alloc(vm_warp *w, const vm_code *i, uint32_t m)
 {
     if (i->size == VM_TCGEN_ALLOC) {
         allocate(w, i, m);
@@ -90,7 +90,7 @@ void vm_op_tcgen_alloc(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- ld and st ---- */
 
-vm_tcgen_place vm_tcgen_place_of(const vm_tcgen_move *x, uint32_t r, uint32_t lane)
+vm_tcgen_place ops_tcgen_place_of(const vm_tcgen_move *x, uint32_t r, uint32_t lane)
 {
     const uint32_t each = x->pack ? 2 : 1;
     vm_tcgen_place at = {0};
@@ -105,7 +105,7 @@ vm_tcgen_place vm_tcgen_place_of(const vm_tcgen_move *x, uint32_t r, uint32_t la
     return at;
 }
 
-uint32_t vm_tcgen_extent(const vm_tcgen_move *x, uint32_t *columns)
+uint32_t ops_tcgen_extent(const vm_tcgen_move *x, uint32_t *columns)
 {
     const uint32_t each = x->pack ? 2 : 1;
     const bool whole = x->shape == VM_TCGEN_32X32B, single = whole || x->shape == VM_TCGEN_16X32BX2;
@@ -114,7 +114,7 @@ uint32_t vm_tcgen_extent(const vm_tcgen_move *x, uint32_t *columns)
 }
 
 /* A warp can access only one quarter of the lanes. Its number in the warpgroup is the number of the quarter. */
-bool vm_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *address)
+bool ops_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *address)
 {
     const vm_tcgen_move *x = i->extra;
     const uint32_t lane = (uint32_t)__builtin_ctz(m), quarter = w->index % 4 * VM_LANES;
@@ -122,7 +122,7 @@ bool vm_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *a
     if (!is_uniform(w, i, m, x->at.slot, "addresses of tensor memory"))
         return false;
     *address = (uint32_t)vm_side_address(w, &x->at, lane);
-    const uint32_t row = *address >> 16, rows = vm_tcgen_extent(x, &columns);
+    const uint32_t row = *address >> 16, rows = ops_tcgen_extent(x, &columns);
     if (row >= quarter && row + rows <= quarter + VM_LANES && row % rows == 0)
         return true;
     vm_fault_raise(
@@ -139,7 +139,7 @@ static void move_register(vm_warp *w, const vm_tcgen_move *x, uint32_t m, uint32
 {
     vm_u32 *reg = vm_r32(w, x->slots[r]);
     VM_EACH(lane, m) {
-        vm_tcgen_place at = vm_tcgen_place_of(x, r, lane);
+        vm_tcgen_place at = ops_tcgen_place_of(x, r, lane);
         const bool second = x->shape == VM_TCGEN_16X32BX2 && lane >= 16;
         at.column -= second ? x->split : 0;
         uint32_t *cell = cells[second] + (size_t)at.lane * VM_TENSOR_COLUMNS + at.column;
@@ -154,15 +154,15 @@ static void move_register(vm_warp *w, const vm_tcgen_move *x, uint32_t m, uint32
 }
 
 /* tcgen05.ld and tcgen05.st. They are complete when they are issued. */
-void vm_op_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tcgen_move *x = i->extra;
     const char *what = x->store ? "tcgen05.st" : "tcgen05.ld";
     uint32_t address, columns, *cells[2] = {NULL, NULL};
     m = vm_gather(w, i, m);
-    if (!m || !vm_tcgen_move_address(w, i, m, &address))
+    if (!m || !ops_tcgen_move_address(w, i, m, &address))
         return;
-    const uint32_t rows = vm_tcgen_extent(x, &columns), lane = (uint32_t)__builtin_ctz(m);
+    const uint32_t rows = ops_tcgen_extent(x, &columns), lane = (uint32_t)__builtin_ctz(m);
     cells[0] = vm_tensor_reach(w, i, lane, w->block, address, rows, columns, what);
     if (!cells[0])
         return;
@@ -185,17 +185,17 @@ void vm_op_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m)
 /* ---- commit ---- */
 
 /* tcgen05.commit. `extra` has the mbarrier, which gets one arrival. All products are complete already. */
-void vm_op_tcgen_commit(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_tcgen_commit(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
     VM_EACH(lane, m) {
         const uint64_t bar = vm_side_address(w, &b->bar, lane);
         uint64_t before;
         uint32_t ranks;
-        if (!vm_multicast(w, i, lane, b->multicast, &ranks))
+        if (!ops_multicast(w, i, lane, b->multicast, &ranks))
             return;
         do {
-            if (!vm_mbarrier_count(w, i, lane, b->bar.space, vm_target(bar, ranks), 1, 0, 0, &before))
+            if (!ops_mbarrier_count(w, i, lane, b->bar.space, vm_target(bar, ranks), 1, 0, 0, &before))
                 return;
             ranks &= ranks - 1;
         } while (ranks);
@@ -318,7 +318,7 @@ static bool find_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t co
     return true;
 }
 
-bool vm_tcgen_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product *p)
+bool ops_tcgen_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product *p)
 {
     const vm_tcgen_mma *x = i->extra;
     *p = (vm_tcgen_product){.d = (uint32_t)vm_side_address(w, &x->d, lane),
@@ -338,7 +338,7 @@ bool vm_tcgen_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product
                         : check_descriptor(w, i, lane, p->a_descriptor, p->a_across));
 }
 
-uint32_t vm_tcgen_row(const vm_tcgen_product *p, uint32_t row, uint32_t j, uint32_t *column)
+uint32_t ops_tcgen_row(const vm_tcgen_product *p, uint32_t row, uint32_t j, uint32_t *column)
 {
     *column = j;
     if (p->rows == 128)
@@ -351,13 +351,13 @@ uint32_t vm_tcgen_row(const vm_tcgen_product *p, uint32_t row, uint32_t j, uint3
     return row + right * 64;
 }
 
-uint32_t vm_tcgen_d_extent(const vm_tcgen_product *p, uint32_t *columns)
+uint32_t ops_tcgen_d_extent(const vm_tcgen_product *p, uint32_t *columns)
 {
     *columns = p->rows == 64 && p->blocks == 2 ? p->n / 2 : p->n;
     return p->rows == 64 && p->blocks == 1 ? 112 : 128;
 }
 
-uint32_t vm_tcgen_a_extent(const vm_tcgen_product *p, uint32_t *columns)
+uint32_t ops_tcgen_a_extent(const vm_tcgen_product *p, uint32_t *columns)
 {
     *columns = VM_TCGEN_LINE / 4;
     return p->rows == 64 && p->blocks == 1 ? 112 : 128;
@@ -365,7 +365,7 @@ uint32_t vm_tcgen_a_extent(const vm_tcgen_product *p, uint32_t *columns)
 
 static uint32_t field(uint64_t descriptor, unsigned bit) { return (uint32_t)(descriptor >> bit & 0x3fff) << 4; }
 
-uint32_t vm_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t part, uint32_t bytes)
+uint32_t ops_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t part, uint32_t bytes)
 {
     enum { SHARED_MASK = 0x3ffff, BASE32 = 1 };
     /* pieces of 16 bytes in a swizzled line, by the number of the swizzle */
@@ -398,14 +398,14 @@ static void unpack_piece(unsigned char *piece, unsigned bits)
     }
 }
 
-bool vm_tcgen_fetch(vm_warp *w, const vm_code *i, uint32_t lane, const vm_block *block, uint64_t descriptor,
-                    bool across, unsigned type, uint32_t first, uint32_t count, unsigned char (*out)[VM_TCGEN_LINE])
+bool ops_tcgen_fetch(vm_warp *w, const vm_code *i, uint32_t lane, const vm_block *block, uint64_t descriptor,
+                     bool across, unsigned type, uint32_t first, uint32_t count, unsigned char (*out)[VM_TCGEN_LINE])
 {
     const uint32_t bytes = ptx_type_bytes((ptx_type)type), each = across ? VM_TCGEN_PIECE / bytes : 1;
     const uint32_t parts = VM_TCGEN_LINE / (across ? bytes : VM_TCGEN_PIECE);
     for (uint32_t at = 0; at < count; at += each)
         for (uint32_t part = 0; part < parts; part++) {
-            const uint64_t address = vm_rank_address(vm_tcgen_piece(descriptor, across, first + at, part, bytes),
+            const uint64_t address = vm_rank_address(ops_tcgen_piece(descriptor, across, first + at, part, bytes),
                                                      block->rank);
             const unsigned char *from = vm_reach(w, i, lane, PTX_SPACE_SHARED, address, VM_TCGEN_PIECE, false);
             if (!from)

@@ -68,7 +68,7 @@ static void find_inside_part(vm_box *box)
         box->address += (uint64_t)(box->at[k] + box->offset[k]) * map->stride[k - 1];
 }
 
-bool vm_box_next(vm_box *box)
+bool ops_box_next(vm_box *box)
 {
     const vm_tensor_map *map = &box->map;
     if (++box->row >= box->rows)
@@ -93,7 +93,7 @@ bool vm_box_next(vm_box *box)
  * its address. The number of rows of a tiled box is the product of box[k] / step[k], rounded up, over the dimensions
  * after the first. A box of im2col has one row for each pixel. In shared memory a swizzled row takes as many bytes as
  * the swizzle is wide, even if the row is shorter. */
-bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
+bool ops_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {
     const vm_tensor *x = i->extra;
     uint64_t at = vm_r64(w, x->map)[lane];
@@ -166,7 +166,7 @@ static void store_row(const vm_box *box, unsigned op, unsigned char *to, const u
     for (uint32_t k = 0; op && k < box->count; k++) {
         uint64_t value = 0;
         memcpy(&value, row + (size_t)k * box->bytes, box->bytes);
-        vm_atomic_update(&one, to + (size_t)k * box->bytes, type, op, value, 0);
+        ops_atomic_update(&one, to + (size_t)k * box->bytes, type, op, value, 0);
     }
 }
 
@@ -199,19 +199,19 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
                 memcpy(row + (size_t)k * PIECE, shared + (vm_box_piece(box, k) - box->shared), PIECE);
             store_row(box, x->op, global, row);
         }
-    } while (vm_box_next(box));
+    } while (ops_box_next(box));
     return true;
 }
 
 /* cp.async.bulk.tensor and cp.reduce.async.bulk.tensor. `extra` describes the copy. */
-void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tensor *x = i->extra;
     VM_EACH(lane, m) {
         vm_box box;
         uint64_t before, bar = x->bar.space ? vm_side_address(w, &x->bar, lane) : 0;
         uint32_t ranks;
-        if (!vm_box_open(w, i, lane, &box) || !vm_multicast(w, i, lane, x->multicast, &ranks))
+        if (!ops_box_open(w, i, lane, &box) || !ops_multicast(w, i, lane, x->multicast, &ranks))
             return;
         if (x->op && !reduces(x->op, elements[box.map.type].type)) {
             raise_fault(w, i, lane, box.shared, "a reduction that the elements' type does not have");
@@ -222,8 +222,8 @@ void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m)
             to.shared = vm_target(box.shared, ranks);
             if (!copy(w, i, lane, &to))
                 return;
-            if (x->bar.space && !vm_mbarrier_count(w, i, lane, x->bar.space, vm_target(bar, ranks), 0, 0,
-                                                   -(int64_t)vm_box_bytes(&box), &before))
+            if (x->bar.space && !ops_mbarrier_count(w, i, lane, x->bar.space, vm_target(bar, ranks), 0, 0,
+                                                    -(int64_t)vm_box_bytes(&box), &before))
                 return;
             vm_charge(w, box.rows + vm_box_bytes(&box) / 256);
             ranks &= ranks - 1;
@@ -255,7 +255,7 @@ static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint
 
 /* Executes tensormap.replace. `extra` has the address of the map. `d` is the field, `c` the dimension, and `b` the slot
  * of the value. VM_REG64 means that the value has 64 bits. */
-void vm_op_tensormap(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_tensormap(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
     VM_EACH(lane, m) {

@@ -6,7 +6,7 @@
 
 /* ---- memory: races are the kernel's, not ours ---- */
 
-VM_RACY uint64_t vm_bits_load(const unsigned char *at, unsigned size)
+VM_RACY uint64_t ops_bits_load(const unsigned char *at, unsigned size)
 {
     switch (size) {
     case 1: return *at;
@@ -16,7 +16,7 @@ VM_RACY uint64_t vm_bits_load(const unsigned char *at, unsigned size)
     }
 }
 
-VM_RACY void vm_bits_store(unsigned char *at, unsigned size, uint64_t value)
+VM_RACY void ops_bits_store(unsigned char *at, unsigned size, uint64_t value)
 {
     switch (size) {
     case 1: *at = (uint8_t)value; break;
@@ -41,7 +41,7 @@ static float fraction_of(const vm_texture *texture, uint32_t bits, unsigned chan
     case VM_U16: return (float)bits / 65535.0f;
     case VM_S8: return fmaxf((float)(int8_t)bits / 127.0f, texture->linear ? -2.0f : -1.0f);
     case VM_S16: return fmaxf((float)(int16_t)bits / 32767.0f, texture->linear ? -2.0f : -1.0f);
-    case VM_F16: return (float)vm_half_get(PTX_F16, bits);
+    case VM_F16: return (float)ops_half_get(PTX_F16, bits);
     default: return vm_float(bits);
     }
 }
@@ -53,13 +53,13 @@ static uint32_t integer_of(vm_format format, uint32_t bits)
                               : bits;
 }
 
-void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel)
+void ops_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel)
 {
     const unsigned size = vm_format_bytes(texture->image.format), channels = texture->image.channels;
     const bool real = vm_format_is_float(texture);
     memset(texel, 0, sizeof *texel); /* channels that the texel does not have are zero */
     for (unsigned k = 0; k < channels; k++) {
-        const uint32_t bits = (uint32_t)vm_bits_load(at + k * size, size);
+        const uint32_t bits = (uint32_t)ops_bits_load(at + k * size, size);
         if (real)
             texel->f[k] = fraction_of(texture, bits, k);
         else
@@ -69,7 +69,7 @@ void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel 
 
 /* Returns the bits of a border value as a kernel reads it. A fraction is rounded to the nearest value of the format,
  * and a tie goes towards zero. For integers the value is the low bits of the float, as on an H200. */
-uint32_t vm_texel_border(const vm_texture *texture, float value)
+uint32_t ops_texel_border(const vm_texture *texture, float value)
 {
     static const float most[VM_FORMATS] = {[VM_U8] = 255, [VM_U16] = 65535, [VM_S8] = 127, [VM_S16] = 32767};
     const vm_format format = texture->image.format;
@@ -84,7 +84,7 @@ uint32_t vm_texel_border(const vm_texture *texture, float value)
 
 /* Stores one channel of a texel. The value is s32, u32 or f32, depending on the format. A value that the format cannot
  * hold becomes the nearest value that it can hold. */
-void vm_texel_write(vm_format format, unsigned char *at, uint32_t value)
+void ops_texel_write(vm_format format, unsigned char *at, uint32_t value)
 {
     const int32_t s = (int32_t)value;
     switch (format) {
@@ -92,8 +92,8 @@ void vm_texel_write(vm_format format, unsigned char *at, uint32_t value)
     case VM_U16: value = value > UINT16_MAX ? UINT16_MAX : value; break;
     case VM_S8: value = (uint32_t)(s < INT8_MIN ? INT8_MIN : s > INT8_MAX ? INT8_MAX : s); break;
     case VM_S16: value = (uint32_t)(s < INT16_MIN ? INT16_MIN : s > INT16_MAX ? INT16_MAX : s); break;
-    case VM_F16: value = vm_half_put(PTX_F16, (double)vm_float(value), PTX_MOD_RZ); break;
+    case VM_F16: value = ops_half_put(PTX_F16, (double)vm_float(value), PTX_MOD_RZ); break;
     default: break;
     }
-    vm_bits_store(at, vm_format_bytes(format), value);
+    ops_bits_store(at, vm_format_bytes(format), value);
 }

@@ -59,7 +59,7 @@ static void read_border(const vm_texture *t, vm_texel *out)
 {
     memset(out, 0, sizeof *out);
     for (unsigned k = 0; k < t->image.channels; k++)
-        out->u[k] = vm_texel_border(t, t->border[k]);
+        out->u[k] = ops_texel_border(t, t->border[k]);
 }
 
 /* Reads the texel at indices inside the level. */
@@ -73,7 +73,7 @@ static void read_inside(probe *p, const vm_level *level, const int64_t at[3], ui
                                              : vm_reach(p->w, p->i, p->lane, PTX_SPACE_GLOBAL, image->address + offset,
                                                         bytes, false);
     if (texel)
-        vm_texel_read(p->texture, texel, out);
+        ops_texel_read(p->texture, texel, out);
     p->failed |= !texel;
 }
 
@@ -401,7 +401,7 @@ static void deliver(const probe *p, const vm_texel *texel)
     memcpy(values, texel->u, sizeof values);
     if (l->type == PTX_F16 || l->type == PTX_F16X2)
         for (unsigned k = 0; k < 4; k++)
-            values[k] = vm_format_is_float(p->texture) ? vm_half_put(PTX_F16, (double)texel->f[k], PTX_MOD_RN)
+            values[k] = vm_format_is_float(p->texture) ? ops_half_put(PTX_F16, (double)texel->f[k], PTX_MOD_RN)
                                                        : texel->u[k] & 0xffff;
     if (l->type == PTX_F16X2) {
         values[0] |= values[1] << 16;
@@ -418,8 +418,8 @@ static bool aim(probe *p)
 {
     const vm_lookup *l = p->l;
     const uint64_t handle = vm_r64(p->w, l->object)[p->lane];
-    p->texture = vm_texture_of(p->w, p->i, p->lane, handle, false);
-    if (!p->texture || !vm_texture_fits(p->w, p->i, p->lane, &p->texture->image))
+    p->texture = ops_texture_of(p->w, p->i, p->lane, handle, false);
+    if (!p->texture || !ops_texture_fits(p->w, p->i, p->lane, &p->texture->image))
         return false;
     const vm_image *image = &p->texture->image;
     const uint32_t layers = image->cube && l->geometry == VM_GEOMETRY_CUBE ? image->layers / 6 : image->layers;
@@ -433,7 +433,7 @@ static bool aim(probe *p)
 }
 
 /* `extra` is the vm_lookup; `e` is the cache index for linear memory. */
-void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_tex(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
         probe p = {.w = w, .i = i, .lane = lane, .l = i->extra};
@@ -532,19 +532,19 @@ static uint32_t answer(const vm_texture *t, unsigned question, uint32_t level)
 }
 
 /* `b` is the opcode of the query. */
-void vm_op_query(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_query(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_lookup *l = i->extra;
     const bool surface = i->b >= PTX_OP_SUQ_WIDTH && i->b <= PTX_OP_SUQ_MEMORY_LAYOUT;
     VM_EACH(lane, m) {
-        const vm_texture *t = vm_texture_of(w, i, lane, vm_r64(w, l->object)[lane], surface);
+        const vm_texture *t = ops_texture_of(w, i, lane, vm_r64(w, l->object)[lane], surface);
         if (!t)
             return;
         vm_r32(w, l->values[0])[lane] = answer(t, i->b, l->lod == VM_NO_SLOT ? 0 : vm_r32(w, l->lod)[lane]);
     }
 }
 
-void vm_op_istypep(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_istypep(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t result = 0;
     VM_EACH(lane, m) {

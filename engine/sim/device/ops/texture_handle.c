@@ -11,7 +11,7 @@ static const char *name_of(const vm_warp *w, const vm_code *i)
     return ptx_op_name((ptx_op)w->frame->function->ptx->insns[i->insn].op);
 }
 
-const vm_texture *vm_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t handle, bool surface)
+const vm_texture *ops_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t handle, bool surface)
 {
     const vm_texture *texture = vm_texture_find(w->runner->run->device, handle);
     const char *wanted = surface ? "surface" : "texture", *other = surface ? "texture" : "surface", *op = name_of(w, i);
@@ -33,7 +33,7 @@ const vm_texture *vm_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uin
     return NULL;
 }
 
-bool vm_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image *image)
+bool ops_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image *image)
 {
     static const char *const names[] = {"1d", "2d", "3d", "cube"};
     const vm_lookup *l = i->extra;

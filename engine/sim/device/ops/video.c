@@ -136,7 +136,7 @@ static uint32_t product(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
     return (uint32_t)r;
 }
 
-void vm_op_video(vm_warp *w, const vm_code *i, uint32_t m)
+void ops_video(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_video *v = i->extra;
     VM_EACH(lane, m) {

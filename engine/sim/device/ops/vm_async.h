@@ -45,7 +45,7 @@ typedef struct vm_bulk {
 /* Sets *ranks to the blocks of a multicast, one bit for each rank, or to 0 if `slot` is 0. Returns false after raising
  * a fault. vm_target() returns the target address in the block of the lowest bit. Without a multicast it returns the
  * address unchanged. */
-bool vm_multicast(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t slot, uint32_t *ranks);
+bool ops_multicast(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t slot, uint32_t *ranks);
 static inline uint64_t vm_target(uint64_t address, uint32_t ranks)
 {
     return ranks ? vm_rank_address(address, (uint32_t)__builtin_ctz(ranks)) : address;
@@ -54,19 +54,19 @@ static inline uint64_t vm_target(uint64_t address, uint32_t ranks)
 /* Subtracts `arrive` from the pending arrivals of an mbarrier, subtracts `drop` from the arrivals expected in each
  * phase, and adds `tx` to its pending bytes. The phase may complete. Sets *before to the former value of the mbarrier.
  * Returns false after raising a fault. */
-bool vm_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
-                       uint32_t drop, int64_t tx, uint64_t *before);
+bool ops_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
+                        uint32_t drop, int64_t tx, uint64_t *before);
 /* Returns the parity of the mbarrier's current phase. If there is no mbarrier, raises a fault and returns -1. */
-int vm_mbarrier_parity(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address);
+int ops_mbarrier_parity(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address);
 /* Returns true if the instruction is a test of mbarriers that finds the phase complete for all lanes of m. Raises the
  * faults that the instruction would raise. */
-bool vm_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m);
+bool ops_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m);
 /* returns the parity of the current phase; bar: the value of an mbarrier, or a state that an arrival returned */
-uint32_t vm_mbarrier_parity_of(uint64_t bar);
-void vm_op_mbarrier(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_pending_count(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_bulk(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_remote(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_st_bulk(vm_warp *w, const vm_code *i, uint32_t m);
+uint32_t ops_mbarrier_parity_of(uint64_t bar);
+void ops_mbarrier(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_pending_count(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_bulk(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_remote(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_st_bulk(vm_warp *w, const vm_code *i, uint32_t m);
 
 #endif

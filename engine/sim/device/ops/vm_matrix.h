@@ -59,13 +59,13 @@ static inline unsigned vm_per_register(unsigned type)
     return bits >= 32 ? 1 : 32 / bits;
 }
 
-void vm_op_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_stmatrix(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_movmatrix(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_wmma_load(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_wmma_store(vm_warp *w, const vm_code *i, uint32_t m);
-/* The memory of a matrix, for wmma.load and wmma.store. vm_tile_of() reads it from the operands of `first`, a lane
- * that takes part. vm_tile_address() returns the address of element s of register r of a lane. */
+void ops_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_stmatrix(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_movmatrix(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_wmma_load(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_wmma_store(vm_warp *w, const vm_code *i, uint32_t m);
+/* The memory of a matrix, for wmma.load and wmma.store. ops_tile_of() reads it from the operands of `first`, a lane
+ * that takes part. ops_tile_address() returns the address of element s of register r of a lane. */
 typedef struct vm_tile {
     vm_matrix scaled;
     uint64_t base, stride;
@@ -73,8 +73,8 @@ typedef struct vm_tile {
     char which;
     bool across, narrow;
 } vm_tile;
-vm_tile vm_tile_of(const vm_warp *w, const vm_code *i, uint32_t first);
-uint64_t vm_tile_address(const vm_tile *tile, unsigned r, unsigned s, uint32_t lane);
+vm_tile ops_tile_of(const vm_warp *w, const vm_code *i, uint32_t first);
+uint64_t ops_tile_address(const vm_tile *tile, unsigned r, unsigned s, uint32_t lane);
 
 /* For the handlers in vm_matrix.inc. */
 /* Returns the value of an element. The bits above the element must be zero. Subnormal numbers of the narrow formats
@@ -115,20 +115,20 @@ static inline double vm_matrix_value(unsigned type, uint32_t bits)
     memcpy(&value, &r, 8);
     return value;
 }
-double vm_matrix_round(unsigned type, unsigned kept, double sum);
-uint32_t vm_matrix_bits(unsigned type, double value);
+double ops_matrix_round(unsigned type, unsigned kept, double sum);
+uint32_t ops_matrix_bits(unsigned type, double value);
 /* Sets `column`, for each stored element of A, to its column in the whole matrix. */
-void vm_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);
+void ops_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);
 
 /* returns the shared address of 16 bytes of a matrix (wgmma.c) */
-uint32_t vm_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part);
+uint32_t ops_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part);
 enum { VM_WGMMA_BYTES = 64 }; /* largest number of bytes in a row of A or a column of B */
 /* Reads `count` rows of A (or columns of B) from row `first` on from shared memory, `bytes` bytes along K of each. If
  * `across` is true, the elements have 16 bits and are not consecutive along K. Returns false after raising a fault. */
-bool vm_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool across, unsigned first, unsigned count,
-                    unsigned bytes, unsigned char (*out)[VM_WGMMA_BYTES]);
+bool ops_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool across, unsigned first, unsigned count,
+                     unsigned bytes, unsigned char (*out)[VM_WGMMA_BYTES]);
 /* Reads the descriptor in a slot, which must be equal in all threads of the warpgroup. Otherwise raises a fault and
  * returns false. */
-bool vm_wgmma_descriptor(vm_warp *w, const vm_code *i, uint32_t slot, uint64_t *descriptor);
+bool ops_wgmma_descriptor(vm_warp *w, const vm_code *i, uint32_t slot, uint64_t *descriptor);
 
 #endif

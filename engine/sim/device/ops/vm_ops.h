@@ -17,12 +17,12 @@ typedef enum vm_handler_id {
 #include "vm_ops.def"
     VM_H_COUNT
 } vm_handler_id;
-extern const vm_handlers vm_table_base[VM_H_COUNT];
+extern const vm_handlers ops_table_base[VM_H_COUNT];
 #if defined(VM_HAVE_AVX2)
-extern const vm_handlers vm_table_avx2[VM_H_COUNT];
+extern const vm_handlers ops_table_avx2[VM_H_COUNT];
 #endif
 #if defined(VM_HAVE_AVX512)
-extern const vm_handlers vm_table_avx512[VM_H_COUNT];
+extern const vm_handlers ops_table_avx512[VM_H_COUNT];
 #endif
 
 /* ---- texture_filter.c, surface.c, texture_handle.c, texel_format.c ---- */
@@ -41,65 +41,65 @@ typedef struct vm_lookup {
     bool wide[4];      /* indexed by value: its register has 64 bits */
     uint8_t operation; /* ptx_mod of a reduction */
 } vm_lookup;
-void vm_op_tex(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_query(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_istypep(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_surface_load(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_surface_store(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_tex(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_query(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_istypep(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_surface_load(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_surface_store(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m);
 /* Returns the texture or surface of a lane's handle, or NULL with a fault recorded. */
-const vm_texture *vm_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t handle, bool surface);
+const vm_texture *ops_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t handle, bool surface);
 /* Returns true if the instruction's geometry fits the image. Otherwise records a fault. */
-bool vm_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image *image);
+bool ops_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image *image);
 /* The channels of a texel: floats or integers. Integers of 8 and 16 bits are read as fractions, which are floats,
  * unless the texture's `integer` is set. */
 typedef union vm_texel {
     float f[4];
     uint32_t u[4];
 } vm_texel;
-void vm_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel);
-uint32_t vm_texel_border(const vm_texture *texture, float value); /* the border's value in the format of the texture */
-void vm_texel_write(vm_format format, unsigned char *at, uint32_t value);
-VM_RACY uint64_t vm_bits_load(const unsigned char *at, unsigned size);
-VM_RACY void vm_bits_store(unsigned char *at, unsigned size, uint64_t value);
+void ops_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel *texel);
+uint32_t ops_texel_border(const vm_texture *texture, float value); /* the border's value in the format of the texture */
+void ops_texel_write(vm_format format, unsigned char *at, uint32_t value);
+VM_RACY uint64_t ops_bits_load(const unsigned char *at, unsigned size);
+VM_RACY void ops_bits_store(unsigned char *at, unsigned size, uint64_t value);
 
 /* ---- atomic.c ---- */
 /* Updates i->size bytes at `at` by one atomic operation of the host, and returns the old value. Only i->size and the
  * flag VM_SIGNED are used. */
-uint64_t vm_atomic_update(const vm_code *i, unsigned char *at, unsigned type, unsigned op, uint64_t b, uint64_t c);
-void vm_op_atom(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_fence(vm_warp *w, const vm_code *i, uint32_t m);
+uint64_t ops_atomic_update(const vm_code *i, unsigned char *at, unsigned type, unsigned op, uint64_t b, uint64_t c);
+void ops_atom(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_fence(vm_warp *w, const vm_code *i, uint32_t m);
 
 /* ---- rounding.c, rare.c, half.c: rarer arithmetic, computed lane by lane ---- */
 enum { VM_ADD, VM_SUB, VM_MUL, VM_FMA, VM_DIV, VM_RCP, VM_SQRT, VM_MIN, VM_MAX, VM_ABS, VM_NEG, VM_EX2, VM_TANH };
-void vm_op_round_f32(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_round_f64(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_half(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_half_compare(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_half_set2(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_cvt(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_cvt_pack_int(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_carry(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_pair16(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_split(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_join(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_pred_logic(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_special(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_is_clustered(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_nanosleep(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_nop(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_createpolicy(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_trap(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_local_address(vm_warp *w, const vm_code *i, uint32_t m);
-int vm_host_rounding(unsigned rounding); /* returns the rounding mode of <fenv.h> */
-float vm_round_f32(unsigned op, float a, float b, float c, unsigned flags);
-void vm_op_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_pair32(vm_warp *w, const vm_code *i, uint32_t m);
-double vm_half_get(unsigned type, uint32_t bits);
-uint32_t vm_half_put(unsigned type, double value, unsigned rounding);
-double vm_half_fma(double a, double b, double c);
+void ops_round_f32(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_round_f64(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_half(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_half_compare(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_half_set2(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_cvt(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_cvt_pack_int(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_carry(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_pair16(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_split(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_join(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_pred_logic(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_special(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_is_clustered(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_nanosleep(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_nop(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_createpolicy(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_trap(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_local_address(vm_warp *w, const vm_code *i, uint32_t m);
+int ops_host_rounding(unsigned rounding); /* returns the rounding mode of <fenv.h> */
+float ops_round_to_f32(unsigned op, float a, float b, float c, unsigned flags);
+void ops_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_pair32(vm_warp *w, const vm_code *i, uint32_t m);
+double ops_half_get(unsigned type, uint32_t bits);
+uint32_t ops_half_put(unsigned type, double value, unsigned rounding);
+double ops_half_fma(double a, double b, double c);
 /* Rounds a value to a floating-point format with `mantissa` and `exponent` bits, and returns the bits in that format.
  * rounding: PTX_MOD_RN, RZ, RM, RP or RNA. */
-uint32_t vm_pack_float(double value, unsigned mantissa, unsigned exponent, unsigned rounding);
+uint32_t ops_pack_float(double value, unsigned mantissa, unsigned exponent, unsigned rounding);
 #endif

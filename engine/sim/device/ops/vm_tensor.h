@@ -30,8 +30,8 @@ typedef struct vm_box {
     uint64_t address;
 } vm_box;
 /* Sets `box` to the box of one lane, at its first row. Returns false after raising a fault. */
-bool vm_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box);
-bool vm_box_next(vm_box *box); /* moves to the next row; returns false after the last row */
+bool ops_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box);
+bool ops_box_next(vm_box *box); /* moves to the next row; returns false after the last row */
 /* The current row in shared memory consists of pieces of 16 bytes. vm_box_piece() returns the swizzled address of
  * one. */
 enum { VM_BOX_PIECE = 16 };
@@ -43,7 +43,7 @@ static inline uint64_t vm_box_piece(const vm_box *box, uint32_t piece)
 }
 static inline uint64_t vm_box_bytes(const vm_box *box) { return box->rows * box->inner * box->bytes; }
 
-void vm_op_tensor(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_op_tensormap(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_tensormap(vm_warp *w, const vm_code *i, uint32_t m);
 
 #endif

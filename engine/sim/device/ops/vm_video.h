@@ -28,5 +28,5 @@ typedef struct vm_video {
     uint32_t a_select, b_select, d_select; /* the selected parts of the operand (from ptx_operand.count) */
 } vm_video;
 
-void vm_op_video(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_video(vm_warp *w, const vm_code *i, uint32_t m);
 #endif

@@ -11,7 +11,7 @@ static uint32_t field(uint64_t descriptor, unsigned bit) { return (uint32_t)(des
 /* Returns the shared address of 16 bytes of a matrix. If `across` is false, elements are consecutive along K. Then the
  * 16 bytes are part number `part` of the row (or column) `at`. If `across` is true, they are element `part` of the
  * eight rows from 8 * `at` on. */
-uint32_t vm_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part)
+uint32_t ops_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part)
 {
     /* pieces of 16 bytes in a swizzled line, without a swizzle and with a swizzle of 128, 64 and 32 bytes */
     static const uint8_t pieces[4] = {1, 8, 4, 2};
@@ -27,13 +27,13 @@ uint32_t vm_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigne
     return (address ^ (((address >> 7) - base) & (wide - 1)) << 4) & SHARED_MASK;
 }
 
-bool vm_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool across, unsigned first, unsigned count,
-                    unsigned bytes, unsigned char (*out)[VM_WGMMA_BYTES])
+bool ops_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool across, unsigned first, unsigned count,
+                     unsigned bytes, unsigned char (*out)[VM_WGMMA_BYTES])
 {
     unsigned lines = across ? count / 8 : count, parts = across ? bytes / 2 : bytes / PIECE;
     for (unsigned line = 0; line < lines; line++)
         for (unsigned part = 0; part < parts; part++) {
-            uint32_t address = vm_wgmma_address(descriptor, across, across ? first / 8 + line : first + line, part);
+            uint32_t address = ops_wgmma_address(descriptor, across, across ? first / 8 + line : first + line, part);
             const unsigned char *from = vm_reach(w, i, 0, PTX_SPACE_SHARED, address, PIECE, false);
             if (!from)
                 return false;
@@ -45,7 +45,7 @@ bool vm_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool acro
     return true;
 }
 
-bool vm_wgmma_descriptor(vm_warp *w, const vm_code *i, uint32_t slot, uint64_t *descriptor)
+bool ops_wgmma_descriptor(vm_warp *w, const vm_code *i, uint32_t slot, uint64_t *descriptor)
 {
     *descriptor = vm_r64(w, slot)[0];
     for (uint32_t k = 0; k < 4 * VM_LANES; k++)

@@ -193,11 +193,11 @@ void *vm_storage_new(vm_device *device, uint64_t bytes);
 void vm_storage_free(vm_device *device, void *storage, uint64_t bytes);
 
 /* Decodes a parsed module (takes ownership, also on failure) and lays out its globals. Failures go to `log`. */
-ptx_result vm_module_load(vm_device *device, ptx_module *ptx, vm_module **module, kiln__text *log);
+ptx_result decode_module_load(vm_device *device, ptx_module *ptx, vm_module **module, kiln__text *log);
 /* Loads a module that is already loaded on another device of the group. The module uses the managed variables of
  * `twin`. */
-ptx_result vm_module_load_beside(vm_device *device, ptx_module *ptx, const vm_module *twin, vm_module **module,
-                                 kiln__text *log);
+ptx_result decode_module_load_beside(vm_device *device, ptx_module *ptx, const vm_module *twin, vm_module **module,
+                                     kiln__text *log);
 void vm_module_unload(vm_device *device, vm_module *module);
 /* Gives the managed variables of a module to `heir`, another module that uses some of them too. Call it before the
  * module is unloaded; otherwise the variables are freed. */

@@ -310,7 +310,7 @@ VM_INLINE uint32_t vm_dp2(uint32_t a, uint32_t b, uint32_t c, unsigned flags)
 }
 VM_INLINE int32_t vm_24s(uint32_t x) { return (int32_t)(x << 8) >> 8; }
 
-/* Converts to an integer towards zero, with saturation. NaN becomes 0; vm_op_cvt has the other forms. */
+/* Converts to an integer towards zero, with saturation. NaN becomes 0; ops_cvt has the other forms. */
 VM_INLINE int32_t vm_trunc_s32(float x)
 {
     int32_t r = x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : (int32_t)(x == x ? x : 0);

@@ -18,10 +18,10 @@ bool sim_check_wanted(void)
 
 bool sim_check_open(sim_context *context)
 {
-    context->check = vm_check_new(sim_memory());
+    context->check = check_new(sim_memory());
     if (!context->check)
         return false;
-    vm_check_attach(context->device, context->check);
+    check_attach(context->device, context->check);
     return true;
 }
 
@@ -32,7 +32,7 @@ void sim_check_show(sim_context *context, bool locked, bool leaks)
     if (locked && context->order)
         context->order_end(context); /* this may report the last findings of the context */
     if (locked && context->sticky == CUDA_SUCCESS)
-        vm_check_leaks(context->device, leaks);
+        check_leaks(context->device, leaks);
     sim_report(context);
     context->check_shown = false;
 }
@@ -53,7 +53,7 @@ void kiln__sim_check_forget(uint64_t address, uint64_t bytes)
     if (sim_begin_work(&context) != CUDA_SUCCESS)
         return;
     if (context->check)
-        vm_check_forget(context->device, address, bytes);
+        check_forget_bytes(context->device, address, bytes);
     sim_end_work(context, CUDA_SUCCESS);
 }
 
@@ -64,15 +64,15 @@ void kiln__sim_check_end(kiln_check_fn report, void *user)
         return;
     vm_check *check = context->check_shown ? NULL : context->check;
     if (check) {
-        vm_check_leaks(context->device, false);
-        vm_check_attach(context->device, NULL);
+        check_leaks(context->device, false);
+        check_attach(context->device, NULL);
         context->check = NULL;
         if (context->order)
             context->order_end(context);
     }
     sim_end_work(context, CUDA_SUCCESS); /* `report` is called without a lock */
-    for (size_t k = 0; check && report && k < vm_check_count(check); k++)
-        if (report(user, vm_check_at(check, k)))
+    for (size_t k = 0; check && report && k < check_count(check); k++)
+        if (report(user, check_at(check, k)))
             break;
-    vm_check_free(check);
+    check_free(check);
 }

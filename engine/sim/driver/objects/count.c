@@ -62,7 +62,7 @@ static struct sim_count *count_of(sim_context *context, const sim_function *func
         if ((*at)->module == function->module && (*at)->kernel == function->kernel)
             return *at;
     struct sim_count *made = kiln__calloc(sim_memory(), 1, sizeof *made);
-    vm_profile *profile = made ? vm_profile_new(sim_memory(), function->module->vm) : NULL;
+    vm_profile *profile = made ? count_profile_new(sim_memory(), function->module->vm) : NULL;
     if (!profile) {
         kiln__free(sim_memory(), made);
         return NULL;
@@ -106,7 +106,7 @@ void sim_count_ran(sim_context *context, const sim_function *function, const vm_
 
 static void free_count(struct sim_count *count)
 {
-    vm_profile_free(count->profile);
+    count_profile_free(count->profile);
     kiln__free(sim_memory(), count);
 }
 
@@ -149,8 +149,8 @@ static bool is_cached(const ptx_insn *in)
 
 static void describe_insn(const ptx_module *ptx, const ptx_insn *in, kiln__arena *arena, kiln__sim_insn *out)
 {
-    out->what = vm_class_of(in);
-    out->flops = vm_flops_of(in);
+    out->what = count_class_of(in);
+    out->flops = count_flops_of(in);
     out->ptx_line = in->line;
     out->l1 = is_cached(in);
     out->file = "";
@@ -189,7 +189,7 @@ static bool describe_kernel(const struct sim_count *count, kiln__arena *arena, k
         const ptx_function *function = &ptx->functions[f];
         for (uint32_t n = 0; function->defined && n <= function->insn_count; n++) {
             kiln_counters counters = {0};
-            vm_profile_at(profile, f, n, &counters);
+            count_profile_at(profile, f, n, &counters);
             if (counters.executed == 0)
                 continue;
             kiln__sim_insn *insn = &insns[out->insn_count++];

@@ -63,8 +63,8 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64
     uint64_t on_sm = (blocks + sms - 1) / sms;
     resident = resident ? resident : 1;
     uint32_t traced = on_sm < resident ? (uint32_t)on_sm : resident;
-    estimate->cost = vm_cost_new(sim_memory(), launch->module, model);
-    estimate->trace = estimate->cost ? vm_trace_new(sim_memory(), traced, warps) : NULL;
+    estimate->cost = model_cost_new(sim_memory(), launch->module, model);
+    estimate->trace = estimate->cost ? count_trace_new(sim_memory(), traced, warps) : NULL;
     /* the module is too large, or memory has run out: the kernel runs without an estimate */
     if (!estimate->trace) {
         sim_estimate_drop(estimate);
@@ -75,7 +75,7 @@ void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64
     uint64_t limit = INSNS_MOST / ((uint64_t)traced * warps);
     estimate->trace->limit = limit > WARP_LEAST ? limit : WARP_LEAST;
     estimate->trace->launch = launch;
-    vm_cost_trace(estimate->cost, estimate->trace);
+    model_cost_trace(estimate->cost, estimate->trace);
     estimate->trace->only = mine.active && mine.sampled && !launch->cooperative;
     estimate->resident = resident;
     estimate->blocks = blocks;
@@ -112,12 +112,12 @@ void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, 
                              .at_once = estimate->at_once,
                              .shared_bytes = estimate->shared,
                              .spills = estimate->spills};
-    timed->known = !failed && vm_time_estimate(sim_memory(), &launch, &timed->result);
+    timed->known = !failed && model_time_estimate(sim_memory(), &launch, &timed->result);
     if (timed->known) {
         timed->overhead = model->launch * 1e-6;
         timed->seconds = timed->overhead +
-                         timed->result.clocks * vm_time_tie_factor(&launch, &timed->result) / model->clock;
-        timed->bound = vm_time_bound(&timed->result, timed->overhead * model->clock);
+                         timed->result.clocks * model_time_tie_factor(&launch, &timed->result) / model->clock;
+        timed->bound = model_time_bound(&timed->result, timed->overhead * model->clock);
         mine.seconds += timed->seconds;
     } else {
         mine.failed++;
@@ -128,8 +128,8 @@ void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, 
 
 void sim_estimate_drop(sim_estimate *estimate)
 {
-    vm_trace_free(estimate->trace);
-    vm_cost_free(estimate->cost);
+    count_trace_free(estimate->trace);
+    model_cost_free(estimate->cost);
     *estimate = (sim_estimate){0};
 }
 

@@ -176,7 +176,7 @@ static void track_variables(const sim_context *context)
 {
     vm_info info;
     for (uint64_t from = 0; context->check && vm_managed_variable(context->device, from, &info); from = info.base + 1)
-        vm_check_track(context->device, info.base);
+        check_track(context->device, info.base);
 }
 
 static CUresult load_image(sim_context *context, const void *image, size_t length, const sim_module *twin,
@@ -193,8 +193,8 @@ static CUresult load_image(sim_context *context, const void *image, size_t lengt
     if (result != CUDA_SUCCESS)
         return result;
     vm_module *vm = NULL;
-    result =
-        sim_ptx_result(vm_module_load_beside(context->device, ptx, twin ? twin->vm : NULL, &vm, log)); /* owns ptx */
+    result = sim_ptx_result(
+        decode_module_load_beside(context->device, ptx, twin ? twin->vm : NULL, &vm, log)); /* owns ptx */
     if (result != CUDA_SUCCESS)
         return result;
     sim_module *made = sim_object_new(context, SIM_MODULE, sizeof *made);

@@ -600,7 +600,7 @@ static CUresult context_open(sim_context *made, unsigned ordinal, uint64_t handl
     made->check_shown = sim_check_wanted() && sim_check_open(made);
     if (made->check_shown) {
         sim_report_begin();
-        vm_check_suppress(made->check, sim_report_suppresses);
+        check_suppress(made->check, sim_report_suppresses);
     }
     return CUDA_SUCCESS;
 }
@@ -636,7 +636,7 @@ static void context_close(sim_context *context)
     if (context->order)
         context->order_end(context);
     vm_device_free(context->device);
-    vm_check_free(context->check);
+    check_free(context->check);
     *context = (sim_context){0};
     if (any_context() || sim.homeless.objects)
         return;

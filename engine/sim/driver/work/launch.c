@@ -170,7 +170,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     if (context->check)
         sim_order_time();
     /* set before the estimate, which tests whether it is the only observer */
-    watch.checks = context->check ? &vm_check_hooks : NULL;
+    watch.checks = context->check ? &check_hooks : NULL;
     sim_estimate estimate;
     const uint32_t resident = (uint32_t)made->blocks_per_sm;
     sim_noted noted;
@@ -179,7 +179,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     sim_estimate_launch(function, resident, made->cluster_size * made->clusters, &what, noted.estimated, &watch,
                         &estimate);
     what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
-    what.hooks = what.watch ? &vm_watch_hooks : NULL;
+    what.hooks = what.watch ? &count_watch_hooks : NULL;
     vm_counters counters = {0};
     vm_fault fault = {.kind = VM_OK};
     uint64_t start = kiln__now_ns();
@@ -295,7 +295,7 @@ static void report_refused(sim_context *context, CUfunction handle, const shape 
         "in a block and %d bytes",
         name ? name : "an error", launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
         launch->block[2], launch->shared, (unsigned)function->resources.max_threads, function->dynamic_limit);
-    vm_check_host_launch(context->device, vm_module_ptx(function->module->vm)->functions[function->kernel].name, text);
+    check_host_launch(context->device, vm_module_ptx(function->module->vm)->functions[function->kernel].name, text);
 }
 
 /* Makes the operation of a launch and submits it to the stream. */

@@ -68,7 +68,7 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
     /* a capture forbids the call also for a NULL pointer, although freeing NULL does nothing */
     CUresult result = sim_programs()->forbid(context);
     if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(sim_home(context, pointer), pointer)) {
-        vm_check_host_free(context->device, pointer);
+        check_host_free(context->device, pointer);
         result = CUDA_ERROR_INVALID_VALUE;
     }
     if (result == CUDA_SUCCESS)
@@ -121,7 +121,7 @@ CUresult sim_cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, 
     *pitch = row;
     sim_context *context;
     if (sim_begin(&context) == CUDA_SUCCESS) {
-        vm_check_rows(context->device, *pointer, width, row);
+        check_rows(context->device, *pointer, width, row);
         sim_end(CUDA_SUCCESS);
     }
     return CUDA_SUCCESS;
@@ -162,9 +162,9 @@ void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes)
     if (!from->context->check || from->type == CU_MEMORYTYPE_ARRAY || !side_is_device(from))
         return;
     if (to->type != CU_MEMORYTYPE_ARRAY && !side_is_device(to))
-        vm_check_host_reads(from->context->device, from->address, bytes);
+        check_host_reads(from->context->device, from->address, bytes);
     else if (to->type != CU_MEMORYTYPE_ARRAY && to->context == from->context)
-        vm_check_copied(from->context->device, to->address, from->address, bytes);
+        check_copied(from->context->device, to->address, from->address, bytes);
 }
 
 void *sim_side_resolve(const sim_side *where, size_t bytes)
@@ -211,7 +211,7 @@ CUresult sim_fill_run(sim_context *context, const CUDA_MEMSET_NODE_PARAMS_v2 *to
     vm_device *device = sim_home(context, to->dst)->device;
     unsigned char *target = vm_pointer(device, to->dst, bytes);
     if (!target) {
-        vm_check_host_bounds(context->device, "the host's fill", to->dst, bytes, true);
+        check_host_bounds(context->device, "the host's fill", to->dst, bytes, true);
         return CUDA_ERROR_INVALID_VALUE;
     }
     uint32_t value = to->value;

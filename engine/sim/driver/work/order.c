@@ -75,9 +75,9 @@ static void remove_guard(range *r)
     sim_context *context = r->context;
     if (r->guard >= 0 && sim_guard_clear(r->guard, &address, where, sizeof where)) {
         if (r->managed)
-            vm_check_managed_race(context->device, address, r->write, r->span, where);
+            check_managed_race(context->device, address, r->write, r->span, where);
         else
-            vm_check_pinned_race(context->device, r->address, r->bytes, r->write, where);
+            check_pinned_race(context->device, r->address, r->bytes, r->write, where);
         r->pinned = false; /* reported once */
     }
     r->guard = -1;
@@ -136,7 +136,7 @@ static void clear_spans(sim_order *o)
 {
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         if (any->check)
-            vm_check_concurrent(any->check, NULL, 0);
+            check_concurrent(any->check, NULL, 0);
     o->span_count = 0;
 }
 
@@ -399,15 +399,15 @@ static void keep_time(sim_order *o)
 {
     uint32_t most = 0;
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any)) {
-        const uint32_t now = any->check ? vm_check_tick_host(any->check) : 0;
+        const uint32_t now = any->check ? check_tick_host(any->check) : 0;
         most = now > most ? now : most;
     }
     const bool anew = o && most > TIME_MOST;
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         if (any->check && anew)
-            vm_check_anew(any->device, any->check);
+            check_anew(any->device, any->check);
         else if (any->check)
-            vm_check_time(any->check, most + 1);
+            check_time(any->check, most + 1);
     if (!anew)
         return;
     o->work_count = o->range_count = 0; /* nothing is guarded at this point */
@@ -449,13 +449,13 @@ static void begin_work(sim_context *context, sim_order *o, uint32_t lane)
     }
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         if (any->check) /* all contexts get the spans, because the nodes of a graph may run in several of them */
-            vm_check_concurrent(any->check, o->spans, o->span_count);
+            check_concurrent(any->check, o->spans, o->span_count);
     if (!kiln__grow(sim_memory(), &o->works, &o->work_room, o->work_count + 1, sizeof *o->works))
         return;
     known[lane] = ++o->done[lane];
     o->works[o->work_count++] = (work){.lane = lane,
                                        .number = known[lane],
-                                       .span = {.after = vm_check_tick_host(context->check), .until = UINT32_MAX},
+                                       .span = {.after = check_tick_host(context->check), .until = UINT32_MAX},
                                        .context = context};
 }
 
@@ -516,11 +516,11 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
                         .bytes = bytes,
                         .context = home};
     for (size_t i = 0; i < o->span_count; i++)
-        vm_check_host_race(home->device, what, address, bytes, write, o->spans[i]);
+        check_host_race(home->device, what, address, bytes, write, o->spans[i]);
     for (size_t i = 0; i < o->first_range; i++)
         if (!o->ranges[i].managed && conflicts(&o->ranges[i], &made) && is_concurrent(o, now, &o->ranges[i]))
-            vm_check_copies_race(home->device, what, o->ranges[i].what,
-                                 address > o->ranges[i].address ? address : o->ranges[i].address);
+            check_copies_race(home->device, what, o->ranges[i].what,
+                              address > o->ranges[i].address ? address : o->ranges[i].address);
     if (kiln__grow(sim_memory(), &o->ranges, &o->range_room, o->range_count + 1, sizeof *o->ranges))
         o->ranges[o->range_count++] = made;
 }
@@ -530,7 +530,7 @@ static bool add_used(sim_context *context, sim_order *o, const work *now, uint64
 {
     vm_used used = {.address = address};
     for (uint64_t from = address; from < address + bytes; from = used.address + used.bytes) {
-        if (!vm_check_used(context->device, from, now->span, &used))
+        if (!check_used(context->device, from, now->span, &used))
             return true;
         if (!kiln__grow(sim_memory(), &o->ranges, &o->range_room, o->range_count + 1, sizeof *o->ranges))
             return false;
@@ -555,14 +555,14 @@ static bool add_used(sim_context *context, sim_order *o, const work *now, uint64
 static void guard_managed(sim_context *context, sim_order *o, const work *now)
 {
     vm_info v;
-    if (!context->check_shown || !vm_check_has_launched(context->check, now->span))
+    if (!context->check_shown || !check_has_launched(context->check, now->span))
         return;
     for (sim_object *object = context->objects; object; object = object->next)
         if (object->kind == SIM_HOST &&
-            vm_check_flagged(context->device, (uintptr_t)((sim_host *)object)->pointer, now->span))
+            check_flagged(context->device, (uintptr_t)((sim_host *)object)->pointer, now->span))
             return;
     for (uint64_t from = 0; vm_managed_variable(context->device, from, &v); from = v.base + 1)
-        if (vm_check_flagged(context->device, v.base, now->span))
+        if (check_flagged(context->device, v.base, now->span))
             return;
     for (sim_object *object = context->objects; object; object = object->next) {
         const sim_host *host = (sim_host *)object;
@@ -582,7 +582,7 @@ static void share_launches(vm_period span)
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         for (sim_context *other = sim_context_after(NULL); other && any->check; other = sim_context_after(other))
             if (other != any && other->check)
-                vm_check_heard(other->check, any->check, span);
+                check_heard(other->check, any->check, span);
 }
 
 /* Closes the span of the running work, compares what its kernels have touched with earlier concurrent copies, and adds
@@ -596,12 +596,12 @@ void sim_order_end(sim_context *context)
     if (!now)
         return;
     keep_time(NULL);
-    now->span.until = vm_check_tick_host(context->check);
+    now->span.until = check_tick_host(context->check);
     share_launches(now->span);
     for (size_t i = 0; i < o->range_count; i++) { /* compare with the memory of earlier copies */
         const range *r = &o->ranges[i];
         if (!r->managed && is_concurrent(o, now, r))
-            vm_check_host_race(r->context->device, r->what, r->address, r->bytes, r->write, now->span);
+            check_host_race(r->context->device, r->what, r->address, r->bytes, r->write, now->span);
     }
     clear_spans(o);
     guard_managed(context, o, now);

@@ -95,8 +95,8 @@ static CUresult move_box(corner *to, corner *from, const box *size)
         result = find_corner(from, size, &source);
     const corner *wrong = to->missing ? to : from;
     if (result != CUDA_SUCCESS && wrong->missing)
-        vm_check_host_bounds(wrong->side.context->device, "the host's copy", wrong->side.address, wrong->missing,
-                             wrong->side.write);
+        check_host_bounds(wrong->side.context->device, "the host's copy", wrong->side.address, wrong->missing,
+                          wrong->side.write);
     if (result != CUDA_SUCCESS)
         return result;
     for (size_t z = 0; z < size->depth; z++)

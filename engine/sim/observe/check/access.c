@@ -40,7 +40,7 @@ static void make_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uin
     uint64_t used = 0, base = a->address[__builtin_ctz(a->lanes)];
     bool wide = false;
     if (p->hits) /* a pattern that was never hit has no parts */
-        vm_parts_drop(check, p);
+        check_parts_drop(check, p);
     if (a->lanes != VM_ALL)
         memset(p->live, 0, sizeof p->live);
     p->lanes = a->lanes;
@@ -111,7 +111,7 @@ static inline bool is_same_group(const vm_look *k, const vm_mark *a, const vm_ma
  * Otherwise the mark represents several threads (VM_MANY). */
 static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
 {
-    if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 || vm_check_before(k->w, r, me->who % VM_LANES, k->shared)) {
+    if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 || check_before(k->w, r, me->who % VM_LANES, k->shared)) {
         *r = *me;
         return;
     }
@@ -150,7 +150,7 @@ static void acquire_flag(vm_look *k, const vm_cell *c)
         k->clock->fast = known;
     k->limit = k->shared ? k->clock->fast : k->clock->horizon;
     if (k->clock->more)
-        vm_more_acquire(k->w, known);
+        check_more_acquire(k->w, known);
 }
 
 /* Performs the release of a strong write: attaches the time of the writer's last fence to the cell. Times of earlier
@@ -182,29 +182,29 @@ static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint3
     if (VM_UNLIKELY(k->strong && !k->quiet && k->a->kind & VM_READS)) /* a strong store sees no value */
         acquire_flag(k, c);
     if (VM_UNLIKELY(c->w.stamp > k->limit))
-        vm_check_conflict(k, &c->w, true, lanes, offset);
+        check_conflict(k, &c->w, true, lanes, offset);
     if (VM_UNLIKELY(k->flight))
-        vm_check_proxy(k, &c->w, lane, offset);
+        check_proxy(k, &c->w, lane, offset);
     if (!k->write) {
         if (VM_UNLIKELY(k->flight && k->shared))
-            vm_flight_read(k, c);
+            check_flight_read(k, c);
         else
             record_read(k, c, &me);
         return;
     }
     if (VM_UNLIKELY(k->shared && (c->readers[0] | c->readers[1])))
-        vm_check_readers(k, c, lane, offset);
+        check_readers(k, c, lane, offset);
     if (VM_UNLIKELY(c->r1.stamp > k->limit))
-        vm_check_conflict(k, &c->r1, false, lanes, offset);
+        check_conflict(k, &c->r1, false, lanes, offset);
     if (VM_UNLIKELY(c->r2.stamp > k->limit))
-        vm_check_conflict(k, &c->r2, false, lanes, offset);
+        check_conflict(k, &c->r2, false, lanes, offset);
     c->w = me;
     if (VM_UNLIKELY(k->strong && !k->quiet)) {
         publish_flag(k, c);
         order_updating_lanes(k, lanes);
     }
-    if (VM_UNLIKELY(k->flight) && !(k->strong && vm_flight_is_generic(k->check, k->flight)))
-        vm_flight_write(k, c, &me);
+    if (VM_UNLIKELY(k->flight) && !(k->strong && check_flight_is_generic(k->check, k->flight)))
+        check_flight_write(k, c, &me);
 }
 
 /* Returns true if the mark was made by the thread that makes this access, and by no other thread. */
@@ -265,7 +265,7 @@ static void visit_cell(vm_look *k, vm_cells *cells, uint64_t at, uint32_t n, uin
     vm_cell c = vm_cell_get(cells, at);
     check_cell(k, &c, me, lanes, lane, offset);
     if (!k->shared && VM_UNLIKELY(k->constant || (k->write && c.constant)))
-        vm_check_constant(k, &c, lane);
+        check_constant(k, &c, lane);
     vm_cells *g = &cells[at / VM_CELLS]; /* writes back the fields that check_cell() may have changed */
     at %= VM_CELLS;
     g->constant[at] = c.constant, g->constant_insn[at] = c.constant_insn;
@@ -292,7 +292,7 @@ static vm_cells *open_global_page(vm_look *k, vm_allocation *a, uint64_t offset)
     if (VM_UNLIKELY(shadow->shift > shift)) {
         for (size_t n = 0; n < count; n++) {
             owner->cell_bytes -= shadow->pages[n] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
-            vm_cells_free(owner->mem, shadow->pages[n]);
+            check_cells_free(owner->mem, shadow->pages[n]);
             shadow->pages[n] = NULL;
         }
         shadow->shift = shift;
@@ -301,7 +301,7 @@ static vm_cells *open_global_page(vm_look *k, vm_allocation *a, uint64_t offset)
     if (VM_UNLIKELY(!*page)) {
         size_t bytes = (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell);
         if (owner->cell_bytes + bytes <= CELL_BYTES_MOST)
-            *page = vm_cells_new(owner->mem, (VM_SHADOW_PAGE >> shadow->shift) / VM_CELLS);
+            *page = check_cells_new(owner->mem, (VM_SHADOW_PAGE >> shadow->shift) / VM_CELLS);
         if (!*page) {
             k->check->starved = true;
             return NULL;
@@ -311,7 +311,7 @@ static vm_cells *open_global_page(vm_look *k, vm_allocation *a, uint64_t offset)
     return *page;
 }
 
-/* Records the use of a page that the host can also access, if vm_check_track() was called for the allocation. */
+/* Records the use of a page that the host can also access, if check_track() was called for the allocation. */
 static void record_page_use(const vm_look *k, vm_shadow *shadow, uint64_t offset)
 {
     shadow->used[2 * (offset / VM_SHADOW_PAGE) + k->write] = k->now;
@@ -336,11 +336,11 @@ static void check_global(vm_look *k, vm_allocation *a)
         uint64_t offset = base + (uint64_t)p->at[n];
         k->told = false;
         if (VM_UNLIKELY(reads && shadow->unwritten && own))
-            vm_check_written(k, shadow, offset, p->lane[n], p->who[n]);
+            check_written(k, shadow, offset, p->lane[n], p->who[n]);
         if (k->write && shadow->unwritten)
-            vm_shadow_write(shadow, offset, k->a->bytes);
+            check_shadow_write(shadow, offset, k->a->bytes);
         if (VM_UNLIKELY(shadow->pitch && k->write))
-            vm_check_padding(k, shadow, offset, p->lane[n], p->who[n]);
+            check_padding(k, shadow, offset, p->lane[n], p->who[n]);
         if (VM_UNLIKELY(shadow->used))
             record_page_use(k, shadow, offset);
         vm_cells *page = open_global_page(k, a, offset);
@@ -375,7 +375,7 @@ static void check_shared(vm_look *k)
             for (unsigned j = 0; j < cells; j++)
                 missing += b->cells[(at + j) / VM_CELLS].w.stamp[(at + j) % VM_CELLS] <= b->base;
             if (VM_UNLIKELY(missing) && (at << b->shift) < own) /* the system's part begins as zeros */
-                vm_check_unwritten(k, p->lane[n], p->who[n], missing != cells);
+                check_unwritten(k, p->lane[n], p->who[n], missing != cells);
         }
         for (unsigned j = 0; j < cells; j++)
             visit_cell(k, b->cells, at + j, n, (uint64_t)j << b->shift);
@@ -444,7 +444,7 @@ static uint32_t check_each_block(vm_look *k, const vm_access *a)
         }
         k->a = &part;
         bad |= part.lanes;
-        vm_check_no_block(k, lane, part.lanes, home ? "which is not the block's own" : why);
+        check_no_block(k, lane, part.lanes, home ? "which is not the block's own" : why);
     }
     return bad;
 }
@@ -485,13 +485,13 @@ static uint32_t check_one_access(vm_look *k, vm_access *a)
         inside = allocation && first >= allocation->base && last >= first &&
                  last <= allocation->base + allocation->bytes && !(allocation->constant && k->write);
     } else {
-        inside = vm_check_bounds(k, base, owner, &low, &end) && first >= low && last >= first && last <= end;
+        inside = check_variable_bounds(k, base, owner, &low, &end) && first >= low && last >= first && last <= end;
     }
     uint64_t align = (a->bytes & (a->bytes - 1)) == 0 ? a->bytes - 1 : 0;
     if (VM_UNLIKELY(!inside) && k->shared && has_remote_lane(a))
         return check_each_block(k, a);
     if (VM_UNLIKELY(!inside || (base | p->bits) & align)) {
-        bad = vm_check_refuse(k, owner);
+        bad = check_refuse(k, owner);
         a->lanes &= ~bad;
         if (!a->lanes)
             return bad;
@@ -504,13 +504,13 @@ static uint32_t check_one_access(vm_look *k, vm_access *a)
     k->limit = k->shared ? k->clock->fast : k->clock->horizon;
     if (k->write && k->see == VM_SEE_STORE && p->count < (unsigned)__builtin_popcount(a->lanes) &&
         a->space != PTX_SPACE_LOCAL)
-        vm_check_one_store(k);
+        check_one_store(k);
     if (k->shared)
         check_shared(k);
     else if (allocation)
         check_global(k, allocation);
     else if (a->space == PTX_SPACE_LOCAL)
-        vm_check_next_local(k), vm_check_local(k);
+        check_next_local(k), check_local(k);
     return bad;
 }
 
@@ -551,12 +551,12 @@ static void read_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
 static void perform_release(vm_look *k)
 {
     if (ptx_has(k->in, PTX_MOD_RELEASE) || ptx_has(k->in, PTX_MOD_ACQ_REL) || ptx_has(k->in, PTX_MOD_SC))
-        vm_check_fence(k->w, k->in);
+        check_fence(k->w, k->in);
 }
 
 /* Lists the accesses of the instruction and checks each. A plain load or store has one access, read from the registers
- * here; vm_accesses() lists the accesses of all other instructions. */
-uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
+ * here; count_accesses() lists the accesses of all other instructions. */
+uint32_t check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
 {
     bool special = kind & VM_SEE_SPECIAL;
     kind &= ~(VM_SEE_SPECIAL | VM_SEE_CONSTANT);
@@ -586,7 +586,7 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
     } else {
         perform_release(&k);
         k.now = k.check->time;
-        count = vm_accesses(w, i, m, list);
+        count = count_accesses(w, i, m, list);
         if (kind == VM_SEE_ATOMIC || kind == VM_SEE_LOAD || kind == VM_SEE_STORE)
             for (unsigned n = 0; n < count; n++)
                 list[n].bytes = (uint32_t)i->size * i->count;
@@ -600,7 +600,7 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
             continue;
         k.limit = list[n].space == PTX_SPACE_SHARED ? k.clock->fast : k.clock->horizon;
         if (kind == VM_SEE_COPY)
-            k.flight = list[n].kind & VM_WRITE ? vm_flight_copy(w, i, list[n].lanes) : 0;
+            k.flight = list[n].kind & VM_WRITE ? check_flight_copy(w, i, list[n].lanes) : 0;
         k.home = w->block;
         bad |= check_one_access(&k, &list[n]);
     }
@@ -610,7 +610,7 @@ uint32_t vm_check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind
     return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* either all lanes load a matrix, or none does */
 }
 
-bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight)
+bool check_lane_access(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight)
 {
     vm_look k = {.check = w->runner->run->device->check,
                  .w = w,
@@ -631,13 +631,13 @@ bool vm_check_one(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight)
 /* ---- malloc and free in device code ---- */
 
 /* Reports `free` of an address that no kernel has allocated, or that is freed twice, also by two lanes of one call. */
-uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
+uint32_t check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_call *call = i->extra;
     vm_device *device = w->runner->run->device;
     uint64_t freed[VM_LANES] = {0};
     if (call->builtin) /* the builtin may write through pointers that it gets */
-        vm_check_local_known(w, m);
+        check_local_known(w, m);
     if (call->builtin != VM_BUILTIN_FREE + 1)
         return m;
     uint32_t good = m;
@@ -651,7 +651,8 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
         if (right || address == 0)
             continue;
         good &= ~(1u << lane);
-        kiln_check_finding *f = vm_check_find(w, KILN_CHECK_BAD_FREE, false, vm_insn_of(w, i), VM_NO_INSN, lane, 1);
+        kiln_check_finding *f = check_find_finding(w, KILN_CHECK_BAD_FREE, false, vm_insn_of(w, i), VM_NO_INSN, lane,
+                                                   1);
         if (!f)
             continue;
         char where[200];
@@ -659,16 +660,16 @@ uint32_t vm_check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
         f->at.what = "free in device code";
         f->space = "global";
         f->address = address;
-        f->allocation = vm_check_print(device->check, "%s", where);
-        f->message = vm_check_print(
+        f->allocation = check_print(device->check, "%s", where);
+        f->message = check_print(
             device->check, "free of 0x%" PRIx64 ", which no kernel has allocated or which is freed already: it is %s",
             address, where);
     }
     return good;
 }
 
-bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, uint64_t address, uint64_t bytes,
-                      unsigned kind, uint32_t flight)
+bool check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, uint64_t address, uint64_t bytes,
+                   unsigned kind, uint32_t flight)
 {
     enum { PIECE = 16, MOST = 1 << 20 };
     bool good = bytes <= MOST; /* if the count is too large, the instruction itself reports that */
@@ -682,7 +683,7 @@ bool vm_check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned spac
                        .lanes = 1u << lane,
                        .bytes = (uint32_t)(bytes - at < PIECE ? bytes - at : PIECE)};
         a.address[lane] = address + at;
-        good = vm_check_one(w, i, &a, flight);
+        good = check_lane_access(w, i, &a, flight);
     }
     return good;
 }

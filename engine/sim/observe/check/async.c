@@ -19,15 +19,15 @@ static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const ui
                            bool generic)
 {
     const bool load = bar != NULL;
-    vm_block *home = load ? vm_check_home(w, *bar) : w->block;
-    vm_flight *f = home ? vm_flight_new(w, i, load ? VM_FLIGHT_LOAD : VM_FLIGHT_STORE, 1u << lane, home) : NULL;
+    vm_block *home = load ? check_home(w, *bar) : w->block;
+    vm_flight *f = home ? check_flight_new(w, i, load ? VM_FLIGHT_LOAD : VM_FLIGHT_STORE, 1u << lane, home) : NULL;
     if (!f)
         return 0;
     f->layout = (uint8_t)layout;
     f->generic = generic;
     f->group = w->block->check->warps[w->index].bulk_groups[lane];
     if (!load)
-        vm_flight_pend(w, f);
+        check_flight_pend(w, f);
     return f->id;
 }
 
@@ -35,7 +35,7 @@ static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const ui
  * not end before that. */
 static void record_push(const vm_warp *w, uint64_t bar, uint32_t flight)
 {
-    const vm_block *home = vm_check_home(w, bar);
+    const vm_block *home = check_home(w, bar);
     if (home && home != w->block)
         w->block->check->pushed[home->rank] = flight;
 }
@@ -72,7 +72,7 @@ static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect 
         uint64_t bytes = remote ? (uint64_t)ptx_type_bytes((ptx_type)b->type) * b->count : vm_r32(w, i->a)[lane];
         unsigned kind = b->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
         uint32_t ranks;
-        if (!vm_multicast(w, i, lane, b->multicast, &ranks))
+        if (!ops_multicast(w, i, lane, b->multicast, &ranks))
             return 0;
         const uint64_t to = vm_side_address(w, &b->to, lane),
                        bar = b->bar.space ? vm_side_address(w, &b->bar, lane) : 0;
@@ -83,14 +83,14 @@ static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect 
             const uint64_t at = vm_target(bar, ranks);
             const uint32_t flight = begin_copy(w, i, lane, b->bar.space ? &at : NULL, 0, remote);
             if (reads)
-                fine = vm_check_stretch(w, i, lane, b->from.space, vm_side_address(w, &b->from, lane), bytes, VM_READS,
-                                        flight);
+                fine = check_stretch(w, i, lane, b->from.space, vm_side_address(w, &b->from, lane), bytes, VM_READS,
+                                     flight);
             reads = false;
             if (!remote && b->bar.space && b->from.space == PTX_SPACE_SHARED)
                 record_push(w, at, flight);
             if (!same)
-                fine = fine && vm_check_stretch(w, i, lane, b->to.space, vm_target(to, ranks), bytes, kind, flight);
-            fine = fine && (!b->bar.space || vm_check_complete_tx(w, i, lane, at, bytes, flight));
+                fine = fine && check_stretch(w, i, lane, b->to.space, vm_target(to, ranks), bytes, kind, flight);
+            fine = fine && (!b->bar.space || check_complete_tx(w, i, lane, at, bytes, flight));
             ranks &= ranks - 1;
         } while (ranks);
         good &= fine ? VM_ALL : ~(1u << lane);
@@ -104,8 +104,8 @@ static uint32_t check_bulk_store(vm_warp *w, const vm_code *i, uint32_t m)
     const vm_bulk *b = i->extra;
     uint32_t good = m;
     VM_EACH(lane, m)
-        if (!vm_check_stretch(w, i, lane, b->to.space, vm_side_address(w, &b->to, lane), vm_r64(w, i->a)[lane],
-                              VM_WRITE, 0))
+        if (!check_stretch(w, i, lane, b->to.space, vm_side_address(w, &b->to, lane), vm_r64(w, i->a)[lane], VM_WRITE,
+                           0))
             good &= ~(1u << lane);
     return good;
 }
@@ -118,7 +118,7 @@ static bool check_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box 
     bool good = true;
     for (uint64_t at = box->address, bytes; good && at < end; at += bytes) {
         bytes = at % PIECE == 0 && end - at >= PIECE ? PIECE : box->bytes;
-        good = vm_check_stretch(w, i, lane, PTX_SPACE_GLOBAL, at, bytes, kind, flight);
+        good = check_stretch(w, i, lane, PTX_SPACE_GLOBAL, at, bytes, kind, flight);
     }
     return good;
 }
@@ -134,10 +134,10 @@ static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, u
     bool fine = true;
     do {
         for (uint32_t k = 0; fine && k < vm_box_pieces(&box); k++)
-            fine = vm_check_stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
-                                    load ? VM_WRITE : VM_READS, flight);
+            fine = check_stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
+                                 load ? VM_WRITE : VM_READS, flight);
         fine = fine && (load || same || check_row(w, i, lane, &box, kind, flight));
-    } while (fine && vm_box_next(&box));
+    } while (fine && ops_box_next(&box));
     return fine;
 }
 
@@ -150,7 +150,7 @@ static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
     VM_EACH(lane, m) {
         vm_box box;
         uint32_t ranks;
-        if (!vm_box_open(w, i, lane, &box) || !vm_multicast(w, i, lane, x->multicast, &ranks))
+        if (!ops_box_open(w, i, lane, &box) || !ops_multicast(w, i, lane, x->multicast, &ranks))
             return 0;
         const bool same = lane != (uint32_t)__builtin_ctz(m) && is_same_box(x, &box, &one);
         if (lane == (uint32_t)__builtin_ctz(m))
@@ -162,7 +162,7 @@ static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
             const uint32_t flight = begin_copy(w, i, lane, x->bar.space ? &at : NULL, box.map.swizzle + 1u, false);
             box.shared = vm_target(shared, ranks);
             fine = fine && check_box(w, i, lane, box, flight, same) &&
-                   (!x->bar.space || vm_check_complete_tx(w, i, lane, at, vm_box_bytes(&box), flight));
+                   (!x->bar.space || check_complete_tx(w, i, lane, at, vm_box_bytes(&box), flight));
             ranks &= ranks - 1;
         } while (ranks);
         good &= fine ? VM_ALL : ~(1u << lane);
@@ -175,18 +175,18 @@ static void update_groups(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     vm_clock *c = &w->block->check->warps[w->index];
     if (ptx_has(in, PTX_MOD_ALIGNED)) /* instructions of products are .sync, as mma is */
-        vm_check_join_lanes(w, m);
+        check_join_lanes(w, m);
     switch (in->op) {
     case PTX_OP_CP_BULK_COMMIT:
         VM_EACH(lane, m)
             c->bulk_groups[lane]++;
         break;
     case PTX_OP_CP_BULK_WAIT:
-        vm_flight_wait(w, VM_FLIGHT_STORE, m, (uint32_t)in->operands[0].imm, ptx_has(in, PTX_MOD_READ));
+        check_flight_wait(w, VM_FLIGHT_STORE, m, (uint32_t)in->operands[0].imm, ptx_has(in, PTX_MOD_READ));
         break;
     case PTX_OP_WGMMA_COMMIT: c->products++; break;
-    case PTX_OP_WGMMA_WAIT: vm_flight_wait(w, VM_FLIGHT_WGMMA, m, (uint32_t)in->operands[0].imm, false); break;
-    default: vm_check_product_fence(w); break;
+    case PTX_OP_WGMMA_WAIT: check_flight_wait(w, VM_FLIGHT_WGMMA, m, (uint32_t)in->operands[0].imm, false); break;
+    default: check_product_fence(w); break;
     }
 }
 
@@ -198,10 +198,10 @@ static uint32_t check_commit(vm_warp *w, const vm_code *i, uint32_t m)
     VM_EACH(lane, m) {
         const uint64_t bar = vm_side_address(w, &b->bar, lane);
         uint32_t ranks;
-        if (!vm_multicast(w, i, lane, b->multicast, &ranks))
+        if (!ops_multicast(w, i, lane, b->multicast, &ranks))
             return 0;
         do {
-            if (!vm_check_arrive_one(w, i, lane, b->bar.space, vm_target(bar, ranks)))
+            if (!check_arrive_one(w, i, lane, b->bar.space, vm_target(bar, ranks)))
                 good &= ~(1u << lane);
             ranks &= ranks - 1;
         } while (ranks);
@@ -217,19 +217,19 @@ static uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn
         return check_commit(w, i, m);
     if (in->op != PTX_OP_TCGEN05_ALLOC)
         return m;
-    return vm_check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 4, VM_WRITE, 0) ? m : 0;
+    return check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 4, VM_WRITE, 0) ? m : 0;
 }
 
 /* Performs fence.mbarrier_init and fence.proxy.async. Other proxy fences have no effect on the checks. */
 static void perform_proxy_fence(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     if (in->op == PTX_OP_FENCE_MBARRIER_INIT)
-        vm_check_announce(w, m);
+        check_announce(w, m);
     else if (ptx_has(in, PTX_MOD_ASYNC))
-        vm_view_fence(w, m);
+        check_view_fence(w, m);
 }
 
-uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
+uint32_t check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     vm_clock *c = &w->block->check->warps[w->index];
     if (m == 0 || !c->more)
@@ -243,18 +243,18 @@ uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
             c->groups[lane]++;
         return m;
     case PTX_EFFECT_WAIT:
-        vm_flight_wait(w, VM_FLIGHT_COPY, m,
-                       in->op == PTX_OP_CP_ASYNC_WAIT_ALL ? UINT32_MAX : (uint32_t)in->operands[0].imm, false);
+        check_flight_wait(w, VM_FLIGHT_COPY, m,
+                          in->op == PTX_OP_CP_ASYNC_WAIT_ALL ? UINT32_MAX : (uint32_t)in->operands[0].imm, false);
         return m;
     case PTX_EFFECT_BULK_GROUP: update_groups(w, in, m); return m;
-    case PTX_EFFECT_WARPGROUP: return vm_check_product(w, i, in, m);
+    case PTX_EFFECT_WARPGROUP: return check_product_reads(w, i, in, m);
     case PTX_EFFECT_PROXY_FENCE: perform_proxy_fence(w, in, m); return m;
     /* the earlier copies of the lane complete on this mbarrier */
-    case PTX_EFFECT_COPY_ARRIVE: return vm_check_mbarrier(w, i, m, true);
-    case PTX_EFFECT_CLUSTER_ARRIVE: vm_check_cluster_arrive(w, ptx_has(in, PTX_MOD_RELAXED)); return m;
+    case PTX_EFFECT_COPY_ARRIVE: return check_mbarrier(w, i, m, true);
+    case PTX_EFFECT_CLUSTER_ARRIVE: check_cluster_arrive(w, ptx_has(in, PTX_MOD_RELAXED)); return m;
     case PTX_EFFECT_CLUSTER_WAIT:
         if (!(w->cluster_arrived & m)) /* the barrier has opened already */
-            vm_check_cluster_wait(w, m);
+            check_cluster_wait(w, m);
         return m;
     case PTX_EFFECT_BULK:
     case PTX_EFFECT_REMOTE: return check_bulk(w, i, m, effect);
@@ -262,6 +262,6 @@ uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
     case PTX_EFFECT_TENSOR: return check_tensor(w, i, m);
     case PTX_EFFECT_TENSOR_MEMORY: return check_tensor_memory(w, i, in, m);
     default: /* MBARRIER: classify() of code.c sends no other effect here */
-        return i->masked == vm_op_mbarrier ? vm_check_mbarrier(w, i, m, false) : m;
+        return i->masked == ops_mbarrier ? check_mbarrier(w, i, m, false) : m;
     }
 }

@@ -5,6 +5,6 @@
 #include "vm_checks_internal.h"
 
 /* Checks an instruction of kind VM_SEE_ASYNC. Returns the lanes that may execute it. */
-uint32_t vm_check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
+uint32_t check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
 
 #endif

@@ -19,7 +19,7 @@ static uint32_t clock_length(const vm_block *block)
 
 /* Recomputes `fast`: the minimum over all entries, or the horizon if that is later. A mark with a stamp of at most
  * `fast` is ordered before, whichever thread of the cluster made it. So most cells need one comparison. */
-void vm_check_refresh_fast(const vm_block *block, vm_clock *c)
+void check_refresh_fast(const vm_block *block, vm_clock *c)
 {
     uint32_t least = c->full;
     for (uint32_t v = 0; v < block->warp_count; v++)
@@ -40,32 +40,32 @@ static uint32_t get_rank(const vm_cluster *cluster, uint32_t number)
     return rank;
 }
 
-bool vm_check_is_near(const vm_block *block, uint32_t number)
+bool check_is_near(const vm_block *block, uint32_t number)
 {
     return number == (uint32_t)block->number ||
            (block->cluster->size > 1 && get_rank(block->cluster, number) < block->cluster->size);
 }
 
-bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when)
+bool check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     const uint32_t rank = get_rank(w->block->cluster, block);
     return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
-           (c->more && (vm_far_knows(check_of(w), c->more->read[rank], warp, lanes, when) ||
-                        vm_far_knows(check_of(w), c->more->wrote[rank], warp, lanes, when)));
+           (c->more && (check_far_knows(check_of(w), c->more->read[rank], warp, lanes, when) ||
+                        check_far_knows(check_of(w), c->more->wrote[rank], warp, lanes, when)));
 }
 
-bool vm_check_far_later(const vm_warp *w, uint32_t block, uint32_t when)
+bool check_far_later(const vm_warp *w, uint32_t block, uint32_t when)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     const uint32_t rank = get_rank(w->block->cluster, block);
     return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
-           vm_far_any(check_of(w), c->more->read[rank], when);
+           check_far_any(check_of(w), c->more->read[rank], when);
 }
 
 /* ---- asynchronous operations ---- */
 
-bool vm_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane)
+bool check_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);
     if (bar >= VM_BARS)
@@ -74,7 +74,7 @@ bool vm_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane
     return seen > phase && (seen - 1 > phase || c->seen_lanes[bar] >> lane & 1);
 }
 
-vm_flight *vm_flight_at(const vm_check *check, uint32_t id)
+vm_flight *check_flight_at(const vm_check *check, uint32_t id)
 {
     vm_flight *f = check->flights && id > check->launch_flight ? &check->flights[id % VM_FLIGHTS] : NULL;
     return f && f->id == id ? f : NULL;
@@ -84,7 +84,7 @@ vm_flight *vm_flight_at(const vm_check *check, uint32_t id)
 static bool waited_before(const vm_warp *w, const vm_flight *f, uint32_t who, uint32_t when, uint32_t lane)
 {
     vm_mark s = {.stamp = when, .who = who, .block = f->block};
-    return when && vm_check_before(w, &s, lane, true);
+    return when && check_before(w, &s, lane, true);
 }
 
 /* Returns true if a wait by any warp of the warpgroup happened before the warp's access. One thread's wait is enough
@@ -105,25 +105,25 @@ static bool product_is_complete(const vm_warp *w, const vm_flight *f)
 static bool far_product_is_complete(const vm_warp *w, const vm_flight *f)
 {
     for (uint32_t k = 0; k < 4; k++)
-        if (f->done[k] && vm_check_far_done(w, f->block, (f->who / VM_LANES & ~3u) + k, VM_ALL, f->done[k]))
+        if (f->done[k] && check_far_done(w, f->block, (f->who / VM_LANES & ~3u) + k, VM_ALL, f->done[k]))
             return true;
     return false;
 }
 
 /* The order of the cases: operations of other blocks first, then by kind. A block of another cluster cannot see this
  * block's shared memory, so only bulk copies to global memory matter there. */
-bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read)
+bool check_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read)
 {
-    const vm_flight *f = vm_flight_at(check_of(w), id);
+    const vm_flight *f = check_flight_at(check_of(w), id);
     if (!f)
         return true;
     /* the wait for the reads, or for the writes, of a STORE */
     const uint32_t when = read && f->done[0] ? f->done[0] : f->done[1];
-    if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_WGMMA && vm_check_is_near(w->block, f->block))
+    if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_WGMMA && check_is_near(w->block, f->block))
         return far_product_is_complete(w, f);
     if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_STORE && read && when &&
-        vm_check_is_near(w->block, f->block) &&
-        vm_check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when))
+        check_is_near(w->block, f->block) &&
+        check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when))
         return true;
     if (f->block != (uint32_t)w->block->number) /* writes of a bulk copy to global memory */
         return f->kind != VM_FLIGHT_STORE || (when && when <= clock_of(w)->horizon);
@@ -133,8 +133,8 @@ bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane,
     case VM_FLIGHT_COPY:
         if (f->waited >> by & 1 && waited_before(w, f, (f->who & ~31u) | by, f->done[0], lane))
             return true;
-        return f->bound >> by & 1 && vm_view_knows(w, f->bar, f->phase, lane);
-    case VM_FLIGHT_LOAD: return vm_view_knows(w, f->bar, f->phase, lane);
+        return f->bound >> by & 1 && check_view_knows(w, f->bar, f->phase, lane);
+    case VM_FLIGHT_LOAD: return check_view_knows(w, f->bar, f->phase, lane);
     case VM_FLIGHT_STORE: return waited_before(w, f, f->who, when, lane);
     case VM_FLIGHT_WGMMA: return product_is_complete(w, f);
     }
@@ -146,22 +146,22 @@ bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane,
 /* The central question: is the mark's time covered by the entry of the lane's vector clock for the mark's thread? This
  * is the test epoch <= clock of FastTrack. The order of the cases: operations in flight, the horizon, earlier launches,
  * other blocks, several threads at once, other warps, and lanes of the own warp. */
-bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
+bool check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     if (s->who & VM_PENDING)
-        return vm_flight_before(w, s->insn, s->who % VM_LANES, lane, false);
+        return check_flight_before(w, s->insn, s->who % VM_LANES, lane, false);
     if (s->stamp <= c->horizon)
         return true;
     if (!shared && s->stamp <= check_of(w)->launch)
-        return !vm_check_is_concurrent(check_of(w), s->stamp);
+        return !check_is_concurrent(check_of(w), s->stamp);
     if (s->block != (uint32_t)w->block->number) {
         const vm_cluster *cluster = w->block->cluster;
         uint32_t rank = cluster->size > 1 ? get_rank(cluster, s->block) : cluster->size;
         return rank < cluster->size &&
                (s->stamp <= c->know[VM_LANES + rank] ||
-                (c->more && vm_far_knows(check_of(w), c->more->wrote[rank], (s->who & VM_WHO) / VM_LANES,
-                                         1u << s->who % VM_LANES, s->stamp)));
+                (c->more && check_far_knows(check_of(w), c->more->wrote[rank], (s->who & VM_WHO) / VM_LANES,
+                                            1u << s->who % VM_LANES, s->stamp)));
     }
     uint32_t warp = (s->who & VM_WHO) / VM_LANES, other = s->who % VM_LANES;
     bool many = s->who & VM_MANY;
@@ -183,7 +183,7 @@ bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool sha
 
 /* A fence counts in two cases. Either the writing thread made the fence after the write, and the fence happened before
  * this access. Or another thread made the fence, and the write happened before the fence. */
-bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
+bool check_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);
     const uint32_t who = s->who & VM_WHO;
@@ -197,7 +197,7 @@ bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
         return true;
     for (unsigned n = 0; n < VM_FENCES; n++) {
         vm_mark fence = {.stamp = last[n], .who = who, .block = s->block};
-        if (s->stamp <= last[n] && vm_check_before(w, &fence, lane, true))
+        if (s->stamp <= last[n] && check_before(w, &fence, lane, true))
             return true;
     }
     return false;

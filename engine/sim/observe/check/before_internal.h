@@ -5,26 +5,26 @@
 #include "vm_checks_internal.h"
 
 /* Returns true if the access `s` happened before the lane's current access. */
-bool vm_check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
+bool check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
 /* Returns true if the reads that those lanes of another block's warp made up to `when` are ordered before the current
  * access. The current access may then overwrite the data that they read. */
-bool vm_check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when);
+bool check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when);
 /* Returns true if an action of another block of the cluster at the time `when` or later happened before the current
  * access. */
-bool vm_check_far_later(const vm_warp *w, uint32_t block, uint32_t when);
+bool check_far_later(const vm_warp *w, uint32_t block, uint32_t when);
 /* Returns true if the block of that number is in the same cluster. */
-bool vm_check_is_near(const vm_block *block, uint32_t number);
+bool check_is_near(const vm_block *block, uint32_t number);
 /* Recomputes `fast`. Call this after every change of `know`, `full` or `horizon`. */
-void vm_check_refresh_fast(const vm_block *block, vm_clock *c);
+void check_refresh_fast(const vm_block *block, vm_clock *c);
 /* Returns the operation `id`. Returns NULL if it belongs to an earlier launch or is too old; it then counts as
  * complete. */
-vm_flight *vm_flight_at(const vm_check *check, uint32_t id);
+vm_flight *check_flight_at(const vm_check *check, uint32_t id);
 /* Returns true if the operation is complete for the lane's current access. `read`: only its reads have to be
  * complete. */
-bool vm_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read);
+bool check_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read);
 /* Returns true if the lane knows that the mbarrier's phase is complete. */
-bool vm_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane);
+bool check_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane);
 /* Returns true if a fence.proxy.async lies between the write `s` and the lane's next access. */
-bool vm_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane);
+bool check_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane);
 
 #endif

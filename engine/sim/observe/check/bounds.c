@@ -58,7 +58,7 @@ static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t si
 {
     const vm_run_state *run = k->w->runner->run;
     nearest found = {.module = run->launch->module, .at = at};
-    const vm_function *own = at < run->shared_gap ? vm_check_function_of(found.module, k->insn) : NULL;
+    const vm_function *own = at < run->shared_gap ? check_function_of(found.module, k->insn) : NULL;
     if (at < run->shared_gap)
         find_nearest(run->kernel, &found);
     if (own && own != run->kernel)
@@ -78,7 +78,7 @@ static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t si
         vm_describe_shared(run, at, text, size);
 }
 
-const char *vm_check_describe(const vm_look *k, uint32_t lane)
+const char *check_describe(const vm_look *k, uint32_t lane)
 {
     char text[256] = "";
     uint64_t at = k->a->address[lane];
@@ -92,9 +92,9 @@ const char *vm_check_describe(const vm_look *k, uint32_t lane)
         vm_describe(k->w->runner->run->device, at, text, sizeof text);
     const vm_block *home = k->home;
     if (k->a->space == PTX_SPACE_SHARED && home != k->w->block)
-        return vm_check_print(k->check, "%s, of block (%u,%u,%u) of the cluster", text, home->id[0], home->id[1],
-                              home->id[2]);
-    return vm_check_print(k->check, "%s", text);
+        return check_print(k->check, "%s, of block (%u,%u,%u) of the cluster", text, home->id[0], home->id[1],
+                           home->id[2]);
+    return check_print(k->check, "%s", text);
 }
 
 /* Reports a lane out of bounds or in freed memory. `owner`: the shared variable from which the address was computed,
@@ -102,29 +102,29 @@ const char *vm_check_describe(const vm_look *k, uint32_t lane)
 static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
 {
     bool freed = k->a->space == PTX_SPACE_GLOBAL && vm_was_freed(k->w->runner->run->device, k->a->address[lane]);
-    kiln_check_finding *f = vm_check_start(k, freed ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS, false, VM_NO_INSN, lane,
-                                           1u << lane);
+    kiln_check_finding *f = check_start(k, freed ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS, false, VM_NO_INSN, lane,
+                                        1u << lane);
     if (!f)
         return;
     if (owner) {
         const vm_module *module = k->w->runner->run->launch->module;
         const ptx_symbol *symbol = &module->ptx->symbols[owner - 1];
         int64_t at = (int64_t)(k->a->address[lane] - module->address[owner - 1]);
-        f->allocation = at < 0 ? vm_check_print(k->check, "%" PRId64 " bytes before '%.100s' of %" PRIu64 " bytes", -at,
-                                                get_source_name(symbol->name), symbol->bytes)
-                               : vm_check_print(k->check,
-                                                "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
-                                                (uint64_t)at >= symbol->bytes ? (uint64_t)at - symbol->bytes : 0,
-                                                get_source_name(symbol->name), symbol->bytes);
+        f->allocation = at < 0
+                            ? check_print(k->check, "%" PRId64 " bytes before '%.100s' of %" PRIu64 " bytes", -at,
+                                          get_source_name(symbol->name), symbol->bytes)
+                            : check_print(k->check, "%" PRIu64 " bytes past the end of '%.100s' of %" PRIu64 " bytes",
+                                          (uint64_t)at >= symbol->bytes ? (uint64_t)at - symbol->bytes : 0,
+                                          get_source_name(symbol->name), symbol->bytes);
     } else {
-        f->allocation = vm_check_describe(k, lane);
+        f->allocation = check_describe(k, lane);
     }
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address,
-                                f->allocation);
+    f->message = check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address,
+                             f->allocation);
 }
 
 /* Only a note: PTX does not tell the size of a local variable, so its end is a guess (code.c). */
-void vm_check_next_local(vm_look *k)
+void check_next_local(vm_look *k)
 {
     const vm_check_local_piece *piece = &k->w->runner->run->launch->module->check->pieces[k->insn];
     const uint32_t base = k->w->frame->local_base;
@@ -138,37 +138,36 @@ void vm_check_next_local(vm_look *k)
     if (!lanes)
         return;
     const uint32_t lane = (uint32_t)__builtin_ctz(lanes);
-    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_BOUNDS, true, VM_NO_INSN, lane, lanes);
+    kiln_check_finding *f = check_start(k, KILN_CHECK_BOUNDS, true, VM_NO_INSN, lane, lanes);
     if (!f)
         return;
-    f->allocation = vm_check_print(k->check, "at %" PRId64 " of a local variable that seems to have %u bytes",
-                                   (int64_t)(k->a->address[lane] - base - piece->start), piece->end - piece->start);
-    f->message = vm_check_print(k->check, "%s at local address 0x%" PRIx64 ", %s", f->at.what, f->address,
-                                f->allocation);
+    f->allocation = check_print(k->check, "at %" PRId64 " of a local variable that seems to have %u bytes",
+                                (int64_t)(k->a->address[lane] - base - piece->start), piece->end - piece->start);
+    f->message = check_print(k->check, "%s at local address 0x%" PRIx64 ", %s", f->at.what, f->address, f->allocation);
 }
 
-void vm_check_padding(vm_look *k, const vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)
+void check_padding(vm_look *k, const vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)
 {
     const uint64_t row = offset / shadow->pitch, column = offset % shadow->pitch;
     if (column + k->a->bytes <= shadow->row)
         return;
-    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_BOUNDS, false, VM_NO_INSN, lane, lanes);
+    kiln_check_finding *f = check_start(k, KILN_CHECK_BOUNDS, false, VM_NO_INSN, lane, lanes);
     if (!f)
         return;
-    f->allocation = vm_check_print(
+    f->allocation = check_print(
         k->check, "in the padding of row %" PRIu64 ", whose %" PRIu64 " bytes end before column %" PRIu64 ", %s", row,
-        shadow->row, column + k->a->bytes, vm_check_describe(k, lane));
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address,
-                                f->allocation);
+        shadow->row, column + k->a->bytes, check_describe(k, lane));
+    f->message = check_print(k->check, "%s at %s address 0x%" PRIx64 ", %s", f->at.what, f->space, f->address,
+                             f->allocation);
 }
 
-void vm_check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why)
+void check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why)
 {
     const vm_cluster *cluster = k->w->block->cluster;
     const uint64_t rank = k->window - 1;
     const vm_block *gone = rank < cluster->size && !cluster->blocks[rank]->live ? cluster->blocks[rank] : NULL;
     const uint32_t left = gone ? (uint32_t)(gone->left_in->first_tally + gone->left->insn) : VM_NO_INSN;
-    kiln_check_finding *f = vm_check_start(k, gone ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS, false, left, lane, lanes);
+    kiln_check_finding *f = check_start(k, gone ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS, false, left, lane, lanes);
     if (!f)
         return;
     if (gone) {
@@ -176,21 +175,21 @@ void vm_check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *wh
         memcpy(f->other.block, gone->id, sizeof f->other.block);
         f->other.has_block = 1;
     }
-    f->allocation = vm_check_print(k->check, "%s", why);
-    f->message = vm_check_print(k->check, "%s at shared address 0x%" PRIx64 ", %s", f->at.what, f->address, why);
+    f->allocation = check_print(k->check, "%s", why);
+    f->message = check_print(k->check, "%s at shared address 0x%" PRIx64 ", %s", f->at.what, f->address, why);
 }
 
 static void report_misaligned(vm_look *k, uint32_t lane)
 {
-    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_MISALIGNED, false, VM_NO_INSN, lane, 1u << lane);
+    kiln_check_finding *f = check_start(k, KILN_CHECK_MISALIGNED, false, VM_NO_INSN, lane, 1u << lane);
     if (!f)
         return;
-    f->allocation = vm_check_describe(k, lane);
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", which is not a multiple of %u, %s",
-                                f->at.what, f->space, f->address, k->a->bytes, f->allocation);
+    f->allocation = check_describe(k, lane);
+    f->message = check_print(k->check, "%s at %s address 0x%" PRIx64 ", which is not a multiple of %u, %s", f->at.what,
+                             f->space, f->address, k->a->bytes, f->allocation);
 }
 
-bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_t *low, uint64_t *end)
+bool check_variable_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_t *low, uint64_t *end)
 {
     const vm_run_state *run = k->w->runner->run;
     switch (k->a->space) {
@@ -212,30 +211,31 @@ bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_
 
 /* The result of such a read is defined as zero. With linear memory few programs rely on this, so the finding is an
  * error. With arrays the finding is a note. */
-void vm_check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear)
+void check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear)
 {
     vm_check *check = w->runner->run->device->check;
-    kiln_check_finding *f = vm_check_find(w, KILN_CHECK_BOUNDS, !linear, vm_insn_of(w, i), VM_NO_INSN, lane, 1);
+    kiln_check_finding *f = check_find_finding(w, KILN_CHECK_BOUNDS, !linear, vm_insn_of(w, i), VM_NO_INSN, lane, 1);
     if (!f)
         return;
     f->at.what = "texture read";
     f->space = "texture";
-    f->allocation = vm_check_print(check, "a texture of %u texels", size);
-    f->message = vm_check_print(check, "texture read of texel %" PRId64 ", outside of %s, so it is zero", at,
-                                f->allocation);
+    f->allocation = check_print(check, "a texture of %u texels", size);
+    f->message = check_print(check, "texture read of texel %" PRId64 ", outside of %s, so it is zero", at,
+                             f->allocation);
 }
 
-uint32_t vm_check_refuse(vm_look *k, uint32_t owner)
+uint32_t check_refuse(vm_look *k, uint32_t owner)
 {
     uint32_t bad = 0;
     VM_EACH(lane, k->a->lanes) {
         uint64_t low = 0, end = 0, at = k->a->address[lane];
-        bool inside = vm_check_bounds(k, at, owner, &low, &end) && at >= low && at < end && k->a->bytes <= end - at;
+        bool inside = check_variable_bounds(k, at, owner, &low, &end) && at >= low && at < end &&
+                      k->a->bytes <= end - at;
         bool skewed = at & (k->a->bytes - 1) && (k->a->bytes & (k->a->bytes - 1)) == 0;
         if (inside && !skewed)
             continue;
         bad |= 1u << lane;
-        if (!skewed && k->see == VM_SEE_LOAD && k->a->bytes <= 16 && vm_check_bounds(k, at, owner, &low, &end) &&
+        if (!skewed && k->see == VM_SEE_LOAD && k->a->bytes <= 16 && check_variable_bounds(k, at, owner, &low, &end) &&
             at >= low && at < end)
             /* the bytes outside lie in the same granule, or in the padding of local memory */
             k->begin_inside |= 1u << lane;

@@ -23,19 +23,19 @@ static inline bool vm_check_shared_bounds(const vm_run_state *run, uint64_t addr
 }
 /* Reports lanes that access the shared memory of a block that has exited, or that they may not access for the reason
  * `why`. */
-void vm_check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why);
+void check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why);
 /* Sets `low` and `end` to the bounds of the memory around `address`. Returns false if there is no memory that the
  * access may touch. */
-bool vm_check_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_t *low, uint64_t *end);
+bool check_variable_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_t *low, uint64_t *end);
 /* Tests each lane separately. Reports lanes out of bounds or misaligned, and returns them. */
-uint32_t vm_check_refuse(vm_look *k, uint32_t owner);
+uint32_t check_refuse(vm_look *k, uint32_t owner);
 /* Describes the memory at a lane's address, for a message. */
-const char *vm_check_describe(const vm_look *k, uint32_t lane);
+const char *check_describe(const vm_look *k, uint32_t lane);
 
 /* Reports lanes whose access leaves their local variable for a neighbouring one. */
-void vm_check_next_local(vm_look *k);
+void check_next_local(vm_look *k);
 /* Reports a write that touches the padding of rows. */
-void vm_check_padding(vm_look *k, const vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes);
-void vm_check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear);
+void check_padding(vm_look *k, const vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes);
+void check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear);
 
 #endif

@@ -19,17 +19,17 @@
 
 static const char none[] = "";
 
-bool vm_check_can_quick(void)
+bool check_can_quick(void)
 {
 #if defined(__x86_64__)
     const char *asked = getenv("KILN_SIM_ISA");
-    return vm_check_has_vectors && (!asked || strcmp(asked, "base") != 0) && __builtin_cpu_supports("avx2");
+    return check_has_vectors && (!asked || strcmp(asked, "base") != 0) && __builtin_cpu_supports("avx2");
 #else
     return false;
 #endif
 }
 
-vm_check *vm_check_new(const kiln_allocator *mem)
+vm_check *check_new(const kiln_allocator *mem)
 {
     vm_check *check = kiln__calloc(mem, 1, sizeof *check);
     if (!check)
@@ -37,17 +37,17 @@ vm_check *vm_check_new(const kiln_allocator *mem)
     check->mem = mem;
     check->arena.mem = mem;
     check->time = 1;
-    check->quick = vm_check_can_quick();
+    check->quick = check_can_quick();
     check->often = VM_PATTERN_OFTEN;
     check->found[0] = kiln__calloc(mem, VM_FOUND_MOST, sizeof *check->found[0]);
     if (!check->found[0]) {
-        vm_check_free(check);
+        check_free(check);
         return NULL;
     }
     return check;
 }
 
-void vm_check_free(vm_check *check)
+void check_free(vm_check *check)
 {
     if (!check)
         return;
@@ -61,27 +61,27 @@ void vm_check_free(vm_check *check)
     kiln__free(check->mem, (void *)check->kernels);
     for (size_t k = 0; k < VM_PATTERNS; k++) {
         if (check->patterns[k])
-            vm_parts_drop(check, check->patterns[k]);
+            check_parts_drop(check, check->patterns[k]);
         kiln__free(check->mem, check->patterns[k]);
     }
     kiln__free(check->mem, check);
 }
 
-size_t vm_check_count(const vm_check *check) { return check->found_count; }
-const kiln_check_finding *vm_check_at(const vm_check *check, size_t index)
+size_t check_count(const vm_check *check) { return check->found_count; }
+const kiln_check_finding *check_at(const vm_check *check, size_t index)
 {
     return &check->found[index / VM_FOUND_MOST][index % VM_FOUND_MOST].finding;
 }
-void vm_check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_finding *finding))
+void check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_finding *finding))
 {
     check->is_suppressed = is_suppressed;
 }
-uint64_t vm_check_dropped(const vm_check *check) { return check->dropped; }
-bool vm_check_starved(const vm_check *check) { return check->starved; }
+uint64_t check_dropped(const vm_check *check) { return check->dropped; }
+bool check_starved(const vm_check *check) { return check->starved; }
 
 /* With the write lock of the device, nobody else can change its list of allocations. Existing shadows of the same check
  * are kept and emptied. */
-void vm_check_attach(vm_device *device, vm_check *check)
+void check_attach(vm_device *device, vm_check *check)
 {
     pthread_rwlock_wrlock(&device->lock);
     vm_check *before = device->check;
@@ -89,17 +89,17 @@ void vm_check_attach(vm_device *device, vm_check *check)
     for (size_t k = 0; k < device->live_count; k++) {
         vm_allocation *a = device->live[k];
         if (a->shadow && before != check) {
-            vm_shadow_free(before, a->shadow, a->bytes);
+            check_shadow_free(before, a->shadow, a->bytes);
             a->shadow = NULL;
         }
         if (a->shadow)
-            vm_shadow_renew(check, a->shadow, a->bytes);
+            check_shadow_renew(check, a->shadow, a->bytes);
         else if (check)
             /* NULL: memory ran out, and this allocation is not checked */
-            a->shadow = vm_shadow_new(check, a->bytes, true);
+            a->shadow = check_shadow_new(check, a->bytes, true);
     }
     device->check = check;
-    device->hooks = check ? &vm_check_hooks : NULL;
+    device->hooks = check ? &check_hooks : NULL;
     if (check)
         check->device = device;
     pthread_rwlock_unlock(&device->lock);
@@ -107,9 +107,9 @@ void vm_check_attach(vm_device *device, vm_check *check)
 
 /* ---- a launch ---- */
 
-void vm_check_anew(vm_device *device, vm_check *check)
+void check_anew(vm_device *device, vm_check *check)
 {
-    vm_check_attach(device, check);
+    check_attach(device, check);
     check->time = 1;
     check->launch_count = 0;
 }
@@ -120,14 +120,14 @@ static bool vm_check_begin(vm_run_state *run)
     vm_check *check = run->device->check;
     /* the analysis of the module is kept in the module */
     vm_module *module = (vm_module *)(uintptr_t)run->launch->module;
-    if (!vm_check_analyse_module(module, run->device->mem))
+    if (!check_analyse_module(module, run->device->mem))
         return false;
     /* Without streams all earlier work is ordered before this launch, so the time may restart. */
     if (check->time > UINT32_MAX / 2)
-        vm_check_anew(run->device, check);
+        check_anew(run->device, check);
     check->launch = check->time;
-    vm_check_launched(check, run);
-    vm_check_known(check);
+    check_launched(check, run);
+    check_known(check);
     check->launch_flight = check->flight;
     check->told = false;
     vm_check_tick(check);
@@ -146,24 +146,24 @@ const char *kiln_check_text(kiln_check_kind kind)
     return (unsigned)kind < KILN__COUNT(texts) ? texts[kind] : "";
 }
 
-void vm_check_host_free(vm_device *device, uint64_t address)
+void check_host_free(vm_device *device, uint64_t address)
 {
     vm_check *check = device->check;
-    kiln_check_finding *f = check ? vm_check_host(check, KILN_CHECK_BAD_FREE, false, address) : NULL;
+    kiln_check_finding *f = check ? check_host_finding(check, KILN_CHECK_BAD_FREE, false, address) : NULL;
     if (!f)
         return;
     char where[200];
     vm_describe(device, address, where, sizeof where);
     f->address = address;
     f->space = "global";
-    f->allocation = vm_check_print(check, "%s", where);
+    f->allocation = check_print(check, "%s", where);
     f->at.what = "free by the host";
-    f->message = vm_check_print(check, "free of 0x%" PRIx64 ", which is not an allocation of the host: it is %s",
-                                address, where);
+    f->message = check_print(check, "free of 0x%" PRIx64 ", which is not an allocation of the host: it is %s", address,
+                             where);
 }
 
 /* One finding for each allocation, with the number of unwritten bytes and the first of them. */
-void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
+void check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
 {
     vm_check *check = device->check;
     const vm_allocation *a = check ? vm_allocation_of(device, address) : NULL;
@@ -176,7 +176,7 @@ void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
         first = missing ? first : at;
         missing++;
     }
-    kiln_check_finding *f = missing ? vm_check_host(check, KILN_CHECK_UNINITIALISED, true, a->base) : NULL;
+    kiln_check_finding *f = missing ? check_host_finding(check, KILN_CHECK_UNINITIALISED, true, a->base) : NULL;
     if (!f)
         return;
     f->address = a->base + first;
@@ -185,18 +185,18 @@ void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
     f->at.what = "read by the host";
     char where[200];
     vm_describe(device, f->address, where, sizeof where);
-    f->allocation = vm_check_print(check, "%s", where);
-    vm_check_label(check, device, f);
-    f->message = vm_check_print(check, "the host reads %" PRIu64 " bytes that were never written, the first %s",
-                                missing, f->allocation);
+    f->allocation = check_print(check, "%s", where);
+    check_label(check, device, f);
+    f->message = check_print(check, "the host reads %" PRIu64 " bytes that were never written, the first %s", missing,
+                             f->allocation);
 }
 
-void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write)
+void check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write)
 {
     vm_check *check = device->check;
     const bool there = check && vm_pointer_read(device, address, bytes), freed = check && vm_was_freed(device, address);
     const kiln_check_kind kind = there ? KILN_CHECK_READ_ONLY : freed ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS;
-    kiln_check_finding *f = check ? vm_check_host(check, kind, false, address) : NULL;
+    kiln_check_finding *f = check ? check_host_finding(check, kind, false, address) : NULL;
     if (!f)
         return;
     char where[200];
@@ -204,49 +204,49 @@ void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address,
     f->address = address;
     f->bytes = bytes;
     f->space = "global";
-    f->allocation = vm_check_print(check, "%s", where);
-    f->at.what = vm_check_print(check, "%s by %s", write ? "write" : "read", what);
-    vm_check_label(check, device, f);
-    f->message = vm_check_print(
+    f->allocation = check_print(check, "%s", where);
+    f->at.what = check_print(check, "%s by %s", write ? "write" : "read", what);
+    check_label(check, device, f);
+    f->message = check_print(
         check, "%s of %" PRIu64 " bytes at global address 0x%" PRIx64 ", %s: %s", f->at.what, bytes, address,
         there ? "which the program has registered as read-only" : "of which not all is there", where);
 }
 
-void vm_check_host_launch(vm_device *device, const char *kernel, const char *why)
+void check_host_launch(vm_device *device, const char *kernel, const char *why)
 {
     vm_check *check = device->check;
     uint64_t key = 0;
     for (const char *c = kernel; check && *c; c++)
         key = key * 31 + (unsigned char)*c;
-    kiln_check_finding *f = check ? vm_check_host(check, KILN_CHECK_FAULT, false, key) : NULL;
+    kiln_check_finding *f = check ? check_host_finding(check, KILN_CHECK_FAULT, false, key) : NULL;
     if (!f)
         return;
-    f->kernel = vm_check_print(check, "%s", kernel);
+    f->kernel = check_print(check, "%s", kernel);
     f->at.what = "launch by the host";
-    f->message = vm_check_print(check, "the launch was refused: %s", why);
+    f->message = check_print(check, "the launch was refused: %s", why);
 }
 
-void vm_check_leaks(vm_device *device, bool all)
+void check_leaks(vm_device *device, bool all)
 {
     vm_check *check = device->check;
     for (size_t k = 0; check && k < device->live_count; k++) {
         const vm_allocation *a = device->live[k];
         if (a->name || !a->shadow || a->internal || (!all && !a->shadow->by_kernel))
             continue;
-        kiln_check_finding *f = vm_check_host(check, KILN_CHECK_LEAK, false, a->base);
+        kiln_check_finding *f = check_host_finding(check, KILN_CHECK_LEAK, false, a->base);
         if (!f)
             continue;
         f->address = a->base;
         f->bytes = a->bytes;
         f->space = "global";
-        f->allocation = vm_check_print(check, "an allocation of %" PRIu64 " bytes at 0x%" PRIx64, a->bytes, a->base);
+        f->allocation = check_print(check, "an allocation of %" PRIu64 " bytes at 0x%" PRIx64, a->bytes, a->base);
         f->at = a->shadow->made;
         f->at.what = a->shadow->by_kernel ? "malloc in device code" : "allocation by the host";
         f->at.file = f->at.file ? f->at.file : none;
         f->at.inlined = f->at.inlined ? f->at.inlined : none;
         f->at.text = none;
-        f->message = vm_check_print(check, "%" PRIu64 " bytes at 0x%" PRIx64 ", allocated by %s, were never freed",
-                                    a->bytes, a->base, a->shadow->by_kernel ? "a kernel" : "the host");
+        f->message = check_print(check, "%" PRIu64 " bytes at 0x%" PRIx64 ", allocated by %s, were never freed",
+                                 a->bytes, a->base, a->shadow->by_kernel ? "a kernel" : "the host");
     }
 }
 
@@ -254,32 +254,32 @@ void vm_check_leaks(vm_device *device, bool all)
 
 static vm_shadow *shadow_new(vm_device *device, uint64_t bytes, bool written)
 {
-    return vm_shadow_new(device->check, bytes, written);
+    return check_shadow_new(device->check, bytes, written);
 }
 static void shadow_free(vm_device *device, vm_shadow *shadow, uint64_t bytes)
 {
-    vm_shadow_free(device->check, shadow, bytes);
+    check_shadow_free(device->check, shadow, bytes);
 }
 
 static const uint8_t *shown(const vm_runner *runner) { return runner->run->launch->module->check->kind; }
 
-const struct vm_hooks vm_check_hooks = {
+const struct vm_hooks check_hooks = {
     .begin = vm_check_begin,
-    .end = vm_check_end,
-    .block_new = vm_check_block_new,
-    .block_free = vm_check_block_free,
-    .block_start = vm_check_block_start,
-    .block_end = vm_check_block_end,
-    .barrier = vm_check_open,
-    .stuck = vm_check_stuck,
-    .deadlock = vm_check_deadlock,
-    .children = vm_check_children,
-    .insn = vm_check_insn,
+    .end = check_end_launch,
+    .block_new = check_block_new,
+    .block_free = check_block_free,
+    .block_start = check_block_start,
+    .block_end = check_block_end,
+    .barrier = check_open,
+    .stuck = check_stuck,
+    .deadlock = check_deadlock,
+    .children = check_children,
+    .insn = check_insn,
     .shown = shown,
-    .met = vm_check_met,
-    .outside = vm_check_outside,
-    .malloced = vm_check_malloced,
+    .met = check_met,
+    .outside = check_outside,
+    .malloced = check_malloced,
     .shadow_new = shadow_new,
     .shadow_free = shadow_free,
-    .shadow_write = vm_shadow_write,
+    .shadow_write = check_shadow_write,
 };

@@ -11,7 +11,7 @@ static const unsigned char see_of_effect[] = {
 #include "effects.def"
 };
 
-/* Returns how an instruction is checked, by its effect on memory. vm_check_met() checks operations among lanes.
+/* Returns how an instruction is checked, by its effect on memory. check_met() checks operations among lanes.
  * Textures are not checked (CHECKS.md). */
 static enum vm_check_see classify(const ptx_insn *in)
 {
@@ -226,7 +226,7 @@ static unsigned get_shift(const ptx_insn *in)
 }
 
 /* The granule of the module is the smallest that any of its accesses needs. */
-bool vm_check_analyse_module(vm_module *module, const kiln_allocator *mem)
+bool check_analyse_module(vm_module *module, const kiln_allocator *mem)
 {
     if (module->check)
         return true;
@@ -258,7 +258,7 @@ bool vm_check_analyse_module(vm_module *module, const kiln_allocator *mem)
         find_owners(module, n, regs, regs + most + 1, owner + first, pieces + first);
     }
     kiln__free(mem, regs);
-    if (!vm_check_number_registers(module, code, kind))
+    if (!check_number_registers(module, code, kind))
         return false;
     module->check = code;
     return true;

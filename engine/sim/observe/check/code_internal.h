@@ -5,6 +5,6 @@
 #include "vm_checks_internal.h"
 
 /* Analyses a module once and keeps the result in module->check. Returns false if memory runs out. */
-bool vm_check_analyse_module(vm_module *module, const kiln_allocator *mem);
+bool check_analyse_module(vm_module *module, const kiln_allocator *mem);
 
 #endif

@@ -72,7 +72,7 @@ static bool includes(const vm_far *a, const vm_far *b)
     return true;
 }
 
-uint32_t vm_far_join(vm_check *check, uint32_t a, uint32_t b)
+uint32_t check_far_join(vm_check *check, uint32_t a, uint32_t b)
 {
     if (a == b || !b || a == VM_FAR_ALL)
         return a;
@@ -111,7 +111,7 @@ static vm_far *own_record(vm_check *check, uint32_t to, uint32_t owner)
 }
 
 /* The record gets the arriving warp's vector clock for its own block, and the current time for the arriving lanes. */
-uint32_t vm_far_arrive(const vm_warp *w, uint32_t to, uint32_t owner, uint32_t lanes, uint32_t now)
+uint32_t check_far_arrive(const vm_warp *w, uint32_t to, uint32_t owner, uint32_t lanes, uint32_t now)
 {
     const vm_block *block = w->block;
     const vm_clock *c = &block->check->warps[w->index];
@@ -131,7 +131,7 @@ uint32_t vm_far_arrive(const vm_warp *w, uint32_t to, uint32_t owner, uint32_t l
     return r->id;
 }
 
-bool vm_far_knows(const vm_check *check, uint32_t id, uint32_t warp, uint32_t lanes, uint32_t when)
+bool check_far_knows(const vm_check *check, uint32_t id, uint32_t warp, uint32_t lanes, uint32_t when)
 {
     const vm_far *r = find_record(check, id);
     if (!r)
@@ -139,7 +139,7 @@ bool vm_far_knows(const vm_check *check, uint32_t id, uint32_t warp, uint32_t la
     return when <= r->know[warp] || (when <= r->part[warp] && r->lanes[warp] & lanes);
 }
 
-bool vm_far_any(const vm_check *check, uint32_t id, uint32_t when)
+bool check_far_any(const vm_check *check, uint32_t id, uint32_t when)
 {
     const vm_far *r = find_record(check, id);
     bool any = !r && id;
@@ -149,7 +149,7 @@ bool vm_far_any(const vm_check *check, uint32_t id, uint32_t when)
 }
 
 /* Joins a record about the block `home` into a phase of an mbarrier of that same block. */
-void vm_far_return(const vm_block *home, vm_view *to, uint32_t id)
+void check_far_return(const vm_block *home, vm_view *to, uint32_t id)
 {
     const vm_far *r = find_record(home->runner->run->device->check, id);
     for (uint32_t v = 0; r && v < home->warp_count; v++) {

@@ -9,7 +9,7 @@
 
 static const char none[] = "";
 
-const char *vm_check_print(vm_check *check, const char *format, ...)
+const char *check_print(vm_check *check, const char *format, ...)
 {
     char text[768];
     va_list arguments;
@@ -20,13 +20,13 @@ const char *vm_check_print(vm_check *check, const char *format, ...)
     return kept ? kept : none;
 }
 
-void vm_check_label(vm_check *check, vm_device *device, kiln_check_finding *f)
+void check_label(vm_check *check, vm_device *device, kiln_check_finding *f)
 {
     vm_labelled at;
     if (!vm_labelled_at(device, f->address, &at))
         return;
-    f->buffer = vm_check_print(check, "%s", at.name);
-    f->role = vm_check_print(check, "%s", at.role);
+    f->buffer = check_print(check, "%s", at.name);
+    f->role = check_print(check, "%s", at.role);
     f->offset = at.offset;
     f->buffer_bytes = at.bytes;
 }
@@ -51,7 +51,7 @@ static const char *describe_inlining(vm_check *check, const ptx_module *ptx, con
     return kept ? kept : none;
 }
 
-const vm_function *vm_check_function_of(const vm_module *module, uint32_t insn)
+const vm_function *check_function_of(const vm_module *module, uint32_t insn)
 {
     for (uint32_t f = 0; f < module->ptx->function_count; f++) {
         const size_t first = module->functions[f].first_tally;
@@ -62,10 +62,10 @@ const vm_function *vm_check_function_of(const vm_module *module, uint32_t insn)
 }
 
 /* Looks for the function that holds the instruction, then for its line in the debug information. */
-void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side)
+void check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side)
 {
     const ptx_module *ptx = module->ptx;
-    const vm_function *function = vm_check_function_of(module, insn);
+    const vm_function *function = check_function_of(module, insn);
     side->file = side->inlined = side->text = none;
     if (!function)
         return;
@@ -76,7 +76,7 @@ void vm_check_side_place(vm_check *check, const vm_module *module, uint32_t insn
     const ptx_loc *loc = &ptx->locs[in->loc];
     side->line = loc->line;
     if (loc->file < ptx->file_count && ptx->files[loc->file])
-        side->file = vm_check_print(check, "%s", ptx->files[loc->file]);
+        side->file = check_print(check, "%s", ptx->files[loc->file]);
     side->inlined = describe_inlining(check, ptx, loc);
 }
 
@@ -98,7 +98,7 @@ static void set_block(const vm_run_state *run, uint64_t number, unsigned out[3])
     out[2] = (unsigned)(number / grid[0] / grid[1]);
 }
 
-void vm_check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *side)
+void check_side_thread(const vm_warp *w, const vm_mark *s, kiln_check_side *side)
 {
     set_block(w->runner->run, s->block, side->block);
     set_thread(w->runner->run, s->who & VM_WHO, side->thread);
@@ -163,8 +163,8 @@ static vm_found *find_or_add(vm_check *check, const vm_module *module, kiln_chec
 }
 
 /* The key is the module, both instructions, the kind and the weight. Only a new finding gets texts. */
-kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, uint32_t insn, uint32_t other,
-                                  uint32_t lane, unsigned times)
+kiln_check_finding *check_find_finding(vm_warp *w, kiln_check_kind kind, bool note, uint32_t insn, uint32_t other,
+                                       uint32_t lane, unsigned times)
 {
     vm_check *check = w->runner->run->device->check;
     const vm_module *module = w->runner->run->launch->module;
@@ -176,16 +176,16 @@ kiln_check_finding *vm_check_find(vm_warp *w, kiln_check_kind kind, bool note, u
     if (known)
         return NULL;
     kiln_check_finding *f = &found->finding;
-    f->kernel = vm_check_print(check, "%s", w->runner->run->kernel->ptx->name);
-    vm_check_side_place(check, module, insn, &f->at);
+    f->kernel = check_print(check, "%s", w->runner->run->kernel->ptx->name);
+    check_side_place(check, module, insn, &f->at);
     if (other != VM_NO_INSN)
-        vm_check_side_place(check, module, other, &f->other);
+        check_side_place(check, module, other, &f->other);
     vm_mark me = {.who = w->index * VM_LANES + lane, .block = (uint32_t)w->block->number};
-    vm_check_side_thread(w, &me, &f->at);
+    check_side_thread(w, &me, &f->at);
     return f;
 }
 
-kiln_check_finding *vm_check_host(vm_check *check, kiln_check_kind kind, bool note, uint64_t key)
+kiln_check_finding *check_host_finding(vm_check *check, kiln_check_kind kind, bool note, uint64_t key)
 {
     bool known;
     vm_found *found = find_or_add(check, NULL, kind, note, (uint32_t)key, (uint32_t)(key >> 32), &known);
@@ -204,14 +204,15 @@ static const char *space_name(unsigned space)
 static const char *access_name(vm_check *check, const vm_access *a)
 {
     const char *what = a->kind & VM_ATOMIC ? "atomic" : a->kind & VM_WRITE ? "write" : "read";
-    return vm_check_print(check, "%s%s of %u byte%s", a->kind & VM_ASYNC ? "asynchronous " : "", what, a->bytes,
-                          a->bytes == 1 ? "" : "s");
+    return check_print(check, "%s%s of %u byte%s", a->kind & VM_ASYNC ? "asynchronous " : "", what, a->bytes,
+                       a->bytes == 1 ? "" : "s");
 }
 
-kiln_check_finding *vm_check_start(vm_look *k, kiln_check_kind kind, bool note, uint32_t other, uint32_t lane,
-                                   uint32_t lanes)
+kiln_check_finding *check_start(vm_look *k, kiln_check_kind kind, bool note, uint32_t other, uint32_t lane,
+                                uint32_t lanes)
 {
-    kiln_check_finding *f = vm_check_find(k->w, kind, note, k->insn, other, lane, (unsigned)__builtin_popcount(lanes));
+    kiln_check_finding *f = check_find_finding(k->w, kind, note, k->insn, other, lane,
+                                               (unsigned)__builtin_popcount(lanes));
     if (!f)
         return NULL;
     f->at.what = access_name(k->check, k->a);
@@ -219,12 +220,12 @@ kiln_check_finding *vm_check_start(vm_look *k, kiln_check_kind kind, bool note, 
     f->address = k->a->address[lane];
     f->bytes = k->a->bytes;
     if (k->a->space == PTX_SPACE_GLOBAL)
-        vm_check_label(k->check, k->w->runner->run->device, f);
+        check_label(k->check, k->w->runner->run->device, f);
     return f;
 }
 
 /* Reports a fault that has ended the launch. Memory faults were reported already as accesses out of bounds. */
-void vm_check_end(vm_run_state *run)
+void check_end_launch(vm_run_state *run)
 {
     vm_check *check = run->device->check;
     const vm_fault *fault = run->family->fault;
@@ -239,10 +240,10 @@ void vm_check_end(vm_run_state *run)
     if (known)
         return;
     kiln_check_finding *f = &found->finding;
-    f->kernel = vm_check_print(check, "%s", fault->kernel);
-    f->message = vm_check_print(check, "%s", fault->message);
+    f->kernel = check_print(check, "%s", fault->kernel);
+    f->message = check_print(check, "%s", fault->message);
     f->at = (kiln_check_side){.what = "end of the launch",
-                              .file = vm_check_print(check, "%s", fault->file),
+                              .file = check_print(check, "%s", fault->file),
                               .inlined = none,
                               .text = none,
                               .line = fault->file_line,

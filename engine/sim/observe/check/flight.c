@@ -19,7 +19,7 @@ static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->
 
 /* The last VM_FLIGHTS operations are kept in a ring by number. `dirty` makes the next block that uses this place
  * clear its cells. */
-vm_flight *vm_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home)
+vm_flight *check_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home)
 {
     vm_check *check = check_of(w);
     if (!check->flights)
@@ -46,7 +46,7 @@ static void drop_forgotten(const vm_check *check, vm_clock *c)
 {
     size_t kept = 0;
     for (size_t n = 0; n < c->pending_count; n++)
-        if (vm_flight_at(check, c->pending[n]))
+        if (check_flight_at(check, c->pending[n]))
             c->pending[kept++] = c->pending[n];
     c->pending_count = kept;
 }
@@ -55,7 +55,7 @@ static void drop_forgotten(const vm_check *check, vm_clock *c)
  * never waits is long. */
 static void charge_pass(vm_warp *w) { vm_charge(w, clock_of(w)->pending_count >> 10); }
 
-void vm_flight_pend(vm_warp *w, const vm_flight *f)
+void check_flight_pend(vm_warp *w, const vm_flight *f)
 {
     vm_clock *c = clock_of(w);
     if (c->pending_count >= 2 * VM_FLIGHTS)
@@ -68,7 +68,7 @@ void vm_flight_pend(vm_warp *w, const vm_flight *f)
     c->pending[c->pending_count++] = f->id;
 }
 
-const char *vm_flight_name(const vm_flight *f)
+const char *check_flight_name(const vm_flight *f)
 {
     switch ((vm_flight_kind)f->kind) {
     case VM_FLIGHT_COPY: return "cp.async";
@@ -83,16 +83,16 @@ const char *vm_flight_name(const vm_flight *f)
 
 /* ---- groups ---- */
 
-uint32_t vm_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
+uint32_t check_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_clock *c = clock_of(w);
-    vm_flight *f = m ? vm_flight_new(w, i, VM_FLIGHT_COPY, m, w->block) : NULL;
+    vm_flight *f = m ? check_flight_new(w, i, VM_FLIGHT_COPY, m, w->block) : NULL;
     if (!f)
         return 0;
     f->group = UINT32_MAX; /* lanes may be in different groups: the earliest group counts */
     VM_EACH(lane, m)
         f->group = c->groups[lane] < f->group ? c->groups[lane] : f->group;
-    vm_flight_pend(w, f);
+    check_flight_pend(w, f);
     return f->id;
 }
 
@@ -129,25 +129,25 @@ static bool wait_for_flight(const vm_warp *w, vm_flight *f, uint32_t m, uint32_t
 }
 
 /* Removes the operations that are complete now from the warp's list. */
-void vm_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave, bool read)
+void check_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave, bool read)
 {
     vm_clock *c = clock_of(w);
     size_t kept = 0;
     charge_pass(w);
     for (size_t n = 0; n < c->pending_count; n++) {
-        vm_flight *f = vm_flight_at(check_of(w), c->pending[n]);
+        vm_flight *f = check_flight_at(check_of(w), c->pending[n]);
         if (f && ((vm_flight_kind)f->kind != kind || !wait_for_flight(w, f, m, leave, read)))
             c->pending[kept++] = c->pending[n];
     }
     c->pending_count = kept;
 }
 
-void vm_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
+void check_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
 {
     const vm_clock *c = clock_of(w);
     charge_pass(w);
     for (size_t n = 0; n < c->pending_count; n++) {
-        vm_flight *f = vm_flight_at(check_of(w), c->pending[n]);
+        vm_flight *f = check_flight_at(check_of(w), c->pending[n]);
         if (!f || f->kind != VM_FLIGHT_COPY || !(m & f->lanes & ~f->bound))
             continue;
         f->bound |= m & f->lanes;
@@ -159,7 +159,7 @@ void vm_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
 /* ---- cells ---- */
 
 /* The mark's time becomes the maximum. So every later access takes the slow path, which looks up the operation. */
-void vm_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
+void check_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     c->w = *me;
     c->w.stamp = UINT32_MAX;
@@ -167,50 +167,51 @@ void vm_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
     c->w.insn = k->flight;
 }
 
-bool vm_flight_is_generic(const vm_check *check, uint32_t id)
+bool check_flight_is_generic(const vm_check *check, uint32_t id)
 {
-    const vm_flight *f = vm_flight_at(check, id);
+    const vm_flight *f = check_flight_at(check, id);
     return f && f->generic;
 }
 
 /* Keeps two reading operations for each cell: this operation, and the previous one unless it is complete. */
-void vm_flight_read(vm_look *k, vm_cell *c)
+void check_flight_read(vm_look *k, vm_cell *c)
 {
     if (c->readers[0] == k->flight || c->readers[1] == k->flight)
         return;
-    bool keep = c->readers[0] && !vm_flight_before(k->w, c->readers[0], 0, (uint32_t)__builtin_ctz(k->a->lanes), true);
+    bool keep = c->readers[0] &&
+                !check_flight_before(k->w, c->readers[0], 0, (uint32_t)__builtin_ctz(k->a->lanes), true);
     if (keep)
         c->readers[1] = c->readers[0];
     c->readers[0] = k->flight;
 }
 
 /* A complete reader is removed from the cell. One finding for each access is enough. */
-void vm_check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
+void check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
 {
     for (unsigned n = 0; n < 2; n++) {
-        const vm_flight *f = vm_flight_at(k->check, c->readers[n]);
+        const vm_flight *f = check_flight_at(k->check, c->readers[n]);
         if (!f || f->id == k->flight)
             continue;
-        if (vm_flight_before(k->w, f->id, 0, lane, true)) {
+        if (check_flight_before(k->w, f->id, 0, lane, true)) {
             c->readers[n] = 0;
             continue;
         }
         if (k->told)
             continue;
         k->told = true;
-        kiln_check_finding *found = vm_check_start(k, KILN_CHECK_RACE, false, f->insn, lane, 1u << lane);
+        kiln_check_finding *found = check_start(k, KILN_CHECK_RACE, false, f->insn, lane, 1u << lane);
         if (!found)
             continue;
         vm_mark s = {.who = f->who, .block = f->block};
         found->address += offset;
         found->other.what = "asynchronous read";
-        vm_check_side_thread(k->w, &s, &found->other);
-        found->allocation = vm_check_describe(k, lane);
-        found->message = vm_check_print(k->check,
-                                        "%s at %s address 0x%" PRIx64 " while %s may still read it: nothing waited "
-                                        "for it before, %s",
-                                        found->at.what, found->space, found->address, vm_flight_name(f),
-                                        found->allocation);
+        check_side_thread(k->w, &s, &found->other);
+        found->allocation = check_describe(k, lane);
+        found->message = check_print(k->check,
+                                     "%s at %s address 0x%" PRIx64 " while %s may still read it: nothing waited "
+                                     "for it before, %s",
+                                     found->at.what, found->space, found->address, check_flight_name(f),
+                                     found->allocation);
     }
 }
 
@@ -219,56 +220,56 @@ void vm_check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
 static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     static const char *const names[] = {"none", "32 bytes", "64 bytes", "128 bytes"};
-    const vm_flight *copy = vm_flight_at(k->check, s->insn);
+    const vm_flight *copy = check_flight_at(k->check, s->insn);
     if (!copy || copy->kind != VM_FLIGHT_LOAD || !copy->layout || copy->layout == reader->layout || k->told)
         return;
     k->told = true;
-    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_ASYNC, false, copy->insn, lane, 1u << lane);
+    kiln_check_finding *f = check_start(k, KILN_CHECK_ASYNC, false, copy->insn, lane, 1u << lane);
     if (!f)
         return;
     f->address += offset;
     f->other.what = "copy by a tensor map";
-    vm_check_side_thread(k->w, s, &f->other);
-    f->allocation = vm_check_describe(k, lane);
-    f->message = vm_check_print(k->check,
-                                "the descriptor of a wgmma says swizzle %s, but the tensor map that filled shared "
-                                "address 0x%llx says %s, %s",
-                                names[(reader->layout - 1) & 3], (unsigned long long)f->address,
-                                names[(copy->layout - 1) & 3], f->allocation);
+    check_side_thread(k->w, s, &f->other);
+    f->allocation = check_describe(k, lane);
+    f->message = check_print(k->check,
+                             "the descriptor of a wgmma says swizzle %s, but the tensor map that filled shared "
+                             "address 0x%llx says %s, %s",
+                             names[(reader->layout - 1) & 3], (unsigned long long)f->address,
+                             names[(copy->layout - 1) & 3], f->allocation);
 }
 
 /* Returns true if an atomic access and a bulk reduction meet, and nothing orders them. They may meet in either order,
  * so no fence can be missing between them. */
 static bool may_meet(const vm_look *k, const vm_mark *s, uint32_t lane)
 {
-    return k->strong && s->who & VM_STRONG_SIDE && s->stamp > k->limit && !vm_check_before(k->w, s, lane, k->shared);
+    return k->strong && s->who & VM_STRONG_SIDE && s->stamp > k->limit && !check_before(k->w, s, lane, k->shared);
 }
 
 /* Copies in the generic proxy, marks of other operations, and marks older than the block or the launch need no proxy
  * fence. Writes of other blocks of a cluster are not checked. */
-void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
+void check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
-    const vm_flight *f = vm_flight_at(k->check, k->flight);
+    const vm_flight *f = check_flight_at(k->check, k->flight);
     if (f && f->kind == VM_FLIGHT_WGMMA && s->who & VM_PENDING)
         check_layout(k, f, s, lane, offset);
     if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || s->who & VM_PENDING ||
         s->stamp <= k->check->launch || (k->shared && s->stamp <= k->home->check->base) ||
         (k->w->block->cluster->size > 1 && s->block != (uint32_t)k->w->block->number) ||
-        vm_view_fenced(k->w, s, lane) || may_meet(k, s, lane))
+        check_view_fenced(k->w, s, lane) || may_meet(k, s, lane))
         return;
     k->told = true;
-    kiln_check_finding *found = vm_check_start(k, KILN_CHECK_ASYNC, false, s->insn, lane, 1u << lane);
+    kiln_check_finding *found = check_start(k, KILN_CHECK_ASYNC, false, s->insn, lane, 1u << lane);
     if (!found)
         return;
     found->address += offset;
     found->other.what = "write";
-    vm_check_side_thread(k->w, s, &found->other);
+    check_side_thread(k->w, s, &found->other);
     found->other.has_thread = !(s->who & VM_MANY);
-    found->allocation = vm_check_describe(k, lane);
-    found->message = vm_check_print(k->check,
-                                    "%s (%s) at %s address 0x%" PRIx64 " after a write by a thread, without "
-                                    "fence.proxy.async between them, %s",
-                                    found->at.what, vm_flight_name(f), found->space, found->address, found->allocation);
+    found->allocation = check_describe(k, lane);
+    found->message = check_print(k->check,
+                                 "%s (%s) at %s address 0x%" PRIx64 " after a write by a thread, without "
+                                 "fence.proxy.async between them, %s",
+                                 found->at.what, check_flight_name(f), found->space, found->address, found->allocation);
 }
 
 /* ---- the end of a block ---- */
@@ -277,13 +278,14 @@ void vm_check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset
 static void report_unfinished(vm_block *block, const vm_flight *f, const char *what)
 {
     vm_warp *w = &block->warps[f->who / VM_LANES];
-    kiln_check_finding *found = vm_check_find(w, KILN_CHECK_ASYNC, false, f->insn, VM_NO_INSN, f->who % VM_LANES, 1);
+    kiln_check_finding *found = check_find_finding(w, KILN_CHECK_ASYNC, false, f->insn, VM_NO_INSN, f->who % VM_LANES,
+                                                   1);
     if (!found)
         return;
-    found->at.what = vm_flight_name(f);
+    found->at.what = check_flight_name(f);
     const bool pushed = f->kind == VM_FLIGHT_LOAD && f->block != (uint32_t)block->number;
-    found->message = vm_check_print(
-        check_of(w), "the block ends while %s may still %s its shared memory: %s", vm_flight_name(f), what,
+    found->message = check_print(
+        check_of(w), "the block ends while %s may still %s its shared memory: %s", check_flight_name(f), what,
         pushed ? "it does not know that a thread of the other block has waited for the mbarrier's phase"
         : f->kind == VM_FLIGHT_LOAD ? "no thread waited for the mbarrier's phase"
                                     : "its thread did not wait for the group");
@@ -303,7 +305,7 @@ static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *
     const uint32_t when = bar->phase > f->phase ? bar->learned[f->phase % VM_BAR_PHASES] : 0;
     bool known = false;
     for (uint32_t k = 0; k < block->warp_count && when && !known; k++)
-        known = vm_check_far_later(&block->warps[k], f->block, when);
+        known = check_far_later(&block->warps[k], f->block, when);
     return known;
 }
 
@@ -316,8 +318,7 @@ static bool arrival_came(const vm_block *block, uint32_t n)
     bool known = false;
     for (uint32_t k = 0; k < block->warp_count && !known; k++)
         known = block->check->more[k].seen[n] > bar->far_phase ||
-                vm_check_far_done(&block->warps[k], bar->far.block, who / VM_LANES, 1u << who % VM_LANES,
-                                  bar->far.stamp);
+                check_far_done(&block->warps[k], bar->far.block, who / VM_LANES, 1u << who % VM_LANES, bar->far.stamp);
     return known;
 }
 
@@ -325,20 +326,20 @@ static bool arrival_came(const vm_block *block, uint32_t n)
 static void report_late_arrival(vm_block *block, const vm_bar *bar)
 {
     vm_warp *w = &block->warps[bar->far.who / VM_LANES];
-    kiln_check_finding *found = vm_check_find(w, KILN_CHECK_ASYNC, false, bar->far.insn, VM_NO_INSN,
-                                              bar->far.who % VM_LANES, 1);
+    kiln_check_finding *found = check_find_finding(w, KILN_CHECK_ASYNC, false, bar->far.insn, VM_NO_INSN,
+                                                   bar->far.who % VM_LANES, 1);
     if (!found)
         return;
     found->at.what = "arrival";
-    found->message = vm_check_print(
-        check_of(w), "the block at whose mbarrier another block arrives may have ended before: it does not "
-                     "wait for the arrival");
+    found->message = check_print(check_of(w),
+                                 "the block at whose mbarrier another block arrives may have ended before: it does not "
+                                 "wait for the arrival");
 }
 
 /* Reports operations that may still use the shared memory of a block that ends, because another block gets that
  * memory. It has four passes: bulk copies from that memory, copies into it, arrivals of other blocks, and copies to
  * other blocks. */
-void vm_check_block_end(vm_block *block)
+void check_block_end(vm_block *block)
 {
     vm_check_block *b = block->check;
     if (!b->more || atomic_load(&block->runner->run->family->stop))
@@ -346,7 +347,7 @@ void vm_check_block_end(vm_block *block)
     const vm_check *check = block->runner->run->device->check;
     for (uint32_t k = 0; k < block->warp_count; k++)
         for (size_t n = 0; n < b->warps[k].pending_count; n++) {
-            vm_flight *f = vm_flight_at(check, b->warps[k].pending[n]);
+            vm_flight *f = check_flight_at(check, b->warps[k].pending[n]);
             if (!f || f->kind != VM_FLIGHT_STORE)
                 continue;
             if (!f->done[0])
@@ -354,7 +355,7 @@ void vm_check_block_end(vm_block *block)
             f->done[0] = f->done[1] = check->time; /* complete for the kernels that this kernel launches */
         }
     for (size_t n = 0; n < b->bar_count; n++) {
-        const vm_flight *f = vm_flight_at(check, b->bars[n].last);
+        const vm_flight *f = check_flight_at(check, b->bars[n].last);
         bool seen = !f;
         for (uint32_t k = 0; k < block->warp_count && !seen; k++)
             seen = b->more[k].seen[n] > f->phase;
@@ -365,7 +366,7 @@ void vm_check_block_end(vm_block *block)
         if (b->bars[n].live && b->bars[n].far.stamp && !arrival_came(block, n))
             report_late_arrival(block, &b->bars[n]);
     for (uint32_t rank = 0; rank < block->cluster->size; rank++) {
-        const vm_flight *f = vm_flight_at(check, b->pushed[rank]);
+        const vm_flight *f = check_flight_at(check, b->pushed[rank]);
         if (f && !push_is_read(block, rank, f))
             report_unfinished(block, f, "read");
     }

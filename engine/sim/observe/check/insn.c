@@ -10,7 +10,7 @@
 
 /* The entry from the interpreter: chooses the check by the instruction's kind. Plain loads and stores try the fast path
  * first. */
-uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
+uint32_t check_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_function *function = w->frame->function;
     unsigned kind = function->module->check->kind[function->first_tally + i->insn];
@@ -19,20 +19,20 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     const ptx_insn *in = &function->ptx->insns[i->insn];
     if (VM_UNLIKELY(kind & VM_SEE_REGISTERS)) {
         kind &= ~VM_SEE_REGISTERS;
-        vm_check_registers(w, i, in, m);
+        check_product_registers(w, i, in, m);
         if (kind == VM_SEE_NOTHING)
             return m;
     }
     if (function->module->check->async && kind != VM_SEE_ASYNC)
         w->block->check->warps[w->index].spins = 0;
     if ((kind == VM_SEE_LOAD || kind == VM_SEE_STORE || kind == (VM_SEE_LOAD | VM_SEE_SPECIAL | VM_SEE_CONSTANT)) &&
-        w->runner->run->device->check->quick && VM_LIKELY(vm_check_quick(w, i, m, kind)))
+        w->runner->run->device->check->quick && VM_LIKELY(check_quick(w, i, m, kind)))
         return m;
     switch ((enum vm_check_see)kind) {
-    case VM_SEE_BARRIER: vm_check_barrier(w, i, m); return m;
-    case VM_SEE_FENCE: vm_check_fence(w, in); return m;
-    case VM_SEE_CALL: return vm_check_free_call(w, i, m);
-    case VM_SEE_ASYNC: return vm_check_async(w, i, in, m);
+    case VM_SEE_BARRIER: check_barrier(w, i, m); return m;
+    case VM_SEE_FENCE: check_fence(w, in); return m;
+    case VM_SEE_CALL: return check_free_call(w, i, m);
+    case VM_SEE_ASYNC: return check_async(w, i, in, m);
     case VM_SEE_LOAD:
     case VM_SEE_STORE:
     case VM_SEE_ATOMIC:
@@ -40,7 +40,7 @@ uint32_t vm_check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     case VM_SEE_OTHER:
     case VM_SEE_NOTHING: break;
     }
-    return vm_check_access(w, i, m, kind); /* kinds with VM_SEE_SPECIAL are handled here too */
+    return check_access(w, i, m, kind); /* kinds with VM_SEE_SPECIAL are handled here too */
 }
 
 /* Returns the place of an instruction that allocates memory. A kernel may make any number of allocations, so the texts
@@ -59,12 +59,12 @@ static kiln_check_side find_allocating(vm_check *check, const vm_module *module,
         return (kiln_check_side){0};
     vm_allocating *made = &check->allocating[check->allocating_count++];
     *made = (vm_allocating){.module = module, .serial = serial, .insn = insn};
-    vm_check_side_place(check, module, insn, &made->place);
+    check_side_place(check, module, insn, &made->place);
     return made->place;
 }
 
 /* Remembers where a kernel has allocated memory, for findings about leaks. */
-void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address)
+void check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address)
 {
     vm_check *check = w->runner->run->device->check;
     const vm_allocation *a = vm_allocation_of(w->runner->run->device, address);
@@ -73,5 +73,5 @@ void vm_check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t add
     vm_mark me = {.who = w->index * VM_LANES + lane, .block = (uint32_t)w->block->number};
     a->shadow->by_kernel = true;
     a->shadow->made = find_allocating(check, w->runner->run->launch->module, vm_insn_of(w, i));
-    vm_check_side_thread(w, &me, &a->shadow->made);
+    check_side_thread(w, &me, &a->shadow->made);
 }

@@ -27,7 +27,7 @@
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
-uint32_t vm_bar_find(const vm_block *block, uint64_t address)
+uint32_t check_bar_find(const vm_block *block, uint64_t address)
 {
     for (size_t n = 0; n < block->check->bar_count; n++)
         if (block->check->bars[n].address == address)
@@ -40,7 +40,7 @@ uint32_t vm_bar_find(const vm_block *block, uint64_t address)
 static uint32_t make_bar(vm_warp *w, uint64_t address)
 {
     vm_check_block *b = w->block->check;
-    uint32_t n = vm_bar_find(w->block, address);
+    uint32_t n = check_bar_find(w->block, address);
     if (n != VM_BAR_NONE)
         return n;
     if (!b->more || b->bar_count == VM_BARS ||
@@ -58,7 +58,7 @@ static uint32_t make_bar(vm_warp *w, uint64_t address)
 static kiln_check_finding *start_finding(vm_warp *w, uint32_t insn, uint32_t lane, const vm_bar *bar,
                                          kiln_check_kind kind)
 {
-    kiln_check_finding *f = vm_check_find(w, kind, false, insn, bar->init.insn, lane, 1);
+    kiln_check_finding *f = check_find_finding(w, kind, false, insn, bar->init.insn, lane, 1);
     if (!f)
         return NULL;
     vm_access a = {.space = PTX_SPACE_SHARED, .lanes = 1u << lane, .bytes = 8};
@@ -67,13 +67,13 @@ static kiln_check_finding *start_finding(vm_warp *w, uint32_t insn, uint32_t lan
     f->space = "shared";
     f->address = bar->address;
     f->bytes = 8;
-    f->allocation = vm_check_describe(&k, lane);
+    f->allocation = check_describe(&k, lane);
     f->other.what = "mbarrier.init";
-    vm_check_side_thread(w, &bar->init, &f->other);
+    check_side_thread(w, &bar->init, &f->other);
     return f;
 }
 
-vm_block *vm_check_home(const vm_warp *w, uint64_t address)
+vm_block *check_home(const vm_warp *w, uint64_t address)
 {
     char why[200] = "";
     address -= address >= VM_SHARED_BASE ? VM_SHARED_BASE : 0;
@@ -92,8 +92,8 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
         kiln_check_finding *f = start_finding(w, insn, lane, bar, KILN_CHECK_ASYNC);
         if (f) {
             f->at.what = "mbarrier.init";
-            f->message = vm_check_print(
-                check_of(w), "an mbarrier is initialised again without mbarrier.inval before, %s", f->allocation);
+            f->message = check_print(check_of(w), "an mbarrier is initialised again without mbarrier.inval before, %s",
+                                     f->allocation);
         }
     }
     /* A new mbarrier at the address of an old one continues to count phases, so that no thread seems to know phases
@@ -118,11 +118,11 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
  * a fence must lie between. */
 static void check_init(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, bool copy)
 {
-    const bool before = vm_check_before(w, &bar->init, lane, true);
+    const bool before = check_before(w, &bar->init, lane, true);
     vm_mark announced = bar->init;
     announced.stamp = bar->announced;
-    if (before && (!copy || vm_view_fenced(w, &bar->init, lane) ||
-                   (bar->announced && vm_check_before(w, &announced, lane, true))))
+    if (before && (!copy || check_view_fenced(w, &bar->init, lane) ||
+                   (bar->announced && check_before(w, &announced, lane, true))))
         return;
     const uint32_t insn = vm_insn_of(w, i);
     kiln_check_finding *f = start_finding(w, insn, lane, bar, before ? KILN_CHECK_ASYNC : KILN_CHECK_RACE);
@@ -130,16 +130,15 @@ static void check_init(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar
         return;
     const ptx_function *function = w->frame->function->ptx;
     f->at.what = ptx_op_name((ptx_op)function->insns[i->insn].op);
-    f->message = before
-                     ? vm_check_print(check_of(w),
+    f->message = before ? check_print(check_of(w),
                                       "%s completes on an mbarrier without fence.mbarrier_init or "
                                       "fence.proxy.async after its initialisation, %s",
                                       f->at.what, f->allocation)
-                     : vm_check_print(check_of(w), "%s of an mbarrier whose initialisation is not ordered before, %s",
+                        : check_print(check_of(w), "%s of an mbarrier whose initialisation is not ordered before, %s",
                                       f->at.what, f->allocation);
 }
 
-void vm_check_announce(vm_warp *w, uint32_t m)
+void check_announce(vm_warp *w, uint32_t m)
 {
     vm_check_block *b = w->block->check;
     const uint32_t now = vm_check_tick(check_of(w));
@@ -148,7 +147,7 @@ void vm_check_announce(vm_warp *w, uint32_t m)
         if (who / VM_LANES == w->index && m >> who % VM_LANES & 1)
             b->bars[n].announced = now;
     }
-    vm_check_release(w, false); /* for barrier.cluster.arrive.relaxed */
+    check_release(w, false); /* for barrier.cluster.arrive.relaxed */
 }
 
 /* ---- arrivals ---- */
@@ -186,8 +185,8 @@ static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);
     const vm_view *view = &bar->phases[(bar->phase - 1) % VM_BAR_PHASES];
-    const vm_flight *f = vm_flight_at(check_of(w), bar->last);
-    if (f && f->phase + 1 == bar->phase && !vm_flight_before(w, f->id, 0, lane, false))
+    const vm_flight *f = check_flight_at(check_of(w), bar->last);
+    if (f && f->phase + 1 == bar->phase && !check_flight_before(w, f->id, 0, lane, false))
         return false;
     for (uint32_t v = 0; v < w->block->warp_count; v++) {
         const uint32_t known = c->know[v] > c->horizon ? c->know[v] : c->horizon, part = view->more.part[v];
@@ -204,17 +203,17 @@ static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
  * the previous phase. */
 static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, uint32_t which, bool split)
 {
-    if (!bar->phase || (!split && (vm_view_knows(w, which, bar->phase - 1, lane) || is_over(w, bar, lane))))
+    if (!bar->phase || (!split && (check_view_knows(w, which, bar->phase - 1, lane) || is_over(w, bar, lane))))
         return;
     kiln_check_finding *found = start_finding(w, vm_insn_of(w, i), lane, bar, KILN_CHECK_ASYNC);
     if (!found)
         return;
     found->at.what = "arrival";
     found->message =
-        vm_check_print(check_of(w),
-                       "an arrival may count in the mbarrier's phase before: the thread does not know that it "
-                       "is complete, %s",
-                       found->allocation);
+        check_print(check_of(w),
+                    "an arrival may count in the mbarrier's phase before: the thread does not know that it "
+                    "is complete, %s",
+                    found->allocation);
 }
 
 /* Performs the arrivals of lanes at one mbarrier of the block `home`. With `copies` the arrival of a lane comes when
@@ -245,13 +244,13 @@ static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_
     while (left) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), n = i->b ? vm_r32(w, i->b)[lane] : 1;
         if (copies)
-            vm_flight_bind(w, 1u << lane, which);
+            check_flight_bind(w, 1u << lane, which);
         if (counts && !far && (left == lanes || bar->phase != phase))
             check_early(w, i, lane, bar, which, bar->phase != phase);
         if (counts && far && (!at_once || left == lanes))
-            vm_view_arrive_far(w, home, bar, at_once ? lanes : 1u << lane, cluster, now);
+            check_view_arrive_far(w, home, bar, at_once ? lanes : 1u << lane, cluster, now);
         else if (counts && !far)
-            vm_view_arrive(w, &bar->gather, at_once ? lanes : 1u << lane, now);
+            check_view_arrive(w, &bar->gather, at_once ? lanes : 1u << lane, now);
         switch (i->size) {
         case VM_BAR_EXPECT: count_arrivals(bar, 0, 0, n, 0); break;
         case VM_BAR_COMPLETE: count_arrivals(bar, 0, 0, 0, n); break;
@@ -305,10 +304,10 @@ static void report_endless_wait(vm_warp *w)
     vm_check *check = check_of(w);
     f->at.what = "wait for an mbarrier";
     const char *bytes = bar->expected_tx || bar->came_tx
-                            ? vm_check_print(check, " and %" PRIu64 " of %" PRIu64 " bytes that were announced came",
-                                             bar->came_tx, bar->expected_tx)
+                            ? check_print(check, " and %" PRIu64 " of %" PRIu64 " bytes that were announced came",
+                                          bar->came_tx, bar->expected_tx)
                             : "";
-    f->message = vm_check_print(
+    f->message = check_print(
         check, "a wait for parity %u of an mbarrier never ends: in its phase %u (parity %u) %u of %u arrivals%s, %s",
         c->wait_parity, bar->phase, bar->phase & 1, bar->expected - bar->pending, bar->expected, bytes, f->allocation);
 }
@@ -358,10 +357,10 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
         return;
     f->at.what = "wait for an mbarrier";
     f->message =
-        vm_check_print(check_of(w),
-                       "whether a wait for parity %u of an mbarrier passes depends on timing: the thread knows of %u "
-                       "complete phases, after which it passes at once, but %u are complete, %s",
-                       parity, known, bar->phase, f->allocation);
+        check_print(check_of(w),
+                    "whether a wait for parity %u of an mbarrier passes depends on timing: the thread knows of %u "
+                    "complete phases, after which it passes at once, but %u are complete, %s",
+                    parity, known, bar->phase, f->allocation);
 }
 
 /* Gives lanes that know `known` phases the clock of the next phase, if a wait for `parity` can mean that phase. Only
@@ -377,7 +376,7 @@ static void learn_phase(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity,
     uint32_t phase = next - 1;
     if (phase + VM_BAR_PHASES < bar->phase)
         phase = bar->phase - VM_BAR_PHASES;
-    vm_view_learn(w, &bar->phases[phase % VM_BAR_PHASES], lanes);
+    check_view_learn(w, &bar->phases[phase % VM_BAR_PHASES], lanes);
     if (!bar->learned[phase % VM_BAR_PHASES])
         bar->learned[phase % VM_BAR_PHASES] = vm_check_tick(check_of(w));
     if (next > c->more->seen[n]) {
@@ -410,7 +409,7 @@ static void test_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n,
 
 static uint32_t read_parity(const vm_warp *w, const vm_code *i, uint32_t lane)
 {
-    return i->flags & VM_REG64 ? vm_mbarrier_parity_of(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
+    return i->flags & VM_REG64 ? ops_mbarrier_parity_of(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
 }
 
 /* Returns the lanes of `left` that do the same as its first lane: same address, and same parity for a test. */
@@ -428,7 +427,7 @@ static uint32_t find_alike(const vm_warp *w, const vm_code *i, uint32_t left)
 
 /* Groups the lanes that do the same, and handles each group. A test of another block's mbarrier is not allowed by PTX
  * and does nothing here. */
-uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies)
+uint32_t check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies)
 {
     uint32_t good = m, left = m;
     const unsigned kind = i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL ? VM_WRITE | VM_ORDERED
@@ -438,20 +437,20 @@ uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies
         const uint32_t lane = (uint32_t)__builtin_ctz(left), lanes = find_alike(w, i, left);
         left &= ~lanes;
         uint64_t address = vm_lane_address(w, i, i->a, lane);
-        if (!vm_check_stretch(w, i, lane, i->space, address, 8, kind, 0)) {
+        if (!check_stretch(w, i, lane, i->space, address, 8, kind, 0)) {
             good &= ~lanes;
             continue;
         }
-        const vm_block *home = vm_check_home(w, address);
+        const vm_block *home = check_home(w, address);
         address = (address - (i->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0)) % VM_SHARED_WINDOW;
         if (i->size == VM_BAR_INIT) {
             init_bar(w, i, lane, address, vm_r32(w, i->b)[lane]);
             continue;
         }
-        const uint32_t n = home ? vm_bar_find(home, address) : VM_BAR_NONE;
+        const uint32_t n = home ? check_bar_find(home, address) : VM_BAR_NONE;
         vm_bar *bar = n == VM_BAR_NONE ? NULL : &home->check->bars[n];
         if (home && !bar && home->check->bar_count == VM_BARS)
-            vm_check_know_all(w); /* there are too many mbarriers, so everything counts as ordered */
+            check_know_all(w); /* there are too many mbarriers, so everything counts as ordered */
         if (!bar || !bar->live)
             continue; /* not a live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */
         check_init(w, i, lane, bar, false);
@@ -465,17 +464,16 @@ uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies
     return good;
 }
 
-bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes,
-                          uint32_t flight)
+bool check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes, uint32_t flight)
 {
-    if (!vm_check_stretch(w, i, lane, PTX_SPACE_SHARED, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, 0))
+    if (!check_stretch(w, i, lane, PTX_SPACE_SHARED, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, 0))
         return false;
-    const vm_block *home = vm_check_home(w, address);
-    const uint32_t n = home ? vm_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
+    const vm_block *home = check_home(w, address);
+    const uint32_t n = home ? check_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
     vm_bar *bar = n == VM_BAR_NONE ? NULL : &home->check->bars[n];
     if (!bar || !bar->live)
         return true;
-    vm_flight *f = vm_flight_at(check_of(w), flight);
+    vm_flight *f = check_flight_at(check_of(w), flight);
     check_init(w, i, lane, bar, f && !f->generic && home == w->block);
     if (f) {
         f->bar = n;
@@ -485,19 +483,19 @@ bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t 
     /* this publishes that the earlier reads of the sender are complete */
     const uint32_t now = vm_check_tick(check_of(w));
     if (home != w->block)
-        vm_view_arrive_far(w, home, bar, 1u << lane, false, now);
+        check_view_arrive_far(w, home, bar, 1u << lane, false, now);
     else if (f && f->generic) /* st.async */
-        vm_view_arrive(w, &bar->gather, 1u << lane, now);
+        check_view_arrive(w, &bar->gather, 1u << lane, now);
     count_arrivals(bar, 0, 0, 0, bytes);
     return true;
 }
 
-bool vm_check_arrive_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
+bool check_arrive_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
 {
-    if (!vm_check_stretch(w, i, lane, space, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, 0))
+    if (!check_stretch(w, i, lane, space, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, 0))
         return false;
-    const vm_block *home = vm_check_home(w, address);
-    const uint32_t n = home ? vm_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
+    const vm_block *home = check_home(w, address);
+    const uint32_t n = home ? check_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
     if (n == VM_BAR_NONE || !home->check->bars[n].live)
         return true; /* not a live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */
     check_init(w, i, lane, &home->check->bars[n], false);

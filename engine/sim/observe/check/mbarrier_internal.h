@@ -6,17 +6,16 @@
 
 /* Checks an mbarrier instruction. `copies`: the arrival comes when the lanes' cp.async so far are complete. Returns the
  * lanes that may execute it. */
-uint32_t vm_check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies);
+uint32_t check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies);
 /* Counts the bytes of a copy at the mbarrier on which it completes. Returns false if that access must not be made. */
-bool vm_check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes,
-                          uint32_t flight);
+bool check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes, uint32_t flight);
 /* Counts the arrival of tcgen05.commit at an mbarrier. Returns false if that access must not be made. */
-bool vm_check_arrive_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address);
+bool check_arrive_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address);
 /* Returns the block that owns the shared address. Returns NULL if no live block owns it. */
-vm_block *vm_check_home(const vm_warp *w, uint64_t address);
+vm_block *check_home(const vm_warp *w, uint64_t address);
 /* Returns the number of the mbarrier at an address, or VM_BAR_NONE. */
-uint32_t vm_bar_find(const vm_block *block, uint64_t address);
+uint32_t check_bar_find(const vm_block *block, uint64_t address);
 /* Performs fence.mbarrier_init for the mbarriers that these lanes have initialised. */
-void vm_check_announce(vm_warp *w, uint32_t m);
+void check_announce(vm_warp *w, uint32_t m);
 
 #endif

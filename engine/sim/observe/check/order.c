@@ -28,7 +28,7 @@ static uint32_t clock_length(const vm_block *block)
 }
 
 /* Allocates the state of a resident block: clocks, barriers, and the shadow of shared and local memory. */
-bool vm_check_block_new(vm_block *block)
+bool check_block_new(vm_block *block)
 {
     const vm_run_state *run = block->runner->run;
     const kiln_allocator *mem = run->device->mem;
@@ -41,14 +41,14 @@ bool vm_check_block_new(vm_block *block)
     shared = run->shared_system ? run->shared_reach : shared;
     made->cell_count = ((size_t)(shared >> made->shift) / VM_CELLS + 1) * VM_CELLS;
     made->warps = kiln__calloc(mem, block->warp_count, sizeof *made->warps);
-    made->cells = vm_cells_new(mem, made->cell_count / VM_CELLS);
+    made->cells = check_cells_new(mem, made->cell_count / VM_CELLS);
     made->local_words = (size_t)run->local_bytes * block->warp_count * VM_LANES / 64;
     if (made->local_words)
         made->local_written = kiln__calloc(mem, made->local_words, sizeof *made->local_written);
-    return made->warps && made->cells && (made->local_written || !made->local_words) && vm_view_new(block);
+    return made->warps && made->cells && (made->local_written || !made->local_words) && check_view_new(block);
 }
 
-void vm_check_block_free(vm_block *block)
+void check_block_free(vm_block *block)
 {
     const kiln_allocator *mem = block->runner->run->device->mem;
     vm_check_block *gone = block->check;
@@ -58,9 +58,9 @@ void vm_check_block_free(vm_block *block)
         kiln__free(mem, gone->warps[k].lanes);
         kiln__free(mem, gone->warps[k].pending);
     }
-    vm_view_free(block);
+    check_view_free(block);
     kiln__free(mem, gone->warps);
-    vm_cells_free(mem, gone->cells);
+    check_cells_free(mem, gone->cells);
     kiln__free(mem, gone->local_written);
     kiln__free(mem, gone);
     block->check = NULL;
@@ -69,7 +69,7 @@ void vm_check_block_free(vm_block *block)
 /* Resets the clocks for the next block. Its shared memory counts as unwritten, because all marks are older than `base`.
  * Cells are cleared only if they name asynchronous operations, because the
  * time of such a mark is above all others. */
-void vm_check_block_start(vm_block *block)
+void check_block_start(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
     vm_check_block *b = block->check;
@@ -94,17 +94,17 @@ void vm_check_block_start(vm_block *block)
                         .pending_capacity = c->pending_capacity};
         for (uint32_t v = 0; v < VM_KNOWN; v++)
             c->know[v] = b->base;
-        vm_check_refresh_fast(block, c);
+        check_refresh_fast(block, c);
     }
-    vm_view_start(block);
+    check_view_start(block);
 }
 
-void vm_check_children(vm_block *block)
+void check_children(vm_block *block)
 {
     uint32_t now = vm_check_tick(block->runner->run->device->check);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         block->check->warps[k].horizon = now;
-        vm_check_refresh_fast(block, &block->check->warps[k]);
+        check_refresh_fast(block, &block->check->warps[k]);
     }
 }
 
@@ -113,16 +113,16 @@ void vm_check_children(vm_block *block)
 /* If all live lanes take part, the warp's own entry rises to the current time. Otherwise each named lane gets, as its
  * row of the lane matrix, the join of the rows of all named lanes, with the current time in the entries of the named
  * lanes. */
-void vm_check_join_lanes(vm_warp *w, uint32_t mask)
+void check_join_lanes(vm_warp *w, uint32_t mask)
 {
     vm_check *check = check_of(w);
     vm_clock *c = &w->block->check->warps[w->index];
     uint32_t now = vm_check_tick(check);
     if (c->more)
-        vm_more_lanes(w, mask);
+        check_more_lanes(w, mask);
     if ((mask | w->dead) == VM_ALL) {
         c->full = c->synced = now;
-        vm_check_refresh_fast(w->block, c);
+        check_refresh_fast(w->block, c);
         return;
     }
     if (!c->lanes)
@@ -131,7 +131,7 @@ void vm_check_join_lanes(vm_warp *w, uint32_t mask)
     if (!c->lanes) { /* out of memory: all lanes count as ordered */
         c->full = now;
         check->starved = true;
-        vm_check_refresh_fast(w->block, c);
+        check_refresh_fast(w->block, c);
         return;
     }
     uint32_t all[VM_LANES] = {0};
@@ -155,10 +155,10 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
     VM_EACH(lane, m) {
         kiln_check_finding *f = NULL;
         if (!(masks[lane] >> lane & 1)) {
-            f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN, lane, 1);
+            f = check_find_finding(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN, lane, 1);
             if (f)
-                f->message = vm_check_print(check, "%s by lane %u, which is not in its member mask 0x%08x", op_name(in),
-                                            lane, masks[lane]);
+                f->message = check_print(check, "%s by lane %u, which is not in its member mask 0x%08x", op_name(in),
+                                         lane, masks[lane]);
         } else {
             uint32_t apart = 0;
             VM_EACH(other, masks[lane] & arrived)
@@ -166,9 +166,9 @@ static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_
             if (!apart)
                 continue;
             uint32_t other = (uint32_t)__builtin_ctz(apart);
-            f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN - 1, lane, 1);
+            f = check_find_finding(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN - 1, lane, 1);
             if (f)
-                f->message = vm_check_print(
+                f->message = check_print(
                     check, "%s with member mask 0x%08x by lane %u and 0x%08x by lane %u, which include each other",
                     op_name(in), masks[lane], lane, masks[other], other);
         }
@@ -196,24 +196,24 @@ static void check_shuffle(vm_warp *w, const vm_share *share, const vm_meeting *t
         uint32_t part = t->lanes & t->masks[lane];
         if (!inside || j == lane || part >> (j & 31) & 1)
             continue;
-        kiln_check_finding *f = vm_check_find(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN, lane, 1);
+        kiln_check_finding *f = check_find_finding(w, KILN_CHECK_WARP, false, insn, VM_NO_INSN, lane, 1);
         if (!f)
             continue;
         f->at.what = op_name(&share->frame->function->ptx->insns[i->insn]);
-        f->message = vm_check_print(check_of(w), "%s by lane %u reads from lane %u, which %s", f->at.what, lane, j & 31,
-                                    w->dead >> (j & 31) & 1 ? "has exited or does not exist" : "does not take part");
+        f->message = check_print(check_of(w), "%s by lane %u reads from lane %u, which %s", f->at.what, lane, j & 31,
+                                 w->dead >> (j & 31) & 1 ? "has exited or does not exist" : "does not take part");
     }
 }
 
 /* Orders the lanes of a complete warp operation: each group of lanes with a common mask is ordered, and no other
  * lanes. */
-void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
+void check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
 {
     const ptx_function *f = w->frame->function->ptx;
     if (i->insn >= f->insn_count)
         return;
     if (!t->masks) { /* mma and similar operations: all lanes, without a mask */
-        vm_check_join_lanes(w, t->lanes);
+        check_join_lanes(w, t->lanes);
         return;
     }
     const ptx_insn *in = &f->insns[i->insn];
@@ -223,7 +223,7 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
         check_shuffle(w, &t->shares[k], t);
     while (left) { /* for each group of lanes with a common mask */
         uint32_t first = (uint32_t)__builtin_ctz(left), group = (t->masks[first] & t->lanes) | 1u << first;
-        vm_check_join_lanes(w, group);
+        check_join_lanes(w, group);
         left &= ~group;
     }
 }
@@ -233,7 +233,7 @@ void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
 static bool is_aligned(const ptx_insn *in) { return in->op == PTX_OP_BAR || ptx_has(in, PTX_MOD_ALIGNED); }
 
 /* Joins the warp's clock into the barrier, with the current time as the warp's own entry. */
-void vm_check_arrive(vm_warp *w, uint32_t id)
+void check_arrive(vm_warp *w, uint32_t id)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     vm_gate *gate = &w->block->check->gates[id];
@@ -242,12 +242,12 @@ void vm_check_arrive(vm_warp *w, uint32_t id)
     gate->horizon = larger(gate->horizon, c->horizon);
     gate->know[w->index] = vm_check_tick(check_of(w));
     if (c->more)
-        vm_more_join(w->block, &w->block->check->gate_more[id], c->more);
+        check_more_join(w->block, &w->block->check->gate_more[id], c->more);
 }
 
 /* Joins the warp's clock into the cluster's barrier. The other blocks get a single entry for this whole block, not one
  * entry per warp. */
-void vm_check_cluster_arrive(vm_warp *w, bool relaxed)
+void check_cluster_arrive(vm_warp *w, bool relaxed)
 {
     const vm_cluster *cluster = w->block->cluster;
     const vm_clock *c = &w->block->check->warps[w->index];
@@ -258,7 +258,7 @@ void vm_check_cluster_arrive(vm_warp *w, bool relaxed)
         }
         return;
     }
-    vm_check_arrive(w, VM_BARRIERS);
+    check_arrive(w, VM_BARRIERS);
     uint32_t now = vm_check_tick(check_of(w));
     for (uint32_t k = 0; k < cluster->size; k++) {
         vm_gate *gate = &cluster->blocks[k]->check->gates[VM_BARRIERS];
@@ -279,52 +279,52 @@ static void pass_gate(vm_warp *w, const vm_gate *gate, const vm_more *more, uint
     c->horizon = larger(c->horizon, gate->horizon);
     c->synced = now;
     if (c->more && more)
-        vm_more_learn(w, more, lanes);
+        check_more_learn(w, more, lanes);
     else if (c->more)
-        vm_more_acquire(w, c->horizon);
+        check_more_acquire(w, c->horizon);
     if ((lanes | w->dead) == VM_ALL)
         c->full = now;
     else
-        vm_check_join_lanes(w, lanes);
-    vm_check_refresh_fast(w->block, c);
+        check_join_lanes(w, lanes);
+    check_refresh_fast(w->block, c);
 }
 
-void vm_check_know_all(vm_warp *w)
+void check_know_all(vm_warp *w)
 {
     vm_clock *c = &w->block->check->warps[w->index];
     c->horizon = c->synced = vm_check_tick(check_of(w));
     if (c->more)
-        vm_more_acquire(w, c->horizon);
-    vm_check_refresh_fast(w->block, c);
+        check_more_acquire(w, c->horizon);
+    check_refresh_fast(w->block, c);
 }
 
-void vm_check_cluster_wait(vm_warp *w, uint32_t m)
+void check_cluster_wait(vm_warp *w, uint32_t m)
 {
     pass_gate(w, &w->block->check->opened, NULL, m, vm_check_tick(check_of(w)));
 }
 
 /* Reports wrong numbers and counts of a barrier; otherwise joins the clock of the arriving warp into it. */
-void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
+void check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t id = vm_r32(w, i->a)[__builtin_ctz(m)];
     uint32_t need = i->b ? vm_r32(w, i->b)[__builtin_ctz(m)] : 0;
     const vm_barrier *barrier = id < VM_BARRIERS ? &w->block->barriers[id] : NULL;
     if (!barrier || (i->b && (need == 0 || need % VM_LANES)) || (barrier->arrived && barrier->need != need)) {
         check_of(w)->told = true; /* a fault follows */
-        kiln_check_finding *f = vm_check_find(w, KILN_CHECK_BARRIER, false, vm_insn_of(w, i), VM_NO_INSN,
-                                              (uint32_t)__builtin_ctz(m), (unsigned)__builtin_popcount(m));
+        kiln_check_finding *f = check_find_finding(w, KILN_CHECK_BARRIER, false, vm_insn_of(w, i), VM_NO_INSN,
+                                                   (uint32_t)__builtin_ctz(m), (unsigned)__builtin_popcount(m));
         if (!f)
             return;
         f->at.what = "barrier";
         if (barrier && barrier->arrived)
-            f->message = vm_check_print(check_of(w), "barrier %u for %u threads while others wait there for %u", id,
-                                        need, barrier->need);
+            f->message = check_print(check_of(w), "barrier %u for %u threads while others wait there for %u", id, need,
+                                     barrier->need);
         else
-            f->message = vm_check_print(check_of(w),
-                                        "barrier %u for %u threads: there are 0 to 15, for a multiple of 32", id, need);
+            f->message = check_print(check_of(w), "barrier %u for %u threads: there are 0 to 15, for a multiple of 32",
+                                     id, need);
         return;
     }
-    vm_check_arrive(w, id);
+    check_arrive(w, id);
 }
 
 /* Returns the lanes of a warp that wait at the barrier, with the path of the first. `apart`: they wait at different
@@ -361,18 +361,18 @@ static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path
     for (uint32_t p = 0; p < w->path_count && apart; p++)
         if (w->paths[p].state == VM_PATH_BARRIER && w->paths[p].barrier == id && w->paths[p].pc != first->pc)
             other = get_insn(&w->paths[p]);
-    kiln_check_finding *found = vm_check_find(w, KILN_CHECK_BARRIER, false, get_insn(first), other,
-                                              (uint32_t)__builtin_ctz(first->arrived), 1);
+    kiln_check_finding *found = check_find_finding(w, KILN_CHECK_BARRIER, false, get_insn(first), other,
+                                                   (uint32_t)__builtin_ctz(first->arrived), 1);
     if (!found)
         return;
     found->at.what = found->other.what = "barrier";
     if (apart)
-        found->message = vm_check_print(check_of(w), "lanes of one warp wait at barrier %u at different places", id);
+        found->message = check_print(check_of(w), "lanes of one warp wait at barrier %u at different places", id);
     else {
         found->other.what = NULL;
-        found->message = vm_check_print(check_of(w),
-                                        "barrier %u opens for lanes 0x%08x of a warp whose lanes 0x%08x did not arrive",
-                                        id, lanes, ~(lanes | w->dead));
+        found->message = check_print(check_of(w),
+                                     "barrier %u opens for lanes 0x%08x of a warp whose lanes 0x%08x did not arrive",
+                                     id, lanes, ~(lanes | w->dead));
     }
 }
 
@@ -387,7 +387,7 @@ static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
 
 /* Opens a barrier: checks how its warps wait, and gives the join to each of them. Exited warps count as arrived if the
  * barrier is for all threads. */
-void vm_check_open(vm_block *block, uint32_t id)
+void check_open(vm_block *block, uint32_t id)
 {
     vm_check *check = block->runner->run->device->check;
     vm_gate *gate = &block->check->gates[id];
@@ -406,11 +406,11 @@ void vm_check_open(vm_block *block, uint32_t id)
         if (left || (id < VM_BARRIERS && lanes[k] && (lanes[k] | w->dead) == VM_ALL))
             gate->know[k] = now;
         if (lanes[k] && insn != get_insn(first) && id < VM_BARRIERS && block->barriers[id].need == 0) {
-            kiln_check_finding *f = vm_check_find(w, KILN_CHECK_BARRIER, true, insn, get_insn(first),
-                                                  (uint32_t)__builtin_ctz(lanes[k]), 1);
+            kiln_check_finding *f = check_find_finding(w, KILN_CHECK_BARRIER, true, insn, get_insn(first),
+                                                       (uint32_t)__builtin_ctz(lanes[k]), 1);
             if (f) {
                 f->at.what = f->other.what = "barrier";
-                f->message = vm_check_print(check, "warps of one block wait at barrier %u at different places", id);
+                f->message = check_print(check, "warps of one block wait at barrier %u at different places", id);
             }
         }
     }
@@ -443,7 +443,7 @@ static bool is_end(const vm_sync *sync)
 
 /* Reports each aligned barrier at which some lanes of a warp wait while others wait at a later reconvergence point.
  * Lanes that wait at the end of the kernel have only returned early, which is allowed. */
-void vm_check_stuck(vm_block *block)
+void check_stuck(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
@@ -458,14 +458,14 @@ void vm_check_stuck(vm_block *block)
                 if (!(w->sync_used >> s & 1) || !sync->waiting || !sync->pc || is_end(sync))
                     continue;
                 kiln_check_finding *found =
-                    vm_check_find(w, KILN_CHECK_BARRIER, false, get_insn(path),
-                                  (uint32_t)(sync->frame->function->first_tally + sync->pc->insn),
-                                  (uint32_t)__builtin_ctz(path->arrived), 1);
+                    check_find_finding(w, KILN_CHECK_BARRIER, false, get_insn(path),
+                                       (uint32_t)(sync->frame->function->first_tally + sync->pc->insn),
+                                       (uint32_t)__builtin_ctz(path->arrived), 1);
                 if (!found)
                     continue;
                 found->at.what = "barrier";
                 found->other.what = "reconvergence point";
-                found->message = vm_check_print(
+                found->message = check_print(
                     block->runner->run->device->check,
                     "barrier in divergent code: lanes 0x%08x of a warp wait at it, lanes 0x%08x went past it",
                     path->arrived, sync->waiting);
@@ -475,7 +475,7 @@ void vm_check_stuck(vm_block *block)
 }
 
 /* Reports each place where threads wait, because no warp will ever continue. */
-void vm_check_deadlock(vm_block *block)
+void check_deadlock(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
     check->told = true;
@@ -486,23 +486,23 @@ void vm_check_deadlock(vm_block *block)
             const ptx_function *f = path->frame->function->ptx;
             bool barrier = path->state == VM_PATH_BARRIER;
             kiln_check_finding *found =
-                vm_check_find(w, barrier ? KILN_CHECK_BARRIER : KILN_CHECK_WARP, false, get_insn(path), VM_NO_INSN,
-                              (uint32_t)__builtin_ctz(path->arrived), (unsigned)__builtin_popcount(path->arrived));
+                check_find_finding(w, barrier ? KILN_CHECK_BARRIER : KILN_CHECK_WARP, false, get_insn(path), VM_NO_INSN,
+                                   (uint32_t)__builtin_ctz(path->arrived), (unsigned)__builtin_popcount(path->arrived));
             if (!found)
                 continue;
             found->at.what = path->pc->insn < f->insn_count ? op_name(&f->insns[path->pc->insn]) : "end";
             if (barrier && path->barrier == VM_BARRIERS)
-                found->message = vm_check_print(check, "barrier.cluster never completes: %u of %u threads arrived",
-                                                block->cluster->arrived, block->cluster->live);
+                found->message = check_print(check, "barrier.cluster never completes: %u of %u threads arrived",
+                                             block->cluster->arrived, block->cluster->live);
             else if (barrier)
-                found->message = vm_check_print(check, "barrier %u never completes: %u of %s threads arrived",
-                                                path->barrier, block->barriers[path->barrier].arrived,
-                                                block->barriers[path->barrier].need
-                                                    ? vm_check_print(check, "%u", block->barriers[path->barrier].need)
-                                                    : "all");
+                found->message = check_print(check, "barrier %u never completes: %u of %s threads arrived",
+                                             path->barrier, block->barriers[path->barrier].arrived,
+                                             block->barriers[path->barrier].need
+                                                 ? check_print(check, "%u", block->barriers[path->barrier].need)
+                                                 : "all");
             else
-                found->message = vm_check_print(check, "%s by lanes 0x%08x waits for lanes that never arrive",
-                                                found->at.what, path->arrived);
+                found->message = check_print(check, "%s by lanes 0x%08x waits for lanes that never arrive",
+                                             found->at.what, path->arrived);
         }
     }
 }
@@ -510,7 +510,7 @@ void vm_check_deadlock(vm_block *block)
 /* ---- fences ---- */
 
 /* A fence only remembers its time. The next strong write attaches that time to its cell: see publish_flag(). */
-void vm_check_release(vm_warp *w, bool block)
+void check_release(vm_warp *w, bool block)
 {
     vm_clock *c = &w->block->check->warps[w->index];
     uint32_t now = vm_check_tick(check_of(w));
@@ -519,4 +519,4 @@ void vm_check_release(vm_warp *w, bool block)
         c->released = now;
 }
 
-void vm_check_fence(vm_warp *w, const ptx_insn *in) { vm_check_release(w, ptx_has(in, PTX_MOD_CTA)); }
+void check_fence(vm_warp *w, const ptx_insn *in) { check_release(w, ptx_has(in, PTX_MOD_CTA)); }

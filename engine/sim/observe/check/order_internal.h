@@ -7,32 +7,32 @@
 
 /* Orders the lanes' accesses so far before the later accesses of all of them (bar.warp.sync and every .sync
  * operation). */
-void vm_check_join_lanes(vm_warp *w, uint32_t mask);
-void vm_check_arrive(vm_warp *w, uint32_t barrier); /* Joins the warp's clock into a barrier. */
+void check_join_lanes(vm_warp *w, uint32_t mask);
+void check_arrive(vm_warp *w, uint32_t barrier); /* Joins the warp's clock into a barrier. */
 /* Orders everything so far before the warp's next access. Used where nothing more precise is known. */
-void vm_check_know_all(vm_warp *w);
+void check_know_all(vm_warp *w);
 /* Joins the warp's clock into the cluster's barrier. `relaxed`: only what the warp has published with a fence. */
-void vm_check_cluster_arrive(vm_warp *w, bool relaxed);
+void check_cluster_arrive(vm_warp *w, bool relaxed);
 /* Lets lanes pass the cluster's barrier after it has opened. */
-void vm_check_cluster_wait(vm_warp *w, uint32_t m);
+void check_cluster_wait(vm_warp *w, uint32_t m);
 /* Performs a release fence. `block`: its scope is .cta. */
-void vm_check_release(vm_warp *w, bool block);
+void check_release(vm_warp *w, bool block);
 /* Checks the arrival of lanes at a barrier of the block, and joins their warp's clock into it. */
-void vm_check_barrier(vm_warp *w, const vm_code *i, uint32_t m);
+void check_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 /* Performs a fence with the scope that the instruction names. */
-void vm_check_fence(vm_warp *w, const ptx_insn *in);
-bool vm_check_block_new(vm_block *block);
-void vm_check_block_start(vm_block *block);
-void vm_check_block_free(vm_block *block);
+void check_fence(vm_warp *w, const ptx_insn *in);
+bool check_block_new(vm_block *block);
+void check_block_start(vm_block *block);
+void check_block_free(vm_block *block);
 /* Orders the lanes of a warp operation, and checks their masks (vm_hooks.met). */
-void vm_check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting);
+void check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting);
 /* Opens a complete barrier: the waiting warps join its clock. The interpreter has not released their paths yet. */
-void vm_check_open(vm_block *block, uint32_t barrier);
+void check_open(vm_block *block, uint32_t barrier);
 /* Reports barriers in divergent code: some lanes of a warp wait there, others at a reconvergence point. */
-void vm_check_stuck(vm_block *block);
+void check_stuck(vm_block *block);
 /* Reports each place where threads wait, because no warp of the block will ever continue. */
-void vm_check_deadlock(vm_block *block);
+void check_deadlock(vm_block *block);
 /* Orders the child launches that have run before the rest of the block. */
-void vm_check_children(vm_block *block);
+void check_children(vm_block *block);
 
 #endif

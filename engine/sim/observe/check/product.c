@@ -79,7 +79,7 @@ static void number_copies(const ptx_function *f, numbering *to, uint32_t *sets)
 
 /* Two passes over each function that has products: number their registers and all copies of them, then flag each
  * instruction that uses a numbered register. */
-bool vm_check_number_registers(vm_module *module, vm_check_code *code, uint8_t *kind)
+bool check_number_registers(vm_module *module, vm_check_code *code, uint8_t *kind)
 {
     const ptx_module *ptx = module->ptx;
     code->numbers = kiln__arena_alloc(&module->arena, ((size_t)ptx->function_count + 1) * sizeof *code->numbers);
@@ -137,14 +137,14 @@ static void report_register(use *u, bool note, uint32_t other, const char *what,
     if (u->told)
         return;
     u->told = true;
-    kiln_check_finding *f = vm_check_find(u->w, KILN_CHECK_ASYNC, note, u->insn, other, u->lane, 1);
+    kiln_check_finding *f = check_find_finding(u->w, KILN_CHECK_ASYNC, note, u->insn, other, u->lane, 1);
     if (!f)
         return;
-    f->at.what = vm_check_print(check_of(u->w), "%s", ptx_op_name((ptx_op)u->in->op));
+    f->at.what = check_print(check_of(u->w), "%s", ptx_op_name((ptx_op)u->in->op));
     f->other.what = what;
     vm_mark s = {.who = u->w->index * VM_LANES + u->lane, .block = (uint32_t)u->w->block->number};
-    vm_check_side_thread(u->w, &s, &f->other);
-    f->message = vm_check_print(check_of(u->w), "%s %s", f->at.what, message);
+    check_side_thread(u->w, &s, &f->other);
+    f->message = check_print(check_of(u->w), "%s %s", f->at.what, message);
 }
 
 /* Checks one register of an instruction that is not a product. Sums must not be read or written before the wait;
@@ -155,7 +155,7 @@ static void check_register(void *user, uint32_t reg)
     vm_reg *r = u->number[reg] ? &u->regs[u->number[reg] - 1] : NULL;
     if (!r)
         return;
-    const vm_flight *f = vm_flight_at(check_of(u->w), r->flight);
+    const vm_flight *f = check_flight_at(check_of(u->w), r->flight);
     if (f && f->block == (uint32_t)u->w->block->number && !f->done[u->w->index % 4] && (u->writes || r->sum))
         report_register(u, false, f->insn, "wgmma",
                         r->sum ? "uses a register of a wgmma's sums before wgmma.wait_group"
@@ -164,7 +164,7 @@ static void check_register(void *user, uint32_t reg)
         *r = (vm_reg){.touched = u->insn + 1, .sum = r->sum};
 }
 
-void vm_check_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
+void check_product_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     const vm_function *function = w->frame->function;
     const ptx_function *f = function->ptx;
@@ -189,7 +189,7 @@ void vm_check_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
     }
 }
 
-void vm_check_product_fence(vm_warp *w)
+void check_product_fence(vm_warp *w)
 {
     const uint32_t count = w->frame->function->module->check->reg_count;
     clock_of(w)->product_fence = clock_of(w)->products + 1;
@@ -245,15 +245,15 @@ static void check_matrix(vm_warp *w, const vm_code *i, vm_flight *f, uint64_t de
     f->layout = layout_of(descriptor);
     for (unsigned line = 0; line < lines; line++)
         for (unsigned part = 0; part < parts; part++) {
-            uint32_t at = vm_wgmma_address(descriptor, across, across ? first / 8 + line : first + line, part);
-            if (!vm_check_stretch(w, i, 0, PTX_SPACE_SHARED, at, PIECE, VM_READS, f->id))
+            uint32_t at = ops_wgmma_address(descriptor, across, across ? first / 8 + line : first + line, part);
+            if (!check_stretch(w, i, 0, PTX_SPACE_SHARED, at, PIECE, VM_READS, f->id))
                 return;
         }
 }
 
 /* The four warps of a warpgroup run one product. The first warp that comes makes the operation, and the others find it
  * by the number of products that they have begun. */
-uint32_t vm_check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
+uint32_t check_product_reads(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     const vm_wgmma *x = i->extra;
     vm_check_block *b = w->block->check;
@@ -262,17 +262,17 @@ uint32_t vm_check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
     if ((m | w->dead) != VM_ALL || group >= VM_WARPGROUPS)
         return m;
     if (c->product_count == b->products[group].count) { /* the first warp of the group that comes */
-        const vm_flight *made = vm_flight_new(w, i, VM_FLIGHT_WGMMA, m, w->block);
+        const vm_flight *made = check_flight_new(w, i, VM_FLIGHT_WGMMA, m, w->block);
         b->products[group].count++;
         b->products[group].flight = made ? made->id : 0;
     }
     c->product_count++;
-    vm_flight *f = vm_flight_at(check_of(w), b->products[group].flight);
+    vm_flight *f = check_flight_at(check_of(w), b->products[group].flight);
     if (!f)
         return m;
     f->who = (uint16_t)(group * 4 * VM_LANES);
     f->group = c->products;
-    vm_flight_pend(w, f);
+    check_flight_pend(w, f);
     if (b->regs)
         take_operands(w, i, in, f->id);
     if (x->a_shared)

@@ -5,12 +5,12 @@
 #include "look_internal.h"
 
 /* Finds and numbers the registers that products use. Returns false if memory runs out. */
-bool vm_check_number_registers(vm_module *module, vm_check_code *code, uint8_t *kind);
+bool check_number_registers(vm_module *module, vm_check_code *code, uint8_t *kind);
 /* Checks the accesses and registers of a wgmma. Returns the lanes that may execute it. */
-uint32_t vm_check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
+uint32_t check_product_reads(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
 /* Performs wgmma.fence: earlier accesses to the warp's registers are ordered before later products. */
-void vm_check_product_fence(vm_warp *w);
+void check_product_fence(vm_warp *w);
 /* Reports a register that a product uses and that this instruction uses too early. */
-void vm_check_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
+void check_product_registers(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m);
 
 #endif

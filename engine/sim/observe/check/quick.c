@@ -5,7 +5,7 @@
  * results of both files must be equal: tests/sim/test_check_quick.c compares them. A load may fail in the middle:
  * recording the same read twice changes nothing. A store tests all cells before it records anything.
  *
- * This file is compiled for AVX2. No function in it may be called on a host without AVX2; vm_check_can_quick() tests
+ * This file is compiled for AVX2. No function in it may be called on a host without AVX2; check_can_quick() tests
  * that. */
 #include <string.h>
 
@@ -271,7 +271,7 @@ static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first
 static const vm_parts *get_parts(vm_check *check, vm_pattern *p, unsigned first, unsigned shift)
 {
     if (VM_UNLIKELY(p->shift != shift)) {
-        vm_parts_drop(check, p);
+        check_parts_drop(check, p);
         p->shift = (uint8_t)shift;
     }
     if (VM_UNLIKELY(!p->parts[first]))
@@ -407,13 +407,13 @@ static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
 }
 
 #ifdef __AVX2__
-const bool vm_check_has_vectors = true;
+const bool check_has_vectors = true;
 #else
-const bool vm_check_has_vectors = false; /* without AVX2 this path would be slower than access.c */
+const bool check_has_vectors = false; /* without AVX2 this path would be slower than access.c */
 #endif
 
 /* The pattern must be known and have repeated often enough. A store must have a different address in each lane. */
-bool vm_check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
+bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
 {
     vm_check *check = w->runner->run->device->check;
     const bool write = kind == VM_SEE_STORE;

@@ -4,12 +4,12 @@
 
 #include "vm_checks_internal.h"
 
-/* Returns true if vm_check_quick() may be called: this host has AVX2, and KILN_SIM_ISA is not `base`. */
-bool vm_check_can_quick(void);
+/* Returns true if check_quick() may be called: this host has AVX2, and KILN_SIM_ISA is not `base`. */
+bool check_can_quick(void);
 /* Checks and records a plain load or store, or with VM_SEE_CONSTANT a load of read-only data. Returns true if the
- * access has no defect and was recorded. Returns false if the fast path cannot decide; vm_check_access() must then
+ * access has no defect and was recorded. Returns false if the fast path cannot decide; check_access() must then
  * check it. */
-bool vm_check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind);
-extern const bool vm_check_has_vectors; /* quick.c was compiled for AVX2 */
+bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind);
+extern const bool check_has_vectors; /* quick.c was compiled for AVX2 */
 
 #endif

@@ -48,51 +48,51 @@ static const char *explain_strong(const vm_look *k, const vm_mark *s)
 static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
 {
     const bool earlier = !k->shared && !(s->who & VM_PENDING) && s->stamp <= k->check->launch;
-    const vm_flight *pending = s->who & VM_PENDING ? vm_flight_at(k->check, s->insn) : NULL;
+    const vm_flight *pending = s->who & VM_PENDING ? check_flight_at(k->check, s->insn) : NULL;
     bool note = k->write && other_writes && !pending && writes_same(k, lane);
-    const vm_launched *launch = earlier ? vm_check_launch_at(k->check, s->stamp) : NULL;
+    const vm_launched *launch = earlier ? check_launch_at(k->check, s->stamp) : NULL;
     const bool here = !earlier || (launch && launch->module == k->w->runner->run->launch->module->check->serial);
     const uint32_t other = pending ? pending->insn : here ? s->insn : VM_NO_INSN; /* an instruction of this module */
-    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_RACE, note, other, lane, 1u << lane);
+    kiln_check_finding *f = check_start(k, KILN_CHECK_RACE, note, other, lane, 1u << lane);
     if (!f)
         return;
     f->address += offset;
     f->bytes = k->a->bytes;
     if (earlier) {
-        f->allocation = vm_check_describe(k, lane);
+        f->allocation = check_describe(k, lane);
         if (here)
             f->other.what = other_writes ? "write by an earlier launch" : "read by an earlier launch";
-        f->message = vm_check_print(k->check,
-                                    "%s at global address 0x%" PRIx64
-                                    " and %s by an earlier launch%s%s, in streams that do "
-                                    "not wait for each other, are not ordered, %s",
-                                    f->at.what, f->address, other_writes ? "a write" : "a read", launch ? " of " : "",
-                                    launch ? launch->kernel : "", f->allocation);
+        f->message = check_print(k->check,
+                                 "%s at global address 0x%" PRIx64
+                                 " and %s by an earlier launch%s%s, in streams that do "
+                                 "not wait for each other, are not ordered, %s",
+                                 f->at.what, f->address, other_writes ? "a write" : "a read", launch ? " of " : "",
+                                 launch ? launch->kernel : "", f->allocation);
         return;
     }
     f->other.what = pending        ? "asynchronous copy"
                     : other_writes ? (s->who & VM_STRONG_SIDE ? "atomic or ordered write" : "write")
                                    : "read";
-    vm_check_side_thread(k->w, s, &f->other);
+    check_side_thread(k->w, s, &f->other);
     f->other.has_thread = !(s->who & VM_MANY);
-    f->allocation = vm_check_describe(k, lane);
+    f->allocation = check_describe(k, lane);
     if (pending)
-        f->message = vm_check_print(k->check,
-                                    "%s at %s address 0x%" PRIx64 " while a copy to it (%s) was not waited for, %s",
-                                    f->at.what, f->space, f->address, vm_flight_name(pending), f->allocation);
+        f->message = check_print(k->check,
+                                 "%s at %s address 0x%" PRIx64 " while a copy to it (%s) was not waited for, %s",
+                                 f->at.what, f->space, f->address, check_flight_name(pending), f->allocation);
     else
-        f->message = vm_check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s%s, %s",
-                                    f->at.what, f->other.what,
-                                    s->block != k->block ? "another block" : "another thread", f->space, f->address,
-                                    note ? " (the value is the same)" : "", explain_strong(k, s), f->allocation);
+        f->message = check_print(k->check, "%s and %s by %s at %s address 0x%" PRIx64 " are not ordered%s%s, %s",
+                                 f->at.what, f->other.what, s->block != k->block ? "another block" : "another thread",
+                                 f->space, f->address, note ? " (the value is the same)" : "", explain_strong(k, s),
+                                 f->allocation);
 }
 
 /* Returns true if another block of the cluster made the read, and this warp knows that the read is done. */
 static bool is_far_read(const vm_look *k, const vm_mark *s)
 {
     const vm_block *own = k->w->block;
-    return k->shared && s->block != (uint32_t)own->number && vm_check_is_near(own, s->block) &&
-           vm_check_far_done(k->w, s->block, (s->who & VM_WHO) / VM_LANES, 1u << s->who % VM_LANES, s->stamp);
+    return k->shared && s->block != (uint32_t)own->number && check_is_near(own, s->block) &&
+           check_far_done(k->w, s->block, (s->who & VM_WHO) / VM_LANES, 1u << s->who % VM_LANES, s->stamp);
 }
 
 /* Returns true if both accesses are strong (atomic, volatile, relaxed or stronger) and that makes a race impossible.
@@ -112,12 +112,12 @@ static bool are_ordered(const vm_look *k, const vm_mark *s)
 
 /* A mark that is newer than the limit is only a candidate for a race. This function tests for each lane whether the
  * mark happened before. One lane that races is enough for a finding. */
-void vm_check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
+void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
 {
     if (are_ordered(k, s) || k->told)
         return;
     VM_EACH(lane, lanes)
-        if (!vm_check_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
+        if (!check_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
             k->told = true; /* one finding for each access, even if it touches many cells */
             report_race(k, s, other_writes, lane, offset);
             return;
@@ -126,27 +126,27 @@ void vm_check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t
 
 /* Records a read-only load, or compares a write with the last one. The order does not matter: read-only data must not
  * change during the launch. */
-void vm_check_constant(vm_look *k, vm_cell *c, uint32_t lane)
+void check_constant(vm_look *k, vm_cell *c, uint32_t lane)
 {
-    const vm_flight *copy = c->w.who & VM_PENDING ? vm_flight_at(k->check, c->w.insn) : NULL;
+    const vm_flight *copy = c->w.who & VM_PENDING ? check_flight_at(k->check, c->w.insn) : NULL;
     bool written = c->w.who & VM_PENDING ? copy != NULL : c->w.stamp > k->check->launch;
     bool clash = k->constant ? written : k->write && c->constant > k->check->launch;
     uint32_t other = !k->constant ? c->constant_insn : copy ? copy->insn : c->w.insn;
     if (k->constant)
         c->constant = k->now, c->constant_insn = k->insn;
-    kiln_check_finding *f = clash ? vm_check_start(k, KILN_CHECK_READ_ONLY, false, other, lane, 1u << lane) : NULL;
+    kiln_check_finding *f = clash ? check_start(k, KILN_CHECK_READ_ONLY, false, other, lane, 1u << lane) : NULL;
     if (!f)
         return;
     f->other.what = k->constant ? "write" : "read as read-only data";
-    f->allocation = vm_check_describe(k, lane);
-    f->message = vm_check_print(
+    f->allocation = check_describe(k, lane);
+    f->message = check_print(
         k->check, "%s at global address 0x%" PRIx64 ", which the launch %s (ld.global.nc), %s", f->at.what, f->address,
         k->constant ? "has written but reads as read-only data" : "reads as read-only data", f->allocation);
 }
 
 /* Compares the stored registers of all lanes that share an address, element by element. Vectors of 16-byte elements are
  * compared as two halves. */
-void vm_check_one_store(vm_look *k)
+void check_one_store(vm_look *k)
 {
     const vm_code *i = k->code;
     for (uint32_t n = 0; n < k->p->count; n++) {
@@ -168,13 +168,13 @@ void vm_check_one_store(vm_look *k)
             if (!apart)
                 continue;
             uint32_t lane = (uint32_t)__builtin_ctz(apart);
-            kiln_check_finding *f = vm_check_start(k, KILN_CHECK_RACE, false, k->insn, first, apart);
+            kiln_check_finding *f = check_start(k, KILN_CHECK_RACE, false, k->insn, first, apart);
             if (f) {
                 vm_mark other = {.who = k->w->index * VM_LANES + lane, .block = k->block};
                 f->other.what = f->at.what;
-                vm_check_side_thread(k->w, &other, &f->other);
-                f->allocation = vm_check_describe(k, first);
-                f->message = vm_check_print(
+                check_side_thread(k->w, &other, &f->other);
+                f->allocation = check_describe(k, first);
+                f->message = check_print(
                     k->check,
                     "lanes %u and %u of one instruction write different values to %s address 0x%" PRIx64 ", %s", first,
                     lane, f->space, f->address, f->allocation);

@@ -11,7 +11,7 @@ static size_t page_count(uint64_t bytes) { return (size_t)((bytes + VM_SHADOW_PA
 enum { LINE = 64 };
 
 /* Aligns the groups to cache lines. The pointer to free stands just before the first group. */
-vm_cells *vm_cells_new(const kiln_allocator *mem, size_t groups)
+vm_cells *check_cells_new(const kiln_allocator *mem, size_t groups)
 {
     unsigned char *raw = kiln__calloc(mem, 1, groups * sizeof(vm_cells) + LINE);
     if (!raw)
@@ -22,7 +22,7 @@ vm_cells *vm_cells_new(const kiln_allocator *mem, size_t groups)
     return (vm_cells *)(void *)at;
 }
 
-void vm_cells_free(const kiln_allocator *mem, vm_cells *cells)
+void check_cells_free(const kiln_allocator *mem, vm_cells *cells)
 {
     void *raw;
     if (!cells)
@@ -32,7 +32,7 @@ void vm_cells_free(const kiln_allocator *mem, vm_cells *cells)
 }
 
 /* The bits exist only if some byte may be unwritten. */
-vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written)
+vm_shadow *check_shadow_new(vm_check *check, uint64_t bytes, bool written)
 {
     vm_shadow *made = kiln__calloc(check->mem, 1, sizeof *made);
     if (!made)
@@ -43,34 +43,34 @@ vm_shadow *vm_shadow_new(vm_check *check, uint64_t bytes, bool written)
     if (!written)
         made->written = kiln__calloc(check->mem, (size_t)(bytes / 64) + 1, sizeof *made->written);
     if (!made->pages || (!written && !made->written)) {
-        vm_shadow_free(check, made, bytes);
+        check_shadow_free(check, made, bytes);
         return NULL;
     }
     return made;
 }
 
-void vm_shadow_renew(vm_check *check, vm_shadow *shadow, uint64_t bytes)
+void check_shadow_renew(vm_check *check, vm_shadow *shadow, uint64_t bytes)
 {
     if (shadow->used)
         memset(shadow->used, 0, 2 * page_count(bytes) * sizeof *shadow->used);
     shadow->flagged = 0;
     for (size_t k = 0; shadow->pages && k < page_count(bytes); k++) {
         check->cell_bytes -= shadow->pages[k] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
-        vm_cells_free(check->mem, shadow->pages[k]);
+        check_cells_free(check->mem, shadow->pages[k]);
         shadow->pages[k] = NULL;
     }
 }
 
-void vm_shadow_free(vm_check *check, vm_shadow *shadow, uint64_t bytes)
+void check_shadow_free(vm_check *check, vm_shadow *shadow, uint64_t bytes)
 {
-    vm_shadow_renew(check, shadow, bytes);
+    check_shadow_renew(check, shadow, bytes);
     kiln__free(check->mem, shadow->pages);
     kiln__free(check->mem, shadow->used);
     kiln__free(check->mem, shadow->written);
     kiln__free(check->mem, shadow);
 }
 
-void vm_shadow_write(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
+void check_shadow_write(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
 {
     uint64_t end = offset + bytes;
     while (shadow->unwritten && offset < end) {
@@ -114,7 +114,7 @@ static vm_shadow *find_shadow(vm_device *device, uint64_t address, uint64_t *off
     return a->shadow;
 }
 
-void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes)
+void check_forget_bytes(vm_device *device, uint64_t address, uint64_t bytes)
 {
     uint64_t offset;
     vm_shadow *shadow = find_shadow(device, address, &offset, &bytes);
@@ -124,7 +124,7 @@ void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes)
         mark_unwritten(shadow, offset, bytes);
 }
 
-void vm_check_track(vm_device *device, uint64_t address)
+void check_track(vm_device *device, uint64_t address)
 {
     uint64_t offset, bytes = 1;
     vm_shadow *shadow = device->check ? find_shadow(device, address, &offset, &bytes) : NULL;
@@ -133,7 +133,7 @@ void vm_check_track(vm_device *device, uint64_t address)
                                     sizeof *shadow->used);
 }
 
-void vm_check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t pitch)
+void check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t pitch)
 {
     uint64_t offset, bytes = pitch;
     vm_shadow *shadow = device->check ? find_shadow(device, address, &offset, &bytes) : NULL;
@@ -141,7 +141,7 @@ void vm_check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t p
         shadow->row = row, shadow->pitch = pitch;
 }
 
-void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes)
+void check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes)
 {
     uint64_t at = 0, source_at = 0, most = bytes;
     vm_shadow *target = find_shadow(device, to, &at, &bytes), *source = find_shadow(device, from, &source_at, &most);
@@ -153,7 +153,7 @@ void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t byt
             mark_unwritten(target, at + k, 1);
 }
 
-void vm_parts_drop(vm_check *check, vm_pattern *p)
+void check_parts_drop(vm_check *check, vm_pattern *p)
 {
     for (unsigned k = 0; k < VM_CELLS; k++) {
         kiln__free(check->mem, p->parts[k]);

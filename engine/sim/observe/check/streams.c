@@ -9,23 +9,23 @@
 #include "vm_checks_internal.h"
 #include "vm_memory.h"
 
-void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count)
+void check_concurrent(vm_check *check, const vm_period *spans, size_t count)
 {
     check->concurrent = spans;
     check->concurrent_count = count;
 }
 
-uint32_t vm_check_tick_host(vm_check *check) { return vm_check_tick(check); }
+uint32_t check_tick_host(vm_check *check) { return vm_check_tick(check); }
 
-void vm_check_time(vm_check *check, uint32_t time) { check->time = time > check->time ? time : check->time; }
+void check_time(vm_check *check, uint32_t time) { check->time = time > check->time ? time : check->time; }
 
-void vm_check_known(vm_check *check)
+void check_known(vm_check *check)
 {
     const bool any = check->concurrent_count > 0 && check->concurrent[0].after < check->launch;
     check->known = any ? check->concurrent[0].after : check->launch;
 }
 
-bool vm_check_is_concurrent(const vm_check *check, uint32_t stamp)
+bool check_is_concurrent(const vm_check *check, uint32_t stamp)
 {
     for (size_t i = 0; i < check->concurrent_count; i++)
         if (stamp > check->concurrent[i].after && stamp <= check->concurrent[i].until)
@@ -63,7 +63,7 @@ static bool add_launch(vm_check *check, const char *kernel, uint32_t after, uint
     return true;
 }
 
-void vm_check_launched(vm_check *check, const vm_run_state *run)
+void check_launched(vm_check *check, const vm_run_state *run)
 {
     vm_check_code *code = run->launch->module->check;
     if (!code->serial)
@@ -73,7 +73,7 @@ void vm_check_launched(vm_check *check, const vm_run_state *run)
 
 /* Inserts the launches of the check `from` into the list of this check, by time. It skips launches that `from` itself
  * got from another check in this way. */
-void vm_check_heard(vm_check *check, const vm_check *from, vm_period span)
+void check_heard(vm_check *check, const vm_check *from, vm_period span)
 {
     size_t first = from->launch_count;
     while (first > 0 && from->launches[first - 1].after >= span.after)
@@ -94,7 +94,7 @@ void vm_check_heard(vm_check *check, const vm_check *from, vm_period span)
     }
 }
 
-const vm_launched *vm_check_launch_at(const vm_check *check, uint32_t stamp)
+const vm_launched *check_launch_at(const vm_check *check, uint32_t stamp)
 {
     for (size_t k = check->launch_count; k-- > 0;)
         if (check->launches[k].after < stamp)
@@ -124,8 +124,8 @@ static void set_address(vm_check *check, vm_device *device, kiln_check_finding *
     vm_describe(device, address, where, sizeof where);
     f->address = address;
     f->space = "global";
-    f->allocation = vm_check_print(check, "%s", where);
-    vm_check_label(check, device, f);
+    f->allocation = check_print(check, "%s", where);
+    check_label(check, device, f);
 }
 
 /* Reports a race between the host and a launch. */
@@ -133,23 +133,22 @@ static void report_race(vm_device *device, const char *what, const vm_allocation
                         bool kernel_writes, const vm_mark *mark)
 {
     vm_check *check = device->check;
-    const vm_launched *launch = vm_check_launch_at(check, mark->stamp);
-    kiln_check_finding *f = vm_check_host(check, KILN_CHECK_RACE, false, a->base + (write ? 1 : 0));
+    const vm_launched *launch = check_launch_at(check, mark->stamp);
+    kiln_check_finding *f = check_host_finding(check, KILN_CHECK_RACE, false, a->base + (write ? 1 : 0));
     if (!f)
         return;
     set_address(check, device, f, a->base + offset);
-    f->at.what = vm_check_print(check, "%s by %s", write ? "write" : "read", what);
-    f->message = vm_check_print(check,
-                                "%s at global address 0x%" PRIx64
-                                " and %s by a launch%s%s, in streams that do not wait for "
-                                "each other, are not ordered, %s",
-                                f->at.what, f->address, kernel_writes ? "a write" : "a read", launch ? " of " : "",
-                                launch ? launch->kernel : "", f->allocation);
+    f->at.what = check_print(check, "%s by %s", write ? "write" : "read", what);
+    f->message = check_print(check,
+                             "%s at global address 0x%" PRIx64
+                             " and %s by a launch%s%s, in streams that do not wait for "
+                             "each other, are not ordered, %s",
+                             f->at.what, f->address, kernel_writes ? "a write" : "a read", launch ? " of " : "",
+                             launch ? launch->kernel : "", f->allocation);
 }
 
 /* Scans the cells of the range and stops at the first conflict. Pages that no kernel has touched are skipped. */
-void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
-                        vm_period span)
+void check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write, vm_period span)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
     const vm_shadow *shadow = a ? a->shadow : NULL;
@@ -172,39 +171,39 @@ void vm_check_host_race(vm_device *device, const char *what, uint64_t address, u
     }
 }
 
-void vm_check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address)
+void check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address)
 {
     vm_check *check = device->check;
     const vm_allocation *a = check ? vm_allocation_of(device, address) : NULL;
-    kiln_check_finding *f = a && a->shadow ? vm_check_host(check, KILN_CHECK_RACE, false, a->base + 2) : NULL;
+    kiln_check_finding *f = a && a->shadow ? check_host_finding(check, KILN_CHECK_RACE, false, a->base + 2) : NULL;
     if (!f)
         return;
     set_address(check, device, f, address);
-    f->at.what = vm_check_print(check, "%s", one);
-    f->message = vm_check_print(check,
-                                "%s and %s, in streams that do not wait for each other, touch global address 0x%" PRIx64
-                                ", and one of them writes, %s",
-                                one, other, address, f->allocation);
+    f->at.what = check_print(check, "%s", one);
+    f->message = check_print(check,
+                             "%s and %s, in streams that do not wait for each other, touch global address 0x%" PRIx64
+                             ", and one of them writes, %s",
+                             one, other, address, f->allocation);
 }
 
-void vm_check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, bool written, const char *where)
+void check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, bool written, const char *where)
 {
     vm_check *check = device->check;
-    kiln_check_finding *f = check ? vm_check_host(check, KILN_CHECK_RACE, false, address + 3) : NULL;
+    kiln_check_finding *f = check ? check_host_finding(check, KILN_CHECK_RACE, false, address + 3) : NULL;
     if (!f)
         return;
     set_address(check, device, f, address);
     f->bytes = bytes;
     f->at.what = written ? "access by the host" : "write by the host";
-    f->message = vm_check_print(check,
-                                "%s%s to pinned memory of an asynchronous copy %s it (%" PRIu64 " bytes at 0x%" PRIx64
-                                ") for which the host has not waited",
-                                f->at.what, where, written ? "to" : "from", bytes, address);
+    f->message = check_print(check,
+                             "%s%s to pinned memory of an asynchronous copy %s it (%" PRIu64 " bytes at 0x%" PRIx64
+                             ") for which the host has not waited",
+                             f->at.what, where, written ? "to" : "from", bytes, address);
 }
 
 /* ---- managed memory, which the host touches itself ---- */
 
-bool vm_check_has_launched(const vm_check *check, vm_period span)
+bool check_has_launched(const vm_check *check, vm_period span)
 {
     return check->launch_count > 0 && check->launches[check->launch_count - 1].after >= span.after;
 }
@@ -213,7 +212,7 @@ static bool is_in(uint32_t stamp, vm_period span) { return stamp > span.after &&
 
 /* Skips pages that kernels have not used in the interval. Then extends the range over the pages that kernels have used
  * in the same way. */
-bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used)
+bool check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, from) : NULL;
     const vm_shadow *shadow = a ? a->shadow : NULL;
@@ -235,13 +234,13 @@ bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *us
     return true;
 }
 
-bool vm_check_flagged(vm_device *device, uint64_t address, vm_period span)
+bool check_flagged(vm_device *device, uint64_t address, vm_period span)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;
     return a && a->shadow && is_in(a->shadow->flagged, span);
 }
 
-void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where)
+void check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where)
 {
     vm_check *check = device->check;
     const vm_allocation *a = check ? vm_allocation_of(device, address) : NULL;
@@ -253,15 +252,15 @@ void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm
      * host reads or writes, so only a kernel's write counts as a conflict. A page that kernels only read is protected
      * against writes, so any mark counts. */
     const vm_mark *mark = page ? find_conflict(&cell, !written, span) : NULL;
-    kiln_check_finding *f = mark ? vm_check_host(check, KILN_CHECK_RACE, false, a->base + 4) : NULL;
+    kiln_check_finding *f = mark ? check_host_finding(check, KILN_CHECK_RACE, false, a->base + 4) : NULL;
     if (!f)
         return;
-    const vm_launched *launch = vm_check_launch_at(check, mark->stamp);
+    const vm_launched *launch = check_launch_at(check, mark->stamp);
     set_address(check, device, f, address);
     f->at.what = written ? "access by the host" : "write by the host";
-    f->message = vm_check_print(check,
-                                "%s%s to managed memory at 0x%" PRIx64 " that a launch%s%s %s, for which the host has "
-                                "not waited, %s",
-                                f->at.what, where, address, launch ? " of " : "", launch ? launch->kernel : "",
-                                written ? "writes" : "reads", f->allocation);
+    f->message = check_print(check,
+                             "%s%s to managed memory at 0x%" PRIx64 " that a launch%s%s %s, for which the host has "
+                             "not waited, %s",
+                             f->at.what, where, address, launch ? " of " : "", launch ? launch->kernel : "",
+                             written ? "writes" : "reads", f->allocation);
 }

@@ -5,12 +5,12 @@
 #include "vm_checks_internal.h"
 
 /* Records the name and the start of the launch that begins. */
-void vm_check_launched(vm_check *check, const vm_run_state *run);
+void check_launched(vm_check *check, const vm_run_state *run);
 /* Returns the launch that made an access at that time. Returns NULL if that launch is too old or was not recorded. */
-const vm_launched *vm_check_launch_at(const vm_check *check, uint32_t stamp);
+const vm_launched *check_launch_at(const vm_check *check, uint32_t stamp);
 /* Sets vm_check.known for the launch that begins. */
-void vm_check_known(vm_check *check);
+void check_known(vm_check *check);
 /* Returns true if an access of an earlier launch is concurrent with this launch. */
-bool vm_check_is_concurrent(const vm_check *check, uint32_t stamp);
+bool check_is_concurrent(const vm_check *check, uint32_t stamp);
 
 #endif

@@ -10,25 +10,25 @@
 #include "uninitialised_internal.h"
 #include "vm_checks_internal.h"
 
-void vm_check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note)
+void check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note)
 {
-    kiln_check_finding *f = vm_check_start(k, KILN_CHECK_UNINITIALISED, note, VM_NO_INSN, lane, lanes);
+    kiln_check_finding *f = check_start(k, KILN_CHECK_UNINITIALISED, note, VM_NO_INSN, lane, lanes);
     if (!f)
         return;
-    f->allocation = vm_check_describe(k, lane);
-    f->message = vm_check_print(k->check, "%s at %s address 0x%" PRIx64 ", %swhich was never written, %s", f->at.what,
-                                f->space, f->address, note ? "some of " : "", f->allocation);
+    f->allocation = check_describe(k, lane);
+    f->message = check_print(k->check, "%s at %s address 0x%" PRIx64 ", %swhich was never written, %s", f->at.what,
+                             f->space, f->address, note ? "some of " : "", f->allocation);
 }
 
 /* Counts the written bytes of the access. If some bytes were written, the finding is a note, because compilers load
  * padding together with data. */
-void vm_check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)
+void check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes)
 {
     unsigned found = 0, bytes = k->a->bytes;
     for (uint64_t at = offset; at < offset + bytes; at++)
         found += (unsigned)(shadow->written[at / 64] >> at % 64 & 1);
     if (found < bytes)
-        vm_check_unwritten(k, lane, lanes, found != 0);
+        check_unwritten(k, lane, lanes, found != 0);
 }
 
 /* ---- local memory ---- The bits are cleared when the block begins. A called function reuses the frame memory of
@@ -40,7 +40,7 @@ static size_t first_bit(const vm_warp *w, uint32_t lane, uint64_t at)
 }
 
 /* The cost is charged to the step budget of the call, because a thread may have 512 KiB of local memory. */
-void vm_check_local_known(vm_warp *w, uint32_t lanes)
+void check_local_known(vm_warp *w, uint32_t lanes)
 {
     vm_check_block *b = w->block->check;
     VM_EACH(lane, b->local_written ? lanes : 0) {
@@ -72,7 +72,7 @@ static bool is_parameter(vm_warp *w, uint64_t at)
 }
 
 /* Reads and writes in one pass over the lanes. */
-void vm_check_local(vm_look *k)
+void check_local(vm_look *k)
 {
     const vm_check_block *b = k->w->block->check;
     const unsigned bytes = k->a->bytes;
@@ -90,7 +90,7 @@ void vm_check_local(vm_look *k)
             *(found ? &some : &none) |= 1u << lane;
     }
     if (none)
-        vm_check_unwritten(k, (uint32_t)__builtin_ctz(none), none, false);
+        check_unwritten(k, (uint32_t)__builtin_ctz(none), none, false);
     if (some)
-        vm_check_unwritten(k, (uint32_t)__builtin_ctz(some), some, true);
+        check_unwritten(k, (uint32_t)__builtin_ctz(some), some, true);
 }

@@ -5,13 +5,12 @@
 #include "look_internal.h"
 
 /* Reports lanes that read bytes of global memory that nothing has written. */
-void vm_check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane,
-                      uint32_t lanes); /* global memory */
+void check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane, uint32_t lanes); /* global memory */
 /* Reports a read of unwritten bytes. `note`: some of the bytes were written. */
-void vm_check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note);
+void check_unwritten(vm_look *k, uint32_t lane, uint32_t lanes, bool note);
 /* Does both for local memory: records writes, and reports reads of unwritten bytes. */
-void vm_check_local(vm_look *k);
+void check_local(vm_look *k);
 /* Marks all local memory of these lanes as written. */
-void vm_check_local_known(vm_warp *w, uint32_t lanes);
+void check_local_known(vm_warp *w, uint32_t lanes);
 
 #endif

@@ -12,7 +12,7 @@ static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-bool vm_view_new(vm_block *block)
+bool check_view_new(vm_block *block)
 {
     const kiln_allocator *mem = block->runner->run->device->mem;
     vm_check_block *b = block->check;
@@ -27,7 +27,7 @@ bool vm_view_new(vm_block *block)
     return b->gate_more && b->more && b->fences && (b->regs || !regs);
 }
 
-void vm_view_free(vm_block *block)
+void check_view_free(vm_block *block)
 {
     const kiln_allocator *mem = block->runner->run->device->mem;
     vm_check_block *b = block->check;
@@ -38,7 +38,7 @@ void vm_view_free(vm_block *block)
     kiln__free(mem, b->regs);
 }
 
-void vm_view_start(vm_block *block)
+void check_view_start(vm_block *block)
 {
     vm_check_block *b = block->check;
     b->bar_count = 0;
@@ -83,8 +83,8 @@ static void join_more(const vm_block *block, vm_more *to, uint32_t *know, const 
     to->fenced_horizon = larger(to->fenced_horizon, from->fenced_horizon);
     vm_check *check = block->runner->run->device->check;
     for (uint32_t r = 0; block->cluster->size > 1 && r < block->cluster->size; r++) {
-        to->wrote[r] = vm_far_join(check, to->wrote[r], from->wrote[r]);
-        to->read[r] = vm_far_join(check, to->read[r], from->read[r]);
+        to->wrote[r] = check_far_join(check, to->wrote[r], from->wrote[r]);
+        to->read[r] = check_far_join(check, to->read[r], from->read[r]);
     }
 }
 
@@ -102,7 +102,7 @@ static void join_seen(const vm_block *block, vm_more *to, const vm_more *from)
         to->seen[n] = larger(to->seen[n], from->seen[n]);
 }
 
-void vm_more_join(const vm_block *block, vm_more *to, const vm_more *from)
+void check_more_join(const vm_block *block, vm_more *to, const vm_more *from)
 {
     join_more(block, to, NULL, from);
     join_seen(block, to, from);
@@ -120,7 +120,7 @@ static void learn_phases(vm_clock *c, size_t bar, uint32_t phases, uint32_t lane
     }
 }
 
-void vm_more_learn(vm_warp *w, const vm_more *from, uint32_t lanes)
+void check_more_learn(vm_warp *w, const vm_more *from, uint32_t lanes)
 {
     vm_clock *c = clock_of(w);
     join_more(w->block, c->more, c->know, from);
@@ -128,7 +128,7 @@ void vm_more_learn(vm_warp *w, const vm_more *from, uint32_t lanes)
         learn_phases(c, n, from->seen[n], lanes);
 }
 
-void vm_more_lanes(vm_warp *w, uint32_t lanes)
+void check_more_lanes(vm_warp *w, uint32_t lanes)
 {
     vm_clock *c = clock_of(w);
     for (size_t n = 0; n < w->block->check->bar_count; n++)
@@ -138,7 +138,7 @@ void vm_more_lanes(vm_warp *w, uint32_t lanes)
 
 /* A flag carries only a time, not a clock. So the reader gets the asynchronous parts of all warps of its block. This
  * may order too much, but never too little. */
-void vm_more_acquire(vm_warp *w, uint32_t known)
+void check_more_acquire(vm_warp *w, uint32_t known)
 {
     const uint32_t fence = w->runner->run->device->check->last_fence;
     vm_clock *c = clock_of(w);
@@ -153,7 +153,7 @@ void vm_more_acquire(vm_warp *w, uint32_t known)
 
 /* The arriving lanes publish their clock and the current time. Lanes that they have synchronised with count as arrived
  * too. */
-void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
+void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
 {
     const vm_clock *c = clock_of(w);
     /* also the lanes that they have synchronised with */
@@ -176,7 +176,8 @@ void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
 
 /* Every arrival publishes the warp's last fence, in `gate.know` of its block's rank, and that the reads before the
  * arrival are done. Only an arrival that is a release for the cluster publishes the rest of the vector clock. */
-void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster, uint32_t now)
+void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster,
+                           uint32_t now)
 {
     const vm_clock *c = clock_of(w);
     vm_check *check = w->runner->run->device->check;
@@ -184,20 +185,20 @@ void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uin
     if (!bar->owner)
         bar->owner = ++check->far_owner;
     const uint32_t rank = w->block->rank, own = VM_LANES + rank, known = c->know[VM_LANES + home->rank];
-    to->more.read[rank] = vm_far_arrive(w, to->more.read[rank], bar->owner, lanes, now);
+    to->more.read[rank] = check_far_arrive(w, to->more.read[rank], bar->owner, lanes, now);
     to->gate.know[own] = larger(to->gate.know[own], c->released);
     if (!cluster)
         return;
-    to->more.wrote[rank] = vm_far_arrive(w, to->more.wrote[rank], bar->owner, lanes, now);
+    to->more.wrote[rank] = check_far_arrive(w, to->more.wrote[rank], bar->owner, lanes, now);
     join_ranks(w->block, to->gate.know, c->know);
     for (uint32_t r = 0; r < w->block->cluster->size; r++)
         if (r != rank && r != home->rank) {
-            to->more.wrote[r] = vm_far_join(check, to->more.wrote[r], c->more->wrote[r]);
-            to->more.read[r] = vm_far_join(check, to->more.read[r], c->more->read[r]);
+            to->more.wrote[r] = check_far_join(check, to->more.wrote[r], c->more->wrote[r]);
+            to->more.read[r] = check_far_join(check, to->more.read[r], c->more->read[r]);
         }
     for (uint32_t v = 0; v < home->warp_count; v++)
         to->gate.know[v] = larger(to->gate.know[v], known);
-    vm_far_return(home, to, c->more->wrote[home->rank]);
+    check_far_return(home, to, c->more->wrote[home->rank]);
     to->gate.horizon = larger(to->gate.horizon, c->horizon);
 }
 
@@ -225,7 +226,7 @@ static void learn_own(vm_warp *w, const vm_view *from, uint32_t lanes)
         }
 }
 
-void vm_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes)
+void check_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes)
 {
     vm_clock *c = clock_of(w);
     learn_own(w, from, lanes);
@@ -234,15 +235,15 @@ void vm_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes)
     join_ranks(w->block, c->know, from->gate.know);
     c->horizon = larger(c->horizon, from->gate.horizon);
     c->synced = w->runner->run->device->check->time;
-    vm_more_learn(w, &from->more, lanes);
-    vm_check_refresh_fast(w->block, c);
+    check_more_learn(w, &from->more, lanes);
+    check_refresh_fast(w->block, c);
 }
 
 /* ---- proxy fences ---- */
 
 /* The fence covers the thread's own writes so far and all writes that happened before it. Each thread keeps the times
  * of its last VM_FENCES fences; the last slot keeps an older one. */
-void vm_view_fence(vm_warp *w, uint32_t m)
+void check_view_fence(vm_warp *w, uint32_t m)
 {
     vm_clock *c = clock_of(w);
     vm_check *check = w->runner->run->device->check;

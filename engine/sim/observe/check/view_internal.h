@@ -5,29 +5,29 @@
 #include "vm_checks_internal.h"
 
 /* Allocates the asynchronous state of a block, if its module needs that. Returns false if memory runs out. */
-bool vm_view_new(vm_block *block);
-void vm_view_free(vm_block *block);
+bool check_view_new(vm_block *block);
+void check_view_free(vm_block *block);
 /* Resets the asynchronous state for the next block. */
-void vm_view_start(vm_block *block);
+void check_view_start(vm_block *block);
 /* Joins the clock of the lanes into a phase of an mbarrier of their own block. */
-void vm_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now);
+void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now);
 /* Joins the clock of the lanes into a phase of an mbarrier of another block. With `cluster` the arrival is a release
  * for the cluster. Otherwise it publishes only the writes before a fence, and that the reads are complete. A read needs
  * no fence, because it changes nothing that would have to become visible. */
-void vm_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster,
-                        uint32_t now);
+void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster,
+                           uint32_t now);
 /* Joins the clock of a complete phase into the clock of the lanes. */
-void vm_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes);
+void check_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes);
 /* Joins the asynchronous part of a warp's vector clock into a barrier. */
-void vm_more_join(const vm_block *block, vm_more *to, const vm_more *from);
+void check_more_join(const vm_block *block, vm_more *to, const vm_more *from);
 /* Joins the asynchronous part of a vector clock into the lanes' clock. */
-void vm_more_learn(vm_warp *w, const vm_more *from, uint32_t lanes);
+void check_more_learn(vm_warp *w, const vm_more *from, uint32_t lanes);
 /* Tells lanes of a warp that synchronise the phases that any of them knows. */
-void vm_more_lanes(vm_warp *w, uint32_t lanes);
+void check_more_lanes(vm_warp *w, uint32_t lanes);
 /* Performs an acquire at the time `known`: joins the asynchronous parts of all warps of the block, which is more than
  * the release has published. */
-void vm_more_acquire(vm_warp *w, uint32_t known);
+void check_more_acquire(vm_warp *w, uint32_t known);
 /* Performs fence.proxy.async for the lanes. */
-void vm_view_fence(vm_warp *w, uint32_t m);
+void check_view_fence(vm_warp *w, uint32_t m);
 
 #endif

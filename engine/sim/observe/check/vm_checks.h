@@ -17,65 +17,64 @@
 
 typedef struct vm_check vm_check;
 
-/* Returns NULL if memory runs out. The caller frees the check with vm_check_free(). */
-vm_check *vm_check_new(const kiln_allocator *mem);
+/* Returns NULL if memory runs out. The caller frees the check with check_free(). */
+vm_check *check_new(const kiln_allocator *mem);
 /* Frees a check, which may be NULL. No device may use it any more. */
-void vm_check_free(vm_check *check);
+void check_free(vm_check *check);
 /* Attaches a check to a device: from now on its allocations have shadow memory, and those that exist count as
  * written. If `check` is NULL, removes the shadow memory. No launch may run meanwhile. */
-void vm_check_attach(vm_device *device, vm_check *check);
-size_t vm_check_count(const vm_check *check);
-const kiln_check_finding *vm_check_at(const vm_check *check, size_t index);
+void check_attach(vm_device *device, vm_check *check);
+size_t check_count(const vm_check *check);
+const kiln_check_finding *check_at(const vm_check *check, size_t index);
 /* Names the function that tells which findings nobody wants to see. They stay in the list, and take no room of the
  * other findings. Call this before the first launch. */
-void vm_check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_finding *finding));
+void check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_finding *finding));
 /* Returns how many findings were dropped because the check had VM_FOUND_MOST already that are not suppressed. */
-uint64_t vm_check_dropped(const vm_check *check);
+uint64_t check_dropped(const vm_check *check);
 /* Returns true if memory for shadow cells or clocks, or numbers for asynchronous operations, ran out. Some races may
  * then be missed. */
-bool vm_check_starved(const vm_check *check);
+bool check_starved(const vm_check *check);
 
 /* ---- for the driver ---- */
 /* Copies the marks of unwritten bytes along with a copy from device memory to device memory. */
-void vm_check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes);
+void check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes);
 /* Reports bytes that the host reads and nothing has written. */
-void vm_check_host_reads(vm_device *device, uint64_t address, uint64_t bytes);
+void check_host_reads(vm_device *device, uint64_t address, uint64_t bytes);
 /* Marks bytes as never written. */
-void vm_check_forget(vm_device *device, uint64_t address, uint64_t bytes);
+void check_forget_bytes(vm_device *device, uint64_t address, uint64_t bytes);
 /* Announces that the allocation has rows of `row` bytes, each with padding up to `pitch` bytes. */
-void vm_check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t pitch);
+void check_rows(vm_device *device, uint64_t address, uint64_t row, uint64_t pitch);
 /* Reports that the host frees an address at which the host has no allocation. */
-void vm_check_host_free(vm_device *device, uint64_t address);
+void check_host_free(vm_device *device, uint64_t address);
 /* The interval (after, until] of the check's time. */
 typedef struct vm_period {
     uint32_t after, until;
 } vm_period;
 /* Sets the intervals in which work of other streams ran that is not ordered before the launches to come. The
  * intervals are sorted, the earliest first. The caller keeps the array alive. */
-void vm_check_concurrent(vm_check *check, const vm_period *spans, size_t count);
+void check_concurrent(vm_check *check, const vm_period *spans, size_t count);
 /* Returns the time and advances it. The time restarts at 1 after about 2^31 steps. */
-uint32_t vm_check_tick_host(vm_check *check);
+uint32_t check_tick_host(vm_check *check);
 /* Advances the time to `time`, but never back. Devices whose kernels use each other's memory share one time, so the
  * driver advances the check of each of them. */
-void vm_check_time(vm_check *check, uint32_t time);
+void check_time(vm_check *check, uint32_t time);
 /* Forgets all accesses and sets the time to 1. The caller knows that all work so far is ordered before all work to
  * come. */
-void vm_check_anew(vm_device *device, vm_check *check);
+void check_anew(vm_device *device, vm_check *check);
 /* Adds the names of the launches that `from` has seen in the interval, for messages about accesses of other devices. */
-void vm_check_heard(vm_check *check, const vm_check *from, vm_period span);
+void check_heard(vm_check *check, const vm_check *from, vm_period span);
 /* Reports a copy or a fill that the driver refuses because the memory is not there completely, or is registered as
  * read-only. `what` names the operation: "the host's copy". */
-void vm_check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write);
+void check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write);
 /* Reports a launch that the driver refuses. A program sees the refusal only if it asks for errors. Copies `why`. */
-void vm_check_host_launch(vm_device *device, const char *kernel, const char *why);
+void check_host_launch(vm_device *device, const char *kernel, const char *why);
 /* Reports a race between a copy or a fill by the host and an access that a kernel made in the interval. The caller
  * knows that nothing orders the two. Reports nothing if no kernel has touched that memory in the interval. */
-void vm_check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write,
-                        vm_period span);
+void check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write, vm_period span);
 /* From this call on, the check records for each page when kernels access this allocation. The host may touch the
  * memory directly. */
-void vm_check_track(vm_device *device, uint64_t address);
-bool vm_check_has_launched(const vm_check *check, vm_period span);
+void check_track(vm_device *device, uint64_t address);
+bool check_has_launched(const vm_check *check, vm_period span);
 /* A range of whole pages that kernels have used in the same way. */
 typedef struct vm_used {
     uint64_t address, bytes;
@@ -83,22 +82,22 @@ typedef struct vm_used {
 } vm_used;
 /* Finds the next range of pages at or after `from` that kernels have used in the interval. Returns false if there is
  * no such page in the allocation. */
-bool vm_check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used);
+bool check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used);
 /* Returns true if a kernel has made an atomic, volatile or ordered write to this allocation in the interval. The
  * host may then have learned from the memory itself that the kernel is done. */
-bool vm_check_flagged(vm_device *device, uint64_t address, vm_period span);
+bool check_flagged(vm_device *device, uint64_t address, vm_period span);
 /* Reports that the host has touched managed memory of kernels for which it has not waited. `written`: the kernels
  * write the page. Reports nothing if no kernel has touched the same cell in the interval, or, with `written`, if none
  * has written it. */
-void vm_check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where);
+void check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where);
 /* Reports that nothing orders two copies or fills by the host, of which one writes. */
-void vm_check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address);
+void check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address);
 /* Reports that the host has touched pinned memory of a copy for which it has not waited. `written`: the copy writes
  * the memory. */
-void vm_check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, bool written, const char *where);
+void check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, bool written, const char *where);
 /* Reports allocations that were not freed. Call this before the device is destroyed. `all`: also allocations by the
  * host. */
-void vm_check_leaks(vm_device *device, bool all);
+void check_leaks(vm_device *device, bool all);
 
 /* ---- for the interpreter ---- */
 
@@ -171,7 +170,7 @@ typedef struct vm_shadow {
     uint64_t *written;  /* one bit per byte, set if something has written the byte; NULL: all bytes are written */
     uint64_t unwritten; /* number of bytes that nothing has written */
     vm_cells **pages;   /* one array of cells for each VM_SHADOW_PAGE bytes; NULL until a kernel touches the page */
-    /* The times at which a kernel last read and last wrote each page. NULL without vm_check_track(). */
+    /* The times at which a kernel last read and last wrote each page. NULL without check_track(). */
     uint32_t *used;
     uint32_t flagged;               /* the time of the last atomic, volatile or ordered write; needs `used` */
     uint64_t row, pitch;            /* for cuMemAllocPitch: bytes of a row without and with padding; 0: no rows */
@@ -222,8 +221,8 @@ typedef enum vm_flight_kind {
     VM_FLIGHT_STORE, /* a bulk copy that completes in a bulk group of its thread */
     VM_FLIGHT_WGMMA  /* a product of a warpgroup, in groups of the warpgroup */
 } vm_flight_kind;
-/* An asynchronous operation. vm_flight_new() makes it, and from then on it is in flight. It is complete for a thread
- * when vm_flight_before() is true for that thread; for another thread it may still be in flight. It is forgotten
+/* An asynchronous operation. check_flight_new() makes it, and from then on it is in flight. It is complete for a thread
+ * when check_flight_before() is true for that thread; for another thread it may still be in flight. It is forgotten
  * VM_FLIGHTS operations later, when another operation takes its place. */
 typedef struct vm_flight {
     uint32_t id, insn, block, group;
@@ -274,7 +273,7 @@ typedef struct vm_more {
  * entry t for a set of threads means: accesses of these threads with a stamp of at most t happened before this warp's
  * next access. */
 typedef struct vm_clock {
-    /* the entry that holds for each thread of the cluster; vm_check_refresh_fast() derives it from the other fields */
+    /* the entry that holds for each thread of the cluster; check_refresh_fast() derives it from the other fields */
     uint32_t fast;
     uint32_t horizon;                /* the entry that holds for each thread of the grid */
     uint32_t full;                   /* the warp's own entry in its vector clock */
@@ -358,7 +357,7 @@ typedef struct vm_check_block {
 } vm_check_block;
 
 /* ---- the hooks that the interpreter calls ---- */
-/* For vm_watch.checks. vm_check_attach() also gives the table to the device. */
-extern const struct vm_hooks vm_check_hooks;
+/* For vm_watch.checks. check_attach() also gives the table to the device. */
+extern const struct vm_hooks check_hooks;
 
 #endif

@@ -69,7 +69,7 @@ struct vm_check {
     vm_device *device;
     uint32_t time, launch;       /* launch: the time at which the running launch started */
     uint32_t known;              /* accesses up to this time are ordered before the launch */
-    const vm_period *concurrent; /* intervals of concurrent work, see vm_check_concurrent() */
+    const vm_period *concurrent; /* intervals of concurrent work, see check_concurrent() */
     size_t concurrent_count;
     vm_found *found[VM_FOUND_PIECES]; /* NULL until needed, except the first; a finding never moves */
     uint32_t found_heads[VM_FOUND_HEADS];
@@ -94,7 +94,7 @@ struct vm_check {
     uint32_t far;                   /* the last record's number */
     /* the last number given to a phase of an mbarrier as the owner of records */
     uint32_t far_owner;
-    bool quick;     /* vm_check_can_quick() */
+    bool quick;     /* check_can_quick() */
     uint32_t often; /* VM_PATTERN_OFTEN; test suites set a smaller number */
     bool starved;
     bool told; /* a more detailed finding already reports why the launch ended */

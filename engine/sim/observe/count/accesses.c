@@ -112,15 +112,15 @@ static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, un
     enum { SPACES = 3 }; /* number of spaces that a generic address may be in */
     if (!is_whole(w, m))
         return 0;
-    const vm_tile t = vm_tile_of(w, i, (uint32_t)__builtin_ctz(m));
+    const vm_tile t = ops_tile_of(w, i, (uint32_t)__builtin_ctz(m));
     unsigned count = 0;
     for (unsigned r = 0; r < t.scaled.d.used; r++) {
-        bool together = t.per == 1 || vm_tile_address(&t, r, 1, 0) == vm_tile_address(&t, r, 0, 0) + t.bytes;
+        bool together = t.per == 1 || ops_tile_address(&t, r, 1, 0) == ops_tile_address(&t, r, 0, 0) + t.bytes;
         unsigned parts = together ? 1 : t.per, bytes = together ? t.bytes * t.per : t.bytes;
         for (unsigned s = 0; s < parts && count + SPACES <= VM_ACCESSES; s++) {
             unsigned here = 0; /* accesses of this part: one for each space */
             VM_EACH(lane, m) {
-                uint64_t address = vm_tile_address(&t, r, s, lane);
+                uint64_t address = ops_tile_address(&t, r, s, lane);
                 unsigned space = i->space == PTX_SPACE_GENERIC ? split_window(&address) : i->space;
                 here = add_lane(out + count, here, space, kind, lane, bytes, address);
             }
@@ -162,7 +162,7 @@ static const unsigned char access_of_effect[] = {
 #include "effects.def"
 };
 
-unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES])
+unsigned count_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES])
 {
     const ptx_function *f = w->frame->function->ptx;
     /* an extra operation of the decoder, or the end of the function: no access */

@@ -33,7 +33,7 @@ static kiln_class choose_by_space(const ptx_insn *in, bool load)
 }
 
 /* Returns the class in which an instruction is counted. */
-kiln_class vm_class_of(const ptx_insn *in)
+kiln_class count_class_of(const ptx_insn *in)
 {
     switch (ptx_class_of(in)) {
     case PTX_CLASS_ADD:
@@ -98,7 +98,7 @@ static unsigned count_operations(ptx_class class)
     return 0;
 }
 
-unsigned vm_flops_of(const ptx_insn *in)
+unsigned count_flops_of(const ptx_insn *in)
 {
     unsigned type = in->types[0], elements = type == PTX_F16X2 || type == PTX_BF16X2 ? 2 : 1;
     return is_float(type) ? count_operations(ptx_class_of(in)) * elements : 0;

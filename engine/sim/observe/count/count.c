@@ -4,8 +4,8 @@
 
 #include "vm_count.h"
 
-size_t vm_tally_count(const vm_module *module) { return module->tally_count; }
-size_t vm_tally_first(const vm_module *module, uint32_t function) { return module->functions[function].first_tally; }
+size_t count_tally_count(const vm_module *module) { return module->tally_count; }
+size_t count_tally_first(const vm_module *module, uint32_t function) { return module->functions[function].first_tally; }
 
 #pragma GCC diagnostic error "-Wswitch" /* each class needs a case; there is no default */
 
@@ -38,7 +38,7 @@ static void set_add(set *s, uint64_t key)
     s->most = times > s->most ? times : s->most;
 }
 
-unsigned vm_addresses(const vm_access *a, unsigned *most)
+unsigned count_addresses(const vm_access *a, unsigned *most)
 {
     if (a->lanes == 0) {
         *most = 0;
@@ -59,7 +59,7 @@ unsigned vm_addresses(const vm_access *a, unsigned *most)
     return s.count;
 }
 
-unsigned vm_pieces(const vm_access *a, unsigned shift, uint64_t out[2 * VM_LANES])
+unsigned count_pieces(const vm_access *a, unsigned shift, uint64_t out[2 * VM_LANES])
 {
     unsigned count = 0;
     VM_EACH(lane, a->lanes) {
@@ -96,7 +96,7 @@ static uint64_t count_used_bytes(const vm_access *a)
         next = a->address[lane] + a->bytes;
     }
     unsigned most;
-    return a->bytes * (uint64_t)(ascending ? lanes_in(a->lanes) : vm_addresses(a, &most));
+    return a->bytes * (uint64_t)(ascending ? lanes_in(a->lanes) : count_addresses(a, &most));
 }
 
 static extent extent_of(const vm_access *a)
@@ -119,7 +119,7 @@ static extent extent_of(const vm_access *a)
         return e;
     }
     uint64_t pieces[2 * VM_LANES], line = UINT64_MAX;
-    e.sectors = vm_pieces(a, SECTOR, pieces);
+    e.sectors = count_pieces(a, SECTOR, pieces);
     for (uint64_t k = 0; k < e.sectors; k++) {
         e.lines += pieces[k] >> (LINE - SECTOR) != line;
         line = pieces[k] >> (LINE - SECTOR);
@@ -246,7 +246,7 @@ static unsigned count_wavefronts(const vm_access *a, unsigned *ideal)
 
 /* An access may reach the shared memory of several blocks of a cluster. Each block has its own banks, so its passes are
  * counted separately. */
-unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
+unsigned count_wavefronts_of(const vm_access *a, unsigned *ideal)
 {
     uint32_t left = a->lanes;
     unsigned sum = 0, best;
@@ -282,9 +282,9 @@ unsigned vm_wavefronts(const vm_access *a, unsigned *ideal)
 static void count_shared(kiln_counters *c, const vm_access *a)
 {
     uint64_t lanes = lanes_in(a->lanes);
-    unsigned ideal, waves = vm_wavefronts(a, &ideal), most, addresses;
+    unsigned ideal, waves = count_wavefronts_of(a, &ideal), most, addresses;
     if (a->kind & VM_ATOMIC) {
-        addresses = vm_addresses(a, &most);
+        addresses = count_addresses(a, &most);
         COUNT_BANKS(shared_atomic);
         COUNT_ATOMIC(shared_atomic);
     } else if (a->kind & VM_WRITE) {
@@ -308,7 +308,7 @@ static uint64_t count_serial_sectors(const vm_access *a)
         vm_access part = *a;
         unsigned most;
         part.lanes = here;
-        vm_addresses(&part, &most);
+        count_addresses(&part, &most);
         sum += most;
         left &= ~here;
     }
@@ -320,7 +320,7 @@ static void count_memory(kiln_counters *c, const vm_access *a)
     bool local = a->space == PTX_SPACE_LOCAL;
     extent e = local ? extent_of_local(a) : extent_of(a);
     if (a->kind & VM_ATOMIC) {
-        unsigned most, addresses = vm_addresses(a, &most);
+        unsigned most, addresses = count_addresses(a, &most);
         if (most > 1)
             e.sectors = count_serial_sectors(a);
         COUNT_TRAFFIC(global_atomic, e);
@@ -338,7 +338,7 @@ static void count_memory(kiln_counters *c, const vm_access *a)
     }
 }
 
-void vm_count_access(kiln_counters *c, const vm_access *a)
+void count_access(kiln_counters *c, const vm_access *a)
 {
     unsigned most;
     switch (a->space) {
@@ -346,7 +346,7 @@ void vm_count_access(kiln_counters *c, const vm_access *a)
     case PTX_SPACE_CONST:
         c->const_requests++;
         c->const_lanes += lanes_in(a->lanes);
-        c->const_addresses += vm_addresses(a, &most);
+        c->const_addresses += count_addresses(a, &most);
         break;
     default: count_memory(c, a); break;
     }
@@ -382,17 +382,17 @@ static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, con
     }
 }
 
-void vm_count_insn(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count)
+void count_instruction(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count)
 {
     bool joined = count && w->runner->joined[c - w->runner->sites];
     for (unsigned k = 0; k < count; k++) {
         list[k].kind |= joined ? VM_JOINED : 0;
-        vm_count_access(c, &list[k]);
+        count_access(c, &list[k]);
     }
     const ptx_function *f = w->frame->function->ptx;
     if (i->insn >= f->insn_count)
         return;
-    vm_count_engines(c, w, i, &f->insns[i->insn], m);
+    count_engines(c, w, i, &f->insns[i->insn], m);
     if (count == 0)
         count_flow(c, w, i, &f->insns[i->insn], m);
 }
@@ -402,7 +402,7 @@ void vm_count_insn(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m, v
 /* Returns true if the instruction can have counts of its own. An unconditional branch cannot diverge. */
 static bool has_site(const ptx_insn *in)
 {
-    switch (vm_class_of(in)) {
+    switch (count_class_of(in)) {
     case KILN_CLASS_control:
         return (ptx_effect_of(in) == PTX_EFFECT_BRANCH && in->guard != PTX_NO_PRED) ||
                ptx_effect_of(in) == PTX_EFFECT_BRANCH_INDEXED;
@@ -489,7 +489,7 @@ static bool find_joined(vm_profile *profile, const ptx_module *ptx)
     for (uint32_t f = 0; uses && f < ptx->function_count; f++) {
         count_uses(&ptx->functions[f], uses);
         for (uint32_t n = 0; n < ptx->functions[f].insn_count; n++) {
-            uint32_t site = profile->site_of[vm_tally_first(profile->module, f) + n];
+            uint32_t site = profile->site_of[count_tally_first(profile->module, f) + n];
             if (site != VM_NO_SITE)
                 profile->joined[site] = is_joined(uses, &ptx->functions[f].insns[n]);
         }
@@ -499,7 +499,7 @@ static bool find_joined(vm_profile *profile, const ptx_module *ptx)
 }
 
 /* Numbers the sites of a module, which are the instructions that can have more counts than `executed` and `lanes`. */
-vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module)
+vm_profile *count_profile_new(const kiln_allocator *mem, const vm_module *module)
 {
     const ptx_module *ptx = vm_module_ptx(module);
     vm_profile *profile = kiln__calloc(mem, 1, sizeof *profile);
@@ -507,11 +507,11 @@ vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module)
         return NULL;
     profile->mem = mem;
     profile->module = module;
-    profile->insn_count = vm_tally_count(module);
+    profile->insn_count = count_tally_count(module);
     profile->tally = kiln__calloc(mem, profile->insn_count + 1, sizeof *profile->tally);
     profile->site_of = kiln__calloc(mem, profile->insn_count + 1, sizeof *profile->site_of);
     if (!profile->tally || !profile->site_of) {
-        vm_profile_free(profile);
+        count_profile_free(profile);
         return NULL;
     }
     for (size_t n = 0; n < profile->insn_count; n++)
@@ -519,21 +519,21 @@ vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module)
     for (uint32_t f = 0; f < ptx->function_count; f++)
         for (uint32_t n = 0; n < ptx->functions[f].insn_count; n++)
             if (has_site(&ptx->functions[f].insns[n]))
-                profile->site_of[vm_tally_first(module, f) + n] = (uint32_t)profile->site_count++;
+                profile->site_of[count_tally_first(module, f) + n] = (uint32_t)profile->site_count++;
     profile->sites = kiln__calloc(mem, profile->site_count + 1, sizeof *profile->sites);
     profile->joined = kiln__calloc(mem, profile->site_count + 1, sizeof *profile->joined);
     if (!profile->sites || !profile->joined) {
-        vm_profile_free(profile);
+        count_profile_free(profile);
         return NULL;
     }
     if (!find_joined(profile, ptx)) {
-        vm_profile_free(profile);
+        count_profile_free(profile);
         return NULL;
     }
     return profile;
 }
 
-void vm_profile_free(vm_profile *profile)
+void count_profile_free(vm_profile *profile)
 {
     if (!profile)
         return;
@@ -544,7 +544,7 @@ void vm_profile_free(vm_profile *profile)
     kiln__free(profile->mem, profile);
 }
 
-void vm_profile_clear(vm_profile *profile)
+void count_profile_clear(vm_profile *profile)
 {
     memset(profile->tally, 0, profile->insn_count * sizeof *profile->tally);
     memset(profile->sites, 0, profile->site_count * sizeof *profile->sites);
@@ -553,7 +553,7 @@ void vm_profile_clear(vm_profile *profile)
 #define ADD_SUM(to, more) ((to) += (more))
 #define ADD_MOST(to, more) ((to) = (more) > (to) ? (more) : (to))
 
-void vm_counters_add(kiln_counters *sum, const kiln_counters *more)
+void count_counters_add(kiln_counters *sum, const kiln_counters *more)
 {
 #define VM_X(name, adds, text) ADD_##adds(sum->name, more->name);
     KILN_COUNTER_MAP(VM_X)
@@ -570,23 +570,23 @@ static const ptx_insn *insn_at(const vm_profile *profile, uint32_t function, siz
 static void add_insn(const vm_profile *profile, const ptx_insn *in, size_t n, kiln_counters *sum)
 {
     if (profile->site_of[n] != VM_NO_SITE)
-        vm_counters_add(sum, &profile->sites[profile->site_of[n]]);
+        count_counters_add(sum, &profile->sites[profile->site_of[n]]);
     sum->executed += profile->tally[n].executed;
     sum->lanes += profile->tally[n].lanes;
     if (in && ptx_class_of(in) == PTX_CLASS_WARP && ptx_effect_of(in) != PTX_EFFECT_NONE)
         sum->warp_syncs += profile->tally[n].executed;
 }
 
-void vm_profile_at(const vm_profile *profile, uint32_t function, uint32_t insn, kiln_counters *sum)
+void count_profile_at(const vm_profile *profile, uint32_t function, uint32_t insn, kiln_counters *sum)
 {
-    add_insn(profile, insn_at(profile, function, insn), vm_tally_first(profile->module, function) + insn, sum);
+    add_insn(profile, insn_at(profile, function, insn), count_tally_first(profile->module, function) + insn, sum);
 }
 
-void vm_profile_sum(const vm_profile *profile, kiln_counters *sum, vm_class_counts *classes)
+void count_profile_sum(const vm_profile *profile, kiln_counters *sum, vm_class_counts *classes)
 {
     const ptx_module *ptx = vm_module_ptx(profile->module);
     for (uint32_t f = 0; f < ptx->function_count; f++) {
-        size_t first = vm_tally_first(profile->module, f);
+        size_t first = count_tally_first(profile->module, f);
         for (uint32_t n = 0; ptx->functions[f].defined && n <= ptx->functions[f].insn_count; n++) {
             const ptx_insn *in = insn_at(profile, f, n);
             const vm_tally *tally = &profile->tally[first + n];
@@ -595,7 +595,7 @@ void vm_profile_sum(const vm_profile *profile, kiln_counters *sum, vm_class_coun
             if (sum)
                 add_insn(profile, in, first + n, sum);
             if (classes) {
-                kiln_class which = in ? vm_class_of(in) : KILN_CLASS_control;
+                kiln_class which = in ? count_class_of(in) : KILN_CLASS_control;
                 classes->executed[which] += tally->executed;
                 classes->lanes[which] += tally->lanes;
             }
@@ -605,13 +605,13 @@ void vm_profile_sum(const vm_profile *profile, kiln_counters *sum, vm_class_coun
 
 /* ---- counting per runner ---- */
 
-bool vm_count_begin(vm_runner *runner)
+bool count_begin_runner(vm_runner *runner)
 {
     const struct vm_watch *watch = runner->run->launch->watch;
     const kiln_allocator *mem = runner->run->device->mem;
     if (!watch || (!watch->tally && !watch->profile))
         return true;
-    runner->tally = kiln__calloc(mem, vm_tally_count(runner->run->launch->module) + 1, sizeof *runner->tally);
+    runner->tally = kiln__calloc(mem, count_tally_count(runner->run->launch->module) + 1, sizeof *runner->tally);
     if (watch->profile) {
         runner->site_of = watch->profile->site_of;
         runner->joined = watch->profile->joined;
@@ -619,15 +619,15 @@ bool vm_count_begin(vm_runner *runner)
     }
     if (runner->tally && (runner->sites || !watch->profile))
         return true;
-    vm_count_drop(runner);
+    count_drop(runner);
     return false;
 }
 
-void vm_count_end(vm_runner *runner)
+void count_end_runner(vm_runner *runner)
 {
     const struct vm_watch *watch = runner->run->launch->watch;
     const vm_tally *tally = runner->tally;
-    size_t count = tally ? vm_tally_count(runner->run->launch->module) : 0;
+    size_t count = tally ? count_tally_count(runner->run->launch->module) : 0;
     if (count == 0)
         return;
     pthread_rwlock_wrlock(&runner->run->device->lock); /* launches may end on several host threads */
@@ -638,11 +638,11 @@ void vm_count_end(vm_runner *runner)
             to[k][t].lanes += tally[t].lanes;
         }
     for (size_t s = 0; runner->sites && s < watch->profile->site_count; s++)
-        vm_counters_add(&watch->profile->sites[s], &runner->sites[s]);
+        count_counters_add(&watch->profile->sites[s], &runner->sites[s]);
     pthread_rwlock_unlock(&runner->run->device->lock);
 }
 
-void vm_count_drop(vm_runner *runner)
+void count_drop(vm_runner *runner)
 {
     const kiln_allocator *mem = runner->run->device->mem;
     kiln__free(mem, runner->tally);

@@ -47,7 +47,7 @@ static void count_products(kiln_counters *c, vm_warp *w, const vm_code *i, uint3
 {
     VM_EACH(lane, m) {
         vm_tcgen_product p;
-        if (!vm_tcgen_open(w, i, lane, &p)) /* a fault, which the handler will report */
+        if (!ops_tcgen_open(w, i, lane, &p)) /* a fault, which the handler will report */
             return;
         add_operations(c, p.a_type, p.d_type, (uint64_t)2 * p.m * p.n * p.k);
     }
@@ -108,7 +108,7 @@ static void add_box(vm_box *box, uint64_t *bytes, uint64_t *sectors)
         *bytes += here;
         *sectors += count_sectors(box->address, here) - (box->address >> SECTOR == last);
         last = (box->address + here - 1) >> SECTOR;
-    } while (vm_box_next(box));
+    } while (ops_box_next(box));
 }
 
 static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m)
@@ -117,7 +117,7 @@ static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_
     VM_EACH(lane, m) {
         vm_box box;
         uint64_t bytes = 0, sectors = 0;
-        if (!vm_box_open(w, i, lane, &box)) /* a fault, which the handler will report */
+        if (!ops_box_open(w, i, lane, &box)) /* a fault, which the handler will report */
             return;
         add_box(&box, &bytes, &sectors);
         c->bulk_by_map++;
@@ -156,7 +156,7 @@ static const unsigned char engine_of_effect[] = {
 #include "effects.def"
 };
 
-void vm_count_engines(kiln_counters *c, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
+void count_engines(kiln_counters *c, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     if (m == 0 || i->guard & 2) /* no lanes, or an extra operation of the decoder */
         return;
@@ -178,7 +178,7 @@ void vm_count_engines(kiln_counters *c, vm_warp *w, const vm_code *i, const ptx_
     case ENGINE_BULK: count_bulk(c, w, i, m); return;
     case ENGINE_TENSOR: count_tensor(c, w, i, m); return;
     case ENGINE_TENSOR_PRODUCT: count_products(c, w, i, m); return;
-    case ENGINE_MBARRIER: c->mbarrier_waits += vm_mbarrier_passes(w, i, m); return;
+    case ENGINE_MBARRIER: c->mbarrier_waits += ops_mbarrier_passes(w, i, m); return;
     default: return;
     }
 }

@@ -6,7 +6,7 @@
 
 #define WORDS_MOST ((size_t)1 << 24) /* largest number of words of a warp's trace */
 
-struct vm_trace *vm_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block)
+struct vm_trace *count_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block)
 {
     struct vm_trace *trace = kiln__calloc(mem, 1, sizeof *trace);
     if (!trace)
@@ -17,13 +17,13 @@ struct vm_trace *vm_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32
     trace->blocks = kiln__calloc(mem, blocks, sizeof *trace->blocks);
     trace->warps = kiln__calloc(mem, (size_t)blocks * warps_per_block, sizeof *trace->warps);
     if (!trace->blocks || !trace->warps) {
-        vm_trace_free(trace);
+        count_trace_free(trace);
         return NULL;
     }
     return trace;
 }
 
-void vm_trace_free(struct vm_trace *trace)
+void count_trace_free(struct vm_trace *trace)
 {
     if (!trace)
         return;
@@ -51,13 +51,13 @@ static size_t index_of(const struct vm_trace *trace, uint64_t number)
     return low < trace->block_count && trace->blocks[low].number == number ? low : SIZE_MAX;
 }
 
-vm_trace_warp *vm_trace_find(struct vm_trace *trace, uint64_t number)
+vm_trace_warp *count_trace_find(struct vm_trace *trace, uint64_t number)
 {
     size_t at = index_of(trace, number);
     return at == SIZE_MAX ? NULL : &trace->warps[at * trace->warps_per_block];
 }
 
-void vm_trace_put(vm_warp *w, vm_trace_warp *t, uint32_t word)
+void count_trace_put(vm_warp *w, vm_trace_warp *t, uint32_t word)
 {
     const kiln_allocator *mem = w->runner->run->launch->watch->trace->mem;
     if (t->failed)
@@ -128,7 +128,7 @@ static uint32_t count_meeting(const vm_access *a)
 }
 
 static uint32_t line_of(uint64_t address) { return (uint32_t)(address / VM_TRACE_LINE_BYTES) & 0x0fffffffu; }
-uint32_t vm_trace_line(uint64_t address, uint32_t sectors) { return line_of(address) << 4 | sectors; }
+uint32_t count_trace_line(uint64_t address, uint32_t sectors) { return line_of(address) << 4 | sectors; }
 
 /* Returns the passes of an atomic in the L2: for each sector of the line, the number of lanes at its most used
  * address. */
@@ -166,7 +166,7 @@ static void record_access(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
 {
     vm_access access[VM_ACCESSES];
     uint32_t lines[128], line_count = 0, shared = 0, meet = 0, flags = 0;
-    unsigned count = vm_accesses(w, i, m, access);
+    unsigned count = count_accesses(w, i, m, access);
     for (unsigned k = 0; k < count; k++) {
         const vm_access *a = &access[k];
         if (a->lanes == 0)
@@ -210,11 +210,11 @@ static void record_access(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
         }
     }
     flags |= insn->atomic && line_count ? VM_TRACE_COUNTED : 0;
-    vm_trace_put(w, t, line_count | (shared < 127 ? shared : 127) << 7 | meet << 14 | flags);
+    count_trace_put(w, t, line_count | (shared < 127 ? shared : 127) << 7 | meet << 14 | flags);
     for (uint32_t k = 0; k < line_count; k++)
-        vm_trace_put(w, t, lines[k]);
+        count_trace_put(w, t, lines[k]);
     for (uint32_t k = 0; flags & VM_TRACE_COUNTED && k < line_count; k++)
-        vm_trace_put(w, t, count_l2_passes(access, count, VM_TRACE_LINE(lines[k])));
+        count_trace_put(w, t, count_l2_passes(access, count, VM_TRACE_LINE(lines[k])));
 }
 
 /* ---- recording ---- */
@@ -243,7 +243,7 @@ static void cut_back(vm_trace_warp *t, uint32_t at)
 /* Adds an instruction to the warp's trace. If the instruction follows the last one, the current run becomes one
  * longer. Otherwise a new run begins. A memory access, a bulk copy or an operation on an mbarrier also adds its
  * record. */
-void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
+void count_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_trace_warp *t = w->block->trace ? &w->block->trace[w->index] : NULL;
     if (!t || t->closed)
@@ -262,14 +262,14 @@ void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
         t->words[t->run + 1]++;
     } else {
         t->run = t->count;
-        vm_trace_put(w, t, at);
-        vm_trace_put(w, t, 1);
+        count_trace_put(w, t, at);
+        count_trace_put(w, t, 1);
     }
     t->next = at + 1;
     t->before = t->count;
     const vm_traced *insn = (const vm_traced *)(const void *)((const unsigned char *)trace->insns + at * trace->stride);
     if (insn->engine && !t->closed)
-        vm_trace_engine(w, t, i, m);
+        count_trace_engine(w, t, i, m);
     else if (insn->memory && !t->closed)
         record_access(w, t, i, m, insn);
     if (t->closed) /* the trace has no room left: the incomplete record is removed */
@@ -278,7 +278,7 @@ void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
         t->closed = true;
 }
 
-void vm_trace_unseen(vm_warp *w, const vm_code *i)
+void count_trace_unseen(vm_warp *w, const vm_code *i)
 {
     vm_trace_warp *t = w->block->trace ? &w->block->trace[w->index] : NULL;
     uint32_t at = (uint32_t)w->frame->function->first_tally + i->insn;
@@ -291,14 +291,14 @@ void vm_trace_unseen(vm_warp *w, const vm_code *i)
 }
 
 /* Blocks that end early have short turns, so that no warp runs far beyond what is recorded of it. */
-uint64_t vm_trace_slice(const vm_warp *w, uint64_t most)
+uint64_t count_trace_slice(const vm_warp *w, uint64_t most)
 {
     const struct vm_trace *trace = w->runner->run->launch->watch->trace;
     bool early = trace->only && w->block->number != trace->blocks[0].number;
     return early && trace->limit < most ? trace->limit + 1 : most;
 }
 
-bool vm_trace_enough(const vm_block *block)
+bool count_trace_enough(const vm_block *block)
 {
     const struct vm_watch *watch = block->runner->run->launch->watch;
     if (!block->trace || !watch->trace->only || block->number == watch->trace->blocks[0].number ||
@@ -310,7 +310,7 @@ bool vm_trace_enough(const vm_block *block)
     return true;
 }
 
-void vm_trace_end(vm_block *block)
+void count_trace_end(vm_block *block)
 {
     if (!block->trace)
         return;

@@ -36,7 +36,7 @@ static vm_trace_bar *open_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint3
     if (address >= VM_SHARED_WINDOW && address / VM_SHARED_WINDOW != w->block->rank + 1)
         return NULL; /* the mbarrier belongs to another block of the cluster */
     address %= VM_SHARED_WINDOW;
-    int parity = vm_mbarrier_parity(w, i, lane, PTX_SPACE_SHARED, address);
+    int parity = ops_mbarrier_parity(w, i, lane, PTX_SPACE_SHARED, address);
     if (parity < 0)
         return NULL;
     size_t at = 0;
@@ -66,7 +66,7 @@ static uint32_t count_contribution(vm_warp *w, const vm_trace_bar *bar)
 
 static void begin_record(vm_warp *w, vm_trace_warp *t, uint32_t kind, uint32_t words)
 {
-    vm_trace_put(w, t, VM_TRACE_ENGINE | words << 4 | kind);
+    count_trace_put(w, t, VM_TRACE_ENGINE | words << 4 | kind);
 }
 
 /* ---- mbarriers ---- */
@@ -75,10 +75,10 @@ static void record_mbarrier(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint
 {
     uint32_t lane = (uint32_t)__builtin_ctz(m), phase = 0;
     uint64_t address = vm_lane_address(w, i, i->a, lane);
-    bool none = i->masked != vm_op_mbarrier || i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL;
+    bool none = i->masked != ops_mbarrier || i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL;
     vm_trace_bar *bar = none ? NULL : open_bar(w, i, lane, i->space, address);
     bool test = !none && i->size == VM_BAR_TEST;
-    const bool failed = bar && test && !vm_mbarrier_passes(w, i, m);
+    const bool failed = bar && test && !ops_mbarrier_passes(w, i, m);
     if (test)
         t->failed_test = failed ? t->here : (vm_trace_mark){0};
     if (!bar || failed) {
@@ -87,7 +87,7 @@ static void record_mbarrier(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint
     }
     phase = test ? bar->last : count_contribution(w, bar);
     begin_record(w, t, test ? VM_ENGINE_WAIT : VM_ENGINE_ARRIVE, 1);
-    vm_trace_put(w, t, phase);
+    count_trace_put(w, t, phase);
 }
 
 /* ---- copies ---- */
@@ -109,7 +109,7 @@ static copy begin_copy(vm_warp *w, vm_trace_warp *t, bool store)
 {
     copy c = {.at = t->count, .kind = store ? VM_ENGINE_STORE : VM_ENGINE_COPY};
     for (unsigned k = 0; k < VM_TRACE_COPY_LINES; k++)
-        vm_trace_put(w, t, VM_TRACE_ENGINE | VM_ENGINE_NOTHING);
+        count_trace_put(w, t, VM_TRACE_ENGINE | VM_ENGINE_NOTHING);
     return c;
 }
 
@@ -135,13 +135,13 @@ static void end_copy(vm_trace_warp *t, const copy *c)
 static void add_bytes(vm_warp *w, vm_trace_warp *t, const copy *c, uint64_t address, uint64_t bytes)
 {
     for (uint64_t at = address & ~(uint64_t)31, end = address + bytes; at < end; at += 32) {
-        uint32_t word = vm_trace_line(at, 1u << (at / 32 % 4));
+        uint32_t word = count_trace_line(at, 1u << (at / 32 % 4));
         bool same = t->count > c->at + VM_TRACE_COPY_LINES &&
                     VM_TRACE_LINE(t->words[t->count - 1]) == VM_TRACE_LINE(word);
         if (same)
             t->words[t->count - 1] |= word;
         else
-            vm_trace_put(w, t, word);
+            count_trace_put(w, t, word);
     }
 }
 
@@ -171,14 +171,14 @@ static void record_tensor(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
     copy c = begin_copy(w, t, !x->bar.space);
     VM_EACH(lane, m) {
         vm_box box;
-        if (!vm_box_open(w, i, lane, &box)) /* a fault, which the handler will report */
+        if (!ops_box_open(w, i, lane, &box)) /* a fault, which the handler will report */
             break;
         const uint32_t blocks = get_blocks(w, x->multicast, lane);
         c.read += vm_box_bytes(&box);
         c.bytes += vm_box_bytes(&box) * (unsigned)__builtin_popcount(blocks);
         do
             add_bytes(w, t, &c, box.address, (uint64_t)box.count * box.bytes);
-        while (vm_box_next(&box));
+        while (ops_box_next(&box));
         if (x->bar.space && !c.phase && blocks >> w->block->rank & 1)
             c.phase = count_contribution(w, open_bar(w, i, lane, x->bar.space, vm_side_address(w, &x->bar, lane)));
     }
@@ -195,10 +195,10 @@ static void record_send(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t
         phase = phase ? phase
                       : count_contribution(w, open_bar(w, i, lane, b->bar.space, vm_side_address(w, &b->bar, lane)));
     begin_record(w, t, VM_ENGINE_SEND, 1);
-    vm_trace_put(w, t, phase);
+    count_trace_put(w, t, phase);
 }
 
-void vm_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
+void count_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
 {
     const ptx_insn *in = &w->frame->function->ptx->insns[i->insn];
     if (m == 0 || i->guard & 2)

@@ -5,7 +5,7 @@
 
 #include "vm_watch.h"
 
-/* The counters of one module. An instruction is found by vm_tally_first(module, function) + its index in the PTX
+/* The counters of one module. An instruction is found by count_tally_first(module, function) + its index in the PTX
  * function. Counts of several launches add up in it. `tally` has the counts `executed` and `lanes` of all
  * instructions. If an instruction can have other counts (accesses, branches, barriers), its site has them. Kernels
  * that a counted kernel launches are counted with it. */
@@ -20,39 +20,39 @@ typedef struct vm_profile {
     kiln_counters *sites;
 } vm_profile;
 /* All counts are 0. Returns NULL if memory runs out. */
-vm_profile *vm_profile_new(const kiln_allocator *mem, const vm_module *module);
-void vm_profile_free(vm_profile *profile); /* NULL does nothing */
-void vm_profile_clear(vm_profile *profile);
+vm_profile *count_profile_new(const kiln_allocator *mem, const vm_module *module);
+void count_profile_free(vm_profile *profile); /* NULL does nothing */
+void count_profile_clear(vm_profile *profile);
 
-void vm_counters_add(kiln_counters *sum, const kiln_counters *more);
+void count_counters_add(kiln_counters *sum, const kiln_counters *more);
 /* Adds all counters of one instruction to *sum, including `executed` and `lanes`. */
-void vm_profile_at(const vm_profile *profile, uint32_t function, uint32_t insn, kiln_counters *sum);
+void count_profile_at(const vm_profile *profile, uint32_t function, uint32_t insn, kiln_counters *sum);
 /* The executions of all instructions and their lanes, summed by class. */
 typedef struct vm_class_counts {
     uint64_t executed[KILN_CLASS_COUNT], lanes[KILN_CLASS_COUNT];
 } vm_class_counts;
 /* Adds the counts of all instructions to *sum and to *classes. Either may be NULL. */
-void vm_profile_sum(const vm_profile *profile, kiln_counters *sum, vm_class_counts *classes);
+void count_profile_sum(const vm_profile *profile, kiln_counters *sum, vm_class_counts *classes);
 
-kiln_class vm_class_of(const ptx_insn *in);
+kiln_class count_class_of(const ptx_insn *in);
 /* Returns the floating-point operations of one lane: 2 for fma, 1 for add, sub and mul, twice as many for packed
  * types, and 0 for other instructions. */
-unsigned vm_flops_of(const ptx_insn *in);
+unsigned count_flops_of(const ptx_insn *in);
 
 /* ---- the rules, which models of caches (vm_watch.see) use too ---- */
 /* Returns the different pieces of 2^shift bytes that the lanes touch, as numbers (address >> shift) in ascending
  * order. Returns how many there are. */
-unsigned vm_pieces(const vm_access *access, unsigned shift, uint64_t out[2 * VM_LANES]);
+unsigned count_pieces(const vm_access *access, unsigned shift, uint64_t out[2 * VM_LANES]);
 /* Returns the number of different addresses. *most becomes the number of lanes at the most used address. */
-unsigned vm_addresses(const vm_access *access, unsigned *most);
+unsigned count_addresses(const vm_access *access, unsigned *most);
 /* Returns the passes of the access through the banks. *ideal becomes the number of passes without conflicts. */
-unsigned vm_wavefronts(const vm_access *access, unsigned *ideal);
+unsigned count_wavefronts_of(const vm_access *access, unsigned *ideal);
 
 /* ---- for watch.c: each runner (host thread of a launch) has its own counters ---- */
-void vm_count_access(kiln_counters *c, const vm_access *a);
-void vm_count_insn(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count);
-void vm_count_engines(kiln_counters *c, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m); /* engines.c */
-bool vm_count_begin(vm_runner *runner); /* Returns false if memory runs out. */
-void vm_count_end(vm_runner *runner);   /* Adds the runner's counters to the launch's counters. */
-void vm_count_drop(vm_runner *runner);
+void count_access(kiln_counters *c, const vm_access *a);
+void count_instruction(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m, vm_access *list, unsigned count);
+void count_engines(kiln_counters *c, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m); /* engines.c */
+bool count_begin_runner(vm_runner *runner); /* Returns false if memory runs out. */
+void count_end_runner(vm_runner *runner);   /* Adds the runner's counters to the launch's counters. */
+void count_drop(vm_runner *runner);
 #endif

@@ -70,7 +70,7 @@ typedef struct vm_trace_warp {
     size_t count, capacity, run; /* run: where the growing run is in `words` */
     size_t before;               /* `count` without the record of the last instruction */
     uint32_t next;               /* the instruction that would continue the run */
-    /* traced: number of instructions in the trace; issued: the same for the warp's whole run, which vm_trace_end()
+    /* traced: number of instructions in the trace; issued: the same for the warp's whole run, which count_trace_end()
      * computes */
     uint64_t traced, issued;
     uint64_t spun; /* instructions that were cut from the trace again */
@@ -109,20 +109,20 @@ struct vm_trace {
     bool only;            /* no other blocks run; all but the first block end as soon as their warps are recorded */
 };
 
-struct vm_trace *vm_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block);
-void vm_trace_free(struct vm_trace *trace);
+struct vm_trace *count_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block);
+void count_trace_free(struct vm_trace *trace);
 /* Returns the warps of the block `number`, or NULL if it is not traced. */
 /* Returns NULL if memory runs out. */
-vm_trace_warp *vm_trace_find(struct vm_trace *trace, uint64_t number);
-void vm_trace_put(vm_warp *w, vm_trace_warp *t, uint32_t word);
-void vm_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m); /* trace_engine.c */
-uint32_t vm_trace_line(uint64_t address, uint32_t sectors);                       /* Returns the word for a line. */
-void vm_trace_insn(vm_warp *w, const vm_code *i, uint32_t m);
-void vm_trace_unseen(vm_warp *w, const vm_code *i);
+vm_trace_warp *count_trace_find(struct vm_trace *trace, uint64_t number);
+void count_trace_put(vm_warp *w, vm_trace_warp *t, uint32_t word);
+void count_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m); /* trace_engine.c */
+uint32_t count_trace_line(uint64_t address, uint32_t sectors);                       /* Returns the word for a line. */
+void count_trace_insn(vm_warp *w, const vm_code *i, uint32_t m);
+void count_trace_unseen(vm_warp *w, const vm_code *i);
 static inline bool vm_trace_wants(const vm_warp *w) { return w->block->trace && !w->block->trace[w->index].closed; }
 /* Returns the length of a warp's next turn, at most `most`. */
-uint64_t vm_trace_slice(const vm_warp *w, uint64_t most);
+uint64_t count_trace_slice(const vm_warp *w, uint64_t most);
 /* Returns true if the block may end now, because all its warps are recorded. */
-bool vm_trace_enough(const vm_block *block);
-void vm_trace_end(vm_block *block);
+bool count_trace_enough(const vm_block *block);
+void count_trace_end(vm_block *block);
 #endif

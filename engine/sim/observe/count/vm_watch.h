@@ -24,7 +24,7 @@ typedef struct vm_access {
 #define VM_ACCESSES 48u
 
 /* Lists the accesses that the instruction is about to make for the lanes of the mask. Returns how many there are. */
-unsigned vm_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES]);
+unsigned count_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES]);
 
 /* The executions of one PTX instruction in one launch. */
 typedef struct vm_tally {
@@ -32,12 +32,12 @@ typedef struct vm_tally {
 } vm_tally;
 /* The tally index numbers the instructions of all functions of a module one after the other. Each function has one
  * more number for its end. */
-size_t vm_tally_count(const vm_module *module);
-size_t vm_tally_first(const vm_module *module, uint32_t function);
+size_t count_tally_count(const vm_module *module);
+size_t count_tally_first(const vm_module *module, uint32_t function);
 
 /* The observers of a launch (vm_launch.watch), and their results. */
 struct vm_watch {
-    vm_tally *tally; /* vm_tally_count() elements, to which counts are added; NULL: not counted */
+    vm_tally *tally; /* count_tally_count() elements, to which counts are added; NULL: not counted */
     /* the checks' hooks, or NULL. They are called if the device has a check (vm_device.check); the launch then runs
      * on one host thread */
     const struct vm_hooks *checks;
@@ -53,5 +53,5 @@ struct vm_watch {
 };
 
 /* vm_launch.hooks of a launch that has a vm_watch. */
-extern const struct vm_hooks vm_watch_hooks;
+extern const struct vm_hooks count_watch_hooks;
 #endif

@@ -25,9 +25,9 @@ static void count_insn(vm_warp *w, const vm_code *i, uint32_t m)
     if (site == VM_NO_SITE && !watch->see)
         return;
     vm_access list[VM_ACCESSES];
-    unsigned count = vm_accesses(w, i, m, list);
+    unsigned count = count_accesses(w, i, m, list);
     if (site != VM_NO_SITE)
-        vm_count_insn(&runner->sites[site], w, i, m, list, count);
+        count_instruction(&runner->sites[site], w, i, m, list, count);
     if (watch->see && count)
         watch->see(watch->user, w, i, list, count);
 }
@@ -40,7 +40,7 @@ static uint32_t show(vm_warp *w, const vm_code *i, uint32_t m)
     if (w->runner->met && m)
         m = watch->checks->insn(w, i, m);
     if (w->block->trace)
-        vm_trace_insn(w, i, m);
+        count_trace_insn(w, i, m);
     return m;
 }
 
@@ -52,7 +52,7 @@ static void unseen(vm_warp *w, const vm_code *i, uint32_t lanes, bool all)
         tally->lanes -= (uint32_t)__builtin_popcount(lanes);
     }
     if (w->block->trace && all)
-        vm_trace_unseen(w, i);
+        count_trace_unseen(w, i);
 }
 
 static void late(vm_warp *w, const vm_share *share, bool more)
@@ -109,7 +109,7 @@ static bool runner_begin(vm_runner *runner)
 {
     const vm_launch *launch = runner->run->launch;
     runner->met = get_checks(runner->run) && launch->module->check;
-    if (!vm_count_begin(runner))
+    if (!count_begin_runner(runner))
         return false;
     const bool checks_alone = runner->met && !runner->tally && !launch->watch->see && !launch->watch->trace;
     if (checks_alone) {
@@ -134,7 +134,7 @@ static void block_start(vm_block *block)
 {
     const vm_launch *launch = block->runner->run->launch;
     struct vm_trace *trace = launch->watch->trace;
-    block->trace = trace && trace->launch == launch ? vm_trace_find(trace, block->number) : NULL;
+    block->trace = trace && trace->launch == launch ? count_trace_find(trace, block->number) : NULL;
     const struct vm_hooks *checks = checks_of_block(block);
     if (checks)
         checks->block_start(block);
@@ -144,15 +144,15 @@ static void block_end(vm_block *block)
 {
     const struct vm_watch *watch = block->runner->run->launch->watch;
     const struct vm_hooks *checks = checks_of_block(block);
-    vm_trace_end(block);
+    count_trace_end(block);
     if (checks)
         checks->block_end(block);
     if (watch->block_ends)
         watch->block_ends(watch->user, block);
 }
 
-static bool enough(const vm_block *block) { return block->trace && vm_trace_enough(block); }
-static uint64_t slice(const vm_warp *w, uint64_t most) { return w->block->trace ? vm_trace_slice(w, most) : most; }
+static bool enough(const vm_block *block) { return block->trace && count_trace_enough(block); }
+static uint64_t slice(const vm_warp *w, uint64_t most) { return w->block->trace ? count_trace_slice(w, most) : most; }
 
 static bool wants(const vm_warp *w) { return !w->runner->run->launch->watch->trace_alone || vm_trace_wants(w); }
 
@@ -194,14 +194,14 @@ static void malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
     w->runner->run->launch->watch->checks->malloced(w, i, lane, address);
 }
 
-const struct vm_hooks vm_watch_hooks = {
+const struct vm_hooks count_watch_hooks = {
     .begin = begin,
     .end = end,
     .grid = grid,
     .chosen = chosen,
     .runner_begin = runner_begin,
-    .runner_end = vm_count_end,
-    .runner_free = vm_count_drop,
+    .runner_end = count_end_runner,
+    .runner_free = count_drop,
     .block_new = block_new,
     .block_free = block_free,
     .block_start = block_start,

@@ -7,7 +7,7 @@
 
 /* Names the launch's overhead or atomics at one address if they exceed the rest. Otherwise names the unit or path with
  * the greatest share of at least BOUND_LEAST. */
-const char *vm_time_bound(const vm_time_result *result, double overhead)
+const char *model_time_bound(const vm_time_result *result, double overhead)
 {
     static const char *const units[VM_UNITS] = {
         [VM_UNIT_ALU] = "integer units", [VM_UNIT_FMA] = "fp32 units",      [VM_UNIT_MULTIPLY] = "multiplier",

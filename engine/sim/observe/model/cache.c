@@ -16,7 +16,7 @@ struct vm_cache {
     way *ways;
 };
 
-vm_cache *vm_cache_new(const kiln_allocator *mem, double bytes)
+vm_cache *model_cache_new(const kiln_allocator *mem, double bytes)
 {
     vm_cache *cache = kiln__calloc(mem, 1, sizeof *cache);
     if (!cache)
@@ -30,7 +30,7 @@ vm_cache *vm_cache_new(const kiln_allocator *mem, double bytes)
     return NULL;
 }
 
-void vm_cache_free(vm_cache *cache)
+void model_cache_free(vm_cache *cache)
 {
     if (!cache)
         return;
@@ -56,7 +56,7 @@ static way *find_way(const vm_cache *cache, uint32_t line)
     return NULL;
 }
 
-uint32_t vm_cache_load(vm_cache *cache, uint32_t line, uint32_t sectors, uint32_t *pending)
+uint32_t model_cache_load(vm_cache *cache, uint32_t line, uint32_t sectors, uint32_t *pending)
 {
     *pending = 0;
     if (cache->sets == 0)
@@ -78,7 +78,7 @@ uint32_t vm_cache_load(vm_cache *cache, uint32_t line, uint32_t sectors, uint32_
     return missing;
 }
 
-void vm_cache_fill(vm_cache *cache, uint32_t line, uint32_t at)
+void model_cache_fill(vm_cache *cache, uint32_t line, uint32_t at)
 {
     way *there = cache->sets ? find_way(cache, line) : NULL;
     if (there && there->at < at)
@@ -172,7 +172,7 @@ static void add_hits(vm_footprint *f, uint32_t line, double hits)
     f->hottest = f->busy[at].hits > f->hottest ? f->busy[at].hits : f->hottest;
 }
 
-double vm_footprint_hottest(const vm_footprint *f) { return f->hottest; }
+double model_footprint_hottest(const vm_footprint *f) { return f->hottest; }
 
 static part *find_part(vm_footprint *f, vm_device *device, uint32_t line)
 {
@@ -235,8 +235,8 @@ static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost,
 }
 
 /* Estimates how many blocks share a sector, from the accesses of the traced blocks to each allocation and its size. */
-vm_footprint *vm_footprint_new(const kiln_allocator *mem, vm_device *device, const struct vm_trace *trace,
-                               const vm_cost *cost, const sim_model *model, uint64_t block_count)
+vm_footprint *model_footprint_new(const kiln_allocator *mem, vm_device *device, const struct vm_trace *trace,
+                                  const vm_cost *cost, const sim_model *model, uint64_t block_count)
 {
     vm_footprint *f = kiln__calloc(mem, 1, sizeof *f);
     if (!f)
@@ -274,7 +274,7 @@ vm_footprint *vm_footprint_new(const kiln_allocator *mem, vm_device *device, con
     return f;
 }
 
-void vm_footprint_free(vm_footprint *f)
+void model_footprint_free(vm_footprint *f)
 {
     if (!f)
         return;
@@ -282,10 +282,10 @@ void vm_footprint_free(vm_footprint *f)
     kiln__free(f->mem, f);
 }
 
-bool vm_footprint_failed(const vm_footprint *f) { return f->seen.failed; }
+bool model_footprint_failed(const vm_footprint *f) { return f->seen.failed; }
 
-double vm_footprint_touch(vm_footprint *f, uint32_t line, uint32_t sectors, bool write, bool cold, double *share,
-                          bool *missing)
+double model_footprint_touch(vm_footprint *f, uint32_t line, uint32_t sectors, bool write, bool cold, double *share,
+                             bool *missing)
 {
     uint32_t fresh = add_sectors(f->mem, &f->seen, line, whole_granules(f, sectors), write && f->spills);
     if (fresh == 0)

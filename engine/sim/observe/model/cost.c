@@ -564,7 +564,7 @@ static bool add_function(vm_cost *cost, const vm_function *function, const sim_m
     vm_cost_insn *out = cost->insns + function->first_tally;
     bool ok = find_uses(&b, cost->mem) && find_fusions(&b, cost->mem) && price_function(&b, model, out);
     if (ok)
-        ok = vm_schedule_function(cost, function->ptx, (uint32_t)function->first_tally, model);
+        ok = model_schedule_function(cost, function->ptx, (uint32_t)function->first_tally, model);
     if (ok && b.f->reg_count > cost->register_count)
         cost->register_count = b.f->reg_count;
     kiln__free(cost->mem, b.wide);
@@ -587,7 +587,7 @@ static void lay_out(vm_cost *cost)
     }
 }
 
-vm_cost *vm_cost_new(const kiln_allocator *mem, const vm_module *module, const sim_model *model)
+vm_cost *model_cost_new(const kiln_allocator *mem, const vm_module *module, const sim_model *model)
 {
     if (module->tally_count == 0 || module->tally_count > MODULE_MOST)
         return NULL;
@@ -610,11 +610,11 @@ vm_cost *vm_cost_new(const kiln_allocator *mem, const vm_module *module, const s
         lay_out(cost);
         return cost;
     }
-    vm_cost_free(cost);
+    model_cost_free(cost);
     return NULL;
 }
 
-void vm_cost_free(vm_cost *cost)
+void model_cost_free(vm_cost *cost)
 {
     if (!cost)
         return;
@@ -626,7 +626,7 @@ void vm_cost_free(vm_cost *cost)
     kiln__free(cost->mem, cost);
 }
 
-void vm_cost_trace(const vm_cost *cost, struct vm_trace *trace)
+void model_cost_trace(const vm_cost *cost, struct vm_trace *trace)
 {
     trace->insns = &cost->insns->traced;
     trace->stride = sizeof *cost->insns;

@@ -371,7 +371,7 @@ static bool add_region(scheduler *s, uint32_t first, uint32_t end)
 }
 
 /* Finds regions and combined loads of a function, and schedules each region. The scratch memory is freed at the end. */
-bool vm_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, const sim_model *model)
+bool model_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, const sim_model *model)
 {
     const kiln_allocator *mem = cost->mem;
     scheduler s = {.cost = cost, .f = f, .model = model, .first = first};

@@ -16,7 +16,7 @@
  *     meanwhile, later blocks wait for earlier ones, so the number of waves does not help;
  *   - that does not send data to other blocks of a cluster: the model does not know how long these blocks wait;
  *   - that does not spill registers: the model charges only the least time of a spill. */
-double vm_time_tie_factor(const vm_time_launch *launch, const vm_time_result *result)
+double model_time_tie_factor(const vm_time_launch *launch, const vm_time_result *result)
 {
     const vm_spills *spills = &launch->spills;
     const double at_once = launch->model->sm_count * launch->resident,

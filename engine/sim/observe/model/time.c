@@ -132,7 +132,7 @@ static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double n
     double there = *way + r->model->l2_latency;
     double share = 0;
     bool missing = false;
-    double bytes = vm_footprint_touch(r->footprint, line, sectors, write, r->cold, &share, &missing);
+    double bytes = model_footprint_touch(r->footprint, line, sectors, write, r->cold, &share, &missing);
     if (bytes > 0) {
         r->dram_free = (r->dram_free > now ? r->dram_free : now) + bytes * share / r->dram_bytes;
         r->traffic_dram += (uint64_t)(bytes * share);
@@ -166,13 +166,13 @@ static double access_global(replay *r, const uint32_t *record, uint32_t round, d
         uint32_t line = VM_TRACE_LINE(record[1 + k]) | round, wanted = VM_TRACE_SECTORS(record[1 + k]);
         double at = start;
         if (act == VM_ACT_LOAD || act == VM_ACT_COPY) {
-            uint32_t pending = 0, missing = vm_cache_load(r->cache, line, wanted, &pending);
+            uint32_t pending = 0, missing = model_cache_load(r->cache, line, wanted, &pending);
             at = start + r->model->l1_latency;
             if (pending > at)
                 at = pending;
             if (missing) {
                 double arrived = fetch_from_l2(r, line, missing, start, false, 0);
-                vm_cache_fill(r->cache, line, round_up_clock(arrived));
+                model_cache_fill(r->cache, line, round_up_clock(arrived));
                 at = arrived > at ? arrived : at;
             }
         } else if (act == VM_ACT_ATOMIC) {
@@ -433,10 +433,10 @@ static uint32_t fetch_code(replay *r, warp *w, uint32_t now)
     if (line == w->line)
         return now;
     w->line = line;
-    if (vm_cache_load(r->code, line, 1, &pending)) {
+    if (model_cache_load(r->code, line, 1, &pending)) {
         r->code_free = (r->code_free > now ? r->code_free : now) + 128 / r->model->code_rate;
         pending = round_up_clock(r->code_free);
-        vm_cache_fill(r->code, line, pending);
+        model_cache_fill(r->code, line, pending);
     }
     return pending > now ? pending : now;
 }
@@ -722,9 +722,9 @@ static void close_replay(replay *r)
     }
     kiln__free(r->mem, r->warps);
     kiln__free(r->mem, r->slots);
-    vm_cache_free(r->cache);
-    vm_cache_free(r->code);
-    vm_footprint_free(r->footprint);
+    model_cache_free(r->cache);
+    model_cache_free(r->code);
+    model_footprint_free(r->footprint);
 }
 
 /* Returns the size of the L1: the rest after shared memory, for which the driver reserves the smallest size that the
@@ -782,11 +782,11 @@ static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_laun
     size_t warps = (size_t)places * r->warps_per_block;
     r->warps = kiln__calloc(mem, warps, sizeof *r->warps);
     r->slots = kiln__calloc(mem, places, sizeof *r->slots);
-    r->cache = vm_cache_new(mem, l1_size(launch, places));
+    r->cache = model_cache_new(mem, l1_size(launch, places));
     set_spills(r, l1_size(launch, places));
-    r->code = vm_cache_new(mem, m->code_bytes);
-    r->footprint = vm_footprint_new(mem, launch->device, launch->trace, launch->cost, m, launch->block_count);
-    bool ok = r->warps && r->slots && r->cache && r->code && r->footprint && !vm_footprint_failed(r->footprint);
+    r->code = model_cache_new(mem, m->code_bytes);
+    r->footprint = model_footprint_new(mem, launch->device, launch->trace, launch->cost, m, launch->block_count);
+    bool ok = r->warps && r->slots && r->cache && r->code && r->footprint && !model_footprint_failed(r->footprint);
     for (size_t k = 0; ok && k < warps; k++) {
         r->warps[k].executed = kiln__calloc(mem, r->cost->longest + 1, sizeof *r->warps[k].executed);
         r->warps[k].ready = kiln__calloc(mem, r->cost->register_count + 1, sizeof *r->warps[k].ready);
@@ -853,9 +853,9 @@ static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *lau
         result->l2 = (double)r.traffic_l2 / r.l2_bytes / (clocks > 0 ? clocks : 1);
         result->dram = (double)r.traffic_dram / r.dram_bytes / (clocks > 0 ? clocks : 1);
         /* Atomics at one address are serialised over the whole device. */
-        result->hottest = vm_footprint_hottest(r.footprint) / launch->trace->block_count * (double)launch->block_count *
-                          launch->model->atomic_clocks;
-        if (vm_footprint_failed(r.footprint))
+        result->hottest = model_footprint_hottest(r.footprint) / launch->trace->block_count *
+                          (double)launch->block_count * launch->model->atomic_clocks;
+        if (model_footprint_failed(r.footprint))
             clocks = -1;
     }
     close_replay(&r);
@@ -898,7 +898,7 @@ static bool estimate_launch(const kiln_allocator *mem, const vm_time_launch *lau
     return true;
 }
 
-bool vm_time_estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result)
+bool model_time_estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result)
 {
     if (!estimate_launch(mem, launch, result))
         return false;

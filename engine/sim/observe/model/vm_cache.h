@@ -9,24 +9,25 @@
  * its own. So the functions name a line by two parts: the upper four bits are the round, and the other bits are the
  * number that the trace gives to the line (VM_TRACE_LINE). */
 typedef struct vm_cache vm_cache;
-vm_cache *vm_cache_new(const kiln_allocator *mem, double bytes); /* 0 bytes: nothing ever hits; NULL: out of memory */
-void vm_cache_free(vm_cache *cache);
+vm_cache *model_cache_new(const kiln_allocator *mem,
+                          double bytes); /* 0 bytes: nothing ever hits; NULL: out of memory */
+void model_cache_free(vm_cache *cache);
 /* Returns the missing sectors, which then count as requested. *pending is the time from which the present sectors are
  * available. */
-uint32_t vm_cache_load(vm_cache *cache, uint32_t line, uint32_t sectors, uint32_t *pending);
-void vm_cache_fill(vm_cache *cache, uint32_t line, uint32_t at);
+uint32_t model_cache_load(vm_cache *cache, uint32_t line, uint32_t sectors, uint32_t *pending);
+void model_cache_fill(vm_cache *cache, uint32_t line, uint32_t at);
 
 typedef struct vm_footprint vm_footprint;
-vm_footprint *vm_footprint_new(const kiln_allocator *mem, vm_device *device, const struct vm_trace *trace,
-                               const vm_cost *cost, const sim_model *model, uint64_t block_count);
-void vm_footprint_free(vm_footprint *footprint);
+vm_footprint *model_footprint_new(const kiln_allocator *mem, vm_device *device, const struct vm_trace *trace,
+                                  const vm_cost *cost, const sim_model *model, uint64_t block_count);
+void model_footprint_free(vm_footprint *footprint);
 /* Returns the bytes that memory transfers: the SM reads them for the first time, or it writes them for the first time,
  * also after a read if the launch touches more than the L2 holds. *share: the part of these bytes that this SM must fetch, because other
  * SMs need them too. *missing: this access must wait for memory. `cold`: the caches were empty at the start of the
  * launch. */
-double vm_footprint_touch(vm_footprint *footprint, uint32_t line, uint32_t sectors, bool write, bool cold,
-                          double *share, bool *missing);
+double model_footprint_touch(vm_footprint *footprint, uint32_t line, uint32_t sectors, bool write, bool cold,
+                             double *share, bool *missing);
 /* The number of atomics at the most used line, in the traced blocks. */
-double vm_footprint_hottest(const vm_footprint *footprint);
-bool vm_footprint_failed(const vm_footprint *footprint);
+double model_footprint_hottest(const vm_footprint *footprint);
+bool model_footprint_failed(const vm_footprint *footprint);
 #endif

@@ -68,7 +68,7 @@ typedef struct vm_cost {
     const kiln_allocator *mem;
     uint32_t insn_count, region_count, register_count, longest; /* longest: instructions of a region */
     size_t operand_count, operand_capacity, region_capacity;
-    vm_cost_insn *insns; /* indexed by vm_tally_first() */
+    vm_cost_insn *insns; /* indexed by count_tally_first() */
     vm_region *regions;
     uint32_t *order, *registers;
     uint32_t *place; /* by instruction: number of machine instructions before it */
@@ -78,8 +78,8 @@ typedef struct vm_cost {
 } vm_cost;
 
 /* Computes the costs of a module. Returns NULL if memory runs out, or if the module is too large to be timed. */
-vm_cost *vm_cost_new(const kiln_allocator *mem, const vm_module *module, const sim_model *model);
-void vm_cost_free(vm_cost *cost);
+vm_cost *model_cost_new(const kiln_allocator *mem, const vm_module *module, const sim_model *model);
+void model_cost_free(vm_cost *cost);
 /* Tells the trace what to record of each instruction. */
-void vm_cost_trace(const vm_cost *cost, struct vm_trace *trace);
+void model_cost_trace(const vm_cost *cost, struct vm_trace *trace);
 #endif

@@ -6,5 +6,5 @@
 
 /* Finds regions, loads that become one, and an order for each region; the function's instructions begin at `first` in
  * cost->insns, with their costs. Returns false if memory runs out. */
-bool vm_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, const sim_model *model);
+bool model_schedule_function(vm_cost *cost, const ptx_function *f, uint32_t first, const sim_model *model);
 #endif

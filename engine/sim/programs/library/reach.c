@@ -34,7 +34,7 @@ __attribute__((visibility("default"))) void *kiln_sim_reach(uint64_t address, si
     void *found = write ? vm_pointer(home->device, address, bytes)
                         : (void *)(uintptr_t)vm_pointer_read(home->device, address, bytes);
     if (!found && bytes)
-        vm_check_host_bounds(home->device, what, address, bytes, write != 0);
+        check_host_bounds(home->device, what, address, bytes, write != 0);
     sim_pause();
     return found;
 }

@@ -398,6 +398,5 @@ VENDOR_API int cusparseSpVV(cusparse_handle handle, int op, const sparse *x, con
     (void)buffer;
     if (status != DONE || !result)
         return status != DONE ? status : INVALID_VALUE;
-    return handle->pointers == POINTER_HOST ? sparse_wait(handle, &w, NULL, NULL, run_dot)
-                                            : sparse_enqueue(handle, &w, NULL, NULL, run_dot);
+    return sparse_enqueue(handle, &w, NULL, NULL, run_dot); /* a graph writes to the host's memory when it runs */
 }
