@@ -14,3 +14,10 @@ done
 kiln init 'three(x: f32[3]) -> f32[3]' -o three.yaml >/dev/null
 kiln show ./three.yaml | head -2
 kiln init 'three(x: f32[3]) -> f32[3]' --json | grep -c '"spec"'
+# Exponents, an index with the name `i`, and names that stand twice.
+kiln init 'pick(x: f32[N], i: i32[M], eps: float = -1.5e-5) -> f32[M]' -o pick.yaml >/dev/null
+grep -o 'args: .*' pick.yaml | head -1
+grep ' i_' pick.cu
+for text in 'f(x: f32[N], x: f32[N]) -> f32[N]' 'f(N: f32[N]) -> f32[N]' 'f(a: float = abc) -> f32[N]' 'f(a: int = 1.5) -> f32[N]'; do
+    kiln init "$text" 2>&1 | head -1
+done

@@ -74,7 +74,37 @@ static bool take(signature *s, const char *text)
     return true;
 }
 
-/* Takes a name, or a number if `numbers` is true. If there is no such word, notes an error and returns "". */
+/* Returns the length of a decimal number such as -1.5e-3, or 0. With `whole` it has neither a fraction nor an exponent. */
+static size_t measure_number(const char *text, bool whole)
+{
+    static const char digits[] = "0123456789";
+    size_t length = *text == '-', count = strspn(text + length, digits);
+    length += count;
+    if (!whole && text[length] == '.') {
+        const size_t fraction = strspn(text + length + 1, digits);
+        length += 1 + fraction;
+        count += fraction;
+    }
+    if (!whole && count && (text[length] | 0x20) == 'e') {
+        const size_t sign = text[length + 1] == '-' || text[length + 1] == '+',
+                     exponent = strspn(text + length + 1 + sign, digits);
+        length += exponent ? 1 + sign + exponent : 0;
+    }
+    return count ? length : 0;
+}
+
+/* Takes the value of a number argument. If there is none, notes an error and returns "". */
+static const char *take_number(signature *s, bool whole)
+{
+    s->at += strspn(s->at, " \t\n");
+    const size_t length = measure_number(s->at, whole);
+    if (length == 0)
+        fail(s, whole ? "a whole number" : "a number");
+    s->at += length;
+    return cli_strndup(s->at - length, length);
+}
+
+/* Takes a name, or an extent if `numbers` is true. If there is no such word, notes an error and returns "". */
 static const char *take_word(signature *s, bool numbers, const char *wanted)
 {
     s->at += strspn(s->at, " \t\n");
@@ -118,7 +148,7 @@ static void read_type(signature *s, part *p, bool numbers)
     const char *word = take_word(s, false, "a type");
     p->whole = strcmp(word, "int") == 0;
     if (numbers && (p->whole || strcmp(word, "float") == 0)) {
-        p->value = take(s, "=") ? take_word(s, true, "a number") : "1";
+        p->value = take(s, "=") ? take_number(s, p->whole) : "1";
         return;
     }
     p->type = find_type(word);
@@ -168,6 +198,31 @@ static void read_outputs(signature *s)
         fail(s, "')'");
 }
 
+static bool has_name(const signature *s, const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < s->count; i++)
+        found |= strcmp(s->parts[i].name, name) == 0;
+    for (size_t i = 0; i < s->size_count; i++)
+        found |= strcmp(s->sizes[i], name) == 0;
+    return found;
+}
+
+/* Arrays, numbers and extents are all parameters of the kernel, so each has a name of its own. */
+static void check_names(signature *s)
+{
+    for (size_t i = 0; i < s->count && !s->code; i++) {
+        const char *name = s->parts[i].name;
+        bool twice = false;
+        for (size_t k = 0; k < i; k++)
+            twice |= strcmp(s->parts[k].name, name) == 0;
+        for (size_t k = 0; k < s->size_count; k++)
+            twice |= strcmp(s->sizes[k], name) == 0;
+        if (twice)
+            s->code = cli_usage(s->c, "the signature has two things of the name '%s'", name);
+    }
+}
+
 static void read_signature(signature *s)
 {
     take(s, "def ");
@@ -192,6 +247,7 @@ static void read_signature(signature *s)
     s->at += strspn(s->at, " \t\n");
     if (!s->code && *s->at)
         fail(s, "its end");
+    check_names(s);
 }
 
 /* ---- writing ---- */
@@ -281,6 +337,9 @@ static bool has_type(const signature *s, const char *kiln)
 static char *write_kernel(const signature *s)
 {
     const part *out = &s->parts[s->argument_count];
+    const char *index = "i"; /* the kernel has no parameter of this name */
+    while (has_name(s, index))
+        index = cli_printf("%s_", index);
     char *text = cli_printf(
         "// %s.cu - the reference of %s.yaml. It may be slow: an element a thread, sums in double precision.\n%s%s"
         "extern \"C\" __global__ void %s(",
@@ -294,10 +353,10 @@ static char *write_kernel(const signature *s)
     }
     for (size_t i = 0; i < s->size_count; i++)
         text = cli_printf("%s, long long %s", text, s->sizes[i]);
-    return cli_printf("%s)\n{\n    const long long i = blockIdx.x * 256ll + threadIdx.x; // an element of '%s'\n"
-                      "    if (i >= %s)\n        return;\n"
-                      "#error \"write the answer, %s[i] = ..., and delete this line\"\n}\n",
-                      text, out->name, count_elements(out), out->name);
+    return cli_printf("%s)\n{\n    const long long %s = blockIdx.x * 256ll + threadIdx.x; // an element of '%s'\n"
+                      "    if (%s >= %s)\n        return;\n"
+                      "#error \"write the answer, %s[%s] = ..., and delete this line\"\n}\n",
+                      text, index, out->name, index, count_elements(out), out->name, index);
 }
 
 bool init_is_signature(const char *text) { return strchr(text, '(') && strstr(text, "->"); }
