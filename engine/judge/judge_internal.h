@@ -263,8 +263,9 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
  * compiled anew for them and does not compile, or has become forbidden, *fault tells it. */
 kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln__judge_fault *fault,
                                kiln_error **error);
-/* Returns false if the trial would take too long here. Notes the largest number of elements otherwise. */
-bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial);
+/* Returns false if a trial with the plans' sizes would take too long here. Notes the largest number of elements otherwise.
+ * on_host: the host holds all arrays of the trial. Otherwise the arrays may be as large as the memory of a GPU. */
+bool kiln__judge_is_small(kiln__judge *judge, bool on_host);
 /* Notes a write `offset` bytes after the end of a buffer; if it is negative, before the beginning. */
 void kiln__judge_note_outside(kiln__judge *judge, const kiln__once_buffer *b, int64_t offset, kiln__judge_fault *fault);
 /* Turns a failed run into a fault of the kernel, and takes over `why`. Returns the status of a failure that the kernel has

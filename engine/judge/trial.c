@@ -394,10 +394,9 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
     return KILN_OK;
 }
 
-bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial)
+bool kiln__judge_is_small(kiln__judge *judge, bool on_host)
 {
-    const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE && !judge->simulated;
-    const uint64_t elements_most = large ? UINT64_MAX : 1 << 20;
+    const uint64_t elements_most = on_host || judge->simulated ? 1 << 20 : UINT64_MAX;
     const double flops_most = judge->simulated ? 0x1p21 : 0x1p40;
     uint64_t elements = 0;
     for (size_t i = 0; i < judge->buffer_count; i++)
@@ -488,7 +487,7 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
     KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
     if (fault->kind != KILN_JUDGED_PASS)
         return KILN_OK;
-    *fits = *fits && kiln__judge_is_small(judge, trial);
+    *fits = *fits && kiln__judge_is_small(judge, true);
     if (!*fits)
         return KILN_OK;
     kiln_status status = run_trial(judge, plan, trial, original, fault, fits, error);
@@ -605,7 +604,7 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
     KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
     if (fault->kind != KILN_JUDGED_PASS)
         return KILN_OK;
-    *fits = *fits && kiln__judge_is_small(judge, trial);
+    *fits = *fits && kiln__judge_is_small(judge, true);
     if (!*fits)
         return KILN_OK;
     kiln__judge_reset_globals(judge);

@@ -74,43 +74,12 @@ static bool take(signature *s, const char *text)
     return true;
 }
 
-/* Returns the length of a decimal number such as -1.5e-3, or 0. With `whole` it has neither a fraction nor an exponent. */
-static size_t measure_number(const char *text, bool whole)
-{
-    static const char digits[] = "0123456789";
-    size_t length = *text == '-', count = strspn(text + length, digits);
-    length += count;
-    if (!whole && text[length] == '.') {
-        const size_t fraction = strspn(text + length + 1, digits);
-        length += 1 + fraction;
-        count += fraction;
-    }
-    if (!whole && count && (text[length] | 0x20) == 'e') {
-        const size_t sign = text[length + 1] == '-' || text[length + 1] == '+',
-                     exponent = strspn(text + length + 1 + sign, digits);
-        length += exponent ? 1 + sign + exponent : 0;
-    }
-    return count ? length : 0;
-}
-
-/* Takes the value of a number argument. If there is none, notes an error and returns "". */
-static const char *take_number(signature *s, bool whole)
-{
-    s->at += strspn(s->at, " \t\n");
-    const size_t length = measure_number(s->at, whole);
-    if (length == 0)
-        fail(s, whole ? "a whole number" : "a number");
-    s->at += length;
-    return cli_strndup(s->at - length, length);
-}
-
-/* Takes a name, or an extent if `numbers` is true. If there is no such word, notes an error and returns "". */
+/* Takes a name, or a number without a sign if `numbers` is true. If there is no such word, notes an error and returns "". */
 static const char *take_word(signature *s, bool numbers, const char *wanted)
 {
     s->at += strspn(s->at, " \t\n");
     size_t length = 0;
-    while (isalnum((unsigned char)s->at[length]) || s->at[length] == '_' ||
-           (numbers && length == 0 && s->at[length] == '-') || (numbers && s->at[length] == '.'))
+    while (isalnum((unsigned char)s->at[length]) || s->at[length] == '_')
         length++;
     if (length == 0 || (!numbers && isdigit((unsigned char)*s->at))) {
         fail(s, wanted);
@@ -118,6 +87,32 @@ static const char *take_word(signature *s, bool numbers, const char *wanted)
     }
     s->at += length;
     return cli_strndup(s->at - length, length);
+}
+
+/* Takes the default value of a number, such as 8, -0.5 or 1e-5. An integer has no fraction and no exponent. */
+static const char *take_value(signature *s, bool whole)
+{
+    static const char digits[] = "0123456789";
+    s->at += strspn(s->at, " \t\n");
+    const char *begin = s->at, *at = begin + (*begin == '-');
+    size_t count = strspn(at, digits);
+    at += count;
+    if (!whole && *at == '.') {
+        const size_t behind = strspn(at + 1, digits);
+        count += behind;
+        at += 1 + behind;
+    }
+    if (!whole && count && (*at == 'e' || *at == 'E')) {
+        at += 1 + (at[1] == '-' || at[1] == '+');
+        count = strspn(at, digits);
+        at += count;
+    }
+    if (count == 0 || isalnum((unsigned char)*at) || *at == '_' || *at == '.') {
+        fail(s, whole ? "an integer" : "a number");
+        return "0";
+    }
+    s->at = at;
+    return cli_strndup(begin, (size_t)(at - begin));
 }
 
 static const type *find_type(const char *name)
@@ -138,7 +133,11 @@ static void add_size(signature *s, const char *name)
     for (size_t i = 0; i < s->size_count; i++)
         if (strcmp(s->sizes[i], name) == 0)
             return;
-    if (!isdigit((unsigned char)*name) && s->size_count < MOST_PARTS)
+    if (isdigit((unsigned char)*name))
+        return;
+    if (s->size_count == MOST_PARTS)
+        fail(s, "at most 32 sizes");
+    else
         s->sizes[s->size_count++] = name;
 }
 
@@ -148,7 +147,7 @@ static void read_type(signature *s, part *p, bool numbers)
     const char *word = take_word(s, false, "a type");
     p->whole = strcmp(word, "int") == 0;
     if (numbers && (p->whole || strcmp(word, "float") == 0)) {
-        p->value = take(s, "=") ? take_number(s, p->whole) : "1";
+        p->value = take(s, "=") ? take_value(s, p->whole) : "1";
         return;
     }
     p->type = find_type(word);
@@ -198,28 +197,20 @@ static void read_outputs(signature *s)
         fail(s, "')'");
 }
 
-static bool has_name(const signature *s, const char *name)
-{
-    bool found = false;
-    for (size_t i = 0; i < s->count; i++)
-        found |= strcmp(s->parts[i].name, name) == 0;
-    for (size_t i = 0; i < s->size_count; i++)
-        found |= strcmp(s->sizes[i], name) == 0;
-    return found;
-}
-
-/* Arrays, numbers and extents are all parameters of the kernel, so each has a name of its own. */
+/* Notes an error if two parts or sizes have the same name, or if one has the name of the kernel's variable `i`. */
 static void check_names(signature *s)
 {
-    for (size_t i = 0; i < s->count && !s->code; i++) {
-        const char *name = s->parts[i].name;
-        bool twice = false;
-        for (size_t k = 0; k < i; k++)
-            twice |= strcmp(s->parts[k].name, name) == 0;
-        for (size_t k = 0; k < s->size_count; k++)
-            twice |= strcmp(s->sizes[k], name) == 0;
+    const size_t count = s->count + s->size_count;
+    for (size_t i = 0; i < count && !s->code; i++) {
+        const char *name = i < s->count ? s->parts[i].name : s->sizes[i - s->count];
+        bool twice = strcmp(name, "i") == 0;
+        for (size_t k = 0; k < i && !twice; k++)
+            twice = strcmp(name, k < s->count ? s->parts[k].name : s->sizes[k - s->count]) == 0;
         if (twice)
-            s->code = cli_usage(s->c, "the signature has two things of the name '%s'", name);
+            s->code = cli_usage(s->c,
+                                "the signature needs another name for one '%s': each argument, output and size has its "
+                                "own name, 'out' is an output without a name, and 'i' is the number of an element",
+                                name);
     }
 }
 
@@ -337,9 +328,6 @@ static bool has_type(const signature *s, const char *kiln)
 static char *write_kernel(const signature *s)
 {
     const part *out = &s->parts[s->argument_count];
-    const char *index = "i"; /* the kernel has no parameter of this name */
-    while (has_name(s, index))
-        index = cli_printf("%s_", index);
     char *text = cli_printf(
         "// %s.cu - the reference of %s.yaml. It may be slow: an element a thread, sums in double precision.\n%s%s"
         "extern \"C\" __global__ void %s(",
@@ -353,10 +341,10 @@ static char *write_kernel(const signature *s)
     }
     for (size_t i = 0; i < s->size_count; i++)
         text = cli_printf("%s, long long %s", text, s->sizes[i]);
-    return cli_printf("%s)\n{\n    const long long %s = blockIdx.x * 256ll + threadIdx.x; // an element of '%s'\n"
-                      "    if (%s >= %s)\n        return;\n"
-                      "#error \"write the answer, %s[%s] = ..., and delete this line\"\n}\n",
-                      text, index, out->name, index, count_elements(out), out->name, index);
+    return cli_printf("%s)\n{\n    const long long i = blockIdx.x * 256ll + threadIdx.x; // an element of '%s'\n"
+                      "    if (i >= %s)\n        return;\n"
+                      "#error \"write the answer, %s[i] = ..., and delete this line\"\n}\n",
+                      text, out->name, count_elements(out), out->name);
 }
 
 bool init_is_signature(const char *text) { return strchr(text, '(') && strstr(text, "->"); }
