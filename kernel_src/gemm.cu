@@ -1258,7 +1258,9 @@ struct group_product {
         });
     }
 
-    // Each thread writes its sums. Four lanes have 8 neighbours of a row, which are half a sector of 16-bit results.
+    // Each thread writes its sums from column `from` of the tile on. Four lanes have 8 neighbours of a row, which are half
+    // a sector of 16-bit results.
+    template <unsigned from = 0>
     __device__ __forceinline__ void store(result *C, unsigned first_row, unsigned first_column, unsigned M,
                                           unsigned N) const
     {
@@ -1267,7 +1269,7 @@ struct group_product {
 #pragma unroll
         for (unsigned i = 0; i < down; ++i)
 #pragma unroll
-            for (unsigned j = 0; j < TILE_N / 8; ++j)
+            for (unsigned j = from / 8; j < TILE_N / 8; ++j)
 #pragma unroll
                 for (unsigned half = 0; half < 2; ++half) {
                     const unsigned r = r0 + 64 * i + 8 * half, c = c0 + 8 * j;
@@ -1576,10 +1578,12 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 #if FUSED
         product.finish(epilogue(bias, residual, M, N), at.row * TILE_M + down, at.column * TILE_N);
 #endif
+        // store_staged() writes whole parts. The columns after them do not go through shared memory.
+        constexpr unsigned staged = STAGED ? group_product::parts * group_product::columns : 0;
         if (STAGED)
             product.store_staged(map_c, ring.room(), at.row * TILE_M + down, at.column * TILE_N, number);
-        else
-            product.store(C + (offset)number * M * N, at.row * TILE_M + down, at.column * TILE_N, M, N);
+        if (staged < TILE_N)
+            product.store<staged>(C + (offset)number * M * N, at.row * TILE_M + down, at.column * TILE_N, M, N);
     }
     if (STAGED && lane_id() == 0)
         tensor_store_wait<0>();

@@ -248,10 +248,19 @@ __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned b
 #define WGMMA_R68                                                                                                      \
     WGMMA_R64                                                                                                          \
     ",%64,%65,%66,%67"
+#define WGMMA_R80                                                                                                      \
+    WGMMA_R64                                                                                                          \
+    ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
 #define WGMMA_R96                                                                                                      \
     WGMMA_R64                                                                                                          \
     ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"                                                 \
     ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define WGMMA_R104                                                                                                     \
+    WGMMA_R96                                                                                                          \
+    ",%96,%97,%98,%99,%100,%101,%102,%103"
+#define WGMMA_R112                                                                                                     \
+    WGMMA_R104                                                                                                         \
+    ",%104,%105,%106,%107,%108,%109,%110,%111"
 #define WGMMA_R128                                                                                                     \
     WGMMA_R96                                                                                                          \
     ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111"                                     \
@@ -268,7 +277,10 @@ __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned b
 #define WGMMA_SUMS56 WGMMA_SUMS48, WGMMA_D4(48), WGMMA_D4(52)
 #define WGMMA_SUMS64 WGMMA_D32(0), WGMMA_D32(32)
 #define WGMMA_SUMS68 WGMMA_SUMS64, WGMMA_D4(64)
+#define WGMMA_SUMS80 WGMMA_SUMS64, WGMMA_D16(64)
 #define WGMMA_SUMS96 WGMMA_SUMS64, WGMMA_D32(64)
+#define WGMMA_SUMS104 WGMMA_SUMS96, WGMMA_D4(96), WGMMA_D4(100)
+#define WGMMA_SUMS112 WGMMA_SUMS96, WGMMA_D16(96)
 #define WGMMA_SUMS128 WGMMA_SUMS64, WGMMA_D32(64), WGMMA_D32(96)
 
 template <class T, unsigned n> struct wgmma;
@@ -330,7 +342,10 @@ WGMMA_SIZE(96, 48, "%48", "%49", "%50", "%51", "%52", "%53", "%54")
 WGMMA_SIZE(112, 56, "%56", "%57", "%58", "%59", "%60", "%61", "%62")
 WGMMA_SIZE(128, 64, "%64", "%65", "%66", "%67", "%68", "%69", "%70")
 WGMMA_SIZE(136, 68, "%68", "%69", "%70", "%71", "%72", "%73", "%74")
+WGMMA_SIZE(160, 80, "%80", "%81", "%82", "%83", "%84", "%85", "%86")
 WGMMA_SIZE(192, 96, "%96", "%97", "%98", "%99", "%100", "%101", "%102")
+WGMMA_SIZE(208, 104, "%104", "%105", "%106", "%107", "%108", "%109", "%110")
+WGMMA_SIZE(224, 112, "%112", "%113", "%114", "%115", "%116", "%117", "%118")
 WGMMA_SIZE(256, 128, "%128", "%129", "%130", "%131", "%132", "%133", "%134")
 
 #endif

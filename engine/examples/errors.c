@@ -1,4 +1,4 @@
-/* errors.c - What does Kiln say about a mistake, and where it is?
+/* errors.c - How does Kiln report a mistake and its place?
  *
  * Usage: errors specs/examples/first.yaml
  *

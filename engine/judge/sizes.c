@@ -119,9 +119,46 @@ void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln_
         trial->ranged[i] = clamp(&judge->ranges[i], i == range ? value + judge->ranges[i].multiple : 1, UINT64_MAX);
 }
 
+/* Draws sizes of whole tiles, because a kernel may have another path for them, and sizes drawn one by one are hardly ever
+ * all whole. All sizes get the largest power of two of which the product fits. Then sizes are doubled in turn while the
+ * product fits. Two of the seven kinds add -1, 0 or 1 to each size. In three kinds one size is 1: if the work for an
+ * element is large, tiles in all dimensions would take too long. */
+static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned kind, kiln__judge_trial *trial)
+{
+    enum { KINDS = 7, UNIT_BITS = 7, PAIR_BITS = 17 };
+    static const struct {
+        unsigned bits; /* the product of the sizes is at most two to this power */
+        bool off;      /* sizes next to whole tiles */
+        unsigned one;  /* 1 + the number of the size that is 1; 0: there is none */
+    } kinds[KINDS] = {{20, false, 0}, {12, false, 1}, {19, true, 0}, {17, false, 0},
+                      {12, true, 1},  {14, false, 2}, {15, false, 0}};
+    const bool off = kinds[kind % KINDS].off;
+    const size_t count = judge->range_count, one = count > 2 ? kinds[kind % KINDS].one : 0;
+    const unsigned tiled = (unsigned)count - (one != 0);
+    unsigned bits = kinds[kind % KINDS].bits;
+    if (count <= 2 && bits > PAIR_BITS)
+        bits = PAIR_BITS;
+    const unsigned each = bits / tiled < UNIT_BITS ? bits / tiled : UNIT_BITS;
+    unsigned left = bits - each * tiled;
+    const size_t first = kind == 0 ? 0 : (size_t)kiln__random_below(random, count);
+    for (size_t i = 0; i < count; i++)
+        trial->ranged[i] = i + 1 == one ? 1 : (int64_t)1 << each;
+    for (size_t n = 0, idle = 0; left && idle < count; n++) {
+        const size_t i = (first + n) % count;
+        const bool grows = i + 1 != one && 2 * trial->ranged[i] <= judge->ranges[i].to;
+        trial->ranged[i] *= grows ? 2 : 1;
+        left -= grows;
+        idle = grows ? 0 : idle + 1;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const int64_t step = off && i + 1 != one ? (int64_t)kiln__random_below(random, 3) - 1 : 0;
+        trial->ranged[i] = clamp(&judge->ranges[i], trial->ranged[i] + step * judge->ranges[i].multiple, UINT64_MAX);
+    }
+}
+
 /* Trials 0 to 3 have fixed sizes: the least ones, ones, a mixture of small odd ones, and the largest that fit. In the
- * phase of answers each size is the largest one in turn, and every second later trial has a number of the candidate's
- * code as one of its sizes. */
+ * phase of answers each size is the largest one in turn, every second later trial has a number of the candidate's code as
+ * one of its sizes, and every eighth has whole tiles. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {
@@ -134,6 +171,10 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
     if (answers && number >= 3 && number <= largest)
         first = number - 3;
     trial->set = judge->spec->size_set_count ? (size_t)kiln__random_below(random, judge->spec->size_set_count) : 0;
+    if (answers && count && number > largest && number % 8 == 7) {
+        draw_whole(judge, random, number / 8, trial);
+        return;
+    }
     for (size_t n = 0; n < count; n++) {
         const size_t i = (first + n) % count; /* each size comes first sometimes, and may then be large */
         const kiln__judge_range *range = &judge->ranges[i];

@@ -528,6 +528,28 @@ assert solver.cusolverDnXpotrf(handle, None, 0, L(4), 1, a.at, L(a.ld), 0, buffe
 assert solver.cusolverDnXpotrf(handle, None, 0, L(4), 1, a.at, L(a.ld), 1, buffer.at, Z(1), None, Z(0), info.at) == INVALID
 assert solver.cusolverDnXpotrf(handle, None, 0, L(1 << 40), 1, a.at, L(1 << 40), 1, buffer.at, Z(4096), None, Z(0), info.at) == INVALID
 assert solver.cusolverDnDgesvd(handle, ctypes.c_byte(65), ctypes.c_byte(65), 2, 3, a.at, 4, a.at, a.at, 4, a.at, 4, buffer.at, 4096, None, info.at) == INVALID
+# A number that is not finite: LAPACK's gesvd would not return, and the reference LAPACK's geev would end the process.
+for letter, dtype in TYPES.items():
+    for bad in (np.inf, np.nan):
+        values = make(dtype, 5, 5)
+        values[1, 2] = bad
+        code, D = CODES[dtype], f"cusolverDn{letter}"
+        a, s, w, told = Memory(values.T), Memory(np.zeros(5, real_of(dtype))), Memory(np.zeros(10, dtype)), Memory(np.zeros(1, np.int32))
+        call(solver, D + "gesvd", handle, ctypes.c_byte(78), ctypes.c_byte(78), 5, 5, a.at, 5, s.at, None, 5, None, 5, buffer.at, 4096, None, told.at)
+        assert told.read()[0] == 5 and np.isnan(s.read()).all()
+        call(solver, "cusolverDnXgeev", handle, parameters, 0, 0, L(5), code, a.at, L(5), code, w.at, code, None, L(5), code, None, L(5), code, buffer.at,
+             Z(4096), None, Z(0), told.at)
+        assert told.read()[0] == 5 and np.isnan(w.read()[: 5 if np.iscomplexobj(values) else 10]).all()
+# The ends of a range are not read if the range is not one of values. Without vectors, V needs no memory: 10^12 numbers here.
+a, s, found = Memory(make(np.float64, 3, 3)), Memory(np.zeros(3)), ctypes.c_int64()
+call(solver, "cusolverDnXsyevdx", handle, parameters, 0, 1001, LOWER, L(3), 1, a.at, L(3), P(8), P(8), L(0), L(0), ref(found), 1, s.at, 1, buffer.at, Z(4096),
+     None, Z(0), info.at)
+assert found.value == 3
+row, jacobi = Memory(make(np.float64, 1, 1000000)), P()
+call(solver, "cusolverDnCreateGesvdjInfo", ref(jacobi))
+call(solver, "cusolverDnDgesvdj", handle, 0, 0, 1, 1000000, row.at, 1, s.at, None, 1, None, 1000000, buffer.at, 4096, info.at, jacobi)
+close("gesvdj", s.read()[:1], [np.linalg.norm(row.array)], 100)
+call(solver, "cusolverDnDestroyGesvdjInfo", jacobi)
 assert solver.cusolverSpCreate(ref(P())) == NOT_SUPPORTED
 version = ctypes.c_int()
 call(solver, "cusolverGetVersion", ref(version))

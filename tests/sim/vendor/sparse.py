@@ -606,6 +606,16 @@ for letter, dtype in LETTERS.items():
             got = np.zeros((n, n), np.complex128)
             got[a.mask] = kind.load(a.stored.read())
             close(name, got, np.where(a.mask, incomplete(a.values, a.mask, name == "csric02"), 0), kind.limit, 100)
+            # A pivot of 0, and then other values: the second call forgets the first one's pivot.
+            zeros = Memory(kind.store(np.zeros(a.nnz)))
+            again = (handle, n, a.nnz, descriptor, zeros.at, a.offsets.at, a.indices.at, info)
+            call(sparse, f"cusparse{letter}{name}", *again, 0, buffer.at)
+            assert getattr(sparse, f"cusparseX{name}_zeroPivot")(handle, info, ref(position)) == ZERO_PIVOT and position.value == a.base
+            fresh = Memory(a.stored.array)
+            again = (handle, n, a.nnz, descriptor, fresh.at, a.offsets.at, a.indices.at, info)
+            call(sparse, f"cusparse{letter}{name}", *again, 0, buffer.at)
+            call(sparse, f"cusparseX{name}_zeroPivot", handle, info, ref(position))
+            assert position.value == -1
             # A row without a diagonal.
             broken = a.values.copy()
             broken[n - 1, n - 1] = 0
@@ -736,6 +746,41 @@ for rows, nnz in ((1 << 62, 0), (4, 1 << 61), (4, 1000000)):
     assert sparse.cusparseSpMV(handle, 0, P(one.ctypes.data), made, x.at, P(two.ctypes.data), large, 1, 0, None) == FAILED
     call(sparse, "cusparseDestroySpMat", made)
     call(sparse, "cusparseDestroyDnVec", large)
+# A sum just above the middle of two bf16 numbers, which a float cannot tell from the middle, is rounded up.
+parts, ones = Memory(to_bfloat(np.array([1, 2.0**-8, 2.0**-40], np.float32))), Memory(to_bfloat(np.ones(3, np.float32)))
+total, row, x = Memory(np.zeros(1, np.uint16)), P(), P()
+places = Memory(np.array([0, 3], np.int32)), Memory(np.arange(3, dtype=np.int32))
+call(sparse, "cusparseCreateCsr", ref(row), L(1), L(3), L(3), places[0].at, places[1].at, parts.at, 2, 2, 0, BF16)
+call(sparse, "cusparseCreateDnVec", ref(x), L(3), ones.at, BF16)
+call(sparse, "cusparseCreateDnVec", ref(made), L(1), total.at, BF16)
+f32 = np.array([1, 0], np.float32)
+call(sparse, "cusparseSpMV", handle, 0, P(f32.ctypes.data), row, x, P(f32.ctypes.data + 4), made, 0, 0, None)
+assert from_bfloat(total.read())[0] == 1 + 2.0**-7
+# A dense matrix is no vector: one without columns has no memory.
+thin, entries, places = P(), P(), Memory(np.array([7, 99999]))
+call(sparse, "cusparseCreateSpVec", ref(entries), L(100000), L(2), places.at, y.memory.at, 3, 0, 1)
+call(sparse, "cusparseCreateDnMat", ref(thin), L(100000), L(0), L(100000), None, 1, COLUMNS)
+assert sparse.cusparseGather(handle, thin, entries) == INVALID and sparse.cusparseScatter(handle, entries, thin) == INVALID
+assert sparse.cusparseAxpby(handle, P(one.ctypes.data), entries, P(two.ctypes.data), thin) == INVALID
+assert sparse.cusparseSpVV(handle, 0, entries, thin, P(two.ctypes.data), 1, None) == INVALID
+# Matrices without columns may have any number of rows: a call returns at once.
+many, plan = 1 << 40, P()
+dense = lambda rows, columns: sparse.cusparseCreateDnMat(ref(made := P()), L(rows), L(columns), L(rows), None, 1, COLUMNS) or made
+pairs = lambda rows, columns: sparse.cusparseCreateCoo(ref(made := P()), L(rows), L(columns), L(0), None, None, None, 3, 0, 1) or made
+ell, alpha, beta = P(), P(one.ctypes.data), P(two.ctypes.data)
+call(sparse, "cusparseCreateBlockedEll", ref(ell), L(many), L(4), L(2), L(0), None, None, 3, 0, 1)
+call(sparse, "cusparseSpMM", handle, 0, 0, alpha, pairs(many, 3), dense(3, 0), beta, dense(many, 0), 1, 0, None)
+call(sparse, "cusparseSpMM", handle, 0, 0, alpha, pairs(3, many), dense(many, 0), beta, dense(3, 0), 1, 0, None)
+call(sparse, "cusparseSpMM", handle, 0, 0, alpha, ell, dense(4, 0), beta, dense(many, 0), 1, 0, None)
+call(sparse, "cusparseSDDMM", handle, 0, 0, alpha, dense(many, 0), dense(0, 3), beta, pairs(many, 3), 1, 0, None)
+call(sparse, "cusparseSparseToDense", handle, pairs(many, 0), dense(many, 0), 0, None)
+call(sparse, "cusparseDenseToSparse_analysis", handle, dense(many, 0), pairs(many, 0), 0, None)
+call(sparse, "cusparseDenseToSparse_convert", handle, dense(many, 0), pairs(many, 0), 0, None)
+call(sparse, "cusparseSpSM_createDescr", ref(plan))
+given = (handle, 0, 0, alpha, pairs(many, many), dense(many, 0), dense(many, 0), 1, 0, plan)
+call(sparse, "cusparseSpSM_analysis", *given, None)
+call(sparse, "cusparseSpSM_solve", *given)
+call(sparse, "cusparseSpSM_destroyDescr", plan)
 assert sparse.cusparseSbsrmv(handle) == NOT_SUPPORTED
 sparse.cusparseGetErrorName.restype = sparse.cusparseGetErrorString.restype = ctypes.c_char_p
 assert sparse.cusparseGetErrorName(9) == b"CUSPARSE_STATUS_ZERO_PIVOT" and sparse.cusparseGetErrorString(3) == b"invalid value"

@@ -328,6 +328,10 @@ static void check_solver(void)
     int (*factor)(void *, int, int, CUdeviceptr, int, CUdeviceptr, int, CUdeviceptr);
     int (*lu)(void *, int, int, CUdeviceptr, int, CUdeviceptr, CUdeviceptr, CUdeviceptr);
     int (*solve)(void *, int, int, int, CUdeviceptr, int, CUdeviceptr, CUdeviceptr, int, CUdeviceptr);
+    int (*geev)(void *, void *, int, int, int64_t, int, CUdeviceptr, int64_t, int, CUdeviceptr, int, CUdeviceptr,
+                int64_t, int, CUdeviceptr, int64_t, int, size_t *, size_t *);
+    int (*polar)(void *, void *, int, int, int64_t, int64_t, int, CUdeviceptr, int64_t, int, CUdeviceptr, int,
+                 CUdeviceptr, int64_t, int, CUdeviceptr, int64_t, int, size_t *, size_t *);
     const double a[] = {4, 2, 77, 9, 10, 77}; /* two columns of two rows; 77 is the gap */
     const int32_t pivots[] = {1, 3}, good[] = {2, 2};
     double result[6], rights[] = {1, 2};
@@ -358,6 +362,12 @@ static void check_solver(void)
     CHECK(solve(own, 0, 2, 1, at, 3, put(4, good, sizeof good), b, 2, info) == DONE);
     OK(cuMemcpyDtoH(rights, b, sizeof rights));
     CHECK(rights[0] == 2); /* fake_blas.c adds the first pivot to the right side, minus 1 */
+    /* sizes whose products do not fit 64 bits */
+    size_t bytes, host_bytes;
+    FIND(solver, "cusolverDnXgeev_bufferSize", geev);
+    FIND(solver, "cusolverDnXgesvdp_bufferSize", polar);
+    CHECK(geev(own, NULL, 0, 0, INT64_MIN, 1, at, 3, 1, at, 1, at, 3, 1, at, 3, 1, &bytes, &host_bytes) == INVALID);
+    CHECK(polar(own, NULL, 1, 0, 4, 4, 1, at, 4, 1, at, 1, at, INT64_MAX, 1, at, 4, 1, &bytes, &host_bytes) == INVALID);
     CHECK(end(own) == DONE);
 }
 

@@ -5,6 +5,7 @@
  * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work copies its matrices for
  * LAPACK, because LAPACK's kernels may read behind the last element, and writes the results back. Any thread may use a handle, if
  * no two threads use one handle at once, as in cuSOLVER. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,7 +205,7 @@ void *solver_read(const work *w, const matrix *m, int type, int64_t index)
     enum { SLACK = 64 }; /* what LAPACK's kernels may read behind the end */
     const size_t size = vendor_number_size(type), line = (size_t)m->rows * size;
     const char *from = reach_matrix(w, m, size, index, false);
-    char *copy = from ? calloc(1, (size_t)m->columns * (line ? line : size) + SLACK) : NULL;
+    char *copy = from ? calloc(1, (size_t)m->columns * line + SLACK) : NULL;
     for (int64_t j = 0; copy && line && j < m->columns; j++)
         memcpy(copy + (size_t)j * line, from + (size_t)(j * m->ld) * size, line);
     return copy;
@@ -228,6 +229,16 @@ bool solver_write_info(const work *w, int64_t index, int info)
 }
 
 /* ---- LAPACK ---- */
+
+bool solver_is_finite(int type, const void *numbers, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++) {
+        const vendor_number value = vendor_read_number(numbers, k, type);
+        if (!isfinite(value.re) || !isfinite(value.im))
+            return false;
+    }
+    return true;
+}
 
 vendor_function *solver_find(int type, const char *name, const char *complex_name)
 {

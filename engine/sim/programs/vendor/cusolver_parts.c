@@ -99,7 +99,7 @@ RANGE(Z, C_64F, he, double)
 static bool set_wide(work *w, void *a, int64_t lda, const void *low, const void *high, int64_t first, int64_t last,
                      int64_t *found, void *values)
 {
-    const bool has_ends = low && high && is_type(w->type);
+    const bool has_ends = w->range == RANGE_VALUES && low && high && is_type(w->type);
     w->low = has_ends ? vendor_read(low, 0, real_type(w->type)) : 0;
     w->high = has_ends ? vendor_read(high, 0, real_type(w->type)) : 0;
     w->wide_result = true;
@@ -152,7 +152,12 @@ static bool run_geev(const work *w)
          *found_values = values ? calloc((size_t)(parts * w->n) + 1, vendor_number_size(w->type)) : NULL,
          *real_room = found_values ? calloc((size_t)(2 * w->n) + 1, sizeof(double)) : NULL, *room = NULL;
     char *imaginary = found_values ? (char *)found_values + (size_t)w->n * vendor_number_size(w->type) : NULL;
-    for (int pass = 0; real_room && n > 0 && pass < 2; pass++) { /* the first pass asks for the size */
+    const bool finite = real_room && solver_is_finite(w->type, a, w->n * w->n);
+    for (int64_t k = 0; real_room && !finite && k < parts * w->n; k++)
+        vendor_write_number(found_values, k, w->type, (vendor_number){NAN, 0});
+    if (!finite) /* no eigenvalue has converged */
+        info = n;
+    for (int pass = 0; finite && n > 0 && pass < 2; pass++) { /* the first pass asks for the size */
         if (pass && !(room = solver_buffer(w->type, query, &count)))
             break;
         void *area = pass ? room : query;
@@ -163,7 +168,7 @@ static bool run_geev(const work *w)
             ((real_function *)found)(job_l, job_r, &n, a, &ld, found_values, imaginary, l, &ld, r, &ld, area, &count,
                                      &info, 1, 1);
     }
-    bool done = real_room && (n == 0 || room);
+    bool done = real_room && (n == 0 || room || !finite);
     for (int64_t k = 0; done && k < w->n; k++) {
         const vendor_number value = is_complex(w->type) ? vendor_read_number(found_values, k, w->type)
                                                         : (vendor_number){vendor_read(found_values, k, real),
@@ -196,14 +201,15 @@ static bool run_geev(const work *w)
 static bool set_geev(work *w, int job_l, int job_r, const void *a, int64_t lda, const void *values, const void *l,
                      int64_t ldl, const void *r, int64_t ldr)
 {
+    if (!fits(w->n) || w->n > INT32_MAX / 2)
+        return false;
     w->a = matrix_of(a, w->n, w->n, lda);
     w->values = vector_of(values, is_complex(w->vector_type) ? w->n : 2 * w->n);
     w->b = job_l == VECTORS ? matrix_of(l, w->n, w->n, ldl) : matrix_of(NULL, 0, 0, 1);
     w->c = job_r == VECTORS ? matrix_of(r, w->n, w->n, ldr) : matrix_of(NULL, 0, 0, 1);
     w->job_u = (char)job_l;
     w->job_v = (char)job_r;
-    return is_two(job_l) && is_two(job_r) && is_matrix(&w->a) && is_matrix(&w->b) && is_matrix(&w->c) &&
-           w->n <= INT32_MAX / 2;
+    return is_two(job_l) && is_two(job_r) && is_matrix(&w->a) && is_matrix(&w->b) && is_matrix(&w->c);
 }
 
 /* The eigenvalues of a real matrix may be two real vectors, or complex. */

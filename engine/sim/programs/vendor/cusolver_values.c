@@ -381,7 +381,6 @@ PENCIL(Z, C_64F, he)
 
 /* ---- singular values ---- */
 
-/* LAPACK's gesvd; `a` is destroyed. u, vt: NULL if their jobs are 'N'; 'O' uses `a`. */
 bool solver_call_gesvd(const work *w, char job_u, char job_vt, void *a, void *s, void *u, int ld_u, void *vt, int ld_vt,
                        int *info)
 {
@@ -395,6 +394,12 @@ bool solver_call_gesvd(const work *w, char job_u, char job_vt, void *a, void *s,
     const int64_t least = m < n ? m : n;
     int count = BUFFER_QUERY;
     double query[2] = {0}, nothing[2] = {0};
+    if (!solver_is_finite(w->type, a, w->m * w->n)) {
+        for (int64_t k = 0; k < least; k++)
+            vendor_write(s, k, real_type(w->type), NAN);
+        *info = (int)least;
+        return true;
+    }
     void *real_room = found ? calloc((size_t)(5 * least + 1), sizeof(double)) : NULL, *room = NULL;
     bool done = real_room;
     u = u ? u : nothing;
@@ -470,7 +475,7 @@ static bool run_jacobi(const work *w)
              *s = before ? solver_read(w, &w->values, w->vector_type, i) : NULL,
              *u = s && job != 'N' ? solver_read(w, &w->b, w->type, i) : NULL,
              *v = s && job != 'N' ? solver_read(w, &w->c, w->type, i) : NULL,
-             *vt = s ? calloc((size_t)(v_columns * w->n) + 1, vendor_number_size(w->type)) : NULL;
+             *vt = s ? calloc((job != 'N' ? (size_t)(v_columns * w->n) : 0) + 1, vendor_number_size(w->type)) : NULL;
         done = vt && (job == 'N' || (u && v));
         if (done && least > 0)
             done = solver_call_gesvd(w, job, job, a, s, u, leading(&w->b), vt, ld_vt, &info);
@@ -511,12 +516,14 @@ static bool set_jacobi(work *w, const void *a, int64_t lda, const void *s, const
     w->b = matrix_of(u, w->m, w->econ ? least : w->m, ldu);
     w->c = matrix_of(v, w->n, w->econ ? least : w->n, ldv);
     w->vector_type = real_type(w->type);
+    if (!is_two(w->job) || !is_two(w->econ) || !is_matrix(&w->a) || w->batch < 0 ||
+        (w->job == VECTORS && !(is_matrix(&w->b) && is_matrix(&w->c))))
+        return false;
     w->a.stride = lda * w->n; /* of the calls with a batch */
     w->values.stride = least;
-    w->b.stride = ldu * w->m;
-    w->c.stride = ldv * w->n;
-    return is_two(w->job) && is_two(w->econ) && is_matrix(&w->a) && w->batch >= 0 &&
-           (w->job == NO_VECTORS || (is_matrix(&w->b) && is_matrix(&w->c)));
+    w->b.stride = w->job == VECTORS ? ldu * w->m : 0;
+    w->c.stride = w->job == VECTORS ? ldv * w->n : 0;
+    return true;
 }
 
 enum { MOST_OF_BATCH = 32 }; /* rows and columns of a matrix of a batch, as NVIDIA's guide says */

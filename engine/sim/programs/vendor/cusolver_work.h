@@ -83,7 +83,10 @@ enum { BUFFER_QUERY = -1 }; /* LAPACK then returns the size of working memory on
 
 /* Replaces `a` by the eigenvectors if w->job says so. Returns false if LAPACK cannot run. */
 bool solver_call_syevd(const work *w, void *a, void *values, int *info);
-/* LAPACK's gesvd; `a` is destroyed. u, vt: NULL if their jobs are 'N'; 'O' uses `a`. */
+/* Returns whether all numbers are finite. If one is not, LAPACK's gesvd may never return, and its geev may end the process. */
+bool solver_is_finite(int type, const void *numbers, int64_t count);
+/* LAPACK's gesvd; `a` is destroyed. u, vt: NULL if their jobs are 'N'; 'O' uses `a`. If a number of `a` is not finite, the singular
+ * values are NaN, and *info says that none has converged. */
 bool solver_call_gesvd(const work *w, char job_u, char job_vt, void *a, void *s, void *u, int ld_u, void *vt, int ld_vt,
                        int *info);
 

@@ -210,7 +210,7 @@ number *dense_read(const char *name, const dense *m, int64_t index, int op)
 {
     const void *from = dense_open(name, m, index, false);
     number *copy = from ? new_numbers(m->rows * m->columns) : NULL; /* no overflow: all of them are on the device */
-    for (int64_t i = 0; copy && i < m->rows; i++)
+    for (int64_t i = 0; copy && i < dense_rows(m); i++)
         for (int64_t j = 0; j < m->columns; j++) {
             const number value = vendor_read_number(from, dense_at(m, i, j), m->type);
             copy[op == OP_N ? i * m->columns + j : j * m->rows + i] = op == OP_C ? vendor_conjugate(value) : value;
@@ -221,7 +221,7 @@ number *dense_read(const char *name, const dense *m, int64_t index, int op)
 bool dense_write(const char *name, const dense *m, int64_t index, number alpha, const number *result, number beta)
 {
     void *to = dense_open(name, m, index, true);
-    for (int64_t i = 0; to && i < m->rows; i++)
+    for (int64_t i = 0; to && i < dense_rows(m); i++)
         for (int64_t j = 0; j < m->columns; j++) {
             const int64_t at = dense_at(m, i, j);
             number value = vendor_multiply(alpha, result[i * m->columns + j]);

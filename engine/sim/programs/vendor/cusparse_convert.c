@@ -26,7 +26,7 @@ static bool run_to_dense(const void *what)
     conversion c = {.w = w, .a = &a, .y = dense_open(w->name, &w->y, 0, true)};
     if (!c.y || !sparse_open(w->name, &w->a, 0, false, &a))
         return false;
-    for (int64_t i = 0; i < w->y.rows; i++)
+    for (int64_t i = 0; i < dense_rows(&w->y); i++)
         for (int64_t j = 0; j < w->y.columns; j++)
             vendor_write_number(c.y, dense_at(&w->y, i, j), w->y.type, (number){0, 0});
     return sparse_walk(&a, put_entry, &c);
@@ -73,7 +73,9 @@ static bool run_count(const void *what)
     const work *w = what;
     const sparse *m = &w->a;
     const bool by_columns = m->format == CSC, has_offsets = m->format == CSR || by_columns;
-    const int64_t lines = by_columns ? m->columns : m->rows, length = by_columns ? m->rows : m->columns;
+    const int64_t length = by_columns ? m->rows : m->columns, lines = by_columns    ? m->columns
+                                                                      : has_offsets ? m->rows
+                                                                                    : dense_rows(&w->y);
     const size_t size = m->offset_type == INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
     const void *y = dense_open(w->name, &w->y, 0, false);
     void *offsets = has_offsets && y ? sparse_reach(w->name, m->offsets, lines + 1, size, true) : NULL;
@@ -98,7 +100,9 @@ static bool run_fill(const void *what)
     const work *w = what;
     const sparse *m = &w->a;
     const bool by_columns = m->format == CSC;
-    const int64_t lines = by_columns ? m->columns : m->rows, length = by_columns ? m->rows : m->columns;
+    const int64_t length = by_columns ? m->rows : m->columns, lines = length == 0  ? 0
+                                                                      : by_columns ? m->columns
+                                                                                   : m->rows;
     const size_t size = m->index_type == INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
     const void *y = dense_open(w->name, &w->y, 0, false);
     void *values = y ? sparse_reach(w->name, m->values, m->nnz, vendor_number_size(m->type), true) : NULL,

@@ -163,8 +163,9 @@ static bool walk_blocks(const view *v, visitor *visit, void *to)
 static bool walk_blocked_ell(const view *v, visitor *visit, void *to)
 {
     const sparse *m = v->m;
-    const int64_t size = m->block_rows, blocks = m->width / size;
-    for (int64_t i = 0; i < m->rows / size; i++)
+    const int64_t size = m->block_rows, blocks = m->width / size,
+                  lines = blocks > 0 ? m->rows / size : 0; /* any number of rows has no blocks */
+    for (int64_t i = 0; i < lines; i++)
         for (int64_t k = 0; k < blocks; k++) {
             if (read_index(v->indices, i * blocks + k, m->index_type) == -1)
                 continue;

@@ -175,6 +175,7 @@ static bool run_factors(const void *what, void factor(const square *))
     square s;
     const bool done = open_square(f, &s, true);
     if (done) {
+        f->info->pivot = -1; /* of the analysis, or of earlier values */
         factor(&s);
         for (int64_t k = 0; k < f->nnz; k++)
             vendor_write_number(s.v.values, k, f->type, s.values[k]);

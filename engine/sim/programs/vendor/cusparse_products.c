@@ -219,7 +219,7 @@ static bool run_pair(const work *w, pair *p, bool writes_x, bool writes_y, visit
 
 static int set_pair(cusparse_handle handle, work *w, const sparse *x, const dense *y)
 {
-    CHECK(handle, x && y && x->format == VECTOR && x->rows == y->rows);
+    CHECK(handle, x && y && x->format == VECTOR && x->rows == y->rows && y->columns == 1 && y->order == ORDER_COLUMNS);
     w->a = *x;
     w->y = *y;
     return DONE;

@@ -106,6 +106,8 @@ static inline int64_t dense_at(const dense *m, int64_t row, int64_t column)
 {
     return m->order == ORDER_ROWS ? row * m->ld + column : column * m->ld + row;
 }
+/* The rows to visit. A matrix without columns needs no memory, so a program may ask for any number of rows. */
+static inline int64_t dense_rows(const dense *m) { return m->columns > 0 ? m->rows : 0; }
 /* Copies op(M) by rows without gaps, for free(). */
 number *dense_read(const char *name, const dense *m, int64_t index, int op);
 /* M = alpha * result + beta * M. M is not read if beta is 0. `result` is stored by rows without gaps. */

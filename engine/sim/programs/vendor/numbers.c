@@ -55,12 +55,17 @@ static float bfloat_to_float(uint16_t bits)
     return value;
 }
 
-static uint16_t float_to_bfloat(float value)
+/* Rounds once: if the float is not exact, the float next to zero with an odd last bit stands for the number, so that no number
+ * becomes a tie. */
+static uint16_t double_to_bfloat(double value)
 {
+    const float near = (float)value;
     uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    memcpy(&bits, &near, sizeof bits);
     if (isnan(value))
         return 0x7fff;
+    if ((double)near != value)
+        bits = (bits - (fabs((double)near) > fabs(value))) | 1;
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -97,7 +102,7 @@ void vendor_write(void *at, int64_t index, int type, double value)
 {
     switch (type) {
     case R_16F: ((uint16_t *)at)[index] = double_to_half(value); break;
-    case R_16BF: ((uint16_t *)at)[index] = float_to_bfloat((float)value); break;
+    case R_16BF: ((uint16_t *)at)[index] = double_to_bfloat(value); break;
     case R_32F: ((float *)at)[index] = (float)value; break;
     case R_32I: ((int32_t *)at)[index] = wrap(value); break;
     case R_8I: ((int8_t *)at)[index] = (int8_t)(value > 127 ? 127 : value >= -128 ? nearbyint(value) : -128); break;
