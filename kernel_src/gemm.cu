@@ -499,7 +499,8 @@ struct warp_product {
     }
 
     // Adds the product of two tiles. One ldmatrix loads the 16 x 32 bytes of A for one product, or the B of two
-    // products. If B lies by columns, it is read like A. If B lies by rows, ldmatrix transposes its squares of 8 x 8.
+    // products. If B is stored by columns (column-major), B is read like A. If B is stored by rows, ldmatrix transposes
+    // its squares of 8 x 8.
     __device__ __forceinline__ void add(unsigned a, unsigned b)
     {
         const unsigned lane = lane_id();

@@ -150,9 +150,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined MRI_GATHER || !defined MRI_ONE
-// With weights from another kernel, the loops can be exchanged: one thread per voxel, over all samples, without
-// atomics. The compiler must assume that the inputs may overlap with the outputs, so each iteration of the loop reads
-// and writes the sums.
+// mri_weights() has written the weight of each sample. So the loop over the voxels and the loop over the samples can be
+// exchanged: one thread per voxel adds over all samples, without atomics. The compiler must assume that the inputs may
+// overlap with the outputs, so each iteration of the loop reads and writes the sums.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     mri_gather(const float *kx, const float *ky, const float *kz, const float2 *weights, unsigned samples, float *re,
                float *im, int nx, int ny, int nz)

@@ -227,8 +227,8 @@ extern "C" __global__ void transpose_tiled_unrolled(const unsigned *__restrict__
 // Compared with tiled_unrolled: there are no conflicts either, no shared memory is unused, and rows stay aligned. TILE
 // must be a power of two. With DIAGONAL, blocks that run at the same time take tiles along a diagonal, each one row and
 // one column further. Tiles along a row of A would begin to write in one column of T, TILE rows of M elements apart. On
-// older devices, if M is a power of two, these addresses fell on the same few memory channels. Today's devices hash
-// addresses over channels.
+// older devices, if M is a power of two, these addresses fell on the same few memory channels. Today's devices
+// distribute addresses over the channels by a hash, so such addresses fall on many channels also without DIAGONAL.
 extern "C" __global__ void transpose_swizzled(const unsigned *__restrict__ A, unsigned *__restrict__ T, unsigned M,
                                               unsigned N)
 {

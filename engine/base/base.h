@@ -253,10 +253,10 @@ kiln_status kiln__file_read_resolved(const kiln_allocator *mem, const char *path
 kiln_status kiln__file_read_below(const kiln_allocator *mem, const char *path, const char *const *folders, size_t count,
                                   size_t limit, char **data, size_t *length, kiln_error **error);
 
-/* Kiln writes every file like this: all bytes to a temporary file in the same folder, fsync, rename to `path`. A
- * reader sees the old file or the new one, never a part; after any failure the old file is unchanged. Only a regular
- * file is replaced: a device, a FIFO, a folder and a symbolic link are refused. The new file keeps the mode of the
- * old one; without an old one the mode is 0666 minus the umask. With a limit on file sizes (ulimit -f) the system
+/* Kiln writes every file like this: all bytes to a temporary file in the same folder, fsync, rename to `path`. A reader
+ * sees the old file or the new file, never a part of a file; after any failure the old file is unchanged. Only a
+ * regular file is replaced: a device, a FIFO, a folder and a symbolic link are refused. The new file keeps the mode of
+ * the old file; without an old file the mode is 0666 minus the umask. With a limit on file sizes (ulimit -f) the system
  * kills a process that exceeds it; a host that ignores SIGXFSZ gets an error message instead. */
 kiln_status kiln__file_write(const kiln_allocator *mem, const char *path, const void *data, size_t length,
                              kiln_error **error);

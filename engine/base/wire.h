@@ -48,8 +48,8 @@ bool kiln__socket_message(int fd, kiln__message_header *header, char **body);
 /* ---- used by the parent (child.c): a process of another program, whose standard input is a socket ---- */
 typedef struct kiln__child kiln__child;
 
-/* A place where processes are started that are not children of this one: another machine (ranks/). A child at a place
- * is used like any other child. Its socket leads to a relay, and its pid is a number that the relay chose. */
+/* A place where processes are started that are not children of this process: another machine (ranks/). A child at a
+ * place is used like any other child. Its socket leads to a relay, and its pid is a number that the relay chose. */
 typedef struct kiln__place {
     void *self;
     char name[96];                                                              /* for messages: "rank 3 (node7)" */

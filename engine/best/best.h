@@ -18,8 +18,8 @@ struct kiln_knowledge {
 kiln_status kiln__known_collect(kiln_store *store, const kiln_store_filter *filter, kiln__known_list *list,
                                 kiln_error **error);
 
-/* A candidate for one problem. Candidates are sorted, the best first. Each one is validated only when all better ones
- * were refused. */
+/* A candidate for one problem. Candidates are sorted, the best first. Each candidate is validated only when all better
+ * candidates were refused. */
 typedef struct kiln__candidate {
     const kiln__known *known;
     kiln_best_from from;

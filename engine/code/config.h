@@ -85,9 +85,9 @@ bool kiln__code_wait(kiln__code_job *job, double seconds);
  * cache, unless CUDA's headers changed meanwhile. The message of KILN_ERROR_COMPILE has NVRTC's log and the
  * configuration. */
 kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **error);
-/* Gives a job up; the caller may not use it any more. If its compile is done, the code goes into the cache. If the
- * compile has begun and `unfinished` is set, the engine finishes the compile, at the latest before it closes its
- * compiler. Otherwise, or if the cache cannot be written, the compile is cancelled. `job` may be NULL. */
+/* Gives a job up; the caller must not use the job afterwards. If the compile of the job has ended, the code goes into
+ * the cache. If the compile has begun and `unfinished` is set, the engine finishes the compile, at the latest before it
+ * closes its compiler. Otherwise, or if the cache cannot be written, the compile is cancelled. `job` may be NULL. */
 void kiln__code_leave(kiln__code_job *job, bool unfinished);
 void kiln__code_cancel(kiln__code_job *job);              /* frees the job; NULL is allowed */
 const char *kiln__code_source(const kiln__code_job *job); /* the source with its macros; valid until the job is freed */

@@ -85,13 +85,13 @@ typedef struct kiln__include_paths {
     size_t allowed_count;
 } kiln__include_paths;
 
-/* The texts that the compiler gets. All of them live in the arena, except a source that was not changed. */
+/* The texts that the compiler gets. All texts live in the arena, except a source that was not changed. */
 typedef struct kiln__includes {
     const char *source; /* the given text, or a copy in which the name of an #include was changed */
     const kiln__include *items;
     size_t count;
-    /* the names after #include that were not found, and the names that __has_include() tests, each once. Most are
-     * CUDA's headers; kiln__nvrtc_headers() takes this list */
+    /* the names after #include that were not found, and the names that __has_include() tests, each once. Most of these
+     * names are CUDA's headers; kiln__nvrtc_headers() takes this list */
     const char *const *others;
     size_t other_count;
 } kiln__includes;
@@ -230,9 +230,9 @@ kiln_status kiln__option_check(const kiln_allocator *mem, const char *option, ki
 /* Adds a log of NVRTC to `text` for a person: without statistics of ptxas and control characters, and with at most
  * 200 lines. After a message of ptxas that only has a line number it shows that line of PTX. `ptx` may be NULL. */
 void kiln__compile_log_format(kiln__text *text, const char *log, const char *ptx);
-/* ptxas tells in the messages C7509 to C7520 that it serialises wgmma instructions. The function returns the next
- * such message after *at, in `arena`, such as "C7510: ...", or NULL after the last one. Before the first call *at is
- * the log. */
+/* ptxas tells in the messages C7509 to C7520 that it serialises wgmma instructions. The function returns the next such
+ * message after *at, in `arena`, such as "C7510: ...", or NULL after the last message. Before the first call *at is the
+ * log. */
 const char *kiln__compile_log_finding(kiln__arena *arena, const char **at);
 /* Reads the bytes of spills per thread of the kernel `symbol`. Returns false if the log does not contain them. */
 bool kiln__compile_log_spills(const char *log, const char *symbol, int64_t *stores, int64_t *loads);

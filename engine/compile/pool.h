@@ -62,8 +62,8 @@ typedef struct kiln__worker {
 } kiln__worker;
 
 /* Sends a request and waits for the result. Starts the process first if it does not run. `path` names precompiled
- * headers, or is NULL. After a crash, a time-out or an invalid answer the function ends the process, and the next
- * call starts another one. `again`: another process died with this request before; an error message then says so. */
+ * headers, or is NULL. After a crash, a time-out or an invalid answer the function ends the process, and the next call
+ * starts another process. `again`: another process died with this request before; an error message then says so. */
 void kiln__worker_compile(kiln__worker *worker, const kiln__text *message, const char *path, bool again,
                           kiln__outcome *outcome);
 void kiln__worker_end(kiln__worker *worker);

@@ -1,5 +1,5 @@
 /* draft.h - declarations that the files of draft/ share: the words of a CUDA source, and the data for a first spec. A
- * word is named by its number, and a range of words by its first word and the word after its last one. */
+ * word is named by its number, and a range of words by its first word and the word after its last word. */
 #ifndef KILN_DRAFT_H
 #define KILN_DRAFT_H
 
@@ -262,7 +262,7 @@ const char *kiln__kernel_place(const kiln__draft *draft);
  */
 void kiln__guess_macros(kiln__draft *draft);
 void kiln__guess_templates(kiln__draft *draft); /* the parameters of the kernel's template, by the chosen launch */
-/* Makes params of the values of kiln_draft_options. A name may occur with several values; the middle one is the
+/* Makes params of the values of kiln_draft_options. A name may occur with several values; the middle value is the
  * default. */
 void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t count);
 /* Adds a param for a name that the compiler does not know. Ignores names that the source itself declares, because the

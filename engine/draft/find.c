@@ -38,8 +38,9 @@ static bool names_kernel(kiln__draft *draft, size_t from, size_t to, kiln__range
     return false;
 }
 
-/* Finds the use of the macro that launches kernels of several names, for this kernel: LAUNCH(f32, float, 4). Its
- * arguments become the values of the macro's parameters. */
+/* A macro may launch several kernels, whose names it makes from its arguments. This function finds the use of the macro
+ * that launches this kernel, such as LAUNCH(f32, float, 4). The arguments of the use become the values of the macro's
+ * parameters. */
 static bool find_use(kiln__draft *draft, size_t from, size_t to)
 {
     const kiln__scan *scan = draft->scan;

@@ -125,8 +125,9 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
         if (tunable->size)
             continue;
         if (first)
-            kiln__text_puts(out,
-                            "# The tuning parameters and the values to try; each is a macro of the source.\nparams:\n");
+            kiln__text_puts(
+                out,
+                "# The tuning parameters and the values to try. Each parameter is a macro of the source.\nparams:\n");
         first = false;
         if (strcmp(tunable->values, tunable->chosen) == 0)
             kiln__text_printf(out, "  %s: [%s]", tunable->name, tunable->values);

@@ -69,7 +69,7 @@ typedef enum kiln__opcode {
 typedef struct kiln__expr_op {
     uint8_t code;    /* kiln__opcode */
     uint8_t detail;  /* CHAIN: the comparison; AND, OR: 1 if the result is the operand itself, as in Python */
-    int32_t operand; /* an index, or how many instructions a jump skips beyond the next one */
+    int32_t operand; /* an index, or how many instructions a jump skips beyond the next instruction */
     uint32_t at;     /* offset into the text, for messages */
 } kiln__expr_op;
 

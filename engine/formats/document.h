@@ -41,9 +41,9 @@ bool kiln__document_describe(json_t *results, json_t *header);
 double kiln__unit_seconds(const char *name);
 
 /* Unpacks a gzipped file into a temporary file without a name, in $TMPDIR or /tmp (zip.c). A file of more than `limit`
- * bytes of text, or one whose end is missing, is an error. The function calls `more` after each piece, with its number
- * of packed bytes. If `more` returns false, the function ends with KILN_ERROR_INTERRUPTED. After KILN_OK the caller
- * closes *to, and *written is the number of bytes of text. */
+ * bytes of text, or a file whose end is missing, is an error. The function calls `more` after each piece, with its
+ * number of packed bytes. If `more` returns false, the function ends with KILN_ERROR_INTERRUPTED. After KILN_OK the
+ * caller closes *to, and *written is the number of bytes of text. */
 kiln_status kiln__gunzip_file(const kiln_allocator *mem, const char *name, int from, uint64_t limit,
                               bool (*more)(void *user, uint64_t bytes), void *user, int *to, uint64_t *written,
                               kiln_error **error);

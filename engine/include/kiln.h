@@ -86,7 +86,7 @@ extern "C" {
 #endif
 
 /* These are the types of the CUDA Driver API. They are declared exactly as in cuda.h, so that a program may include
- * both headers in any order, or only this one. */
+ * both headers in any order, or only kiln.h. */
 typedef struct CUctx_st *CUcontext;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
@@ -235,9 +235,9 @@ typedef struct kiln_engine kiln_engine;
 
 /* Opens an engine. `options` may be NULL. Close *engine with kiln_engine_close().
  *
- * Without `context` the function opens neither the device nor NVRTC, so it works on a machine that has neither. The
- * first call that needs the device opens it, and returns KILN_ERROR_NO_DEVICE if there is no such device. The first
- * call that needs NVRTC returns KILN_ERROR_NO_COMPILER if there is no usable NVRTC. */
+ * Without `context` the function opens neither the device nor NVRTC, so it works on a machine without a device and
+ * without NVRTC. The first call that needs the device opens it, and returns KILN_ERROR_NO_DEVICE if there is no such
+ * device. The first call that needs NVRTC returns KILN_ERROR_NO_COMPILER if there is no usable NVRTC. */
 KILN_API kiln_status kiln_engine_open(const kiln_options *options, kiln_engine **engine, kiln_error **error);
 /* Ends the processes of the engine and frees it. Free every object that was made from the engine first. `engine` may
  * be NULL. If a time limit ended a sweep, some of its compiles may still be running. The function then first waits
@@ -373,7 +373,7 @@ typedef struct kiln_setting {
 } kiln_setting;
 
 /* The element types of buffers and arrays. X(name, bytes, numpy code, kind, exponent bits, mantissa bits, relative
- * tolerance, absolute tolerance). The tolerances apply to a comparison that names none.
+ * tolerance, absolute tolerance). The tolerances apply to a comparison that names no tolerances.
  *
  * FINITE is a float without infinities whose only NaN has all bits set. For COMPLEX the bits and tolerances describe
  * one part; the real part comes first in memory. V1 and V2 are bytes without a type, as numpy with ml_dtypes writes
@@ -515,7 +515,8 @@ typedef struct kiln_host_info {
  * argument without a default must have a buffer, a size or another name in the spec. Otherwise the spec is refused.
  * Call it before you load the specs. Both texts are copied. KILN_ERROR_NOT_FOUND: the function is not registered. */
 KILN_API kiln_status kiln_describe_host(kiln_engine *engine, const char *name, const char *takes, kiln_error **error);
-/* Returns one of the host functions that every engine has, by its number from 0. Returns NULL past the last one. */
+/* Returns one of the host functions that every engine has, by its number from 0. Returns NULL past the last function.
+ * */
 KILN_API const kiln_host_info *kiln_host(size_t number);
 
 /* ---- specs ------------------------------------------------------------------------------------------------- */
@@ -549,7 +550,7 @@ KILN_API const char *kiln_spec_variant_about(const kiln_spec *spec, size_t varia
 /* Returns 1 if the variant is a contender, so that a search may call it the best. Returns 0 if the variant does not
  * do the work of the spec and is only there for comparison, such as a bound or an access pattern. */
 KILN_API int kiln_spec_variant_contender(const kiln_spec *spec, size_t variant);
-/* Returns the number of the variant that is used if a choice names none: the first contender. */
+/* Returns the number of the variant that is used if a choice names no variant: the first contender. */
 KILN_API size_t kiln_spec_variant_first(const kiln_spec *spec);
 /* Returns the number of the variant `name`, or -1 if the spec has no such variant. */
 KILN_API int kiln_spec_variant_find(const kiln_spec *spec, const char *name);
@@ -631,8 +632,8 @@ typedef struct kiln_spec_key_info {
      * cannot reuse after a change of the value. */
     const char *changes;
 } kiln_spec_key_info;
-/* Returns the key with this number, from 0. The keys of one mapping follow one another. Returns NULL for a number
- * past the last one. */
+/* Returns the key with this number, from 0. The keys of one mapping follow one another. Returns NULL for a number past
+ * the last key. */
 KILN_API const kiln_spec_key_info *kiln_spec_key(size_t number);
 
 /* ---- a choice: which variant, which configuration, which sizes ---------------------------------------------- */
@@ -673,7 +674,7 @@ KILN_API kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes
 /* Returns the name of the size set of the plan: the set of its choice, or the default (`size_set` of kiln_options).
  * The name lives as long as the spec. */
 KILN_API const char *kiln_plan_size_set(const kiln_plan *plan);
-/* Returns a size of the plan by its number, from 0, or NULL past the last one. It lives until the plan is resized or
+/* Returns a size of the plan by its number, from 0, or NULL past the last size. It lives until the plan is resized or
  * closed. */
 KILN_API const kiln_setting *kiln_plan_size(const kiln_plan *plan, size_t number);
 /* Returns the size of a buffer of the plan in bytes. */
@@ -709,15 +710,15 @@ typedef struct kiln_kernel_info {
     const char *cluster_scheduling; /* "" if the spec does not set it */
 } kiln_kernel_info;
 KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
-/* Returns a kernel of the plan by its number, from 0, or NULL past the last one. The struct lives until the plan is
+/* Returns a kernel of the plan by its number, from 0, or NULL past the last kernel. The struct lives until the plan is
  * resized or closed. */
 KILN_API const kiln_kernel_info *kiln_plan_kernel(kiln_plan *plan, size_t kernel);
 
 /* The metrics of the plan's variant, with `flops` and `bytes`. kiln_plan_metric() computes one metric for the params,
- * sizes and inputs of the plan. If the inputs of the plan do not exist yet, the function makes them. A metric that
- * uses measurements takes them from the last run of the plan. *name lives as long as the spec. KILN_ERROR_NOT_FOUND:
- * `metric` is past the last one. KILN_ERROR_UNSUPPORTED: the metric needs a value that was not measured; *name is set
- * even then. */
+ * sizes and inputs of the plan. If the inputs of the plan do not exist yet, the function makes them. A metric that uses
+ * measurements takes them from the last run of the plan. *name lives as long as the spec. KILN_ERROR_NOT_FOUND:
+ * `metric` is past the last metric. KILN_ERROR_UNSUPPORTED: the metric needs a value that was not measured; *name is
+ * set even then. */
 KILN_API size_t kiln_plan_metric_count(const kiln_plan *plan);
 KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char **name, double *value,
                                       kiln_error **error);
@@ -991,7 +992,7 @@ typedef struct kiln_result {
 #undef KILN_X
 } kiln_result;
 
-/* Fills the buffers, runs the steps once, compares the outputs with the expected ones, then measures repetitions.
+/* Fills the buffers, runs the steps once, compares the outputs with the expected outputs, then measures repetitions.
  *
  * The function returns when all of this is done. Measurements of one engine wait for each other. `options` and
  * `result` may be NULL. `*result` belongs to the plan, and lives until the next run of the plan.

@@ -269,9 +269,9 @@ KILN_API kiln_status kiln_profile(kiln_engine *engine, const kiln_spec *spec, co
 KILN_API void kiln_profiling_free(kiln_profiling *profiling); /* NULL is allowed */
 /* Returns 1 if the answer of the run was compared and is right. */
 KILN_API int kiln_profiling_verified(const kiln_profiling *profiling);
-/* The functions below return the numbers of kernels, lines and instructions, and one of them by its number from 0.
- * They return NULL past the last one. Kernels are in the order of their first launch. Lines are in the order of
- * kernel, file and line number. Executed instructions are in the order of kernel and place in the code. */
+/* The functions below return the numbers of kernels, lines and instructions, and one of them by its number from 0. They
+ * return NULL past the last item. Kernels are in the order of their first launch. Lines are in the order of kernel,
+ * file and line number. Executed instructions are in the order of kernel and place in the code. */
 KILN_API size_t kiln_profiling_kernel_count(const kiln_profiling *profiling);
 KILN_API const kiln_profiled_kernel *kiln_profiling_kernel(const kiln_profiling *profiling, size_t kernel);
 KILN_API size_t kiln_profiling_line_count(const kiln_profiling *profiling);

@@ -111,8 +111,8 @@ typedef struct kiln_store kiln_store;
 
 /* Take no sample from the store. The sweep nevertheless writes its new samples to the store. */
 #define KILN_TUNE_FRESH 1u
-/* Measure slow configurations as long as the others. Without this flag the sweep sets `stop_early_above` of each run,
- * so that the measurement of a clearly slower configuration ends early. */
+/* Measure slow configurations as long as all other configurations. Without this flag the sweep sets `stop_early_above`
+ * of each run, so that the measurement of a clearly slower configuration ends early. */
 #define KILN_TUNE_NO_STOP_EARLY 2u
 /* Do not measure the fastest configurations again after the sweep. */
 #define KILN_TUNE_NO_FINALS 4u
@@ -228,8 +228,8 @@ KILN_API kiln_status kiln_tune(kiln_engine *engine, const kiln_spec *spec, const
                                kiln_tuning **tuning, kiln_error **error);
 KILN_API void kiln_tuning_free(kiln_tuning *tuning); /* NULL is allowed */
 KILN_API size_t kiln_tuning_count(const kiln_tuning *tuning);
-/* Returns a sample by its rank, from 0. The best sample is the first, and failed samples are the last. Returns
- * NULL past the last one. The samples belong to the tuning. */
+/* Returns a sample by its rank, from 0. The best sample is the first, and failed samples are the last. Returns NULL
+ * past the last sample. The samples belong to the tuning. */
 KILN_API const kiln_sample *kiln_tuning_sample(const kiln_tuning *tuning, size_t rank);
 
 /* Reasons why a sweep ended. X(name, text) */
@@ -265,7 +265,8 @@ typedef struct kiln_tuning_totals {
     /* The time for filling, launching, verifying and measuring, summed over the devices. */
     double run_seconds;
     int uncounted; /* 1: the space is too large to be counted in a short time */
-    /* 1: the sweep therefore drew the configurations at random. Some may have been more probable than others. */
+    /* 1: the sweep therefore drew the configurations at random. Some configurations may have been more probable than
+     * others. */
     int sampled;
 } kiln_tuning_totals;
 /* Returns the totals, which belong to the tuning. */
@@ -274,7 +275,7 @@ KILN_API const kiln_tuning_totals *kiln_tuning_sum(const kiln_tuning *tuning);
 /* Returns the name of the size set of the sweep: the set of the sweep's options, or the default (`size_set` of
  * kiln_options). The name lives as long as the tuning. */
 KILN_API const char *kiln_tuning_size_set(const kiln_tuning *tuning);
-/* Returns a size of the sweep by its number, from 0, or NULL past the last one. The sizes belong to the tuning. */
+/* Returns a size of the sweep by its number, from 0, or NULL past the last size. The sizes belong to the tuning. */
 KILN_API const kiln_setting *kiln_tuning_size(const kiln_tuning *tuning, size_t number);
 
 /* A variant that the sweep left out. Either the device lacks a feature that `needs` or `target` of the variant
@@ -283,7 +284,7 @@ typedef struct kiln_left_out {
     const char *variant;
     const char *why; /* the reason, as a sentence */
 } kiln_left_out;
-/* Returns a variant that was left out by its number, from 0. Returns NULL past the last one. */
+/* Returns a variant that was left out, by its number from 0. Returns NULL past the last variant. */
 KILN_API const kiln_left_out *kiln_tuning_left_out(const kiln_tuning *tuning, size_t number);
 
 /* How certain it is that the first sample is the best. After the sweep, the finals measure the fastest configurations
@@ -571,8 +572,8 @@ KILN_API kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *s
 
 /* ---- recorded spaces: searching without a device ---------------------------------------------------------------- */
 
-/* Return the name of a search strategy, and one line about it, by its number from 0. Return NULL past the last one.
- * Strategy 0 is the default. */
+/* Return the name of a search strategy, and one line about it, by its number from 0. Return NULL past the last
+ * strategy. Strategy 0 is the default. */
 KILN_API const char *kiln_strategy_name(size_t number);
 KILN_API const char *kiln_strategy_about(size_t number);
 

@@ -277,7 +277,8 @@ static kiln_status set_one(filling *f, const kiln__argument *arg, uint64_t *slot
     return status;
 }
 
-/* Fails for a launch with too few or too many arguments. Lists the types that the kernel takes. */
+/* Fails for a launch with too few or too many arguments. Lists the types that the kernel takes, if there are at most
+ * MOST of them. */
 static kiln_status fail_count(filling *f, kiln__pos pos, size_t given)
 {
     enum { MOST = 12 };

@@ -33,7 +33,8 @@ kiln_status kiln__plan_call(kiln_plan *plan, const char *function, unsigned use,
                             kiln__export **exports, kiln_error **error);
 
 kiln_status kiln__plan_input_make(kiln_plan *plan, kiln__plan_input *input, kiln_error **error);
-/* Returns the input with which a dotted name starts, and sets *rest to the part after the dot. NULL: there is none. */
+/* Returns the input with which a dotted name starts, and sets *rest to the part after the dot. Returns NULL if there is
+ * no such input. */
 kiln__plan_input *kiln__plan_input_of(kiln_plan *plan, const char *name, const char **rest);
 /* sets plan->scope, in which a look-up of an input's name makes the input */
 void kiln__plan_set_scope(kiln_plan *plan);

@@ -9,8 +9,8 @@ static inline bool kiln__capture_possible(const kiln_plan *plan)
 {
     return plan->capture_folder || atomic_load_explicit(&plan->engine->capture_left, memory_order_relaxed);
 }
-/* Launches the steps, and captures them if requested. If capturing fails, the log says so. If the plan itself was
- * asked for a capture, the launch fails too. */
+/* Launches the steps, and captures them if requested. If capturing fails, the log has the reason. If the plan itself
+ * was asked for a capture, the launch fails too. */
 kiln_status kiln__capture_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
 /* The two halves of a capture, before and after the steps of a run. Contents must exist, and the context must be
  * current. The second waits for the stream and frees the capture. */

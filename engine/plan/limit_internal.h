@@ -16,7 +16,7 @@ typedef struct kiln__limit {
 } kiln__limit;
 
 /* Sets the limit of a run from its options. The time counts from kiln__limit_start(), which may be called again, to
- * kiln__limit_end(). The launching thread calls both. */
+ * kiln__limit_end(). The launching thread calls both functions. */
 kiln_status kiln__limit_set(kiln_plan *plan, const kiln_run_options *options, kiln_error **error);
 void kiln__limit_start(kiln_plan *plan);
 void kiln__limit_extend(kiln_plan *plan, double seconds); /* extends the limit if it is the default */

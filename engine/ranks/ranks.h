@@ -40,8 +40,8 @@ typedef struct kiln__rank_info { /* a rank's description of itself */
 /* Waits until every rank has sent its description or is given up. Later calls return at once. */
 void kiln__ranks_gather(kiln_ranks *ranks);
 /* kiln__ranks_info() returns the description of a rank, kiln__ranks_place() the place for programs on it. `rank` is a
- * number from 1 to kiln_ranks_count() - 1. The description is NULL for a leader and for a rank that has sent none. The
- * place lives as long as `ranks`, also when the rank is gone. */
+ * number from 1 to kiln_ranks_count() - 1. The description is NULL for a leader and for a rank that has sent no
+ * description. The place lives as long as `ranks`, also when the rank has ended. */
 const kiln__rank_info *kiln__ranks_info(kiln_ranks *ranks, int rank);
 const kiln__place *kiln__ranks_place(kiln_ranks *ranks, int rank);
 /* Dismisses these ranks: from now on the first of them leads them in a job of their own. */

@@ -67,7 +67,7 @@ typedef struct kiln__member { /* the leader's view of a rank */
     kiln_ranks *ranks;
     int rank;
     bool known, gone, bye;
-    bool moved;     /* another rank leads this one, which gets no messages and whose messages are ignored */
+    bool moved;     /* another rank leads this rank, which gets no messages and whose messages are ignored */
     bool leads;     /* this rank leads another group; the next two fields only have a meaning for such a rank: */
     bool answered;  /* its sweep has ended, or the rank was given up */
     char *answer;   /* NULL: no answer */
@@ -90,7 +90,7 @@ struct kiln_ranks {
     void *library;
     kiln__transport transport;
     double lease;    /* seconds */
-    int lead;        /* number of the rank that leads this one; its own number if it leads */
+    int lead;        /* number of the rank that leads this rank; its own number if it leads */
     uint64_t beaten; /* time of the last heartbeat */
     kiln__channel **channels;
     size_t channel_count, channel_room;

@@ -17,8 +17,8 @@ typedef struct kiln__replay kiln__replay;
 kiln_status kiln__replay_open(const struct kiln_recording *recording, const kiln__strategy *strategy, uint64_t seed,
                               kiln__replay **replay, kiln_error **error);
 void kiln__replay_free(kiln__replay *replay); /* NULL is allowed */
-/* Tries the next configuration. *row is NULL when the strategy has no further one. *clock gets the simulated time in
- * seconds at which the result is known. */
+/* Tries the next configuration. *row is NULL when the strategy has no further configuration. *clock gets the simulated
+ * time in seconds at which the result is known. */
 kiln_status kiln__replay_next(kiln__replay *replay, const kiln__recording_row **row, double *clock, kiln_error **error);
 
 enum { KILN__SCORE_SHARE = 100 }; /* number of configurations after which the share of the optimum is taken */

@@ -171,7 +171,8 @@ static kiln_status open_index(kiln__union *u, size_t p, kiln_error **error)
     return kiln__sampler_open(u->spaces[p], &u->samplers[p], error);
 }
 
-/* Returns a value as a size, or 0 if it is not a positive whole number. */
+/* Returns a value as a size, or 0 if the value is not a positive whole number. A whole number of type float (4.0) is
+ * also a size. */
 static int64_t read_size(kiln_value value)
 {
     if (value.kind == KILN_FLOAT && value.as.f > 0 && value.as.f < 0x1p62 && value.as.f == floor(value.as.f))

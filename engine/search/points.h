@@ -14,7 +14,7 @@ typedef struct kiln__part_axis {
     uint32_t values; /* number of values; 0 only if the set is empty */
     bool ordered;    /* neighbouring values are similar; true for numbers, false for texts */
     const bool *
-        powers; /* one flag for each value: it is a power of two. NULL if the list does not mix powers of two with other sizes */
+        powers; /* one flag for each value: it is a power of two. NULL unless the list has at least two powers of two and another size */
 } kiln__part_axis;
 
 /* A part of the set. */
@@ -34,8 +34,9 @@ typedef struct kiln__points {
     kiln_status (*at)(void *user, uint64_t number, uint32_t *point, kiln_error **error);
     /* Tests whether a point satisfies the constraints. Each position must lie on its axis. */
     kiln_status (*holds)(void *user, const uint32_t *point, bool *holds, kiln_error **error);
-    /* Writes a random valid point, which may be one that it returned before. *found is false if it found none in its
-     * bound. NULL if points can be found by number. If it is not NULL, `at` must not be called. */
+    /* Writes a random valid point, which may be a point that an earlier call returned. *found is false if the call
+     * found no point within its bound. NULL if points can be found by number. If it is not NULL, `at` must not be
+     * called. */
     kiln_status (*draw)(void *user, kiln__random *random, uint32_t *point, bool *found, kiln_error **error);
     bool slow; /* `at` takes tens of microseconds or more: changing axes of a known point is faster */
     void *user;

@@ -39,11 +39,11 @@ void kiln__search_free(kiln__search *search); /* NULL is fine */
 void kiln__search_budget(kiln__search *search, uint64_t points);
 /* Gives a hint: the expected value of a point, in any unit. It may be an estimate or a time on another device; HUGE_VAL
  * means that the point is expected to fail. Hints come before the first point, in any order. Invalid points are
- * ignored. The first of several hints for one point counts. A strategy may ignore hints; one that uses them learns how
- * far they can be trusted. */
+ * ignored. The first of several hints for one point counts. A strategy may ignore hints; a strategy that uses hints
+ * learns how far they can be trusted. */
 kiln_status kiln__search_hint(kiln__search *search, const uint32_t *point, double value, kiln_error **error);
 /* Writes the next point to try. It is valid and was never proposed. *found is false when all points were proposed, or
- * when drawing finds no new one. Earlier points need not have answers: a strategy that waits for an answer returns a
+ * when drawing finds no new point. Earlier points need not have answers: a strategy that waits for an answer returns a
  * random point. */
 kiln_status kiln__search_ask(kiln__search *search, uint32_t *point, bool *found, kiln_error **error);
 /* Marks a valid point that the caller chose as proposed. *fresh is false if it was proposed or answered before. */

@@ -79,8 +79,8 @@ const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row
 /* Reads the current row of a statement over KILN__STORE_LIST; the texts point into the statement. Returns NULL, or the
  * column whose value has the wrong type. */
 const char *kiln__store_read_row(sqlite3_stmt *statement, kiln__store_row *row);
-/* Logs that a damaged sample is left out, with its key and the damaged column. Without leaving it out, one row would
- * hide all others. */
+/* Logs that a damaged sample is left out, with its key and the damaged column. If the damaged sample were not left out,
+ * its row would hide all other rows. */
 void kiln__store_leave_out(const kiln_store *store, const kiln__store_row *row, const char *column);
 /* ---- two specs of one name (files.c) ---- */
 

@@ -1,9 +1,13 @@
 /* lead.c - the start of a search: the configurations that are tried first, and the variants that are known to be slow.
  *
- * The first configurations are those that are shipped with the spec, for the nearest device and sizes. If none are
- * shipped, the defaults of the variants come first, on a GPU in the order of their estimated times. A variant whose
- * best known or estimated time is SLOW times the best is left out, because measuring it once may take as long as a
- * hundred configurations of the others. */
+ * A search begins with the configurations that are shipped with the spec for the nearest device and sizes. If none are
+ * shipped, it begins with the defaults of the variants; if the store has samples of another device or other sizes,
+ * kiln__tune_source_expect() puts the best two of these samples in place of the defaults. On a GPU, if the sweep may
+ * leave slow variants out, the defaults are in the order of their estimated times.
+ *
+ * A variant is slow if its best known time at the nearest known sizes, or its estimated time, is at least SLOW times
+ * the best. A sweep with a time limit that names no variants leaves slow variants out (`leaves_slow`), because one
+ * measurement of a slow variant may take as long as many measurements of the others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +19,15 @@
 #include "model_internal.h"
 #include "plan.h"
 
-#define SLOW 10           /* times the best */
-#define NEAR 4            /* the largest distance of sizes whose times tell that a variant is slow: a factor of 16 */
-#define ALIKE 1.25        /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
-#define PROBLEMS 3        /* the best of each of the PROBLEMS nearest known sizes comes first */
-#define MOST 6            /* configurations that are tried first because they are known */
-#define DEFAULTS_MOST 8   /* the number of defaults that are tried first */
+#define SLOW 10    /* times the best */
+#define NEAR 4     /* the nearest known sizes tell that a variant is slow only up to this distance: a factor of 16 */
+#define ALIKE 1.25 /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
+#define PROBLEMS 3 /* the best of each of the PROBLEMS nearest known sizes comes first */
+#define MOST 6     /* configurations that are tried first because they are known */
+#define DEFAULTS_MOST 8   /* of the defaults are tried first, and at most half of max_configurations plus one */
 #define SHARE 0.1         /* share of the sweep's time that the estimates of defaults may take */
-#define ESTIMATE_MOST 2.0 /* seconds for one estimate, if the sweep has no time limit */
+#define LEAST 1e-3        /* seconds of an estimate after the time is over, because a limit of 0 means no limit */
+#define ESTIMATE_MOST 2.0 /* seconds for one estimate, if the sweep has no time limit or is repeatable */
 
 static bool has_host_step(const kiln__step *steps, size_t count)
 {
@@ -133,14 +138,15 @@ static void begin_guess(kiln_engine *model, const kiln__lead_question *q, const 
         g->code = NULL; /* the code was freed */
 }
 
-/* Estimates a default whose compile was begun. If the variant cannot be estimated, it has no estimate, which is not a
- * failure. */
+/* Estimates a default whose compile was begun. The wait for the compile and the run together take at most `seconds`. If
+ * the variant cannot be estimated, it has no estimate, which is not a failure. */
 static void end_guess(kiln_engine *model, guess *g, double seconds)
 {
+    const uint64_t start = kiln__now_ns();
     kiln__code code = {0};
     kiln_plan *plan = NULL;
     const kiln_result *result = NULL;
-    const kiln_run_options run = {.size = sizeof run, .flags = KILN_RUN_NO_VERIFY, .sample_timeout = seconds};
+    kiln_run_options run = {.size = sizeof run, .flags = KILN_RUN_NO_VERIFY};
     kiln_status status = KILN_ERROR_COMPILE;
     if (g->code && kiln__code_wait(g->code, seconds))
         status = kiln__code_take(g->code, &code, NULL);
@@ -152,12 +158,14 @@ static void end_guess(kiln_engine *model, guess *g, double seconds)
     else
         kiln__config_free(g->config);
     g->config = NULL;
+    run.sample_timeout = fmax(seconds - kiln__seconds_since(start), LEAST);
     if (status == KILN_OK && kiln_plan_run(plan, &run, &result, NULL) == KILN_OK && result->estimated)
         g->seconds = result->seconds;
     kiln_plan_close(plan);
 }
 
-/* Estimates the defaults of all variants within a share of the time. First all defaults are compiled at the same time,
+/* Estimates the defaults of all variants. In a sweep with a time limit that is not repeatable, all estimates together
+ * take at most SHARE of the limit. In any other sweep each estimate takes at most ESTIMATE_MOST. First all defaults are compiled at the same time,
  * then they are simulated one after another. */
 static kiln_status guess_all(kiln_engine *engine, const kiln__lead_question *q, guess *guesses, kiln_error **error)
 {
@@ -175,7 +183,7 @@ static kiln_status guess_all(kiln_engine *engine, const kiln__lead_question *q, 
         begin_guess(model, q, q->variants[v], &guesses[v]);
     for (size_t v = 0; status == KILN_OK && v < q->count; v++) {
         const double left = limited ? most - kiln__seconds_since(start) : ESTIMATE_MOST;
-        end_guess(model, &guesses[v], fmax(left, 1e-3));
+        end_guess(model, &guesses[v], fmax(left, LEAST));
     }
     kiln_engine_close(model);
     kiln__arena_free(&arena);

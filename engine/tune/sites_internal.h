@@ -17,9 +17,9 @@ typedef struct kiln__sites {
     size_t count;
     const char *here; /* name of this machine */
 } kiln__sites;
-/* Finds the devices of the sweep: the devices of the options, or the engine's device unless the engine only leads; then the
- * devices of the other ranks, for which it waits. All must be one model, because times of different models cannot be
- * compared. The list lies in the arena. Arena, engine and options must outlive the list. */
+/* Finds the devices of the sweep: the devices of the options, or the engine's device unless the engine only leads; then
+ * the devices of the other ranks, for which it waits. All devices must be one model, because times of different models
+ * cannot be compared. The list lies in the arena. Arena, engine and options must outlive the list. */
 kiln_status kiln__sites_find(kiln_engine *engine, const kiln_tune_options *options, kiln__arena *arena,
                              kiln__sites *sites, kiln_error **error);
 /* Returns the number of compiles that can run at the same time, on all machines. */

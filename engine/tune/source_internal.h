@@ -47,7 +47,7 @@ kiln_status kiln__tune_source_recall(kiln__tune_source *source, kiln__recorder *
  * later. */
 kiln_status kiln__tune_source_known(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);
 void kiln__tune_source_drop(kiln__tune_source *source, size_t ticket);
-/* Tells whether the first configuration is one that is known to be good, from this device or another. */
+/* Tells whether the first configuration is known to be good, on this device or on another device. */
 bool kiln__tune_source_begins_known(const kiln__tune_source *source);
 /* Makes the configuration of a choice that came from the source. `params` are the params of the choice, or a copy. */
 kiln_status kiln__tune_source_config(const kiln__tune_source *source, const char *variant, const kiln_setting *params,

@@ -40,7 +40,7 @@ void kiln__tuning_set_value(kiln_sample *sample, double value);
 /* Returns the rounds of earlier finals, in the tuning's arena. */
 void kiln__tuning_set_rounds(kiln_sample *sample, const double *rounds, size_t count);
 const double *kiln__tuning_rounds(const kiln_sample *sample, size_t *count);
-/* Marks a finalist of this sweep; finalists are ranked before the others. */
+/* Marks a finalist of this sweep; finalists are ranked before all other samples. */
 void kiln__tuning_mark(kiln_sample *sample, bool tied);
 /* Sorts the samples: first the finalists, then the others, then the failed ones. In each group the best comes first,
  * and equal samples are in the order in which they were made. */

@@ -84,8 +84,9 @@ with tempfile.TemporaryDirectory() as place:
             expect(" ".join(arguments[:2]), said + err, "that it waited and was interrupted")
     held.close()
 
-# A score of so many seeds takes minutes, and the first signal waits for it. One that comes soon after the first counts as the
-# same, so the second is sent until the process is gone.
+# A score of so many seeds takes minutes, and after the first signal the program still finishes the score. The program
+# ignores a signal that comes soon after the first signal. So the test repeats the second signal until the process has
+# ended.
 recording = tempfile.NamedTemporaryFile("w", suffix=".json")
 json.dump({"kernel_name": "k", "device_name": "A", "tune_params_keys": ["x"], "cache": {
     str(x): {"x": x, "time": 1.0 + x % 7, "compile_time": 100, "benchmark_time": 40} for x in range(1, 60)}}, recording)

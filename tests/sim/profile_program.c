@@ -104,6 +104,20 @@ static void streams(void)
     launch(twice, at, 16, a); /* 6: after all, since the host waited */
 }
 
+/* Copies pinned memory to and from the device by calls that declare it as device memory. */
+static void pinned(void)
+{
+    CUdeviceptr at, mapped;
+    void *host;
+    open_device();
+    TRY(cuMemAlloc(&at, sizeof x));
+    TRY(cuMemHostAlloc(&host, sizeof x, CU_MEMHOSTALLOC_DEVICEMAP));
+    memset(host, 0, sizeof x);
+    TRY(cuMemHostGetDevicePointer(&mapped, host, 0));
+    TRY(cuMemcpyDtoD(at, mapped, sizeof x));
+    TRY(cuMemcpyDtoD(mapped, at, sizeof x));
+}
+
 /* The same kernel on two devices, which do not wait for each other. program_profile.py has the expected result. */
 static void devices(void)
 {
@@ -170,6 +184,8 @@ int main(int count, char **words)
     const int times = count > 2 ? atoi(words[2]) : 1;
     if (strcmp(way, "streams") == 0)
         streams();
+    else if (strcmp(way, "pinned") == 0)
+        pinned();
     else if (strcmp(way, "devices") == 0)
         devices();
     else if (strcmp(way, "fork") == 0)

@@ -51,6 +51,11 @@ check(f"one after the other: {process}",
       near(process["timeline_seconds"], process["kernel_seconds"] + process["copy_seconds"]))
 check("no counters", "counters" not in kernel)
 
+# Pinned memory stays host memory if a call declares it as device memory: the copies are between host and device.
+done, report = profile("pinned")
+copies = {row["name"]: row["bytes"] for row in report["processes"][0]["copies"]}
+check(f"pinned: {done} {copies}", copies == {"copy to the device": BYTES, "copy from the device": BYTES})
+
 # Every launch, and what is counted: each of the 16,384 threads reads and writes a float.
 done, report = profile("exit", "6", options=("--every-launch", "--counters"))
 (kernel,) = report["processes"][0]["kernels"]

@@ -95,7 +95,8 @@ static void test_copies(void)
     check_bench_end(&b);
 }
 
-/* Memory that was there before counts as written; when the checks are gone, kernels run as ever. */
+/* Memory that was allocated before the checks were attached counts as written. After the checks are detached, kernels
+ * run without checks. */
 static void test_attach(void)
 {
     load();

@@ -284,6 +284,48 @@ static void old(void)
     vm_bench_end(&b);
 }
 
+/* A buffer is free after each launch call that names it, also if the call fails before it looks at the buffer: a pointer
+ * to no kernel, or a buffer of the first generation in the call of the second. Only one task may be pending here, so
+ * a buffer that stayed taken would make the following cudaGetParameterBuffer() fail. */
+static void failed_call_frees_buffer(void)
+{
+    static const char text[] =
+        ".version 9.0\n.target sm_80\n.address_size 64\n"
+        ".extern .func (.param .b64 r) cudaGetParameterBuffer(.param .b64 a, .param .b64 s);\n"
+        ".extern .func (.param .b32 r) cudaLaunchDevice(.param .b64 f, .param .b64 p, .param .align 4 .b8 g[12],\n"
+        "    .param .align 4 .b8 b[12], .param .b32 s, .param .b64 t);\n"
+        ".extern .func (.param .b32 r) cudaLaunchDeviceV2(.param .b64 p, .param .b64 t);\n"
+        ".visible .entry parent(.param .u64 to)\n"
+        "{ .reg .b64 %a, %p; .reg .b32 %r; .param .b64 x, y; .param .b64 z; .param .align 4 .b8 g[12];\n"
+        "  .param .align 4 .b8 b[12]; .param .b32 m; .param .b64 st; .param .b32 e;\n"
+        "  ld.param.u64 %a, [to]; st.param.b64 [st], 0; st.param.b32 [m], 0;\n"
+        "  st.param.b32 [g], 1; st.param.b32 [g+4], 1; st.param.b32 [g+8], 1;\n"
+        "  st.param.b32 [b], 1; st.param.b32 [b+4], 1; st.param.b32 [b+8], 1;\n"
+        "  st.param.b64 [x], 8; st.param.b64 [y], 8; call (z), cudaGetParameterBuffer, (x, y);\n"
+        "  ld.param.b64 %p, [z]; st.param.b64 [x], 24; st.param.b64 [y], %p;\n"
+        "  call (e), cudaLaunchDevice, (x, y, g, b, m, st); ld.param.b32 %r, [e]; st.global.u32 [%a], %r;\n"
+        "  st.param.b64 [x], 8; st.param.b64 [y], 8; call (z), cudaGetParameterBuffer, (x, y);\n"
+        "  ld.param.b64 %p, [z]; st.global.u64 [%a+8], %p; st.param.b64 [x], %p;\n"
+        "  call (e), cudaLaunchDeviceV2, (x, st); ld.param.b32 %r, [e]; st.global.u32 [%a+4], %r;\n"
+        "  st.param.b64 [x], 8; st.param.b64 [y], 8; call (z), cudaGetParameterBuffer, (x, y);\n"
+        "  ld.param.b64 %p, [z]; st.global.u64 [%a+16], %p; ret; }\n";
+    uint64_t limits[VM_LIMITS] = {1024, 1 << 20, 8 << 20, 2, 1};
+    vm_bench b = vm_bench_text(text, sizeof text - 1, (vm_limits){.threads = 1});
+    out = vm_bench_zeros(&b, 64, &o);
+    vm_launch launch = {.module = b.module,
+                        .kernel = vm_module_kernel(b.module, "parent"),
+                        .grid = {1, 1, 1},
+                        .block = {1, 1, 1},
+                        .params = &out,
+                        .limits = limits};
+    CU_ASSERT_EQUAL(vm_run(b.device, &launch, &b.counters, &b.fault), VM_OK);
+    CU_ASSERT_EQUAL(o[0], 98); /* cudaErrorInvalidDeviceFunction */
+    CU_ASSERT_EQUAL(o[1], 1);  /* cudaErrorInvalidValue */
+    CU_ASSERT_TRUE(o[2] != 0 || o[3] != 0);
+    CU_ASSERT_TRUE(o[4] != 0 || o[5] != 0);
+    vm_bench_end(&b);
+}
+
 static void other_types(void)
 {
     static const char text[] = ".version 9.0\n.target sm_80\n.address_size 64\n"
@@ -389,6 +431,7 @@ static const check_case cases[] = {{"second generation", second},
                                    {"faults", faults},
                                    {"waiting", waits},
                                    {"the oldest launch", old},
+                                   {"a failed launch frees its buffer", failed_call_frees_buffer},
                                    {"declared otherwise", other_types},
                                    {"a fill that is stopped", stopped_fill},
                                    {"out of memory", out_of_memory, CHECK_ONE_THREAD}};

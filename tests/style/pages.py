@@ -3,9 +3,10 @@
 
     pages.py SOURCE_FOLDER    the test: exit 1 with a line for each thing that is wrong
 
-- A file or folder that a page names in backticks exists: below the page's folder or a folder above it, or below engine/
-  or engine/sim/. A plain name (`tune.c`) is a file of the page's folder, of one inside it or of the one above it; a plain
-  header is one of engine/, where headers have one name each. Words in capitals (`FAMILY.cu`) stand for any name.
+- A file or folder that a page names in backticks exists: below the page's folder or a folder above it, or below
+  engine/ or engine/sim/. A name without a folder (`tune.c`) is a file in the page's folder, in a folder inside it, or
+  in the parent folder. A header without a folder may be anywhere in engine/, because names of headers are unique
+  there. Words in capitals (`FAMILY.cu`) stand for any name.
 - A name of the code (`kiln_...`, `kiln__...`, `vm_...`, `ptx_...`, `sim_...`, `KILN_...`, and what ends in `()`) occurs in the sources.
 - A relative link leads to a file, and a link to a section to one that exists.
 - README.md has at most 150 lines and 1,000 words.

@@ -41,7 +41,7 @@ size_t kiln__lines_parts(const kiln__lines *lines);
  * line's offset in the text. The callback may read *end too, which is a zero or a newline. */
 typedef void (*kiln__line_fn)(void *user, const char *at, const char *end, uint64_t place);
 void kiln__lines_walk(kiln__lines *lines, size_t part, kiln__line_fn line, void *user);
-/* Records a failure. Among several failures the one with the smallest place stays. `why` is a constant text. */
+/* Records a failure. Among several failures, the failure with the smallest place stays. `why` is a constant text. */
 void kiln__lines_fail(kiln__lines *lines, uint64_t place, const char *why);
 /* Adds `bytes` to the progress, of `all` bytes. Logs the progress if the last message is not too recent. `began` and
  * the atomic `done` and `told` have the same meaning as in kiln__lines. */

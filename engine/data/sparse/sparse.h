@@ -10,8 +10,8 @@
 typedef kiln_csr kiln__csr;
 void kiln__csr_free(const kiln_allocator *mem, kiln__csr *matrix);
 
-/* The means to watch and end work that may take minutes: the work writes its progress to the log, and ends if the
- * flag is set. Both may be NULL. */
+/* The means to watch and end work that may take minutes: the work writes its progress to the log, and ends if the flag
+ * is set. The log and the flag may be NULL. */
 typedef struct kiln__patience {
     const kiln__log *log;     /* lines of KILN_LOG_INFO that begin with "reading " */
     const volatile int *stop; /* nonzero: end within a second, with KILN_ERROR_INTERRUPTED */

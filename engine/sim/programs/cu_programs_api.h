@@ -224,6 +224,6 @@
     X("cuStreamBatchMemOp", "cuStreamBatchMemOp", 8000, sim_cuStreamBatchMemOp)                                        \
     X("cuStreamBatchMemOp_ptsz", "cuStreamBatchMemOp", 8000, sim_cuStreamBatchMemOp)
 
-/* Names that cuda.h maps to other ones: X(name, since, function). Only cuGetProcAddress knows them. */
+/* Names that cuda.h maps to other names: X(name, since, function). Only cuGetProcAddress knows them. */
 #define SIM_PROGRAMS_ALIAS_MAP(X) X(cuGraphInstantiate, 12000, sim_cuGraphInstantiateWithFlags)
 #endif

@@ -22,7 +22,8 @@ void kiln__crew_let_go(kiln__crew *crew, size_t index);                /* a devi
 void kiln__crew_wait(const kiln__crew *crew, bool compiles, double seconds);
 /* Retries a sample whose process ended, once, while nothing else is at work. Returns true if such a sample is being
  * retried, or waits for the end of running samples and compiles. While it returns true, the caller must not begin
- * another sample, and no waiting compile begins. Call it whenever the runners were stepped. */
+ * another sample, and no waiting compile begins. The caller calls this function each time after it has stepped the
+ * runners. */
 bool kiln__crew_alone(kiln__crew *crew);
 /* Measures one sample and waits for it, while all runners are idle. `tick` is called about ten times a second; false stops
  * the sample. Returns the outcome as kiln__runner_take() does. */

@@ -67,7 +67,8 @@ void report_environment(FILE *to, const report *r, const report_problem *p)
     write_fact(to, "stopped early",
                p->stopped_early == 0
                    ? ""
-                   : cli_printf("%s, clearly slower: their times have fewer repetitions", cli_whole(p->stopped_early)));
+                   : cli_printf("%s samples that were clearly slower than the best; their times have fewer repetitions",
+                                cli_whole(p->stopped_early)));
     write_fact(to, "throttled", p->throttled == 0 ? "" : cli_printf("while %s were measured", cli_whole(p->throttled)));
     if (!r->replayed) {
         write_fact(to, "made (UTC)", cli_printf("%s to %s", report_day(p->first), report_day(p->last)));

@@ -123,7 +123,7 @@ static uint32_t symbol_source(vm_decoder *d, uint32_t index, uint64_t offset, un
     }
     if (symbol->space == PTX_SPACE_PARAM) {
         if (!d->f->entry || !symbol->formal)
-            decode_fail(d, "the address of a call's .param variable or of a return value");
+            decode_fail(d, "the address of a .param variable of a call, or of a return value, cannot be taken");
         address = symbol->offset;
     } else if (symbol->linkage == PTX_EXTERN && symbol->space != PTX_SPACE_SHARED) {
         decode_fail(d, "unresolved extern variable");

@@ -125,10 +125,10 @@ typedef struct jit_unit {
     const jit_live *live;
     bool typed, wide;
 } jit_unit;
-/* Writes the function `name`, which executes the code from `head` on, within [first, last]. Returns the greatest
- * number of instructions that it executes without testing `left`. Returns 0 if the region is not worth it, or if
- * memory runs out. Sets stops[], which has an entry for each instruction, where another region might continue after
- * this one; the other entries stay. */
+/* Writes the function `name`, which executes the code from `head` on, within [first, last]. Returns the greatest number
+ * of instructions that it executes without testing `left`. Returns 0 if the region is not worth it, or if memory runs
+ * out. Sets stops[], which has an entry for each instruction, where another region might continue after this region;
+ * the other entries stay. */
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
                   uint32_t last, bool *stops);
 /* Writes the function `name` for paths of a warp that has diverged, within [first, last]. It may begin at each

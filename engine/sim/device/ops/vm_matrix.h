@@ -14,8 +14,9 @@
  * and then to the lanes of the group. place() in matrix.c computes the rule. */
 typedef struct vm_fragment {
     uint32_t slots[VM_FRAGMENT];
-    uint8_t count, used; /* number of registers; those after `used` repeat the first ones (wmma with halves) */
-    uint8_t type;        /* type of an element */
+    uint8_t count,
+        used;     /* number of registers; the registers after `used` repeat the first registers (wmma with halves) */
+    uint8_t type; /* type of an element */
 } vm_fragment;
 
 typedef struct vm_matrix {

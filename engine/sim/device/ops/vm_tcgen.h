@@ -67,8 +67,8 @@ typedef struct vm_tcgen_product {
 } vm_tcgen_product;
 bool ops_tcgen_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product *p);
 
-/* Returns the lane that has row `row` of a block, and sets *column to the column of element `j` of D. Both are
- * relative to the address of D or A. */
+/* Returns the lane that has row `row` of a block, and sets *column to the column of element `j` of D. The lane and the
+ * column are relative to the address of D or A. */
 uint32_t ops_tcgen_row(const vm_tcgen_product *p, uint32_t row, uint32_t j, uint32_t *column);
 /* Returns how many lanes and columns of tensor memory D takes in each block. */
 uint32_t ops_tcgen_d_extent(const vm_tcgen_product *p, uint32_t *columns);

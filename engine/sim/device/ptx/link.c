@@ -487,10 +487,10 @@ static bool move_module(linker *l, uint32_t m, ptx_module *out, const lists *to)
 }
 
 /* Fills the linked module from the inputs that are used. The highest PTX version and the highest target win. The
- * functions and symbols that are kept get new indices first, because a reference may point to a later input. Entry 0
- * of `locs` is the shared "none". Undefined references are logged and counted in l->errors; the function still
- * returns true for them. Returns false if there is no memory, or if there are more source positions or files than 32
- * bits can count. */
+ * functions and symbols that are kept get new indices first, because a reference may point to a later input. Entry 0 of
+ * `locs` stands for "no source position"; instructions of all inputs use it. Undefined references are logged and
+ * counted in l->errors; the function still returns true for them. Returns false if there is no memory, or if there are
+ * more source positions or files than 32 bits can count. */
 static bool build(linker *l, ptx_module *out)
 {
     size_t locs = 1, files = 0;

@@ -325,21 +325,22 @@ static uint32_t try_launch(vm_warp *w, const vm_code *i, const vm_buffer *buffer
     return VM_CUDA_SUCCESS;
 }
 
-/* Launches from a buffer. The buffer is free afterwards, whether the launch succeeds or not. */
-static uint32_t launch_buffer(vm_warp *w, const vm_code *i, uint32_t lane, vm_buffer *buffer, uint64_t stream)
+/* Ends a launch call with its error, and gives its buffer back. `buffer` is NULL if the call named no buffer of this
+ * block. A buffer is free after every launch call that names it, whether the launch succeeds or not. */
+static uint32_t end_launch(vm_warp *w, uint32_t lane, vm_buffer *buffer, uint32_t error)
 {
-    uint32_t error = try_launch(w, i, buffer, stream);
-    buffer->taken = false;
-    w->block->children->taken--;
+    if (buffer) {
+        buffer->taken = false;
+        w->block->children->taken--;
+    }
     return error == VM_CUDA_SUCCESS ? error : vm_child_fail(w, lane, error);
 }
 
 uint32_t vm_child_launch(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t stream)
 {
     vm_buffer *buffer = find_buffer(w, address);
-    if (!buffer || !buffer->shaped)
-        return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
-    return launch_buffer(w, i, lane, buffer, stream);
+    const bool shaped = buffer && buffer->shaped;
+    return end_launch(w, lane, buffer, shaped ? try_launch(w, i, buffer, stream) : VM_CUDA_INVALID_VALUE);
 }
 
 uint32_t vm_child_launch_as(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t pointer, uint64_t address,
@@ -348,7 +349,7 @@ uint32_t vm_child_launch_as(vm_warp *w, const vm_code *i, uint32_t lane, uint64_
     uint32_t kernel;
     vm_buffer *buffer = find_buffer(w, address);
     if (!vm_child_kernel(w, pointer, &kernel))
-        return vm_child_fail(w, lane, VM_CUDA_FUNCTION);
+        return end_launch(w, lane, buffer, VM_CUDA_FUNCTION);
     if (!buffer && address == 0) /* a kernel without parameters needs no buffer */
         buffer = find_buffer(w, vm_child_buffer(w, lane, 0));
     if (!buffer)
@@ -357,7 +358,7 @@ uint32_t vm_child_launch_as(vm_warp *w, const vm_code *i, uint32_t lane, uint64_
     buffer->shared = shared;
     memcpy(buffer->grid, grid, sizeof buffer->grid);
     memcpy(buffer->block, block, sizeof buffer->block);
-    return launch_buffer(w, i, lane, buffer, stream);
+    return end_launch(w, lane, buffer, try_launch(w, i, buffer, stream));
 }
 
 /* ---- streams and events ---- */

@@ -49,8 +49,8 @@ struct vm_hooks {
     /* Called for lanes that had waited and execute the operation now, together with the lanes that arrived last. If
      * `more` is true, they are at another instruction or in another call than the lanes before them. */
     void (*late)(vm_warp *w, const vm_share *share, bool more);
-    /* Called when all lanes of a warp operation have arrived. `m` are the lanes that arrived last. Some of them may
-     * still have to wait. */
+    /* Called when all lanes of a warp operation have arrived. `m` are the lanes that arrived last. Some of these lanes
+     * may still have to wait. */
     void (*met)(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting);
     /* Called for a texture read by whole coordinates, if the coordinate `at` is outside of the side of `size` texels.
      * `linear` is true if the texture shows linear memory. */

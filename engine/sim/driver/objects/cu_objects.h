@@ -369,7 +369,7 @@ CUresult sim_file_read(const char *path, char **data, size_t *length);
 void sim_link_drop(sim_object *link); /* frees its contents, not the object */
 /* sim_module_on() returns the module that was loaded from `image` on a device, and sim_module_twin() such a module on
  * any device except the context's. Both compare the pointer of the image, and return NULL if no module has this image.
- * Both need the state lock. */
+ * Both functions need the state lock. */
 const sim_module *sim_module_on(unsigned ordinal, const void *image);
 const sim_module *sim_module_twin(const sim_context *context, const void *image);
 /* frees a module and its functions; call it under both locks */
@@ -403,7 +403,8 @@ bool sim_environment(const char *name, uint64_t *value);
  * a number. */
 enum { SIM_JIT_DEFAULT = 65536 };
 bool sim_jit_asked(uint32_t *threshold);
-/* Checks $KILN_SIM_ISA and $KILN_SIM_TARGET. Returns false, with a line on stderr, if one has an unknown word. */
+/* Checks $KILN_SIM_ISA and $KILN_SIM_TARGET. Returns false, with a line on stderr, if one of the variables has an
+ * unknown word. */
 bool sim_right_words(void);
 /* On Linux no process has memory at an address between VM_GLOBAL_BASE and this address. So such an address outside all
  * allocations is a wrong device address. */
@@ -505,8 +506,8 @@ typedef struct sim_noted {
 } sim_noted;
 struct sim_op;
 
-/* X(result, name, arguments): the function sim_NAME in programs/, where a comment describes it. All need the state
- * lock. */
+/* X(result, name, arguments): the function sim_NAME in programs/, where a comment describes it. All these functions
+ * need the state lock. */
 #define SIM_PROGRAMS_CALLS(X)                                                                                          \
     /* captures (capture.c) */                                                                                         \
     X(CUresult, forbid, (sim_context * context))                                                                       \

@@ -90,8 +90,8 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
 /* Records that the stream waits for the work that the event marks. The event may belong to another context. If `event`
  * is NULL, the stream waits for all work of its own context. */
 void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event);
-/* Adds the happens-before edges of a host function or of a batch of memory operations that has run. Either may tell
- * another thread that the stream's work is done, so the host counts as having waited for the stream. */
+/* Adds the happens-before edges of a host function or of a batch of memory operations that has run. The function or the
+ * batch may tell another thread that the stream's work is done, so the host counts as having waited for the stream. */
 void sim_order_told(sim_context *context, CUstream stream, const sim_op *op);
 /* Orders all earlier work of these contexts before all their later work. */
 void sim_order_devices_wait(sim_context *const *contexts, size_t count);

@@ -1,6 +1,6 @@
 /* transfer.c - copies: contiguous, with a pitch, in two and three dimensions, between contexts, from and to arrays.
  * Every copy is handled as a copy of a box. Before it copies any byte, move_box() checks that device memory and arrays
- * contain the whole box of each side. Ordinary host memory cannot be checked. */
+ * contain the whole box of each side. A side that is declared as host memory is not checked, even if it is pinned. */
 #include <string.h>
 
 #include "cu_work.h"
@@ -32,7 +32,7 @@ static unsigned char *locate(corner *at, const box *size)
         at->rows = 1;
     else if (at->rows < at->y || at->rows - at->y < size->height)
         return NULL;
-    bool rows = size->height > 1 || size->depth > 1; /* a single row is limited only by its memory */
+    bool rows = size->height > 1 || size->depth > 1; /* the largest pitch does not limit a single row */
     if (at->pitch < line || (rows && at->pitch > most) || __builtin_mul_overflow(at->pitch, at->rows, &slice))
         return NULL;
     if (__builtin_mul_overflow(at->z, slice, &start) || __builtin_mul_overflow(at->y, at->pitch, &extent) ||
@@ -165,14 +165,17 @@ static CUresult find_sides(sim_context *context, const sim_op *op, corner *to, c
     return CUDA_SUCCESS;
 }
 
-/* Returns true if the side is memory of the host, also pinned memory: neither device memory nor managed memory. */
+/* Returns true if the side is host memory, pageable or pinned. Device memory, managed memory and arrays are not host
+ * memory. Pinned memory is host memory even if the call declares it as device memory. */
 static bool is_host(const sim_side *side)
 {
     uint64_t base, bytes;
-    if (side->type != CU_MEMORYTYPE_UNIFIED)
+    if (side->type == CU_MEMORYTYPE_HOST || side->type == CU_MEMORYTYPE_ARRAY)
         return side->type == CU_MEMORYTYPE_HOST;
     const sim_host *shared = sim_host_at(side->context, side->address);
-    return shared ? shared->sharing != SIM_MANAGED : !vm_range(side->context->device, side->address, &base, &bytes);
+    if (shared)
+        return shared->sharing != SIM_MANAGED;
+    return side->type == CU_MEMORYTYPE_UNIFIED && !vm_range(side->context->device, side->address, &base, &bytes);
 }
 
 static void estimate_copy(sim_context *context, const corner *to, const corner *from, uint64_t bytes)

@@ -163,10 +163,10 @@ static void publish_flag(vm_look *k, vm_cell *c)
         c->published_cta = k->clock->released_cta;
 }
 
-/* Orders the lanes of the warp that update one address by one atomic. The lanes update it one after the other. So the
- * last lane, which sees the whole count, may read the data that the other lanes wrote before their fence. This function
- * does not know which lane is the last one. Therefore it orders all lanes after the warp's last fence, as if the fence
- * were followed by __syncwarp(). */
+/* Orders the lanes of the warp that update one address by one atomic. The lanes update it one after the other. If the
+ * atomic counts arrivals, the lane that updates the counter last sees the full count, and may then read the data that
+ * the other lanes wrote before their fence. This function does not know which lane is the last one. Therefore it orders
+ * all lanes after the warp's last fence, as if the fence were followed by __syncwarp(). */
 static void order_updating_lanes(vm_look *k, uint32_t lanes)
 {
     const uint32_t fence = k->clock->released > k->clock->released_cta ? k->clock->released : k->clock->released_cta;

@@ -52,8 +52,9 @@ static const char *get_source_name(const char *name)
     return name;
 }
 
-/* Describes a place in shared memory by the symbol table: the last variable of this kernel that begins before it. The
- * function of the access comes from its instruction: if the warp does not run, its frame may have been freed. */
+/* Describes a place in shared memory. In static shared memory, the description names the last variable of this kernel
+ * that begins at or before the place. Everywhere else it gives the offset in its part of shared memory. The function of
+ * the access comes from its instruction: if the warp does not run, its frame may have been freed. */
 static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t size)
 {
     const vm_run_state *run = k->w->runner->run;

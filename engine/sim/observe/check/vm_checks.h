@@ -69,7 +69,8 @@ void check_host_bounds(vm_device *device, const char *what, uint64_t address, ui
 /* Reports a launch that the driver refuses. A program sees the refusal only if it asks for errors. Copies `why`. */
 void check_host_launch(vm_device *device, const char *kernel, const char *why);
 /* Reports a race between a copy or a fill by the host and an access that a kernel made in the interval. The caller
- * knows that nothing orders the two. Reports nothing if no kernel has touched that memory in the interval. */
+ * knows that nothing orders the copy or fill and the access. Reports nothing if no kernel has touched that memory in
+ * the interval. */
 void check_host_race(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write, vm_period span);
 /* From this call on, the check records for each page when kernels access this allocation. The host may touch the
  * memory directly. */
@@ -83,8 +84,8 @@ typedef struct vm_used {
 /* Finds the next range of pages at or after `from` that kernels have used in the interval. Returns false if there is
  * no such page in the allocation. */
 bool check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used);
-/* Returns true if a kernel has made an atomic, volatile or ordered write to this allocation in the interval. The
- * host may then have learned from the memory itself that the kernel is done. */
+/* Returns true if a kernel has made an atomic, volatile or ordered write to this allocation in the interval. The host
+ * may then have learned from the memory itself that the kernel has ended. */
 bool check_flagged(vm_device *device, uint64_t address, vm_period span);
 /* Reports that the host has touched managed memory of kernels for which it has not waited. `written`: the kernels
  * write the page. Reports nothing if no kernel has touched the same cell in the interval, or, with `written`, if none

@@ -51,7 +51,7 @@ typedef struct vm_allocating {
 #define VM_LAUNCHES_MOST 4096u
 /* A launch that the check has seen, so that a later race can name it. */
 typedef struct vm_launched {
-    /* accesses of this launch have later times, and accesses of the previous launch have times up to this one */
+    /* accesses of this launch have later times, and accesses of the previous launch have times up to this time */
     uint32_t after;
     uint32_t module;    /* vm_check_code.serial; 0: another device's check has seen it */
     const char *kernel; /* name in the arena */

@@ -44,7 +44,7 @@ struct vm_watch {
     struct vm_profile *profile; /* vm_count.h, to which counts are added when the launch ends; NULL: not counted */
     /* `see` is called before every instruction that accesses memory, with its accesses. `block_ends` is called for
      * every block that has ended. Several host threads call them at once, each for its own blocks (w->block->number).
-     * Both may be NULL. */
+     * Both functions may be NULL. */
     void (*see)(void *user, const vm_warp *w, const vm_code *i, const vm_access *list, unsigned count);
     void (*block_ends)(void *user, const vm_block *block);
     void *user;

@@ -53,7 +53,7 @@ typedef struct vm_cost_insn {
     uint16_t operands;                          /* PRODUCT: bytes of this warp's operands in shared memory */
     float busy;                                 /* clocks that it keeps the unit of its scheduler busy */
     uint32_t first, source_count, result_count; /* registers: vm_cost.registers[first ..] sources, then results */
-    uint32_t region, leader;                    /* leader: the combined load that includes this one */
+    uint32_t region, leader;                    /* leader: the combined load that includes this load */
 } vm_cost_insn;
 
 /* Instructions that are scheduled together. They are a basic block, or several basic blocks that short forward branches
