@@ -38,6 +38,7 @@ static int collect_sample(void *user, const kiln_record *r)
         .seconds = failed ? HUGE_VAL : kiln__result_seconds(result),
         .verified = result->verified,
         .made = r->made,
+        .taken = kiln__store_record_taken(r),
         .inputs_seconds = result->inputs_seconds,
         .copy_seconds = result->copy_seconds,
         .input_functions = result->input_functions.text,

@@ -123,11 +123,13 @@ static int compare_configurations(const kiln__known *a, const kiln__known *b)
     return order ? order : strcmp(a->params_text, b->params_text);
 }
 
+static int64_t time_of(const kiln__known *known) { return known->taken > known->made ? known->taken : known->made; }
+
 static int by_configuration(const void *left, const void *right)
 {
     const kiln__known *a = left, *b = right;
     int order = compare_configurations(a, b);
-    order = order ? order : (a->made > b->made) - (a->made < b->made);
+    order = order ? order : (time_of(a) > time_of(b)) - (time_of(a) < time_of(b));
     return order ? order : (a->seconds > b->seconds) - (a->seconds < b->seconds);
 }
 

@@ -26,6 +26,7 @@ typedef struct kiln__known {
     double seconds; /* positive; HUGE_VAL: the configuration failed there, and would fail again */
     bool verified;
     int64_t made;                        /* microseconds since 1970 */
+    int64_t taken;                       /* when a sweep last took it from a store; 0: never; a file does not have it */
     double inputs_seconds, copy_seconds; /* see kiln_result; a file does not have them */
     const char *input_functions;         /* NULL means "" */
 } kiln__known;
@@ -43,7 +44,8 @@ void kiln__known_free(kiln__known_list *list);
  * more than KILN__MOST settings. Returns false only if memory runs out. */
 bool kiln__known_add(kiln__known_list *list, const kiln__known *known);
 /* Sorts the list by spec, device, sizes, variant and params, and removes duplicates. For the same configuration at
- * the same sizes on the same device only the latest entry stays. If that entry failed, it is removed too. */
+ * the same sizes on the same device only the latest entry stays. The time of an entry is the later one of `made`
+ * and `taken`. If the latest entry failed, it is removed too. */
 void kiln__known_deduplicate(kiln__known_list *list);
 /* Keeps only the best entry of each variant at the same sizes on the same device. The list must have no duplicates. */
 void kiln__known_keep_best(kiln__known_list *list);

@@ -29,6 +29,9 @@ static const size_t columns_of[] = {
                KILN__STORE_COLUMNS_4(NAME) KILN__STORE_COLUMNS_5(NAME) KILN__STORE_COLUMNS_6(NAME)),
     LENGTH(KILN__STORE_COLUMNS_1(NAME) KILN__STORE_COLUMNS_2(NAME) KILN__STORE_COLUMNS_3(NAME) KILN__STORE_COLUMNS_4(
         NAME) KILN__STORE_COLUMNS_5(NAME) KILN__STORE_COLUMNS_6(NAME) KILN__STORE_COLUMNS_7(NAME)),
+    LENGTH(KILN__STORE_COLUMNS_1(NAME) KILN__STORE_COLUMNS_2(NAME) KILN__STORE_COLUMNS_3(NAME)
+               KILN__STORE_COLUMNS_4(NAME) KILN__STORE_COLUMNS_5(NAME) KILN__STORE_COLUMNS_6(NAME)
+                   KILN__STORE_COLUMNS_7(NAME) KILN__STORE_COLUMNS_8(NAME)),
     KILN__COUNT(columns) - 1};
 _Static_assert(KILN__COUNT(columns_of) == KILN__STORE_VERSION + 1, "each version of the schema has its columns");
 #undef LENGTH
@@ -271,6 +274,9 @@ static kiln_status read_row(reader *r, kiln__store_row *row, kiln_error **error)
     }
     if (r->version >= 8) {
         KILN__STORE_COLUMNS_8(KILN__COLUMN)
+    }
+    if (r->version >= 9) {
+        KILN__STORE_COLUMNS_9(KILN__COLUMN)
     }
     FIELD(times, read_times(r, field, row), "numbers separated by spaces")
 #undef TEXT

@@ -157,3 +157,44 @@ void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char
     sqlite3_finalize(statement);
     pthread_mutex_unlock(&store->lock);
 }
+
+static int set_taken(kiln_store *store, const kiln__store_key *keys, size_t count)
+{
+    sqlite3_stmt *statement = NULL;
+    const int64_t now = kiln__today_ns() / 1000;
+    int code = sqlite3_prepare_v2(store->db, "UPDATE sample SET taken = ?2 WHERE key = ?1", -1, &statement, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_int64(statement, 2, now);
+    for (size_t i = 0; i < count && code == SQLITE_OK; i++) {
+        kiln__scan_begin(store);
+        code = sqlite3_bind_text(statement, 1, keys[i].text, -1, SQLITE_STATIC);
+        if (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_DONE)
+            code = sqlite3_reset(statement);
+    }
+    sqlite3_finalize(statement);
+    return code;
+}
+
+kiln_status kiln__store_mark_taken(kiln_store *store, const kiln__store_key *keys, size_t count, bool wait,
+                                   kiln_error **error)
+{
+    if (store->read_only)
+        return KILN_OK;
+    pthread_mutex_lock(&store->lock);
+    store->hurry = !wait;
+    kiln_status status = kiln__store_reach(store, error);
+    if (status == KILN_OK) {
+        int code = kiln__store_run(store, "BEGIN IMMEDIATE");
+        if (code == SQLITE_OK) {
+            code = set_taken(store, keys, count);
+            if (code == SQLITE_OK)
+                code = kiln__store_run(store, "COMMIT");
+            if (code != SQLITE_OK)
+                kiln__store_run(store, "ROLLBACK");
+        }
+        if (code != SQLITE_OK)
+            status = kiln__store_fail(store, code, "marking the samples that a sweep took", error);
+    }
+    pthread_mutex_unlock(&store->lock);
+    return status;
+}

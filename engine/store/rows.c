@@ -275,10 +275,11 @@ kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_st
 _Static_assert(0 KILN_RESULT_MAP(ONE) == 0 KILN__STORE_RESULT(ONE) KILN_RESULT_MAP_NOT_KEPT(ONE)
                                              KILN_RESULT_MAP_NOT_KEPT_2(ONE) KILN_RESULT_MAP_NOT_KEPT_3(ONE),
                "a list of KILN_RESULT_MAP is neither in KILN__STORE_RESULT nor KILN_RESULT_MAP_NOT_KEPT");
-_Static_assert(0 KILN__STORE_COLUMNS_8(ONE) == 1 && 0 KILN__STORE_COLUMNS_7(ONE) == 1 &&
-                   0 KILN__STORE_COLUMNS_6(ONE) == 2 && 0 KILN__STORE_COLUMNS_5(ONE) == 1 &&
-                   0 KILN__STORE_COLUMNS_4(ONE) == 3 && 0 KILN__STORE_COLUMNS_3(ONE) == 6 &&
-                   0 KILN__STORE_COLUMNS_2(ONE) == 9 && 0 KILN__STORE_COLUMNS_1(ONE) == 32,
+_Static_assert(0 KILN__STORE_COLUMNS_9(ONE) == 1 && 0 KILN__STORE_COLUMNS_8(ONE) == 1 &&
+                   0 KILN__STORE_COLUMNS_7(ONE) == 1 && 0 KILN__STORE_COLUMNS_6(ONE) == 2 &&
+                   0 KILN__STORE_COLUMNS_5(ONE) == 1 && 0 KILN__STORE_COLUMNS_4(ONE) == 3 &&
+                   0 KILN__STORE_COLUMNS_3(ONE) == 6 && 0 KILN__STORE_COLUMNS_2(ONE) == 9 &&
+                   0 KILN__STORE_COLUMNS_1(ONE) == 32,
                "a version of the schema never changes: new columns need a new version (KILN__STORE_VERSION)");
 #undef ONE
 
@@ -326,6 +327,14 @@ void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result)
 #undef REAL
 }
 
+/* A record as kiln_store_list() passes it, with the part that the public type does not have. */
+typedef struct listed {
+    kiln_record record; /* the first member: the pointer to it leads back to this struct */
+    int64_t taken;
+} listed;
+
+int64_t kiln__store_record_taken(const kiln_record *record) { return ((const listed *)(const void *)record)->taken; }
+
 /* Converts a row to a kiln_record and passes it to the caller. A row whose settings cannot be parsed is left out with a
  * warning. */
 static kiln_status show_row(kiln_store *store, const kiln__store_row *row, kiln_record_fn each, void *user,
@@ -336,29 +345,31 @@ static kiln_status show_row(kiln_store *store, const kiln__store_row *row, kiln_
     kiln_result result;
     kiln__store_row_result(row, &result);
 #define COPY(kind, name, unit, text) .name = row->name,
-    kiln_record record = {.status = (kiln_status)row->status,
-                          .message = row->message,
-                          .reusable = row->reusable != 0,
-                          .result = &result,
-                          .times = row->times,
-                          .time_count = row->time_count,
-                          .made = row->made,
-                          .host = row->host,
-                          .command = row->command,
-                          .paths = row->path,
-                          KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)};
+    listed shown = {.taken = row->taken};
+    kiln_record *record = &shown.record;
+    *record = (kiln_record){.status = (kiln_status)row->status,
+                            .message = row->message,
+                            .reusable = row->reusable != 0,
+                            .result = &result,
+                            .times = row->times,
+                            .time_count = row->time_count,
+                            .made = row->made,
+                            .host = row->host,
+                            .command = row->command,
+                            .paths = row->path,
+                            KILN_RECORD_SUBJECT_MAP(COPY) KILN_RECORD_ORIGIN_MAP(COPY)};
 #undef COPY
     bool read = kiln__settings_read(&arena, row->params, &params) && kiln__settings_read(&arena, row->sizes, &sizes) &&
                 kiln__settings_read(&arena, row->features, &features);
     kiln_status status = KILN_OK;
-    record.params = params.items;
-    record.param_count = params.count;
-    record.sizes = sizes.items;
-    record.size_count = sizes.count;
-    record.features = features.items;
-    record.feature_count = features.count;
+    record->params = params.items;
+    record->param_count = params.count;
+    record->sizes = sizes.items;
+    record->size_count = sizes.count;
+    record->features = features.items;
+    record->feature_count = features.count;
     if (read)
-        *enough = each(user, &record) != 0;
+        *enough = each(user, record) != 0;
     else if (arena.failed)
         status = kiln__fail_memory(error);
     else

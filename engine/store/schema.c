@@ -57,6 +57,12 @@ static const size_t columns_of[] = {
                                         KILN__STORE_COLUMNS_7(KILN__COLUMN)}) /
             sizeof(column) +
         2,
+    sizeof((const column[]){KILN__STORE_COLUMNS_1(KILN__COLUMN) KILN__STORE_COLUMNS_2(KILN__COLUMN)
+                                KILN__STORE_COLUMNS_3(KILN__COLUMN) KILN__STORE_COLUMNS_4(KILN__COLUMN)
+                                    KILN__STORE_COLUMNS_5(KILN__COLUMN) KILN__STORE_COLUMNS_6(KILN__COLUMN)
+                                        KILN__STORE_COLUMNS_7(KILN__COLUMN) KILN__STORE_COLUMNS_8(KILN__COLUMN)}) /
+            sizeof(column) +
+        2,
     KILN__COUNT(columns)};
 _Static_assert(KILN__COUNT(columns_of) == KILN__STORE_VERSION + 1, "each version of the schema has its columns");
 #undef TEXT

@@ -26,9 +26,12 @@ static const char insert_sql[] = "INSERT INTO sample (" KILN__STORE_LIST ") VALU
           "ON CONFLICT (key) DO UPDATE SET " KILN__STORE_COLUMNS(
               SET) "times=excluded.times, path=CASE WHEN sample.path = '' OR length(sample.path) > " KILN__FILES_LONG
                    " THEN excluded.path WHEN excluded.path = '' OR instr(char(10) || sample.path || char(10), char(10) "
-                   "|| excluded.path || char(10)) THEN sample.path ELSE sample.path || char(10) || excluded.path END "
+                   "|| excluded.path || char(10)) THEN sample.path ELSE sample.path || char(10) || excluded.path END, "
+                   "taken=CASE WHEN typeof(sample.taken) = 'integer' AND sample.taken > excluded.taken THEN sample.taken "
+                   "ELSE excluded.taken END "
                    /* also replaces a damaged value */
-                   "WHERE excluded.made > sample.made OR typeof(sample.made) <> 'integer'";
+                   "WHERE excluded.made > sample.made OR typeof(sample.made) <> 'integer' OR (excluded.made = "
+                   "sample.made AND excluded.taken > sample.taken)";
 static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE key = ? AND reusable";
 #undef MARK
 #undef SET

@@ -17,7 +17,8 @@
     KILN__STORE_COLUMNS_2(X)                                                                                           \
     KILN__STORE_COLUMNS_3(X)                                                                                           \
     KILN__STORE_COLUMNS_4(X)                                                                                           \
-    KILN__STORE_COLUMNS_5(X) KILN__STORE_COLUMNS_6(X) KILN__STORE_COLUMNS_7(X) KILN__STORE_COLUMNS_8(X)
+    KILN__STORE_COLUMNS_5(X)                                                                                           \
+    KILN__STORE_COLUMNS_6(X) KILN__STORE_COLUMNS_7(X) KILN__STORE_COLUMNS_8(X) KILN__STORE_COLUMNS_9(X)
 #define KILN__STORE_COLUMNS_2(X) KILN_RESULT_MAP_2(X)
 #define KILN__STORE_COLUMNS_3(X) KILN_RESULT_MAP_3(X) X(TEXT, features, "", "")
 #define KILN__STORE_COLUMNS_4(X) KILN_RESULT_MAP_4(X) X(TEXT, host, "", "") X(TEXT, command, "", "")
@@ -26,6 +27,8 @@
 /* comparison: the variant is no contender (engine/spec/README.md) */
 #define KILN__STORE_COLUMNS_7(X) X(FLAG, comparison, "", "")
 #define KILN__STORE_COLUMNS_8(X) KILN_RESULT_MAP_6(X)
+/* taken: when a sweep last took the sample from the store instead of measuring it; 0: never */
+#define KILN__STORE_COLUMNS_9(X) X(MICROSECONDS, taken, "", "")
 #define KILN__STORE_COLUMNS_1(X)                                                                                       \
     KILN_RECORD_SUBJECT_MAP(X)                                                                                         \
     X(TEXT, params, "", "")                                                                                            \
@@ -99,5 +102,17 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
  * the spec now declares the variant as a comparison. If the store cannot be written at this moment, the sample stays
  * unchanged. */
 void kiln__store_adopt(kiln_store *store, const kiln__store_row *row, const char *path, bool comparison);
+
+/* A key as a text. */
+typedef struct kiln__store_key {
+    char text[33];
+} kiln__store_key;
+/* Sets `taken` of the samples with these keys to the present time, in one transaction. Does nothing if the store was
+ * opened read-only. With `wait` it waits for another process as long as opening does; otherwise only a moment. */
+kiln_status kiln__store_mark_taken(kiln_store *store, const kiln__store_key *keys, size_t count, bool wait,
+                                   kiln_error **error);
+/* Returns when a sweep last took the sample from the store, in microseconds since 1970, or 0 for never. `record` must be
+ * the pointer that kiln_store_list() passes to its function. */
+int64_t kiln__store_record_taken(const kiln_record *record);
 
 #endif

@@ -13,7 +13,7 @@
 #define KILN__STORE_COMMA(kind, name, unit, text) #name ","
 
 #define KILN__STORE_APPLICATION 0x6b696c6e /* "kiln": marks a database as a store */
-#define KILN__STORE_VERSION 8
+#define KILN__STORE_VERSION 9
 #define KILN__FILES_LONG "4000"   /* length in bytes from which the list of files of a sample begins again */
 #define KILN__STORE_BESIDE 0x100u /* flag for opening a pending file (pending.c) */
 

@@ -14,7 +14,8 @@ static const char *const upgrades[] = {"",
                                        KILN__STORE_COLUMNS_5(KILN__COLUMN) "PRAGMA user_version=5;",
                                        KILN__STORE_COLUMNS_6(KILN__COLUMN) "PRAGMA user_version=6;",
                                        KILN__STORE_COLUMNS_7(KILN__COLUMN) "PRAGMA user_version=7;",
-                                       KILN__STORE_COLUMNS_8(KILN__COLUMN) "PRAGMA user_version=8;"};
+                                       KILN__STORE_COLUMNS_8(KILN__COLUMN) "PRAGMA user_version=8;",
+                                       KILN__STORE_COLUMNS_9(KILN__COLUMN) "PRAGMA user_version=9;"};
 #undef TEXT
 #undef WHOLE
 #undef REAL
@@ -23,15 +24,16 @@ static const char *const upgrades[] = {"",
 #define WHOLE(name) ", 0 AS " #name
 #define REAL(name) ", 0.0 AS " #name
 #define VIEW "CREATE TEMP VIEW sample AS SELECT *"
-#define SINCE_8 KILN__STORE_COLUMNS_8(KILN__COLUMN) " FROM main.sample"
+#define SINCE_9 KILN__STORE_COLUMNS_9(KILN__COLUMN) " FROM main.sample"
+#define SINCE_8 KILN__STORE_COLUMNS_8(KILN__COLUMN) SINCE_9
 #define SINCE_7 KILN__STORE_COLUMNS_7(KILN__COLUMN) SINCE_8
 #define SINCE_6 KILN__STORE_COLUMNS_6(KILN__COLUMN) SINCE_7
 #define SINCE_5 KILN__STORE_COLUMNS_5(KILN__COLUMN) SINCE_6
 #define SINCE_4 KILN__STORE_COLUMNS_4(KILN__COLUMN) SINCE_5
 #define SINCE_3 KILN__STORE_COLUMNS_3(KILN__COLUMN) SINCE_4
 #define SINCE_2 KILN__STORE_COLUMNS_2(KILN__COLUMN) SINCE_3
-static const char *const views[] = {"",           VIEW SINCE_2, VIEW SINCE_3, VIEW SINCE_4,
-                                    VIEW SINCE_5, VIEW SINCE_6, VIEW SINCE_7, VIEW SINCE_8};
+static const char *const views[] = {"",           VIEW SINCE_2, VIEW SINCE_3, VIEW SINCE_4, VIEW SINCE_5,
+                                    VIEW SINCE_6, VIEW SINCE_7, VIEW SINCE_8, VIEW SINCE_9};
 #undef SINCE_2
 #undef SINCE_3
 #undef SINCE_4
@@ -39,6 +41,7 @@ static const char *const views[] = {"",           VIEW SINCE_2, VIEW SINCE_3, VI
 #undef SINCE_6
 #undef SINCE_7
 #undef SINCE_8
+#undef SINCE_9
 #undef VIEW
 #undef TEXT
 #undef WHOLE

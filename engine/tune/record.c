@@ -41,6 +41,8 @@ struct kiln__recorder {
     bool *known;
     double *times;
     size_t time_count, time_room;
+    kiln__store_key *taken; /* the keys of the samples that the sweep took from the store */
+    size_t taken_count, taken_room;
 };
 
 /* ---- the parts that all samples of a sweep have in common ---- */
@@ -152,6 +154,7 @@ void kiln__recorder_free(kiln__recorder *r)
         return;
     const kiln_allocator *mem = r->engine->mem;
     kiln__free(mem, r->times);
+    kiln__free(mem, r->taken);
     kiln__arena_free(&r->arena);
     kiln__free(mem, r);
 }
@@ -237,13 +240,39 @@ static void tell(kiln__recorder *r, bool writes, kiln_error *why)
     kiln_error_free(why);
 }
 
+/* Notes the key of a sample that the sweep takes from the store. */
+static void note_taken(kiln__recorder *r, const char *key)
+{
+    kiln_error *why = NULL;
+    if (!kiln__grow(r->engine->mem, &r->taken, &r->taken_room, r->taken_count + 1, sizeof *r->taken)) {
+        kiln__fail_memory(&why);
+        tell(r, true, why);
+        return;
+    }
+    kiln__format(r->taken[r->taken_count++].text, sizeof r->taken->text, "%s", key);
+}
+
+/* Stores that the sweep took samples from the store, so that they count as the latest samples of their configurations. */
+static void store_taken(kiln__recorder *r, bool wait)
+{
+    kiln_error *why = NULL;
+    if (r->taken_count && kiln__store_mark_taken(r->store, r->taken, r->taken_count, wait, &why) != KILN_OK)
+        kiln__logf(&r->engine->log, KILN_LOG_WARNING,
+                   "%zu samples that the sweep took from the store do not count as the latest ones, because that could "
+                   "not be written: %s",
+                   r->taken_count, kiln_error_message(why));
+    kiln_error_free(why);
+}
+
 void kiln__recorder_finish(kiln__recorder *r, bool wait)
 {
     kiln_error *why = NULL;
     if (!r)
         return;
-    if (kiln__store_settle(r->store, wait, &why) != KILN_OK)
+    const bool settled = kiln__store_settle(r->store, wait, &why) == KILN_OK;
+    if (!settled)
         kiln__logf(&r->engine->log, KILN_LOG_WARNING, "%s", kiln_error_message(why));
+    store_taken(r, wait && settled); /* one wait for another process is enough */
     if (r->lost)
         kiln__logf(&r->engine->log, KILN_LOG_WARNING,
                    "%llu samples of this sweep were not written to the store %s; a sweep makes "
@@ -307,6 +336,7 @@ bool kiln__recorder_find(kiln__recorder *r, const kiln__identity *identity, doub
     if (result.stopped_early && !(bound > 0 && kiln__result_seconds(&result) > bound))
         return false;
     kiln__store_adopt(r->store, &row, r->path, is_comparison(r->spec, row.variant));
+    note_taken(r, row.key);
     *kiln__tuning_result(sample) = result;
     if (result.finals)
         kiln__tuning_set_rounds(sample, row.times, row.time_count);

@@ -128,13 +128,18 @@ static void the_latest_counts_and_the_best_stays(void)
     known.seconds = HUGE_VAL;
     known.made = 50;
     CHECK(kiln__known_add(&list, &known));
+    known = make("s", "taken", 4, 10); /* made first, but a sweep took it from the store last */
+    known.taken = 60;
+    CHECK(kiln__known_add(&list, &known));
+    known = make("s", "taken", HUGE_VAL, 50);
+    CHECK(kiln__known_add(&list, &known));
     known = make("s", "v", NAN, 1); /* the configuration has no time */
     CHECK(kiln__known_add(&list, &known));
-    CHECK(list.count == 6);
+    CHECK(list.count == 8);
     kiln__known_deduplicate(&list);
-    CHECK(list.count == 2 && list.items[0].seconds == 2 && list.items[1].seconds == 3);
+    CHECK(list.count == 3 && list.items[0].seconds == 4 && list.items[1].seconds == 2 && list.items[2].seconds == 3);
     kiln__known_keep_best(&list);
-    CHECK(list.count == 1 && list.items[0].seconds == 2);
+    CHECK(list.count == 2 && list.items[0].seconds == 4 && list.items[1].seconds == 2);
     kiln__known_free(&list);
 }
 

@@ -98,6 +98,7 @@ static void add_with(kiln_store *store, unsigned number, const char *given)
         .worst_error = 0.1,
         .compile_ns = 12345678901,
         .made = 1700000000123456 + number,
+        .taken = number % 2 ? 1700000000223456 + number : 0,
         .clock_hz = 1.98e9,
         .throttle = 4,
         .energy_joules = 0.25,

@@ -289,11 +289,17 @@ static const char to_version_5[] = "ALTER TABLE sample ADD COLUMN path TEXT NOT 
 static const char to_version_6[] = "ALTER TABLE sample ADD COLUMN median_error REAL DEFAULT 0;"
                                    "ALTER TABLE sample ADD COLUMN p999_error REAL DEFAULT 0;PRAGMA user_version=6;";
 
+/* The columns that the versions 7 and 8 added to the database. */
+static const char to_version_8[] = "ALTER TABLE sample ADD COLUMN comparison INTEGER NOT NULL DEFAULT 0;"
+                                   "ALTER TABLE sample ADD COLUMN verified_runs INTEGER NOT NULL DEFAULT 0;"
+                                   "PRAGMA user_version=8;";
+
 static int check_version_5(void *user, const kiln_record *record)
 {
     CHECK_TEXT(record->paths, "/a.yaml");
     CHECK(record->result->worst_error == 0.5);
     CHECK(record->result->median_error == 0 && record->result->p999_error == 0);
+    CHECK(kiln__store_record_taken(record) == 0);
     ++*(unsigned *)user;
     return 0;
 }
@@ -473,8 +479,7 @@ static void cut_fields(char *text, const char *after, unsigned count)
     memmove(at, end + 1, strlen(end));
 }
 
-/* The database, and the file. Before the last column the file has three columns fewer for version 5, and one fewer
- * for version 6. */
+/* The database, and the file. Before the last column the file lacks the columns of the later versions. */
 static void databases_and_files_of(unsigned version)
 {
     fixture f;
@@ -491,8 +496,10 @@ static void databases_and_files_of(unsigned version)
     run_sql(f.path, to_version_3);
     run_sql(f.path, to_version_4);
     run_sql(f.path, to_version_5);
-    if (version == 6)
+    if (version >= 6)
         run_sql(f.path, to_version_6);
+    if (version >= 8)
+        run_sql(f.path, to_version_8);
     for (unsigned flags = KILN_STORE_READ; flags + 1 > 0; flags--) { /* first through a view, then upgraded */
         open_store(&f, flags);
         CHECK_OK(kiln_store_list(f.store, NULL, check_version_5, &seen, &error), error);
@@ -502,9 +509,11 @@ static void databases_and_files_of(unsigned version)
     snprintf(csv, sizeof csv, "%s/five.csv", f.folder);
     CHECK_OK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_CSV, &read, &error), error);
     CHECK_OK(kiln__file_read(NULL, csv, 0, &text, &length, &error), error);
-    cut_fields(text, version == 5 ? "path," : "p999_error,", version == 5 ? 4 : 2);
-    cut_fields(text, version == 5 ? "/a.yaml," : "/a.yaml,0.0,0.0,", version == 5 ? 4 : 2);
-    CHECK(!strstr(text, "comparison") && !strstr(text, "median_error") == (version == 5));
+    const unsigned cut = version == 5 ? 5 : version == 6 ? 3 : 1;
+    cut_fields(text, version == 5 ? "path," : version == 6 ? "p999_error," : "verified_runs,", cut);
+    cut_fields(text, version == 5 ? "/a.yaml," : version == 6 ? "/a.yaml,0.0,0.0," : "/a.yaml,0.0,0.0,0,0,", cut);
+    CHECK(!strstr(text, "taken") && !strstr(text, "comparison") == (version < 8));
+    CHECK(!strstr(text, "median_error") == (version == 5));
     write_file(csv, text);
     run_sql(f.path, "DELETE FROM sample");
     CHECK_OK(kiln_store_import(f.store, csv, &read, &taken, &error), error);
@@ -516,6 +525,69 @@ static void databases_and_files_of(unsigned version)
 
 static void databases_and_files_of_version_5(void) { databases_and_files_of(5); }
 static void databases_and_files_of_version_6(void) { databases_and_files_of(6); }
+static void databases_and_files_of_version_8(void) { databases_and_files_of(8); }
+
+/* ---- samples that a sweep takes from the store ---- */
+
+static int64_t taken_of(kiln_store *store, const char *key)
+{
+    kiln__arena arena = {0};
+    kiln__store_row row;
+    bool found = false;
+    kiln_error *error = NULL;
+    CHECK_OK(kiln__store_find(store, key, &arena, &row, &found, &error), error);
+    const int64_t taken = found ? row.taken : -1;
+    kiln__arena_free(&arena);
+    return taken;
+}
+
+/* The time is stored for the given keys only. An import brings the time to a store that has the same sample, and a
+ * sample that is made again keeps it. While another process has the store locked, and in a store that was opened
+ * read-only, nothing changes. */
+static void the_time_of_taking_is_kept(void)
+{
+    fixture f;
+    setup(&f);
+    kiln__store_key keys[3];
+    char csv[128];
+    double times[3];
+    uint64_t read = 0, imported = 0;
+    bool added = false;
+    kiln_error *error = NULL;
+    kiln__store_row row;
+    for (unsigned i = 3; i-- > 0;) {
+        row = row_of(i, keys[i].text, times);
+        row.taken = 0;
+        CHECK_OK(kiln__store_add(f.store, &row, NULL, &error), error);
+    }
+    CHECK_OK(kiln__store_mark_taken(f.store, keys, 2, true, &error), error);
+    const int64_t taken = taken_of(f.store, keys[0].text);
+    CHECK(taken > row.made && taken_of(f.store, keys[1].text) == taken && taken_of(f.store, keys[2].text) == 0);
+    snprintf(csv, sizeof csv, "%s/taken.csv", f.folder);
+    CHECK_OK(kiln_store_export(f.store, NULL, csv, KILN_FORMAT_CSV, NULL, &error), error);
+    run_sql(f.path, "UPDATE sample SET taken = 0");
+    CHECK_OK(kiln_store_import(f.store, csv, &read, &imported, &error), error);
+    CHECK(read == 3 && imported == 2 && taken_of(f.store, keys[0].text) == taken);
+    imported = 0;
+    CHECK_OK(kiln_store_import(f.store, csv, &read, &imported, &error), error);
+    CHECK(imported == 0);
+    row.made++; /* the sample 0, which has no time of taking here */
+    CHECK_OK(kiln__store_add(f.store, &row, &added, &error), error);
+    CHECK(added && taken_of(f.store, keys[0].text) == taken);
+    sqlite3 *other = NULL; /* another process has the store locked */
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(f.path, &other), SQLITE_OK);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    CHECK(kiln__store_mark_taken(f.store, keys, 3, false, &error) == KILN_ERROR_TIMEOUT);
+    CHECK(strstr(kiln_error_message(error), "another process has it locked") != NULL);
+    kiln_error_free(error);
+    error = NULL;
+    sqlite3_close(other);
+    close_store(&f);
+    open_store(&f, KILN_STORE_READ);
+    CHECK_OK(kiln__store_mark_taken(f.store, keys, 3, true, &error), error);
+    CHECK(taken_of(f.store, keys[2].text) == 0);
+    teardown(&f);
+}
 
 /* ---- two specs of one name ---- */
 
@@ -1081,6 +1153,8 @@ static const check_case cases[] = {
     {"databases of version 4, and an older program beside", databases_of_version_4},
     {"databases and files of version 5", databases_and_files_of_version_5},
     {"databases and files of version 6", databases_and_files_of_version_6},
+    {"databases and files of version 8", databases_and_files_of_version_8},
+    {"the time of taking is kept", the_time_of_taking_is_kept},
     {"samples of one name are kept apart", samples_of_one_name_are_kept_apart},
     {"features are kept", features_are_kept},
     {"damage is moved aside", damage_is_moved_aside},

@@ -299,6 +299,7 @@ static void tables_of_others_are_refused(void)
         {"PRAGMA user_version=2", "the column 'inputs_seconds'", KILN_ERROR_REFUSED},
         {"PRAGMA user_version=3", "the column 'metrics'", KILN_ERROR_REFUSED},
         {"PRAGMA user_version=4", "the column 'path'", KILN_ERROR_REFUSED},
+        {"PRAGMA user_version=8", "the column 'taken'", KILN_ERROR_REFUSED},
         {"PRAGMA user_version=0", "has version 0", KILN_ERROR_UNSUPPORTED},
     };
     for (size_t i = 0; i < KILN__COUNT(bad); i++) {

@@ -249,6 +249,20 @@ static int find_best(cli *c)
 
 /* ---- exporting ---- */
 
+/* Fails because no sample fits the filter. The message has the filter and the command that makes samples. */
+static int fail_nothing_known(cli *c, const kiln_store_filter *filter, const char *store)
+{
+    const best_args *args = c->args;
+    return cli_fail(c, KILN_ERROR_NOT_FOUND,
+                    "there is nothing to export: the store %s has no successful sample%s%s%s%s%s%s; 'kiln tune %s%s' "
+                    "makes samples",
+                    store, filter->spec ? " of " : "", filter->spec ? filter->spec : "",
+                    filter->variant ? ", variant " : "", filter->variant ? filter->variant : "",
+                    filter->device ? ", on the device " : "", filter->device ? filter->device : "",
+                    filter->spec ? cli_shell_word(c->words.items[0]) : "SPEC",
+                    args->store ? cli_printf(" --store %s", cli_shell_word(args->store)) : "");
+}
+
 static int export_known(cli *c)
 {
     best_args *args = c->args;
@@ -275,10 +289,14 @@ static int export_known(cli *c)
         return cli_fail(c, KILN_ERROR_NOT_FOUND, "there is no store to export from");
     }
     kiln_status status = kiln_knowledge_collect(c->engine, s.store, &filter, &collected, &error);
-    if (status == KILN_OK)
+    const bool nothing = status == KILN_OK && kiln_knowledge_count(collected) == 0;
+    const char *store = cli_printf("%s", kiln_store_path(s.store));
+    if (status == KILN_OK && !nothing)
         status = kiln_knowledge_save(collected, args->export_to, &written, &error);
     kiln_knowledge_free(collected);
     close_sources(&s);
+    if (nothing)
+        return fail_nothing_known(c, &filter, store);
     if (status != KILN_OK)
         return cli_error(c, error);
     if (c->output.json) {
