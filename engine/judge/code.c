@@ -141,7 +141,7 @@ static const char *find_forbidden(const char *ptx, const char *end)
         for (size_t i = 0; i < KILN__COUNT(forbidden) && !why && !names_file(line, size); i++)
             if (has_word(line, size, forbidden[i].word))
                 why = forbidden[i].why;
-        for (int i = 0; i < 32 && !why; i++) {
+        for (int i = 0; i < 32 && !why && !names_file(line, size); i++) {
             char word[16];
             kiln__format(word, sizeof word, "%%envreg%d", i);
             if (has_word(line, size, word))
@@ -152,12 +152,37 @@ static const char *find_forbidden(const char *ptx, const char *end)
     return why;
 }
 
+/* Returns the length of a splice, which continues a line: a backslash, or its trigraph, before the end of the line. NVRTC
+ * drops all carriage returns before the end of a line. Returns 0 if there is no splice. */
+static size_t measure_splice(const char *text, size_t length)
+{
+    size_t at = begins(text, length, "\\") ? 1 : begins(text, length, "?\?/") ? 3 : 0;
+    while (at && at < length && text[at] == '\r')
+        at++;
+    return at && at < length && text[at] == '\n' ? at + 1 : 0;
+}
+
+/* Returns true if the source has the word at the beginning, where splices may divide it. */
+static bool spells(const char *text, size_t length, const char *word)
+{
+    size_t at = 0;
+    for (; *word && at < length; word++) {
+        for (size_t splice; (splice = measure_splice(text + at, length - at)) > 0;)
+            at += splice;
+        if (at == length || text[at++] != *word)
+            return false;
+    }
+    return !*word;
+}
+
+/* Also finds the words in comments and texts, and as parts of longer words. */
 const char *kiln__judge_find_macro(const char *text, size_t length)
 {
     static const char *const words[] = {"__TIME__", "__DATE__", "__TIMESTAMP__"};
-    for (size_t i = 0; i < KILN__COUNT(words); i++)
-        if (has_word(text, length, words[i]))
-            return "it uses the time of its compile: an answer must not depend on the time";
+    for (size_t at = 0; at < length; at++)
+        for (size_t i = 0; i < KILN__COUNT(words); i++)
+            if (text[at] == '_' && spells(text + at, length - at, words[i]))
+                return "its source has __TIME__, __DATE__ or __TIMESTAMP__: an answer must not depend on the time";
     return NULL;
 }
 

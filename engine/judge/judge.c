@@ -11,7 +11,7 @@ enum { CHECKS = 6 }; /* trials of small sizes in the phase of checks */
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
 #define TRIALS                                                                                                         \
-    3 /* larger after every change of the trials, so that no verdict of earlier trials is taken from a cache */
+    4 /* larger after every change of the trials, so that no verdict of earlier trials is taken from a cache */
 
 /* ---- opening ---- */
 
@@ -75,7 +75,8 @@ static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
     judge->buffer_count = judge->variant->buffer_count;
     judge->buffers = kiln__arena_alloc(&judge->arena, (judge->buffer_count + 1) * sizeof *judge->buffers);
     judge->places = kiln__arena_alloc(&judge->arena, (judge->buffer_count + 1) * sizeof *judge->places);
-    return judge->buffers && judge->places ? KILN_OK : kiln__fail_memory(error);
+    judge->second_places = kiln__arena_alloc(&judge->arena, (judge->buffer_count + 1) * sizeof *judge->places);
+    return judge->buffers && judge->places && judge->second_places ? KILN_OK : kiln__fail_memory(error);
 }
 
 /* Compiles and loads the candidate. If that fails, the fault tells it. */
@@ -173,9 +174,10 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     const size_t findings = judge->finding_count;
     kiln__judge_fault fault;
     bool fits, fails = false;
-    KILN__TRY(trial->phase == KILN__JUDGE_PHASE_CALLS   ? kiln__judge_calls(judge, trial, &fault, &fits, error)
-              : trial->phase == KILN__JUDGE_PHASE_LARGE ? kiln__judge_large(judge, trial, false, &fault, &fits, error)
-                                                        : kiln__judge_try(judge, trial, false, &fault, &fits, error));
+    KILN__TRY(trial->phase == KILN__JUDGE_PHASE_CALLS     ? kiln__judge_calls(judge, trial, &fault, &fits, error)
+              : trial->phase == KILN__JUDGE_PHASE_STREAMS ? kiln__judge_streams(judge, trial, &fault, &fits, error)
+              : trial->phase == KILN__JUDGE_PHASE_LARGE   ? kiln__judge_large(judge, trial, false, &fault, &fits, error)
+                                                          : kiln__judge_try(judge, trial, false, &fault, &fits, error));
     judge->skipped += !fits && trial->phase != KILN__JUDGE_PHASE_LARGE;
     judge->ran[trial->phase] += fits;
     for (size_t i = 0; i < judge->range_count && fits; i++)
@@ -199,7 +201,8 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
         judge->failed.checked = fault.kind == KILN_JUDGED_PASS;
         judge->fault = fault.kind == KILN_JUDGED_PASS ? judge->fault : fault;
     }
-    bool smaller = trial->phase != KILN__JUDGE_PHASE_CALLS && !judge->broken && !fault.of_code;
+    bool smaller = trial->phase != KILN__JUDGE_PHASE_CALLS && trial->phase != KILN__JUDGE_PHASE_STREAMS &&
+                   !judge->broken && !fault.of_code;
     if (trial->phase == KILN__JUDGE_PHASE_LARGE && smaller) { /* two runs tell more, if the host can hold the arrays */
         KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
         smaller = fits && fault.kind != KILN_JUDGED_PASS && !judge->broken;
@@ -211,10 +214,14 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
 /* Returns the number of trials of a phase. *most gets the largest product of the ranged sizes of a trial. */
 static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, uint64_t *most)
 {
+    const bool shares = judge->spec->streams > 1;
     bool moves = false;
     for (size_t i = 0; i < judge->spec->assumption_count; i++)
         moves = moves || judge->spec->assumptions[i].align < 256;
-    *most = (uint64_t)1 << (phase == KILN__JUDGE_PHASE_CHECKS || phase == KILN__JUDGE_PHASE_CALLS ? 12 : 17);
+    *most = (uint64_t)1 << (phase == KILN__JUDGE_PHASE_CHECKS || phase == KILN__JUDGE_PHASE_CALLS ||
+                                    phase == KILN__JUDGE_PHASE_STREAMS
+                                ? 12
+                                : 17);
     const unsigned sets = judge->range_count ? UINT32_MAX : (unsigned)judge->spec->size_set_count;
     unsigned count = 0;
     switch (phase) {
@@ -223,6 +230,9 @@ static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, 
     case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? 4 : 0;
     case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? (unsigned)judge->buffer_count + 4 : 0;
     case KILN__JUDGE_PHASE_CALLS: count = 3; break;
+    case KILN__JUDGE_PHASE_STREAMS: /* calls share only variables, and arrays of textures, which belong to the plan */
+        count = judge->code.global_count && !judge->spec->has_arrays && (judge->simulated || shares) ? 2 : 0;
+        break;
     case KILN__JUDGE_PHASE_LARGE: /* run_large() */
     case KILN__JUDGE_PHASE_TIMES:
     case KILN__JUDGE_PHASE_COUNT: break;
@@ -240,7 +250,8 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     trial->class = KILN__JUDGE_FILL;
     trial->order = trial->shift = 0;
     trial->far = phase == KILN__JUDGE_PHASE_ANSWERS && (number == 4 || number == 37);
-    trial->checked = judge->simulated && (phase == KILN__JUDGE_PHASE_CHECKS || phase == KILN__JUDGE_PHASE_CALLS);
+    trial->checked = judge->simulated && (phase == KILN__JUDGE_PHASE_CHECKS || phase == KILN__JUDGE_PHASE_CALLS ||
+                                          phase == KILN__JUDGE_PHASE_STREAMS);
     if (phase == KILN__JUDGE_PHASE_ANSWERS && number > 2)
         trial->class = kiln__judge_choose_class(judge, number);
     if (phase == KILN__JUDGE_PHASE_ORDERS) {
@@ -251,7 +262,7 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
         trial->shift = 1 + number;
         like = 2 + number % 5;
     }
-    if (phase == KILN__JUDGE_PHASE_CALLS)
+    if (phase == KILN__JUDGE_PHASE_CALLS || phase == KILN__JUDGE_PHASE_STREAMS)
         like = 2 + 2 * number;
     if (phase == KILN__JUDGE_PHASE_CHECKS && number >= CHECKS)
         most = (uint64_t)1 << 17;

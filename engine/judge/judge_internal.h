@@ -62,6 +62,7 @@ const char *kiln__judge_class_word(kiln__judge_class of);
     X(ORDERS, "orders", "blocks in other orders")                                                                      \
     X(ALIGNMENTS, "alignments", "buffers at every alignment that the contract allows")                                 \
     X(CALLS, "calls", "several calls in the same memory")                                                              \
+    X(STREAMS, "streams", "two calls at the same time in two streams")                                                 \
     X(LARGE, "large", "the largest arrays that fit")                                                                   \
     X(TIMES, "times", "the time, or an estimate of it")
 typedef enum kiln__judge_phase {
@@ -163,6 +164,7 @@ typedef struct kiln__judge {
     /* The following members belong to the trial that is being run. */
     kiln__once_buffer *buffers;
     kiln__judge_place *places;
+    kiln__judge_place *second_places; /* the memory of a second call at the same time */
     size_t buffer_count;
     kiln__once_expected *expected; /* one entry for each verify entry */
     double **allowed; /* for each verify entry the allowed error of each element; NULL: the comparison is exact */
@@ -263,8 +265,9 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
  * compiled anew for them and does not compile, or has become forbidden, *fault tells it. */
 kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln__judge_fault *fault,
                                kiln_error **error);
-/* Returns false if the trial would take too long here. Notes the largest number of elements otherwise. */
-bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial);
+/* Returns false if a trial with the plans' sizes would take too long here. Notes the largest number of elements otherwise.
+ * on_host: the host holds all arrays of the trial. Otherwise the arrays may be as large as the memory of a GPU. */
+bool kiln__judge_is_small(kiln__judge *judge, bool on_host);
 /* Notes a write `offset` bytes after the end of a buffer; if it is negative, before the beginning. */
 void kiln__judge_note_outside(kiln__judge *judge, const kiln__once_buffer *b, int64_t offset, kiln__judge_fault *fault);
 /* Turns a failed run into a fault of the kernel, and takes over `why`. Returns the status of a failure that the kernel has
@@ -284,6 +287,11 @@ kiln_status kiln__judge_large(kiln__judge *judge, const kiln__judge_trial *trial
 /* Runs the trial of several calls in one memory. *fault and *fits are set as by kiln__judge_try(). */
 kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                               kiln_error **error);
+
+/* Runs the trial of two calls at the same time, in two streams and in two memories. The fault is a variable of the module that both
+ * calls use, or a wrong answer. *fault and *fits are set as by kiln__judge_try(). */
+kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
+                                bool *fits, kiln_error **error);
 
 /* times.c */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error);

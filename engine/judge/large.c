@@ -63,8 +63,9 @@ static bool spread_product(const kiln__judge *judge, kiln__judge_trial *trial, s
 
 bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial, bool *larger)
 {
-    /* A simulated device takes the first product that fits. All of them are larger than the 2^17 of other trials. */
-    static const uint64_t simulated[] = {1000000, 1 << 19, 1 << 18, 170000};
+    /* A simulated device takes the first product that fits: the number of elements of 1, 2, 3, 4 or 6 equal buffers. All
+     * products are larger than the 2^17 of other trials. */
+    static const uint64_t simulated[] = {1000000, 500000, 340000, 250000, 170000};
     const size_t count = judge->range_count;
     const unsigned products = judge->simulated ? (unsigned)KILN__COUNT(simulated) : 1;
     const uint64_t product = judge->simulated ? simulated[number % products] : (uint64_t)1 << 31;
@@ -257,7 +258,7 @@ static kiln_status check_inputs(kiln__judge *judge, const place *places, uint64_
 }
 
 /* Compares one output with the reference's, window by window. Sums of a repeated pattern are larger than sums of random
- * numbers by the root of the number of periods, and so are their errors: the tolerance grows with it. */
+ * numbers, and so are their errors. So the tolerance is multiplied by the number of periods, which is an upper bound. */
 static kiln_status compare_windows(kiln__judge *judge, size_t v, size_t i, const kiln_plan *plan, uint64_t seed,
                                    char *room, double periods, kiln__judge_fault *fault, kiln_error **error)
 {
@@ -347,7 +348,7 @@ kiln_status kiln__judge_large(kiln__judge *judge, const kiln__judge_trial *trial
     if (!on_device)
         return kiln__judge_try(judge, trial, original, fault, fits, error);
     KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
-    *fits = *fits && fault->kind == KILN_JUDGED_PASS && kiln__judge_is_small(judge, trial) && has_memory(judge);
+    *fits = *fits && fault->kind == KILN_JUDGED_PASS && has_memory(judge) && kiln__judge_is_small(judge, false);
     if (!*fits)
         return KILN_OK;
     place *places = kiln__calloc(judge->mem, judge->buffer_count + 1, sizeof *places);

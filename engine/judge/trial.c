@@ -181,6 +181,7 @@ typedef struct listener {
     bool original; /* findings about the original are not kept */
     bool state;    /* an uninitialised read of a variable of the module is state */
     bool late;     /* the run ended at its time limit, and the last finding says where */
+    bool together; /* two calls ran at the same time, and only races in variables of the module are faults */
 } listener;
 
 static const kiln__judge_global *find_global(const kiln__judge *judge, uint64_t address)
@@ -235,6 +236,18 @@ static void note_finding(listener *l, const kiln_check_finding *f)
                               .note = f->note != 0};
 }
 
+/* Takes a race of two calls in a variable of the module as a fault of state. */
+static void note_shared(listener *l, const kiln_check_finding *f)
+{
+    const kiln__judge_global *global = f->kind == KILN_CHECK_RACE ? find_global(l->judge, f->address) : NULL;
+    if (!global || l->fault->kind != KILN_JUDGED_PASS)
+        return;
+    *l->fault = (kiln__judge_fault){.kind = KILN_JUDGED_STATE};
+    l->fault->message =
+        kiln__judge_print(l->judge, "two calls at the same time, in two streams, both use the variable '%s' (line %u)",
+                          global->name, f->at.line);
+}
+
 static int on_finding(void *user, const kiln_check_finding *f)
 {
     listener *l = user;
@@ -242,6 +255,10 @@ static int on_finding(void *user, const kiln_check_finding *f)
     const kiln__judge_global *global = l->state && f->kind == KILN_CHECK_UNINITIALISED
                                            ? find_global(l->judge, f->address)
                                            : NULL;
+    if (l->together) {
+        note_shared(l, f);
+        return 0;
+    }
     note_finding(l, f);
     /* the checks only note a read of a word that is unwritten in part, such as a counter of which one byte has changed
      */
@@ -394,10 +411,9 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
     return KILN_OK;
 }
 
-bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial)
+bool kiln__judge_is_small(kiln__judge *judge, bool on_host)
 {
-    const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE && !judge->simulated;
-    const uint64_t elements_most = large ? UINT64_MAX : 1 << 20;
+    const uint64_t elements_most = on_host || judge->simulated ? 1 << 20 : UINT64_MAX;
     const double flops_most = judge->simulated ? 0x1p21 : 0x1p40;
     uint64_t elements = 0;
     for (size_t i = 0; i < judge->buffer_count; i++)
@@ -488,7 +504,7 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
     KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
     if (fault->kind != KILN_JUDGED_PASS)
         return KILN_OK;
-    *fits = *fits && kiln__judge_is_small(judge, trial);
+    *fits = *fits && kiln__judge_is_small(judge, true);
     if (!*fits)
         return KILN_OK;
     kiln_status status = run_trial(judge, plan, trial, original, fault, fits, error);
@@ -605,7 +621,7 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
     KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
     if (fault->kind != KILN_JUDGED_PASS)
         return KILN_OK;
-    *fits = *fits && kiln__judge_is_small(judge, trial);
+    *fits = *fits && kiln__judge_is_small(judge, true);
     if (!*fits)
         return KILN_OK;
     kiln__judge_reset_globals(judge);
@@ -623,5 +639,100 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
     free_places(judge);
     if (!judge->broken)
         kiln__once_release(judge->candidate);
+    return status;
+}
+
+/* ---- two calls at the same time ---- */
+
+/* Writes both memories, and enqueues a call in each stream before it waits for both. On a GPU the calls take turns several times,
+ * because short calls hardly overlap. */
+static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
+                              const CUstream *streams, kiln_error **error)
+{
+    kiln_plan *plan = judge->candidate;
+    const unsigned calls = judge->simulated ? 2 : 16;
+    for (unsigned c = 0; c < 2; c++) {
+        judge->places = places[c];
+        KILN__TRY(write_buffers(judge, trial, c, false, error));
+    }
+    for (unsigned c = 0; c < calls; c++) {
+        for (size_t i = 0; i < judge->buffer_count; i++)
+            if (judge->buffers[i].bytes)
+                KILN__TRY(kiln_plan_bind(plan, judge->buffers[i].buffer->name, places[c % 2][i].at,
+                                         (size_t)judge->buffers[i].bytes, error));
+        KILN__TRY(kiln__once_enqueue(plan, streams[c % 2], judge->options.launch_limit, error));
+    }
+    return kiln__once_wait(plan, error);
+}
+
+/* Makes the contents of both calls, runs them, and compares both answers. */
+static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
+                             const CUstream *streams, listener *l, bool *fits, kiln_error **error)
+{
+    const kiln_run_options options = {.check = on_finding, .check_user = l};
+    kiln_error *why = NULL;
+    for (unsigned c = 0; c < 2; c++) {
+        judge->places = places[c];
+        KILN__TRY(fill_places(judge, trial->class, trial->seed + 1000 * c, fits, error));
+        if (!*fits)
+            return KILN_OK;
+        KILN__TRY(place_buffers(judge, judge->candidate, trial, error));
+    }
+    KILN__TRY(begin_checks(trial, judge->candidate, error));
+    kiln_status status = start_both(judge, trial, places, streams, &why);
+    l->late = status == KILN_ERROR_TIMEOUT;
+    if (trial->checked)
+        kiln__plan_end_checks(judge->candidate, &options);
+    if (status != KILN_OK)
+        return kiln__judge_take_failure(judge, status, why, l->fault, error);
+    for (unsigned c = 0; c < 2 && *fits && l->fault->kind == KILN_JUDGED_PASS; c++) {
+        judge->places = places[c];
+        KILN__TRY(read_buffers(judge, judge->candidate, l->fault, error));
+        KILN__TRY(expect_answer(judge, trial, fits, error));
+        if (*fits && l->fault->kind == KILN_JUDGED_PASS)
+            kiln__judge_compare(judge, l->fault);
+        if (l->fault->kind == KILN_JUDGED_WRONG) {
+            l->fault->kind = KILN_JUDGED_STATE;
+            l->fault->message = kiln__judge_print(judge, "two calls at the same time, in two streams: %s",
+                                                  l->fault->message);
+        }
+    }
+    return KILN_OK;
+}
+
+/* Runs two calls in two streams. The simulated device runs one after the other, but its checks know that no stream waits for the
+ * other one, and report memory that both use. Without `streams` in the contract the fault becomes a note. */
+kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
+                                bool *fits, kiln_error **error)
+{
+    kiln__judge_place *const places[] = {judge->places, judge->second_places};
+    const kiln__driver *driver = &judge->engine->driver;
+    CUstream streams[2] = {NULL, NULL};
+    CUresult result = CUDA_SUCCESS;
+    listener l = {.judge = judge, .fault = fault, .together = true};
+    *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
+    KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
+    *fits = *fits && fault->kind == KILN_JUDGED_PASS && kiln__judge_is_small(judge, trial);
+    if (!*fits)
+        return KILN_OK;
+    kiln__judge_reset_globals(judge);
+    for (unsigned c = 0; c < 2 && result == CUDA_SUCCESS; c++)
+        result = driver->cuStreamCreate_(&streams[c], CU_STREAM_NON_BLOCKING);
+    kiln_status status = result == CUDA_SUCCESS
+                             ? call_both(judge, trial, places, streams, &l, fits, error)
+                             : kiln__driver_fail(driver, judge->mem, result, error, "making a stream");
+    kiln__judge_drop_expected(judge);
+    for (unsigned c = 2; c-- > 0;) { /* the first memory last, so that it is judge->places again */
+        judge->places = places[c];
+        free_places(judge);
+        if (streams[c] && !judge->broken)
+            driver->cuStreamDestroy_(streams[c]);
+    }
+    if (!judge->broken)
+        kiln__once_release(judge->candidate);
+    if (fault->kind != KILN_JUDGED_PASS && !judge->broken && judge->spec->streams < 2) {
+        kiln__judge_note(judge, fault->message);
+        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
+    }
     return status;
 }

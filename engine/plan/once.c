@@ -66,23 +66,45 @@ void kiln__once_release(kiln_plan *plan)
     kiln__shared_drop_device(plan->shared);
 }
 
-kiln_status kiln__once_run(kiln_plan *plan, double seconds, kiln_error **error)
+static kiln_status enqueue(kiln_plan *plan, CUstream stream, kiln_error **error)
 {
-    const kiln_run_options options = {.size = sizeof options, .sample_timeout = seconds};
     KILN__TRY(kiln__plan_fill(plan, false, error)); /* fills only buffers that are not bound */
     kiln__textures_stale(plan);
-    KILN__TRY(kiln__limit_set(plan, &options, error));
-    kiln__limit_start(plan);
-    plan->limit.first = true;
-    kiln_status status = kiln__steps_enqueue(plan, true, NULL, error);
-    if (status == KILN_OK)
-        status = kiln__steps_enqueue(plan, false, NULL, error);
+    KILN__TRY(kiln__steps_enqueue(plan, true, stream, error));
+    return kiln__steps_enqueue(plan, false, stream, error);
+}
+
+/* Waits for the device unless enqueueing has failed, and ends the time limit. */
+static kiln_status finish(kiln_plan *plan, kiln_status status, kiln_error **error)
+{
     CUresult result = status == KILN_OK ? kiln__limit_wait_all(plan) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
         status = kiln__limit_fail(plan, result, error, "running %s %s", plan->spec->name, plan->variant->name);
     plan->limit.first = false;
     kiln__limit_end(plan);
     return status;
+}
+
+kiln_status kiln__once_enqueue(kiln_plan *plan, CUstream stream, double seconds, kiln_error **error)
+{
+    const kiln_run_options options = {.size = sizeof options, .sample_timeout = seconds};
+    if (!plan->limit.on) {
+        KILN__TRY(kiln__limit_set(plan, &options, error));
+        kiln__limit_start(plan);
+    }
+    kiln_status status = enqueue(plan, stream, error);
+    return status == KILN_OK ? KILN_OK : finish(plan, status, error);
+}
+
+kiln_status kiln__once_wait(kiln_plan *plan, kiln_error **error) { return finish(plan, KILN_OK, error); }
+
+kiln_status kiln__once_run(kiln_plan *plan, double seconds, kiln_error **error)
+{
+    const kiln_run_options options = {.size = sizeof options, .sample_timeout = seconds};
+    KILN__TRY(kiln__limit_set(plan, &options, error));
+    kiln__limit_start(plan);
+    plan->limit.first = true;
+    return finish(plan, enqueue(plan, NULL, error), error);
 }
 
 double kiln__once_flops(kiln_plan *plan)

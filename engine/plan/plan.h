@@ -108,6 +108,10 @@ size_t kiln__once_holder(const kiln_plan *plan, size_t buffer, CUdeviceptr *at);
 void kiln__once_release(kiln_plan *plan);
 /* Runs before_each and the steps once, and waits. `seconds` is the time limit. */
 kiln_status kiln__once_run(kiln_plan *plan, double seconds, kiln_error **error);
+/* Enqueues before_each and the steps in a stream, and does not wait. The caller may bind other memory and enqueue a second run in
+ * another stream. Then kiln__once_wait() waits for all of them. `seconds` is the time limit of all runs together. */
+kiln_status kiln__once_enqueue(kiln_plan *plan, CUstream stream, double seconds, kiln_error **error);
+kiln_status kiln__once_wait(kiln_plan *plan, kiln_error **error);
 /* Computes the expected content of `verify` entry `number` for the plan's current contents. The reference of the entry
  * must not be a variant. */
 kiln_status kiln__once_expect(kiln_plan *plan, size_t number, kiln__once_expected *expected, kiln_error **error);

@@ -77,6 +77,25 @@ static void read_one(kiln__reader *r, const kiln__spec_node *map, bool integers,
         kiln__diag_add(r->diag, out->pos, "the size '%s' cannot be negative", out->name);
 }
 
+/* Reads `streams: {to: 2}`: how many calls of the kernel may run at the same time. */
+static void read_streams(kiln__reader *r, const kiln__spec_node *map)
+{
+    KILN__KEYS_assumption(KILN__NODE) double number;
+    static const char only[] = "'streams' has only `to`, the number of calls that may run at the same time";
+    if (!kiln__read_map(r, map, KILN__MAPPING_assumption))
+        return;
+    refuse(r, from_, only);
+    refuse(r, multiple_, only);
+    refuse(r, align_, only);
+    refuse(r, special_, only);
+    if (!to_)
+        refuse(r, map, only);
+    else if (read_number(r, to_, "'to'", true, &number) && number < 1)
+        refuse(r, to_, "'to' must be at least 1");
+    else if (to_ && number >= 1)
+        r->spec->streams = (uint64_t)number;
+}
+
 static bool has_size(const kiln_spec *spec, const char *name)
 {
     const kiln__settings *settings = &spec->size_sets[0].settings;
@@ -90,6 +109,7 @@ void kiln__read_judge(kiln__reader *r, const kiln__spec_node *map, const kiln__b
 {
     const size_t count = kiln__read_entries(r, map, "'judge'");
     kiln_spec *spec = r->spec;
+    spec->streams = 1;
     spec->assumptions = count ? kiln__read_array(r, count, sizeof *spec->assumptions) : NULL;
     for (size_t i = 0; spec->assumptions && i < count; i++) {
         kiln__assumption *out = &spec->assumptions[spec->assumption_count++];
@@ -102,7 +122,10 @@ void kiln__read_judge(kiln__reader *r, const kiln__spec_node *map, const kiln__b
         const kiln__buffer *buffer = find_buffer(buffers, buffer_count, out->name);
         out->of_size = !buffer && spec->size_set_count && has_size(spec, out->name);
         const bool integers = buffer && buffer->type_known && !buffer->type_expr && buffer->type < KILN_f16;
-        if (!buffer && !out->of_size)
+        if (!buffer && !out->of_size && strcmp(out->name, "streams") == 0) {
+            spec->assumption_count--;
+            read_streams(r, map->items[i]);
+        } else if (!buffer && !out->of_size)
             kiln__diag_add(r->diag, out->pos, "'judge' names '%s', which is neither a size nor a buffer of the spec",
                            out->name);
         else

@@ -97,7 +97,7 @@
     X(spec, verify, OPTIONAL, VERIFY, KEYS, "The expected content and the tolerances of outputs.")                     \
     X(spec, judge, OPTIONAL, ASSUMPTIONS, KEYS,                                                                        \
       "Assumptions that a kernel may make if `kiln judge` judges it: ranges of sizes and values, alignment of "        \
-      "inputs.")                                                                                                       \
+      "inputs. The name `streams` has the number of calls that may run at the same time: `streams: {to: 2}`.")         \
     X(spec, variants, ONE_OF, VARIANTS, KEYS, "The ways to do the work.")
 #define KILN__KEYS_spec(X)                                                                                             \
     KILN__KEYS_spec_head(X) KILN__KEYS_section(X, spec) KILN__KEYS_metrics(X, spec) KILN__KEYS_spec_tail(X)            \

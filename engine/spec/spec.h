@@ -396,6 +396,7 @@ struct kiln_spec {
     kiln__verify *verify;
     size_t assumption_count;
     kiln__assumption *assumptions;
+    uint64_t streams; /* the number of calls of a judged kernel that may run at the same time; at least 1 */
     size_t feature_count;
     kiln__named_expr *features; /* expressions that describe an input; the same for all configurations */
     size_t variant_count;

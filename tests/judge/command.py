@@ -296,8 +296,8 @@ def main():
 
         # a verdict says which sizes it does not cover
         made = verdict(ops / "axpby.yaml", right)
-        need(made["trials"]["sizes"] == {"N": {"tried": 262147, "of": 1000000}}, made["trials"])
-        need("N was tried up to 262147 of 1000000" in made["notes"], made["notes"])
+        need(made["trials"]["sizes"] == {"N": {"tried": 340003, "of": 1000000}}, made["trials"])
+        need("N was tried up to 340003 of 1000000" in made["notes"], made["notes"])
 
         page = run(ops / "axpby.yaml", wrong).stdout
         need(page.startswith("wrong: ") and "smallest case  N=" in page and "z[40] is " in page, f"a page:\n{page}")

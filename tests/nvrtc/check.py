@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check.py LIBRARY REAL: the stand-in for NVRTC (library.c) gives NVIDIA's answers, asks NVIDIA's library once for each
+"""check.py LIBRARY REAL HEADERS: the stand-in for NVRTC (library.c) gives NVIDIA's answers, asks NVIDIA's library once for each
 request, and never takes an answer of another request."""
 import ctypes
 import os
@@ -67,10 +67,14 @@ def main():
         # Files that are not in the request are read anew each time.
         number, include = len(kept()), pathlib.Path(folder, "include")
         include.mkdir()
+        more, above = SOURCE.replace(b"N *", b"MORE *"), os.path.relpath(include, "/").encode()
         for value in (b"7", b"8"):
             (include / "more.h").write_bytes(b"#define MORE " + value)
-            asked = {"source": b'#include "more.h"\n' + SOURCE.replace(b"N *", b"MORE *"), "options": [b"-I" + bytes(include)]}
-            assert compiled(stand_in, **asked) == compiled(real, **asked)
+            for path, options in ((b"more.h", [b"-I" + bytes(include)]),
+                                  (b"more.h", [b"-I" + os.fsencode(sys.argv[3]) + b"/../../../../../../" + above]),
+                                  (bytes(include / "more.h"), [])):
+                asked = {"source": b'#include "%s"\n%s' % (path, more), "options": options}
+                assert compiled(stand_in, **asked) == compiled(real, **asked), (path, options)
         assert len(kept()) == number
         for library in (stand_in, real):
             library.nvrtcGetErrorString.restype = ctypes.c_char_p

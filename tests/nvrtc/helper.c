@@ -3,9 +3,11 @@
  *
  * It remembers answers in $KILN_TEST_CACHE/nvrtc, if that variable is set: a file for each request, which has the whole
  * request, so that an answer can never be another request's. It does not remember:
- *   - a request that reads files which are not in the request, other than the CUDA headers of this build;
+ *   - a request that may read files which are not in the request, other than the CUDA headers of this build;
  *   - precompiled headers;
  *   - results that say nothing about the source.
+ * A key has the times of NVIDIA's library and of the folders of its headers, so that an update begins anew.
+ *
  * NVIDIA's library is loaded when there is first something to ask. It writes the current folder into the PTX, so every request
  * is compiled in the same folder. */
 #include <dlfcn.h>
@@ -34,16 +36,23 @@ static void *find(const char *name)
 
 /* ---- the memory ---- */
 
-/* Writes the path of the file of a request, which depends on NVIDIA's library too. The path is "" if no folder is
- * named by its full path. */
+/* Writes the path of the file of a request, which depends on NVIDIA's library and headers too. The time of a folder changes
+ * when a file in it is replaced. The path is "" if no folder is named by its full path. */
 static void name_file(const message *request, char path[PATH_BYTES])
 {
     const char *folder = getenv("KILN_TEST_CACHE");
-    struct stat library;
+    static const char *const compiler[] = {KILN_NVRTC_REAL, KILN_CUDA_HEADERS "/../lib", KILN_CUDA_HEADERS "/../lib64",
+                                           KILN_CUDA_HEADERS, KILN_CUDA_HEADERS "/cccl/cuda/std"};
+    uint64_t identity[sizeof compiler / sizeof *compiler][3] = {{0}};
     *path = '\0';
-    if (!folder || *folder != '/' || strlen(folder) > PATH_BYTES / 2 || stat(KILN_NVRTC_REAL, &library) != 0)
+    if (!folder || *folder != '/' || strlen(folder) > PATH_BYTES / 2)
         return;
-    const uint64_t identity[] = {(uint64_t)library.st_size, (uint64_t)library.st_mtim.tv_sec, library.st_ino};
+    for (size_t i = 0; i < sizeof compiler / sizeof *compiler; i++) {
+        struct stat is;
+        if (stat(compiler[i], &is) == 0)
+            memcpy(identity[i], (uint64_t[]){(uint64_t)is.st_size, (uint64_t)is.st_mtim.tv_sec, is.st_ino},
+                   sizeof identity[i]);
+    }
     const XXH128_hash_t key = XXH3_128bits_withSeed(request->data, request->length,
                                                     XXH3_64bits(identity, sizeof identity));
     snprintf(path, PATH_BYTES, "%s/nvrtc", folder);
@@ -94,14 +103,30 @@ static void remember(const char *path, const message *request, const message *an
 
 static bool begins(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
-/* Returns whether the answer depends on nothing but the request. */
-static bool is_complete(const char *const *options, uint64_t count)
+/* Returns true for the folder of the CUDA headers, and for the folders in it. */
+static bool names_headers(const char *folder)
+{
+    const size_t length = strlen(KILN_CUDA_HEADERS);
+    return begins(folder, KILN_CUDA_HEADERS) && (folder[length] == '/' || folder[length] == '\0');
+}
+
+static bool has(const message *request, const char *word)
+{
+    return memmem(request->data, request->length, word, strlen(word)) != NULL;
+}
+
+/* Returns whether the answer depends on nothing but the request, the compiler and its headers. Only an absolute path or one with
+ * `..` leads from the headers to another file. */
+static bool is_complete(const message *request, const char *const *options, uint64_t count)
 {
     bool closed = false;
+    if (has(request, "\"/") || has(request, "</") || has(request, "../") || has(request, "__TIME") ||
+        has(request, "__DATE"))
+        return false;
     for (uint64_t i = 0; i < count; i++) {
         const char *option = options[i];
         closed |= strcmp(option, "--no-source-include") == 0;
-        if (begins(option, "-I") ? !begins(option + 2, KILN_CUDA_HEADERS)
+        if (begins(option, "-I") ? !names_headers(option + 2)
                                  : strstr(option, "include") && strcmp(option, "--no-source-include") != 0)
             return false;
         if (strstr(option, "pch") && strcmp(option, "--pch-messages=false") != 0)
@@ -173,7 +198,7 @@ static void compile(int fd, message *request, message *answer)
     const char **options = calloc(count + 1, sizeof *options);
     for (uint64_t i = 0; options && i < count; i++)
         options[i] = take_text(request, NULL);
-    if (options && is_complete(options, count))
+    if (options && is_complete(request, options, count))
         name_file(request, path);
     if (!recall(path, request, answer)) {
         /* A compile may never end. While it runs, the other side sends nothing: SIGIO tells that it has ended, and ends this

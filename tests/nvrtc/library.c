@@ -195,6 +195,8 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const ch
     put_bytes(&request, program->inputs.data, program->inputs.length);
     request.failed = request.failed || program->names.failed || program->inputs.failed;
     free(program->answer.data);
+    program->answer = (message){0}; /* of an earlier compile, whose parts are gone too */
+    memset(program->parts, 0, sizeof program->parts);
     const bool done = ask(&request, &program->answer);
     free(request.data);
     int32_t result = NVRTC_ERROR_INTERNAL_ERROR;

@@ -74,13 +74,12 @@ static bool take(signature *s, const char *text)
     return true;
 }
 
-/* Takes a name, or a number if `numbers` is true. If there is no such word, notes an error and returns "". */
+/* Takes a name, or a number without a sign if `numbers` is true. If there is no such word, notes an error and returns "". */
 static const char *take_word(signature *s, bool numbers, const char *wanted)
 {
     s->at += strspn(s->at, " \t\n");
     size_t length = 0;
-    while (isalnum((unsigned char)s->at[length]) || s->at[length] == '_' ||
-           (numbers && length == 0 && s->at[length] == '-') || (numbers && s->at[length] == '.'))
+    while (isalnum((unsigned char)s->at[length]) || s->at[length] == '_')
         length++;
     if (length == 0 || (!numbers && isdigit((unsigned char)*s->at))) {
         fail(s, wanted);
@@ -88,6 +87,32 @@ static const char *take_word(signature *s, bool numbers, const char *wanted)
     }
     s->at += length;
     return cli_strndup(s->at - length, length);
+}
+
+/* Takes the default value of a number, such as 8, -0.5 or 1e-5. An integer has no fraction and no exponent. */
+static const char *take_value(signature *s, bool whole)
+{
+    static const char digits[] = "0123456789";
+    s->at += strspn(s->at, " \t\n");
+    const char *begin = s->at, *at = begin + (*begin == '-');
+    size_t count = strspn(at, digits);
+    at += count;
+    if (!whole && *at == '.') {
+        const size_t behind = strspn(at + 1, digits);
+        count += behind;
+        at += 1 + behind;
+    }
+    if (!whole && count && (*at == 'e' || *at == 'E')) {
+        at += 1 + (at[1] == '-' || at[1] == '+');
+        count = strspn(at, digits);
+        at += count;
+    }
+    if (count == 0 || isalnum((unsigned char)*at) || *at == '_' || *at == '.') {
+        fail(s, whole ? "an integer" : "a number");
+        return "0";
+    }
+    s->at = at;
+    return cli_strndup(begin, (size_t)(at - begin));
 }
 
 static const type *find_type(const char *name)
@@ -108,7 +133,11 @@ static void add_size(signature *s, const char *name)
     for (size_t i = 0; i < s->size_count; i++)
         if (strcmp(s->sizes[i], name) == 0)
             return;
-    if (!isdigit((unsigned char)*name) && s->size_count < MOST_PARTS)
+    if (isdigit((unsigned char)*name))
+        return;
+    if (s->size_count == MOST_PARTS)
+        fail(s, "at most 32 sizes");
+    else
         s->sizes[s->size_count++] = name;
 }
 
@@ -118,7 +147,7 @@ static void read_type(signature *s, part *p, bool numbers)
     const char *word = take_word(s, false, "a type");
     p->whole = strcmp(word, "int") == 0;
     if (numbers && (p->whole || strcmp(word, "float") == 0)) {
-        p->value = take(s, "=") ? take_word(s, true, "a number") : "1";
+        p->value = take(s, "=") ? take_value(s, p->whole) : "1";
         return;
     }
     p->type = find_type(word);
@@ -168,6 +197,23 @@ static void read_outputs(signature *s)
         fail(s, "')'");
 }
 
+/* Notes an error if two parts or sizes have the same name, or if one has the name of the kernel's variable `i`. */
+static void check_names(signature *s)
+{
+    const size_t count = s->count + s->size_count;
+    for (size_t i = 0; i < count && !s->code; i++) {
+        const char *name = i < s->count ? s->parts[i].name : s->sizes[i - s->count];
+        bool twice = strcmp(name, "i") == 0;
+        for (size_t k = 0; k < i && !twice; k++)
+            twice = strcmp(name, k < s->count ? s->parts[k].name : s->sizes[k - s->count]) == 0;
+        if (twice)
+            s->code = cli_usage(s->c,
+                                "the signature needs another name for one '%s': each argument, output and size has its "
+                                "own name, 'out' is an output without a name, and 'i' is the number of an element",
+                                name);
+    }
+}
+
 static void read_signature(signature *s)
 {
     take(s, "def ");
@@ -192,6 +238,7 @@ static void read_signature(signature *s)
     s->at += strspn(s->at, " \t\n");
     if (!s->code && *s->at)
         fail(s, "its end");
+    check_names(s);
 }
 
 /* ---- writing ---- */
