@@ -48,25 +48,6 @@ function(kiln_unpack target folder)
   add_custom_target(${target} DEPENDS ${unpacked})
 endfunction()
 
-# kiln_remember_compiles(REGEX [EXCEPT]): in a sanitizer's build, the tests of this folder whose names match REGEX, but not EXCEPT,
-# ask a stand-in for NVRTC, which remembers NVRTC's answers (nvrtc/library.c). These tests have a cache of their own, and NVRTC
-# is only a means to them. The release build runs all of them with NVIDIA's library. The tests of the room compile, of
-# confinement and of signals load NVIDIA's library in the sanitizers' builds too.
-function(kiln_remember_compiles regex)
-  if(NOT TARGET nvrtc_library)
-    return()
-  endif()
-  get_property(tests DIRECTORY PROPERTY TESTS)
-  list(FILTER tests INCLUDE REGEX ${regex})
-  if(ARGN)
-    list(FILTER tests EXCLUDE REGEX ${ARGN})
-  endif()
-  foreach(test ${tests})
-    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT_MODIFICATION "KILN_NVRTC=set:$<TARGET_FILE:nvrtc_library>"
-                 "KILN_WORKER=set:$<TARGET_FILE:nvrtc_worker>")
-  endforeach()
-endfunction()
-
 # A file that makes a test's inputs, and is no part of the engine: under sanitizers it took half of its test's time.
 function(kiln_plain_source)
   if(KILN_SANITIZE)

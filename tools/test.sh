@@ -15,9 +15,8 @@ cd "$(dirname "$0")/.."
 all='release asan tsan lint fuzz'
 cores=$(nproc)
 tests=$((cores * 2 + 2)) # at a time
-# The tests of the catalogue compile the same kernels, in each part again: all take them from one cache. It also has NVRTC's
-# answers to the other tests of the sanitizers' builds (tests/nvrtc). It is kept for the next run: its keys have the contents of
-# the sources and options, and the times of NVRTC and its headers. CI begins in a fresh clone, so with none.
+# The tests of the catalogue compile the same kernels, in each part again: all take them from one cache. It is kept for the
+# next run: its keys are the contents of all that a compile depends on, and CI begins in a fresh clone, so with none.
 export KILN_TEST_CACHE="$PWD/build/test-cache"
 
 build() {

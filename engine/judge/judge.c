@@ -7,11 +7,11 @@
 
 #include "judge_internal.h"
 
-enum { CHECKS = 6 }; /* trials of small sizes in the phase of checks */
+enum { CHECKS = 8 }; /* trials of small sizes in the phase of checks */
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
 #define TRIALS                                                                                                         \
-    4 /* larger after every change of the trials, so that no verdict of earlier trials is taken from a cache */
+    5 /* larger after every change of the trials, so that no verdict of earlier trials is taken from a cache */
 
 /* ---- opening ---- */
 

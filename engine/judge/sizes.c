@@ -121,18 +121,18 @@ void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln_
 
 /* Draws sizes of whole tiles, because a kernel may have another path for them, and sizes drawn one by one are hardly ever
  * all whole. All sizes get the largest power of two of which the product fits. Then sizes are doubled in turn while the
- * product fits. Two of the seven kinds add -1, 0 or 1 to each size. In three kinds one size is 1: if the work for an
- * element is large, tiles in all dimensions would take too long. */
+ * product fits. Two of the seven kinds add -1, 0 or 1 to each size. One adds -4, 0 or 4, because a kernel that loads four
+ * elements at once may take an incomplete tile for a whole one. In three kinds one size is 1: if the work for an element
+ * is large, tiles in all dimensions would take too long. */
 static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned kind, kiln__judge_trial *trial)
 {
     enum { KINDS = 7, UNIT_BITS = 7, PAIR_BITS = 17 };
     static const struct {
         unsigned bits; /* the product of the sizes is at most two to this power */
-        bool off;      /* sizes next to whole tiles */
+        int64_t step;  /* each size is this number below or above whole tiles, or has whole tiles */
         unsigned one;  /* 1 + the number of the size that is 1; 0: there is none */
-    } kinds[KINDS] = {{20, false, 0}, {12, false, 1}, {19, true, 0}, {17, false, 0},
-                      {12, true, 1},  {14, false, 2}, {15, false, 0}};
-    const bool off = kinds[kind % KINDS].off;
+    } kinds[KINDS] = {{20, 0, 0}, {12, 0, 1}, {19, 1, 0}, {17, 0, 0}, {12, 1, 1}, {14, 0, 2}, {15, 4, 0}};
+    const int64_t step = kinds[kind % KINDS].step;
     const size_t count = judge->range_count, one = count > 2 ? kinds[kind % KINDS].one : 0;
     const unsigned tiled = (unsigned)count - (one != 0);
     unsigned bits = kinds[kind % KINDS].bits;
@@ -151,17 +151,19 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
         idle = grows ? 0 : idle + 1;
     }
     for (size_t i = 0; i < count; i++) {
-        const int64_t step = off && i + 1 != one ? (int64_t)kiln__random_below(random, 3) - 1 : 0;
-        trial->ranged[i] = clamp(&judge->ranges[i], trial->ranged[i] + step * judge->ranges[i].multiple, UINT64_MAX);
+        const int64_t by = i + 1 != one ? step * ((int64_t)kiln__random_below(random, 3) - 1) : 0;
+        trial->ranged[i] = clamp(&judge->ranges[i], trial->ranged[i] + by * judge->ranges[i].multiple, UINT64_MAX);
     }
 }
 
 /* Trials 0 to 3 have fixed sizes: the least ones, ones, a mixture of small odd ones, and the largest that fit. In the
- * phase of answers each size is the largest one in turn, every second later trial has a number of the candidate's code as
- * one of its sizes, and every eighth has whole tiles. */
+ * phase of checks trials 6 and 7 have incomplete tiles of whole quadruples of elements. In the phase of answers each
+ * size is the largest one in turn, every second later trial has a number of the candidate's code as one of its sizes,
+ * and every eighth has whole tiles. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {
+    enum { QUADS = 6 }; /* the first check with whole quadruples of elements */
     static const int64_t odd[] = {33, 17, 45, 7};
     uint64_t left = most;
     const size_t count = judge->range_count;
@@ -173,6 +175,13 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
     trial->set = judge->spec->size_set_count ? (size_t)kiln__random_below(random, judge->spec->size_set_count) : 0;
     if (answers && count && number > largest && number % 8 == 7) {
         draw_whole(judge, random, number / 8, trial);
+        return;
+    }
+    if (trial->phase == KILN__JUDGE_PHASE_CHECKS && number >= QUADS) {
+        for (size_t i = 0; i < count; i++) {
+            const int64_t value = i == (number - QUADS) % count ? (number == QUADS ? 132 : 68) : count == 2 ? 20 : 4;
+            trial->ranged[i] = clamp(&judge->ranges[i], value, most);
+        }
         return;
     }
     for (size_t n = 0; n < count; n++) {

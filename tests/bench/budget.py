@@ -77,11 +77,6 @@ def chosen_tests(arguments):
 def run_test(test, folder):
     name, command, known = test
     environment = os.environ | dict(one.split("=", 1) for one in known.get("ENVIRONMENT", []))
-    for change in known.get("ENVIRONMENT_MODIFICATION", []):
-        variable, action, value = re.match(r"([^=]*)=([^:]*):(.*)", change).groups()
-        if action != "set":
-            raise ValueError(f"{name}: {change}: only 'set' is known here")
-        environment[variable] = value
     return name, *spend(command, known.get("WORKING_DIRECTORY", "."), environment, folder / name.replace("/", "_"))
 
 

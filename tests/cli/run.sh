@@ -26,7 +26,7 @@ done
 mkdir "$work/bin" "$work/run"
 ln -s "$kiln_program" "$work/bin/kiln"
 worker=$(dirname "$kiln_program")/kiln-worker
-[ -x "$worker" ] && export KILN_WORKER="${KILN_WORKER:-$worker}"
+[ -x "$worker" ] && export KILN_WORKER="$worker"
 export SPECS="$here/specs" TOOLS="$here" KILN="$kiln_program"
 export PATH="$work/bin:$PATH" HOME="$work" KILN_CACHE_DIR="$work/cache" KILN_DEVICE=sim KILN_PATH="$SPECS"
 export LC_ALL="${KILN_TEST_LOCALE:-C}" TERM=dumb # with LOCPATH, the same under another locale
