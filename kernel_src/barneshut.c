@@ -375,7 +375,7 @@ static bool is_point(const walk *w, const node *n)
 }
 
 /* Goes down the nodes for all bodies of a leaf. Where the stack has no room for two children, the node's bodies are
- * taken one by one, which is right for every tree, and slow for one that no data makes. */
+ * taken one by one, which is right for every tree, and slow only for a tree that no data makes. */
 static void walk_leaf(const problem *p, const node *leaf)
 {
     walk w = {.p = p, .leaf = leaf};

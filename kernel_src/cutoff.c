@@ -243,7 +243,7 @@ typedef struct slicing {
     const kiln__lattice *lattice;
     const float *atoms;
     uint64_t count;
-    uint32_t (*ranges)[2]; /* for each atom: its first slice, and the slice after its last one */
+    uint32_t (*ranges)[2]; /* for each atom: its first slice, and the slice after its last slice */
     uint32_t *starts, *order;
 } slicing;
 

@@ -14,7 +14,7 @@ enum { MOST_PRODUCTS_LOG = 31, DEPTH_MOST = 256 };
 enum { FULL, RAGGED, HALF, LENGTHS };
 
 /* Returns the number of keys of a sequence. The first three ragged sequences have all keys, no key and one key. The
- * others have any number of keys. */
+ * other sequences have any number of keys. */
 static uint64_t length_of(int64_t kind, uint64_t sequence, uint64_t keys, kiln__random *random)
 {
     const uint64_t first[] = {keys, 0, keys > 0};

@@ -463,7 +463,7 @@ static kiln_status gemm_f64(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* The reference of C = GELU(A B + bias) + residual. BIAS, GELU and RESIDUAL are 1 if the step is there. */
+/* The reference of C = GELU(A B + bias) + residual. BIAS, GELU and RESIDUAL are 1 if the product has this step. */
 static kiln_status linear_f64(void *user, kiln_call *call)
 {
     (void)user;

@@ -111,8 +111,8 @@ static kiln_status mri_samples(void *user, kiln_call *call)
 /* A turn is the complex number exp(i angle). The turn of a sample at a voxel is the product of three turns, one for
  * each coordinate. make_tables() computes them once.
  *
- * The coordinates i and -i of an axis have conjugate turns. So a table has only one of the two, and the voxels of a
- * row are summed in pairs. Let a + ib be the turn of the row, times the weight, and c + is the turn of the column.
+ * The coordinates i and -i of an axis have conjugate turns. So a table has only one of the two turns, and the voxels of
+ * a row are summed in pairs. Let a + ib be the turn of the row, times the weight, and c + is the turn of the column.
  * The voxels at x and -x then get ac -+ bs (real) and bc +- as (imaginary). So each pair of voxels needs four sums of
  * products. Together they are a product of matrices, with ROWS rows at a time in registers and PART samples at a time
  * in the caches. */
@@ -347,8 +347,8 @@ static kiln_status take(kiln_call *call, problem *p)
     return KILN_OK;
 }
 
-/* Adds the samples that are not finite, after all others. It sums them in single precision, because the result is NaN
- * or infinite anyway. */
+/* Adds the samples that are not finite, after all other samples. It sums them in single precision, because the result
+ * is NaN or infinite anyway. */
 static void add_all_special(const problem *p)
 {
     for (uint64_t s = 0; s < p->count; s++) {

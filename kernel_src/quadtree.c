@@ -245,8 +245,8 @@ typedef struct splitting {
     uint64_t splits; /* atomic */
 } splitting;
 
-/* Counts the nodes with children. Each of them begins where its cell begins, and its cell has more than `cap`
- * points. */
+/* Counts the nodes with children. Each node with children begins where its cell begins, and its cell has more than
+ * `cap` points. */
 static void count_splits(void *user, size_t part, size_t worker)
 {
     (void)worker;

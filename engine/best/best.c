@@ -120,8 +120,8 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
                : kiln__fail_number(mem, error, function, "options.tune_seconds", options->tune_seconds);
 }
 
-/* Returns whether features are needed: no candidate has exactly these sizes, and a verified one has features. The check
- * saves time, because computing the features of the requested input means making its inputs. */
+/* Returns whether features are needed: no candidate has exactly these sizes, and a verified candidate has features. The
+ * check saves time, because computing the features of the requested input means making its inputs. */
 static bool needs_features(const kiln__best_search *s)
 {
     bool any = false;

@@ -5,7 +5,7 @@
 
 enum { TRIES = 4 }; /* known configurations that are tried before the defaults */
 
-/* Returns whether a failure belongs to the configuration, so that another one is worth a try. */
+/* Returns whether a failure belongs to the configuration, so that another configuration is worth a try. */
 static bool is_of_configuration(kiln_status status)
 {
     return status == KILN_ERROR_COMPILE || status == KILN_ERROR_LAUNCH || status == KILN_ERROR_CONSTRAINT ||

@@ -227,7 +227,7 @@ static int create_temporary(kiln__cache *cache, const char *id, char *name, size
 }
 
 /* Writes an entry to a temporary file, syncs that file unless the cache is fast, and renames it. So a reader sees the
- * whole entry or none. A failure removes the temporary file and is logged once. A permanent failure makes the cache
+ * whole entry or no entry. A failure removes the temporary file and is logged once. A permanent failure makes the cache
  * read-only. */
 void kiln__cache_put(kiln__cache *cache, const kiln__cache_key *key, const kiln__unit *unit)
 {

@@ -89,7 +89,7 @@ static void describe_launch(const kiln__step *step, const kiln__scope *scope, ki
 }
 
 /* Fills in one kernel: the figures of the cubin, the spills of the log, the geometry of its first launch, and the
- * occupancy if the block is known. */
+ * occupancy if the size of the block is known. */
 static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *config, int arch, const char *name,
                                    const kiln__cubin_kernel *found, const char *log, kiln_inspected_kernel *kernel,
                                    kiln_error **error)

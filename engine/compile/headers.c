@@ -361,7 +361,7 @@ bool kiln__header_is_of_host(const char *text)
 
 /* ---- headers that nvcc includes unasked ----
  *
- * nvcc puts cuda_runtime.h before every source, which brings in <math.h>, <stdlib.h> and others. So sources use
+ * nvcc puts cuda_runtime.h before every source, which brings in <math.h>, <stdlib.h> and other headers. So sources use
  * INFINITY or uint32_t without an #include. These texts include nothing, because the key of the cache does not cover
  * them. */
 

@@ -183,7 +183,7 @@ static bool is_probe(const char *at, const char **behind)
            strcmp(word, "__has_embed") == 0;
 }
 
-/* Returns whether a name leads outside the folder in which it is searched: an absolute path, or one with "..". */
+/* Returns whether a name leads outside the folder in which it is searched: an absolute path, or a path with "..". */
 static bool leads_away(const char *name, size_t length)
 {
     if (length > 0 && *name == '/')
@@ -432,8 +432,8 @@ static kiln_status include_name(collector *all, const edited *file, const char *
 /* ---- #include NAME and #include NAME(WORD) ----
  *
  * This file replaces the macro by the name that the macro stands for, so that nothing depends on the compiler's
- * expansion of the macro. It uses all definitions in the texts so far, also inside an #if. All of them must give the
- * same name. */
+ * expansion of the macro. It uses all definitions in the texts so far, also inside an #if. All definitions must give
+ * the same name. */
 
 /* The use of a macro after #include. */
 typedef struct macro {
@@ -464,7 +464,8 @@ static const char *read_macro(const char *at, macro *out)
     return fits && ends_line(skip_blank(end)) ? end : NULL;
 }
 
-/* Returns the text after the next "define NAME" at or after *at, and moves *at there. Returns NULL after the last one.
+/* Returns the text after the next "define NAME" at or after *at, and moves *at there. Returns NULL after the last such
+ * text.
  */
 static const char *next_define(collector *all, const char **at, const char *name)
 {

@@ -264,7 +264,8 @@ static bool search_near_us(search *found)
 }
 
 /* Determines which libnvrtc.so.MAJOR the loader would find, without loading it: the file beside the one builtins
- * library of that version that the loader finds. Returns false if there is none, or more than one. */
+ * library of that version that the loader finds. Returns false if the loader finds no such builtins library, or more
+ * than one. */
 static bool recognize_by_name(search *found, int major)
 {
     char *path = NULL;

@@ -29,7 +29,8 @@ static const uint64_t most_bytes = (uint64_t)1 << 30; /* bytes that all files of
 
 typedef enum state { ABSENT, MAKING, THERE, REFUSED } state;
 
-typedef struct set { /* a file of precompiled headers, or one that could be made; `seen` counts the requests for it */
+typedef struct
+    set { /* a file of precompiled headers, or a file that could be made; `seen` counts the requests for it */
     char id[33];
     state state;
     size_t seen;

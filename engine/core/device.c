@@ -184,7 +184,7 @@ static kiln_status device_of_context(kiln_engine *engine, kiln_error **error)
     return KILN_OK;
 }
 
-/* Sets engine->device to the device that the caller named, or to the first device if the caller named none. */
+/* Sets engine->device to the device that the caller named, or to the first device if the caller named no device. */
 static kiln_status find_device(kiln_engine *engine, kiln_error **error)
 {
     const kiln__driver *driver = &engine->driver;

@@ -90,7 +90,7 @@ kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show
 }
 
 /* Divides max_bytes among three kinds: compiled code comes first, then references, and precompiled headers get the
- * rest. *removed and *kept_bytes do not count precompiled headers. */
+ * remaining bytes. *removed and *kept_bytes do not count precompiled headers. */
 kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                           kiln_error **error)
 {

@@ -16,7 +16,7 @@ static const char *read_environment(const char *name)
 }
 
 /* Finds the device name, the folders and the worker from the options and the environment, and registers the built-in
- * host functions. All of them live in the arena. Returns false if memory runs out. */
+ * host functions. All these texts live in the arena. Returns false if memory runs out. */
 static bool set_up(kiln_engine *engine, const kiln_options *options)
 {
     kiln__arena *arena = &engine->arena;

@@ -6,7 +6,7 @@
  * again.
  *
  * Every user may lock the file, so a process may hold the lock for ever. Waiting has a time limit, after which Kiln
- * measures without the lock and says so. */
+ * logs a warning and measures without the lock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

@@ -20,7 +20,7 @@ enum { MOST_SOURCE = 16 << 20 };
 
 /* ---- the kernel ---- */
 
-/* Chooses the kernel of this name, or without a name the first one. Kernels of headers of the project count if the
+/* Chooses the kernel of this name, or without a name the first kernel. Kernels of headers of the project count if the
  * source has no such kernel, because a source may be a list of #includes. */
 static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **error)
 {
@@ -146,9 +146,9 @@ static bool find_type(const kiln__draft *draft, const char *name, kiln_type *typ
     return name && kiln__type_named(name, type);
 }
 
-/* Reads the outputs of a run. Marks outputs whose elements are all equal: the inputs are probably not what the kernel needs,
- * and a comparison of such outputs says little. Marks outputs that were not written completely. Returns true if one was
- * marked for the first time. */
+/* Reads the outputs of a run. Marks outputs whose elements are all equal: the inputs are probably not what the kernel
+ * needs, and a comparison of such outputs says little. Marks outputs that were not written completely. Returns true if
+ * an output was marked for the first time. */
 static bool look_at_outputs(kiln_plan *plan, kiln__draft *draft)
 {
     enum { MOST_BYTES = 64 << 20 };
@@ -341,8 +341,8 @@ static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_erro
     return KILN_OK;
 }
 
-/* Tries one more than the tiny value of each size. If the run fails, or leaves a part of an output unwritten, the kernel needs
- * whole tiles, and the contract of the spec says so. */
+/* Tries one more than the tiny value of each size. If the run fails, or leaves a part of an output unwritten, the
+ * kernel needs whole tiles, and the contract of the spec gets this condition. */
 static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     kiln_spec *spec = NULL;

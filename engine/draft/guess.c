@@ -365,7 +365,7 @@ static const char *value_text(const kiln__draft *draft, kiln_value value)
 void kiln__take_values(kiln__draft *draft, const kiln_setting *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t same = 0, number = 0; /* number of values with this name; the middle one is the default */
+        size_t same = 0, number = 0; /* number of values with this name; the middle value is the default */
         if (kiln__tunable_find(draft, values[i].name))
             continue;
         kiln__tunable *tunable = add_tunable(draft, KILN__TUNABLE_MACRO,
@@ -835,7 +835,7 @@ void kiln__guess_sizes(kiln__draft *draft)
         if (!draft->tunables[i].size || draft->size_count == KILN__MOST_SIZES)
             continue;
         add_size(draft, draft->tunables[i].name, true);
-        if (draft->tunables[i].defined) /* the source has a value for it, and may need just this one */
+        if (draft->tunables[i].defined) /* the source has a value for it, and may need exactly this value */
             draft->sizes[draft->size_count - 1].given = draft->sizes[draft->size_count - 1].fixed =
                 draft->tunables[i].number;
     }
@@ -1003,8 +1003,9 @@ static const char *shape_of_offsets(const kiln__draft *draft, const kiln__draft_
     return NULL;
 }
 
-/* Takes the extent that the accesses of the trial show: the one that is equal, otherwise the smallest that is larger. An
- * array that is read at indices from memory ends at no product of sizes; it gets the extent of another array. */
+/* Takes the extent that the accesses of the trial show: an extent that is equal, otherwise the smallest extent that is
+ * larger. An array that is read at indices from memory ends at no product of sizes; it gets the extent of another
+ * array. */
 static void set_shape(kiln__draft *draft, kiln__draft_argument *argument)
 {
     enum { MOST_PLAIN = 128, SMALL = 32, MADE_UP = 16 }; /* a made-up index is below MADE_UP */

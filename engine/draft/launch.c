@@ -225,7 +225,7 @@ static size_t find_places(const kiln__draft *draft, int axis, place *list)
     return count;
 }
 
-/* Returns the variable that the statement around `at` sets, or 0 if it sets none. */
+/* Returns the variable that the statement around `at` sets, or 0 if it sets no variable. */
 static size_t set_by(const kiln__draft *draft, size_t at)
 {
     for (size_t i = at; i > draft->kernel->body_from && !strchr(";{}", kind_of_word(draft, i)); i--)

@@ -78,8 +78,9 @@ static void take_arguments(kiln__draft *draft)
         if (!tree || kiln__tree_free(tree) || (argument->role == KILN__ROLE_SCALAR && !literal))
             continue;
         int64_t value = 0;
-        if (size && kiln__tree_constant(
-                        draft, tree, &value)) { /* a literal number of the launch: the kernel may need just this one */
+        if (size &&
+            kiln__tree_constant(draft, tree,
+                                &value)) { /* a literal number of the launch: the kernel may need exactly this number */
             size->fixed = size->given = value > 0 ? value : 1;
         } else if (!size || !kiln__tree_uses(tree, argument->name)) {
             argument->given = kiln__tree_text(draft, tree);
@@ -465,8 +466,8 @@ static bool read_launch(kiln__draft *draft, kiln__tree **grid, kiln__tree **bloc
     return read;
 }
 
-/* Joins the launches in the other branches of #if to the one that was read: each axis becomes `A if CONDITION else B`.
- * Returns false if one of them cannot be read. */
+/* Joins the launches in the other branches of #if to the launch that was read: each axis becomes `A if CONDITION else
+ * B`. Returns false if one of them cannot be read. */
 static bool join_launches(kiln__draft *draft, kiln__tree **grid, kiln__tree **block, kiln__tree **shared)
 {
     const kiln__host_launch first = draft->host;

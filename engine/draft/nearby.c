@@ -54,7 +54,8 @@ static bool has_launch(const kiln__draft *draft, const char *text, size_t length
     return launched;
 }
 
-/* Returns the path of a file of `folder`, other than the source itself, that launches the kernel. NULL: none. */
+/* Returns the path of a file of `folder`, other than the source itself, that launches the kernel. Returns NULL if there
+ * is no such file. */
 static const char *find_in(const kiln__draft *draft, const char *folder)
 {
     struct dirent **entries = NULL;

@@ -146,7 +146,7 @@ static bool is_in_source(const kiln__draft *draft, const char *name)
 }
 
 /* Returns true if the source only calls a name, so that it is a function, or if the name looks like a type of C
- * (wide_t). Neither is a param. */
+ * (wide_t). Functions and types are not params. */
 static bool is_function_or_type(const kiln__draft *draft, const char *name)
 {
     size_t length = strlen(name);

@@ -51,7 +51,7 @@ static size_t drop_disabled(kiln__word *words, size_t count)
     return kept;
 }
 
-/* Reads the words of a text. WORDS_BEHIND empty words of no kind follow the last one, because many functions look at
+/* Reads the words of a text. WORDS_BEHIND empty words of no kind follow the last word, because many functions look at
  * the next words without a check of the count. */
 static kiln_status read_words(kiln__scan *scan, const char *text, size_t length, kiln_error **error)
 {

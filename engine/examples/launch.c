@@ -25,7 +25,7 @@ int main(int count, char **arguments)
         y[i] = 1;
     }
 
-    /* The spec declares sizes and params. Each one that is not named here has its default. */
+    /* The spec declares sizes and params. Each size and param that is not named here has its default. */
     kiln_setting sizes[] = {{"N", {KILN_INT, {N}}}};
     kiln_setting params[] = {{"BLOCK", {KILN_INT, {256}}}, {"ITEMS", {KILN_INT, {4}}}};
     kiln_choice choice = {.params = params, .param_count = 2, .sizes = sizes, .size_count = 1};

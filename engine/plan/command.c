@@ -167,7 +167,7 @@ static kiln_status read_output(command *c, kiln__export *output, bool *found)
     return status;
 }
 
-/* Keeps the outputs that the command wrote, and drops the others. */
+/* Keeps the outputs that the command wrote, and drops all other outputs. */
 static kiln_status read_outputs(command *c, kiln__export **outputs)
 {
     kiln_status status = KILN_OK;

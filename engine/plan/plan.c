@@ -323,7 +323,7 @@ static bool code_values(const kiln__config *config, kiln__text *out)
     return !out->failed;
 }
 
-/* Exchanges configuration, code and module. On success the old ones are freed, otherwise the new ones. */
+/* Exchanges configuration, code and module. On success the old objects are freed, otherwise the new objects. */
 static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_error **error)
 {
     kiln_plan *fresh;

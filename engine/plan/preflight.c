@@ -1,5 +1,5 @@
-/* preflight.c - finds mistakes that make every configuration fail, before a sweep compiles the first one: a file that is
- * not there, a command that may not run. */
+/* preflight.c - finds mistakes that make every configuration fail, before a sweep compiles the first configuration: a
+ * missing file, or a command that may not run. */
 #include <string.h>
 
 #include "plan_internal.h"

@@ -146,7 +146,7 @@ static kiln_status begin_capture(kiln_plan *plan, kiln__capture **capture, kiln_
     return status;
 }
 
-/* Runs before_each and the steps, and waits for both. The times cover the steps only. */
+/* Runs before_each and the steps, and waits until they have ended. The times cover the steps only. */
 static kiln_status run_once(kiln_plan *plan, timing *t, kiln_error **error)
 {
     t->estimated = -1;

@@ -108,8 +108,8 @@ static bool pass_to_program(kiln__channel *channel)
     return channel->put != before;
 }
 
-/* Passes bytes from the program to the leader. Returns false if there are none, or if the program has ended and the
- * channel is gone. */
+/* Passes bytes from the program to the leader. Returns false if there are no bytes, or if the program has ended and the
+ * channel was closed. */
 static bool pass_to_leader(agent *a, kiln__channel *channel)
 {
     ssize_t got = recv(channel->child.socket, a->ranks->buffer, KILN__RELAY_CHUNK, MSG_DONTWAIT);

@@ -28,8 +28,8 @@ typedef struct value_map {
     uint32_t *positions; /* for each value its index in `to`; UINT32_MAX: absent. NULL: only `from` has the param */
 } value_map;
 
-/* Returns the position of a value among the values of a param, or UINT32_MAX. The truth value of one file may be the
- * number 1 or 0 of the other. */
+/* Returns the position of a value among the values of a param, or UINT32_MAX. A truth value in one file may be the
+ * number 1 or 0 in the other file. */
 static uint32_t find_position(const kiln__axis_values *among, kiln_value value)
 {
     const kiln_value *values = among->values,

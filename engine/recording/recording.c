@@ -225,7 +225,7 @@ static kiln_status read_cache(reading *in, json_t *cache)
 
 /* ---- T4 ---- */
 
-/* Returns the measurement that is the time: the one with this name, otherwise the first objective. */
+/* Returns the measurement that is the time: the measurement with this name, otherwise the first objective. */
 static const json_t *time_of(const json_t *result)
 {
     const json_t *objective = json_array_get(json_object_get(result, "objectives"), 0), *measurement, *named = NULL;

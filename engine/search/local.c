@@ -1,6 +1,6 @@
 /* local.c - strategies that step from one configuration to a neighbour: greedy local search, iterated local search,
- * simulated annealing. All of them accept that several proposals have no answer yet. If greedy or iterated local search
- * can propose nothing until an answer comes, the search proposes a random point. */
+ * simulated annealing. All these strategies accept that several proposals have no answer yet. If greedy or iterated
+ * local search can propose nothing until an answer comes, the search proposes a random point. */
 #include <math.h>
 #include <string.h>
 
@@ -227,7 +227,7 @@ static kiln_status annealing_propose(kiln__search *s, void *state, uint32_t *tag
     *found = a->started;
     if (!a->started)
         return KILN_OK;
-    enum { WALK = 32 }; /* steps over configurations whose answers are known, which cost nothing */
+    enum { WALK = 32 }; /* steps over configurations with known answers; these steps cost nothing */
     for (unsigned i = 0; i < WALK; i++) {
         memcpy(s->next, kiln__search_point(s, a->current), s->width * sizeof *s->next);
         kiln__search_kick(s, kiln__random_below(&s->random, 4) ? 1 : 2);

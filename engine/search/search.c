@@ -144,7 +144,7 @@ void kiln__search_free(kiln__search *s)
     kiln__free(s->mem, s);
 }
 
-/* Asks the strategy up to TRIES times for a point that is new and valid, and draws a random one otherwise. The point
+/* Asks the strategy up to TRIES times for a point that is new and valid, and draws a random point otherwise. The point
  * becomes an entry before its answer is known, so that it is not proposed again. */
 kiln_status kiln__search_ask(kiln__search *s, uint32_t *point, bool *found, kiln_error **error)
 {

@@ -49,7 +49,7 @@ enum {
     LARGE_STEP = 6,   /* POOL_STEP in a large space */
     HUGE_START = 32,  /* POOL_START in a space above huge_count, or where finding a point is slow */
     HUGE_EACH = 8,    /* above huge_count one point is replaced at every HUGE_EACH-th proposal */
-    SLOW_EACH = 32,   /* where finding a point is slow, one is found at every SLOW_EACH-th proposal */
+    SLOW_EACH = 32,   /* where finding a point is slow, a point is found at every SLOW_EACH-th proposal */
     SLOW_TRIES = 16,  /* at the other proposals a known point is changed: tries until it is valid */
     SLOW_KICKS = 4,   /* most axes that such a change touches */
     DRAW_START = 32,  /* POOL_START where points have no numbers */
@@ -153,8 +153,8 @@ static double weigh_failures(const failures *f)
     return fmin(fmax(share, 0), 1);
 }
 
-/* Selects at most LEARN_MOST rows for the trees: the best half, and random others. A goal is the logarithm of value /
- * best, at most worst_goal, which is also the goal of a failure. Failures without weight are left out. */
+/* Selects at most LEARN_MOST rows for the trees: the best half, and random other rows. A goal is the logarithm of value
+ * / best, at most worst_goal, which is also the goal of a failure. Failures without weight are left out. */
 static bool gather_rows(kiln__search *s, surrogate *f)
 {
     size_t n = 0;

@@ -466,8 +466,8 @@ static void read_only_variant(kiln__reader *r, const kiln__spec_node *root, cons
     join_sections(r, shared, &none, &spec->variants[0]);
 }
 
-/* Reads `variants`, or the single variant of a spec with `launch` or `steps` at the top level. Reports a spec that
- * has both or none. */
+/* Reads `variants`, or the single variant of a spec with `launch` or `steps` at the top level. Reports a spec that has
+ * both or neither of them. */
 static void read_variants(kiln__reader *r, const kiln__spec_node *root, const kiln__spec_node *map,
                           const section *shared)
 {

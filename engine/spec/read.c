@@ -9,7 +9,7 @@ void *kiln__read_array(kiln__reader *r, size_t count, size_t size)
 }
 
 /* Returns the one of `keys` that users are likely to mean by the unknown key `key`, for example because another program
- * calls it so. Returns NULL if there is no such key. */
+ * uses that name. Returns NULL if there is no such key. */
 static const char *other_name(const char *key, const char *const *keys)
 {
     static const char *const others[][2] = {{"src", "source"},

@@ -2,8 +2,9 @@
  *
  * A spreadsheet treats a cell that begins with = + - @ or white space as a formula, quoted or not, and a formula may
  * run programs. Names and messages come from specs, which are untrusted. So such a text gets a leading apostrophe,
- * which means "text" to a spreadsheet. A text that begins with apostrophes and then such a character gets one more.
- * Import removes one apostrophe from both. A text that is a number, such as -5, gets no apostrophe. */
+ * which means "text" to a spreadsheet. A text that begins with apostrophes and then such a character gets one more
+ * apostrophe. Import removes one apostrophe from both kinds of text. A text that is a number, such as -5, gets no
+ * apostrophe. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -47,7 +47,7 @@ static int add_pending_rows(kiln_store *store, uint64_t *count, int *read)
                                &statement, NULL);
     while (code == SQLITE_DONE && statement && (*read = kiln__scan_step(store->pending, statement)) == SQLITE_ROW) {
         kiln__store_row row;
-        /* A row that this library would not write is skipped, so that it does not block the others. */
+        /* A row that this library would not write is skipped, so that it does not block the other rows. */
         bool fit = kiln__store_read_row(statement, &row) == NULL;
         code = fit ? kiln__store_insert(store, &row, NULL) : SQLITE_DONE;
         *count += fit && code == SQLITE_DONE;

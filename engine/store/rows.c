@@ -93,7 +93,7 @@ static kiln_status check_writable(kiln_store *store, kiln_error **error)
     return kiln__store_reach(store, error);
 }
 
-/* Inserts the row, into a new database if this one is damaged. Returns SQLite's code. */
+/* Inserts the row, into a new database if the database is damaged. Returns SQLite's code. */
 static int insert_or_replace(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_status *status,
                              kiln_error **error)
 {
@@ -192,7 +192,7 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
     } else if (code != SQLITE_DONE) {
         status = kiln__store_fail(store, code, "looking for a sample", error);
     } else if (bad) {
-        /* the sweep makes the sample again, and the new row replaces this one */
+        /* the sweep makes the sample again, and the new row replaces this row */
         kiln__store_leave_out(store, row, bad);
         *found = false;
     }

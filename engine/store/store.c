@@ -268,7 +268,8 @@ static bool is_whole(const kiln_store *store)
     return whole;
 }
 
-/* Closes the database. If a second check finds it intact, opens it again. Otherwise renames it and begins a new one. */
+/* Closes the database. If a second check finds it intact, opens it again. Otherwise renames the file and begins a new
+ * file. */
 kiln_status kiln__store_replace(kiln_store *store, const char *why, kiln_error **error)
 {
     kiln__text to = {.mem = store->mem};

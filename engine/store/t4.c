@@ -284,7 +284,8 @@ typedef struct whose { /* the problem that all rows of a file share */
     const char *spec, *device, *sizes;
 } whose;
 
-/* Finds out whether a contender is among the rows. If there is none, all variants are candidates, as in a sweep. */
+/* Finds out whether a contender is among the rows. If no contender is among the rows, all variants are candidates, as
+ * in a sweep. */
 static kiln_status find_contender(kiln_store *store, const kiln_store_filter *filter, bool *found, kiln_error **error)
 {
     sqlite3_stmt *statement = NULL;
@@ -298,7 +299,7 @@ static kiln_status find_contender(kiln_store *store, const kiln_store_filter *fi
     return code == SQLITE_ROW ? KILN_OK : kiln__store_fail(store, code, "reading it", error);
 }
 
-/* Converts all rows of a statement to results. All of them must share the problem of the first. */
+/* Converts all rows of a statement to results. All rows must have the same problem as the first row. */
 static kiln_status read_rows(kiln_store *store, sqlite3_stmt *statement, writer *w, kiln__arena *arena, whose *of,
                              bool contended, json_t *results, uint64_t *count, kiln_error **error)
 {

@@ -1,9 +1,9 @@
 /* confirm.c - the best configuration has to give the right answer in many runs before a sweep returns it.
  *
  * A sample is verified once. A kernel with a race is right in most runs, and it is often faster than a correct one,
- * because it waits less. So the best configuration of a sweep is run again from the initial contents, as often as
- * fits into some time, and every answer is compared (engine/plan/answer.c). If one is wrong, or a run fails, the
- * configuration counts as failed and the next best takes its place.
+ * because it waits less. So the best configuration of a sweep is run again from the initial contents, as often as fits
+ * into some time, and every answer is compared (engine/plan/answer.c). If an answer is wrong, or a run fails, the
+ * configuration counts as failed, and the next best configuration takes its place.
  *
  * A reference may have a part of the elements, because all of them would take minutes (`sampled` of a spec). Then the
  * best configuration's answer is also compared in full with the answer of the fastest other variant. If the two

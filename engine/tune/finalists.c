@@ -1,10 +1,10 @@
-/* finalists.c - the finals: the fastest configurations are measured again, alternating, before one is called the
- * best.
+/* finalists.c - the finals: the fastest configurations are measured again, alternating, before one of them is called
+ * the best.
  *
  * In a sweep two configurations may be measured minutes apart, at different clocks and temperatures, and the shortest
  * of many noisy times is partly short by chance. In the finals every round measures each finalist once, in random
- * order, so that slow changes affect all of them in the same way. Two are distinguished by the sign test over the
- * rounds (W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.4), which assumes nothing about the
+ * order, so that slow changes affect all of them in the same way. Two finalists are distinguished by the sign test over
+ * the rounds (W. J. Conover, Practical Nonparametric Statistics, 3rd ed., section 3.4), which assumes nothing about the
  * times' distribution, with the level divided among all pairs (O. J. Dunn, Multiple Comparisons among Means, JASA 56,
  * 1961): the probability that any two are wrongly distinguished is at most LEVEL. */
 #include <math.h>
@@ -78,8 +78,8 @@ static void choose(finals *f, size_t most)
     }
 }
 
-/* Reuses the rounds of earlier finals, if all took part in the same. Finalists that were dropped for lack of time
- * have only one round. */
+/* Reuses the rounds of earlier finals, if all finalists took part in the same finals. Finalists that were dropped for
+ * lack of time have only one round. */
 static bool recall(finals *f)
 {
     int64_t held = f->list[0].sample->result->finals;
@@ -230,7 +230,7 @@ static void dismiss(finals *f, size_t count, int64_t held)
     }
 }
 
-/* Holds the finals. If there are none, the verdict has the reason. */
+/* Holds the finals. If no finals are held, the verdict has the reason. */
 static kiln_status hold(finals *f, kiln_verdict *verdict, kiln_error **error)
 {
     double limit = SHARE * f->tuning->totals.seconds;

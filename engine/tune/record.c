@@ -1,4 +1,4 @@
-/* record.c - the store in a sweep: keys of samples, reusing stored samples, writing new ones. */
+/* record.c - the store in a sweep: keys of samples, reusing stored samples, writing new samples. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -495,7 +495,8 @@ kiln_status kiln__recorder_expect(kiln__recorder *r, kiln__settings sizes, kiln_
     const kiln_store_filter filter = {.size = sizeof filter, .spec = r->spec->name};
     kiln_error *why = NULL;
     kiln_status status = kiln_store_list(r->store, &filter, expect_one, &all, &why);
-    const elsewhere *most = NULL; /* the largest group; of several equally large groups, the one that was begun last */
+    const elsewhere *most =
+        NULL; /* the largest group; of several equally large groups, the group that was begun last */
     for (size_t i = 0; i < all.group_count; i++)
         most = !most || all.groups[i].count >= most->count ? &all.groups[i] : most;
     all.chosen = most && most->count >= LEAST ? most : NULL;

@@ -9,7 +9,7 @@ static const kiln__family *const families[] = {
 #undef KILN_X
 };
 
-/* Returns host function `number`, counted through all families in order, or NULL past the last one. */
+/* Returns host function `number`, counted through all families in order, or NULL past the last function. */
 static const kiln__family_host *host_at(size_t number)
 {
     for (size_t i = 0; i < KILN__COUNT(families); i++) {

@@ -16,7 +16,7 @@
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define REFUSE(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
-/* Skips the next two instructions, unless the call is this one. */
+/* Skips the next two instructions, unless the call has this number. */
 #define CALL(name) LOAD(nr), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (name), 0, 1)
 /* True if the first argument has one of these bits, or equals this value. */
 #define CALL_BITS(name, bits)                                                                                          \

@@ -177,7 +177,7 @@ static void acting(const char *act, double timeout, kiln_status wanted, const ch
 {
     setenv("KILN_TEST_WORKER_ACTS", act, 1);
     kiln__compiler *compiler = open_pool(self, 1, timeout);
-    for (int i = 0; i < 2; i++) /* tries again with the worker that replaces the first one */
+    for (int i = 0; i < 2; i++) /* tries again with the worker that replaces the first worker */
         take_bad(start(compiler, "x.cu", source_small, NULL), wanted, part);
     kiln__compiler_close(compiler);
     unsetenv("KILN_TEST_WORKER_ACTS");
@@ -308,7 +308,7 @@ static void test_same(void)
     for (int i = 0; i < 2; i++)
         broken[i] = start(compiler, "broken.cu", "nonsense", NULL);
     kiln__compile_cancel(runs);    /* another job wants this result */
-    kiln__compile_cancel(jobs[0]); /* another job takes the place of this one */
+    kiln__compile_cancel(jobs[0]); /* another job takes the place of this job */
     kiln__compile_cancel(jobs[2]);
     let_go(&pool);
     int compiled = 0;

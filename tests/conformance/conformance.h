@@ -91,8 +91,8 @@ void conf_inputs(const conf_case *each, uint64_t *in);
 /* Returns the value as it is compared: without the bits above its type and, for EXACT, with one NaN in place of every
  * NaN. */
 uint64_t conf_canonical(conf_kind kind, const conf_operand *output, uint64_t value);
-/* Returns true if `got` is an acceptable result where the device gave `want`. Both are canonical. For approximate
- * results both must be within the bound. */
+/* Returns true if `got` is an acceptable result where the device gave `want`. `got` and `want` are canonical. For
+ * approximate results both must be within the bound. */
 bool conf_accept(const conf_case *each, int output, const uint64_t *in, uint64_t got, uint64_t want);
 
 void *conf_alloc(size_t bytes);

@@ -128,7 +128,7 @@ void conf_device_run(conf_device *d, const conf_suite *suite, const size_t *case
         const conf_case *each = &suite->cases[cases[i]];
         results[i] = (conf_result){0};
         const CUresult r = run_one(d, module, each, cases[i], in, out);
-        if (r != CUDA_SUCCESS) { /* the context may be lost, so the remaining cases run in a new one */
+        if (r != CUDA_SUCCESS) { /* the context may be lost, so the remaining cases run in a new context */
             results[i].error = message(d, r, "run", "");
             context_close(d);
             const CUresult again = context_open(d);

@@ -134,7 +134,7 @@ static void test_simulated(void)
         CHECK(sim && sim->value.kind == KILN_BOOL && sim->value.as.i == 1);
         kiln_engine_close(engine);
     }
-    /* A process has one simulated device: another profile is refused while the first one is open. */
+    /* A process has one simulated device: another profile is refused while the first device is open. */
     kiln_options options = options_for("sim:ampere");
     kiln_engine *first = open_engine(&options);
     options.device = "sim";

@@ -353,7 +353,8 @@ static void test_launches(void)
                "n // THREADS | THREADS |  | | x n |");
 }
 
-/* A variable that the host fills becomes a buffer. A variable with a value, or one that no kernel reads, is left alone. */
+/* A variable that the host fills becomes a buffer. A variable with a value, or a variable that no kernel reads, is left
+ * alone. */
 static void test_symbols(void)
 {
     static const char text[] =

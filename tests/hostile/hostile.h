@@ -137,7 +137,7 @@ bool hostile_world_open(hostile_source *s, hostile_world *world, const hostile_k
 void hostile_world_close(hostile_world *world);
 bool hostile_guard_add(hostile_world *world, const char *name, unsigned char *memory, size_t bytes);
 void hostile_guard_module(hostile_world *world, const vm_module *module); /* its constants */
-/* Compares all guards. Returns false if one has changed; `out` then says what changed. */
+/* Compares all guards. Returns false if a guard has changed; `out` then says what changed. */
 bool hostile_world_check(const hostile_world *world, kiln__text *out);
 /* Looks for host addresses in the guest's memory. If a word looks like one, and `seed` is not NULL, the seed runs again in a
  * process whose memory lies elsewhere: a word that is the same there is guest data. `out` names the words of both kinds.

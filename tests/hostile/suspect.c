@@ -24,8 +24,8 @@ typedef struct words {
     size_t count, capacity;
 } words;
 
-/* Kinds of host addresses in a process. Each of them differs in a process whose memory lies elsewhere. Kernels get
- * the address of the arena. */
+/* Kinds of host addresses in a process. An address of each kind differs in a process whose memory lies elsewhere.
+ * Kernels get the address of the arena. */
 enum { WITNESSES = 8 };
 typedef struct witness {
     uint64_t at[WITNESSES], given;

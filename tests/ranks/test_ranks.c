@@ -220,7 +220,7 @@ static void test_ended_here(void)
     uint64_t first = message.channel;
     CHECK(next(&j, &to, &message) && message.kind == KILN__RELAY_END && message.channel == first);
     CHECK(next(&j, &to, &message) && message.kind == KILN__RELAY_START && message.channel != first);
-    say_data(&j, 1, first, "late"); /* an answer to an abandoned request, which does not belong to the next one */
+    say_data(&j, 1, first, "late"); /* an answer to an abandoned request, which does not belong to the next request */
     step(&j, SECOND);
     CHECK(kiln__child_is_gone(&other) == false);
     CHECK(j.ranks->late == 1);

@@ -6,7 +6,7 @@
 
 enum { DEPTH = 16, BATCH = 2 };
 
-/* The sizes and the arrays of the heads. Arrays of doubles are copies, or outputs. The call owns the others. */
+/* The sizes and the arrays of the heads. Arrays of doubles are copies, or outputs. The call owns the other arrays. */
 typedef struct heads {
     int64_t heads, kv_heads, queries, keys, causal, distinct;
     kiln_call call;

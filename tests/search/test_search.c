@@ -936,7 +936,8 @@ static void test_wide(void)
 }
 
 /* A space in which finding a point by its number is slow: random candidates are drawn points with other values on some
- * axes. All proposals are valid and new, the same seed gives the same ones, and the search still finds what is good. */
+ * axes. All proposals are valid and new, the same seed gives the same proposals, and the search still finds what is
+ * good. */
 static void test_slow(void)
 {
     static const char spec[] =

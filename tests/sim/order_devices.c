@@ -56,7 +56,7 @@ void other_context_between(void) /* of the same device */
     TRY(cuStreamWaitEvent(w.b, two.event, 0));
     get(w.b, w.x, w.y);
 }
-void other_device_apart(void) /* its clock says nothing of the first one's */
+void other_device_apart(void) /* the clock of the second device says nothing about the clock of the first device */
 {
     second_device();
     for (int i = 0; i < 20; i++)

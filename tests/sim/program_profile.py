@@ -91,7 +91,7 @@ check(f"nothing: {report}", done.returncode == 0 and report["processes"] == [])
 done, report = profile("close")
 check(f"close: {done}", done.returncode == 0 and report["processes"][0]["kernels"][0]["calls"] == 2)
 
-# A device without figures: no times, but the rest.
+# A device without figures: the report has no times, but everything else.
 done, report = profile("exit", "2", options=("--device", "generic", "--counters"))
 (process,) = report["processes"]
 (kernel,) = process["kernels"]

@@ -46,7 +46,7 @@ static void fail(reader *r, uint64_t place, const char *line, const char *at, co
     kiln__lines_fail(&r->m->lines, place + (uint64_t)(at - line), why);
 }
 
-/* Returns true for a comment or an empty line. Both are skipped. */
+/* Returns true for a comment or an empty line. Comments and empty lines are skipped. */
 static bool is_comment(const char *line, const char *end)
 {
     while (line < end && (*line == ' ' || *line == '\t' || *line == '\r'))

@@ -202,7 +202,7 @@ static void merge_lines(kiln_profiling *made)
 }
 
 /* Returns the machine code for the device's architecture, whose registers ptxas has assigned; NULL: the compiler made
- * none. */
+ * no machine code. */
 static kiln__cubin_kernel *machine_code(const kiln_plan *plan, size_t *count)
 {
     const kiln__unit *unit = &plan->code.unit;

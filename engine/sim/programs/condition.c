@@ -46,8 +46,8 @@ CUresult sim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CU
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* ---- nodes: the operation owns the bodies' handles twice. It uses the first copy. The program gets the second copy, so
- * that it cannot change the first one. ---- */
+/* ---- nodes: the operation owns the bodies' handles twice. It uses the first copy. The program gets the second copy,
+ * so that it cannot change the first copy. ---- */
 
 unsigned sim_condition_count(const sim_op *op)
 {

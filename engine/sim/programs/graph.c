@@ -35,7 +35,7 @@ static void edge_drop(sim_edges *edges, const sim_node *node)
     edges->count--;
 }
 
-/* Adds an edge to the lists of both nodes, or to none. Returns false if memory runs out. */
+/* Adds an edge to the lists of both nodes, or to no list. Returns false if memory runs out. */
 static bool add_edge(sim_node *from, sim_node *to, CUgraphEdgeData data)
 {
     if (!edge_push(&from->after, to, data))
@@ -537,7 +537,7 @@ CUresult sim_cuGraphNodeGetDependentNodes_v1(CUgraphNode node, CUgraphNode *node
 
 /* ---- dependencies ---- */
 
-/* Adds or removes all edges, or none. */
+/* Adds or removes all edges, or no edge. */
 static CUresult change_edges(CUgraph handle, const CUgraphNode *from, const CUgraphNode *to,
                              const CUgraphEdgeData *data, size_t count, bool add)
 {

@@ -337,8 +337,8 @@ CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
 
 /* ---- update ---- */
 
-/* A new operation for a node of an executable graph. All are created before the first one is replaced, so that a failed
- * update changes nothing. */
+/* A new operation for a node of an executable graph. All new operations are created before the first operation is
+ * replaced, so that a failed update changes nothing. */
 typedef struct op_change {
     sim_node *node;
     sim_op op;

@@ -224,7 +224,7 @@ static sim_row *row_of(const shape *s, const char *what, const char *symbol, uin
     return *at = row;
 }
 
-/* A number that changes always has the same width, so that a new line can overwrite the old one. */
+/* A number that changes always has the same width, so that a new line can overwrite the old line. */
 static void put_whole(kiln__text *out, const char *name, uint64_t value)
 {
     kiln__text_printf(out, "%s\"%s\": %20llu", out->length > 1 ? ", " : "", name, (unsigned long long)value);

@@ -409,8 +409,8 @@ CUresult sim_cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGen
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* Finds the mappings that cover [pointer, pointer + bytes) exactly: the first one, and how many. Returns false if no
- * mappings do. */
+/* Finds the mappings that cover [pointer, pointer + bytes) exactly: the first mapping, and the number of mappings.
+ * Returns false if no mappings do. */
 static bool find_whole(const sim_range *range, uint64_t pointer, uint64_t bytes, size_t *first, size_t *count)
 {
     uint64_t reached = pointer;

@@ -179,8 +179,8 @@ int cli_apart_error(const cli *c, kiln_error *error)
 /* ---- the two processes ---- */
 
 /* Returns the longest time that the child can take without a defect; 0 means that there is no limit. Only a kernel that
- * has taken over the child takes longer, because the simulated device ends all others. `kiln judge` begins trials until
- * its budget ends, so the budget counts there in addition to the limit of one trial. */
+ * has taken over the child takes longer, because the simulated device ends all other kernels. `kiln judge` begins
+ * trials until its budget ends, so the budget counts there in addition to the limit of one trial. */
 static double longest(const cli_run_args *args)
 {
     double limit = args->sample_timeout != 0 ? args->sample_timeout : USUAL_LIMIT + 2 * args->budget;

@@ -81,7 +81,7 @@ typedef struct cli_option {
     const char *value; /* "NAME" in help; NULL for flags */
     cli_completes completes;
     const char *words; /* for CLI_WORD: the allowed words, "auto always never" */
-    const char *help;  /* sentences; completions show only the first one */
+    const char *help;  /* sentences; completions show only the first sentence */
 } cli_option;
 
 typedef struct cli_group {
@@ -333,7 +333,7 @@ typedef struct cli_devices {
 kiln_status cli_list_devices(cli *c, cli_devices *list, kiln_error **error);
 /* Turns --arch into a device name. Returns false and reports an error if --arch and --device are both given. */
 bool cli_take_arch(cli *c, const char *arch, cli_engine_args *args);
-/* Warns about variables of the environment that are almost spelt as one that Kiln reads. */
+/* Warns about variables of the environment whose names are almost the name of a variable that Kiln reads. */
 void cli_check_environment(void);
 const char *cli_usual_device(void);                        /* from KILN_DEVICE; NULL if it is not set */
 const char *cli_device_name(const kiln_device_info *info); /* the name, with a note for a simulated device */
@@ -365,10 +365,11 @@ void out_collect(int fd);
 /* ends the JSON mode and gives back the original standard output, for a program that is started */
 void out_release(void);
 void out_json(const char *text);
-void out_keep_json(void);        /* after this call js_print() keeps its object instead of writing it */
-const char *out_kept_json(void); /* returns the last kept object, or NULL if there was none; js_print() writes again */
-int out_error(void);             /* errno of the first write that failed; 0: none failed */
-void out_start(void);            /* checks the terminal and the locale, once */
+void out_keep_json(void); /* after this call js_print() keeps its object instead of writing it */
+const char *
+out_kept_json(void);  /* returns the last kept object, or NULL if no object was kept; js_print() writes again */
+int out_error(void);  /* errno of the first write that failed; 0: none failed */
+void out_start(void); /* checks the terminal and the locale, once */
 bool out_utf8(void);
 int out_character_columns(uint32_t code); /* columns of a character on a terminal; negative: it cannot be shown */
 /* Returns the number of columns that `text` takes on a terminal, with escapes. */

@@ -321,7 +321,7 @@ static bool split(cli *c, const char *option, const char *wants, const char *tex
 }
 
 /* Reports a size set that does not exist, if the word is a size without its value, or a value without its size. The
- * library reports all others. */
+ * library reports all other mistakes. */
 static bool check_size_set(cli *c, const char *word)
 {
     const kiln_size_set *first = kiln_spec_size_set(c->spec, 0);

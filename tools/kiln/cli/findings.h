@@ -28,7 +28,7 @@ int findings_add(void *user, const kiln_check_finding *f);
 /* Ends the current run: findings that were new in it get its name. */
 void findings_next(findings *list, const char *name);
 size_t findings_severe(const findings *list);                    /* number of findings that are not notes */
-void findings_text(const findings *list, bool notes, bool runs); /* runs: with the number of runs and the first one */
+void findings_text(const findings *list, bool notes, bool runs); /* runs: with the number of runs and the first run */
 json_t *findings_json(const findings *list);
 
 /* ---- findings of programs (findings_file.c) ---- */

@@ -115,7 +115,7 @@ json_t *js_host_times(const char *text)
     return object;
 }
 
-/* Writes a field by its kind. A time in nanoseconds is written in seconds, and its key says so. */
+/* Writes a field by its kind. A time in nanoseconds is written in seconds, and its key ends in `_seconds`. */
 #define SET(kind, name, unit, text) SET_##kind(name)
 #define SET_FLAG(name) js_set(object, #name, json_boolean(result->name));
 #define SET_COUNT(name) js_set(object, #name, js_whole(result->name));

@@ -366,7 +366,7 @@ void table_cell(cli_table *table, const char *format, ...)
 }
 
 /* Writes the last cell of a row. If the row is wider than the terminal, the cell continues on further lines below its
- * first one, so that the terminal breaks no value in the middle. `from`: the column at which the cell begins. */
+ * first line, so that the terminal breaks no value in the middle. `from`: the column at which the cell begins. */
 static void put_last(const char *cell, size_t from, size_t width)
 {
     size_t column = from;

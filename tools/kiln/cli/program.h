@@ -12,7 +12,7 @@ typedef enum program_kind {
     PROGRAM_KILN,    /* contains Kiln's runtime */
     PROGRAM_NVIDIA,  /* has fat binaries and no other runtime, so it contains NVIDIA's runtime */
     PROGRAM_DAMAGED, /* `wrong` has the reason */
-    PROGRAM_FOREIGN  /* a program of another machine, or one that cannot be started directly; see `wrong` */
+    PROGRAM_FOREIGN  /* a program of another machine, or a program that cannot be started directly; see `wrong` */
 } program_kind;
 
 typedef struct program {

@@ -245,9 +245,9 @@ static bool read_status(const char *name, kiln_status *status)
     return false;
 }
 
-/* Adds a sample, unless the user asked for others. `place` tells where it is in the file. Returns 0, or the exit code
- * if the sample is malformed: a status that this version does not know, or a time that cannot be one, must not count
- * as a success. */
+/* Adds a sample, unless the user asked for other samples. `place` tells where it is in the file. Returns 0, or the exit
+ * code if the sample is malformed: a status that this version does not know, or a time that cannot be one, must not
+ * count as a success. */
 static int add_sample(const reading *r, const json_t *sample, const char *place)
 {
     const compare_args *args = r->c->args;

@@ -48,7 +48,8 @@ static void add_folders(header_search *search, const char *folder, const char *e
 }
 
 /* Returns the nearest folder at or below `folder` that has the header. `except` is the folder below it that was
- * searched before; NULL: none. The search is breadth first, so a folder nearer to `folder` has priority. */
+ * searched before; NULL: no folder was searched. The search is breadth first, so a folder nearer to `folder` has
+ * priority. */
 static const char *find_below(header_search *search, const char *folder, const char *except)
 {
     if (has_file(folder, search->name))

@@ -101,7 +101,8 @@ static const char *path_below(const char *folder, const char *base)
     return whole[length] ? cli_printf("%s", whole + length + 1) : ".";
 }
 
-/* Returns the path of `file` from `folder`, with ".." where it leads upwards. Both are whole paths without links. */
+/* Returns the path of `file` from `folder`, with ".." where it leads upwards. `file` and `folder` are whole paths
+ * without links. */
 static const char *path_between(const char *folder, const char *file)
 {
     size_t same = 0;

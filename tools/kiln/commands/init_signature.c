@@ -179,7 +179,7 @@ static part *add_part(signature *s)
     return &s->parts[s->count < MOST_PARTS - 1 ? s->count++ : s->count];
 }
 
-/* Reads the arrays behind the arrow. One without a name is `out`. */
+/* Reads the arrays behind the arrow. An array without a name is called `out`. */
 static void read_outputs(signature *s)
 {
     const bool list = take(s, "(");

@@ -421,8 +421,8 @@ static void show_lines(const kiln_profiling *p, size_t kernel)
     table_print(&table, true);
 }
 
-/* Opens the configuration of the options (on the simulated device unless one is named) and counts one run. Returns 0 or
- * the exit code. */
+/* Opens the configuration of the options (on the simulated device unless a device is named) and counts one run. Returns
+ * 0 or the exit code. */
 static int run_counted(cli *c, const char *variant, profile_view *view, kiln_profiling **profiling)
 {
     profile_args *args = c->args;

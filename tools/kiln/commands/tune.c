@@ -110,8 +110,8 @@ static int make_options(cli *c, tune_view *view, kiln_run_options *run, kiln_tun
 
 /* ---- several devices ---- */
 
-/* Splits `--device A,B` into devices; the engine gets the first one. A comma separates devices only if a device's name
- * follows it, because the path of a profile may contain commas. */
+/* Splits `--device A,B` into devices; the engine gets the first device. A comma separates devices only if a device's
+ * name follows it, because the path of a profile may contain commas. */
 static void split_devices(cli *c, cli_list *devices)
 {
     tune_args *args = c->args;

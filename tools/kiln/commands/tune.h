@@ -41,7 +41,7 @@ typedef struct tune_checked {
     const char *sizes;  /* "N=5000 (tiny)"; NULL: nothing was checked */
     uint64_t runs;      /* winners that ran to their end */
     uint64_t failed;    /* other winners */
-    kiln_status status; /* the status of the first one that failed */
+    kiln_status status; /* the status of the first sweep that failed */
     const char *which, *why;
 } tune_checked;
 
@@ -72,7 +72,7 @@ typedef struct tune_view {
 /* Joins the job in which this process was started, if there is a job. Returns true if the process has no further
  * work; *code is then its exit code. */
 bool tune_join(cli *c, int *code);
-/* If the job has devices of several models, shows the results of all sweeps after this one has ended. Used with
+/* If the job has devices of several models, shows the results of all sweeps after this sweep has ended. Used with
  * --json. */
 void tune_collect(cli *c);
 /* --check (tune_check.c) */

@@ -83,8 +83,8 @@ static bool is_spec_file(const char *word)
     return found;
 }
 
-/* Returns the file of the spec as the command line of a sweep names it, or `name` if it names none: then the sweep found the
- * spec by its name. A word behind an option may be the option's value. */
+/* Returns the file of the spec as the command line of a sweep names it, or `name` if it names no file: then the sweep
+ * found the spec by its name. A word behind an option may be the option's value. */
 static const char *spec_word(const char *command, const char *name)
 {
     for (const char *word, *before = "-"; (word = next_word(&command)); before = word)

@@ -6,8 +6,8 @@
 
 #include "report.h"
 
-/* Up to this number of problems, all pairs are compared. If there are more, each problem is compared with the first
- * one. */
+/* Up to this number of problems, all pairs are compared. If there are more problems, each problem is compared with the
+ * first problem. */
 #define ALL_PAIRS 5
 #define MOST_POINTS 1500 /* points in the chart of a pair */
 

@@ -153,8 +153,9 @@ static json_t *pair_cells(const report_variant *v, size_t a, size_t b, double un
     return cells;
 }
 
-/* Returns the lines of the parallel coordinates, [time, value of each param]. A fifth of them are the fastest
- * samples, and the others are spread over the rest. The slowest come first, so that the fastest are drawn over them. */
+/* Returns the lines of the parallel coordinates, [time, value of each param]. A fifth of the lines are the fastest
+ * samples, and the other lines are spread over the remaining samples. The slowest come first, so that the fastest are
+ * drawn over them. */
 static json_t *lines_json(const report_variant *v, double unit, double detail)
 {
     size_t most = share_of(MOST_LINES, detail), fastest = v->ran <= most ? v->ran : most / 5;

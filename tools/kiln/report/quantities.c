@@ -140,7 +140,7 @@ static size_t named(const report *r, const report_problem *p, size_t objective)
     return i;
 }
 
-/* Chooses the second quantity if the user named none: one that does not follow from the time. */
+/* Chooses the second quantity if the user named none: a quantity that does not follow from the time. */
 static size_t default_second(const report_problem *p)
 {
     static const char *const liked[] = {"energy", "error"};

@@ -14,8 +14,8 @@ typedef struct sweep {
     size_t variant;
 } sweep;
 
-/* Chooses the param that the study varies: the param of --over, otherwise the first one whose name begins with
- * `usual`, otherwise the first one. Returns 0 or the exit code. */
+/* Chooses the param that the study varies: the param of --over, otherwise the first param whose name begins with
+ * `usual`, otherwise the first param. Returns 0 or the exit code. */
 static int sweep_start(cli *c, const char *usual, sweep *s)
 {
     const study_args *args = c->args;

@@ -397,9 +397,9 @@ static bool place_local(vm_module *module)
     return cover_locals(module);
 }
 
-/* Makes the module use the managed variable of the same name and size in `twin`. Returns false if there is none, or
- * if it is in the memory of the module's own device: modules on one device have separate variables. The search begins
- * at *from, because most modules have the same variables in the same order. */
+/* Makes the module use the managed variable of the same name and size in `twin`. Returns false if `twin` has no such
+ * variable, or if the variable is in the memory of the module's own device: modules on one device have separate
+ * variables. The search begins at *from, because most modules have the same variables in the same order. */
 static bool borrow(vm_module *module, uint32_t s, const vm_module *twin, uint32_t *from)
 {
     const ptx_symbol *symbol = &module->ptx->symbols[s];

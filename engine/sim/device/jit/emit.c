@@ -1,6 +1,6 @@
 /* emit.c - a region as text in LLVM's language. Registers become variables, which LLVM keeps in the host's registers.
  * They are read from the frame at the region's beginning, and written back where it ends. Arithmetic with a guard
- * computes all lanes and blends. Accesses and calls happen for all lanes or for none. A branch follows all lanes, or
+ * computes all lanes and blends. Accesses and calls happen for all lanes or for no lane. A branch follows all lanes, or
  * ends the region. */
 #include "emit.h"
 #include "vm_collective.h"

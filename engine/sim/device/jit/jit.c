@@ -188,9 +188,9 @@ static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function
     return all;
 }
 
-/* Installs a function as a region, so that other threads run it from now on. A new vm_native replaces the old one. It
- * takes over the old one's other function: that for whole warps if `partial`, otherwise that for paths. Does nothing if
- * `address` is 0 or memory runs out. */
+/* Installs a function as a region, so that other threads run it from now on. A new vm_native replaces the old
+ * vm_native. The new vm_native takes over the other function of the old one: that for whole warps if `partial`,
+ * otherwise that for paths. Does nothing if `address` is 0 or memory runs out. */
 static void install(compiler *c, made_function *made, const vm_function *function, uint32_t head, uint64_t address,
                     uint32_t need, uint32_t first, uint32_t last, bool partial)
 {

@@ -108,7 +108,7 @@ static jmp_buf escape;
 static _Thread_local bool calling; /* this thread is inside LLVM */
 
 /* Takes the lock on LLVM. Returns false if LLVM must not be called. A signal handler that exits may call this in the
- * thread that waits for LLVM. That thread holds the lock already, so it only waits until LLVM is done, and gets
+ * thread that waits for LLVM. That thread holds the lock already, so it only waits until LLVM has ended, and gets
  * false. */
 static bool enter_llvm(void)
 {
@@ -293,8 +293,8 @@ static bool may_allocate(void)
     return true;
 }
 
-/* Returns false if another LLVM's symbols are global in the process: this library might then call functions of the
- * other. */
+/* Returns false if another LLVM's symbols are global in the process: this LLVM might then call functions of the other
+ * LLVM. */
 static bool is_alone(const jit_llvm *llvm)
 {
     opaque *(*seen)(void);

@@ -88,7 +88,7 @@ static unsigned emit_row_test(jit_emitter *e, unsigned row, const char *vector, 
 }
 
 /* The memory that may be accessed, [base, end), and the difference between a host address and its device address. All
- * are i64 values. */
+ * these values are i64. */
 typedef struct window {
     unsigned base, end, host;
 } window;

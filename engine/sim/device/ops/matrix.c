@@ -28,8 +28,8 @@ double ops_matrix_round(unsigned type, unsigned kept, double sum)
 
 /* Finds the columns of A to which the stored elements of a row belong. In a dense matrix they are the columns
  * themselves. A sparse matrix stores half of each group of neighbours, and four bits of metadata say which half. A
- * group of s4 or u4 has eight elements, and two pairs are stored. A group of tf32 has two elements, and one is stored.
- * A group of any other type has four elements, and two are stored.
+ * group of s4 or u4 has eight elements, and two pairs are stored. A group of tf32 has two elements, and one element is
+ * stored. A group of any other type has four elements, and two are stored.
  *
  * The lanes hold the metadata. With elements of 16 bits and more, the low half of a lane's word describes four groups
  * of row r, and the high half describes four groups of row r + 8. With narrower elements, a word describes eight groups

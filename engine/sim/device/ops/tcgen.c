@@ -302,7 +302,7 @@ static bool check_lanes(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tc
     return false;
 }
 
-/* Finds the blocks that compute the product together. Returns false with a fault recorded if one is missing. */
+/* Finds the blocks that compute the product together. Returns false with a fault recorded if a block is missing. */
 static bool find_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t count, vm_tcgen_product *p)
 {
     const vm_cluster *cluster = w->block->cluster;

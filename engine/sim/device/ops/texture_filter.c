@@ -15,7 +15,7 @@ typedef struct probe {
     const vm_texture *texture;
     const vm_lookup *l;
     uint32_t layer; /* the layer; the cube of a cubemap */
-    bool no_layer;  /* the requested layer does not exist: `layer` is the last one */
+    bool no_layer;  /* the requested layer does not exist: `layer` is the last layer */
     int32_t offset[3];
     bool failed; /* a fault was recorded */
 } probe;
@@ -479,7 +479,7 @@ static uint32_t address_mode(const vm_texture *t, unsigned k)
 }
 
 /* Returns the height that a query reports. As on an H200, the number of layers is reported as the dimension after the
- * last one. A missing dimension is 0, but the height of a 1-D texture on an array is 1. */
+ * last dimension of the texture. A missing dimension is 0, but the height of a 1-D texture on an array is 1. */
 static uint32_t height_of(const vm_texture *t, const vm_level *level)
 {
     const vm_image *image = &t->image;

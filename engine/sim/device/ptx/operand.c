@@ -323,7 +323,7 @@ static bool ptx_layered(const ptx_insn *insn)
     return ptx_has(insn, PTX_MOD_A1D) || ptx_has(insn, PTX_MOD_A2D) || ptx_has(insn, PTX_MOD_ACUBE);
 }
 
-/* Returns the number of dimensions of the instruction's tensor, or 0 if the instruction names none. */
+/* Returns the number of dimensions of the instruction's tensor, or 0 if the instruction names no tensor. */
 static unsigned ptx_rank(const ptx_insn *insn)
 {
     static const ptx_mod ranks[] = {PTX_MOD_1D, PTX_MOD_2D, PTX_MOD_3D, PTX_MOD_4D, PTX_MOD_5D};

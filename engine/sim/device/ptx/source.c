@@ -83,9 +83,9 @@ static bool ptx_word(ptx_parser *p, const char *word)
 /* Reads ".loc file line [column]", with "function_name label" and "inlined_at file line [column]" after a comma. The
  * new entry becomes the position of the instructions that follow (p->loc).
  *
- * An inlined position refers to the latest entry for the place at which it was inlined; if there is no such entry, one
- * is added. The function's name is a string of .debug_str, which may come later in the text. So the label is only noted
- * here, and ptx_module_finish() reads its string. Returns false after an error. */
+ * An inlined position refers to the latest entry for the place at which it was inlined; if there is no such entry, an
+ * entry is added. The function's name is a string of .debug_str, which may come later in the text. So the label is only
+ * noted here, and ptx_module_finish() reads its string. Returns false after an error. */
 bool ptx_loc_directive(ptx_parser *p)
 {
     ptx_loc loc, outer;

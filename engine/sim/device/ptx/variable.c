@@ -262,8 +262,8 @@ uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name)
     return ptx_bind(p, name, PTX_BIND_SYMBOL, index) ? index : UINT32_MAX;
 }
 
-/* Reads the dimensions after a variable's name. If the first one is empty, as in x[], the initialiser determines it,
- * and *elements becomes 0. */
+/* Reads the dimensions after a variable's name. If the first dimension is empty, as in x[], the initialiser determines
+ * it, and *elements becomes 0. */
 static bool ptx_dimensions(ptx_parser *p, ptx_initialiser *init, unsigned lanes, uint64_t *elements)
 {
     uint64_t sizes[PTX_MAX_DIMENSIONS];

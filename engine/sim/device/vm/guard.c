@@ -149,8 +149,9 @@ static bool add_arena(vm_guards *g, vm_guard_list *slots, size_t size)
     return true;
 }
 
-/* Takes a free region or slot, or makes a new one. Maps a separate region without holding the lock, and a new arena
- * under the lock. If the caller needs zeros, clears memory that was used before; a new mapping is already zero. */
+/* Takes a free region or slot, or makes a new region or slot. Maps a separate region without holding the lock, and a
+ * new arena under the lock. If the caller needs zeros, clears memory that was used before; a new mapping is already
+ * zero. */
 void *vm_guard_take(vm_guards *g, size_t bytes, vm_guard_kind kind, bool zeroed)
 {
     if (bytes > SIZE_MAX / 4)

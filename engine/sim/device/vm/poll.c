@@ -1,5 +1,5 @@
 /* poll.c - recognises warps that wait for other threads in a loop (polling). vm_poll() counts equal reads, and marks
- * lanes as waiting, so that their path gives way to others. endless.c ends a launch in which all warps wait. */
+ * lanes as waiting, so that their path gives way to other paths. endless.c ends a launch in which all warps wait. */
 #include "vm_hooks.h"
 #include "vm_poll.h"
 

@@ -19,8 +19,8 @@ vm_fault_kind vm_launch_refuse(vm_fault *fault, vm_fault_kind kind, const char *
     return kind;
 }
 
-/* Sets the size of clusters, from the launch, or from the kernel's directives if the launch gives none. Refuses sizes
- * that do not divide the grid. */
+/* Sets the size of clusters, from the launch, or from the kernel's directives if the launch gives no size. Refuses
+ * sizes that do not divide the grid. */
 static vm_fault_kind prepare_clusters(vm_run_state *run, vm_fault *fault)
 {
     const vm_launch *launch = run->launch;

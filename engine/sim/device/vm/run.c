@@ -269,7 +269,7 @@ static void *run_clusters(void *argument)
         if (!ended) {
             at++;
             /* The runner starts no more clusters than needed, so that host threads which finish their clusters can run
-             * the rest. */
+             * the remaining clusters. */
             if (target < most && target == runner->cluster_count && (!moved || ++turns % PATIENCE == 0)) {
                 target++;
             } else if (still >= runner->cluster_count) {
@@ -278,7 +278,7 @@ static void *run_clusters(void *argument)
             }
             continue;
         }
-        turns = 0; /* the other clusters may have waited for the one that ended */
+        turns = 0; /* the other clusters may have waited for the cluster that ended */
         memmove(runner->clusters + at, runner->clusters + at + 1,
                 (--runner->cluster_count - at) * sizeof *runner->clusters);
         keep_or_free(runner, cluster);
@@ -289,7 +289,7 @@ static void *run_clusters(void *argument)
     return NULL;
 }
 
-/* The main loop on a helper thread. At its end another grid may start a thread instead of this one. */
+/* The main loop on a helper thread. At its end another grid may start a thread in place of this thread. */
 static void *run_helper(void *argument)
 {
     vm_family *family = ((vm_runner *)argument)->run->family;

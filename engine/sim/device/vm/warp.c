@@ -99,7 +99,7 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
  * how many operations ran.
  *
  * An operation is an instruction of the PTX, or an extra operation that the decoder adds to an instruction. Turns and
- * the step budget count both. w->issued and w->lanes count only instructions.
+ * the step budget count instructions and extra operations. w->issued and w->lanes count only instructions.
  *
  * If `watched` is true, an observer sees an instruction before it runs, and may remove lanes. It sees no extra
  * operations. If the runner has a table `shown`, the observer sees only the instructions that the table selects. */

@@ -1,5 +1,5 @@
-/* device.c - device profiles: the attributes of the simulated device. Two are built in; others are read from text
- * (profile.c) and also have figures for estimates of times. */
+/* device.c - device profiles: the attributes of the simulated device. Two profiles are built in; other profiles are
+ * read from text (profile.c) and also have figures for estimates of times. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

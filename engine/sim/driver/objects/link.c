@@ -74,7 +74,8 @@ static CUresult write_logs(sim_context *context, sim_link *link, kiln__text *log
     return sim_end_work(context, result);
 }
 
-/* Parses the texts that have no input yet. On failure the earlier inputs stay, and the caller removes the new ones. */
+/* Parses the texts that have no input yet. On failure the earlier inputs stay, and the caller must remove the new
+ * inputs. */
 static CUresult parse_new(sim_link *link, kiln__text *log)
 {
     CUresult result = CUDA_SUCCESS;

@@ -69,8 +69,8 @@ uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
 }
 
 /* Begins a query about the clusters of a launch. Sets `per_sm` to the number of the kernel's blocks that fit on an SM,
- * and `cluster` to the requested size, or leaves it 0 if the launch requests none. Returns CUDA_SUCCESS with the state
- * lock held, otherwise an error without the lock. */
+ * and `cluster` to the requested size, or leaves it 0 if the launch requests no size. Returns CUDA_SUCCESS with the
+ * state lock held, otherwise an error without the lock. */
 static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, const sim_function **function,
                                uint64_t *per_sm, unsigned cluster[3])
 {

@@ -107,8 +107,8 @@ static inline bool is_same_group(const vm_look *k, const vm_mark *a, const vm_ma
     return a->block == b->block && (!k->shared || ((a->who ^ b->who) & VM_WHO) / VM_LANES == 0);
 }
 
-/* Merges a read into a mark of the same warp or block. If the new read is ordered after the old one, it replaces it.
- * Otherwise the mark represents several threads (VM_MANY). */
+/* Merges a read into a mark of the same warp or block. If the new read is ordered after the old read, the new read
+ * replaces the old read. Otherwise the mark represents several threads (VM_MANY). */
 static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
 {
     if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 || check_before(k->w, r, me->who % VM_LANES, k->shared)) {
@@ -165,8 +165,8 @@ static void publish_flag(vm_look *k, vm_cell *c)
 
 /* Orders the lanes of the warp that update one address by one atomic. The lanes update it one after the other. If the
  * atomic counts arrivals, the lane that updates the counter last sees the full count, and may then read the data that
- * the other lanes wrote before their fence. This function does not know which lane is the last one. Therefore it orders
- * all lanes after the warp's last fence, as if the fence were followed by __syncwarp(). */
+ * the other lanes wrote before their fence. This function does not know which lane comes last. Therefore it orders all
+ * lanes after the warp's last fence, as if the fence were followed by __syncwarp(). */
 static void order_updating_lanes(vm_look *k, uint32_t lanes)
 {
     const uint32_t fence = k->clock->released > k->clock->released_cta ? k->clock->released : k->clock->released_cta;

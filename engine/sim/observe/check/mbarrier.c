@@ -96,8 +96,8 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
                                      f->allocation);
         }
     }
-    /* A new mbarrier at the address of an old one continues to count phases, so that no thread seems to know phases
-     * of the new one. */
+    /* A new mbarrier at the address of an old mbarrier continues to count phases, so that no thread seems to know
+     * phases of the new mbarrier. */
     const uint32_t phase = bar->phase + (bar->phase & 1);
     for (uint32_t k = 0; k < w->block->warp_count && phase; k++) {
         w->block->check->more[k].seen[n] = phase;

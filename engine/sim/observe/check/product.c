@@ -52,7 +52,7 @@ static void find_numbered(void *user, uint32_t reg)
     to->any |= to->number[reg] != 0;
 }
 
-/* Returns the register that represents all registers that copies connect with this one. */
+/* Returns the register that represents all registers that copies connect with this register. */
 static uint32_t find_set(uint32_t *sets, uint32_t reg)
 {
     while (sets[reg] != reg)

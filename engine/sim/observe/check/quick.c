@@ -1,5 +1,5 @@
-/* quick.c - the fast path: plain loads and stores whose lanes have the same address differences as before, eight cells
- * at once with vector instructions.
+/* quick.c - the fast path: plain loads and stores whose lanes have the same address differences as an earlier access of
+ * the instruction (`vm_pattern`), eight cells at once with vector instructions.
  *
  * Nothing is reported here. For any other access the functions return false, and access.c checks it cell by cell. The
  * results of both files must be equal: tests/sim/test_check_quick.c compares them. A load may fail in the middle:

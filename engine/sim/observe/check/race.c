@@ -87,7 +87,7 @@ static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_
                                  f->allocation);
 }
 
-/* Returns true if another block of the cluster made the read, and this warp knows that the read is done. */
+/* Returns true if another block of the cluster made the read, and this warp knows that the read has ended. */
 static bool is_far_read(const vm_look *k, const vm_mark *s)
 {
     const vm_block *own = k->w->block;
@@ -124,8 +124,8 @@ void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t la
         }
 }
 
-/* Records a read-only load, or compares a write with the last one. The order does not matter: read-only data must not
- * change during the launch. */
+/* Records a read-only load, or compares a write with the last read-only load. The order does not matter: read-only data
+ * must not change during the launch. */
 void check_constant(vm_look *k, vm_cell *c, uint32_t lane)
 {
     const vm_flight *copy = c->w.who & VM_PENDING ? check_flight_at(k->check, c->w.insn) : NULL;

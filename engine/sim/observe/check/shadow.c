@@ -103,7 +103,7 @@ static bool open_bits(vm_check *check, vm_shadow *shadow, uint64_t bytes)
 }
 
 /* Returns the shadow of the allocation at an address, its offset, and `bytes` cut to the allocation's end. Returns NULL
- * if there is none, or if another device owns it. */
+ * if there is no allocation, or if another device owns it. */
 static vm_shadow *find_shadow(vm_device *device, uint64_t address, uint64_t *offset, uint64_t *bytes)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, address) : NULL;

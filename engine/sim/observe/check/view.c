@@ -175,7 +175,7 @@ void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t n
 }
 
 /* Every arrival publishes the warp's last fence, in `gate.know` of its block's rank, and that the reads before the
- * arrival are done. Only an arrival that is a release for the cluster publishes the rest of the vector clock. */
+ * arrival have ended. Only an arrival that is a release for the cluster publishes the rest of the vector clock. */
 void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster,
                            uint32_t now)
 {

@@ -90,7 +90,7 @@ static void end(vm_run_state *run)
         checks->end(run);
 }
 
-/* Limits the grid to the traced blocks if the trace needs no others. Launches by the launch's kernels are not
+/* Limits the grid to the traced blocks if the trace needs no other blocks. Launches by the launch's kernels are not
  * limited. */
 static void grid(vm_run_state *run)
 {

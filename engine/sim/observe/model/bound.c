@@ -5,8 +5,8 @@
  * warps wait for results. */
 #define BOUND_LEAST 0.6
 
-/* Names the launch's overhead or atomics at one address if they exceed the rest. Otherwise names the unit or path with
- * the greatest share of at least BOUND_LEAST. */
+/* Names the launch's overhead or atomics at one address if they exceed all other parts of the time. Otherwise names the
+ * unit or path with the greatest share of at least BOUND_LEAST. */
 const char *model_time_bound(const vm_time_result *result, double overhead)
 {
     static const char *const units[VM_UNITS] = {

@@ -304,7 +304,7 @@ static bool reads(const ptx_insn *in, uint32_t reg)
  * instruction does the work of three. */
 static bool find_fusions(builder *b, const kiln_allocator *mem)
 {
-    enum { REACH = 8 }; /* instructions between the two of a pair: a farther one is seldom in the same basic block */
+    enum { REACH = 8 }; /* instructions between the two of a pair: a farther pair is seldom in one basic block */
     b->fused = kiln__calloc(mem, (size_t)b->f->insn_count + 1, sizeof *b->fused);
     if (!b->fused)
         return false;

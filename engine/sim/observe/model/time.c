@@ -78,7 +78,7 @@ struct replay {
     double engine_free;                      /* shared memory, for tensor cores and bulk copies */
     double l2_free, write_free, dram_free;   /* reads and writes are independent in the L2 */
     double l2_bytes, copy_bytes, dram_bytes; /* bytes of a clock that this SM may have: loads, bulk copies, memory */
-    double active;                           /* number of SMs that share with this one */
+    double active;                           /* number of SMs that share with this SM */
     double started;                          /* the clock at which the device last started a block for this SM */
     double spill_stores, spill_loads;        /* words of 4 bytes per thread, for each instruction of the kernel */
     double spill_misses;                     /* share of the spill loads that miss in the L1 */
@@ -145,7 +145,7 @@ static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double n
 }
 
 /* Queues at the load/store unit, which handles one wavefront of shared memory for each clock, or a number of L1 tags.
- * Returns the clock at which it is done. */
+ * Returns the clock at which the unit has handled the access. */
 static double pass_load_store_unit(replay *r, double now, double clocks)
 {
     r->memory_free = (r->memory_free > now ? r->memory_free : now) + clocks;

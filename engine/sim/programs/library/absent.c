@@ -1,6 +1,6 @@
-/* absent.c - functions of libcuda that the simulated device does not support. They belong to texture references,
- * green contexts, multicast objects, external memory and semaphores, batches of copies, checkpoints, core dumps and
- * graphics interfaces. Others are the forms before CUDA 3.2, whose device addresses had 32 bits.
+/* absent.c - functions of libcuda that the simulated device does not support. They belong to texture references, green
+ * contexts, multicast objects, external memory and semaphores, batches of copies, checkpoints, core dumps and graphics
+ * interfaces. Other functions are the forms before CUDA 3.2, whose device addresses had 32 bits.
  *
  * The functions exist so that a program that is linked with them starts. They return CUDA_ERROR_NOT_SUPPORTED.
  * cuGetProcAddress does not find them. This file declares them without parameters, so it cannot include cuda.h. */

@@ -1,5 +1,5 @@
 /* graph.c - nodes of graphs whose parameters differ from the driver's: kernels, copies, and nodes by the general
- * struct. forward.c has the rest. */
+ * struct. forward.c has the other functions of graphs. */
 #include <string.h>
 
 #include "runtime.h"

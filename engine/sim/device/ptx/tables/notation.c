@@ -109,7 +109,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
 
 /* Compiles the text of a form to `form` and `slots`. `slots` gets one entry for each suffix slot of the text. The
  * places of these slots in the table (form->slots) are left to the caller. form->operands_needed counts the operands up
- * to the last one that is not optional. Returns false if the form is malformed. */
+ * to the last operand that is not optional. Returns false if the form is malformed. */
 bool ptx_form_compile(const char *text, ptx_form *form, ptx_slot slots[PTX_MAX_SLOTS])
 {
     *form = (ptx_form){0};
