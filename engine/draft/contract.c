@@ -67,7 +67,7 @@ void kiln__draft_write_contract(const kiln__draft *draft, kiln__text *out)
         kiln__text_printf(out, "  %s: {from: %lld, to: %lld", size->name, (long long)tile, (long long)size->whole);
         kiln__text_printf(out, tile > 1 ? ", multiple: %lld}" : "}", (long long)tile);
         if (size->why)
-            kiln__text_printf(out, " # %s = %lld fails: %s", size->name, (long long)(size->tiny + 1), size->why);
+            kiln__text_printf(out, " # %s = %lld fails: %s", size->name, (long long)size->tiny + 1, size->why);
         kiln__text_puts(out, "\n");
     }
     kiln__text_puts(out, first ? "" : "\n");
