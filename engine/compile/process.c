@@ -112,9 +112,10 @@ static void warn_unconfined(const kiln__worker *worker, const kiln__hello *hello
                    hello->how);
 }
 
-/* Starts the process, and checks its first message: it must have loaded the same NVRTC as this process. */
-kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_confined, size_t room, bool *died,
-                               kiln_error **error)
+/* Starts the process, and checks its first message: it must have loaded the same NVRTC as this process. *died: it ended
+ * without a message; *ended is then its wait status, or -1. */
+static kiln_status greet_once(kiln__worker *worker, bool *confined, char *how_confined, size_t room, bool *died,
+                              int *ended, kiln_error **error)
 {
     int failed = start_process(worker);
     if (failed)
@@ -130,7 +131,8 @@ kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_c
     } else if (result == KILN__IO_MEMORY) {
         status = kiln__fail_memory(error);
     } else if (result == KILN__IO_CLOSED) {
-        kiln__child_describe(kiln__child_end_closed(&worker->child), how, sizeof how);
+        *ended = kiln__child_end_closed(&worker->child);
+        kiln__child_describe(*ended, how, sizeof how);
         status = kiln__fail(worker->mem, error, KILN_ERROR_NO_COMPILER, "the compile worker %s ended at once: %s",
                             worker->program, how);
         *died = true;
@@ -154,6 +156,23 @@ kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_c
     if (status != KILN_OK)
         kiln__worker_end(worker);
     return status;
+}
+
+kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_confined, size_t room, bool *died,
+                               kiln_error **error)
+{
+    int ended = -1;
+    kiln_status status = greet_once(worker, confined, how_confined, room, died, &ended, error);
+    if (!*died || ended < 0 || !WIFSIGNALED(ended) || (WTERMSIG(ended) != SIGINT && WTERMSIG(ended) != SIGTERM))
+        return status;
+    /* A new process belongs to the host's process group until it has a group of its own. If Ctrl-C ends the process in
+     * this moment, another one is started. */
+    if (error) {
+        kiln_error_free(*error);
+        *error = NULL;
+    }
+    *died = false;
+    return greet_once(worker, confined, how_confined, room, died, &ended, error);
 }
 
 kiln_status kiln__worker_look(const kiln_allocator *mem, const char *program, const kiln__nvrtc *nvrtc, bool *confined,
