@@ -48,11 +48,8 @@
 #define HEADS_FIRST 0
 #endif
 #define PERSISTENT 2
-#ifndef BY_HALVES
-#define BY_HALVES 0 // 1: converts exponentials to e4m3 by way of half precision
-#endif
-// Exponentials reach 2^(6 + 2.75), which is less than the largest e4m3 number, 448. With BY_HALVES they are smaller by 2^8.
-#define SOFTMAX_RAISE (BY_HALVES ? -2 : 6)
+// Exponentials reach 2^(6 + 2.75), which is less than the largest e4m3 number, 448.
+#define SOFTMAX_RAISE 6
 #define SOFTMAX_SLACK 2.75f
 
 #include "async.cuh"
@@ -144,16 +141,8 @@ __device__ __forceinline__ unsigned row_place(unsigned row, unsigned column)
 }
 
 // Converts four exponentials to e4m3. The first one is in the lowest byte.
-//
-// BY_HALVES: half precision has one more bit of exponent than e4m3, and 7 more bits of fraction. The exponent of a number
-// that is smaller by 2^8 has the same bits as the e4m3 exponent, and subnormal numbers become subnormal numbers. So the e4m3
-// number is the half without its last 7 bits, rounded. All numbers are positive, so the sign bit makes room for a shift.
 __device__ __forceinline__ unsigned pack_quad(float a, float b, float c, float d)
 {
-    if (BY_HALVES) {
-        const unsigned low = pack_pair(f16(), a, b), high = pack_pair(f16(), c, d);
-        return __byte_perm(low + low + 0x00800080, high + high + 0x00800080, 0x7531);
-    }
     unsigned quad;
     asm volatile("{.reg .b16 low, high;\n"
         "cvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\n"
@@ -185,12 +174,6 @@ __device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned address)
     to[1] = __byte_perm(squares[2], squares[3], 0x6420);
     to[2] = __byte_perm(squares[0], squares[1], 0x7531);
     to[3] = __byte_perm(squares[2], squares[3], 0x7531);
-}
-
-// Returns the factor that O needs after the division by the sum of exponentials.
-__device__ __forceinline__ float value_units(const float *v_scale, const Place &at)
-{
-    return v_scale[at.kv_head] * (BY_HALVES ? 1.0f / 256 : 1);
 }
 
 // Returns the four neighbours of a row of O that a lane has in block `b` of 16 columns: columns 4 (lane % 4) and on. `half`
@@ -314,7 +297,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         stage = stage + 1 == STAGES ? 0 : stage + 1;
     }
     softmax.end(scale);
-    scale[0] *= value_units(v_scale, at), scale[1] *= value_units(v_scale, at);
+    scale[0] *= v_scale[at.kv_head], scale[1] *= v_scale[at.kv_head];
     scale_rows(sums, scale);
 #pragma unroll
     for (unsigned r = 0; r < 2; ++r)
@@ -373,13 +356,10 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
 #define GROUPS 2 // consumer warp groups, each with 64 queries
 #endif
 #ifndef OVERLAP
-#define OVERLAP 1 // 1: multiplies the scores of the next tile before the values of this tile; 2: two tiles ahead
+#define OVERLAP 1 // 1: multiplies the scores of the next tile before the values of this tile
 #endif
 #ifndef IN_TURN
 #define IN_TURN 0 // 1: one of two groups multiplies while the other computes exponentials
-#endif
-#ifndef EARLY
-#define EARLY 0 // 1: rounds exponentials to registers of their own, while the values of the tile before are multiplied
 #endif
 #ifndef Q_REGISTERS
 #define Q_REGISTERS 0 // 1: the queries of a warp group are in registers. 0: wgmma reads them from shared memory
@@ -497,7 +477,7 @@ __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const
 //
 // Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with heads of
 // 128, and 256 with heads of 64. Exponentials take 512, and instructions about 400. So no unit is the only bound. On an H200
-// the work default takes 1.17 ms, 1.34 times as fast as bfloat16 in the same run. Without exponentials it takes 1.07 ms, and
+// the work default takes 1.17 ms, 1.32 times as fast as bfloat16 in the same run. Without exponentials it takes 1.07 ms, and
 // without any softmax 0.82 ms, in which products reach 1,400 TFLOP/s. The rest is the latency of one tile's steps, which
 // follow each other: scores, maximum, exponentials, conversion, values. More groups with smaller tiles hide more of it than
 // two tiles of scores per group, which took 1.35 ms. A maximum by integers (attention.cuh) saves 3 %. Exponentials through
@@ -618,7 +598,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         const int seen[2] = {keys_seen(row, n), keys_seen(row + 8, n)};
         const int fewest = keys_seen(begin, n);
         const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
-        const float units = score_units({q_scale, k_scale, v_scale}, at), values_scale = value_units(v_scale, at);
+        const float units = score_units({q_scale, k_scale, v_scale}, at), values_scale = v_scale[at.kv_head];
         Softmax softmax;
         softmax.begin();
         float s[TILE_K / 2], sums[HEAD_DIM / 2], scale[2];
@@ -633,9 +613,9 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 group_sync(1 + group, 2 * GROUP);
             queries_of.begin_scores(s, ring_k.descriptor());
         };
-        auto next_values = [&](const unsigned(&use)[TILE_K / 32][4]) {
+        auto next_values = [&] {
             ring_v.wait_full();
-            begin_values(sums, use, ring_v.descriptor());
+            begin_values(sums, p, ring_v.descriptor());
         };
         // Makes the exponentials of a tile's scores. The product of the previous values may still run.
         auto exponentials = [&](unsigned t) {
@@ -650,64 +630,9 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             wgmma_keep(sums);
             ring_v.leave();
         };
-        // For two tiles of scores. Before a step, the scores of tile t are complete. The step begins the next scores and
-        // completes them, and begins to multiply this tile's exponentials by its values.
-        auto wait_for_all_but = [](bool one) {
-            if (one)
-                wgmma_wait<1>();
-            else
-                wgmma_wait<0>();
-        };
-        auto step_ahead = [&](float(&now)[TILE_K / 2], float(&next)[TILE_K / 2], unsigned t, bool last)
-            __attribute__((always_inline)) {
-            if (!last) {
-                ring_k.wait_full();
-                queries_of.begin_scores(next, ring_k.descriptor());
-            }
-            if (t >= whole)
-                softmax.mask(now, t * TILE_K, seen);
-            grew = softmax.take(now, scale, units);
-            // This barrier has completed already, so the wait takes no time. It only keeps the next wait behind the
-            // exponentials.
-            barrier_wait(&rings.q_full[second], phase ^ (unsigned)__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
-            wait_for_all_but(!last);
-            wgmma_keep(sums);
-            if (t > 0)
-                ring_v.leave();
-            if (grew)
-                scale_rows(sums, scale);
-            as_quads(p, now);
-            next_values(p);
-            wait_for_all_but(!last);
-            if (last) {
-                wgmma_keep(sums);
-                ring_v.leave();
-            } else {
-                wgmma_keep(next);
-                ring_k.leave();
-            }
-        };
         barrier_wait(&rings.q_full[second], phase);
         queries_of.begin(shared_address(room + second * q_bytes + group * GROUP_QUERIES * ROW_BYTES));
-        if (OVERLAP == 2 && tiles > 0) {
-            float other[TILE_K / 2];
-            ring_k.wait_full();
-            next_scores();
-            wgmma_wait<0>();
-            wgmma_keep(s);
-            ring_k.leave();
-            unsigned t = 0;
-            for (; t + 2 < tiles; t += 2) {
-                step_ahead(s, other, t, false);
-                step_ahead(other, s, t + 1, false);
-            }
-            if (t + 1 < tiles) {
-                step_ahead(s, other, t, false);
-                step_ahead(other, s, t + 1, true);
-            } else
-                step_ahead(s, other, t, true);
-        }
-        if (OVERLAP < 2 && tiles > 0) {
+        if (tiles > 0) {
             ring_k.wait_full();
             next_scores();
             if (in_turn)
@@ -716,24 +641,21 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             exponentials(0);
             as_quads(p, s);
         }
-        // Makes the exponentials of tile t. Multiplies the exponentials of the tile before by its values. With EARLY, `make` is
-        // written while `use` is multiplied. Otherwise both are the same array.
-        auto step = [&](unsigned(&use)[TILE_K / 32][4], unsigned(&make)[TILE_K / 32][4], unsigned t)
-            __attribute__((always_inline)) {
+        if (OVERLAP && tiles > 1)
+            ring_k.wait_full();
+        for (unsigned t = 1; t < tiles; ++t) {
             if (!OVERLAP) {
-                next_values(use);
+                next_values();
                 values_end();
                 ring_k.wait_full();
             }
             next_scores();
             if (OVERLAP)
-                next_values(use);
+                next_values();
             if (in_turn)
                 group_arrive(2 - group, 2 * GROUP);
-            wgmma_wait<OVERLAP != 0>();
+            wgmma_wait<OVERLAP>();
             exponentials(t);
-            if (EARLY)
-                as_quads(make, s);
             if (OVERLAP) {
                 // A branch that depends on the exponentials keeps ptxas from moving the wait before them (attention.cu).
                 // The argument is always false, because no sum is below 0.
@@ -743,36 +665,14 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             }
             if (grew)
                 scale_rows(sums, scale);
-            if (!EARLY)
-                as_quads(make, s);
-        };
-        if (OVERLAP == 1 && tiles > 1)
-            ring_k.wait_full();
-        unsigned t = 1;
-        if (EARLY) {
-            unsigned other[TILE_K / 32][4];
-            for (; t + 1 < tiles; t += 2) {
-                step(p, other, t);
-                step(other, p, t + 1);
-            }
-            if (t < tiles) {
-                step(p, other, t);
-                next_values(other);
-                values_end();
-            } else if (tiles > 0) {
-                next_values(p);
-                values_end();
-            }
-        } else if (OVERLAP < 2) {
-            for (; t < tiles; ++t)
-                step(p, p, t);
-            if (tiles > 0) {
-                next_values(p);
-                values_end();
-            }
+            as_quads(p, s);
+        }
+        if (tiles > 0) {
+            next_values();
+            values_end();
         }
         // Tiles that only other groups multiply. One warp waits, and one thread arrives (attention.cu).
-        for (t = tiles; t < all_tiles; ++t) {
+        for (unsigned t = tiles; t < all_tiles; ++t) {
             if (warp_id() % 4 == 0)
                 ring_k.wait_full();
             if (in_turn) {
