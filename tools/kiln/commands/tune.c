@@ -514,7 +514,7 @@ const cli_command cli_tune_command = {
         (const cli_example[]){
             {"kiln tune matmul", "All variants at the default size; without a GPU the first 60 seconds of estimates."},
             {"kiln tune matmul --variants tiled,coarsened -p UNROLL=4 -s M=512", "A part of the space."},
-            {"kiln tune matmul --device sim:h200 -s n1024 --no-verify",
+            {"kiln tune matmul --device sim:h200 -s n1024 --no-verify -t 60",
              "Estimated times of a GPU that is not installed."},
             {"kiln tune matmul --device cuda:0,cuda:1", "Two GPUs share the sweep."},
             {"mpirun -n 8 kiln tune matmul", "Eight processes share the sweep, each with its own GPU."},
