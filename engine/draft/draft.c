@@ -272,7 +272,7 @@ static kiln_status try_value(kiln_engine *engine, kiln__draft *draft, const char
     engine->driver.simulator->steps(NULL);
     draft->steps -= most - left;
     /* the limit of the trial says nothing about the value */
-    if (status != KILN_OK && strstr(kiln_error_message(*error), "has used up its budget of "))
+    if (status != KILN_OK && left == 0)
         status = KILN_ERROR_TIMEOUT;
     kiln_spec_free(spec);
     return status;
@@ -365,6 +365,8 @@ static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error
         if (status != KILN_OK && !size->why)
             size->why = kiln__first_line(draft, kiln_error_message(why));
         kiln_plan_close(plan);
+        if (status != KILN_OK && left == 0) /* this proves nothing about the size */
+            size->why = "the trial takes too many steps";
         size->any = !size->why;
         over = status != KILN_OK && !kiln__can_go_on(engine, why);
         kiln_error_free(why);

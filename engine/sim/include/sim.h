@@ -47,9 +47,9 @@ const char *kiln__sim_compiler(const kiln_allocator *mem);
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
 
 /* Limits the steps of kernels that the calling thread launches from now on. A step is an instruction of a warp, so this
- * limit does not depend on the load of the machine. Each launch subtracts its steps from *left. If none are left, the
- * launch ends with LAUNCH_TIMEOUT, and so does the context. NULL: only the device's limit KILN_SIM_STEPS holds. The
- * caller keeps *left until it calls this function again. */
+ * limit does not depend on the load of the machine. Each launch subtracts its steps from *left. If none are left, or if
+ * the launch reaches the device's limit KILN_SIM_STEPS, the launch ends with LAUNCH_TIMEOUT, so does the context, and
+ * *left becomes 0. NULL: only the device's limit holds. The caller keeps *left until it calls this function again. */
 void kiln__sim_steps(uint64_t *left);
 
 /* Sets the order in which the blocks of later launches of the calling thread start. 0: ascending numbers, which is

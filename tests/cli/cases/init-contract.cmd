@@ -27,3 +27,17 @@ done
 # a kernel for whole quads is no right one where the contract has all sizes
 sed 's/all_sizes/unused/; s/quads/all_sizes/' sizes.cu >other.cu
 kiln judge ./all_sizes.yaml -c other.cu -d sim | head -1
+# The trial of an odd size does not end.
+cat >slow.cu <<'X'
+__global__ void slow(const float *x, float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    for (long k = 0; k < (n % 2 ? 1L << 40 : 1); k++)
+        sum = sum * 0.5f + x[i < n ? i : 0];
+    if (i < n)
+        y[i] = sum;
+}
+X
+kiln init slow.cu -o slow.yaml >/dev/null
+sed -n '/^judge:/,/^$/p' slow.yaml

@@ -460,7 +460,9 @@ static vm_fault_kind run_launch(vm_device *device, const vm_launch *launch, vm_c
         *counters = family.counters;
     if (launch->steps_left) {
         const uint64_t taken = atomic_load(&family.steps);
-        *launch->steps_left -= taken < *launch->steps_left ? taken : *launch->steps_left;
+        *launch->steps_left = family.fault->kind == VM_FAULT_STEPS || taken > *launch->steps_left
+                                  ? 0
+                                  : *launch->steps_left - taken;
     }
     return family.fault->kind;
 }

@@ -259,7 +259,7 @@ typedef struct vm_launch {
     uint64_t deadline;        /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`
                                          and `deadline` also end the grids that its kernels launch */
     /* NULL, or the steps that the launch may still take, besides the device's budget. The launch subtracts the steps
-     * that it took. If they are used up, it ends with VM_FAULT_STEPS. */
+     * that it took. If they or the device's budget are used up, it ends with VM_FAULT_STEPS, and no steps are left. */
     uint64_t *steps_left;
     const struct vm_hooks *hooks; /* the observers (vm_hooks.h), or NULL */
     struct vm_watch *watch;       /* the observers' data for this launch */
