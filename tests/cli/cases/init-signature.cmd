@@ -18,4 +18,5 @@ kiln init "f($arrays) -> f32[A1]" 2>&1 | head -1
 kiln init 'norm(x: f32[N], eps: float = 1e-5, b: float=-.5, c: int=-8) -> f32[N]' | grep -m 1 args
 kiln init 'three(x: f32[3]) -> f32[3]' -o three.yaml >/dev/null
 kiln show ./three.yaml | head -2
-kiln init 'three(x: f32[3]) -> f32[3]' --json | grep -c '"spec"'
+kiln init 'three(x: f32[3]) -> f32[3]' --json | grep -cE '"(spec|kernel)"'
+kiln init 'three(x: f32[3]) -> f32[3]' | tail -1

@@ -358,7 +358,7 @@ int init_from_signature(cli *c, const char *text, const char *to, const char *fo
         return s.code;
     const char *spec = write_spec(&s), *kernel = write_kernel(&s), *path = cli_printf("%s/%s.cu", folder, s.name);
     if (!to && !c->output.json)
-        out_write(spec, strlen(spec));
+        out_printf("%s\n# kiln init with -o FILE.yaml also writes %s.cu, the frame of the reference.\n", spec, s.name);
     if (to && lstat(path, &there) == 0)
         return cli_fail(c, KILN_ERROR_IO, "%s exists already, and kiln init does not overwrite it", path);
     int code = to ? cli_write_file(c, to, spec, strlen(spec)) : 0;
@@ -367,6 +367,7 @@ int init_from_signature(cli *c, const char *text, const char *to, const char *fo
     if (c->output.json && !code) {
         json_t *object = js_object();
         js_set(object, "spec", js_text(spec));
+        js_set(object, "kernel", js_text(kernel)); /* the file that the spec names */
         js_set(object, "file", to ? js_text(to) : json_null());
         js_print(object);
     } else if (to && !code)
