@@ -77,7 +77,7 @@ static void tiles(void)
     CU_ASSERT_EQUAL(vm_run(b.device, &again, &b.counters, &b.fault), VM_OK);
     CU_ASSERT_EQUAL(b.counters.warp_instructions, first); /* counts repeat */
 
-    size_t count = count_tally_count(b.module); /* the counts of a watched launch add up to the same */
+    size_t count = count_tallies(b.module); /* the counts of a watched launch add up to the same */
     vm_tally *tally = calloc(count, sizeof *tally), sum = {0};
     struct vm_watch watch = {.tally = tally};
     again.hooks = &count_watch_hooks, again.watch = &watch;

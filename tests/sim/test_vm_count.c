@@ -365,7 +365,7 @@ static void repeats(void)
         CU_ASSERT_EQUAL(executed, one.c.executed);
     }
     kiln_counters twice = one.c; /* the counts of two launches add up */
-    count_counters_add(&twice, &one.c);
+    count_add_counters(&twice, &one.c);
     CU_ASSERT_EQUAL(twice.executed, 2 * one.c.executed);
     CU_ASSERT_EQUAL(twice.shared_load_worst, one.c.shared_load_worst);
     end(&one);

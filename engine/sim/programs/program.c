@@ -463,7 +463,7 @@ void sim_program_ran(sim_context *context, sim_noted *noted, bool whole, const s
     if (noted->counters && whole) {
         kiln_counters sum = {0};
         count_profile_sum(noted->counters, &sum, NULL);
-        count_counters_add(row->counters, &sum);
+        count_add_counters(row->counters, &sum);
         row->counted++;
     }
     count_profile_free(noted->counters);

@@ -4,7 +4,7 @@
 
 #include "vm_count.h"
 
-size_t count_tally_count(const vm_module *module) { return module->tally_count; }
+size_t count_tallies(const vm_module *module) { return module->tally_count; }
 size_t count_tally_first(const vm_module *module, uint32_t function) { return module->functions[function].first_tally; }
 
 #pragma GCC diagnostic error "-Wswitch" /* each class needs a case; there is no default */
@@ -507,7 +507,7 @@ vm_profile *count_profile_new(const kiln_allocator *mem, const vm_module *module
         return NULL;
     profile->mem = mem;
     profile->module = module;
-    profile->insn_count = count_tally_count(module);
+    profile->insn_count = count_tallies(module);
     profile->tally = kiln__calloc(mem, profile->insn_count + 1, sizeof *profile->tally);
     profile->site_of = kiln__calloc(mem, profile->insn_count + 1, sizeof *profile->site_of);
     if (!profile->tally || !profile->site_of) {
@@ -553,7 +553,7 @@ void count_profile_clear(vm_profile *profile)
 #define ADD_SUM(to, more) ((to) += (more))
 #define ADD_MOST(to, more) ((to) = (more) > (to) ? (more) : (to))
 
-void count_counters_add(kiln_counters *sum, const kiln_counters *more)
+void count_add_counters(kiln_counters *sum, const kiln_counters *more)
 {
 #define VM_X(name, adds, text) ADD_##adds(sum->name, more->name);
     KILN_COUNTER_MAP(VM_X)
@@ -570,7 +570,7 @@ static const ptx_insn *insn_at(const vm_profile *profile, uint32_t function, siz
 static void add_insn(const vm_profile *profile, const ptx_insn *in, size_t n, kiln_counters *sum)
 {
     if (profile->site_of[n] != VM_NO_SITE)
-        count_counters_add(sum, &profile->sites[profile->site_of[n]]);
+        count_add_counters(sum, &profile->sites[profile->site_of[n]]);
     sum->executed += profile->tally[n].executed;
     sum->lanes += profile->tally[n].lanes;
     if (in && ptx_class_of(in) == PTX_CLASS_WARP && ptx_effect_of(in) != PTX_EFFECT_NONE)
@@ -611,7 +611,7 @@ bool count_begin_runner(vm_runner *runner)
     const kiln_allocator *mem = runner->run->device->mem;
     if (!watch || (!watch->tally && !watch->profile))
         return true;
-    runner->tally = kiln__calloc(mem, count_tally_count(runner->run->launch->module) + 1, sizeof *runner->tally);
+    runner->tally = kiln__calloc(mem, count_tallies(runner->run->launch->module) + 1, sizeof *runner->tally);
     if (watch->profile) {
         runner->site_of = watch->profile->site_of;
         runner->joined = watch->profile->joined;
@@ -627,7 +627,7 @@ void count_end_runner(vm_runner *runner)
 {
     const struct vm_watch *watch = runner->run->launch->watch;
     const vm_tally *tally = runner->tally;
-    size_t count = tally ? count_tally_count(runner->run->launch->module) : 0;
+    size_t count = tally ? count_tallies(runner->run->launch->module) : 0;
     if (count == 0)
         return;
     pthread_rwlock_wrlock(&runner->run->device->lock); /* launches may end on several host threads */
@@ -638,7 +638,7 @@ void count_end_runner(vm_runner *runner)
             to[k][t].lanes += tally[t].lanes;
         }
     for (size_t s = 0; runner->sites && s < watch->profile->site_count; s++)
-        count_counters_add(&watch->profile->sites[s], &runner->sites[s]);
+        count_add_counters(&watch->profile->sites[s], &runner->sites[s]);
     pthread_rwlock_unlock(&runner->run->device->lock);
 }
 

@@ -24,7 +24,7 @@ vm_profile *count_profile_new(const kiln_allocator *mem, const vm_module *module
 void count_profile_free(vm_profile *profile); /* NULL does nothing */
 void count_profile_clear(vm_profile *profile);
 
-void count_counters_add(kiln_counters *sum, const kiln_counters *more);
+void count_add_counters(kiln_counters *sum, const kiln_counters *more);
 /* Adds all counters of one instruction to *sum, including `executed` and `lanes`. */
 void count_profile_at(const vm_profile *profile, uint32_t function, uint32_t insn, kiln_counters *sum);
 /* The executions of all instructions and their lanes, summed by class. */

@@ -32,12 +32,12 @@ typedef struct vm_tally {
 } vm_tally;
 /* The tally index numbers the instructions of all functions of a module one after the other. Each function has one
  * more number for its end. */
-size_t count_tally_count(const vm_module *module);
+size_t count_tallies(const vm_module *module);
 size_t count_tally_first(const vm_module *module, uint32_t function);
 
 /* The observers of a launch (vm_launch.watch), and their results. */
 struct vm_watch {
-    vm_tally *tally; /* count_tally_count() elements, to which counts are added; NULL: not counted */
+    vm_tally *tally; /* count_tallies() elements, to which counts are added; NULL: not counted */
     /* the checks' hooks, or NULL. They are called if the device has a check (vm_device.check); the launch then runs
      * on one host thread */
     const struct vm_hooks *checks;
