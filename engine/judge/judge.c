@@ -10,8 +10,9 @@
 enum { CHECKS = 8 }; /* trials of small sizes in the phase of checks */
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
-#define TRIALS                                                                                                         \
-    5 /* larger after every change of the trials, so that no verdict of earlier trials is taken from a cache */
+/* The number of this set of trials. It becomes larger after every change of the trials, so that no verdict of earlier trials
+ * is taken from a cache. */
+#define TRIALS 5
 
 /* ---- opening ---- */
 
