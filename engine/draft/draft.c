@@ -424,8 +424,8 @@ static bool set_places(kiln__draft *draft, const char *folder, const char *sourc
     return draft->folder != NULL;
 }
 
-/* Returns true if the text declares a group of a grid or of a cluster of this name, whose members count other things than
- * those of a block. */
+/* Returns true if the text declares a grid group or a cluster group with this name. Its functions do not count the threads of
+ * a block. */
 static bool is_larger_group(const char *text, const char *name, size_t length)
 {
     static const char *const makers[] = {"this_grid", "this_cluster"};

@@ -207,7 +207,7 @@ static void read_addresses(kiln__draft *draft, kiln__range array)
     }
 }
 
-/* The functions that launch a kernel, by the place of the kernel and of the other arguments. */
+/* The functions that launch a kernel differ in the order of their arguments. */
 typedef enum launch_form {
     FORM_NONE,
     FORM_CONFIG, /* cudaLaunchKernelEx(&config, kernel, arguments...), or with an array of addresses at the end (ExC) */

@@ -467,7 +467,7 @@ static bool read_launch(kiln__draft *draft, kiln__tree **grid, kiln__tree **bloc
 }
 
 /* Joins the launches in the other branches of #if to the launch that was read: each axis becomes `A if CONDITION else
- * B`. Returns false if one of them cannot be read. */
+ * B`. Returns false if such a launch cannot be read. */
 static bool join_launches(kiln__draft *draft, kiln__tree **grid, kiln__tree **block, kiln__tree **shared)
 {
     const kiln__host_launch first = draft->host;

@@ -342,8 +342,8 @@ static void fail(const kiln__draft *draft, kiln_status status, const char *why, 
     kiln__text_free(&guesses);
 }
 
-/* Gives the params that are types, and of which the source shows no value, another type: half after float, and so on. A
- * kernel may be written for some types only. Returns false if there is no such param, if the error has nothing to do with
+/* Gives each param that is a type another type, if the source shows no value for the param: half after float, and so on.
+ * A kernel may be written for some types only. Returns false if there is no such param, if the error has nothing to do with
  * the type, or if all types were tried; then the types are float again. */
 static bool change_types(kiln__draft *draft, const char *log, size_t *tried)
 {
