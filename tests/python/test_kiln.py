@@ -367,6 +367,12 @@ class Errors(Case):
             self.spec.plan().run(budgets=1)
         with self.assertRaisesRegex(TypeError, "neither a number nor a text"):
             self.spec.plan(params={"BLOCK": None})
+        sizes = {"N": 5}
+        for wrong in (self.spec.plan, self.spec.best_plan, self.spec.space):  # the first parameter is the variant
+            with self.assertRaisesRegex(TypeError, "variant takes one value, not {'N': 5}: write sizes={'N': 5} or"):
+                wrong(sizes)
+        with self.assertRaisesRegex(TypeError, r"^budget takes one value, not \[1\]$"):
+            self.spec.plan().run(budget=[1])
         with self.assertRaisesRegex(ValueError, "zero byte"):
             self.engine.load("a\0b")
         with self.assertRaises(kiln.CompileError):

@@ -286,7 +286,11 @@ class Kept:
             if isinstance(given, (str, os.PathLike)):
                 given = self.text(given)
             elif isinstance(given, (Mapping, list, tuple)):
-                setattr(made, member.removesuffix("s") + "_count", len(given))
+                count = member.removesuffix("s") + "_count"
+                if count not in fields:
+                    way = f": write sizes={given!r} or params={given!r}" if "sizes" in fields else ""
+                    raise TypeError(f"{member} takes one value, not {given!r}{way}")
+                setattr(made, count, len(given))
                 if not isinstance(given, Mapping):
                     given = self.texts(given)
                 elif fields[member].type.item.cname == "struct kiln_file_binding":
