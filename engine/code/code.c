@@ -27,6 +27,9 @@ struct kiln__code_job {
     struct macro *macros;
     size_t macro_count;
     const char *prefix; /* prefix of the macros' names */
+    const char *variant;
+    struct foreign_macro *foreign; /* macros that only other variants have */
+    size_t foreign_count;
     kiln__unit unit;
     kiln__code_job *next; /* next of the engine's jobs that were abandoned */
     bool lines;           /* PTX with source lines is wanted: the simulated device uses them in faults and counts */
@@ -225,6 +228,44 @@ static kiln_status add_macro(kiln__code_job *job, const char *name, kiln_value v
     bool failed = text.failed || job->arena.failed;
     kiln__text_free(&text);
     return failed ? kiln__fail_memory(error) : check_text(job->arena.mem, name, value, error);
+}
+
+/* A param of another variant, which the configuration's own variant lacks. If the source needs its macro, the compile
+ * fails, and the message explains why. */
+typedef struct foreign_macro {
+    const char *name, *variant;
+} foreign_macro;
+
+static bool has_macro(const kiln__code_job *job, const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; i < job->macro_count && !found; i++)
+        found = strcmp(job->macros[i].name, name) == 0;
+    for (size_t i = 0; i < job->foreign_count && !found; i++)
+        found = strcmp(job->foreign[i].name, name) == 0;
+    return found;
+}
+
+/* Lists the macros of the other variants' params. If several variants have a param, the first of them is kept. Copies
+ * every name, because a job may outlive the spec. */
+static kiln_status list_foreign_macros(const kiln__config *config, kiln__code_job *job, kiln_error **error)
+{
+    const kiln_spec *spec = config->spec;
+    size_t most = 0;
+    for (size_t v = 0; v < spec->variant_count; v++)
+        most += spec->variants[v].param_count;
+    job->variant = kiln__arena_strdup(&job->arena, config->variant->name);
+    job->foreign = kiln__arena_alloc(&job->arena, (most + 1) * sizeof *job->foreign);
+    for (size_t v = 0; v < spec->variant_count && job->foreign; v++) {
+        const kiln__variant *variant = &spec->variants[v];
+        for (size_t i = 0; i < variant->param_count; i++) {
+            const char *name = kiln__arena_printf(&job->arena, "%s%s", job->prefix, variant->params[i].name);
+            if (name && variant->params[i].macro && !has_macro(job, name))
+                job->foreign[job->foreign_count++] = (foreign_macro){name,
+                                                                     kiln__arena_strdup(&job->arena, variant->name)};
+        }
+    }
+    return job->arena.failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
 /* Lists the macros of a configuration in order: params, definitions, baked sizes. */
@@ -682,6 +723,8 @@ kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, 
     kiln__config_print(config, &job->label);
     status = make_macros(config, job, error);
     if (status == KILN_OK)
+        status = list_foreign_macros(config, job, error);
+    if (status == KILN_OK)
         status = read_source(engine, config, job, error);
     if (status == KILN_OK)
         status = fill_options(engine, config, job, error);
@@ -809,6 +852,26 @@ static void explain_line(const kiln__code_job *job, const char *line, bool ours,
     }
 }
 
+/* Adds one sentence for each undefined identifier that is a param of another variant. */
+static void explain_foreign_macros(const kiln__code_job *job, const char *message, kiln__text *out)
+{
+    for (size_t i = 0; i < job->foreign_count; i++) {
+        const foreign_macro *m = &job->foreign[i];
+        const char *at = message, *end = NULL;
+        do {
+            at = strstr(at, "error: identifier \"");
+            at = at ? strchr(at, '"') + 1 : NULL;
+            end = at ? strchr(at, '"') : NULL;
+        } while (end && !(strlen(m->name) == (size_t)(end - at) && strncmp(at, m->name, (size_t)(end - at)) == 0 &&
+                          strncmp(end, "\" is undefined", strlen("\" is undefined")) == 0));
+        if (end)
+            kiln__text_printf(out,
+                              "\n(%s is a param of the variant %s, and the variant %s lacks it: give it the param, or "
+                              "define %s in the source under #ifndef %s)",
+                              m->name, m->variant, job->variant, m->name, m->name);
+    }
+}
+
 static kiln_status explain_macros(kiln__code_job *job, const char *message, kiln__text *out)
 {
     unsigned char *told = kiln__arena_alloc(&job->arena, job->macro_count + 1);
@@ -821,6 +884,7 @@ static kiln_status explain_macros(kiln__code_job *job, const char *message, kiln
         if (line)
             explain_line(job, line, is_own_line(job, at), told, out);
     }
+    explain_foreign_macros(job, message, out);
     return job->arena.failed || out->failed ? KILN_ERROR_MEMORY : KILN_OK;
 }
 

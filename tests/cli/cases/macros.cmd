@@ -50,5 +50,18 @@ kiln run template.yaml 2>&1 | grep '^('
 spec own 'params: {BLOCK: [32]}'
 kernel BLOCK '1; asm volatile("wgmma.fence.sync.aligned;")' >own.cu
 kiln run own.yaml --device sim:h200 2>&1 | grep '^('
+# A variant lacks the param of another variant, and both have one source.
+cat >lacks.yaml <<EOF
+kiln: 1
+name: lacks
+source: lacks.cu
+sizes: {default: {N: 300}}
+buffers: {z: {type: i32, shape: [N], out: true}}
+variants:
+  serial: {launch: {kernel: k, grid: [1], block: [1], args: [z, N]}}
+  blocks: {params: {BLOCK: [32], n: [1]}, launch: {kernel: k, grid: [9], block: [BLOCK], args: [z, N]}}
+EOF
+kernel BLOCK 1 >lacks.cu
+kiln run lacks.yaml -v serial 2>&1 | grep '^('
 sed -i 's/^launch/verify: {z: {against: {host: none_such_thing}}}\n&/' own.yaml
 kiln run own.yaml || true
