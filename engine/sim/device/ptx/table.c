@@ -37,14 +37,12 @@ static const struct {
  * spelling. */
 static const char *const ptx_later_ops[] = {
     "clusterlaunchcontrol", "multimem.cp",    "multimem.ld_reduce", "multimem.red",   "multimem.st",
-    "tcgen05.cp",           "tcgen05.ld.red", "tcgen05.mma.sp",     "tcgen05.mma.ws", "tcgen05.shift",
 };
 
 static const char *const ptx_later_suffixes[] = {
     "2dms",
     "a2dms",
     "acquire::cluster",
-    "ashift",
     "block_scale",
     "cta_group::1",
     "cta_group::2",
