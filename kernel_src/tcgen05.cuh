@@ -1,0 +1,163 @@
+// tcgen05.cuh - products in tensor memory, from compute capability 10.0 on: allocation, products, loads and stores.
+//
+// No kernel that includes this file was ever run on hardware, because no such device was available. The kernels were
+// tested on the simulated device alone (engine/sim/device/ops/TENSOR_MEMORY.md).
+//
+// Why there is such a memory: wgmma keeps the sums of a tile in registers. They fill the registers of two warp groups,
+// and these groups cannot do anything else. Here the sums are in a memory of the tensor core: 128 lanes of 512 columns
+// of 32 bits for each SM. Row r of a tile is in lane r, and column c of the tile in column c. So one thread can issue
+// all products of a block, and other warps write one tile to C while the next tile is multiplied.
+//
+// Each operation is asynchronous, and its end must be awaited in its own way:
+//     products        tcgen05_commit() makes them arrive on a barrier; a thread waits there, then tcgen05_fence_after()
+//     tensor_load     tensor_load_wait(), before the registers are read
+//     tensor_put      tensor_put_wait(), before another thread uses the columns
+// The fences order these operations against barriers: tcgen05_fence_before() before a thread arrives or synchronises,
+// tcgen05_fence_after() after it waited. Products of one thread run in the order in which they were issued.
+//
+// Warp w of a block accesses the lanes 32 (w % 4) to 32 (w % 4) + 31, and no others.
+
+#ifndef TCGEN05_CUH
+#define TCGEN05_CUH
+
+#include "async.cuh"
+#include "tensor.cuh"
+
+// Whether the code is compiled for a target that has these instructions.
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL)
+#define HAS_TCGEN05 1
+#else
+#define HAS_TCGEN05 0
+#endif
+
+// ---- allocation ----
+
+// Returns the number of columns that an allocation for `needed` columns has: a power of two, at least 32.
+__host__ __device__ constexpr unsigned tensor_columns(unsigned needed)
+{
+    return needed <= 32 ? 32 : 2 * tensor_columns((needed + 1) / 2);
+}
+
+// One warp allocates columns and writes their address to `place` in shared memory. The address has the lane in its upper
+// half and the column in its lower half. If other blocks of the SM have the columns, the warp waits. No warp of the
+// block may allocate again: a block that waits for this right would wait for ever.
+template <unsigned columns> __device__ __forceinline__ void tensor_allocate(unsigned *place)
+{
+    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;\n"
+                 "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::"r"(shared_address(place)),
+                 "n"(columns)
+                 : "memory");
+}
+
+// The same warp frees the columns, after the last access of any warp. A block must not end without it.
+template <unsigned columns> __device__ __forceinline__ void tensor_free(unsigned address)
+{
+    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address), "n"(columns) : "memory");
+}
+
+// ---- order ----
+
+__device__ __forceinline__ void tcgen05_fence_before()
+{
+    asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
+}
+
+__device__ __forceinline__ void tcgen05_fence_after()
+{
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+}
+
+// Makes one arrival on the barrier when all products that this thread has issued are complete. They have then read their
+// shared memory, and their sums are in tensor memory.
+__device__ __forceinline__ void tcgen05_commit(barrier *at)
+{
+    asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(shared_address(at))
+                 : "memory");
+}
+
+// ---- products ----
+//
+// A product adds a b to d. d is m x n, a has m rows of 32 bytes along K, and b has n columns of 32 bytes along K.
+
+// Returns the descriptor of an operand in shared memory. The layouts and distances are as for wgmma (matrix_descriptor
+// in tensor.cuh), but two fields differ:
+//     bits 46 to 48   1, the version of the format
+//     bits 61 to 63   the swizzle: 2 for 128 bytes, 4 for 64, 6 for 32, 0 for none
+template <unsigned swizzle>
+__device__ __forceinline__ offset tcgen05_descriptor(unsigned address, unsigned leading, unsigned stride)
+{
+    const offset kind = swizzle == 128 ? 2 : swizzle == 64 ? 4 : swizzle == 32 ? 6 : 0;
+    return (offset)(address >> 4 & 0x3fff) | (offset)(leading >> 4) << 16 | (offset)(stride >> 4) << 32 |
+           (offset)1 << 46 | kind << 61;
+}
+
+// The number of a type in the descriptor of an instruction. It counts within the kind of the product.
+template <class T> struct tcgen05_type;
+template <> struct tcgen05_type<f16> {
+    enum : unsigned { number = 0 };
+};
+template <> struct tcgen05_type<bf16> {
+    enum : unsigned { number = 1 };
+};
+template <> struct tcgen05_type<f8e4m3> {
+    enum : unsigned { number = 0 };
+};
+template <> struct tcgen05_type<tf32> {
+    enum : unsigned { number = 2 };
+};
+
+// Returns the descriptor of an instruction, with sums in single precision:
+//     bits 4 and 5      1, sums of 32 bits
+//     bits 7 to 9       the type of a
+//     bits 10 to 12     the type of b
+//     bit 16            1 if the elements of b are neighbours along n (B by rows)
+//     bits 17 to 22     n / 8
+//     bits 24 to 28     m / 16
+template <class T> __host__ __device__ constexpr unsigned tcgen05_shape(unsigned m, unsigned n, bool b_rows)
+{
+    return 1u << 4 | tcgen05_type<T>::number << 7 | tcgen05_type<T>::number << 10 | (b_rows ? 1u << 16 : 0) |
+           n / 8 << 17 | m / 16 << 24;
+}
+
+// One thread issues the product. `d` is an address in tensor memory. If `add` is 0, d is overwritten instead of added
+// to. The first argument gives the type of the elements.
+#define TCGEN05_MULTIPLY(T, KIND)                                                                                      \
+    __device__ __forceinline__ void tcgen05_multiply(T, unsigned d, offset a, offset b, unsigned shape, unsigned add)  \
+    {                                                                                                                  \
+        asm volatile("{.reg .pred add; setp.ne.b32 add, %4, 0;\n"                                                      \
+                     "tcgen05.mma.cta_group::1.kind::" KIND " [%0], %1, %2, %3, add;}" ::"r"(d),                       \
+                     "l"(a), "l"(b), "r"(shape), "r"(add)                                                              \
+                     : "memory");                                                                                      \
+    }
+TCGEN05_MULTIPLY(f16, "f16")
+TCGEN05_MULTIPLY(bf16, "f16")
+TCGEN05_MULTIPLY(f8e4m3, "f8f6f4")
+TCGEN05_MULTIPLY(tf32, "tf32")
+#undef TCGEN05_MULTIPLY
+
+// ---- loads: lane t of a warp gets neighbouring columns of lane t of tensor memory, so a thread has a part of a row ----
+
+#define TENSOR_R32                                                                                                     \
+    "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"                                                          \
+    "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}"
+#define TENSOR_OUT(i) "=f"(to[i]), "=f"(to[i + 1]), "=f"(to[i + 2]), "=f"(to[i + 3])
+
+// Begins to load 32 columns from `address` on. The lane of the address is the first lane of this warp.
+__device__ __forceinline__ void tensor_load(float (&to)[32], unsigned address)
+{
+    asm volatile("tcgen05.ld.sync.aligned.32x32b.x32.b32 " TENSOR_R32 ", [%32];"
+                 : TENSOR_OUT(0), TENSOR_OUT(4), TENSOR_OUT(8), TENSOR_OUT(12), TENSOR_OUT(16), TENSOR_OUT(20),
+                   TENSOR_OUT(24), TENSOR_OUT(28)
+                 : "r"(address));
+}
+
+// Waits until all loads of this thread are complete. The arguments keep the compiler from reading them earlier.
+__device__ __forceinline__ void tensor_load_wait(float (&to)[32])
+{
+    asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
+#pragma unroll
+    for (unsigned i = 0; i < 32; ++i)
+        asm volatile("" : "+f"(to[i])::"memory");
+}
+
+#endif
