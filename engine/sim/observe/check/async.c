@@ -158,7 +158,7 @@ static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         const uint64_t shared = box.shared, bar = x->bar.space ? vm_side_address(w, &x->bar, lane) : 0;
         bool fine = true;
         do {
-            const uint64_t at = vm_target(bar, ranks);
+            const uint64_t at = vm_tensor_bar(w, x, bar, ranks);
             const uint32_t flight = begin_copy(w, i, lane, x->bar.space ? &at : NULL, box.map.swizzle + 1u, false);
             box.shared = vm_target(shared, ranks);
             fine = fine && check_box(w, i, lane, box, flight, same) &&
