@@ -38,21 +38,34 @@ __host__ __device__ constexpr unsigned tensor_columns(unsigned needed)
     return needed <= 32 ? 32 : 2 * tensor_columns((needed + 1) / 2);
 }
 
+// Two neighbouring blocks of a cluster can work as a pair (cta_group::2): one product then reads the shared memory of both,
+// and writes to the tensor memory of both. `group` is the number of blocks that work together, 1 or 2. All functions of a
+// kernel have the same group.
+
 // One warp allocates columns and writes their address to `place` in shared memory. The address has the lane in its upper
 // half and the column in its lower half. If other blocks of the SM have the columns, the warp waits. No warp of the
-// block may allocate again: a block that waits for this right would wait for ever.
-template <unsigned columns> __device__ __forceinline__ void tensor_allocate(unsigned *place)
+// block may allocate again: a block that waits for this right would wait for ever. In a pair, a warp of each block calls.
+template <unsigned columns, unsigned group = 1> __device__ __forceinline__ void tensor_allocate(unsigned *place)
 {
-    asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;\n"
-                 "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::"r"(shared_address(place)),
-                 "n"(columns)
-                 : "memory");
+    if (group == 1)
+        asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;\n"
+                     "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;" ::"r"(shared_address(place)),
+                     "n"(columns)
+                     : "memory");
+    else
+        asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;\n"
+                     "tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;" ::"r"(shared_address(place)),
+                     "n"(columns)
+                     : "memory");
 }
 
 // The same warp frees the columns, after the last access of any warp. A block must not end without it.
-template <unsigned columns> __device__ __forceinline__ void tensor_free(unsigned address)
+template <unsigned columns, unsigned group = 1> __device__ __forceinline__ void tensor_free(unsigned address)
 {
-    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address), "n"(columns) : "memory");
+    if (group == 1)
+        asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address), "n"(columns) : "memory");
+    else
+        asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(address), "n"(columns) : "memory");
 }
 
 // ---- order ----
@@ -72,6 +85,47 @@ __device__ __forceinline__ void tcgen05_fence_after()
 __device__ __forceinline__ void tcgen05_commit(barrier *at)
 {
     asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(shared_address(at))
+                 : "memory");
+}
+
+// For a pair: makes the arrival on the barrier at the same address in each block of the cluster whose bit is set in
+// `blocks`.
+__device__ __forceinline__ void tcgen05_commit(barrier *at, unsigned blocks)
+{
+    asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(
+                     shared_address(at)),
+                 "h"((unsigned short)blocks)
+                 : "memory");
+}
+
+// ---- copies for a pair ----
+
+// Returns the address of a barrier in block `rank` of the cluster, for the two functions below.
+__device__ __forceinline__ unsigned barrier_of(barrier *at, unsigned rank)
+{
+    unsigned remote;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared_address(at)), "r"(rank));
+    return remote;
+}
+
+// Begins to copy the box at (x, y) to this block's shared memory. Its bytes are counted on `full`, which may be in the
+// other block of the pair. So one barrier counts the bytes that both blocks need for a product.
+__device__ __forceinline__ void tensor_load_pair(void *to, const tensor_map &map, int x, int y, unsigned full)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.cta_group::2 "
+                 "[%0], [%1, {%2, %3}], [%4];" ::"r"(shared_address(to)),
+                 "l"(&map), "r"(x), "r"(y), "r"(full)
+                 : "memory");
+}
+
+// Does the same for each block of the cluster whose bit is set in `blocks`. If `full` is in a block of even rank, the bytes
+// are counted in the block of even rank of each of these blocks' pairs.
+__device__ __forceinline__ void tensor_multicast_pair(void *to, const tensor_map &map, int x, int y, unsigned full,
+                                                      unsigned blocks)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
+                 ".cta_group::2 [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(to)),
+                 "l"(&map), "r"(x), "r"(y), "r"(full), "h"((unsigned short)blocks)
                  : "memory");
 }
 
@@ -120,14 +174,22 @@ template <class T> __host__ __device__ constexpr unsigned tcgen05_shape(unsigned
 }
 
 // One thread issues the product. `d` is an address in tensor memory. If `add` is 0, d is overwritten instead of added
-// to. The first argument gives the type of the elements.
+// to. The first argument gives the type of the elements. In a pair, a thread of the block of even rank issues it. Each
+// block has half of the rows of a and d, and half of the columns of b, at the same addresses.
 #define TCGEN05_MULTIPLY(T, KIND)                                                                                      \
+    template <unsigned group = 1>                                                                                      \
     __device__ __forceinline__ void tcgen05_multiply(T, unsigned d, offset a, offset b, unsigned shape, unsigned add)  \
     {                                                                                                                  \
-        asm volatile("{.reg .pred add; setp.ne.b32 add, %4, 0;\n"                                                      \
-                     "tcgen05.mma.cta_group::1.kind::" KIND " [%0], %1, %2, %3, add;}" ::"r"(d),                       \
-                     "l"(a), "l"(b), "r"(shape), "r"(add)                                                              \
-                     : "memory");                                                                                      \
+        if (group == 1)                                                                                                \
+            asm volatile("{.reg .pred add; setp.ne.b32 add, %4, 0;\n"                                                  \
+                         "tcgen05.mma.cta_group::1.kind::" KIND " [%0], %1, %2, %3, add;}" ::"r"(d),                   \
+                         "l"(a), "l"(b), "r"(shape), "r"(add)                                                          \
+                         : "memory");                                                                                  \
+        else                                                                                                           \
+            asm volatile("{.reg .pred add; setp.ne.b32 add, %4, 0;\n"                                                  \
+                         "tcgen05.mma.cta_group::2.kind::" KIND " [%0], %1, %2, %3, add;}" ::"r"(d),                   \
+                         "l"(a), "l"(b), "r"(shape), "r"(add)                                                          \
+                         : "memory");                                                                                  \
     }
 TCGEN05_MULTIPLY(f16, "f16")
 TCGEN05_MULTIPLY(bf16, "f16")
