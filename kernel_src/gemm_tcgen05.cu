@@ -238,8 +238,8 @@ typedef room_of<stage> room;
 
 // The issuer adds the products of the next `steps` steps of the ring to the sums at `tensor`. `count` is the number of
 // steps before them. A step is TILE_K / STEP products of 32 bytes along K for each 128 rows. The commit after them
-// frees the stage. There is no wait in between: the tensor core runs the products in order, and the issuer is some
-// steps ahead.
+// frees the stage. There is no wait in between: products that add to the same sums run in order, and the issuer is some
+// steps ahead of them.
 __device__ __forceinline__ void issue_tile(const room &room, unsigned tensor, unsigned steps, unsigned &count)
 {
     constexpr unsigned shape = tcgen05_shape<element>(sums_place::rows, TILE_N, !COLUMNS);
@@ -341,7 +341,7 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
 // ---- a pair of blocks for a tile ----
 
 #if defined(GEMM_TCGEN05_PAIR) || !defined(GEMM_ONE)
-// What a block of a pair has of a stage: 128 rows of A, and half of the tile's columns of B. The boxes are as in `stage`.
+// A block's part of a stage of the pair: 128 rows of A, and half of the tile's columns of B. The boxes are as in `stage`.
 struct half_stage {
     enum : unsigned {
         box = 128 / SIZE, // elements

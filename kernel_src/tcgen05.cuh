@@ -13,7 +13,8 @@
 //     tensor_load     tensor_load_wait(), before the registers are read
 //     tensor_put      tensor_put_wait(), before another thread uses the columns
 // The fences order these operations against barriers: tcgen05_fence_before() before a thread arrives or synchronises,
-// tcgen05_fence_after() after it waited. Products of one thread run in the order in which they were issued.
+// tcgen05_fence_after() after it waited. Products of one thread that add to the same sums run in the order in which they
+// were issued. Products of other sums may overtake them.
 //
 // Warp w of a block accesses the lanes 32 (w % 4) to 32 (w % 4) + 31, and no others.
 
@@ -197,12 +198,23 @@ TCGEN05_MULTIPLY(f8e4m3, "f8f6f4")
 TCGEN05_MULTIPLY(tf32, "tf32")
 #undef TCGEN05_MULTIPLY
 
-// ---- loads: lane t of a warp gets neighbouring columns of lane t of tensor memory, so a thread has a part of a row ----
+// Does the same with 16-bit elements, and with a in tensor memory. There a row has its elements along K in neighbouring
+// columns, two in each column.
+__device__ __forceinline__ void tcgen05_multiply_tensor(unsigned d, unsigned a, offset b, unsigned shape, unsigned add)
+{
+    asm volatile("{.reg .pred add; setp.ne.b32 add, %4, 0;\n"
+                 "tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, add;}" ::"r"(d),
+                 "r"(a), "l"(b), "r"(shape), "r"(add)
+                 : "memory");
+}
+
+// ---- loads and stores: thread t of a warp has neighbouring columns of lane t, which are a part of a row ----
 
 #define TENSOR_R32                                                                                                     \
     "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,"                                                          \
     "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31}"
 #define TENSOR_OUT(i) "=f"(to[i]), "=f"(to[i + 1]), "=f"(to[i + 2]), "=f"(to[i + 3])
+#define TENSOR_IN(i) "r"(from[i]), "r"(from[i + 1]), "r"(from[i + 2]), "r"(from[i + 3])
 
 // Begins to load 32 columns from `address` on. The lane of the address is the first lane of this warp.
 __device__ __forceinline__ void tensor_load(float (&to)[32], unsigned address)
@@ -214,12 +226,26 @@ __device__ __forceinline__ void tensor_load(float (&to)[32], unsigned address)
 }
 
 // Waits until all loads of this thread are complete. The arguments keep the compiler from reading them earlier.
-__device__ __forceinline__ void tensor_load_wait(float (&to)[32])
+template <unsigned count> __device__ __forceinline__ void tensor_load_wait(float (&to)[count])
 {
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
 #pragma unroll
-    for (unsigned i = 0; i < 32; ++i)
+    for (unsigned i = 0; i < count; ++i)
         asm volatile("" : "+f"(to[i])::"memory");
+}
+
+// Begins to store 32 columns.
+__device__ __forceinline__ void tensor_put(unsigned address, const unsigned (&from)[32])
+{
+    asm volatile("tcgen05.st.sync.aligned.32x32b.x32.b32 [%32], " TENSOR_R32 ";" ::TENSOR_IN(0), TENSOR_IN(4), TENSOR_IN(8),
+                 TENSOR_IN(12), TENSOR_IN(16), TENSOR_IN(20), TENSOR_IN(24), TENSOR_IN(28), "r"(address)
+                 : "memory");
+}
+
+// Waits until all stores of this thread are complete.
+__device__ __forceinline__ void tensor_put_wait()
+{
+    asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
 }
 
 #endif
