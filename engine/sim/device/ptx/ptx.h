@@ -312,6 +312,15 @@ typedef enum ptx_space {
     X(KIND_TF32, "kind::tf32")                                                                                         \
     X(KIND_F8F6F4, "kind::f8f6f4")                                                                                     \
     X(KIND_I8, "kind::i8")                                                                                             \
+    X(KIND_MXF8F6F4, "kind::mxf8f6f4")                                                                                 \
+    X(KIND_MXF4, "kind::mxf4")                                                                                         \
+    X(KIND_MXF4NVF4, "kind::mxf4nvf4")                                                                                 \
+    X(BLOCK_SCALE, "block_scale")                                                                                      \
+    X(SCALE_VEC_1X, "scale_vec::1X")                                                                                   \
+    X(SCALE_VEC_2X, "scale_vec::2X")                                                                                   \
+    X(SCALE_VEC_4X, "scale_vec::4X")                                                                                   \
+    X(UE8M0, "ue8m0")                                                                                                  \
+    X(UE4M3, "ue4m3")                                                                                                  \
     X(COLLECTOR_A_FILL, "collector::a::fill")                                                                          \
     X(COLLECTOR_A_USE, "collector::a::use")                                                                            \
     X(COLLECTOR_A_LASTUSE, "collector::a::lastuse")                                                                    \
