@@ -244,11 +244,6 @@ static void test_damage(void)
 static void test_later(void)
 {
     static const char *const lines[] = {
-        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r1], [%r2];",
-        ("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 "
-         "[%r1], [%r2];"),
-        "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, %q1;",
-        "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r1, %r2, %r3, _}, %q1;",
         "multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];",
         "multimem.st.weak.global.f32 [%rd1], %f1;",
         "multimem.red.relaxed.gpu.global.add.f16x2 [%rd1], %r1;",

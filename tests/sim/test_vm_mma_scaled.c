@@ -7,7 +7,7 @@
 
 #include "vm_check.h"
 
-enum { LANES = 32, TILES = 64, WORDS = 16, ROWS = 16, COLUMNS = 8, DEEPEST = 128 };
+enum { LANES = 32, TILES = 16, WORDS = 16, ROWS = 16, COLUMNS = 8, DEEPEST = 128 };
 /* the words of a lane */
 enum { WORD_A = 0, WORD_B = 4, WORD_C = 8, WORD_SCALE_A = 12, WORD_SCALE_B, WORD_METADATA, WORD_SELECTORS };
 
@@ -429,7 +429,7 @@ static void run_product(void *user, const product *x)
     }
 }
 
-/* KILN_MMA_ROUNDS makes the trial longer: a round has 64 tiles of each of the 160 products. */
+/* KILN_MMA_ROUNDS makes the trial longer: a round has 16 tiles of each of the 158 products. */
 static void test_tiles(void)
 {
     const char *rounds = getenv("KILN_MMA_ROUNDS");
