@@ -44,6 +44,7 @@ static bool effect_reaches(ptx_effect effect)
     case PTX_EFFECT_COMMIT:
     case PTX_EFFECT_WAIT:
     case PTX_EFFECT_COPY_ARRIVE:
+    case PTX_EFFECT_CANCEL:
     case PTX_EFFECT_BULK:
     case PTX_EFFECT_TENSOR:
     case PTX_EFFECT_BULK_STORE:

@@ -59,12 +59,12 @@ static bool is_same_box(const vm_tensor *x, const vm_box *a, const vm_box *b)
            memcmp(a->first, b->first, sizeof a->first) == 0;
 }
 
-/* Checks bulk copies, and values that lanes send to the block of an mbarrier (st.async, red.async). A multicast makes
- * one copy to each block of its mask, but reads its source once. */
+/* Checks bulk copies, values that lanes send to the block of an mbarrier (st.async, red.async), and responses of
+ * clusterlaunchcontrol.try_cancel, which the asynchronous proxy writes. A multicast makes one copy to each block of its mask, but reads its source once. */
 static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect effect)
 {
     const vm_bulk *b = i->extra;
-    const bool remote = effect == PTX_EFFECT_REMOTE;
+    const bool cancel = effect == PTX_EFFECT_CANCEL, remote = effect == PTX_EFFECT_REMOTE || cancel;
     if (b->once)
         m &= 0 - m;
     uint32_t good = m;
@@ -72,7 +72,7 @@ static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect 
         uint64_t bytes = remote ? (uint64_t)ptx_type_bytes((ptx_type)b->type) * b->count : vm_r32(w, i->a)[lane];
         unsigned kind = b->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
         uint32_t ranks;
-        if (!ops_multicast(w, i, lane, b->multicast, &ranks))
+        if (!ops_bulk_ranks(w, i, lane, &ranks))
             return 0;
         const uint64_t to = vm_side_address(w, &b->to, lane),
                        bar = b->bar.space ? vm_side_address(w, &b->bar, lane) : 0;
@@ -81,7 +81,7 @@ static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect 
                           is_same_store(w, b, i, lane, (uint32_t)__builtin_ctz(m));
         do {
             const uint64_t at = vm_target(bar, ranks);
-            const uint32_t flight = begin_copy(w, i, lane, b->bar.space ? &at : NULL, 0, remote);
+            const uint32_t flight = begin_copy(w, i, lane, b->bar.space ? &at : NULL, 0, remote && !cancel);
             if (reads)
                 fine = check_stretch(w, i, lane, b->from.space, vm_side_address(w, &b->from, lane), bytes, VM_READS,
                                      flight);
@@ -257,6 +257,7 @@ uint32_t check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t 
             check_cluster_wait(w, m);
         return m;
     case PTX_EFFECT_BULK:
+    case PTX_EFFECT_CANCEL:
     case PTX_EFFECT_REMOTE: return check_bulk(w, i, m, effect);
     case PTX_EFFECT_BULK_STORE: return check_bulk_store(w, i, m);
     case PTX_EFFECT_TENSOR: return check_tensor(w, i, m);
