@@ -161,6 +161,8 @@ typedef struct kiln__judge {
     kiln__judge_code code;
     kiln__judge_range *ranges;
     size_t range_count;
+    size_t *sets; /* the numbers of the size sets that the constraints of the variant allow */
+    size_t set_count;
     /* The following members belong to the trial that is being run. */
     kiln__once_buffer *buffers;
     kiln__judge_place *places;
@@ -204,6 +206,11 @@ void kiln__judge_reset_globals(const kiln__judge *judge);
 /* sizes.c */
 /* Reads the ranges of the spec. Returns false if memory runs out. */
 bool kiln__judge_read_ranges(kiln__judge *judge);
+/* Tells whether the constraints of the spec allow a choice. Nothing is compiled. Without memory, replaces *error. */
+kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const kiln_choice *choice, bool *allowed,
+                               kiln_error **error);
+/* Finds the size sets that the constraints of the variant allow. */
+kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error);
 /* Draws the sizes of trial `number` of a phase. The product of the ranged sizes is at most `most`. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial);
