@@ -300,14 +300,26 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
 kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
                                 bool *fits, kiln_error **error);
 
+/* repeat.c: new inputs for the timed repetitions of a plan of the judged variant, on a GPU */
+typedef struct kiln__judge_repeats kiln__judge_repeats;
+/* Makes the contents at the sizes of a set. *repeats is NULL if that is not possible, and a note says why. */
+kiln_status kiln__judge_open_repeats(kiln__judge *judge, size_t set, kiln__judge_repeats **repeats, kiln_error **error);
+/* Call these before and after the plan is measured. If it was measured, the second one looks at answers, and sets *fault if one of
+ * them is wrong. */
+void kiln__judge_begin_repeats(kiln__judge_repeats *repeats, kiln_plan *plan);
+kiln_status kiln__judge_end_repeats(kiln__judge_repeats *repeats, bool measured, kiln__judge_fault *fault,
+                                    kiln_error **error);
+void kiln__judge_close_repeats(kiln__judge_repeats *repeats); /* NULL is allowed */
+
 /* times.c */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error);
 /* Chooses the size set with the most elements among those with at most `most` elements; 0: the limit of times on this
  * device. *set gets its number. *found is false if all sets are too large. */
 kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error);
-/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. */
+/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. *fault is set if its answer is wrong or it ends with
+ * a fault of the device; NULL: these are notes too. */
 kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
-                                  kiln_error **error);
+                                  kiln__judge_fault *fault, kiln_error **error);
 
 /* against.c */
 kiln_status kiln__judge_open_against(kiln__judge *judge, kiln_error **error);

@@ -249,8 +249,8 @@ kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
 {
     enum { FROM, SMALL, OWN };
     const kiln_spec *spec = judge->spec;
-    kiln__judge_trial trial = {.ranged = kiln__arena_alloc(&judge->arena,
-                                                           (judge->range_count + 1) * sizeof *trial.ranged)};
+    kiln__judge_trial trial = {
+        .ranged = kiln__arena_alloc(&judge->arena, (judge->range_count + 1) * sizeof *trial.ranged)};
     judge->sets = kiln__arena_alloc(&judge->arena, (spec->size_set_count + 1) * sizeof *judge->sets);
     if (!judge->sets || !trial.ranged)
         return kiln__fail_memory(error);
