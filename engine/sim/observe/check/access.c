@@ -551,7 +551,7 @@ static void read_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
 static void perform_release(vm_look *k)
 {
     if (ptx_has(k->in, PTX_MOD_RELEASE) || ptx_has(k->in, PTX_MOD_ACQ_REL) || ptx_has(k->in, PTX_MOD_SC))
-        check_fence(k->w, k->in);
+        check_fence(k->w, k->in, 0);
 }
 
 /* Lists the accesses of the instruction and checks each. A plain load or store has one access, read from the registers
