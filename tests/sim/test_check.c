@@ -147,7 +147,7 @@ static const expected order_cases[] = {
 static const expected async_cases[] = {
     OK("mbarrier", 1, 64),
     {"bug_mbarrier", 1, 64, 0, KILN_CHECK_RACE, "@mbarrier.other", "@mbarrier", 0, -1, "at offset ", 0},
-    OK("bulk", 1, 64),
+    {"ok_bulk", 1, 64, 0, KILN_CHECK_ASYNC, NULL, NULL, 0, 0, "at offset 0 of", 1}, /* no proxy fence after the reads */
     {"bug_bulk_end", 1, 32, 0, KILN_CHECK_BOUNDS, NULL, NULL, 0, 0,
      "0 bytes past the end of the allocation of 4096 bytes", 0},
     {"bug_bulk_over_reads", 1, 64, 0, KILN_CHECK_RACE, NULL, "@bulk_over_reads.other", 0, 0, "at offset ", 0},
