@@ -278,8 +278,8 @@ void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offs
 {
     const vm_flight *f = check_flight_at(k->check, k->flight);
     if (!f || f->kind != VM_FLIGHT_LOAD || f->generic || k->told || s->who & VM_PENDING ||
-        s->stamp <= k->home->check->base || s->block != (uint32_t)k->w->block->number || s->stamp > k->limit ||
-        check_view_fenced(k->w, s, lane))
+        s->stamp <= k->home->check->base || s->block != (uint32_t)k->w->block->number ||
+        !check_before(k->w, s, lane, true) || check_view_fenced(k->w, s, lane))
         return;
     kiln_check_finding *found = check_start(k, KILN_CHECK_ASYNC, true, s->insn, lane, 1u << lane);
     if (!found)
