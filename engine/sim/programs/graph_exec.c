@@ -304,7 +304,7 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
         sim_condition_start(context, &exec->steps[i]->op);
     for (size_t i = 0; i < exec->step_count; i++)
         add_edges_before(context, stream, &exec->steps[i]->op);
-    sim_order_begin(context, stream);
+    sim_order_begin(context, stream, NULL);
     result = run_steps(&context, stream, exec, 0, exec->step_count);
     if (context) {
         sim_order_end(context);

@@ -23,6 +23,7 @@ struct sim_op {
     CUcontext to, from;           /* the two contexts of a copy; NULL: the context of the operation */
     CUcontext in;                 /* the context in which it runs; NULL: the context of the graph */
     bool cooperative;
+    bool dependent;      /* a kernel that may begin before the kernel before it in its stream has ended */
     unsigned cluster[3]; /* blocks of a cluster; 0: the size that the kernel requires */
     int priority;        /* priority and window can be set and queried, but have no effect */
     CUaccessPolicyWindow window;
@@ -68,7 +69,8 @@ bool sim_right_window(const CUaccessPolicyWindow *window);
 /* The happens-before order of the work of checked contexts (order.c). Without checks these functions do nothing.
  * Functions about work that runs need both locks; the other ones need the state lock. */
 typedef struct sim_order sim_order;
-void sim_order_begin(sim_context *context, CUstream stream); /* Begins work in the stream. */
+/* Begins work in the stream. `op`: the operation, or NULL for work that is not one operation. */
+void sim_order_begin(sim_context *context, CUstream stream, const sim_op *op);
 /* Records that the running work accesses a range of memory. `what` names the operation, such as "the host's copy". The
  * text must stay valid until the order forgets the work. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);

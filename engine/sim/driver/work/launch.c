@@ -12,6 +12,7 @@ typedef struct shape {
     bool cooperative;
     unsigned cluster[3];         /* 0: the kernel's directives decide */
     CUaccessPolicyWindow window; /* only stored, for queries of a graph's node */
+    bool dependent;              /* it may begin before the kernel before it in its stream has ended */
 } shape;
 
 /* The shape of a launch's clusters, and how many blocks and clusters the device runs at the same time. */
@@ -216,7 +217,8 @@ static shape get_shape(const sim_op *op)
                    what->sharedMemBytes,
                    op->cooperative,
                    {op->cluster[0], op->cluster[1], op->cluster[2]},
-                   op->window};
+                   op->window,
+                   op->dependent};
 }
 
 /* Returns the offset of the parameter block in the memory of a kernel's operation. The memory begins with an array of
@@ -317,7 +319,7 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
                                     .sharedMemBytes = launch->shared,
                                     .kernelParams = arguments,
                                     .extra = extra};
-    sim_op op = {.cooperative = launch->cooperative, .window = launch->window};
+    sim_op op = {.cooperative = launch->cooperative, .dependent = launch->dependent, .window = launch->window};
     memcpy(op.cluster, launch->cluster, sizeof op.cluster);
     CUresult result = sim_right_window(&launch->window) ? sim_kernel_make(context, &what, &op)
                                                         : CUDA_ERROR_INVALID_VALUE;
@@ -333,7 +335,7 @@ CUresult sim_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_
                             unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **arguments,
                             void **extra)
 {
-    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false, {0}, {0}};
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false, {0}, {0}, false};
     return launch_kernel(function, &launch, stream, arguments, extra);
 }
 
@@ -341,7 +343,7 @@ CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, uns
                                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                        CUstream stream, void **arguments)
 {
-    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true, {0}, {0}};
+    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true, {0}, {0}, false};
     return launch_kernel(function, &launch, stream, arguments, NULL);
 }
 
@@ -359,10 +361,12 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
         launch->window = attribute->value.accessPolicyWindow;
         return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        launch->dependent = attribute->value.programmaticStreamSerializationAllowed != 0;
+        return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* allows an overlap, which the simulator never makes */
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
@@ -380,7 +384,8 @@ CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                     config->sharedMemBytes,
                     false,
                     {0},
-                    {0}};
+                    {0},
+                    false};
     for (unsigned i = 0; i < config->numAttrs; i++) {
         SIM_TRY(read_attribute(&config->attrs[i], &launch));
     }

@@ -1,0 +1,262 @@
+/* Dependent launches under KILN_SIM_CHECK: bugs, and the same programs without the bug. dependent_program NAME runs a
+ * case. Without a name it prints all cases, each with a bar and a part of the expected finding, or with nothing after
+ * the bar. order_program.sh compares.
+ *
+ * Each kernel has two parameters: it reads `from` and writes `to`, 256 words each. The name of a kernel tells the order
+ * of its steps: W is griddepcontrol.wait, T is griddepcontrol.launch_dependents, r reads `from`, w writes `to`. */
+#include <string.h>
+
+#include "program.h"
+
+enum { N = 256, BYTES = N * 4 };
+
+#define HEAD(name)                                                                                                     \
+    ".visible .entry " name "(.param .u64 from, .param .u64 to)\n{\n"                                                  \
+    " .reg .b32 %i, %x, %s; .reg .b64 %a, %b, %o, %t; .reg .pred %p, %q;\n"                                            \
+    " ld.param.u64 %a, [from]; cvta.to.global.u64 %a, %a; ld.param.u64 %b, [to]; cvta.to.global.u64 %b, %b;\n"         \
+    " mov.u32 %i, %tid.x; mov.u32 %x, 7; mul.wide.u32 %o, %i, 4; add.u64 %a, %a, %o; add.u64 %b, %b, %o;\n"
+#define KERNEL(name, steps) HEAD(name) steps " ret;\n}\n"
+#define W " griddepcontrol.wait;\n"
+#define T " griddepcontrol.launch_dependents;\n"
+#define r " ld.global.u32 %x, [%a];\n"
+#define w " st.global.u32 [%b], %x;\n"
+#define FIRST_THREAD " setp.eq.u32 %p, %i, 0;\n @%p"
+#define BARRIER " bar.sync 0;\n"
+/* the first thread publishes that the block has written */
+#define TELL BARRIER " membar.gl; setp.eq.u32 %p, %i, 0; @%p atom.global.exch.b32 %s, [%b+2048], 1;\n"
+/* the first thread waits for such a flag */
+#define HEAR                                                                                                           \
+    " setp.ne.u32 %p, %i, 0; @%p bra H;\nL: ld.volatile.global.u32 %s, [%a+2048]; setp.eq.u32 %q, %s, 0; @%q bra L;\n" \
+    "H: bar.sync 0;\n"
+/* the first thread writes four words by a bulk copy from shared memory */
+#define BULK                                                                                                           \
+    " mov.u32 %s, tile; setp.eq.u32 %p, %i, 0; @!%p bra E;\n st.shared.v4.u32 [tile], {%x, %x, %x, %x};\n"             \
+    " fence.proxy.async.shared::cta; cp.async.bulk.global.shared::cta.bulk_group [%b], [%s], 16;\n"                    \
+    " cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nE:\n"
+
+/* The module, in pieces, because compilers need not accept long literals. */
+static const char *const pieces[] = {
+    ".version 8.0\n.target sm_90\n.address_size 64\n",
+    KERNEL("w", w) KERNEL("Tw", T w) KERNEL("wT", w T) KERNEL("rT", r T) KERNEL("rw", r w),
+    KERNEL("Wrw", W r w) KERNEL("rWw", r W w) KERNEL("WTrw", W T r w) KERNEL("Ww", W w),
+    KERNEL("T", T) KERNEL("WT", W T) KERNEL("TW", T W) KERNEL("none", ""),
+    KERNEL("firstWrw", FIRST_THREAD W r w) KERNEL("firstWbarrierRw", FIRST_THREAD W BARRIER r w),
+    KERNEL("TwTell", T w TELL) KERNEL("hearRw", HEAR r w),
+    ".shared .align 16 .b8 tile[16];\n" HEAD("bulk") BULK " ret;\n}\n",
+};
+static char text[1 << 14];
+#undef r
+#undef w
+
+static struct {
+    CUmodule module;
+    CUstream a, b;
+    CUevent event;
+    CUdeviceptr x, y, z, u;
+} g;
+
+/* Launches a kernel. `dependent`: with the attribute. */
+static void launch_in(CUstream stream, int dependent, const char *name, CUdeviceptr from, CUdeviceptr to)
+{
+    CUfunction kernel;
+    TRY(cuModuleGetFunction(&kernel, g.module, name));
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                   .value.programmaticStreamSerializationAllowed = dependent};
+    const CUlaunchConfig config = {.gridDimX = 1,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = N,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .hStream = stream,
+                                   .attrs = &attribute,
+                                   .numAttrs = 1};
+    TRY(cuLaunchKernelEx(&config, kernel, (void *[]){&from, &to}, NULL));
+}
+static void first(const char *name, CUdeviceptr from, CUdeviceptr to) { launch_in(g.a, 0, name, from, to); }
+static void then(const char *name, CUdeviceptr from, CUdeviceptr to) { launch_in(g.a, 1, name, from, to); }
+
+/* ---- one primary, one secondary ---- */
+
+static void waits(void) { first("w", g.x, g.x), then("Wrw", g.x, g.y); }
+static void waits_after_trigger(void) { first("Tw", g.x, g.x), then("Wrw", g.x, g.y); }
+static void never_waits(void) { first("wT", g.x, g.x), then("rw", g.x, g.y); }
+static void waits_late(void) { first("wT", g.x, g.x), then("rWw", g.x, g.y); }
+static void trigger_before_write(void) { first("Tw", g.x, g.x), then("rw", g.x, g.y); }
+static void no_trigger(void) { first("w", g.x, g.x), then("rw", g.x, g.y); } /* the end of its blocks triggers */
+static void no_attribute(void) { first("Tw", g.x, g.x), first("rw", g.x, g.y); }
+static void overwrites_early(void) { first("rT", g.x, g.y), then("w", g.z, g.x); }
+static void overwrites_after_wait(void) { first("rT", g.x, g.y), then("Ww", g.z, g.x); }
+static void other_memory(void) { first("Tw", g.x, g.x), then("rw", g.y, g.z); }
+static void both_read(void) { first("rT", g.x, g.y), then("rw", g.x, g.z); }
+static void first_thread_waits(void) { first("w", g.x, g.x), then("firstWrw", g.x, g.y); }
+static void first_thread_and_barrier(void) { first("w", g.x, g.x), then("firstWbarrierRw", g.x, g.y); }
+static void by_flag(void) { first("TwTell", g.x, g.x), then("hearRw", g.x, g.y); }
+static void bulk_waits(void) { first("bulk", g.x, g.x), then("Wrw", g.x, g.y); }
+static void bulk_never_waits(void) { first("bulk", g.x, g.x), then("rw", g.x, g.y); }
+
+/* ---- what lies between them ---- */
+
+static void copy_between(void)
+{
+    first("w", g.x, g.x);
+    TRY(cuMemcpyDtoDAsync(g.z, g.y, BYTES, g.a));
+    then("rw", g.x, g.y);
+}
+static void event_between(void) /* the secondary still depends on the primary alone */
+{
+    first("w", g.x, g.x);
+    TRY(cuEventRecord(g.event, g.a));
+    then("rw", g.x, g.y);
+}
+static void waited_event_between(void)
+{
+    first("w", g.x, g.x);
+    TRY(cuEventRecord(g.event, g.a));
+    TRY(cuStreamWaitEvent(g.a, g.event, 0));
+    then("rw", g.x, g.y);
+}
+static void host_between(void)
+{
+    first("w", g.x, g.x);
+    TRY(cuStreamSynchronize(g.a));
+    then("rw", g.x, g.y);
+}
+static void other_stream_between(void)
+{
+    first("w", g.x, g.x);
+    TRY(cuEventRecord(g.event, g.a));
+    TRY(cuStreamWaitEvent(g.b, g.event, 0));
+    launch_in(g.b, 0, "none", g.x, g.x);
+    TRY(cuEventRecord(g.event, g.b));
+    TRY(cuStreamWaitEvent(g.a, g.event, 0));
+    then("rw", g.x, g.y);
+}
+static void full_after(void) /* the third launch is ordered after both */
+{
+    first("Tw", g.x, g.x), then("rw", g.y, g.z), first("rw", g.x, g.u);
+}
+static void event_after(void)
+{
+    first("Tw", g.x, g.x), then("rw", g.y, g.z);
+    TRY(cuEventRecord(g.event, g.a));
+    TRY(cuStreamWaitEvent(g.b, g.event, 0));
+    launch_in(g.b, 0, "rw", g.x, g.u);
+}
+static void streams_apart(void) /* a wait does not order a stream that nothing orders */
+{
+    launch_in(g.b, 0, "w", g.x, g.x);
+    first("w", g.y, g.y), then("Wrw", g.x, g.z);
+}
+static void other_module(void)
+{
+    first("w", g.x, g.x);
+    TRY(cuModuleLoadData(&g.module, text));
+    then("rw", g.x, g.y);
+}
+
+/* ---- the primary's primary ---- */
+
+static void chain_waits(void) { first("w", g.x, g.x), then("Wrw", g.y, g.z), then("Wrw", g.x, g.u); }
+static void chain_middle_never_waits(void) { first("Tw", g.x, g.x), then("T", g.y, g.y), then("Wrw", g.x, g.u); }
+static void chain_middle_waits_late(void) { first("Tw", g.x, g.x), then("TW", g.y, g.y), then("Wrw", g.x, g.u); }
+static void chain_early_read(void) { first("Tw", g.x, g.x), then("TW", g.y, g.y), then("rw", g.x, g.u); }
+static void chain_waits_first(void) { first("Tw", g.x, g.x), then("WT", g.y, g.y), then("rw", g.x, g.u); }
+static void chain_waits_no_trigger(void) { first("w", g.x, g.x), then("Wrw", g.y, g.z), then("rw", g.x, g.u); }
+static void chain_overwrites(void) /* the third launch overwrites what the first one may still read */
+{
+    first("rT", g.x, g.y), then("T", g.y, g.y), then("w", g.z, g.x);
+}
+static void chain_overwrites_after_wait(void) { first("rT", g.x, g.y), then("TW", g.y, g.y), then("Ww", g.z, g.x); }
+static void chain_full_between(void) { first("Tw", g.x, g.x), first("T", g.y, g.y), then("rw", g.x, g.u); }
+static void long_chain(void) /* older launches than the sets of the order hold */
+{
+    first("Tw", g.x, g.x);
+    for (int i = 0; i < 100; i++)
+        then("WTrw", g.y, g.z);
+    then("Wrw", g.x, g.u);
+}
+
+#define EARLY "and a write by an earlier launch of "
+#define UNWAITED " are not ordered: this dependent launch may begin before that launch has ended"
+#define BEYOND " are not ordered: griddepcontrol.wait waits for the launch before this one"
+static const struct {
+    const char *name;
+    void (*run)(void);
+    const char *finding; /* "": none */
+} cases[] = {
+#define X(name, finding)                                                                                               \
+    {                                                                                                                  \
+#name, name, finding                                                                                           \
+    }
+    X(waits, ""),
+    X(waits_after_trigger, ""),
+    X(never_waits, EARLY "wT" UNWAITED),
+    X(waits_late, EARLY "wT" UNWAITED),
+    X(trigger_before_write, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
+    X(no_trigger, EARLY "w" UNWAITED),
+    X(no_attribute, ""),
+    X(overwrites_early, "and a read by an earlier launch of rT" UNWAITED),
+    X(overwrites_after_wait, ""),
+    X(other_memory, ""),
+    X(both_read, ""),
+    X(first_thread_waits, EARLY "w" UNWAITED),
+    X(first_thread_and_barrier, ""),
+    X(by_flag, ""),
+    X(bulk_waits, ""),
+    X(bulk_never_waits, EARLY "bulk" UNWAITED),
+    X(copy_between, ""),
+    X(event_between, EARLY "w" UNWAITED),
+    X(waited_event_between, ""),
+    X(host_between, ""),
+    X(other_stream_between, ""),
+    X(full_after, ""),
+    X(event_after, ""),
+    X(streams_apart, EARLY "w, in streams that do not wait"),
+    X(other_module, "write by an earlier launch at PTX line 9"),
+    X(chain_waits, ""),
+    X(chain_middle_never_waits, EARLY "Tw" BEYOND),
+    X(chain_middle_waits_late, ""),
+    X(chain_early_read, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
+    X(chain_waits_first, ""),
+    X(chain_waits_no_trigger, ""),
+    X(chain_overwrites, "and a read by an earlier launch of rT" BEYOND),
+    X(chain_overwrites_after_wait, ""),
+    X(chain_full_between, ""),
+    X(long_chain, ""),
+};
+
+static void set_up(void)
+{
+    CUdevice device;
+    CUcontext context;
+    TRY(cuInit(0));
+    TRY(cuDeviceGet(&device, 0));
+    TRY(cuDevicePrimaryCtxRetain(&context, device));
+    TRY(cuCtxPushCurrent(context));
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
+        strcat(text, pieces[i]);
+    TRY(cuModuleLoadData(&g.module, text));
+    TRY(cuStreamCreate(&g.a, CU_STREAM_NON_BLOCKING));
+    TRY(cuStreamCreate(&g.b, CU_STREAM_NON_BLOCKING));
+    TRY(cuEventCreate(&g.event, CU_EVENT_DISABLE_TIMING));
+    for (CUdeviceptr *memory = &g.x; memory <= &g.u; memory++) {
+        TRY(cuMemAlloc(memory, 4 * BYTES));
+        TRY(cuMemsetD8(*memory, 0, 4 * BYTES));
+    }
+    TRY(cuCtxSynchronize());
+}
+
+int main(int count, char **arguments)
+{
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (count == 1)
+            printf("%s|%s\n", cases[i].name, cases[i].finding);
+        else if (strcmp(cases[i].name, arguments[1]) == 0) {
+            set_up();
+            cases[i].run();
+            return 0;
+        }
+    }
+    return count != 1;
+}
