@@ -39,12 +39,12 @@ static const char *const pieces[] = {
     ".version 8.0\n.target sm_90\n.address_size 64\n",
     KERNEL("w", w) KERNEL("Tw", T w) KERNEL("wT", w T) KERNEL("rT", r T) KERNEL("rw", r w),
     KERNEL("Wrw", W r w) KERNEL("rWw", r W w) KERNEL("WTrw", W T r w) KERNEL("Ww", W w),
-    KERNEL("T", T) KERNEL("WT", W T) KERNEL("TW", T W) KERNEL("none", ""),
+    KERNEL("T", T) KERNEL("WT", W T) KERNEL("TW", T W) KERNEL("W", W) KERNEL("none", ""),
     KERNEL("firstWrw", FIRST_THREAD W r w) KERNEL("firstWbarrierRw", FIRST_THREAD W BARRIER r w),
     KERNEL("TwTell", T w TELL) KERNEL("hearRw", HEAR r w),
     ".shared .align 16 .b8 tile[16];\n" HEAD("bulk") BULK " ret;\n}\n",
 };
-static char text[1 << 14];
+static char text[1 << 15];
 #undef r
 #undef w
 
@@ -55,13 +55,12 @@ static struct {
     CUdeviceptr x, y, z, u;
 } g;
 
-/* Launches a kernel. `dependent`: with the attribute. */
-static void launch_in(CUstream stream, int dependent, const char *name, CUdeviceptr from, CUdeviceptr to)
+/* Launches a kernel with an attribute. */
+static void launch_with(CUstream stream, CUlaunchAttribute attribute, const char *name, CUdeviceptr from,
+                        CUdeviceptr to)
 {
     CUfunction kernel;
     TRY(cuModuleGetFunction(&kernel, g.module, name));
-    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                   .value.programmaticStreamSerializationAllowed = dependent};
     const CUlaunchConfig config = {.gridDimX = 1,
                                    .gridDimY = 1,
                                    .gridDimZ = 1,
@@ -72,6 +71,13 @@ static void launch_in(CUstream stream, int dependent, const char *name, CUdevice
                                    .attrs = &attribute,
                                    .numAttrs = 1};
     TRY(cuLaunchKernelEx(&config, kernel, (void *[]){&from, &to}, NULL));
+}
+/* `dependent`: the launch may begin before the launch before it has ended. */
+static void launch_in(CUstream stream, int dependent, const char *name, CUdeviceptr from, CUdeviceptr to)
+{
+    const CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                         .value.programmaticStreamSerializationAllowed = dependent};
+    launch_with(stream, attribute, name, from, to);
 }
 static void first(const char *name, CUdeviceptr from, CUdeviceptr to) { launch_in(g.a, 0, name, from, to); }
 static void then(const char *name, CUdeviceptr from, CUdeviceptr to) { launch_in(g.a, 1, name, from, to); }
@@ -177,6 +183,144 @@ static void long_chain(void) /* older launches than the sets of the order hold *
     then("Wrw", g.x, g.u);
 }
 
+/* ---- events that mark the trigger of a launch ---- */
+
+/* Launches in stream a; stream b then waits until each block has triggered. `at_start`: as soon as it has begun. */
+static void trigger(int at_start, const char *name, CUdeviceptr from, CUdeviceptr to)
+{
+    const CUlaunchAttribute attribute = {
+        .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
+        .value.programmaticEvent = {.event = g.event, .triggerAtBlockStart = at_start}};
+    launch_with(g.a, attribute, name, from, to);
+    TRY(cuStreamWaitEvent(g.b, g.event, 0));
+}
+static void beside(const char *name, CUdeviceptr from, CUdeviceptr to) { launch_in(g.b, 0, name, from, to); }
+
+static void event_waits(void) { trigger(0, "Tw", g.x, g.x), beside("Wrw", g.x, g.y); }
+static void event_never_waits(void) { trigger(0, "Tw", g.x, g.x), beside("rw", g.x, g.y); }
+static void event_start_waits(void) { trigger(1, "w", g.x, g.x), beside("Wrw", g.x, g.y); }
+static void event_start_never_waits(void) { trigger(1, "w", g.x, g.x), beside("rw", g.x, g.y); }
+static void event_waited_before(void) { trigger(0, "Tw", g.x, g.x), beside("Ww", g.y, g.z), beside("rw", g.x, g.y); }
+static void event_not_waited_before(void)
+{
+    trigger(0, "Tw", g.x, g.x), beside("w", g.y, g.z), beside("Wrw", g.x, g.y);
+}
+static void event_older_work(void) { first("w", g.x, g.x), trigger(0, "T", g.y, g.y), beside("rw", g.x, g.y); }
+static void event_copy(void)
+{
+    trigger(0, "Tw", g.x, g.x);
+    TRY(cuMemcpyDtoDAsync(g.y, g.x, BYTES, g.b));
+}
+static void event_host(void)
+{
+    trigger(0, "Tw", g.x, g.x);
+    TRY(cuEventSynchronize(g.event));
+    launch_in(NULL, 0, "rw", g.x, g.y);
+}
+static void begun_event(void) /* griddepcontrol.wait does not know such an event */
+{
+    const CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT,
+                                         .value.launchCompletionEvent = {.event = g.event}};
+    launch_with(g.a, attribute, "w", g.x, g.x);
+    TRY(cuStreamWaitEvent(g.b, g.event, 0));
+    beside("Wrw", g.x, g.y);
+}
+
+/* ---- graphs ---- */
+
+static void begin(void) { TRY(cuStreamBeginCapture(g.a, CU_STREAM_CAPTURE_MODE_RELAXED)); }
+static void run(CUgraph graph)
+{
+    CUgraphExec exec;
+    TRY(cuGraphInstantiate(&exec, graph, 0));
+    TRY(cuGraphLaunch(exec, g.a));
+    TRY(cuGraphExecDestroy(exec));
+}
+static void end(void)
+{
+    CUgraph graph;
+    TRY(cuStreamEndCapture(g.a, &graph));
+    run(graph);
+}
+static void join(void)
+{
+    TRY(cuEventRecord(g.event, g.b));
+    TRY(cuStreamWaitEvent(g.a, g.event, 0));
+}
+static void graph_waits(void) { begin(), waits_after_trigger(), end(); }
+static void graph_never_waits(void) { begin(), trigger_before_write(), end(); }
+static void graph_no_attribute(void) { begin(), no_attribute(), end(); }
+static void graph_copy_between(void) { begin(), copy_between(), end(); }
+static void graph_event_between(void) { begin(), event_between(), end(); }
+static void graph_waited_event_between(void) { begin(), waited_event_between(), end(); }
+static void graph_chain_waits_first(void) { begin(), chain_waits_first(), end(); }
+static void graph_chain_early_read(void) { begin(), chain_early_read(), end(); }
+static void graph_chain_never_waits(void) { begin(), chain_middle_never_waits(), end(); }
+static void graph_event_waits(void) { begin(), event_waits(), join(), end(); }
+static void graph_event_never_waits(void) { begin(), event_never_waits(), join(), end(); }
+static void graph_event_copy(void) { begin(), event_copy(), join(), end(); }
+static void graph_begun_event(void) { begin(), begun_event(), join(), end(); }
+static void graph_twice(void) /* two launches of a graph are ordered */
+{
+    begin(), first("Wrw", g.x, g.y), then("Ww", g.x, g.x), end();
+    begin(), first("Wrw", g.x, g.y), then("Ww", g.x, g.x), end();
+}
+
+/* A node that launches a kernel. */
+static CUgraphNode add(CUgraph graph, const char *name, CUdeviceptr from, CUdeviceptr to)
+{
+    CUDA_KERNEL_NODE_PARAMS what = {.gridDimX = 1,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = N,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .kernelParams = (void *[]){&from, &to}};
+    CUgraphNode node;
+    TRY(cuModuleGetFunction(&what.func, g.module, name));
+    TRY(cuGraphAddKernelNode(&node, graph, NULL, 0, &what));
+    return node;
+}
+static void link(CUgraph graph, CUgraphNode from, CUgraphNode to, unsigned char type, unsigned char port)
+{
+    const CUgraphEdgeData data = {.type = type, .from_port = port};
+    TRY(cuGraphAddDependencies_v2(graph, &from, &to, &data, 1));
+}
+/* Three kernels: the first writes x, the last reads x. The edges are from the first to the last, from the first to the
+ * middle, and from the middle to the last; 0: a full edge, -1: none, otherwise a programmatic edge from that port. */
+static void triangle(const char *middle, const char *last, int direct, int in, int out)
+{
+    CUgraph graph;
+    TRY(cuGraphCreate(&graph, 0));
+    const CUgraphNode nodes[] = {add(graph, "Tw", g.x, g.x), add(graph, middle, g.y, g.y), add(graph, last, g.x, g.z)};
+    const int ports[] = {direct, in, out};
+    for (int i = 0; i < 3; i++)
+        if (ports[i] >= 0)
+            link(graph, nodes[i == 2], nodes[i == 1 ? 1 : 2], ports[i] ? CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC : 0,
+                 (unsigned char)ports[i]);
+    run(graph);
+}
+enum { NO = -1, FULL = 0, PROGRAMMATIC = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC };
+static void nodes_never_wait(void) { triangle("none", "rw", PROGRAMMATIC, NO, NO); }
+static void nodes_wait(void) { triangle("none", "Wrw", PROGRAMMATIC, NO, NO); }
+static void nodes_begun(void) { triangle("none", "rw", CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER, NO, NO); }
+static void nodes_full_way(void) { triangle("none", "rw", PROGRAMMATIC, FULL, FULL); }
+static void nodes_half_way(void) { triangle("none", "rw", PROGRAMMATIC, PROGRAMMATIC, FULL); }
+static void nodes_half_way_waited(void) { triangle("W", "rw", PROGRAMMATIC, PROGRAMMATIC, FULL); }
+static void nodes_chain(void) { triangle("T", "Wrw", NO, PROGRAMMATIC, PROGRAMMATIC); }
+static void nodes_chain_waited(void) { triangle("WT", "rw", NO, PROGRAMMATIC, PROGRAMMATIC); }
+static void nodes_disabled(void) /* a disabled kernel is no work */
+{
+    CUgraph graph;
+    CUgraphExec exec;
+    TRY(cuGraphCreate(&graph, 0));
+    const CUgraphNode from = add(graph, "Tw", g.x, g.x), to = add(graph, "rw", g.x, g.z);
+    link(graph, from, to, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, PROGRAMMATIC);
+    TRY(cuGraphInstantiate(&exec, graph, 0));
+    TRY(cuGraphNodeSetEnabled(exec, from, 0));
+    TRY(cuGraphLaunch(exec, g.a));
+}
+
 #define EARLY "and a write by an earlier launch of "
 #define UNWAITED " are not ordered: this dependent launch may begin before that launch has ended"
 #define BEYOND " are not ordered: griddepcontrol.wait waits for the launch before this one"
@@ -224,6 +368,39 @@ static const struct {
     X(chain_overwrites_after_wait, ""),
     X(chain_full_between, ""),
     X(long_chain, ""),
+    X(event_waits, ""),
+    X(event_never_waits, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
+    X(event_start_waits, ""),
+    X(event_start_never_waits, EARLY "w" UNWAITED),
+    X(event_waited_before, ""),
+    X(event_not_waited_before, EARLY "Tw, in streams that do not wait"),
+    X(event_older_work, ""),
+    X(event_copy, "read by the host's copy at"),
+    X(event_host, EARLY "Tw, in streams that do not wait"),
+    X(begun_event, EARLY "w, in streams that do not wait"),
+    X(graph_waits, ""),
+    X(graph_never_waits, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
+    X(graph_no_attribute, ""),
+    X(graph_copy_between, ""),
+    X(graph_event_between, EARLY "w" UNWAITED),
+    X(graph_waited_event_between, ""),
+    X(graph_chain_waits_first, ""),
+    X(graph_chain_early_read, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
+    X(graph_chain_never_waits, EARLY "Tw" BEYOND),
+    X(graph_event_waits, ""),
+    X(graph_event_never_waits, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
+    X(graph_event_copy, "read by the host's copy at"),
+    X(graph_begun_event, EARLY "w" BEYOND),
+    X(graph_twice, ""),
+    X(nodes_never_wait, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
+    X(nodes_wait, ""),
+    X(nodes_begun, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
+    X(nodes_full_way, ""),
+    X(nodes_half_way, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
+    X(nodes_half_way_waited, ""),
+    X(nodes_chain, EARLY "Tw" BEYOND),
+    X(nodes_chain_waited, ""),
+    X(nodes_disabled, ""),
 };
 
 static void set_up(void)

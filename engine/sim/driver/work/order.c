@@ -69,13 +69,17 @@ struct sim_order {
     bool lost;                        /* there are too many streams, so everything counts as ordered */
     work *works;
     range *ranges;
-    vm_prior *spans; /* works that are not ordered before the running work */
+    vm_prior *spans;    /* works that are not ordered before the running work */
+    size_t whole_spans; /* the number of spans that sim_order_part() did not add */
     size_t work_count, work_room, range_count, range_room, span_count, span_room;
     size_t first_range; /* the first range of the running work */
     uint64_t begun[LANES],
         settled[LANES];              /* by lane: the sets of works for its next work, if that is a dependent launch */
     uint64_t now_begun, now_settled; /* the sets of the running work */
     bool now_kernel;                 /* the running work is a launch of one kernel */
+    /* By lane: the clock that its next work gets by griddepcontrol.wait, from events that mark the trigger of a launch.
+     */
+    uint32_t promised[LANES][LANES];
 };
 
 /* ---- pinned memory ---- */
@@ -150,7 +154,7 @@ static void clear_spans(sim_order *o)
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         if (any->check)
             check_concurrent(any->check, NULL, 0);
-    o->span_count = 0;
+    o->span_count = o->whole_spans = 0;
 }
 
 /* Removes works and their ranges. If `context` is not NULL, removes the works of this context, and otherwise all works
@@ -206,7 +210,8 @@ static void forget_clocks(sim_context *context)
         if (object->kind != SIM_EVENT)
             continue;
         kiln__free(sim_memory(), ((sim_event *)object)->known);
-        ((sim_event *)object)->known = NULL;
+        kiln__free(sim_memory(), ((sim_event *)object)->promised);
+        ((sim_event *)object)->known = ((sim_event *)object)->promised = NULL;
     }
 }
 
@@ -383,10 +388,29 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
         return;
     if (!event->known)
         event->known = kiln__alloc(sim_memory(), sizeof o->done);
+    kiln__free(sim_memory(), event->promised);
+    event->promised = NULL;
     if (event->known && lane)
         memcpy(event->known, get_clock(o, lane), sizeof o->done);
     else if (event->known)
         get_clock_of_all(o, context, event->known);
+}
+
+/* The event's clock is the clock at which the launch began, or at which it had triggered. Its own entry names the last
+ * work of the lane in the launch's set, as if all works before that one were in the set. This may order too much. */
+void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event, sim_trigger trigger)
+{
+    sim_order_record(context, &stream, event);
+    sim_order *o = get_order(context);
+    const uint32_t lane = o ? get_lane(context, o, stream) : 0;
+    if (!lane || !event->known || !o->now_kernel)
+        return;
+    const bool late = trigger == SIM_TRIGGER_BLOCKS && check_dependence(context->check).waited_first;
+    const uint64_t set = late ? o->now_settled : o->now_begun;
+    const uint32_t before = o->done[lane] - 1, missing = set ? (uint32_t)__builtin_ctzll(set) : 64;
+    if (trigger != SIM_TRIGGER_BEGUN && (event->promised = kiln__alloc(sim_memory(), sizeof o->done)))
+        memcpy(event->promised, event->known, sizeof o->done);
+    event->known[lane] = missing < before ? before - missing : 0;
 }
 
 void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event)
@@ -399,6 +423,8 @@ void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_eve
     if (!event || !event->known)
         get_clock_of_all(o, event ? event->object.context : NULL, known);
     join_lane(o, lane, event && event->known ? event->known : known);
+    if (event && event->promised)
+        join_clocks(o->promised[lane], event->promised);
 }
 
 void sim_order_devices_wait(sim_context *const *contexts, size_t count)
@@ -482,11 +508,23 @@ static bool is_in_set(uint64_t set, uint32_t next, uint32_t number)
 static bool is_apart(const sim_order *o, uint32_t lane, const work *earlier, vm_apart *why)
 {
     *why = VM_APART_STREAM;
-    if (earlier->lane != lane)
+    if (earlier->lane != lane) {
+        if (o->now_kernel && earlier->number <= o->promised[lane][earlier->lane])
+            *why = VM_APART_UNTIL_WAIT;
         return earlier->number > o->known[lane][earlier->lane];
+    }
     const uint32_t next = o->done[lane] + 1;
     *why = is_in_set(o->now_settled, next, earlier->number) ? VM_APART_UNTIL_WAIT : VM_APART_BEYOND_WAIT;
     return !is_in_set(o->now_begun, next, earlier->number);
+}
+
+/* Tells the checks which work is concurrent with the next launches. All contexts get the spans, because the nodes of a
+ * graph may run in several of them. */
+static void tell_spans(const sim_order *o)
+{
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        if (any->check)
+            check_concurrent(any->check, o->spans, o->span_count);
 }
 
 /* Begins the next work of the lane, and tells the checks which earlier works are not ordered before it. `op` is the
@@ -509,9 +547,8 @@ static void begin_work(sim_context *context, sim_order *o, uint32_t lane, const 
             break;
         o->spans[o->span_count++] = (vm_prior){.span = o->works[i].span, .why = why};
     }
-    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
-        if (any->check) /* all contexts get the spans, because the nodes of a graph may run in several of them */
-            check_concurrent(any->check, o->spans, o->span_count);
+    o->whole_spans = o->span_count;
+    tell_spans(o);
     if (!kiln__grow(sim_memory(), &o->works, &o->work_room, o->work_count + 1, sizeof *o->works))
         return;
     known[lane] = ++o->done[lane];
@@ -540,6 +577,18 @@ void sim_order_begin(sim_context *context, CUstream stream, const sim_op *op)
 {
     sim_order *o = prepare_order(context);
     begin_work(context, o, o ? get_lane(context, o, stream) : 0, op);
+}
+
+void sim_order_part(sim_context *context, const vm_prior *priors, size_t count)
+{
+    sim_order *o = get_order(context);
+    if (!o || !get_running(o) ||
+        !kiln__grow(sim_memory(), &o->spans, &o->span_room, o->whole_spans + count, sizeof *o->spans))
+        return;
+    o->span_count = o->whole_spans + count;
+    if (count > 0)
+        memcpy(o->spans + o->whole_spans, priors, count * sizeof *priors);
+    tell_spans(o);
 }
 
 /* Returns true if two ranges overlap and one of them is written. */
@@ -659,8 +708,12 @@ void sim_order_end(sim_context *context)
         return;
     keep_time(NULL);
     now->span.until = check_tick_host(context->check);
+    const vm_dependence did = check_dependence(context->check);
     if (o->now_kernel)
-        finish_launch(o, now->lane, check_dependence(context->check));
+        finish_launch(o, now->lane, did);
+    if (o->now_kernel && did.waited) /* later work of the lane is ordered after the launches of these events too */
+        join_clocks(o->known[now->lane], o->promised[now->lane]);
+    memset(o->promised[now->lane], 0, sizeof o->promised[now->lane]);
     share_launches(now->span);
     for (size_t i = 0; i < o->range_count; i++) { /* compare with the memory of earlier copies */
         const range *r = &o->ranges[i];
