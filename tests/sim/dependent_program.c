@@ -34,6 +34,18 @@ enum { N = 256, BYTES = N * 4 };
     " fence.proxy.async.shared::cta; cp.async.bulk.global.shared::cta.bulk_group [%b], [%s], 16;\n"                    \
     " cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nE:\n"
 
+/* the first thread loads all words by a tensor map */
+#define TENSOR(name, steps)                                                                                                    \
+    ".visible .entry " name "(.param .align 64 .b8 map[128], .param .u64 to)\n{\n"                                             \
+    " .reg .b32 %i, %x, %s, %r; .reg .b64 %m, %b, %o, %t; .reg .pred %p;\n"                                                    \
+    " mov.b64 %m, map; cvta.param.u64 %m, %m; ld.param.u64 %b, [to]; cvta.to.global.u64 %b, %b; mov.u32 %i, %tid.x;\n"         \
+    " mul.wide.u32 %o, %i, 4; add.u64 %b, %b, %o; mov.u32 %s, bar; mov.u32 %r, rows;\n"                                        \
+    " setp.ne.u32 %p, %i, 0; @%p bra D;\n mbarrier.init.shared::cta.b64 [%s], 1; fence.mbarrier_init.release.cluster;\n" steps \
+    " mbarrier.arrive.expect_tx.shared::cta.b64 %t, [%s], 1024;\n"                                                             \
+    " cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r], [%m, {%i}], [%s];\n"              \
+    "D: bar.sync 0;\nL: mbarrier.try_wait.parity.shared::cta.b64 %p, [%s], 0; @!%p bra L;\n"                                   \
+    " cvt.u32.u64 %x, %o; add.u32 %r, %r, %x; ld.shared.u32 %x, [%r];\n st.global.u32 [%b], %x;\n ret;\n}\n"
+
 /* The module, in pieces, because compilers need not accept long literals. */
 static const char *const pieces[] = {
     ".version 8.0\n.target sm_90\n.address_size 64\n",
@@ -43,6 +55,7 @@ static const char *const pieces[] = {
     KERNEL("firstWrw", FIRST_THREAD W r w) KERNEL("firstWbarrierRw", FIRST_THREAD W BARRIER r w),
     KERNEL("TwTell", T w TELL) KERNEL("hearRw", HEAR r w),
     ".shared .align 16 .b8 tile[16];\n" HEAD("bulk") BULK " ret;\n}\n",
+    ".shared .align 128 .b8 rows[1024];\n.shared .align 8 .b8 bar[8];\n" TENSOR("tensor", "") TENSOR("Wtensor", W),
 };
 static char text[1 << 15];
 #undef r
@@ -100,6 +113,32 @@ static void first_thread_and_barrier(void) { first("w", g.x, g.x), then("firstWb
 static void by_flag(void) { first("TwTell", g.x, g.x), then("hearRw", g.x, g.y); }
 static void bulk_waits(void) { first("bulk", g.x, g.x), then("Wrw", g.x, g.y); }
 static void bulk_never_waits(void) { first("bulk", g.x, g.x), then("rw", g.x, g.y); }
+
+/* A secondary that reads `from` by a tensor map. */
+static void tensor(const char *name, CUdeviceptr from, CUdeviceptr to)
+{
+    CUtensorMap map;
+    CUfunction kernel;
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                   .value.programmaticStreamSerializationAllowed = 1};
+    const CUlaunchConfig config = {.gridDimX = 1,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = N,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .hStream = g.a,
+                                   .attrs = &attribute,
+                                   .numAttrs = 1};
+    TRY(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_INT32, 1, (void *)from, (cuuint64_t[]){N}, NULL,
+                               (cuuint32_t[]){N}, (cuuint32_t[]){1}, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                               CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+    TRY(cuModuleGetFunction(&kernel, g.module, name));
+    TRY(cuLaunchKernelEx(&config, kernel, (void *[]){&map, &to}, NULL));
+}
+static void tensor_waits(void) { first("w", g.x, g.x), tensor("Wtensor", g.x, g.y); }
+static void tensor_never_waits(void) { first("w", g.x, g.x), tensor("tensor", g.x, g.y); }
 
 /* ---- what lies between them ---- */
 
@@ -349,6 +388,8 @@ static const struct {
     X(by_flag, ""),
     X(bulk_waits, ""),
     X(bulk_never_waits, EARLY "bulk" UNWAITED),
+    X(tensor_waits, ""),
+    X(tensor_never_waits, EARLY "w" UNWAITED),
     X(copy_between, ""),
     X(event_between, EARLY "w" UNWAITED),
     X(waited_event_between, ""),

@@ -20,6 +20,7 @@
 #include "order_internal.h"
 #include "race_internal.h"
 #include "shadow_internal.h"
+#include "streams_internal.h"
 #include "uninitialised_internal.h"
 #include "view_internal.h"
 #include "vm_checks_internal.h"
@@ -639,6 +640,37 @@ bool check_lane_access(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flig
     k.home = w->block;
     k.limit = get_limit(k.clock, a->space == PTX_SPACE_SHARED, a->lanes);
     return check_one_access(&k, a) == 0;
+}
+
+/* Compares a read by a tensor map with the writes of launches that are not ordered before this launch. Nothing is
+ * recorded, and writes of this launch are not compared: the copy reads after its issue, and no clock tells when. */
+void check_earlier_writes(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes)
+{
+    vm_check *check = w->runner->run->device->check;
+    const vm_allocation *a = check->concurrent_count > 0 ? vm_allocation_of(w->runner->run->device, address) : NULL;
+    const vm_shadow *shadow = a ? a->shadow : NULL;
+    if (!shadow || bytes > a->base + a->bytes - address)
+        return;
+    vm_access access = {
+        .space = PTX_SPACE_GLOBAL, .kind = VM_READS | VM_ASYNC, .lanes = 1u << lane, .bytes = (uint32_t)bytes};
+    access.address[lane] = address;
+    vm_look k = {.check = check,
+                 .w = w,
+                 .code = i,
+                 .in = &w->frame->function->ptx->insns[i->insn],
+                 .insn = vm_insn_of(w, i),
+                 .see = VM_SEE_OTHER,
+                 .a = &access,
+                 .home = w->block,
+                 .clock = &w->block->check->warps[w->index],
+                 .block = (uint32_t)w->block->number};
+    const uint64_t step = (uint64_t)1 << shadow->shift, first = (address - a->base) / step * step;
+    for (uint64_t at = first; at < address - a->base + bytes && !k.told; at += step) {
+        const vm_cells *page = shadow->pages[at / VM_SHADOW_PAGE];
+        const vm_cell cell = page ? vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift) : (vm_cell){0};
+        if (check_earlier_stamp(check, &cell.w))
+            check_conflict(&k, &cell.w, true, 1u << lane, at < address - a->base ? 0 : at - (address - a->base));
+    }
 }
 
 /* ---- malloc and free in device code ---- */
