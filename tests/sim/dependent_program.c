@@ -4,6 +4,7 @@
  *
  * Each kernel has two parameters: it reads `from` and writes `to`, 256 words each. The name of a kernel tells the order
  * of its steps: W is griddepcontrol.wait, T is griddepcontrol.launch_dependents, r reads `from`, w writes `to`. */
+#include <pthread.h>
 #include <string.h>
 
 #include "program.h"
@@ -360,6 +361,53 @@ static void nodes_disabled(void) /* a disabled kernel is no work */
     TRY(cuGraphLaunch(exec, g.a));
 }
 
+/* ---- threads ---- */
+
+/* Works in a stream and memory of its own: dependent launches, events of launches, and a graph. */
+static void *work_in_thread(void *context)
+{
+    CUstream own, other;
+    CUevent event;
+    CUdeviceptr at[3];
+    CUgraph graph;
+    CUgraphExec exec;
+    TRY(cuCtxSetCurrent(context));
+    TRY(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
+    TRY(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    TRY(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    for (int i = 0; i < 3; i++)
+        TRY(cuMemAlloc(&at[i], 4 * BYTES));
+    TRY(cuStreamBeginCapture(own, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    launch_in(own, 0, "Tw", at[0], at[0]);
+    launch_in(own, 1, "Wrw", at[0], at[1]);
+    TRY(cuStreamEndCapture(own, &graph));
+    TRY(cuGraphInstantiate(&exec, graph, 0));
+    for (int i = 0; i < 20; i++) {
+        const CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
+                                             .value.programmaticEvent = {.event = event}};
+        launch_with(own, attribute, "Ww", at[0], at[0]);
+        TRY(cuStreamWaitEvent(other, event, 0));
+        launch_in(other, 0, "Wrw", at[0], at[2]);
+        TRY(cuEventRecord(event, other));
+        TRY(cuStreamWaitEvent(own, event, 0));
+        TRY(cuGraphLaunch(exec, own));
+        launch_in(own, 1, "Wrw", at[1], at[2]);
+    }
+    TRY(cuStreamSynchronize(own));
+    return NULL;
+}
+static void threads_launch(void)
+{
+    pthread_t threads[4];
+    CUcontext context;
+    TRY(cuCtxGetCurrent(&context));
+    for (int k = 0; k < 4; k++)
+        if (pthread_create(&threads[k], NULL, work_in_thread, context) != 0)
+            exit(1);
+    for (int k = 0; k < 4; k++)
+        pthread_join(threads[k], NULL);
+}
+
 #define EARLY "and a write by an earlier launch of "
 #define UNWAITED " are not ordered: this dependent launch may begin before that launch has ended"
 #define BEYOND " are not ordered: griddepcontrol.wait waits for the launch before this one"
@@ -442,6 +490,7 @@ static const struct {
     X(nodes_chain, EARLY "Tw" BEYOND),
     X(nodes_chain_waited, ""),
     X(nodes_disabled, ""),
+    X(threads_launch, ""),
 };
 
 static void set_up(void)
