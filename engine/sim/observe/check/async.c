@@ -124,8 +124,8 @@ static bool check_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box 
     return good;
 }
 
-/* Checks a copy of a box between global and shared memory. Two parts are left out: reads of global memory by loads, and
- * writes of a store that is the `same` as another lane's. A tensor map that is invalid is a fault, which the
+/* Checks a copy of a box between global and shared memory. Reads of global memory by loads are compared with earlier
+ * launches only. Writes of a store that is the `same` as another lane's are left out. A tensor map that is invalid is a fault, which the
  * instruction raises. */
 static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uint32_t flight, bool same)
 {
@@ -137,6 +137,8 @@ static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, u
         for (uint32_t k = 0; fine && k < vm_box_pieces(&box); k++)
             fine = check_stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
                                  load ? VM_WRITE : VM_READS, flight);
+        if (fine && load)
+            check_earlier_writes(w, i, lane, box.address, (uint64_t)box.count * box.bytes);
         fine = fine && (load || same || check_row(w, i, lane, &box, kind, flight));
     } while (fine && ops_box_next(&box));
     return fine;

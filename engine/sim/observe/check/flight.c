@@ -9,6 +9,7 @@
 
 #include "before_internal.h"
 #include "bounds_internal.h"
+#include "dependent_internal.h"
 #include "finding_internal.h"
 #include "flight_internal.h"
 #include "look_internal.h"
@@ -371,12 +372,13 @@ static void report_late_arrival(vm_block *block, const vm_bar *bar)
                                  "wait for the arrival");
 }
 
-/* Reports operations that may still use the shared memory of a block that ends, because another block gets that
- * memory. It has four passes: bulk copies from that memory, copies into it, arrivals of other blocks, and copies to
+/* Counts the end of the block for its dependent launches. Reports operations that may still use the shared memory of a
+ * block that ends, because another block gets that memory. It has four passes: bulk copies from that memory, copies into it, arrivals of other blocks, and copies to
  * other blocks. */
 void check_block_end(vm_block *block)
 {
     vm_check_block *b = block->check;
+    check_dependent_end(block);
     if (!b->more || atomic_load(&block->runner->run->family->stop))
         return;
     const vm_check *check = block->runner->run->device->check;
