@@ -343,6 +343,9 @@ static unsigned find_errors(const char *body, char text[512])
 #define BEGIN "setp.eq.u32 %p1, %r0, 0; @!%p1 bra begun; mbarrier.init.shared.b64 [bar], 1; begun: bar.sync 0;\n"
 #define ARRIVE "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
 
+#define FILL(column)                                                                                                   \
+    "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2+" #column "], {%r0, %r0}; tcgen05.wait::st.sync.aligned;\n"
+
 /* The checks count a commit as an arrival. So two phases of an mbarrier complete. A phase without a commit stays open. */
 static void test_checks(void)
 {
@@ -356,7 +359,7 @@ static void test_checks(void)
     /* An access that is a fault without the checks is also a fault with them. */
     errors = find_errors(GET(32) "%r4, [base];" LD "[%r2+32];" PUT("%r4", 32), text);
     CHECK(errors == 1 && strstr(text, "the block has not allocated this column"));
-    errors = find_errors(GET(32) "%r4, [base];" LD "[%r2+30];" PUT("%r4", 32), text);
+    errors = find_errors(GET(32) "%r4, [base];" FILL(30) LD "[%r2+30];" PUT("%r4", 32), text);
     CHECK(errors == 0 && !text[0]);
 }
 

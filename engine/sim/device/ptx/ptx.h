@@ -319,6 +319,8 @@ typedef enum ptx_space {
     X(SCALE_VEC_1X, "scale_vec::1X")                                                                                   \
     X(SCALE_VEC_2X, "scale_vec::2X")                                                                                   \
     X(SCALE_VEC_4X, "scale_vec::4X")                                                                                   \
+    X(UE8M0, "ue8m0")                                                                                                  \
+    X(UE4M3, "ue4m3")                                                                                                  \
     X(COLLECTOR_A_FILL, "collector::a::fill")                                                                          \
     X(COLLECTOR_A_USE, "collector::a::use")                                                                            \
     X(COLLECTOR_A_LASTUSE, "collector::a::lastuse")                                                                    \
@@ -363,7 +365,14 @@ typedef enum ptx_space {
     X(X128, "x128")                                                                                                    \
     X(PACK_16B, "pack::16b")                                                                                           \
     X(UNPACK_16B, "unpack::16b")                                                                                       \
-    X(ARRIVE_ONE, "mbarrier::arrive::one")
+    X(ARRIVE_ONE, "mbarrier::arrive::one")                                                                             \
+    /* clusterlaunchcontrol */                                                                                         \
+    X(MULTICAST_ALL, "multicast::cluster::all")                                                                        \
+    X(IS_CANCELED, "is_canceled")                                                                                      \
+    X(GET_FIRST_CTAID, "get_first_ctaid")                                                                              \
+    X(GET_FIRST_CTAID_X, "get_first_ctaid::x")                                                                         \
+    X(GET_FIRST_CTAID_Y, "get_first_ctaid::y")                                                                         \
+    X(GET_FIRST_CTAID_Z, "get_first_ctaid::z")
 #define PTX_MOD_WORDS 6u
 typedef enum ptx_mod {
 #define PTX_X(name, text) PTX_MOD_##name,
