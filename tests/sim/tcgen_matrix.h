@@ -222,8 +222,8 @@ static inline void write_begin(kiln__text *text, unsigned pair)
 static inline void write_end(kiln__text *text, unsigned pair)
 {
     const char *group = pair == 2 ? "cta_group::2" : "cta_group::1";
-    kiln__text_printf(text, "tcgen05.commit.%s.mbarrier::arrive::one.shared::cluster%s.b64 [bar]%s;\nissued:\n",
-                      group, pair == 2 ? ".multicast::cluster" : "", pair == 2 ? ", %h0" : "");
+    kiln__text_printf(text, "tcgen05.commit.%s.mbarrier::arrive::one.shared::cluster%s.b64 [bar]%s;\nissued:\n", group,
+                      pair == 2 ? ".multicast::cluster" : "", pair == 2 ? ", %h0" : "");
     kiln__text_puts(text, "wait: mbarrier.try_wait.parity.shared.b64 %p5, [bar], 0; @!%p5 bra wait;\n"
                           "tcgen05.fence::after_thread_sync; ld.global.u64 %d1, [%d11+8]; add.u64 %d1, %d1, %d9;\n");
     tcgen_all(text, "show", false);

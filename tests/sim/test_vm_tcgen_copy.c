@@ -74,9 +74,11 @@ static void check_copy(unsigned s, unsigned bits, unsigned pair)
     unsigned first;
     const unsigned wrong = trial_run(&t, pair, &fault, &first);
     if (fault != VM_OK || wrong)
-        fprintf(stderr, "cp %s, %u bits, pair %u, swizzle %d, lane %u: %s %u cells differ, first lane %u column %u: %x, not %x\n",
-                shapes[s].name, bits, pair, (int)x.swizzle, base, fault ? t.bench.fault.message : "", wrong,
-                first / COLUMNS, first % COLUMNS, t.shown[first], t.want[first]);
+        fprintf(
+            stderr,
+            "cp %s, %u bits, pair %u, swizzle %d, lane %u: %s %u cells differ, first lane %u column %u: %x, not %x\n",
+            shapes[s].name, bits, pair, (int)x.swizzle, base, fault ? t.bench.fault.message : "", wrong,
+            first / COLUMNS, first % COLUMNS, t.shown[first], t.want[first]);
     CHECK(fault == VM_OK && !wrong);
     trial_close(&t);
     kiln__text_free(&text);
@@ -131,12 +133,12 @@ typedef struct reduction {
     char letter; /* of the type: f, u or s */
 } reduction;
 static const reduction reductions[] = {
-    {"min.u32", false, false, false, 'u'},         {"max.u32", true, false, false, 'u'},
-    {"min.s32", false, false, false, 's'},         {"max.s32", true, false, false, 's'},
-    {"min.f32", false, false, false, 'f'},         {"max.f32", true, false, false, 'f'},
-    {"min.abs.f32", false, true, false, 'f'},      {"max.abs.f32", true, true, false, 'f'},
-    {"min.NaN.f32", false, false, true, 'f'},      {"max.NaN.f32", true, false, true, 'f'},
-    {"min.abs.NaN.f32", false, true, true, 'f'},   {"max.abs.NaN.f32", true, true, true, 'f'},
+    {"min.u32", false, false, false, 'u'},       {"max.u32", true, false, false, 'u'},
+    {"min.s32", false, false, false, 's'},       {"max.s32", true, false, false, 's'},
+    {"min.f32", false, false, false, 'f'},       {"max.f32", true, false, false, 'f'},
+    {"min.abs.f32", false, true, false, 'f'},    {"max.abs.f32", true, true, false, 'f'},
+    {"min.NaN.f32", false, false, true, 'f'},    {"max.NaN.f32", true, false, true, 'f'},
+    {"min.abs.NaN.f32", false, true, true, 'f'}, {"max.abs.NaN.f32", true, true, true, 'f'},
 };
 
 /* Returns a number that orders values as the type does: -0 comes before +0. */
@@ -183,10 +185,11 @@ static void check_reduction(const reduction *r, unsigned count, bool split)
     tcgen_all(&text, "fill", true);
     kiln__text_printf(&text, "tcgen05.ld.red.sync.aligned.%s.x%u.%s ", split ? "16x32bx2" : "32x32b", count, r->suffix);
     tcgen_vector(&text, count);
-    kiln__text_printf(&text,
-                      ", %%r20, [%%r2+3]%s; tcgen05.wait::ld.sync.aligned; ld.global.u64 %%d1, [%%d0+8];\n"
-                      "mul.wide.u32 %%d2, %%r0, 8; add.u64 %%d2, %%d1, %%d2; st.global.v2.u32 [%%d2], {%%r20, %%v%u};\n",
-                      split ? ", 200" : "", count - 1);
+    kiln__text_printf(
+        &text,
+        ", %%r20, [%%r2+3]%s; tcgen05.wait::ld.sync.aligned; ld.global.u64 %%d1, [%%d0+8];\n"
+        "mul.wide.u32 %%d2, %%r0, 8; add.u64 %%d2, %%d1, %%d2; st.global.v2.u32 [%%d2], {%%r20, %%v%u};\n",
+        split ? ", 200" : "", count - 1);
     kiln__text_puts(&text, TCGEN_FREE(512) "ret;\n}\n");
     parameter list = {0};
     trial t = trial_open(&text, &list, 1, true);

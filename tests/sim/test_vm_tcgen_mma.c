@@ -42,8 +42,8 @@ static bool is_packed(const product *p) { return p->kind >= KIND_MXF4; }
 /* Writes the suffixes and the operands of the instruction. */
 static void write_instruction(kiln__text *text, const product *p)
 {
-    kiln__text_printf(text, "tcgen05.mma%s%s.cta_group::%u.kind::%s", p->stationary ? ".ws" : "", p->sparse ? ".sp" : "",
-                      p->pair, kind_names[p->kind]);
+    kiln__text_printf(text, "tcgen05.mma%s%s.cta_group::%u.kind::%s", p->stationary ? ".ws" : "",
+                      p->sparse ? ".sp" : "", p->pair, kind_names[p->kind]);
     if (p->scaled) {
         static const char *const counts[] = {"", ".scale_vec::1X", ".scale_vec::2X", "", ".scale_vec::4X"};
         const bool sixteen = p->kind == KIND_MXF4NVF4 && p->factors >= 4;
@@ -133,7 +133,7 @@ static int power_of(type t, double x)
 /* Returns the value of a scale factor, and its power of two. */
 static double value_of_factor(bool ue8m0, uint8_t bits, int *power)
 {
-    const double value = ue8m0 ? (bits == 255 ? NAN : ldexp(1, bits - 127))
+    const double value = ue8m0                 ? (bits == 255 ? NAN : ldexp(1, bits - 127))
                          : (bits & 127) == 127 ? NAN
                                                : value_of(E4M3, bits & 127);
     *power = value == 0 ? -126 : ue8m0 || ilogb(value) > -6 ? ilogb(value) : -6;
@@ -394,7 +394,8 @@ static void fill_row(trial *t, const product *p, unsigned row, uint32_t *whole)
 
 /* Draws a scale factor, and puts it into the four quarters of the lanes of a block. Only a product with two banks has
  * other columns of B in the second one. `row` is a row of A in the block, or a column of B. */
-static void fill_factor(trial *t, const product *p, unsigned side, unsigned block, unsigned row, unsigned f, uint8_t bits)
+static void fill_factor(trial *t, const product *p, unsigned side, unsigned block, unsigned row, unsigned f,
+                        uint8_t bits)
 {
     const unsigned parts = side ? p->banks : 1, rows = side ? p->n / parts : p->m / p->pair, own = row % rows;
     const unsigned byte = p->first[side] + f;
@@ -411,7 +412,7 @@ static void fill_factors(trial *t, const product *p, numbers *x, numbers *y)
         for (unsigned row = 0; row < (side ? p->n : p->m); row++)
             for (unsigned f = 0; f < p->factors; f++) {
                 const uint32_t any = p->ue8m0 ? 127 - 20 + draw(41) : draw(127);
-                const uint8_t bits = (uint8_t)(p->exact        ? (p->ue8m0 ? 127 + draw(2) : 0x38 + 8 * draw(2))
+                const uint8_t bits = (uint8_t)(p->exact          ? (p->ue8m0 ? 127 + draw(2) : 0x38 + 8 * draw(2))
                                                : draw(3000) == 0 ? 255
                                                                  : any);
                 (side ? y : x)->factor[row][f] = bits;
@@ -541,7 +542,8 @@ static void try_all(unsigned pair)
         for (kind of = KIND_F16; of < KINDS; of++)
             for (type a = F16; a <= S8; a++)
                 for (type b = F16; b <= S8; b++)
-                    for (unsigned again = fits(of, a, b) ? (a == b && of != KIND_F8F6F4 && of != KIND_MXF8F6F4 ? 4 : 1) : 0;
+                    for (unsigned again = fits(of, a, b) ? (a == b && of != KIND_F8F6F4 && of != KIND_MXF8F6F4 ? 4 : 1)
+                                                         : 0;
                          again; again--) {
                         const product p = draw_product(of, a, b, pair);
                         run_product(&p, &tiles[of]);
@@ -558,9 +560,15 @@ static void test_pairs(void) { try_all(2); }
 /* An infinity or a NaN in one element must reach all sums of its row, and no other sum. */
 static void test_special(void)
 {
-    product p = {
-        .a = {.type = F16, .rows = 64}, .b = {.type = F16, .rows = 16}, .d = SUM_F32, .m = 64, .n = 16, .k = 16, .pair = 1,
-        .banks = 1, .half = true};
+    product p = {.a = {.type = F16, .rows = 64},
+                 .b = {.type = F16, .rows = 16},
+                 .d = SUM_F32,
+                 .m = 64,
+                 .n = 16,
+                 .k = 16,
+                 .pair = 1,
+                 .banks = 1,
+                 .half = true};
     kiln__text text = {0};
     write_kernel(&text, &p);
     vm_bench b = vm_bench_text(kiln__text_get(&text), text.length, (vm_limits){.cc = 100});
@@ -715,7 +723,7 @@ static void test_other_faults(void)
 #define SPARSE(kind) ".sp.cta_group::1.kind::" kind " [%r21], %d5, %d6, [%r31], %r20, %p4;"
 #define STATIONARY ".ws.cta_group::1.kind::f16 [%r21], %d5, %d6, %r20, %p4, %d7;"
 #define SHIFTED ".cta_group::1.kind::f16.ashift [%r21], [%r22], %d6, %r20, %p4;"
-    const uint32_t mx8 = 1u << 23 | 2u << 17 | 8u << 24, mx4 = mx8 | 1u << 7 | 1u << 10; /* M 128, N 16 */
+    const uint32_t mx8 = 1u << 23 | 2u << 17 | 8u << 24, mx4 = mx8 | 1u << 7 | 1u << 10;    /* M 128, N 16 */
     const uint32_t f16 = 1u << 4 | 2u << 17 | 8u << 24, ws = 1u << 4 | 8u << 17 | 8u << 24; /* N 16; M 128, N 64 */
     const char *fit = "types or flags do not fit";
     const other_fault table[] = {
@@ -741,9 +749,25 @@ static void test_other_faults(void)
         {SCALED("mxf4nvf4.block_scale.block32"), fit, mx4 ^ 1u << 23, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
         {SCALED("mxf8f6f4.block_scale"), "tensor memory has 512 columns", mx8, 0, 0, 0, {509, 72}, 0, VM_FAULT_ADDRESS},
         {SCALED("mxf8f6f4.block_scale"), "tensor memory has 512 columns", mx8, 0, 0, 0, {64, 512}, 0, VM_FAULT_ADDRESS},
-        {SCALED("mxf8f6f4.block_scale"), "do not begin at lane 0", mx8, 0, 0, 0, {64, 0x200048}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf8f6f4.block_scale"),
+         "do not begin at lane 0",
+         mx8,
+         0,
+         0,
+         0,
+         {64, 0x200048},
+         0,
+         VM_FAULT_INSTRUCTION},
         {SCALED("mxf8f6f4.block_scale"), NULL, mx8, 0, 0, 0, {98, 72}, 0, VM_OK}, /* byte 0 of column 100 is the same */
-        {SCALED("mxf8f6f4.block_scale"), "the copies of row 70 in lanes 6 and 70 differ", mx8 | 1u << 29, 0, 0, 0, {98, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf8f6f4.block_scale"),
+         "the copies of row 70 in lanes 6 and 70 differ",
+         mx8 | 1u << 29,
+         0,
+         0,
+         0,
+         {98, 72},
+         0,
+         VM_FAULT_INSTRUCTION},
         {SPARSE("f16"), NULL, f16 | 4u, 0, 0, 64, {0}, 0, VM_OK},
         {SPARSE("f16"), NULL, f16 | 5u, 0, 0, 64, {0}, 0, VM_OK},
         {SPARSE("f16"), fit, f16 | 6u, 0, 0, 64, {0}, 0, VM_FAULT_INSTRUCTION},
@@ -756,8 +780,24 @@ static void test_other_faults(void)
         {STATIONARY, NULL, ws, 0, 0, 0, {0}, 0, VM_OK},
         {STATIONARY, "M 128 and N 16", f16, 0, 0, 0, {0}, 0, VM_FAULT_INSTRUCTION},
         {STATIONARY, NULL, ws | 2u << 30, 0, 0, 0, {0}, (uint64_t)16 << 56, VM_OK},
-        {STATIONARY, "exceeds the largest shift", ws | 1u << 30, 0, 0, 0, {0}, (uint64_t)16 << 56, VM_FAULT_INSTRUCTION},
-        {STATIONARY, "exceeds the largest shift", (ws ^ 10u << 24) | 3u << 30, 0, 0, 0, {0}, (uint64_t)17 << 56, VM_FAULT_INSTRUCTION},
+        {STATIONARY,
+         "exceeds the largest shift",
+         ws | 1u << 30,
+         0,
+         0,
+         0,
+         {0},
+         (uint64_t)16 << 56,
+         VM_FAULT_INSTRUCTION},
+        {STATIONARY,
+         "exceeds the largest shift",
+         (ws ^ 10u << 24) | 3u << 30,
+         0,
+         0,
+         0,
+         {0},
+         (uint64_t)17 << 56,
+         VM_FAULT_INSTRUCTION},
         {STATIONARY, "bits 36 to 38", ws, 0, 0, 0, {0}, (uint64_t)1 << 37, VM_FAULT_INSTRUCTION},
         {STATIONARY, "exceeds the first span", ws, 0, 0, 0, {0}, (uint64_t)1 << 39 | 1, VM_FAULT_INSTRUCTION},
         {STATIONARY, "cannot begin at lane 16", ws, 0x100000, 0, 0, {0}, 0, VM_FAULT_ADDRESS},

@@ -103,13 +103,15 @@ void decode_tcgen05_copy(vm_decoder *d)
     *x = (vm_tcgen_copy){.to = tensor_side(d, OPERAND(0)),
                          .descriptor = copy ? decode_source(d, OPERAND(1), 8) : 0,
                          .group = HAS(CTA_GROUP_2) ? 2 : 1,
-                         .shape = (uint8_t)(HAS(128X256B)        ? VM_TCGEN_128X256B
-                                            : HAS(4X256B)        ? VM_TCGEN_4X256B
-                                            : HAS(128X128B)      ? VM_TCGEN_128X128B
-                                            : HAS(WARPX2_02_13)  ? VM_TCGEN_64X128B_02_13
-                                            : HAS(WARPX2_01_23)  ? VM_TCGEN_64X128B_01_23
-                                                                 : VM_TCGEN_32X128B),
-                         .type = (uint8_t)(HAS(B4X16_P64) ? PTX_E2M1 : HAS(B6X16_P32) ? PTX_E3M2 : PTX_B8)};
+                         .shape = (uint8_t)(HAS(128X256B)       ? VM_TCGEN_128X256B
+                                            : HAS(4X256B)       ? VM_TCGEN_4X256B
+                                            : HAS(128X128B)     ? VM_TCGEN_128X128B
+                                            : HAS(WARPX2_02_13) ? VM_TCGEN_64X128B_02_13
+                                            : HAS(WARPX2_01_23) ? VM_TCGEN_64X128B_01_23
+                                                                : VM_TCGEN_32X128B),
+                         .type = (uint8_t)(HAS(B4X16_P64)   ? PTX_E2M1
+                                           : HAS(B6X16_P32) ? PTX_E3M2
+                                                            : PTX_B8)};
     vm_code *i = decode_emit_op(d, copy ? ops_tcgen_copy : ops_tcgen_shift);
     i->e = decode_cache_slot(d);
     i->extra = x;

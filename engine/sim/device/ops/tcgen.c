@@ -248,11 +248,11 @@ static bool read_types(const vm_tcgen_mma *x, uint32_t description, vm_tcgen_pro
     static const uint8_t half[8] = {PTX_F16, PTX_BF16}, tf32[8] = {PTX_NONE, PTX_NONE, PTX_TF32};
     static const uint8_t bytes[8] = {PTX_U8, PTX_S8}, sums[4] = {PTX_F16, PTX_F32, PTX_S32};
     static const uint8_t fours[8] = {PTX_NONE, PTX_E2M1};
-    const uint8_t *types = x->kind == VM_TCGEN_F16     ? half
-                           : x->kind == VM_TCGEN_TF32  ? tf32
-                           : x->kind == VM_TCGEN_I8    ? bytes
-                           : vm_tcgen_is_packed(x)     ? fours
-                                                       : small;
+    const uint8_t *types = x->kind == VM_TCGEN_F16    ? half
+                           : x->kind == VM_TCGEN_TF32 ? tf32
+                           : x->kind == VM_TCGEN_I8   ? bytes
+                           : vm_tcgen_is_packed(x)    ? fours
+                                                      : small;
     p->a_type = types[description >> 7 & 7];
     p->b_type = types[description >> 10 & 7];
     p->d_type = vm_tcgen_is_scaled(x) ? PTX_F32 : sums[description >> 4 & 3];
@@ -289,10 +289,7 @@ static bool read_scales(const vm_tcgen_mma *x, uint32_t d, vm_tcgen_product *p)
     p->scale_byte[0] = d >> 29 & 3;
     p->scale_byte[1] = d >> 4 & 3;
     p->ue8m0 = d >> 23 & 1;
-    p->factors = longer                            ? 96u / x->block
-                 : x->kind == VM_TCGEN_MXF8F6F4    ? 1
-                 : x->block == 32                  ? 2
-                                                   : 4;
+    p->factors = longer ? 96u / x->block : x->kind == VM_TCGEN_MXF8F6F4 ? 1 : x->block == 32 ? 2 : 4;
     /* the first of 2 or 6 scale factors is byte 0 or 2; the first of 4 is byte 0 */
     const uint32_t bytes = p->scale_byte[0] | p->scale_byte[1];
     const bool aligned = p->factors % 2 || (p->factors == 4 ? bytes == 0 : bytes % 2 == 0);
@@ -327,8 +324,7 @@ static bool fits_flags(const vm_tcgen_mma *x, uint32_t d, vm_tcgen_product *p)
     /* elements of 16 bits and more have metadata in one of two columns */
     const bool choice = x->sparse && (x->kind == VM_TCGEN_F16 || x->kind == VM_TCGEN_TF32);
     return !(d & RESERVED) && p->selector <= choice && (x->stationary || !(d >> 30)) &&
-           !(p->saturate && x->kind != VM_TCGEN_I8) &&
-           !((p->a_negative || p->b_negative) && x->kind == VM_TCGEN_I8);
+           !(p->saturate && x->kind != VM_TCGEN_I8) && !((p->a_negative || p->b_negative) && x->kind == VM_TCGEN_I8);
 }
 
 /* Reads the instruction descriptor. Returns false with a fault recorded if it describes no product of this kind. */

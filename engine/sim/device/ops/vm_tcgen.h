@@ -76,8 +76,8 @@ static inline bool vm_tcgen_is_packed(const vm_tcgen_mma *x) { return x->kind >=
 
 /* One matrix product, as one lane describes it. ops_tcgen_open() fills it in and checks it. */
 typedef struct vm_tcgen_product {
-    uint32_t m, n, k; /* of the whole product; m and n are divided between the blocks of a pair */
-    uint32_t stored;  /* elements of a row of A in memory */
+    uint32_t m, n, k;          /* of the whole product; m and n are divided between the blocks of a pair */
+    uint32_t stored;           /* elements of a row of A in memory */
     uint32_t a_bytes, b_bytes; /* bytes of a row of A, and of a column of B, in memory */
     uint8_t a_type, b_type, d_type;
     bool a_across, b_across; /* elements are consecutive in shared memory along M or N, and not along K */

@@ -36,7 +36,10 @@ static const struct {
 /* PTX instructions that are not in ops.def, so that the message says "not supported" and does not suggest another
  * spelling. */
 static const char *const ptx_later_ops[] = {
-    "multimem.cp", "multimem.ld_reduce", "multimem.red", "multimem.st",
+    "multimem.cp",
+    "multimem.ld_reduce",
+    "multimem.red",
+    "multimem.st",
 };
 
 static const char *const ptx_later_suffixes[] = {
