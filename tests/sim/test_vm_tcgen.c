@@ -360,6 +360,31 @@ static void test_checks(void)
     CHECK(errors == 0 && !text[0]);
 }
 
+#define PHASE(label, parity)                                                                                           \
+    "mbarrier.arrive.shared.b64 _, [bar]; " label ": mbarrier.try_wait.parity.shared.b64 %p2, [bar], " parity          \
+    "; @!%p2 bra " label ";\n"
+#define PHASES(name) PHASE(name "0", "0") PHASE(name "1", "1") PHASE(name "2", "0")
+#define TWO_ROLES(arrivals)                                                                                            \
+    "setp.eq.u32 %p1, %r0, 0; @!%p1 bra begun; mbarrier.init.shared.b64 [bar], " arrivals "; begun: bar.sync 0;\n"     \
+    "setp.eq.u32 %p3, %r0, 32; @%p3 bra second; @!%p1 bra done;\n" PHASES("first") "bra done;\nsecond:\n"
+
+/* A thread that waits for a phase must have a part in the phase after it. Otherwise that phase may complete before the
+ * wait. */
+static void test_late_wait(void)
+{
+    char text[512];
+    unsigned errors = find_errors(TWO_ROLES("2") PHASES("other") "done:", text, 64);
+    CHECK(errors == 0 && !text[0]);
+    errors = find_errors(TWO_ROLES("1") "mov.u32 %r5, 0; again: add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 5000;\n"
+                                        "@%p2 bra again; late: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n"
+                                        "@!%p2 bra late; done:",
+                         text, 64);
+    if (errors != 1)
+        fprintf(stderr, "%u errors, %s\n", errors, text);
+    CHECK(errors == 1 &&
+          strstr(text, "a wait for parity 0 of an mbarrier comes too late: the thread waits for phase 0"));
+}
+
 /* Each rule of tensor memory is a finding of its own kind. Bodies without a finding obey the rules. */
 static void test_rules(void)
 {
