@@ -237,12 +237,20 @@ bool check_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t la
 bool check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
-    if (s->who & VM_PENDING)
+    const uint32_t earlier = shared ? 0 : check_earlier_stamp(check_of(w), s);
+    if (earlier > c->early && !(c->settled >> lane & 1)) {
+        const vm_prior *prior = check_prior_at(check_of(w), earlier);
+        if (prior && prior->why == VM_APART_UNTIL_WAIT)
+            return false;
+    }
+    if (s->who & VM_PENDING && !earlier)
         return check_flight_before(w, s->insn, s->who % VM_LANES, lane, false);
     if (s->stamp <= c->horizon)
         return true;
-    if (!shared && s->stamp <= check_of(w)->launch)
-        return !check_is_concurrent(check_of(w), s->stamp);
+    if (earlier) {
+        const vm_prior *prior = check_prior_at(check_of(w), earlier);
+        return !prior || prior->why == VM_APART_UNTIL_WAIT;
+    }
     if (s->block != (uint32_t)w->block->number) {
         const vm_cluster *cluster = w->block->cluster;
         uint32_t rank = cluster->size > 1 ? get_rank(cluster, s->block) : cluster->size;

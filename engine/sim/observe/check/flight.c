@@ -9,6 +9,7 @@
 
 #include "before_internal.h"
 #include "bounds_internal.h"
+#include "dependent_internal.h"
 #include "finding_internal.h"
 #include "flight_internal.h"
 #include "look_internal.h"
@@ -284,6 +285,29 @@ void check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
                                  found->at.what, check_flight_name(f), found->space, found->address, found->allocation);
 }
 
+/* PTX orders accesses of two proxies only by a proxy fence, also if the first access is a read. Many kernels that are
+ * otherwise correct have no such fence, because an mbarrier or a barrier lies between, so the finding is a note. */
+void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
+{
+    const vm_flight *f = check_flight_at(k->check, k->flight);
+    if (!f || f->kind != VM_FLIGHT_LOAD || f->generic || k->told || s->who & VM_PENDING ||
+        s->stamp <= k->home->check->base || s->block != (uint32_t)k->w->block->number ||
+        !check_before(k->w, s, lane, true) || check_view_fenced(k->w, s, lane))
+        return;
+    kiln_check_finding *found = check_start(k, KILN_CHECK_ASYNC, true, s->insn, lane, 1u << lane);
+    if (!found)
+        return;
+    found->address += offset;
+    found->other.what = "read";
+    check_side_thread(k->w, s, &found->other);
+    found->other.has_thread = !(s->who & VM_MANY);
+    found->allocation = check_describe(k, lane);
+    found->message = check_print(k->check,
+                                 "%s (%s) at %s address 0x%" PRIx64 " after a read by a thread, without "
+                                 "fence.proxy.async between them, %s",
+                                 found->at.what, check_flight_name(f), found->space, found->address, found->allocation);
+}
+
 /* ---- the end of a block ---- */
 
 /* Reports an operation that may still use the shared memory of a block that ends. `what`: "read" or "write". */
@@ -348,12 +372,13 @@ static void report_late_arrival(vm_block *block, const vm_bar *bar)
                                  "wait for the arrival");
 }
 
-/* Reports operations that may still use the shared memory of a block that ends, because another block gets that
- * memory. It has four passes: bulk copies from that memory, copies into it, arrivals of other blocks, and copies to
+/* Counts the end of the block for its dependent launches. Reports operations that may still use the shared memory of a
+ * block that ends, because another block gets that memory. It has four passes: bulk copies from that memory, copies into it, arrivals of other blocks, and copies to
  * other blocks. */
 void check_block_end(vm_block *block)
 {
     vm_check_block *b = block->check;
+    check_dependent_end(block);
     if (!b->more || atomic_load(&block->runner->run->family->stop))
         return;
     const vm_check *check = block->runner->run->device->check;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "before_internal.h"
+#include "dependent_internal.h"
 #include "far_internal.h"
 #include "view_internal.h"
 #include "vm_checks_internal.h"
@@ -169,6 +170,7 @@ void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t n
         to->gate.know[v] = larger(to->gate.know[v], v == w->index ? c->full : c->know[v]);
     join_ranks(w->block, to->gate.know, c->know);
     to->gate.horizon = larger(to->gate.horizon, c->horizon);
+    to->gate.early = larger(to->gate.early, check_dependent_known(w));
     if ((lanes | w->dead) == VM_ALL)
         to->gate.know[w->index] = now;
     else
@@ -206,6 +208,7 @@ void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, 
         to->gate.know[v] = larger(to->gate.know[v], known);
     check_far_return(home, to, c->more->wrote[home->rank]);
     to->gate.horizon = larger(to->gate.horizon, c->horizon);
+    to->gate.early = larger(to->gate.early, check_dependent_known(w));
 }
 
 /* Joins the knowledge of the phase about the lanes' own warp, because other threads may have brought this knowledge to
@@ -240,6 +243,7 @@ void check_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes)
         c->know[v] = larger(c->know[v], from->gate.know[v]);
     join_ranks(w->block, c->know, from->gate.know);
     c->horizon = larger(c->horizon, from->gate.horizon);
+    check_dependent_learn(w, from->gate.early, lanes);
     c->synced = w->runner->run->device->check->time;
     check_more_learn(w, &from->more, lanes);
     check_refresh_fast(w->block, c);

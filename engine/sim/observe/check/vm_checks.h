@@ -50,9 +50,33 @@ void check_host_free(vm_device *device, uint64_t address);
 typedef struct vm_period {
     uint32_t after, until;
 } vm_period;
-/* Sets the intervals in which work of other streams ran that is not ordered before the launches to come. The
+/* Why earlier work is not ordered before a launch. */
+typedef enum vm_apart {
+    VM_APART_STREAM, /* its stream and the stream of the launch do not wait for each other */
+    /* The launch is a dependent launch, and this work is one of its prerequisite launches: the work is ordered before
+     * accesses that come after griddepcontrol.wait. */
+    VM_APART_UNTIL_WAIT,
+    /* A prerequisite launch of the launch may have ended before this work, because it did not wait for this work. So
+     * griddepcontrol.wait does not order the work either. */
+    VM_APART_BEYOND_WAIT
+} vm_apart;
+/* The interval in which work ran that is not ordered before the launches to come. */
+typedef struct vm_prior {
+    vm_period span;
+    vm_apart why;
+} vm_prior;
+/* Sets the work that is not ordered before the launches to come, and forgets what check_dependence() returns. The
  * intervals are sorted, the earliest first. The caller keeps the array alive. */
-void check_concurrent(vm_check *check, const vm_period *spans, size_t count);
+void check_concurrent(vm_check *check, const vm_prior *priors, size_t count);
+/* How the last launch waited for its prerequisite launches. */
+typedef struct vm_dependence {
+    bool waited; /* some thread has executed griddepcontrol.wait */
+    /* Some block had waited before it allowed its dependent launches to begin: it executed launch_dependents, or
+     * ended, after a wait. Its dependent launches begin after the prerequisite launches have completed. */
+    bool waited_first;
+} vm_dependence;
+/* Returns the dependence of the launches since check_concurrent(). */
+vm_dependence check_dependence(const vm_check *check);
 /* Returns the time and advances it. The time restarts at 1 after about 2^31 steps. */
 uint32_t check_tick_host(vm_check *check);
 /* Advances the time to `time`, but never back. Devices whose kernels use each other's memory share one time, so the
@@ -114,7 +138,8 @@ enum {
     VM_STRONG_SIDE = 2048,   /* atomic, volatile, relaxed or stronger */
     VM_PENDING = 4096,       /* made by an asynchronous operation */
     VM_VOLATILE_SIDE = 8192, /* strong only because it is `volatile` */
-    VM_BLOCK_SIDE = 16384    /* strong for its own block only (scope .cta) */
+    VM_BLOCK_SIDE = 16384,   /* strong for its own block only (scope .cta) */
+    VM_LATE_SIDE = 32768     /* its block had executed griddepcontrol.launch_dependents */
 };
 /* A cell of shadow memory: the epochs of accesses to one granule of 1, 2 or 4 bytes. It keeps the last write and two
  * recent reads. In shared memory the two reads come from different warps, in global memory from different blocks. */
@@ -209,6 +234,7 @@ enum vm_check_see {
     VM_SEE_BARRIER,
     VM_SEE_FENCE,
     VM_SEE_CALL,
+    VM_SEE_GRID,  /* griddepcontrol */
     VM_SEE_ASYNC, /* groups, bulk copies, mbarriers, products, proxy fences, barrier.cluster */
     VM_SEE_OTHER  /* other accesses to memory: matrix loads and stores */
 };
@@ -285,10 +311,14 @@ typedef struct vm_more {
 typedef struct vm_clock {
     /* the entry that holds for each thread of the cluster; check_refresh_fast() derives it from the other fields */
     uint32_t fast;
-    uint32_t horizon;                /* the entry that holds for each thread of the grid */
-    uint32_t full;                   /* the warp's own entry in its vector clock */
+    uint32_t horizon; /* the entry that holds for each thread of the grid */
+    uint32_t full;    /* the warp's own entry in its vector clock */
+    /* The entry for prerequisite launches (VM_APART_UNTIL_WAIT). `settled`: the lanes for which all prerequisite
+     * launches are ordered before. All lanes are settled if the launch has no prerequisite launches. */
+    uint32_t early, settled;
     uint32_t synced;                 /* time at which the warp last synchronised with any thread */
     uint32_t released, released_cta; /* the times of the last fence: for the device, for the block */
+    uint32_t fencing;                /* lanes with a fence for the device since the warp's last barrier of the block */
     uint32_t know[VM_KNOWN];         /* indexed by warp and by block of the cluster */
     /* [lane][other lane]: the same between lanes of the warp. NULL until only some lanes synchronise. */
     uint32_t *lanes;
@@ -310,7 +340,7 @@ typedef struct vm_clock {
 } vm_clock;
 /* The join (pointwise maximum) of the vector clocks of the warps that have arrived at a barrier. */
 typedef struct vm_gate {
-    uint32_t know[VM_KNOWN], horizon;
+    uint32_t know[VM_KNOWN], horizon, early;
 } vm_gate;
 /* The join of the vector clocks of the threads that have arrived in a phase of an mbarrier. */
 typedef struct vm_view {
@@ -397,7 +427,8 @@ typedef struct vm_check_block {
         *fences)[VM_FENCES + 1]; /* indexed by thread: the times of its last fence.proxy.async, the latest first */
     vm_bar *bars;
     size_t bar_count, bar_capacity;
-    bool dirty; /* cells name asynchronous operations */
+    bool dirty;             /* cells name asynchronous operations */
+    bool waited, triggered; /* a thread has executed griddepcontrol.wait, or launch_dependents */
     /* By rank: the last copy from this block's shared memory to the shared memory of that block; 0: none. */
     uint32_t pushed[VM_CLUSTER_MOST];
     struct { /* indexed by warpgroup: how many products it has begun, and vm_flight.id of the last one */
