@@ -928,7 +928,7 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
 }
 #endif
 
-// ---- rows of C in whole lines ----
+// ---- rows of C by complete lines ----
 
 // Tells whether all rows of all tiles begin and end at a multiple of 4 bytes.
 __device__ __forceinline__ bool whole_words(const result *C, unsigned N)
@@ -975,7 +975,7 @@ __device__ __forceinline__ void store_lines(result *to, const result *from, unsi
 // columns. Of B by rows, each row is a stretch of its own. Lanes read the stretches by elements.
 //
 // A warp keeps the fragments of B for all columns of the tile. It makes DOWN times 16 rows. It puts 16 rows of results
-// into shared memory, and writes them in whole lines. It waits for no other warp. A and B begin at multiples of 16 bytes.
+// into shared memory, and writes them by complete lines. It waits for no other warp. A and B begin at multiples of 16 bytes.
 struct thin {
     enum : unsigned { rows = 16 * WARPS_M * DOWN, threads = WARP * WARPS_M, across = TILE_N / 8, pitch = TILE_N + 8 };
     enum : unsigned { row_b = TILE_N * SIZE + 32 }; // bytes for a stretch of a row of B
@@ -1262,7 +1262,7 @@ struct group_product {
     }
 #endif
 
-    // Each warp writes 8 rows of the tile at a time to shared memory, and from there to C in whole lines. Rows of C may begin
+    // Each warp writes 8 rows of the tile at a time to shared memory, and from there to C by complete lines. Rows of C may begin
     // at any address.
     __device__ __forceinline__ void store_rows(unsigned char *room, result *C, unsigned first_row, unsigned first_column,
                                                unsigned M, unsigned N) const
