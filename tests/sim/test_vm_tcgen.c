@@ -293,6 +293,22 @@ static void test_faults(void)
         check_outcome(&table[k], strstr(table[k].body, "mbarrier") ? 32 : WARPGROUP, 1);
 }
 
+/* One thread commits again and again, and waits each time. The other warps wait for the same phases. They must see each
+ * phase before the next one is complete, because otherwise they wait for ever. */
+static void test_phases(void)
+{
+    static const outcome phases = {
+        "setp.ne.u32 %p2, %r0, 0; @%p2 bra begun; mbarrier.init.shared.b64 [bar], 1; begun: bar.sync 0; mov.u32 %r4, 0;\n"
+        "again: and.b32 %r5, %r4, 1; @%p2 bra wait;\n"
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
+        "wait: mbarrier.try_wait.parity.shared.b64 %p3, [bar], %r5; @!%p3 bra wait;\n"
+        "add.u32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, 7; @%p4 bra again; st.global.u32 [%d0], %r4;",
+        NULL,
+        VM_OK,
+        {7}};
+    check_outcome(&phases, WARPGROUP, 1);
+}
+
 /* ---- under the checks ---- */
 
 /* Runs a kernel of one block under the checks. Returns how many errors were found; *text is the last one's. */
@@ -424,5 +440,6 @@ static void test_rules(void)
 static const check_case cases[] = {
     {"shapes of ld and st", test_shapes}, {"allocation", test_allocation}, {"faults", test_faults},
     {"under the checks", test_checks},    {"late waits", test_late_wait},  {"rules", test_rules},
+    {"phases that warps wait for", test_phases},
 };
 KILN_SUITE("sim.vm_tcgen", cases)
