@@ -62,7 +62,7 @@ struct kiln_check_finding {
     /* `at` is the place of the error. `other` is a second place, such as the other access of a race, or the call that
      * freed the memory. */
     kiln_check_side at, other;
-    const char *space; /* "global", "shared", "local"; "" if the finding is not about memory */
+    const char *space; /* "global", "shared", "local", "tensor"; "" if the finding is not about memory */
     uint64_t address, bytes;
     const char *allocation; /* the place in its allocation: "at offset 64 of an allocation of 256 bytes" */
     uint64_t count;         /* number of threads with the same finding at the same place */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "before_internal.h"
+#include "dependent_internal.h"
 #include "finding_internal.h"
 #include "order_internal.h"
 #include "shadow_internal.h"
@@ -94,8 +95,10 @@ void check_block_start(vm_block *block)
                         .pending_capacity = c->pending_capacity};
         for (uint32_t v = 0; v < VM_KNOWN; v++)
             c->know[v] = b->base;
+        check_dependent_start(block, c);
         check_refresh_fast(block, c);
     }
+    b->waited = b->triggered = false;
     check_view_start(block);
 }
 
@@ -120,6 +123,8 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
     uint32_t now = vm_check_tick(check);
     if (c->more)
         check_more_lanes(w, mask);
+    if (c->settled & mask)
+        c->settled |= mask;
     if ((mask | w->dead) == VM_ALL) {
         c->full = c->synced = now;
         check_refresh_fast(w->block, c);
@@ -240,6 +245,7 @@ void check_arrive(vm_warp *w, uint32_t id)
     for (uint32_t v = 0; v < clock_length(w->block); v++)
         gate->know[v] = larger(gate->know[v], c->know[v]);
     gate->horizon = larger(gate->horizon, c->horizon);
+    gate->early = larger(gate->early, check_dependent_known(w));
     gate->know[w->index] = vm_check_tick(check_of(w));
     if (c->more)
         check_more_join(w->block, &w->block->check->gate_more[id], c->more);
@@ -263,6 +269,7 @@ void check_cluster_arrive(vm_warp *w, bool relaxed)
     for (uint32_t k = 0; k < cluster->size; k++) {
         vm_gate *gate = &cluster->blocks[k]->check->gates[VM_BARRIERS];
         gate->horizon = larger(gate->horizon, c->horizon);
+        gate->early = larger(gate->early, check_dependent_known(w));
         for (uint32_t v = VM_LANES; v < clock_length(w->block); v++)
             gate->know[v] = larger(gate->know[v], c->know[v]);
         gate->know[VM_LANES + w->block->rank] = now;
@@ -277,6 +284,7 @@ static void pass_gate(vm_warp *w, const vm_gate *gate, const vm_more *more, uint
     for (uint32_t v = 0; v < clock_length(w->block); v++)
         c->know[v] = larger(c->know[v], gate->know[v]);
     c->horizon = larger(c->horizon, gate->horizon);
+    check_dependent_learn(w, gate->early, lanes);
     c->synced = now;
     if (c->more && more)
         check_more_learn(w, more, lanes);
@@ -293,6 +301,7 @@ void check_know_all(vm_warp *w)
 {
     vm_clock *c = &w->block->check->warps[w->index];
     c->horizon = c->synced = vm_check_tick(check_of(w));
+    check_dependent_acquire(w, c->horizon);
     if (c->more)
         check_more_acquire(w, c->horizon);
     check_refresh_fast(w->block, c);
