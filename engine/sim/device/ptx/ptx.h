@@ -312,6 +312,15 @@ typedef enum ptx_space {
     X(KIND_TF32, "kind::tf32")                                                                                         \
     X(KIND_F8F6F4, "kind::f8f6f4")                                                                                     \
     X(KIND_I8, "kind::i8")                                                                                             \
+    X(KIND_MXF8F6F4, "kind::mxf8f6f4")                                                                                 \
+    X(KIND_MXF4, "kind::mxf4")                                                                                         \
+    X(KIND_MXF4NVF4, "kind::mxf4nvf4")                                                                                 \
+    X(BLOCK_SCALE, "block_scale")                                                                                      \
+    X(SCALE_VEC_1X, "scale_vec::1X")                                                                                   \
+    X(SCALE_VEC_2X, "scale_vec::2X")                                                                                   \
+    X(SCALE_VEC_4X, "scale_vec::4X")                                                                                   \
+    X(UE8M0, "ue8m0")                                                                                                  \
+    X(UE4M3, "ue4m3")                                                                                                  \
     X(COLLECTOR_A_FILL, "collector::a::fill")                                                                          \
     X(COLLECTOR_A_USE, "collector::a::use")                                                                            \
     X(COLLECTOR_A_LASTUSE, "collector::a::lastuse")                                                                    \
@@ -328,7 +337,14 @@ typedef enum ptx_space {
     X(X128, "x128")                                                                                                    \
     X(PACK_16B, "pack::16b")                                                                                           \
     X(UNPACK_16B, "unpack::16b")                                                                                       \
-    X(ARRIVE_ONE, "mbarrier::arrive::one")
+    X(ARRIVE_ONE, "mbarrier::arrive::one")                                                                             \
+    /* clusterlaunchcontrol */                                                                                         \
+    X(MULTICAST_ALL, "multicast::cluster::all")                                                                        \
+    X(IS_CANCELED, "is_canceled")                                                                                      \
+    X(GET_FIRST_CTAID, "get_first_ctaid")                                                                              \
+    X(GET_FIRST_CTAID_X, "get_first_ctaid::x")                                                                         \
+    X(GET_FIRST_CTAID_Y, "get_first_ctaid::y")                                                                         \
+    X(GET_FIRST_CTAID_Z, "get_first_ctaid::z")
 #define PTX_MOD_WORDS 6u
 typedef enum ptx_mod {
 #define PTX_X(name, text) PTX_MOD_##name,

@@ -211,6 +211,10 @@ static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint3
         check_conflict(k, &c->r1, false, lanes, offset);
     if (VM_UNLIKELY(c->r2.stamp > k->limit))
         check_conflict(k, &c->r2, false, lanes, offset);
+    if (VM_UNLIKELY(k->flight && k->shared)) {
+        check_proxy_read(k, &c->r1, lane, offset);
+        check_proxy_read(k, &c->r2, lane, offset);
+    }
     c->w = me;
     if (VM_UNLIKELY(k->strong && !k->quiet)) {
         publish_flag(k, c);
@@ -565,7 +569,7 @@ static void read_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
 static void perform_release(vm_look *k)
 {
     if (ptx_has(k->in, PTX_MOD_RELEASE) || ptx_has(k->in, PTX_MOD_ACQ_REL) || ptx_has(k->in, PTX_MOD_SC))
-        check_fence(k->w, k->in);
+        check_fence(k->w, k->in, 0);
 }
 
 /* Lists the accesses of the instruction and checks each. A plain load or store has one access, read from the registers

@@ -31,7 +31,7 @@ uint32_t check_insn(vm_warp *w, const vm_code *i, uint32_t m)
         return m;
     switch ((enum vm_check_see)kind) {
     case VM_SEE_BARRIER: check_barrier(w, i, m); return m;
-    case VM_SEE_FENCE: check_fence(w, in); return m;
+    case VM_SEE_FENCE: check_fence(w, in, m); return m;
     case VM_SEE_CALL: return check_free_call(w, i, m);
     case VM_SEE_GRID: check_dependent(w, in, m); return m;
     case VM_SEE_ASYNC: return check_async(w, i, in, m);

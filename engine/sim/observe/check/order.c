@@ -394,6 +394,25 @@ static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
             gate->know[VM_LANES + k] = now;
 }
 
+/* Publishes all accesses before a barrier, if every thread that waits there has executed a fence for the device since its
+ * last barrier. Barriers of the grid rely on this: all threads execute __threadfence() and __syncthreads(), and then the
+ * first thread sets a flag. PTX's model demands the fence of the thread that sets the flag. The device performs the
+ * writes of each thread before that thread's fence completes, so the other order is enough. The rule is approximate: an
+ * access between the fence and the barrier counts as published too. */
+static void publish_barrier(vm_block *block, const uint32_t lanes[VM_LANES], uint32_t now)
+{
+    bool fenced = true;
+    for (uint32_t k = 0; k < block->warp_count; k++)
+        fenced = fenced && (!lanes[k] || (block->check->warps[k].fencing | block->warps[k].dead) == VM_ALL);
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        vm_clock *c = &block->check->warps[k];
+        if (lanes[k] && fenced)
+            c->released = c->released_cta = now;
+        if (lanes[k])
+            c->fencing = 0;
+    }
+}
+
 /* Opens a barrier: checks how its warps wait, and gives the join to each of them. Exited warps count as arrived if the
  * barrier is for all threads. */
 void check_open(vm_block *block, uint32_t id)
@@ -429,6 +448,8 @@ void check_open(vm_block *block, uint32_t id)
         if (lanes[k])
             pass_gate(&block->warps[k], gate, block->check->gate_more ? &block->check->gate_more[id] : NULL, lanes[k],
                       now);
+    if (id < VM_BARRIERS)
+        publish_barrier(block, lanes, now);
     vm_check_tick(check);
     if (id == VM_BARRIERS)
         block->check->opened = *gate;
@@ -528,4 +549,9 @@ void check_release(vm_warp *w, bool block)
         c->released = now;
 }
 
-void check_fence(vm_warp *w, const ptx_insn *in) { check_release(w, ptx_has(in, PTX_MOD_CTA)); }
+void check_fence(vm_warp *w, const ptx_insn *in, uint32_t lanes)
+{
+    check_release(w, ptx_has(in, PTX_MOD_CTA));
+    if (!ptx_has(in, PTX_MOD_CTA))
+        w->block->check->warps[w->index].fencing |= lanes;
+}

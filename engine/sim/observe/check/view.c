@@ -23,9 +23,12 @@ bool check_view_new(vm_block *block)
     b->more = kiln__calloc(mem, block->warp_count, sizeof *b->more);
     b->fences = kiln__calloc(mem, (size_t)block->warp_count * VM_LANES, sizeof *b->fences);
     const uint32_t regs = block->runner->run->launch->module->check->reg_count;
+    const bool tensor = block->runner->run->launch->module->check->tensor;
+    if (tensor)
+        b->tensor = kiln__calloc(mem, 1, sizeof *b->tensor);
     if (regs)
         b->regs = kiln__calloc(mem, (size_t)block->warp_count * regs, sizeof *b->regs);
-    return b->gate_more && b->more && b->fences && (b->regs || !regs);
+    return b->gate_more && b->more && b->fences && (b->regs || !regs) && (b->tensor || !tensor);
 }
 
 void check_view_free(vm_block *block)
@@ -37,6 +40,7 @@ void check_view_free(vm_block *block)
     kiln__free(mem, b->fences);
     kiln__free(mem, b->bars);
     kiln__free(mem, b->regs);
+    kiln__free(mem, b->tensor);
 }
 
 void check_view_start(vm_block *block)
@@ -46,6 +50,8 @@ void check_view_start(vm_block *block)
     memset(b->pushed, 0, sizeof b->pushed);
     if (!b->more)
         return;
+    if (b->tensor)
+        memset(b->tensor, 0, sizeof *b->tensor);
     memset(b->gate_more, 0, (VM_BARRIERS + 1) * sizeof *b->gate_more);
     memset(b->products, 0, sizeof b->products);
     if (b->regs)

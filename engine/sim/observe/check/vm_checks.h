@@ -218,10 +218,11 @@ typedef struct vm_check_code {
     vm_check_local_piece *pieces; /* indexed by tally index: the only local variable that the access can touch */
     unsigned shift;               /* no access is smaller than 1 << shift bytes */
     bool async;                   /* the module has asynchronous operations or mbarriers */
-    /* numbers[function][register]: a number from 1 if products use the register or a copy of it, otherwise 0. NULL if
-     * the function has no products. */
+    /* numbers[function][register]: a number from 1 if products or tcgen05.ld use the register or a copy of it,
+     * otherwise 0. NULL if the function has neither. */
     uint32_t **numbers, reg_count;
-    uint32_t serial; /* number of the module among those that the check has seen, from 1; 0: not seen yet */
+    bool tensor, tensor_fences; /* the module uses tensor memory; it has tcgen05.fence */
+    uint32_t serial;            /* number of the module among those that the check has seen, from 1; 0: not seen yet */
 } vm_check_code;
 /* How an instruction is checked. */
 enum vm_check_see {
@@ -243,10 +244,13 @@ enum vm_check_see {
 
 /* How an asynchronous operation completes. */
 typedef enum vm_flight_kind {
-    VM_FLIGHT_COPY,  /* cp.async of a warp: completes in groups of each thread, or on an mbarrier */
-    VM_FLIGHT_LOAD,  /* a bulk copy that completes on an mbarrier */
-    VM_FLIGHT_STORE, /* a bulk copy that completes in a bulk group of its thread */
-    VM_FLIGHT_WGMMA  /* a product of a warpgroup, in groups of the warpgroup */
+    VM_FLIGHT_COPY,        /* cp.async of a warp: completes in groups of each thread, or on an mbarrier */
+    VM_FLIGHT_LOAD,        /* a bulk copy that completes on an mbarrier */
+    VM_FLIGHT_STORE,       /* a bulk copy that completes in a bulk group of its thread */
+    VM_FLIGHT_WGMMA,       /* a product of a warpgroup, in groups of the warpgroup */
+    VM_FLIGHT_TENSOR,      /* tcgen05.mma, cp and shift: complete with a phase that tcgen05.commit names */
+    VM_FLIGHT_TENSOR_LOAD, /* tcgen05.ld: completes at tcgen05.wait::ld of its warp */
+    VM_FLIGHT_TENSOR_STORE /* tcgen05.st: completes at tcgen05.wait::st of its warp */
 } vm_flight_kind;
 /* An asynchronous operation. check_flight_new() makes it, and from then on it is in flight. It is complete for a thread
  * when check_flight_before() is true for that thread; for another thread it may still be in flight. It is forgotten
@@ -262,11 +266,16 @@ typedef struct vm_flight {
     uint8_t kind;
     uint8_t layout; /* the swizzle of the tensor map or descriptor, + 1; 0: neither */
     bool generic;   /* the operation is not in the asynchronous proxy */
+    /* The rest is for operations on tensor memory. */
+    bool told;                   /* a note about its registers was made */
+    uint16_t op;                 /* ptx_op of the instruction */
+    uint32_t begun;              /* the time at which it was issued */
+    uint32_t accumulator, shape; /* tcgen05.mma: address of D; M, N and the number of blocks */
 } vm_flight;
 
-/* A register that a product uses. */
+/* A register that a product uses, or that tcgen05.ld writes. */
 typedef struct vm_reg {
-    uint32_t flight;  /* the product */
+    uint32_t flight;  /* the product or the load */
     uint32_t touched; /* the instruction of the last access since wgmma.fence, + 1; 0: no access */
     bool sum;         /* the product accumulates in it; otherwise it holds a part of matrix A */
 } vm_reg;
@@ -309,6 +318,7 @@ typedef struct vm_clock {
     uint32_t early, after;
     uint32_t synced;                 /* time at which the warp last synchronised with any thread */
     uint32_t released, released_cta; /* the times of the last fence: for the device, for the block */
+    uint32_t fencing;                /* lanes with a fence for the device since the warp's last barrier of the block */
     uint32_t know[VM_KNOWN];         /* indexed by warp and by block of the cluster */
     /* [lane][other lane]: the same between lanes of the warp. NULL until only some lanes synchronise. */
     uint32_t *lanes;
@@ -337,6 +347,16 @@ typedef struct vm_view {
     vm_gate gate;
     vm_more more;
 } vm_view;
+/* A tcgen05.commit: all operations of the thread `who` of `block` up to the number `last` are complete with the phase. */
+typedef struct vm_commit {
+    uint32_t block, who, last;
+} vm_commit;
+/* The commits that arrive in one phase of an mbarrier. */
+enum { VM_COMMITS = 8 };
+typedef struct vm_committed {
+    uint32_t phase, count;
+    vm_commit by[VM_COMMITS];
+} vm_committed;
 /* The state of an mbarrier in the checks. States: not live, then live in phase 0, 1, 2 and so on. It collects
  * arrivals and bytes. When no arrival and no byte is pending, complete_phases() moves it to the next phase. */
 typedef struct vm_bar {
@@ -356,7 +376,37 @@ typedef struct vm_bar {
     vm_view phases[VM_BAR_PHASES]; /* the joins of the last complete phases, by number modulo VM_BAR_PHASES */
     /* By phase: the time at which a thread first learned that the phase is complete; 0: no thread has learned it. */
     uint32_t learned[VM_BAR_PHASES];
+    /* The commits of the last phases, by number modulo VM_BAR_PHASES. Operations up to the number `old_commit` count as
+     * complete, because commits of older phases are not kept. */
+    vm_committed committed[VM_BAR_PHASES];
+    uint32_t old_commit;
 } vm_bar;
+
+/* A cell of the shadow of tensor memory: one column of sixteen lanes. It holds numbers of operations (vm_flight.id); 0:
+ * none. */
+typedef struct vm_tensor_cell {
+    uint32_t write;    /* the last operation that wrote it */
+    uint32_t loads[2]; /* the last tcgen05.ld of two warps */
+    uint32_t used;     /* the last product that read it, or copy */
+} vm_tensor_cell;
+enum { VM_TENSOR_GROUPS = 8, VM_TENSOR_CELLS = 512 * VM_TENSOR_GROUPS };
+/* The fences of a warp around barriers: tcgen05.fence. */
+typedef struct vm_tensor_warp {
+    uint32_t before[VM_FENCES + 1]; /* the times of its last before_thread_sync, the latest first */
+    /* The warp's vector clock at its last after_thread_sync; `seen` is by mbarrier. */
+    uint32_t horizon, know[VM_KNOWN], seen[VM_BARS];
+} vm_tensor_warp;
+/* The tensor memory of a block in the checks. */
+typedef struct vm_tensor_state {
+    vm_tensor_cell cells[VM_TENSOR_CELLS]; /* column after column */
+    uint32_t made[512];                    /* by column: the instruction that allocated it, + 1; 0: it is free */
+    uint32_t maker[512];                   /* by column: the thread that allocated it */
+    uint32_t pending, pending_who;         /* the last tcgen05.alloc, + 1, while it is not in `made` */
+    uint32_t lost; /* operations up to this number count as complete: a commit could not be recorded */
+    /* By rank of a block of the cluster: its last product or copy that uses this block's memory. */
+    uint32_t users[VM_CLUSTER_MOST];
+    vm_tensor_warp warps[VM_LANES];
+} vm_tensor_state;
 /* The state of a resident block. vm_block.check points to it; the device's allocator holds it. */
 typedef struct vm_check_block {
     uint32_t base; /* the time at which the block started; an older mark in its cells comes from an earlier block */
@@ -384,7 +434,8 @@ typedef struct vm_check_block {
     struct { /* indexed by warpgroup: how many products it has begun, and vm_flight.id of the last one */
         uint32_t count, flight;
     } products[VM_WARPGROUPS];
-    vm_reg *regs; /* by warp and register number; NULL: the module has no products */
+    vm_reg *regs;            /* by warp and register number; NULL: the module has no products */
+    vm_tensor_state *tensor; /* NULL: the module has no tensor memory */
 } vm_check_block;
 
 /* ---- the hooks that the interpreter calls ---- */

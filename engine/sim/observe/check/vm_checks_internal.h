@@ -104,7 +104,8 @@ struct vm_check {
     bool quick;     /* check_can_quick() */
     uint32_t often; /* VM_PATTERN_OFTEN; test suites set a smaller number */
     bool starved;
-    bool told; /* a more detailed finding already reports why the launch ended */
+    bool fence_told; /* the launch has a note about a missing tcgen05.fence */
+    bool told;       /* a more detailed finding already reports why the launch ended */
 };
 
 /* The number of no instruction. */
