@@ -151,7 +151,7 @@ static void acquire_flag(vm_look *k, const vm_cell *c)
     uint32_t known = c->published;
     if (c->published_cta > known && c->w.block == k->block)
         known = c->published_cta;
-    if (VM_UNLIKELY(k->clock->settled != VM_ALL)) {
+    if (VM_UNLIKELY(k->clock->after != VM_ALL)) {
         check_dependent_acquire(k->w, known);
         k->limit = get_limit(k->clock, k->shared, k->a->lanes);
     }

@@ -123,8 +123,8 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
     uint32_t now = vm_check_tick(check);
     if (c->more)
         check_more_lanes(w, mask);
-    if (c->settled & mask)
-        c->settled |= mask;
+    if (c->after & mask)
+        c->after |= mask;
     if ((mask | w->dead) == VM_ALL) {
         c->full = c->synced = now;
         check_refresh_fast(w->block, c);
