@@ -13,12 +13,12 @@
  *
  * **Dependent launches.** A launch may begin before the launches before it in its stream have ended. So the own entry of
  * a lane's clock does not tell which works of the lane are ordered before its next work. Two sets of the last 64 works
- * do: `begun` has the works that are ordered before the begin of a dependent launch, and `waited` the works that are
- * ordered before its accesses after griddepcontrol.wait. Bit i stands for the work that is i + 1 works before the next
- * work. Older works count as ordered. All other work of the lane is ordered after all earlier works of the lane. From
- * the sets of a launch and from what the launch has done (vm_dependence), finish_launch() computes the sets of the next
- * launch: the next launch begins when the blocks of this launch have triggered. That is after everything for which a
- * block had waited before.
+ * do. The set `begun` has the works that are ordered before the begin of a dependent launch. The set `waited` has the
+ * works that are ordered before its accesses after griddepcontrol.wait. Bit i stands for the work that is i + 1 works
+ * before the next work. Older works count as ordered. All other work of the lane is ordered after all earlier works of
+ * the lane. finish_launch() computes the sets of the next launch from the sets of this launch and from its
+ * vm_dependence. The next launch begins when the blocks of this launch have triggered. That is after everything for
+ * which a block had waited before it triggered.
  *
  * A work has two states. It runs from sim_order_begin() until sim_order_end(): its `span.until` is UINT32_MAX, and
  * sim_order_touch() adds its ranges. Then it has ended, and later works are compared with it. The work is removed from

@@ -1,11 +1,10 @@
-/* dependent.c - programmatic dependent launches: what a thread knows about the prerequisite launches of its launch.
+/* dependent.c - programmatic dependent launches: the order between a thread and the prerequisite launches of its launch.
  *
  * A dependent launch may begin when each block of its prerequisite launch has executed
  * griddepcontrol.launch_dependents or has ended. Nothing orders its accesses after the accesses of the prerequisite
  * launch, until a thread executes griddepcontrol.wait (PTX ISA, griddepcontrol). The simulator runs the prerequisite
- * launch to its end first. The driver tells the checks which earlier launches are prerequisites (check_concurrent(),
- * VM_APART_UNTIL_WAIT). The marks that these launches have left in the shadow count as concurrent with every thread that
- * has not waited.
+ * launch to its end first. By check_concurrent() the driver tells the checks which earlier launches are prerequisites.
+ * The marks that these launches have left in the shadow count as concurrent with every thread that has not waited.
  *
  * Two fields of a warp's vector clock describe this. `after` has the lanes for which all prerequisite launches happened
  * before: a lane has waited, or has synchronised with a thread that has waited. `early` is an entry for the other lanes:
