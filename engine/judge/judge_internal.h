@@ -177,7 +177,8 @@ typedef struct kiln__judge {
     int64_t *sized;   /* the ranged sizes that the plans have now, unless sized_set is SIZE_MAX */
     size_t sized_set;
     bool sized_few;
-    bool broken; /* the context is lost: nothing can run any more */
+    bool lacks_memory; /* a large trial did not fit into the memory of the device */
+    bool broken;       /* the context is lost: nothing can run any more */
     /* results */
     kiln__judge_fault fault;
     kiln__judge_trial failed;
