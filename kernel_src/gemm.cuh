@@ -42,8 +42,9 @@
 #define EPILOGUE 0 // a sum of flags: 1: a bias for each column, 2: GELU, 4: a residual, which is a matrix like C
 #endif
 #ifndef STAGED
-// 1: C goes through shared memory, and from there by tensor maps (wgmma_*) or in aligned pieces (mma_*). 0: each thread
-// writes its own sums
+// 1: C goes through shared memory, and from there by tensor maps (wgmma_*) or in aligned pieces (mma_*). 2 (wgmma_padded):
+// C goes through shared memory, and warps write whole lines of 128 bytes, wherever rows begin. 0: each thread writes its
+// own sums
 #define STAGED 1
 #endif
 

@@ -28,7 +28,15 @@ extern "C" {
     X(WARP, "undefined warp operation")                                                                                \
     X(LEAK, "leak")                                                                                                    \
     X(FAULT, "fault")                                                                                                  \
-    X(ASYNC, "asynchronous operation")
+    X(ASYNC, "asynchronous operation")                                                                                 \
+    X(TENSOR_PHASE, "tensor memory phase")                                                                             \
+    X(TENSOR_COLUMNS, "tensor memory not allocated")                                                                   \
+    X(TENSOR_OWNER, "tensor memory of another warp")                                                                   \
+    X(TENSOR_BOUNDS, "tensor memory out of bounds")                                                                    \
+    X(TENSOR_SIZE, "tensor memory granularity")                                                                        \
+    X(TENSOR_ALIGNMENT, "tensor memory alignment")                                                                     \
+    X(SPARSE_FLAG, "sparse flag")                                                                                      \
+    X(SPARSE_USE, "sparse use")
 typedef enum kiln_check_kind {
 #define KILN_X(name, text) KILN_CHECK_##name,
     KILN_CHECK_MAP(KILN_X)

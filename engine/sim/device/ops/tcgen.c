@@ -134,6 +134,7 @@ bool ops_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *
         "warp %u accesses the %u lanes from %u on of tensor memory (address 0x%x): it reaches lanes %u to %u, "
         "and the first lane is a multiple of %u",
         w->index, rows, row, *address, quarter, quarter + VM_LANES - 1, rows);
+    vm_fault_breaks(w, row % rows ? VM_RULE_ALIGNMENT : VM_RULE_OWNER);
     return false;
 }
 
@@ -175,6 +176,7 @@ void ops_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m)
         const uint32_t second = (address & 0xffff) + x->split;
         if (second > 0xffff) {
             raise_fault(w, i, lane, address, "the second half of .16x32bx2 is outside of tensor memory");
+            vm_fault_breaks(w, VM_RULE_BOUNDS);
             return;
         }
         cells[1] = vm_tensor_reach(w, i, lane, w->block, (address & 0xffff0000u) | second, rows, columns, what);
@@ -303,6 +305,7 @@ static bool check_lanes(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tc
     vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 4,
                    "tcgen05.mma at tensor memory address 0x%x: a matrix of %u rows cannot begin at lane %u", address,
                    p->rows, row);
+    vm_fault_breaks(w, VM_RULE_ALIGNMENT);
     return false;
 }
 

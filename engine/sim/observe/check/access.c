@@ -345,7 +345,7 @@ static void check_global(vm_look *k, vm_allocation *a)
     const vm_pattern *p = k->p;
     uint64_t base = k->a->address[__builtin_ctz(k->a->lanes)] - a->base;
     bool reads = k->a->kind & VM_READS;
-    if (!shadow || a->constant)
+    if (!shadow)
         return;
     const bool own = a->home == k->w->runner->run->device;
     if (VM_UNLIKELY(!a->home->check))

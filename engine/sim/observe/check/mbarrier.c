@@ -409,6 +409,24 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
                     parity, known, bar->phase, f->allocation);
 }
 
+/* Reports a wait for a phase after which another phase is complete already. Nothing keeps the other threads from completing
+ * that phase before this wait. Its parity is the other one, so the wait goes on until one more phase is complete: forever,
+ * if there is none. */
+static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
+{
+    const vm_bar *bar = &w->block->check->bars[n];
+    if ((known & 1) != parity || bar->phase < known + 2)
+        return;
+    kiln_check_finding *f = start_finding(w, vm_insn_of(w, i), (uint32_t)__builtin_ctz(lanes), bar, KILN_CHECK_ASYNC);
+    if (!f)
+        return;
+    f->at.what = "wait for an mbarrier";
+    f->message = check_print(check_of(w),
+                             "a wait for parity %u of an mbarrier comes too late: the thread waits for phase %u, and "
+                             "phase %u is complete already, because it does not need an arrival after this wait, %s",
+                             parity, known, known + 1, f->allocation);
+}
+
 /* Gives lanes that know `known` phases the clock of the next phase, if a wait for `parity` can mean that phase. Only
  * the last VM_BAR_PHASES clocks are kept. A lane that is further behind gets the oldest of them, so some races are
  * missed. */
@@ -438,13 +456,17 @@ static void learn_phase(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity,
 static void test_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity)
 {
     vm_clock *c = clock_of(w);
+    const uint32_t known = c->more->seen[n], ahead = lanes & c->seen_lanes[n], behind = lanes & ~c->seen_lanes[n];
+    if (behind)
+        check_overtaken(w, i, behind, n, parity, known ? known - 1 : 0);
+    if (ahead)
+        check_overtaken(w, i, ahead, n, parity, known);
     if ((w->block->check->bars[n].phase & 1) == parity) {
         check_lapped(w, i, (uint32_t)__builtin_ctz(lanes), n, parity);
         count_failed_test(w, i, lanes, n, parity);
         return;
     }
     c->spins = 0;
-    const uint32_t known = c->more->seen[n], ahead = lanes & c->seen_lanes[n], behind = lanes & ~c->seen_lanes[n];
     if (behind)
         learn_phase(w, behind, n, parity, known ? known - 1 : 0);
     if (ahead)
