@@ -65,7 +65,7 @@ bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__ju
 {
     /* A simulated device takes the first product that fits: the number of elements of 1, 2, 3, 4 or 6 equal buffers. All
      * products are larger than the 2^17 of other trials. */
-    static const uint64_t simulated[] = {1000000, 500000, 340000, 250000, 170000};
+    static const uint64_t simulated[] = {4200000, 2100000, 1000000, 500000, 340000, 250000, 170000};
     const size_t count = judge->range_count;
     const unsigned products = judge->simulated ? (unsigned)KILN__COUNT(simulated) : 1;
     const uint64_t product = judge->simulated ? simulated[number % products] : (uint64_t)1 << 31;
@@ -348,7 +348,7 @@ kiln_status kiln__judge_large(kiln__judge *judge, const kiln__judge_trial *trial
     if (!on_device)
         return kiln__judge_try(judge, trial, original, fault, fits, error);
     KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
-    *fits = *fits && fault->kind == KILN_JUDGED_PASS && has_memory(judge) && kiln__judge_is_small(judge, false);
+    *fits = *fits && fault->kind == KILN_JUDGED_PASS && has_memory(judge) && kiln__judge_is_small(judge, trial, false);
     if (!*fits)
         return KILN_OK;
     place *places = kiln__calloc(judge->mem, judge->buffer_count + 1, sizeof *places);

@@ -9,6 +9,7 @@
 - A clock is found wherever the PTX reads it.
 - Buffers that the steps swap, negative sizes, and sizes without contents.
 - Size sets that a constraint of the variant excludes.
+- Trials with few multiprocessors, for specs whose launches depend on their number.
 - With `stand-in`: every timed repetition has other inputs, and a wrong answer is found there.
 - With a tolerance, an infinity or a NaN that is expected allows only itself.
 - --against compares with a variant, or with the best of another spec, and says what kind of times it has.
@@ -142,6 +143,26 @@ def check_sets(work):
     (work / "none.yaml").write_text(text.replace("M % 2 == 0", "M > 4"))
     done = run(work / "none.yaml", path)
     need(done.returncode not in (0, 18) and "M = 1" in done.stderr, done.stderr)
+
+
+def check_few(work):
+    """A grid that fills the device: with all multiprocessors no size of the contract needs a second turn of the loop."""
+    text = ("kiln: 1\nname: turns\nsource: turns.cu\nsizes: {tiny: {N: 300}}\n"
+            "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
+            "verify: {y: {against: {variant: own}, exact: true}}\njudge: {N: {from: 0, to: 100000}}\n"
+            "variants:\n  own:\n    launch: {kernel: turns, grid: ['max(1, min(GRID))'], block: [256], args: [x, y, N]}\n")
+    (work / "turns.yaml").write_text(text.replace("GRID", "ceil_div(N, 256), 8 * device.sm_count"))
+    (work / "few_no.yaml").write_text(text.replace("GRID", "ceil_div(N, 256), device.sm_count // 5"))
+    head = 'extern "C" __global__ void turns(const float *x, float *y, int n)\n{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n'
+    for name, step in (("turns", ""), ("once", " + 1")):
+        (work / f"{name}.cu").write_text(f"{head}    for (; i < n; i += blockDim.x * gridDim.x{step})\n        y[i] = 2 * x[i];\n}}\n")
+    need(verdict(work / "turns.yaml", work / "turns.cu")["verdict"] == "pass", "a loop over the array fails")
+    made = verdict(work / "turns.yaml", work / "once.cu")
+    need(made["verdict"] in ("wrong", "unwritten", "unsafe") and made["case"]["few_multiprocessors"], made)
+    page = run(work / "turns.yaml", work / "once.cu").stdout
+    need("device.sm_count = 4" in page, page)
+    # a spec that cannot run with few of them is judged with all
+    need(verdict(work / "few_no.yaml", work / "turns.cu")["verdict"] == "pass", "a spec that needs five multiprocessors fails")
 
 
 def check_timed(work):
@@ -343,9 +364,12 @@ def main():
              "0 is the default seed")
 
         # a verdict says which sizes it does not cover
-        made = verdict(ops / "axpby.yaml", right)
-        need(made["trials"]["sizes"] == {"N": {"tried": 340003, "of": 1000000}}, made["trials"])
-        need("N was tried up to 340003 of 1000000" in made["notes"], made["notes"])
+        for name in ("axpby.cu", "references.cu"):
+            (work / name).write_text((ops / name).read_text())
+        (work / "wide.yaml").write_text((ops / "axpby.yaml").read_text().replace("N: {from: 0, to: 1000000}", "N: {from: 0, to: 100000000}"))
+        made = verdict(work / "wide.yaml", right)
+        need(made["trials"]["sizes"] == {"N": {"tried": 2100003, "of": 100000000}}, made["trials"])
+        need("N was tried up to 2100003 of 100000000" in made["notes"], made["notes"])
 
         page = run(ops / "axpby.yaml", wrong).stdout
         need(page.startswith("wrong: ") and "smallest case  N=" in page and "z[40] is " in page, f"a page:\n{page}")
@@ -400,6 +424,7 @@ def main():
         check_special(work)
         check_steps(work)
         check_sets(work)
+        check_few(work)
         if sys.argv[4:] == ["stand-in"]:
             check_timed(work)
 

@@ -13,7 +13,7 @@
  *
  * **Dependent launches.** A launch may begin before the launches before it in its stream have ended. So the own entry of
  * a lane's clock does not tell which works of the lane are ordered before its next work. Two sets of the last 64 works
- * do: `begun` has the works that are ordered before the begin of a dependent launch, and `settled` the works that are
+ * do: `begun` has the works that are ordered before the begin of a dependent launch, and `waited` the works that are
  * ordered before its accesses after griddepcontrol.wait. Bit i stands for the work that is i + 1 works before the next
  * work. Older works count as ordered. All other work of the lane is ordered after all earlier works of the lane. From
  * the sets of a launch and from what the launch has done (vm_dependence), finish_launch() computes the sets of the next
@@ -74,9 +74,9 @@ struct sim_order {
     size_t work_count, work_room, range_count, range_room, span_count, span_room;
     size_t first_range; /* the first range of the running work */
     uint64_t begun[LANES],
-        settled[LANES];              /* by lane: the sets of works for its next work, if that is a dependent launch */
-    uint64_t now_begun, now_settled; /* the sets of the running work */
-    bool now_kernel;                 /* the running work is a launch of one kernel */
+        waited[LANES];              /* by lane: the sets of works for its next work, if that is a dependent launch */
+    uint64_t now_begun, now_waited; /* the sets of the running work */
+    bool now_kernel;                /* the running work is a launch of one kernel */
     /* By lane: the clock that its next work gets by griddepcontrol.wait, from events that mark the trigger of a launch.
      */
     uint32_t promised[LANES][LANES];
@@ -251,7 +251,7 @@ static void join_lane(sim_order *o, uint32_t lane, const uint32_t *from)
     const uint32_t newer = o->done[lane] - from[lane]; /* works of the lane that the entry does not name */
     const uint64_t named = newer < 64 ? UINT64_MAX << newer : 0;
     o->begun[lane] |= named;
-    o->settled[lane] |= named;
+    o->waited[lane] |= named;
 }
 
 /* Returns the work that runs, or NULL. */
@@ -280,7 +280,7 @@ static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, boo
     }
     o->lanes += lane == o->lanes;
     o->owner[lane] = context;
-    o->begun[lane] = o->settled[lane] = UINT64_MAX;
+    o->begun[lane] = o->waited[lane] = UINT64_MAX;
     o->blocking[lane] = blocking;
     o->legacy[lane] = legacy;
     o->vacant[lane] = false;
@@ -406,7 +406,7 @@ void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event
     if (!lane || !event->known || !o->now_kernel)
         return;
     const bool late = trigger == SIM_TRIGGER_BLOCKS && check_dependence(context->check).waited_first;
-    const uint64_t set = late ? o->now_settled : o->now_begun;
+    const uint64_t set = late ? o->now_waited : o->now_begun;
     const uint32_t before = o->done[lane] - 1, missing = set ? (uint32_t)__builtin_ctzll(set) : 64;
     if (trigger != SIM_TRIGGER_BEGUN && (event->promised = kiln__alloc(sim_memory(), sizeof o->done)))
         memcpy(event->promised, event->known, sizeof o->done);
@@ -465,7 +465,7 @@ static void keep_time(sim_order *o)
     for (uint32_t k = 0; k <= LANES; k++)
         join_clocks(o->known[k], o->done);
     memset(o->begun, 0xff, sizeof o->begun);
-    memset(o->settled, 0xff, sizeof o->settled);
+    memset(o->waited, 0xff, sizeof o->waited);
 }
 
 void sim_order_time(void) { keep_time(NULL); }
@@ -486,16 +486,16 @@ static void start_sets(sim_order *o, uint32_t lane, const sim_op *op)
     o->now_kernel = op && op->what.type == CU_GRAPH_NODE_TYPE_KERNEL;
     const bool dependent = o->now_kernel && op->dependent;
     o->now_begun = dependent ? o->begun[lane] : UINT64_MAX;
-    o->now_settled = dependent ? o->settled[lane] : UINT64_MAX;
-    o->begun[lane] = o->settled[lane] = UINT64_MAX;
+    o->now_waited = dependent ? o->waited[lane] : UINT64_MAX;
+    o->begun[lane] = o->waited[lane] = UINT64_MAX;
 }
 
 /* Sets the lane's sets for the work after a launch. The launch itself is not ordered before the begin of the next
  * launch. A launch that never waits may end before its prerequisite launches do. */
 static void finish_launch(sim_order *o, uint32_t lane, vm_dependence did)
 {
-    o->begun[lane] = (did.waited_first ? o->now_settled : o->now_begun) << 1;
-    o->settled[lane] = (did.waited ? o->now_settled : o->now_begun) << 1 | 1;
+    o->begun[lane] = (did.waited_first ? o->now_waited : o->now_begun) << 1;
+    o->waited[lane] = (did.waited ? o->now_waited : o->now_begun) << 1 | 1;
 }
 
 /* Returns true if the set has the work of its lane. `next`: the number of the work for which the set was made. */
@@ -514,7 +514,7 @@ static bool is_apart(const sim_order *o, uint32_t lane, const work *earlier, vm_
         return earlier->number > o->known[lane][earlier->lane];
     }
     const uint32_t next = o->done[lane] + 1;
-    *why = is_in_set(o->now_settled, next, earlier->number) ? VM_APART_UNTIL_WAIT : VM_APART_BEYOND_WAIT;
+    *why = is_in_set(o->now_waited, next, earlier->number) ? VM_APART_UNTIL_WAIT : VM_APART_BEYOND_WAIT;
     return !is_in_set(o->now_begun, next, earlier->number);
 }
 

@@ -151,7 +151,7 @@ static void acquire_flag(vm_look *k, const vm_cell *c)
     uint32_t known = c->published;
     if (c->published_cta > known && c->w.block == k->block)
         known = c->published_cta;
-    if (VM_UNLIKELY(k->clock->settled != VM_ALL)) {
+    if (VM_UNLIKELY(k->clock->after != VM_ALL)) {
         check_dependent_acquire(k->w, known);
         k->limit = get_limit(k->clock, k->shared, k->a->lanes);
     }
@@ -457,6 +457,9 @@ static uint32_t check_each_block(vm_look *k, const vm_access *a)
         k->window = a->address[lane] / VM_SHARED_WINDOW;
         if (home && !(k->see == VM_SEE_COPY && k->write && home != k->w->block)) {
             k->home = home;
+            k->a = &part;
+            if (home != k->w->block)
+                check_begun(k, home, lane, part.lanes);
             bad |= check_one_access(k, &part);
             continue;
         }

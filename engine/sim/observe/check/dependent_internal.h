@@ -8,7 +8,7 @@
 /* Returns the time up to which all marks in global memory are ordered before an access of these lanes. */
 static inline uint32_t check_dependent_limit(const vm_clock *c, uint32_t lanes)
 {
-    return VM_UNLIKELY(lanes & ~c->settled) && c->early < c->horizon ? c->early : c->horizon;
+    return VM_UNLIKELY(lanes & ~c->after) && c->early < c->horizon ? c->early : c->horizon;
 }
 /* Sets the clock of a warp whose block begins. */
 void check_dependent_start(const vm_block *block, vm_clock *c);
