@@ -193,7 +193,8 @@ void check_begun(vm_look *k, const vm_block *home, uint32_t lane, uint32_t lanes
     if (!f)
         return;
     f->message = check_print(k->check,
-                             "%s at shared address 0x%" PRIx64 " of block (%u,%u,%u) of the cluster, which may not have "
+                             "%s at shared address 0x%" PRIx64
+                             " of block (%u,%u,%u) of the cluster, which may not have "
                              "begun: no barrier.cluster comes before",
                              f->at.what, f->address, home->id[0], home->id[1], home->id[2]);
 }
