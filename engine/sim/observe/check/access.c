@@ -345,7 +345,7 @@ static void check_global(vm_look *k, vm_allocation *a)
     const vm_pattern *p = k->p;
     uint64_t base = k->a->address[__builtin_ctz(k->a->lanes)] - a->base;
     bool reads = k->a->kind & VM_READS;
-    if (!shadow || a->constant)
+    if (!shadow)
         return;
     const bool own = a->home == k->w->runner->run->device;
     if (VM_UNLIKELY(!a->home->check))
@@ -457,6 +457,9 @@ static uint32_t check_each_block(vm_look *k, const vm_access *a)
         k->window = a->address[lane] / VM_SHARED_WINDOW;
         if (home && !(k->see == VM_SEE_COPY && k->write && home != k->w->block)) {
             k->home = home;
+            k->a = &part;
+            if (home != k->w->block)
+                check_begun(k, home, lane, part.lanes);
             bad |= check_one_access(k, &part);
             continue;
         }

@@ -318,6 +318,7 @@ typedef struct vm_clock {
     uint32_t early, after;
     uint32_t synced;                 /* time at which the warp last synchronised with any thread */
     uint32_t released, released_cta; /* the times of the last fence: for the device, for the block */
+    bool met;                        /* the warp has passed barrier.cluster, so all blocks of the cluster have begun */
     uint32_t fencing;                /* lanes with a fence for the device since the warp's last barrier of the block */
     uint32_t know[VM_KNOWN];         /* indexed by warp and by block of the cluster */
     /* [lane][other lane]: the same between lanes of the warp. NULL until only some lanes synchronise. */
