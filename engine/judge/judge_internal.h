@@ -327,8 +327,8 @@ kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_
 /* Chooses the size set with the most elements among those with at most `most` elements; 0: the limit of times on this
  * device. *set gets its number. *found is false if all sets are too large. */
 kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error);
-/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. *fault is set if its answer is wrong or it ends with
- * a fault of the device; NULL: these are notes too. */
+/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. If its answer is wrong or the
+ * device faults, *fault is set. If fault is NULL, a note says so instead. */
 kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
                                   kiln__judge_fault *fault, kiln_error **error);
 
