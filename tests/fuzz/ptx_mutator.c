@@ -237,6 +237,13 @@ static void make_operand(maker *m, const char *spec, size_t length)
     case 'g': make_vector(m, m->steps, 4, false); break;
     case 'a': make_address(m); break;
     case 'l': say(m, "L%u", pick(m, 4)); break;
+    case 'Q': /* scales of A and B, and their selectors */
+        for (unsigned side = 0; side < 2; side++) {
+            say(m, side ? ", " : "");
+            make_register(m, 4);
+            say(m, ", {%u, %u}", pick(m, 5), pick(m, 5));
+        }
+        break;
     case 't': say(m, "T0"); break;
     default:
         say(m, "(");

@@ -302,6 +302,13 @@ static void write_operand(writer *x, const char *word, size_t length)
             kiln__text_printf(x->code, k ? ", %u" : "%u",
                               k < 2 ? 1u : hostile_below(x->source, 2)); /* scales, layouts */
         break;
+    case 'Q': /* scales of A and B, and their selectors */
+        for (unsigned side = 0; side < 2; side++) {
+            kiln__text_puts(x->code, side ? ", " : "");
+            write_source(x, 'v', 4);
+            kiln__text_printf(x->code, ", {%u, %u}", 0u, hostile_below(x->source, 2));
+        }
+        break;
     case 'a': write_address(x); break;
     case 'o': write_object(x, type == PTX_F32 ? 'X' : 'x', 4); break;
     case 'T':

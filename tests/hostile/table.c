@@ -29,6 +29,7 @@ static bool effect_reaches(ptx_effect effect)
     case PTX_EFFECT_NONE:
     case PTX_EFFECT_BRANCH:
     case PTX_EFFECT_BRANCH_INDEXED:
+    case PTX_EFFECT_GRID:
     case PTX_EFFECT_LEAVE: return false;
     case PTX_EFFECT_HINT:
     case PTX_EFFECT_LOAD:
@@ -44,6 +45,7 @@ static bool effect_reaches(ptx_effect effect)
     case PTX_EFFECT_COMMIT:
     case PTX_EFFECT_WAIT:
     case PTX_EFFECT_COPY_ARRIVE:
+    case PTX_EFFECT_CANCEL:
     case PTX_EFFECT_BULK:
     case PTX_EFFECT_TENSOR:
     case PTX_EFFECT_BULK_STORE:

@@ -1,4 +1,6 @@
 /* async.c - mbarriers, bulk copies and clusters. */
+#include <string.h>
+
 #include "vm_async.h"
 #include "vm_block.h"
 #include "vm_decode.h"
@@ -146,6 +148,46 @@ void decode_st_bulk(vm_decoder *d)
     i->a = bytes;
     i->e = decode_cache_slot(d);
     i->extra = b;
+}
+
+void decode_try_cancel(vm_decoder *d)
+{
+    const unsigned space = d->in->space;
+    vm_bulk *b = decode_keep(d, sizeof *b);
+    if (!b)
+        return;
+    *b = (vm_bulk){.to = side(d, OPERAND(0), space),
+                   .bar = side(d, OPERAND(1), space),
+                   .type = PTX_B128,
+                   .count = 1,
+                   .everywhere = HAS(MULTICAST_ALL)};
+    vm_code *i = decode_emit_op(d, ops_try_cancel);
+    i->e = decode_cache_slot(d);
+    i->extra = b;
+}
+
+void decode_query_cancel(vm_decoder *d)
+{
+    enum { AXES = 3 };
+    const ptx_operand *to = OPERAND(0);
+    const uint32_t response = decode_source(d, OPERAND(1), 16);
+    uint32_t *slots = decode_keep(d, AXES * sizeof *slots), pred = 0;
+    if (!slots)
+        return;
+    memset(slots, 0, AXES * sizeof *slots);
+    if (HAS(IS_CANCELED))
+        pred = decode_dest(d, to, 0);
+    else if (to->kind != PTX_OPERAND_VECTOR)
+        slots[HAS(GET_FIRST_CTAID_X) ? 0 : HAS(GET_FIRST_CTAID_Y) ? 1 : 2] = decode_dest(d, to, 4);
+    else
+        for (uint32_t k = 0; k < AXES; k++) {
+            const ptx_operand *one = &d->f->elements[to->index + k];
+            slots[k] = one->kind == PTX_OPERAND_SINK ? 0 : decode_dest(d, one, 4);
+        }
+    vm_code *i = decode_emit_op(d, ops_query_cancel);
+    i->a = response, i->d = pred;
+    i->size = HAS(IS_CANCELED) ? VM_QUERY_CANCELED : VM_QUERY_FIRST;
+    i->extra = slots;
 }
 
 /* Returns true if the address operand of mapa or getctarank is generic. The address of a variable is a shared address,

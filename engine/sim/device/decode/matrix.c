@@ -50,6 +50,26 @@ static void tensor_core(const vm_decoder *d, vm_matrix *x)
     x->terms = (uint8_t)(at_once / (bytes ? bytes : 1));
 }
 
+/* Reads the scales of a product with block scales: the last operand, a list of six. Constant selectors must select some
+ * scales, as ptxas demands. */
+static void scales(vm_decoder *d, vm_matrix *x)
+{
+    const ptx_operand *list = OPERAND(d->in->operand_count - 1u);
+    x->blocks = HAS(SCALE_VEC_4X) ? 4 : HAS(SCALE_VEC_2X) || HAS(KIND_MXF4) ? 2 : 1;
+    x->ue4m3 = HAS(UE4M3);
+    for (unsigned side = 0; side < 2; side++) {
+        const ptx_operand *own = &d->f->elements[list->index + 3 * side];
+        vm_scales *to = side ? &x->scale_b : &x->scale_a;
+        *to = (vm_scales){.data = decode_source(d, &own[0], 4),
+                          .byte = decode_source(d, &own[1], 4),
+                          .thread = decode_source(d, &own[2], 4)};
+        if (own[1].kind == PTX_OPERAND_IMM && (own[1].imm > 3 || own[1].imm % x->blocks))
+            decode_fail(d, "byte selector of scales that selects none");
+        if (own[2].kind == PTX_OPERAND_IMM && own[2].imm > (side ? 3 : 1))
+            decode_fail(d, "thread selector of scales that selects none");
+    }
+}
+
 void decode_mma(vm_decoder *d)
 {
     bool wmma = d->in->op == PTX_OP_WMMA_MMA,
@@ -64,6 +84,10 @@ void decode_mma(vm_decoder *d)
     x->quads = !wmma && x->m == 8 && a_type == PTX_F16;
     x->satfinite = HAS(SATFINITE);
     x->and_popc = HAS(AND);
+    if (HAS(KIND_MXF4) || HAS(KIND_MXF4NVF4))
+        a_type = b_type = PTX_E2M1X2;
+    if (HAS(BLOCK_SCALE))
+        scales(d, x);
     x->a_column = HAS(COL);
     x->b_column = HAS(COL_2);
     fragment(d, &x->a, OPERAND(1), a_type, x->m * x->k / (x->sparse ? 2u : 1u), false);

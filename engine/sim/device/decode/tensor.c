@@ -32,7 +32,8 @@ void decode_tensor(vm_decoder *d)
     vm_tensor *x = decode_keep(d, sizeof *x);
     if (!x)
         return;
-    *x = (vm_tensor){.rank = (uint8_t)(map->count - 1), .im2col = HAS(IM2COL) || HAS(IM2COL_NO_OFFS)};
+    *x = (vm_tensor){
+        .rank = (uint8_t)(map->count - 1), .im2col = HAS(IM2COL) || HAS(IM2COL_NO_OFFS), .pair = HAS(CTA_GROUP_2)};
     x->map = decode_source(d, part, 8);
     for (unsigned k = 0; k < x->rank && k < KILN__COUNT(x->at); k++)
         x->at[k] = decode_source(d, part + 1 + k, 4);

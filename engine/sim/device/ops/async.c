@@ -200,6 +200,13 @@ bool ops_multicast(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t slot, u
     return false;
 }
 
+bool ops_bulk_ranks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t *ranks)
+{
+    const vm_bulk *b = i->extra;
+    *ranks = (1u << w->block->cluster->size) - 1;
+    return b->everywhere || ops_multicast(w, i, lane, b->multicast, ranks);
+}
+
 static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t to, uint64_t from, uint64_t bytes)
 {
     const vm_bulk *b = i->extra;
@@ -298,4 +305,97 @@ void ops_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
         memset(first, 0, (size_t)bytes);
         vm_charge(w, bytes / 256);
     }
+}
+
+/* ---- clusterlaunchcontrol ---- */
+
+/* PTX does not define the 16 bytes of a response. In the simulator the first three words are the index of the first block
+ * of the cancelled cluster. The last word is a mark, which distinguishes a response from other data, plus 1 if the request
+ * has succeeded. */
+#define RESPONSE_MARK 0x434c4300u
+enum { RESPONSE_WORDS = 4 };
+
+/* Returns true if the address is in the shared memory of the warp's own block. */
+static bool is_own_shared(const vm_warp *w, const vm_side *side, uint64_t address)
+{
+    const uint64_t offset = address - (side->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0);
+    const uint64_t window = offset / VM_SHARED_WINDOW;
+    return window == 0 || window == w->block->rank + 1;
+}
+
+/* Writes the response to one block, and counts its bytes at the mbarrier there. */
+static bool respond(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t to, uint64_t bar, const uint32_t *response)
+{
+    const vm_bulk *b = i->extra;
+    uint64_t before;
+    unsigned char *p = vm_reach_span(w, i, lane, b->to.space, to, VM_CANCEL_BYTES, VM_CANCEL_BYTES, VM_REACH_WRITE);
+    if (!p)
+        return false;
+    memcpy(p, response, VM_CANCEL_BYTES);
+    return ops_mbarrier_count(w, i, lane, b->bar.space, bar, 0, 0, -(int64_t)VM_CANCEL_BYTES, &before);
+}
+
+/* clusterlaunchcontrol.try_cancel. `extra` has the addresses of the response and of the mbarrier. The request is complete when
+ * it is issued. */
+void ops_try_cancel(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_bulk *b = i->extra;
+    VM_EACH(lane, m) {
+        const uint64_t to = vm_side_address(w, &b->to, lane), bar = vm_side_address(w, &b->bar, lane);
+        uint32_t response[RESPONSE_WORDS] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, RESPONSE_MARK}, ranks = 0;
+        const bool own = is_own_shared(w, &b->to, to);
+        if (!own || !is_own_shared(w, &b->bar, bar)) {
+            vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, own ? bar : to, own ? 8 : VM_CANCEL_BYTES,
+                           "the %s of clusterlaunchcontrol.try_cancel at 0x%" PRIx64
+                           " is not in the block's own shared memory",
+                           own ? "mbarrier" : "response", own ? bar : to);
+            return;
+        }
+        if (w->block->refused) {
+            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0,
+                           "clusterlaunchcontrol.try_cancel after the block has seen that a request failed");
+            return;
+        }
+        if (vm_cluster_cancel(w, response))
+            response[RESPONSE_WORDS - 1] |= 1;
+        if (b->everywhere)
+            ops_bulk_ranks(w, i, lane, &ranks);
+        do {
+            if (!respond(w, i, lane, vm_target(to, ranks), vm_target(bar, ranks), response))
+                return;
+            ranks &= ranks - 1;
+        } while (ranks);
+    }
+}
+
+/* clusterlaunchcontrol.query_cancel: `size` names the result, and `a` is the response. `d` is the predicate. `extra` has the
+ * slots of the coordinates; a coordinate with slot 0 is not used. */
+void ops_query_cancel(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t *slots = i->extra;
+    uint32_t canceled = 0;
+    VM_EACH(lane, m) {
+        const uint64_t low = vm_r64(w, i->a)[lane], high = vm_r64(w, i->a)[lane + VM_LANES];
+        const uint32_t words[] = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high}, mark = (uint32_t)(high >> 32);
+        if ((mark & ~1u) != RESPONSE_MARK) {
+            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0,
+                           "clusterlaunchcontrol.query_cancel of bytes that are not a response of try_cancel");
+            return;
+        }
+        canceled |= (mark & 1) << lane;
+        if (i->size == VM_QUERY_CANCELED) {
+            w->block->refused |= !(mark & 1);
+            continue;
+        }
+        if (!(mark & 1)) {
+            vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0,
+                           "clusterlaunchcontrol.query_cancel.get_first_ctaid of a request that failed");
+            return;
+        }
+        for (uint32_t k = 0; k < KILN__COUNT(words); k++)
+            if (slots[k])
+                vm_r32(w, slots[k])[lane] = words[k];
+    }
+    if (i->size == VM_QUERY_CANCELED)
+        vm_set_pred(w, i->d, canceled, m);
 }

@@ -26,6 +26,47 @@ double ops_matrix_round(unsigned type, unsigned kept, double sum)
     return fabs(cut) >= 0x1p128 ? copysign(INFINITY, cut) : cut;
 }
 
+vm_scale ops_scale_of(bool ue4m3, uint32_t byte)
+{
+    enum { FRACTION = 3, BIAS8 = 127, BIAS4 = 7, NAN8 = 255, NAN4 = 127 };
+    const uint32_t code = byte & (ue4m3 ? 127u : 255u);
+    if (code == (ue4m3 ? (uint32_t)NAN4 : (uint32_t)NAN8))
+        return (vm_scale){NAN, 0};
+    if (!ue4m3)
+        return (vm_scale){1, (int32_t)code - BIAS8};
+    const double part = (double)(code & ((1u << FRACTION) - 1)) / (1 << FRACTION);
+    const int32_t power = (int32_t)(code >> FRACTION);
+    return power ? (vm_scale){1 + part, power - BIAS4} : (vm_scale){part, 1 - BIAS4};
+}
+
+double ops_scaled_sum(double start, const double *dots, const vm_scale *a, const vm_scale *b, unsigned count)
+{
+    enum { FRACTION = 35, LEAST = -126, KEPT = 23 };
+    double term[VM_SCALED_GROUPS + 1], sum = 0;
+    int power[VM_SCALED_GROUPS + 1], top = LEAST;
+    bool finite = isfinite(start);
+    term[count] = start;
+    power[count] = finite && start != 0 ? ilogb(start) : LEAST;
+    power[count] = power[count] < LEAST ? LEAST : power[count];
+    top = power[count];
+    for (unsigned k = 0; k < count; k++) {
+        term[k] = dots[k] * a[k].part * b[k].part;
+        power[k] = a[k].power + b[k].power;
+        finite &= isfinite(term[k]) != 0;
+        if (term[k] != 0 && power[k] > top)
+            top = power[k];
+    }
+    if (!finite) { /* no product is infinite, so the start or a factor is not finite */
+        for (unsigned k = 0; k <= count; k++)
+            sum += term[k];
+        return sum;
+    }
+    for (unsigned k = 0; k < count; k++)
+        sum += trunc(ldexp(term[k], power[k] - top + FRACTION)); /* below 2^49 */
+    sum += trunc(ldexp(start, FRACTION - top));
+    return ops_matrix_round(PTX_F32, KEPT, ldexp(sum, top - FRACTION));
+}
+
 /* Finds the columns of A to which the stored elements of a row belong. In a dense matrix they are the columns
  * themselves. A sparse matrix stores half of each group of neighbours, and four bits of metadata say which half. A
  * group of s4 or u4 has eight elements, and two pairs are stored. A group of tf32 has two elements, and one element is

@@ -222,7 +222,7 @@ void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m)
             to.shared = vm_target(box.shared, ranks);
             if (!copy(w, i, lane, &to))
                 return;
-            if (x->bar.space && !ops_mbarrier_count(w, i, lane, x->bar.space, vm_target(bar, ranks), 0, 0,
+            if (x->bar.space && !ops_mbarrier_count(w, i, lane, x->bar.space, vm_tensor_bar(w, x, bar, ranks), 0, 0,
                                                     -(int64_t)vm_box_bytes(&box), &before))
                 return;
             vm_charge(w, box.rows + vm_box_bytes(&box) / 256);

@@ -39,6 +39,7 @@ typedef struct vm_bulk {
     uint8_t count;         /* for st.async and red.async: the number of elements */
     uint32_t slots[4];
     uint32_t multicast; /* slot of the mask of blocks; 0: no multicast */
+    bool everywhere;    /* a multicast to all blocks of the cluster */
     bool once;          /* one lane of the warp executes the copy for all lanes */
 } vm_bulk;
 
@@ -46,6 +47,8 @@ typedef struct vm_bulk {
  * a fault. vm_target() returns the target address in the block of the lowest bit. Without a multicast it returns the
  * address unchanged. */
 bool ops_multicast(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t slot, uint32_t *ranks);
+/* Does the same for an instruction with a vm_bulk. */
+bool ops_bulk_ranks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t *ranks);
 static inline uint64_t vm_target(uint64_t address, uint32_t ranks)
 {
     return ranks ? vm_rank_address(address, (uint32_t)__builtin_ctz(ranks)) : address;
@@ -68,5 +71,10 @@ void ops_pending_count(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_bulk(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_remote(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_st_bulk(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_try_cancel(vm_warp *w, const vm_code *i, uint32_t m);
+void ops_query_cancel(vm_warp *w, const vm_code *i, uint32_t m);
+enum { VM_CANCEL_BYTES = 16 }; /* size of a response */
+/* Results of clusterlaunchcontrol.query_cancel. */
+enum { VM_QUERY_CANCELED, VM_QUERY_FIRST };
 
 #endif

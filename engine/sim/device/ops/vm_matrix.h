@@ -19,8 +19,17 @@ typedef struct vm_fragment {
     uint8_t type; /* type of an element */
 } vm_fragment;
 
+/* The scale factors of one side of a product with block scales. A word has four factors of a byte. Each factor belongs
+ * to a block of columns of a row of A, or to a block of rows of a column of B. */
+typedef struct vm_scales {
+    uint32_t data, byte, thread; /* slots: the words, and the selectors, which choose bytes and lanes */
+} vm_scales;
+
 typedef struct vm_matrix {
     vm_fragment a, b, c, d;
+    vm_scales scale_a, scale_b;
+    uint8_t blocks;    /* scale factors of a row of A: 1, 2 or 4; 0: the product has no scales */
+    bool ue4m3;        /* the factors have the format ue4m3, not ue8m0 */
     uint32_t metadata; /* slot; mma.sp */
     uint16_t m, n, k;
     uint8_t selector; /* selector of mma.sp */
@@ -50,7 +59,8 @@ static inline unsigned vm_element_bits(unsigned type)
     switch (type) {
     case PTX_B1: return 1;
     case PTX_S4:
-    case PTX_U4: return 4;
+    case PTX_U4:
+    case PTX_E2M1X2: return 4; /* two elements share a byte; an element of PTX_E2M1 has a byte of its own */
     default: return 8 * ptx_type_bytes((ptx_type)type);
     }
 }
@@ -91,13 +101,14 @@ static inline double vm_matrix_value(unsigned type, uint32_t bits)
     case PTX_E5M2: mantissa = 2, exponent = 5; break;
     case PTX_E2M3: mantissa = 3, exponent = 2; break;
     case PTX_E3M2: mantissa = 2, exponent = 3; break;
-    case PTX_E2M1: mantissa = 1, exponent = 2; break;
+    case PTX_E2M1:
+    case PTX_E2M1X2: mantissa = 1, exponent = 2; break;
     default: break;
     }
     uint64_t sign = (uint64_t)(bits >> (mantissa + exponent) & 1) << 63, fraction = bits & ((1u << mantissa) - 1), r;
     uint32_t all = (1u << exponent) - 1, power = bits >> mantissa & all, bias = all >> 1;
     /* the format has infinities or NaNs */
-    const bool has_special = type != PTX_E2M3 && type != PTX_E3M2 && type != PTX_E2M1;
+    const bool has_special = type != PTX_E2M3 && type != PTX_E3M2 && type != PTX_E2M1 && type != PTX_E2M1X2;
     if (power == all && has_special && (type != PTX_E4M3 || fraction == 7))
         r = (uint64_t)0x7ff << 52 | (type == PTX_E4M3 ? (uint64_t)1 << 51 : fraction << (52 - mantissa));
     else if (power)
@@ -117,6 +128,21 @@ static inline double vm_matrix_value(unsigned type, uint32_t bits)
     return value;
 }
 double ops_matrix_round(unsigned type, unsigned kept, double sum);
+
+/* A scale factor: its value is part * 2^power. The part is below 2, and at least 1 unless the factor is subnormal. It is 0
+ * or NaN if the factor is. */
+typedef struct vm_scale {
+    double part;
+    int32_t power;
+} vm_scale;
+/* Returns a factor of the format ue4m3, or else ue8m0. The sign bit of ue4m3 does not count. */
+vm_scale ops_scale_of(bool ue4m3, uint32_t byte);
+enum { VM_SCALED_TERMS = 16, VM_SCALED_GROUPS = 16 }; /* elements of a group; most groups of a sum */
+/* Returns the sum of `start` and `count` groups, as tensor cores compute products of 4-bit elements with block scales. The
+ * products of a group, 16 elements along K, are summed exactly: `dots`. Each sum is multiplied by the parts of its two
+ * factors, and its power of two is the sum of their powers. Each term is cut towards zero to 35 bits below the greatest
+ * power of two of all terms. The sum of the cut terms is cut to single precision. */
+double ops_scaled_sum(double start, const double *dots, const vm_scale *a, const vm_scale *b, unsigned count);
 uint32_t ops_matrix_bits(unsigned type, double value);
 /* Sets `column`, for each stored element of A, to its column in the whole matrix. */
 void ops_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);

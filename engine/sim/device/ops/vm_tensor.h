@@ -12,7 +12,19 @@ typedef struct vm_tensor {
     uint32_t multicast; /* slot of the mask of blocks; 0: no multicast */
     uint8_t rank, op;   /* op: the ptx_mod of a reduction, or 0 for a copy */
     bool im2col;
+    bool pair; /* cta_group::2: the mbarrier may be in the other block of the pair */
 } vm_tensor;
+
+/* Returns the address of the mbarrier that the copy to the lowest block of `ranks` completes. `bar` is the instruction's
+ * mbarrier. A multicast to pairs of blocks signals the even or the odd block of each pair, the one that `bar` lies in. */
+static inline uint64_t vm_tensor_bar(const vm_warp *w, const vm_tensor *x, uint64_t bar, uint32_t ranks)
+{
+    if (!ranks || !x->pair)
+        return vm_target(bar, ranks);
+    const uint64_t window = bar / VM_SHARED_WINDOW; /* 0: this block's own address */
+    const uint32_t own = window ? (uint32_t)window - 1 : w->block->rank;
+    return vm_rank_address(bar, ((uint32_t)__builtin_ctz(ranks) & ~1u) | (own & 1));
+}
 
 /* A box of a tensor, row by row: rows lie one after the other in shared memory, `pitch` bytes apart. */
 typedef struct vm_box {

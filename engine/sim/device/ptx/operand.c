@@ -483,6 +483,37 @@ static bool ptx_match_constants(ptx_parser *p, const ptx_raw *raws, unsigned cou
     return true;
 }
 
+/* Matches the scales of a product as one vector operand of six elements: for A and for B, a register with scales, and
+ * the byte and the thread that select some of them. */
+static bool ptx_match_scales(ptx_parser *p, const ptx_raw *raws, ptx_operand *operand)
+{
+    enum { EACH = 3, SIDES = 2 };
+    *operand = (ptx_operand){
+        .kind = PTX_OPERAND_VECTOR, .type = PTX_B32, .index = (uint32_t)p->element_count, .count = SIDES * EACH};
+    if (!ptx_grow(p, &p->elements, &p->element_capacity, p->element_count + SIDES * EACH, sizeof *p->elements))
+        return false;
+    for (unsigned side = 0; side < SIDES; side++) {
+        const ptx_raw *data = &raws[side * 2], *selector = data + 1;
+        ptx_operand own[EACH] = {{.type = PTX_B32}, {.type = PTX_U16}, {.type = PTX_U16}};
+        if (data->negate || data->second || data->minus || data->select)
+            return ptx_mismatch(p, "'|', '!', '-' and selected parts are not allowed in scales");
+        if (!ptx_match_reg(p, data, PTX_B32, false, &own[0]))
+            return false;
+        if (selector->kind != PTX_RAW_VECTOR || selector->count != EACH - 1)
+            return ptx_mismatch(p, "expected {byte, thread} after the scales of %s", side ? "B" : "A");
+        for (unsigned k = 0; k < EACH - 1; k++) {
+            const ptx_raw *part = &p->parts[selector->first + k];
+            if (part->second || part->negate || part->minus || part->select)
+                return ptx_mismatch(p, "'|', '!', '-' and selected parts are not allowed in a vector");
+            if (!ptx_match_source(p, PTX_OP_COUNT, part, PTX_U16, false, &own[1 + k]))
+                return false;
+        }
+        memcpy(&p->elements[operand->index + side * EACH], own, sizeof own);
+    }
+    p->element_count += SIDES * EACH;
+    return true;
+}
+
 static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern, const ptx_raw *raw,
                               ptx_operand *operand, ptx_name **label)
 {
@@ -490,6 +521,8 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     const unsigned elements = pattern.count * (pattern.per_tile ? insn->tiles : 1u);
     if (pattern.kind == 'I')
         return ptx_match_constants(p, raw, pattern.count, type, operand);
+    if (pattern.kind == 'Q')
+        return ptx_match_scales(p, raw, operand);
     *operand = (ptx_operand){.type = (uint8_t)type};
     if (raw->negate && pattern.kind != 'p' && (type != PTX_PRED || !strchr("sm", pattern.kind)))
         return ptx_mismatch(p, "'!' is not allowed here");
@@ -567,7 +600,7 @@ bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, un
     if (count < least || count > most)
         return ptx_mismatch(p, "expected %u operands, not %u", least, count);
     size_t elements = p->element_count;
-    count -= most - form->operand_count; /* the constants of a list are one operand of the form */
+    count -= most - form->operand_count; /* the operands of a list are one operand of the form */
     for (unsigned i = 0; i < count; i++) {
         if (!ptx_match_operand(p, insn, form->operands[i], &raws[i], &insn->operands[i], label)) {
             char why[sizeof p->why];

@@ -46,7 +46,7 @@ typedef struct ptx_pattern { /* the pattern of one operand */
     /* width: a ptx_width; type: a ptx_type, or the number of a type that the instruction writes */
     uint8_t width, type;
     uint8_t pred;  /* 0: no second destination, 1: allowed, 2: required */
-    uint8_t count; /* number of elements of kinds V and v, or of operands of kind I; 0: insn->vector elements */
+    uint8_t count; /* number of elements of kinds V and v, or of operands of kinds I and Q; 0: insn->vector elements */
     bool relaxed, optional;
     bool per_tile; /* `count` elements for each of insn->tiles */
 } ptx_pattern;
@@ -309,7 +309,8 @@ static inline bool ptx_device_has(int device, ptx_since since)
     switch (since.kind) {
     case 'a':
     case 'f': return device / 10 == since.target / 10;
-    case 'T': return tensor_memory;
+    case 'T':
+    case 'L': return tensor_memory;
     case 'A': return tensor_memory && device % 10 == since.target % 10;
     default: return true;
     }
@@ -318,7 +319,7 @@ static inline bool ptx_device_has(int device, ptx_since since)
  * architecture depend on it. `letter` is the target's letter, or 0. */
 static inline bool ptx_target_has(int target, char letter, ptx_since since)
 {
-    const bool alone = since.kind == 'a' || since.kind == 'A';
+    const bool alone = since.kind == 'a' || since.kind == 'A' || since.kind == 'L';
     return !since.kind || (letter && (!alone || letter == 'a') && ptx_device_has(target, since));
 }
 /* Returns true if both the device and the module's .target have the feature. */
@@ -391,12 +392,12 @@ bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw);
 bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, unsigned count, ptx_insn *insn,
                     ptx_name **label);
 /* Returns the greatest number of operands that a text may write for the form. It may exceed the form's own operands,
- * because the last operand of a form may be a list of several constants. */
+ * because the last operand of a form may be a list of several operands of the text. */
 /* Returns the least number of operands that a text must write for the form. */
 static inline unsigned ptx_form_most(const ptx_form *form)
 {
     const ptx_pattern *last = &form->operands[form->operand_count ? form->operand_count - 1 : 0];
-    return form->operand_count + (last->kind == 'I' ? last->count - 1u : 0);
+    return form->operand_count + (last->kind == 'I' || last->kind == 'Q' ? last->count - 1u : 0);
 }
 static inline unsigned ptx_form_least(const ptx_form *form)
 {

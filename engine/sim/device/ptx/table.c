@@ -36,44 +36,32 @@ static const struct {
 /* PTX instructions that are not in ops.def, so that the message says "not supported" and does not suggest another
  * spelling. */
 static const char *const ptx_later_ops[] = {
-    "clusterlaunchcontrol", "multimem.cp",    "multimem.ld_reduce", "multimem.red",   "multimem.st",
-    "tcgen05.cp",           "tcgen05.ld.red", "tcgen05.mma.sp",     "tcgen05.mma.ws", "tcgen05.shift",
+    "multimem.cp",
+    "multimem.ld_reduce",
+    "multimem.red",
+    "multimem.st",
 };
 
 static const char *const ptx_later_suffixes[] = {
     "2dms",
     "a2dms",
     "acquire::cluster",
-    "ashift",
-    "block_scale",
     "cta_group::1",
     "cta_group::2",
-    "e2m1",
-    "e2m3",
-    "e3m2",
     "ignore_oob",
     "im2col::w",
     "im2col::w::128",
-    "kind::f8f6f4",
-    "kind::mxf4",
-    "kind::mxf4nvf4",
-    "kind::mxf8f6f4",
     "multimem",
     "oob",
     "pzo",
     "s2",
     "s2f6x2",
-    "scale_vec::1X",
-    "scale_vec::2X",
-    "scale_vec::4X",
     "scaled::n1::ue8m0",
     "scaled::n2::ue8m0",
     "tile::gather4",
     "tile::scatter4",
     "u2",
-    "ue4m3",
     "ue5m3x2",
-    "ue8m0",
 };
 
 unsigned ptx_type_bytes(ptx_type type) { return type < PTX_TYPE_COUNT ? ptx_types[type].bytes : 0; }

@@ -114,6 +114,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
     if (block->barred)
         memset(block->barriers, 0, sizeof block->barriers);
     block->barred = false;
+    block->refused = false;
     if (run->shared_reach > run->shared_low) /* a memset() that begins at a guard page is slow, even for 0 bytes */
         memset(block->shared + run->shared_low, VM_POISON, (size_t)(run->shared_reach - run->shared_low));
     if (run->shared_system)

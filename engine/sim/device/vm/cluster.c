@@ -35,21 +35,29 @@ void vm_cluster_free(vm_cluster *cluster)
     kiln__free(cluster->runner->run->device->mem, cluster);
 }
 
+void vm_cluster_first(const vm_run_state *run, uint64_t number, uint32_t first[3])
+{
+    const uint32_t *grid = run->launch->grid, *blocks = run->cluster;
+    const uint64_t wide = grid[0] / blocks[0], high = grid[1] / blocks[1];
+    first[0] = (uint32_t)(number % wide * blocks[0]);
+    first[1] = (uint32_t)(number / wide % high * blocks[1]);
+    first[2] = (uint32_t)(number / wide / high * blocks[2]);
+}
+
 /* Starts all blocks of the cluster `number`, in the order of their ranks. */
 bool vm_cluster_start(vm_cluster *cluster, uint64_t number)
 {
     const vm_run_state *run = cluster->runner->run;
     const uint32_t *grid = run->launch->grid, *blocks = run->cluster;
-    const uint64_t wide = grid[0] / blocks[0], high = grid[1] / blocks[1];
-    const uint64_t x = number % wide * blocks[0], y = number / wide % high * blocks[1],
-                   z = number / wide / high * blocks[2];
+    uint32_t first[3];
+    vm_cluster_first(run, number, first);
     cluster->live = run->block_threads * cluster->size;
     cluster->arrived = 0;
     if (cluster->size == 1)
         return vm_block_start(cluster->blocks[0], number);
     for (uint32_t k = 0; k < cluster->size; k++) {
-        const uint64_t row = y + k / blocks[0] % blocks[1], plane = z + k / blocks[0] / blocks[1];
-        if (!vm_block_start(cluster->blocks[k], (plane * grid[1] + row) * grid[0] + x + k % blocks[0]))
+        const uint64_t row = first[1] + k / blocks[0] % blocks[1], plane = first[2] + k / blocks[0] / blocks[1];
+        if (!vm_block_start(cluster->blocks[k], (plane * grid[1] + row) * grid[0] + first[0] + k % blocks[0]))
             return false;
     }
     return true;

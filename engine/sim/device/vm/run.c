@@ -180,6 +180,28 @@ static bool start_next_cluster(vm_runner *runner)
     return true;
 }
 
+/* Cancels the cluster that would start next. The counter of started clusters makes sure that each cluster either starts or
+ * is cancelled, and only once.
+ *
+ * A request also fails in these cases. All blocks of a cooperative launch start at once, so none is left. If observers
+ * run only some blocks, the others are not simulated, so nobody can take their work. In a shuffled order one request in
+ * eight fails although clusters are left, because a GPU may refuse a request at any time. */
+bool vm_cluster_cancel(vm_warp *w, uint32_t first[3])
+{
+    enum { SHUFFLED = 2 };
+    vm_run_state *run = w->runner->run;
+    const uint64_t next = atomic_load(&run->next_cluster), order = run->launch->order;
+    if (run->cooperative || run->chosen || next >= run->cluster_count)
+        return false;
+    if (order >= SHUFFLED && ((order + next + w->block->number) * 0x9e3779b97f4a7c15u) >> 61 == 0)
+        return false;
+    const uint64_t number = atomic_fetch_add(&run->next_cluster, 1);
+    if (number >= run->cluster_count)
+        return false;
+    vm_cluster_first(run, get_ordered(run, number), first);
+    return true;
+}
+
 /* Releases lanes at reconvergence points in all warps of the runner. Returns false if no lanes wait there. */
 static bool release_all_waiting(vm_runner *runner)
 {

@@ -26,6 +26,11 @@ void vm_block_drop_paths(vm_block *block);
 /* ---- cluster.c, window.c ---- */
 vm_cluster *vm_cluster_new(vm_runner *runner);
 bool vm_cluster_start(vm_cluster *cluster, uint64_t number);
+/* Sets `first` to the index of the first block of the cluster with this number. */
+void vm_cluster_first(const vm_run_state *run, uint64_t number, uint32_t first[3]);
+/* Takes a cluster that has not started, so that it never starts, and sets `first` to the index of its first block
+ * (clusterlaunchcontrol.try_cancel). Returns false if the request fails. In run.c. */
+bool vm_cluster_cancel(vm_warp *w, uint32_t first[3]);
 void vm_cluster_free(vm_cluster *cluster);
 /* Runs the cluster's blocks in turn. Returns true if all have ended. *moved tells whether the cluster did more than
  * wait in vain. */

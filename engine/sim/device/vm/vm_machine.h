@@ -239,6 +239,7 @@ struct vm_block {
      * unused, then one barrier for each warpgroup. */
     vm_barrier barriers[VM_BARRIERS + 1 + VM_WARPGROUPS];
     bool barred;                     /* a thread has arrived at one of the barriers */
+    bool refused;                    /* a thread has seen that a request to cancel a cluster failed */
     struct vm_children *children;    /* for child.c; NULL until the block launches work */
     struct vm_tensor_memory *tensor; /* for tensor_memory.c; NULL until the block allocates columns */
     /* Data of the observers. */

@@ -8,6 +8,7 @@
 #include "mbarrier_internal.h"
 #include "order_internal.h"
 #include "product_internal.h"
+#include "tensor_memory_internal.h"
 #include "view_internal.h"
 #include "vm_access.h"
 #include "vm_async.h"
@@ -59,12 +60,12 @@ static bool is_same_box(const vm_tensor *x, const vm_box *a, const vm_box *b)
            memcmp(a->first, b->first, sizeof a->first) == 0;
 }
 
-/* Checks bulk copies, and values that lanes send to the block of an mbarrier (st.async, red.async). A multicast makes
- * one copy to each block of its mask, but reads its source once. */
+/* Checks bulk copies, values that lanes send to the block of an mbarrier (st.async, red.async), and responses of
+ * clusterlaunchcontrol.try_cancel, which the asynchronous proxy writes. A multicast makes one copy to each block of its mask, but reads its source once. */
 static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect effect)
 {
     const vm_bulk *b = i->extra;
-    const bool remote = effect == PTX_EFFECT_REMOTE;
+    const bool cancel = effect == PTX_EFFECT_CANCEL, remote = effect == PTX_EFFECT_REMOTE || cancel;
     if (b->once)
         m &= 0 - m;
     uint32_t good = m;
@@ -72,7 +73,7 @@ static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect 
         uint64_t bytes = remote ? (uint64_t)ptx_type_bytes((ptx_type)b->type) * b->count : vm_r32(w, i->a)[lane];
         unsigned kind = b->op ? VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED : VM_WRITE;
         uint32_t ranks;
-        if (!ops_multicast(w, i, lane, b->multicast, &ranks))
+        if (!ops_bulk_ranks(w, i, lane, &ranks))
             return 0;
         const uint64_t to = vm_side_address(w, &b->to, lane),
                        bar = b->bar.space ? vm_side_address(w, &b->bar, lane) : 0;
@@ -81,7 +82,7 @@ static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect 
                           is_same_store(w, b, i, lane, (uint32_t)__builtin_ctz(m));
         do {
             const uint64_t at = vm_target(bar, ranks);
-            const uint32_t flight = begin_copy(w, i, lane, b->bar.space ? &at : NULL, 0, remote);
+            const uint32_t flight = begin_copy(w, i, lane, b->bar.space ? &at : NULL, 0, remote && !cancel);
             if (reads)
                 fine = check_stretch(w, i, lane, b->from.space, vm_side_address(w, &b->from, lane), bytes, VM_READS,
                                      flight);
@@ -123,8 +124,8 @@ static bool check_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box 
     return good;
 }
 
-/* Checks a copy of a box between global and shared memory. Two parts are left out: reads of global memory by loads, and
- * writes of a store that is the `same` as another lane's. A tensor map that is invalid is a fault, which the
+/* Checks a copy of a box between global and shared memory. Reads of global memory by loads are compared with earlier
+ * launches only. Writes of a store that is the `same` as another lane's are left out. A tensor map that is invalid is a fault, which the
  * instruction raises. */
 static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uint32_t flight, bool same)
 {
@@ -136,6 +137,8 @@ static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, u
         for (uint32_t k = 0; fine && k < vm_box_pieces(&box); k++)
             fine = check_stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
                                  load ? VM_WRITE : VM_READS, flight);
+        if (fine && load)
+            check_earlier_writes(w, i, lane, box.address, (uint64_t)box.count * box.bytes);
         fine = fine && (load || same || check_row(w, i, lane, &box, kind, flight));
     } while (fine && ops_box_next(&box));
     return fine;
@@ -158,7 +161,7 @@ static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         const uint64_t shared = box.shared, bar = x->bar.space ? vm_side_address(w, &x->bar, lane) : 0;
         bool fine = true;
         do {
-            const uint64_t at = vm_target(bar, ranks);
+            const uint64_t at = vm_tensor_bar(w, x, bar, ranks);
             const uint32_t flight = begin_copy(w, i, lane, x->bar.space ? &at : NULL, box.map.swizzle + 1u, false);
             box.shared = vm_target(shared, ranks);
             fine = fine && check_box(w, i, lane, box, flight, same) &&
@@ -188,36 +191,6 @@ static void update_groups(vm_warp *w, const ptx_insn *in, uint32_t m)
     case PTX_OP_WGMMA_WAIT: check_flight_wait(w, VM_FLIGHT_WGMMA, m, (uint32_t)in->operands[0].imm, false); break;
     default: check_product_fence(w); break;
     }
-}
-
-/* Counts the arrivals of tcgen05.commit, lane by lane, at the mbarrier of each block of a multicast. */
-static uint32_t check_commit(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    const vm_bulk *b = i->extra;
-    uint32_t good = m;
-    VM_EACH(lane, m) {
-        const uint64_t bar = vm_side_address(w, &b->bar, lane);
-        uint32_t ranks;
-        if (!ops_multicast(w, i, lane, b->multicast, &ranks))
-            return 0;
-        do {
-            if (!check_arrive_one(w, i, lane, b->bar.space, vm_target(bar, ranks)))
-                good &= ~(1u << lane);
-            ranks &= ranks - 1;
-        } while (ranks);
-    }
-    return good;
-}
-
-/* Checks what tcgen05.alloc and tcgen05.commit do in shared memory: alloc writes an address, for the warp as a whole. */
-static uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
-{
-    const uint32_t lane = (uint32_t)__builtin_ctz(m);
-    if (in->op == PTX_OP_TCGEN05_COMMIT)
-        return check_commit(w, i, m);
-    if (in->op != PTX_OP_TCGEN05_ALLOC)
-        return m;
-    return check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 4, VM_WRITE, 0) ? m : 0;
 }
 
 /* Performs fence.mbarrier_init and fence.proxy.async. Other proxy fences have no effect on the checks. */
@@ -257,9 +230,12 @@ uint32_t check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t 
             check_cluster_wait(w, m);
         return m;
     case PTX_EFFECT_BULK:
+    case PTX_EFFECT_CANCEL:
     case PTX_EFFECT_REMOTE: return check_bulk(w, i, m, effect);
     case PTX_EFFECT_BULK_STORE: return check_bulk_store(w, i, m);
     case PTX_EFFECT_TENSOR: return check_tensor(w, i, m);
+    case PTX_EFFECT_TENSOR_LOAD:
+    case PTX_EFFECT_TENSOR_PRODUCT:
     case PTX_EFFECT_TENSOR_MEMORY: return check_tensor_memory(w, i, in, m);
     default: /* MBARRIER: classify() of code.c sends no other effect here */
         return i->masked == ops_mbarrier ? check_mbarrier(w, i, m, false) : m;

@@ -207,7 +207,7 @@ void count_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t
         record_bulk(w, t, i, m);
     else if (ptx_effect_of(in) == PTX_EFFECT_TENSOR)
         record_tensor(w, t, i, m);
-    else if (ptx_effect_of(in) == PTX_EFFECT_REMOTE)
+    else if (ptx_effect_of(in) == PTX_EFFECT_REMOTE || ptx_effect_of(in) == PTX_EFFECT_CANCEL)
         record_send(w, t, i, m);
     else
         record_mbarrier(w, t, i, m);

@@ -374,6 +374,10 @@ static double tensor_rate(const sim_model *m, const ptx_insn *in)
     case PTX_S4:
     case PTX_U4: return 2 * m->tensor_int8;
     case PTX_B1: return 8 * m->tensor_int8;
+    case PTX_E2M1: /* two in a byte run at twice the rate of 8 bits */
+        if (ptx_has(in, PTX_MOD_KIND_MXF4) || ptx_has(in, PTX_MOD_KIND_MXF4NVF4))
+            return 2 * m->tensor_fp8;
+        return halves ? m->tensor_fp8_fp16 : m->tensor_fp8;
     default: return halves ? m->tensor_fp8_fp16 : m->tensor_fp8;
     }
 }

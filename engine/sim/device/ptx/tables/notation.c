@@ -10,7 +10,7 @@ bool ptx_since_compile(const char *text, size_t length, ptx_since *since)
         since->target = (uint16_t)(since->target * 10 + (*text++ - '0'));
         length--;
     }
-    if (length == 1 && strchr("afFTA", *text))
+    if (length == 1 && strchr("afFTAL", *text))
         since->kind = *text;
     return since->target >= 10 && length == (since->kind != 0);
 }
@@ -61,7 +61,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
 {
     const char *end = text + length;
     pattern->kind = *text++;
-    if (!strchr("dDsripmvVXxaltcogyYITf", pattern->kind))
+    if (!strchr("dDsripmvVXxaltcogyYIQTf", pattern->kind))
         return false;
     if (end > text && end[-1] == '?' && !memchr(text, '|', (size_t)(end - text))) {
         pattern->optional = true;
@@ -79,7 +79,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
             pattern->per_tile = true;
             text++;
         }
-        if (count == 0 || !strchr("vVI", pattern->kind) || text == end || *text++ != ':')
+        if (count == 0 || !strchr("vVIQ", pattern->kind) || text == end || *text++ != ':')
             return false;
         pattern->count = (uint8_t)count;
     }
