@@ -14,6 +14,7 @@ kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *se
     if (most == 0)
         most = judge->simulated ? ELEMENTS_MOST : ELEMENTS_MOST_GPU;
     *found = false;
+    kiln__judge_choose_device(judge, false);
     for (size_t s = 0; s < judge->spec->size_set_count; s++) {
         const kiln__settings *settings = &judge->spec->size_sets[s].settings;
         uint64_t elements = 0;
