@@ -5,8 +5,8 @@
 //
 // Each kernel improves the kernel before it: in how the tiles are copied, in who waits for whom, or in where the sums
 // are. The first three kernels and the kernel direct take any M, N and K, also 0. Elements outside a matrix count as
-// zero and are not written, and rows may begin at any address. The other kernels copy by tensor maps, which need rows
-// of whole pieces of 16 bytes and no extent of 0. The spec states this as a constraint.
+// zero and are not written, and rows may begin at any address. The kernel thin is the same for few k. The other kernels
+// copy by tensor maps, which need rows of whole pieces of 16 bytes and no extent of 0. The spec states this as a constraint.
 //
 // A sum is added up in order of k, in blocks of 32 bytes along K. The tensor core adds each block at once and cuts the
 // bits that lie more than about 25 bits below the largest term. For f8e4m3 wgmma cuts them 13 bits below it
@@ -17,30 +17,10 @@
 // The tuning parameters are macros. A kernel is compiled if its own macro GEMM_<NAME> is set, or if GEMM_ONE is not
 // set.
 
-#include "async.cuh"
-#include "tensor.cuh"
+#include "gemm.cuh"
 
-#ifndef ELEMENT
-// type of A and B: 0 f16, 1 bf16, 2 f8e4m3, 3 f32, of which the tensor core uses 11 bits (tf32)
-#define ELEMENT 1
-#endif
-#ifndef RESULT
-#define RESULT 2 // type of C: 0 f32, 1 f16, 2 bf16
-#endif
-#ifndef COLUMNS
-#define COLUMNS 0 // 1: B lies by columns
-#endif
-#ifndef TILE_M
-#define TILE_M 128 // rows of C that a block makes
-#endif
-#ifndef TILE_N
-#define TILE_N 128 // columns of C that a block makes
-#endif
-#ifndef TILE_K
-#define TILE_K 64 // elements along K in one step
-#endif
 #ifndef WARPS_M
-#define WARPS_M 2 // wmma, mma_*: warps of a block down the tile
+#define WARPS_M 2 // wmma, mma_*, thin: warps of a block down the tile
 #endif
 #ifndef WARPS_N
 #define WARPS_N 2 // wmma, mma_*: warps of a block across the tile
@@ -50,7 +30,10 @@
 #define PAD 0
 #endif
 #ifndef DOWN
-#define DOWN 1 // direct: products of 16 rows that a warp makes, one below the other
+#define DOWN 1 // direct, thin: products of 16 rows that a warp makes, one below the other
+#endif
+#ifndef STEPS
+#define STEPS 1 // thin: steps of 32 bytes along K that hold all k
 #endif
 #ifndef ACROSS
 #define ACROSS 2 // direct: products of 8 columns that a warp makes, one beside the other
@@ -72,17 +55,8 @@
 #ifndef RAW
 #define RAW 0 // direct: 1: each warp has a ring of rows as they lie in memory
 #endif
-#ifndef STAGES
-#define STAGES 4 // tiles of the ring
-#endif
 #ifndef CONSUMERS
 #define CONSUMERS 2 // wgmma_*: warp groups that multiply; each makes some rows of the tile
-#endif
-#ifndef CLUSTER_M
-#define CLUSTER_M 2 // wgmma_cluster, split_k: blocks of a cluster that share a tile of B
-#endif
-#ifndef CLUSTER_N
-#define CLUSTER_N 1 // wgmma_cluster, split_k: blocks of a cluster that share a tile of A
 #endif
 #ifndef SPLIT
 #define SPLIT 2 // blocks of a cluster that share the steps of a tile: 1 or 2 for split_k, up to 16 for direct
@@ -93,131 +67,6 @@
 #ifndef INTERLEAVE
 // split_k: 1: the blocks of a tile take its steps in turn. 0: each block takes consecutive steps
 #define INTERLEAVE 0
-#endif
-#ifndef BATCHED
-#define BATCHED 0 // wgmma_specialised: 1: the third coordinate of a tensor map is the number of the product
-#endif
-#ifndef EPILOGUE
-#define EPILOGUE 0 // a sum of flags: 1: a bias for each column, 2: GELU, 4: a residual, which is a matrix like C
-#endif
-#ifndef STAGED
-// 1: C goes through shared memory, and from there by tensor maps (wgmma_*) or in aligned pieces (mma_*). 0: each thread
-// writes its own sums
-#define STAGED 1
-#endif
-
-typedef choose<ELEMENT, f16, bf16, f8e4m3, tf32> element;
-typedef choose<RESULT, float, f16, bf16> result;
-
-enum : unsigned {
-    SIZE = sizeof(element),
-    PIECE = 16 / SIZE, // elements in 16 bytes
-    STEP = 32 / SIZE   // elements along K in one product
-};
-
-// Returns the place of tile `index` of C. The order goes down `walk` rows of tiles before it moves to the next column.
-// So the blocks that run together need few different rows and columns of tiles, and the L2 has to bring few tiles.
-// `walk` is an argument, not a macro, so that configurations with different values of it share their code.
-struct tile_place {
-    unsigned row, column;
-};
-
-__device__ __forceinline__ tile_place find_tile(unsigned index, unsigned tiles_m, unsigned tiles_n, unsigned walk)
-{
-    const unsigned first = index / (walk * tiles_n) * walk, rest = index % (walk * tiles_n);
-    const unsigned height = min(walk, tiles_m - first);
-    return {first + rest % height, rest / height};
-}
-
-// ---- the epilogue of a product ----
-
-#if EPILOGUE
-// GELU(sum + bias) + residual, computed while the sums are in registers. A separate kernel would read and write C once
-// more. bias has N elements and residual is M x N; both have C's type. Parts that are not in EPILOGUE are not read.
-struct epilogue {
-    const result *bias, *residual;
-    unsigned M, N;
-    bool pairs; // no row ends between two neighbours, and pairs are aligned
-
-    __device__ __forceinline__ epilogue(const result *bias_, const result *residual_, unsigned M_, unsigned N_)
-        : bias(bias_), residual(residual_), M(M_), N(N_),
-          pairs(N_ % 2 == 0 && is_aligned<2 * sizeof(result)>(bias_, residual_))
-    {
-    }
-
-    // Returns GELU, x (1 + tanh(y)) / 2, as x / (1 + exp(-2 y)). As usual, y is 0.7978846 x + 0.0356774 x^3. Results of
-    // 16 bits use the hardware's tanh, whose error is below 2^-10.
-    static __device__ __forceinline__ float gelu(float x)
-    {
-        const float y = x * fmaf(0.035677408f * x, x, 0.79788456f);
-        if (sizeof(result) == 4)
-            return __fdividef(x, 1 + __expf(fminf(-2 * y, 80))); // if y is smaller than -40, the quotient is 0
-        float tangent;
-        asm("tanh.approx.f32 %0, %1;" : "=f"(tangent) : "f"(y));
-        return fmaf(0.5f * x, tangent, 0.5f * x);
-    }
-
-    // Reads two neighbours at `from`. Outside C it reads the first element instead, whose value is not used, because a
-    // load without a branch does not delay the next load. `left` is the number of elements from the first neighbour to
-    // the end of the row.
-    template <bool paired> static __device__ __forceinline__ float2 read(const result *from, unsigned left)
-    {
-        if (paired)
-            return load_pair(from);
-        return {load_one(from), load_one(from + (left > 1 ? 1 : 0))};
-    }
-
-    template <bool paired> __device__ __forceinline__ float2 bias_of(unsigned c) const
-    {
-        return EPILOGUE & 1 ? read<paired>(bias + (c < N ? c : 0), c < N ? N - c : 1) : float2{};
-    }
-
-    __device__ __forceinline__ const result *row_of_residual(unsigned r) const
-    {
-        return EPILOGUE & 4 ? residual + (offset)(r < M ? r : 0) * N : nullptr;
-    }
-
-    template <bool paired> __device__ __forceinline__ float2 residual_of(const result *row, unsigned c) const
-    {
-        return EPILOGUE & 4 ? read<paired>(row + (c < N ? c : 0), c < N ? N - c : 1) : float2{};
-    }
-
-    static __device__ __forceinline__ void apply(float &first, float &second, float2 bias, float2 residual)
-    {
-        first += bias.x, second += bias.y;
-        if (EPILOGUE & 2)
-            first = gelu(first), second = gelu(second);
-        first += residual.x, second += residual.y;
-    }
-};
-#endif
-
-// The epilogue that the kernel of the product applies itself. If gemm_finish follows, the kernel applies none.
-#ifdef GEMM_FINISH
-#define FUSED 0
-#else
-#define FUSED EPILOGUE
-#endif
-#if FUSED
-#define EPILOGUE_PARAMS , const result *__restrict__ bias, const result *__restrict__ residual
-#else
-#define EPILOGUE_PARAMS
-#endif
-
-#if FUSED & 4
-// One thread begins to prefetch a tile of the residual to the L2, one row at a time, while the tile is multiplied. Rows
-// are whole pieces of 16 bytes.
-__device__ __forceinline__ void ask_for_residual(const result *residual, unsigned row, unsigned column, unsigned M,
-                                                 unsigned N)
-{
-#if __CUDA_ARCH__ >= 900
-    if (column >= N || N % (16 / sizeof(result)) || !is_aligned<16>(residual))
-        return;
-    const unsigned bytes = min(TILE_N, N - column) * (unsigned)sizeof(result);
-    for (unsigned r = row; r < min(row + TILE_M, M); ++r)
-        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(residual + (offset)r * N + column), "r"(bytes));
-#endif
-}
 #endif
 
 // ---- tiles in shared memory that threads fill ----
@@ -1079,91 +928,186 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
 }
 #endif
 
+// ---- rows of C by complete lines ----
+
+// Tells whether all rows of all tiles begin and end at a multiple of 4 bytes.
+__device__ __forceinline__ bool whole_words(const result *C, unsigned N)
+{
+    return sizeof(result) == 4 || (N % 2 == 0 && is_aligned<4>(C));
+}
+
+// A warp writes `width` elements of a row from shared memory to C, at most `columns`. A lane has a word of 4 bytes, and each
+// instruction writes one line of 128 bytes. So only both ends of a row share a line with another tile. Fragments whose
+// rows begin at odd addresses write each sector twice. On an H200 the lines take a third of the time of the fragments.
+// `from` is a multiple of 4 bytes. `words` tells that `to` and the end of the row are too.
+template <unsigned columns>
+__device__ __forceinline__ void store_lines(result *to, const result *from, unsigned width, bool words)
+{
+    enum : unsigned { word = 4 / sizeof(result), line = 32 * word };
+    const unsigned before = (unsigned)((offset)to / sizeof(result)) % line; // elements of the first line that are not ours
+    const int first = (int)(lane_id() * word) - (int)before;                // this lane's word in the first line
+    const int last = (int)width - (int)word;                                // the last word that is wholly ours
+    auto each_word = [&](auto &&write) {
+#pragma unroll
+        for (unsigned i = 0; i <= (columns + line - 1) / line; ++i)
+            if ((i > 0 || first >= 0) && first + (int)(i * line) <= last)
+                write((unsigned *)(to + first + i * line), from + first + i * line);
+    };
+    if (word == 1 || words || before % 2 == 0)
+        each_word([](unsigned *at, const result *two) { *at = *(const unsigned *)two; });
+    else
+        each_word([](unsigned *at, const result *two) {
+            *at = *(const unsigned short *)two | (unsigned)*(const unsigned short *)(two + 1) << 16;
+        });
+    if (word == 2 && !words) { // perhaps half a word at one end, or at both
+        const unsigned end = before + width;
+        if (before % 2 && lane_id() == before / 2)
+            to[0] = from[0];
+        if (end % 2 && lane_id() == end / 2 % 32)
+            to[width - 1] = from[width - 1];
+    }
+}
+
+#if defined(GEMM_THIN) || !defined(GEMM_ONE)
+// For products with few k, whose time is the time to write C. All k of a tile are in shared memory at once: STEPS times 32
+// bytes of a row hold them. Rows of A follow each other in memory without a gap, so the rows of a tile are one stretch of
+// bytes. cp.async copies the aligned pieces of 16 bytes that contain it, wherever it begins. The same holds for B by
+// columns. Of B by rows, each row is a stretch of its own. Lanes read the stretches by elements.
+//
+// A warp keeps the fragments of B for all columns of the tile. It makes DOWN times 16 rows. It puts 16 rows of results
+// into shared memory, and writes them by complete lines. It waits for no other warp. A and B begin at multiples of 16 bytes.
+struct thin {
+    enum : unsigned { rows = 16 * WARPS_M * DOWN, threads = WARP * WARPS_M, across = TILE_N / 8, pitch = TILE_N + 8 };
+    enum : unsigned { row_b = TILE_N * SIZE + 32 }; // bytes for a stretch of a row of B
+
+    // Begins to copy `bytes` bytes, with the bytes before them in the same piece of 16. The copy does not read past `end`.
+    static __device__ __forceinline__ void copy(unsigned char *to, const element *from, unsigned bytes, const element *end,
+                                                unsigned thread, unsigned threads)
+    {
+        const unsigned behind = (unsigned)((offset)from % 16);
+        const unsigned char *begin = (const unsigned char *)from - behind;
+        for (unsigned at = 16 * thread; at < behind + bytes; at += 16 * threads) {
+            const offset left = (offset)((const unsigned char *)end - begin) - at;
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to + at)),
+                         "l"(__cvta_generic_to_global(begin + at)), "r"(left < 16 ? (unsigned)left : 16)
+                         : "memory");
+        }
+    }
+
+    // Returns the word of elements that begins at byte `place` of a row of `bytes` bytes. Elements after the end of the row
+    // are zeros. Their places are replaced by place 0, so that no lane branches.
+    static __device__ __forceinline__ unsigned read(const unsigned char *row, unsigned place, unsigned bytes)
+    {
+        unsigned word = 0;
+#pragma unroll
+        for (unsigned i = 0; i < 4; i += SIZE) {
+            const bool inside = place + i < bytes;
+            const unsigned char *at = row + (inside ? place + i : 0);
+            const unsigned value = SIZE == 4 ? *(const unsigned *)at : SIZE == 2 ? *(const unsigned short *)at : *at;
+            word |= (inside ? value : 0) << 8 * i;
+        }
+        return word;
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(WARP *WARPS_M)
+    gemm_thin(const element *__restrict__ A, const element *__restrict__ B, result *__restrict__ C, unsigned M, unsigned N,
+              unsigned K, unsigned walk)
+{
+    // the ends of A and B, and the matrices of this block's product in the batch
+    const element *const end_a = A + (offset)gridDim.y * M * K, *const end_b = B + (offset)gridDim.y * N * K;
+    A += (offset)blockIdx.y * M * K, B += (offset)blockIdx.y * N * K, C += (offset)blockIdx.y * M * N;
+    extern __shared__ __align__(128) unsigned char room[];
+    const tile_place at = find_tile(blockIdx.x, ceil_div(M, (unsigned)thin::rows), ceil_div(N, (unsigned)TILE_N), walk);
+    const unsigned row = at.row * thin::rows, column = at.column * TILE_N;
+    const unsigned rows = min((unsigned)thin::rows, M - row), columns = min((unsigned)TILE_N, N - column);
+    const unsigned line = K * SIZE; // bytes of a row of A
+    unsigned char *const raw_a = room + WARPS_M * 16 * thin::pitch * sizeof(result);
+    unsigned char *const raw_b = raw_a + ceil_div(thin::rows * line, 16u) * 16 + 16;
+    const element *const from_a = A + (offset)row * K, *const from_b = B + (COLUMNS ? (offset)column * K : column);
+    auto begin_of = [](const element *at) { return (unsigned)((offset)at % 16); }; // the place of a stretch in its room
+
+    thin::copy(raw_a, from_a, rows * line, end_a, threadIdx.x, thin::threads);
+    if (COLUMNS)
+        thin::copy(raw_b, from_b, columns * line, end_b, threadIdx.x, thin::threads);
+    else
+        for (unsigned k = warp_id(); k < K; k += WARPS_M)
+            thin::copy(raw_b + k * thin::row_b, from_b + (offset)k * N, columns * SIZE, end_b, lane_id(), WARP);
+    copy_async_commit();
+    copy_async_wait<0>();
+    __syncthreads();
+
+    const unsigned group = lane_id() / 4, place = lane_id() % 4 * 4; // the byte of this lane's word in each 16 bytes of a row
+    unsigned of_b[thin::across][STEPS][2];
+#pragma unroll
+    for (unsigned s = 0; s < STEPS; ++s)
+#pragma unroll
+        for (unsigned w = 0; w < 2; ++w) {
+            const unsigned in_row = 32 * s + 16 * w + place, k = in_row / 2;
+            // If B lies by rows, two rows have the word's elements. Row 0 stands for rows that do not exist.
+            auto row_of = [&](unsigned k) { return raw_b + (k < K ? k * thin::row_b + begin_of(from_b + (offset)k * N) : 0); };
+            const unsigned char *const of_k = row_of(k), *const of_next = row_of(k + 1);
+            const unsigned existing = (k < K ? 0xffff : 0) | (k + 1 < K ? 0xffff0000 : 0);
+#pragma unroll
+            for (unsigned j = 0; j < thin::across; ++j) {
+                const unsigned c = min(8 * j + group, columns - 1);
+                if (COLUMNS)
+                    of_b[j][s][w] = thin::read(raw_b + begin_of(from_b) + c * line, in_row, line);
+                else
+                    of_b[j][s][w] = (*(const unsigned short *)(of_k + 2 * c) |
+                                     (unsigned)*(const unsigned short *)(of_next + 2 * c) << 16) & existing;
+            }
+        }
+
+    result *const staged = (result *)room + warp_id() * 16 * thin::pitch;
+    const bool words = whole_words(C, N);
+#pragma unroll 1
+    for (unsigned i = 0; i < DOWN; ++i) {
+        const unsigned first = (warp_id() * DOWN + i) * 16; // of these 16 rows, in the tile
+        if (first >= rows)
+            break;
+        unsigned of_a[STEPS][4];
+#pragma unroll
+        for (unsigned s = 0; s < STEPS; ++s)
+#pragma unroll
+            for (unsigned w = 0; w < 4; ++w) {
+                const unsigned r = min(first + group + w % 2 * 8, rows - 1), in_row = 32 * s + w / 2 * 16 + place;
+                of_a[s][w] = thin::read(raw_a + begin_of(from_a) + r * line, in_row, line);
+            }
+        result *to = C + (offset)(row + first) * N + column;
+        __syncwarp(); // all lanes have read the rows before
+#pragma unroll
+        for (unsigned j = 0; j < thin::across; ++j) {
+            float sums[4] = {};
+#pragma unroll
+            for (unsigned s = 0; s < STEPS; ++s)
+                multiply(element(), sums, of_a[s], of_b[j][s][0], of_b[j][s][1]);
+#pragma unroll
+            for (unsigned half = 0; half < 2; ++half)
+                store_pair(staged + (group + 8 * half) * thin::pitch + 8 * j + lane_id() % 4 * 2, sums[2 * half],
+                           sums[2 * half + 1]);
+        }
+        __syncwarp();
+        const unsigned inside = min(16u, rows - first);
+#pragma unroll 4
+        for (unsigned r = 0; r < inside; ++r, to += N)
+            store_lines<TILE_N>(to, staged + r * thin::pitch, columns, words);
+    }
+}
+#endif
+
 #if defined(GEMM_WGMMA_TMA) || defined(GEMM_WGMMA_SPECIALISED) || defined(GEMM_WGMMA_CLUSTER) ||                       \
     defined(GEMM_STREAM_K) || defined(GEMM_SPLIT_K) || defined(GEMM_GROUPED) || !defined(GEMM_ONE)
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-
-// A tile of each operand as tensor maps write it: boxes whose rows are 128 bytes, swizzled. A box of A has all rows of
-// the tile and 128 bytes along K. A box of B has the same form if B lies by columns. Otherwise it has all k of the tile
-// and 64 columns.
-struct stage {
-    enum : unsigned {
-        box = 128 / SIZE, // elements
-        a_bytes = TILE_M * TILE_K * SIZE,
-        b_bytes = TILE_N * TILE_K * SIZE,
-        bytes = a_bytes + b_bytes,
-        a_box = 128 * TILE_M, // bytes
-        b_box = 128 * (COLUMNS ? TILE_N : TILE_K),
-        box_steps = 128 / 32
-    };
-
-    // Begins to copy the tile at (row, column) and k. One thread calls it.
-    static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
-                                                unsigned row, unsigned column, unsigned k, barrier *full,
-                                                unsigned product = 0)
-    {
-        barrier_expect(full, bytes);
-#pragma unroll
-        for (unsigned i = 0; i < TILE_K / box; ++i)
-            begin(to + i * a_box, map_a, k + i * box, row, product, full);
-#pragma unroll
-        for (unsigned i = 0; i < b_bytes / b_box; ++i)
-            begin(to + a_bytes + i * b_box, map_b, COLUMNS ? k + i * box : column + i * box, COLUMNS ? column : k,
-                  product, full);
-    }
-
-    // Does the same for a block of a cluster whose blocks share tiles. `first` is the first of these blocks, and this
-    // block is number (m, n) of them. The block loads the n-th share of the rows of each box of A for all blocks with
-    // the same rows of C, and the m-th share of B for all blocks with the same columns. Every block expects the bytes
-    // of all shares.
-    static __device__ __forceinline__ void load_shares(unsigned char *to, const tensor_map &map_a,
-                                                       const tensor_map &map_b, unsigned row, unsigned column,
-                                                       unsigned k, barrier *full, unsigned m, unsigned n,
-                                                       unsigned first = 0)
-    {
-        constexpr unsigned a_rows = TILE_M / CLUSTER_N, b_rows = (COLUMNS ? TILE_N : TILE_K) / CLUSTER_M;
-        unsigned same_m = 0;
-#pragma unroll
-        for (unsigned i = 0; i < CLUSTER_N; ++i)
-            same_m |= 1u << CLUSTER_M * i;
-        barrier_expect(full, bytes);
-#pragma unroll
-        for (unsigned i = 0; i < TILE_K / box; ++i)
-            bring<CLUSTER_N>(to + i * a_box + n * a_rows * 128, map_a, k + i * box, row + n * a_rows, full,
-                             same_m << (first + m));
-#pragma unroll
-        for (unsigned i = 0; i < b_bytes / b_box; ++i)
-            bring<CLUSTER_M>(to + a_bytes + i * b_box + m * b_rows * 128, map_b, COLUMNS ? k + i * box : column + i * box,
-                             (COLUMNS ? column : k) + m * b_rows, full,
-                             ((1u << CLUSTER_M) - 1) << (first + CLUSTER_M * n));
-    }
-
-  private:
-    static __device__ __forceinline__ void begin(unsigned char *to, const tensor_map &map, unsigned x, unsigned y,
-                                                 unsigned product, barrier *full)
-    {
-        if (BATCHED)
-            tensor_load(to, map, (int)x, (int)y, (int)product, full);
-        else
-            tensor_load(to, map, (int)x, (int)y, full);
-    }
-
-    template <unsigned readers>
-    static __device__ __forceinline__ void bring(unsigned char *to, const tensor_map &map, unsigned x, unsigned y,
-                                                 barrier *full, unsigned blocks)
-    {
-        if (readers > 1)
-            tensor_multicast(to, map, (int)x, (int)y, full, blocks);
-        else
-            tensor_load(to, map, (int)x, (int)y, full);
-    }
-};
 
 // The parts of dynamic shared memory: the ring, room for results, and barriers. The ring begins at a multiple of 1024,
 // because swizzles permute address bits. Kernels declare an array with a smaller alignment. Otherwise the compiler
 // would optimise the rounding to a multiple of 1024 away.
 struct ring {
-    enum : unsigned { results = STAGED ? CONSUMERS * 4 * 2 * 2048 : 0 };
+    enum : unsigned {
+        pitch = TILE_N + 8, // elements of a row in the room of store_rows(): the rows of a fragment use different banks
+        results = CONSUMERS * 4 * (STAGED == 2 ? 8 * pitch * sizeof(result) : STAGED * 2 * 2048)
+    };
     unsigned char *stages;
 
     __device__ __forceinline__ ring(unsigned char *shared)
@@ -1318,6 +1262,35 @@ struct group_product {
     }
 #endif
 
+    // Each warp writes 8 rows of the tile at a time to shared memory, and from there to C by complete lines. Rows of C may begin
+    // at any address.
+    __device__ __forceinline__ void store_rows(unsigned char *room, result *C, unsigned first_row, unsigned first_column,
+                                               unsigned M, unsigned N) const
+    {
+        enum : unsigned { pitch = ring::pitch };
+        result *const mine = (result *)room + warp_id() % (4 * CONSUMERS) * 8 * pitch;
+        const unsigned width = min((unsigned)TILE_N, N - first_column), lane = lane_id();
+        const bool words = whole_words(C, N);
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned half = 0; half < 2; ++half) {
+                const unsigned row = first_row + 64 * i + warp_id() % 4 * 16 + 8 * half;
+                result *to = C + (offset)row * N + first_column;
+                result *part = mine + lane / 4 * pitch + lane % 4 * 2;
+                __syncwarp(); // all lanes have read the rows before
+#pragma unroll
+                for (unsigned j = 0; j < TILE_N / 8; ++j) {
+                    const float *d = sums[i] + 4 * j + 2 * half;
+                    store_pair(part + 8 * j, d[0], d[1]);
+                }
+                __syncwarp();
+                const unsigned rows = row < M ? min(M - row, 8u) : 0;
+                for (unsigned r = 0; r < rows; ++r, to += N)
+                    store_lines<TILE_N>(to, mine + r * pitch, width, words);
+            }
+    }
+
     // Stores a single quad, number i of thread `thread` of the group: two neighbours in each of two rows.
     static __device__ __forceinline__ void store_quad(float4 quad, unsigned i, unsigned thread, result *C,
                                                       unsigned first_row, unsigned first_column, unsigned M, unsigned N)
@@ -1460,21 +1433,27 @@ extern "C" __global__ void __launch_bounds__(256)
 #endif
 
 #if defined(GEMM_PAD) || !defined(GEMM_ONE)
-// Copies rows of any length to rows of whole pieces of 16 bytes, which tensor maps need, and adds zeros at the end. A
-// block has 128 pieces of a row, one per thread.
-extern "C" __global__ void __launch_bounds__(128)
-    gemm_pad(const element *__restrict__ from, uint4 *__restrict__ to, unsigned length)
+// Copies the rows of both matrices, which may have any length, to rows of whole pieces of 16 bytes, which tensor maps need.
+// Zeros follow each row. A thread makes one piece. The first blocks copy A.
+extern "C" __global__ void __launch_bounds__(256)
+    gemm_pad(const element *__restrict__ A, uint4 *__restrict__ to_a, unsigned rows_a, unsigned length_a,
+             const element *__restrict__ B, uint4 *__restrict__ to_b, unsigned rows_b, unsigned length_b)
 {
-    const unsigned pieces = ceil_div(length, PIECE), piece = blockIdx.y * 128 + threadIdx.x;
-    if (piece >= pieces)
+    const offset blocks_a = ((offset)rows_a * ceil_div(length_a, PIECE) + 255) / 256;
+    const bool of_a = blockIdx.x < blocks_a;
+    const unsigned length = of_a ? length_a : length_b, pieces = ceil_div(length, PIECE);
+    const offset first = (offset)(of_a ? blockIdx.x : blockIdx.x - blocks_a) * 256, first_row = first / pieces;
+    const unsigned place = (unsigned)(first % pieces) + threadIdx.x, piece = place % pieces;
+    const offset row = first_row + place / pieces;
+    if (row >= (of_a ? rows_a : rows_b))
         return;
-    const element *row = from + (offset)blockIdx.x * length;
+    const element *from = (of_a ? A : B) + row * length;
     alignas(16) element made[PIECE] = {};
 #pragma unroll
     for (unsigned i = 0; i < PIECE; ++i)
         if (piece * PIECE + i < length)
-            made[i] = row[piece * PIECE + i];
-    to[(offset)blockIdx.x * pieces + piece] = *(const uint4 *)made;
+            made[i] = from[piece * PIECE + i];
+    (of_a ? to_a : to_b)[row * pieces + piece] = *(const uint4 *)made;
 }
 #endif
 
@@ -1529,7 +1508,7 @@ extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
 // One warp group (the producer) fills the ring, and the other groups (the consumers) multiply. Compared with wgmma_tma:
 // consumers never wait for a free stage, and setmaxnreg moves the registers that the producer does not need to the
 // consumers' sums. The launch has as many blocks as fit on the device, and the blocks take tiles in turn. While the
-// consumers write one tile, the producer already fills the ring for the next tile. Without STAGED, map_c is not used,
+// consumers write one tile, the producer already fills the ring for the next tile. Unless STAGED is 1, map_c is not used,
 // and C may have rows of any length. With BATCHED, the tiles of all products of the batch form one sequence, so no
 // multiprocessor is idle between two products with few tiles.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
@@ -1580,13 +1559,15 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
         product.finish(epilogue(bias, residual, M, N), at.row * TILE_M + down, at.column * TILE_N);
 #endif
         // store_staged() writes whole parts. The columns after them do not go through shared memory.
-        constexpr unsigned staged = STAGED ? group_product::parts * group_product::columns : 0;
-        if (STAGED)
+        constexpr unsigned staged = STAGED == 1 ? group_product::parts * group_product::columns : 0;
+        if (STAGED == 1)
             product.store_staged(map_c, ring.room(), at.row * TILE_M + down, at.column * TILE_N, number);
-        if (staged < TILE_N)
+        if (STAGED == 2)
+            product.store_rows(ring.room(), C + (offset)number * M * N, at.row * TILE_M + down, at.column * TILE_N, M, N);
+        else if (staged < TILE_N)
             product.store<staged>(C + (offset)number * M * N, at.row * TILE_M + down, at.column * TILE_N, M, N);
     }
-    if (STAGED && lane_id() == 0)
+    if (STAGED == 1 && lane_id() == 0)
         tensor_store_wait<0>();
 #endif
 }

@@ -28,7 +28,15 @@ extern "C" {
     X(WARP, "undefined warp operation")                                                                                \
     X(LEAK, "leak")                                                                                                    \
     X(FAULT, "fault")                                                                                                  \
-    X(ASYNC, "asynchronous operation")
+    X(ASYNC, "asynchronous operation")                                                                                 \
+    X(TENSOR_PHASE, "tensor memory phase")                                                                             \
+    X(TENSOR_COLUMNS, "tensor memory not allocated")                                                                   \
+    X(TENSOR_OWNER, "tensor memory of another warp")                                                                   \
+    X(TENSOR_BOUNDS, "tensor memory out of bounds")                                                                    \
+    X(TENSOR_SIZE, "tensor memory granularity")                                                                        \
+    X(TENSOR_ALIGNMENT, "tensor memory alignment")                                                                     \
+    X(SPARSE_FLAG, "sparse flag")                                                                                      \
+    X(SPARSE_USE, "sparse use")
 typedef enum kiln_check_kind {
 #define KILN_X(name, text) KILN_CHECK_##name,
     KILN_CHECK_MAP(KILN_X)
@@ -62,7 +70,7 @@ struct kiln_check_finding {
     /* `at` is the place of the error. `other` is a second place, such as the other access of a race, or the call that
      * freed the memory. */
     kiln_check_side at, other;
-    const char *space; /* "global", "shared", "local"; "" if the finding is not about memory */
+    const char *space; /* "global", "shared", "local", "tensor"; "" if the finding is not about memory */
     uint64_t address, bytes;
     const char *allocation; /* the place in its allocation: "at offset 64 of an allocation of 256 bytes" */
     uint64_t count;         /* number of threads with the same finding at the same place */

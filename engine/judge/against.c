@@ -176,7 +176,7 @@ kiln_status kiln__judge_compare_with(kiln__judge *judge, kiln_error **error)
     KILN__TRY(kiln__judge_choose_set(judge, 0, &timed, &found, error));
     for (size_t i = 0; i < 2 && found && !judge->broken; i++) {
         const kiln_result *result;
-        KILN__TRY(kiln__judge_time_plan(judge, plans[i], timed, &result, error));
+        KILN__TRY(kiln__judge_time_plan(judge, plans[i], timed, &result, NULL, error));
         if (result && (result->measured || result->estimated))
             take_time(sides[i], result);
     }

@@ -12,7 +12,7 @@ enum { CHECKS = 8 }; /* trials of small sizes in the phase of checks */
 #define LAUNCH_LIMIT 20.0
 /* The number of this set of trials. It becomes larger after every change of the trials, so that no verdict of earlier trials
  * is taken from a cache. */
-#define TRIALS 5
+#define TRIALS 6
 
 /* ---- opening ---- */
 
@@ -48,22 +48,48 @@ static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length
     return own->source_text && own->source_folder ? KILN_OK : kiln__fail_memory(error);
 }
 
+/* Opens a plan of a variant at the engine's default sizes. If the constraints of the variant exclude them, opens it at the
+ * first size set that they allow. If they allow none, fails with the error of the default sizes. */
+static kiln_status open_plan(kiln__judge *judge, const kiln_spec *spec, const char *variant, bool judged,
+                             kiln_plan **plan, kiln_error **error)
+{
+    kiln_choice choice = {.variant = variant,
+                          .params = judged ? judge->options.params : NULL,
+                          .param_count = judged ? judge->options.param_count : 0};
+    kiln_error *why = NULL;
+    kiln_status status = kiln_plan_open(judge->engine, spec, &choice, plan, &why);
+    for (size_t s = 0; status == KILN_ERROR_CONSTRAINT && s < spec->size_set_count; s++) {
+        bool allowed;
+        choice.size_set = spec->size_sets[s].name;
+        if (kiln__judge_allows(judge, spec, &choice, &allowed, &why) != KILN_OK) {
+            status = KILN_ERROR_MEMORY;
+        } else if (allowed) {
+            kiln_error_free(why);
+            why = NULL;
+            status = kiln_plan_open(judge->engine, spec, &choice, plan, &why);
+        }
+    }
+    if (error)
+        *error = why;
+    else
+        kiln_error_free(why);
+    return status;
+}
+
 /* Opens the plans that the judge trusts: the variant with its own source, and the variants that are references. */
 static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
 {
     const kiln_spec *spec = judge->spec;
-    const kiln_choice choice = {
-        .variant = judge->variant->name, .params = judge->options.params, .param_count = judge->options.param_count};
     const size_t count = spec->verify_count;
     judge->references = kiln__arena_alloc(&judge->arena, (count + 1) * sizeof *judge->references);
     judge->expected = kiln__arena_alloc(&judge->arena, (count + 1) * sizeof *judge->expected);
     judge->allowed = kiln__arena_alloc(&judge->arena, (count + 1) * sizeof *judge->allowed);
     if (!judge->references || !judge->expected || !judge->allowed || !kiln__judge_read_ranges(judge))
         return kiln__fail_memory(error);
-    KILN__TRY(kiln_plan_open(judge->engine, spec, &choice, &judge->original, error));
+    KILN__TRY(open_plan(judge, spec, judge->variant->name, true, &judge->original, error));
+    KILN__TRY(kiln__judge_find_sets(judge, error));
     for (size_t v = 0; v < count; v++) {
         const kiln__verify *verify = &spec->verify[v];
-        const kiln_choice other = {.variant = verify->name};
         if (verify->against != KILN__AGAINST_VARIANT)
             continue;
         if (verify->param_count)
@@ -71,7 +97,7 @@ static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
                               "the reference of '%s' sets params, but kiln judge uses the defaults of a variant",
                               verify->buffer);
         judge->references[v].variant = kiln__spec_variant(spec, verify->name);
-        KILN__TRY(kiln_plan_open(judge->engine, spec, &other, &judge->references[v].plan, error));
+        KILN__TRY(open_plan(judge, spec, verify->name, false, &judge->references[v].plan, error));
     }
     judge->buffer_count = judge->variant->buffer_count;
     judge->buffers = kiln__arena_alloc(&judge->arena, (judge->buffer_count + 1) * sizeof *judge->buffers);
@@ -86,10 +112,8 @@ static kiln_status open_candidate(kiln__judge *judge, const char *text, size_t l
     judge->code.forbidden = kiln__judge_find_macro(text, length);
     if (judge->code.forbidden)
         return KILN_OK;
-    const kiln_choice choice = {
-        .variant = judge->variant->name, .params = judge->options.params, .param_count = judge->options.param_count};
     kiln_error *why = NULL;
-    kiln_status status = kiln_plan_open(judge->engine, judge->own, &choice, &judge->candidate, &why);
+    kiln_status status = open_plan(judge, judge->own, judge->variant->name, true, &judge->candidate, &why);
     if (status == KILN_OK)
         return kiln__judge_read_code(judge) ? KILN_OK : kiln__fail_memory(error);
     return kiln__judge_refuse(judge, status, why, &judge->fault, error);
@@ -223,7 +247,7 @@ static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, 
                                     phase == KILN__JUDGE_PHASE_STREAMS
                                 ? 12
                                 : 17);
-    const unsigned sets = judge->range_count ? UINT32_MAX : (unsigned)judge->spec->size_set_count;
+    const unsigned sets = judge->range_count ? UINT32_MAX : (unsigned)judge->set_count;
     unsigned count = 0;
     switch (phase) {
     case KILN__JUDGE_PHASE_CHECKS: count = judge->simulated ? CHECKS + kiln__judge_thresholds(judge) : 0; break;
@@ -271,10 +295,10 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     if (phase == KILN__JUDGE_PHASE_CHECKS && number >= CHECKS)
         kiln__judge_pass_threshold(judge, number - CHECKS, trial);
     if (!judge->range_count)
-        trial->set = number % judge->spec->size_set_count;
+        trial->set = judge->sets[number % judge->set_count];
     else if (judge->variant->bake_count + judge->variant->define_count >
              0) /* neighbouring trials share a set, because another set means a compile */
-        trial->set = (number + judge->options.seed) % count * judge->spec->size_set_count / count;
+        trial->set = judge->sets[(number + judge->options.seed) % count * judge->set_count / count];
     trial->seed = kiln__random_next(&random);
 }
 

@@ -161,6 +161,8 @@ typedef struct kiln__judge {
     kiln__judge_code code;
     kiln__judge_range *ranges;
     size_t range_count;
+    size_t *sets; /* the numbers of the size sets that the constraints of the variant allow */
+    size_t set_count;
     /* The following members belong to the trial that is being run. */
     kiln__once_buffer *buffers;
     kiln__judge_place *places;
@@ -204,6 +206,11 @@ void kiln__judge_reset_globals(const kiln__judge *judge);
 /* sizes.c */
 /* Reads the ranges of the spec. Returns false if memory runs out. */
 bool kiln__judge_read_ranges(kiln__judge *judge);
+/* Tells whether the constraints of the spec allow a choice. Nothing is compiled. Without memory, replaces *error. */
+kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const kiln_choice *choice, bool *allowed,
+                               kiln_error **error);
+/* Finds the size sets that the constraints of the variant allow. */
+kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error);
 /* Draws the sizes of trial `number` of a phase. The product of the ranged sizes is at most `most`. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial);
@@ -293,14 +300,26 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
 kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
                                 bool *fits, kiln_error **error);
 
+/* repeat.c: new inputs for the timed repetitions of a plan of the judged variant, on a GPU */
+typedef struct kiln__judge_repeats kiln__judge_repeats;
+/* Makes the contents at the sizes of a set. *repeats is NULL if that is not possible, and a note says why. */
+kiln_status kiln__judge_open_repeats(kiln__judge *judge, size_t set, kiln__judge_repeats **repeats, kiln_error **error);
+/* Call these before and after the plan is measured. If it was measured, the second one looks at answers, and sets *fault if one of
+ * them is wrong. */
+void kiln__judge_begin_repeats(kiln__judge_repeats *repeats, kiln_plan *plan);
+kiln_status kiln__judge_end_repeats(kiln__judge_repeats *repeats, bool measured, kiln__judge_fault *fault,
+                                    kiln_error **error);
+void kiln__judge_close_repeats(kiln__judge_repeats *repeats); /* NULL is allowed */
+
 /* times.c */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error);
 /* Chooses the size set with the most elements among those with at most `most` elements; 0: the limit of times on this
  * device. *set gets its number. *found is false if all sets are too large. */
 kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error);
-/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. */
+/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. *fault is set if its answer is wrong or it ends with
+ * a fault of the device; NULL: these are notes too. */
 kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
-                                  kiln_error **error);
+                                  kiln__judge_fault *fault, kiln_error **error);
 
 /* against.c */
 kiln_status kiln__judge_open_against(kiln__judge *judge, kiln_error **error);

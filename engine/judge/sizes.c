@@ -172,7 +172,7 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
     size_t first = count ? (size_t)kiln__random_below(random, count) : 0;
     if (answers && number >= 3 && number <= largest)
         first = number - 3;
-    trial->set = judge->spec->size_set_count ? (size_t)kiln__random_below(random, judge->spec->size_set_count) : 0;
+    trial->set = judge->sets[kiln__random_below(random, judge->set_count)];
     if (answers && count && number > largest && number % 8 == 7) {
         draw_whole(judge, random, number / 8, trial);
         return;
@@ -225,6 +225,61 @@ kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *tri
     }
     *count = set->count;
     return sizes;
+}
+
+kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const kiln_choice *choice, bool *allowed,
+                               kiln_error **error)
+{
+    kiln__config *config = NULL;
+    kiln_error *why = NULL;
+    const kiln_status status = kiln__config_make(judge->engine, spec, choice, &config, &why);
+    kiln__config_free(config);
+    kiln_error_free(why);
+    *allowed = status == KILN_OK;
+    if (status != KILN_ERROR_MEMORY)
+        return KILN_OK;
+    if (error)
+        kiln_error_free(*error);
+    return kiln__fail_memory(error);
+}
+
+/* A size set counts if its own sizes are allowed, or these sizes with small numbers for the sizes that have a range. No set is
+ * compiled here. If no set is allowed, all of them count, and the trials tell which sizes are excluded. */
+kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
+{
+    enum { FROM, SMALL, OWN };
+    const kiln_spec *spec = judge->spec;
+    kiln__judge_trial trial = {
+        .ranged = kiln__arena_alloc(&judge->arena, (judge->range_count + 1) * sizeof *trial.ranged)};
+    judge->sets = kiln__arena_alloc(&judge->arena, (spec->size_set_count + 1) * sizeof *judge->sets);
+    if (!judge->sets || !trial.ranged)
+        return kiln__fail_memory(error);
+    for (trial.set = 0; trial.set < spec->size_set_count; trial.set++) {
+        bool allowed = false;
+        for (int way = FROM; way <= OWN && !allowed; way++) {
+            kiln_choice choice = {.variant = judge->variant->name,
+                                  .params = judge->options.params,
+                                  .param_count = judge->options.param_count,
+                                  .size_set = spec->size_sets[trial.set].name};
+            for (size_t i = 0; i < judge->range_count; i++)
+                trial.ranged[i] = clamp(&judge->ranges[i], way == FROM ? judge->ranges[i].from : 32, UINT64_MAX);
+            kiln_setting *sizes = way == OWN ? NULL : kiln__judge_sizes(judge, &trial, &choice.size_count);
+            if (way != OWN && !sizes)
+                return kiln__fail_memory(error);
+            choice.sizes = sizes;
+            const kiln_status status = kiln__judge_allows(judge, spec, &choice, &allowed, error);
+            kiln__free(judge->mem, sizes);
+            if (status != KILN_OK)
+                return status;
+        }
+        if (allowed)
+            judge->sets[judge->set_count++] = trial.set;
+    }
+    for (size_t s = 0; judge->set_count == 0 && s < spec->size_set_count; s++)
+        judge->sets[s] = s;
+    if (judge->set_count == 0)
+        judge->set_count = spec->size_set_count ? spec->size_set_count : 1;
+    return KILN_OK;
 }
 
 size_t kiln__judge_size_values(const kiln__judge *judge, int64_t *values, size_t most)

@@ -37,7 +37,7 @@ kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *se
 }
 
 kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
-                                  kiln_error **error)
+                                  kiln__judge_fault *fault, kiln_error **error)
 {
     const kiln__settings *settings = &judge->spec->size_sets[set].settings;
     const kiln_run_options options = {.size = sizeof options,
@@ -58,17 +58,79 @@ kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t se
         kiln_error_free(why);
         return kiln__fail_memory(error);
     }
-    kiln__judge_note(judge, kiln__judge_print(judge, "no time: %s", kiln_error_message(why)));
+    if (fault && (status == KILN_ERROR_WRONG_ANSWER || status == KILN_ERROR_DEVICE)) {
+        *fault = (kiln__judge_fault){.kind = status == KILN_ERROR_DEVICE ? KILN_JUDGED_UNSAFE : KILN_JUDGED_WRONG};
+        fault->message = kiln__judge_print(judge, "at the sizes '%s', which are timed: %s",
+                                           judge->spec->size_sets[set].name, kiln_error_message(why));
+    } else {
+        kiln__judge_note(judge, kiln__judge_print(judge, "no time: %s", kiln_error_message(why)));
+    }
     kiln_error_free(why);
     return KILN_OK;
 }
 
-/* Times the candidate, and then the variant's own source, at a size set that fits the device. *fault is set if a
- * measured time is shorter than the peaks of the device allow. If there is no time, a note says why. */
+/* Times a plan of the judged variant. On a GPU each repetition has new inputs (`repeats`), and some answers are compared. */
+static kiln_status time_repeats(kiln__judge *judge, kiln__judge_repeats *repeats, kiln_plan *plan, size_t set,
+                                const kiln_result **result, kiln_result *kept, kiln__judge_fault *fault,
+                                kiln_error **error)
+{
+    if (repeats)
+        kiln__judge_begin_repeats(repeats, plan);
+    kiln_status status = kiln__judge_time_plan(judge, plan, set, result, fault, error);
+    if (*result) { /* the result belongs to the plan, which may run again */
+        *kept = **result;
+        *result = kept;
+    }
+    if (!repeats)
+        return status;
+    const bool measured = status == KILN_OK && *result && !judge->broken;
+    const kiln_status ended = kiln__judge_end_repeats(repeats, measured, fault, status == KILN_OK ? error : NULL);
+    return status == KILN_OK ? ended : status;
+}
+
+/* Times the candidate, and then the variant's own source. If the candidate has a fault and the own source has one too, the spec
+ * allows more than its own kernel can do, and a note replaces the fault. */
+static kiln_status time_both(kiln__judge *judge, kiln__judge_repeats *repeats, size_t set, kiln__judge_fault *fault,
+                             kiln_error **error)
+{
+    kiln__judge_fault other_fault = {.kind = KILN_JUDGED_PASS};
+    const kiln_result *own, *other;
+    kiln_result own_kept, other_kept;
+    KILN__TRY(time_repeats(judge, repeats, judge->candidate, set, &own, &own_kept, fault, error));
+    if (judge->broken || (!own && fault->kind == KILN_JUDGED_PASS))
+        return KILN_OK;
+    KILN__TRY(time_repeats(judge, repeats, judge->original, set, &other, &other_kept, &other_fault, error));
+    if (other_fault.kind != KILN_JUDGED_PASS)
+        kiln__judge_note(judge, kiln__judge_print(judge, "the variant's own source fails when it is timed (%s): %s",
+                                                  kiln_judged_word(other_fault.kind), other_fault.message));
+    if (other_fault.kind != KILN_JUDGED_PASS && fault->kind != KILN_JUDGED_PASS) {
+        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
+        judge->unsettled++;
+    }
+    if (!own)
+        return KILN_OK;
+    judge->times = (struct kiln__judge_times){.known = own->measured || own->estimated,
+                                              .measured = own->measured != 0,
+                                              .seconds = own->seconds,
+                                              .low = own->seconds_low,
+                                              .high = own->seconds_high,
+                                              .roofline = own->roofline,
+                                              .device = judge->engine->info.id,
+                                              .sizes = judge->spec->size_sets[set].name};
+    if (other && (other->measured || other->estimated)) {
+        judge->times.against_known = true;
+        judge->times.against = other->seconds;
+    }
+    judge->ran[KILN__JUDGE_PHASE_TIMES]++;
+    return KILN_OK;
+}
+
+/* Times the candidate beside the variant's own source, at a size set that fits the device. *fault is set if an answer is wrong
+ * there, or if a measured time is shorter than the peaks of the device allow. If there is no time, a note says why. */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error)
 {
     const kiln__simulator *simulator = judge->engine->driver.simulator;
-    const kiln_result *own, *other;
+    kiln__judge_repeats *repeats = NULL;
     size_t set = 0;
     bool found;
     if (simulator && !simulator->has_model()) {
@@ -81,24 +143,13 @@ kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_
         kiln__judge_note(judge, "no time: every size set is too large for this device");
         return KILN_OK;
     }
-    KILN__TRY(kiln__judge_time_plan(judge, judge->candidate, set, &own, error));
-    if (!own || judge->broken)
-        return KILN_OK;
-    judge->times = (struct kiln__judge_times){.known = own->measured || own->estimated,
-                                              .measured = own->measured != 0,
-                                              .seconds = own->seconds,
-                                              .low = own->seconds_low,
-                                              .high = own->seconds_high,
-                                              .roofline = own->roofline,
-                                              .device = judge->engine->info.id,
-                                              .sizes = judge->spec->size_sets[set].name};
-    KILN__TRY(kiln__judge_time_plan(judge, judge->original, set, &other, error));
-    if (other && (other->measured || other->estimated)) {
-        judge->times.against_known = true;
-        judge->times.against = other->seconds;
-    }
-    judge->ran[KILN__JUDGE_PHASE_TIMES]++;
-    if (judge->times.measured && judge->times.roofline > FASTER) {
+    if (!judge->simulated)
+        KILN__TRY(kiln__judge_open_repeats(judge, set, &repeats, error));
+    kiln_status status = time_both(judge, repeats, set, fault, error);
+    kiln__judge_close_repeats(repeats);
+    judge->sized_set = SIZE_MAX;
+    KILN__TRY(status);
+    if (fault->kind == KILN_JUDGED_PASS && judge->times.measured && judge->times.roofline > FASTER) {
         *fault = (kiln__judge_fault){.kind = KILN_JUDGED_TOO_FAST};
         fault->message = kiln__judge_print(
             judge, "%.3g s is %.2f times as fast as the peaks of the device allow for the spec's flops and bytes",

@@ -278,6 +278,8 @@ void kiln__plan_whole(kiln_plan *plan) { plan->whole = true; }
 
 void kiln__plan_answer(kiln_plan *plan, kiln__answer_use use) { plan->answer_use = use; }
 
+void kiln__plan_renew(kiln_plan *plan, kiln__renewal renewal) { plan->renewal = renewal; }
+
 void kiln__plan_share(kiln_plan *plan, kiln__shared *shared)
 {
     if (shared)

@@ -77,6 +77,14 @@ typedef enum kiln__answer_use {
     KILN__ANSWER_WHOLE    /* compute a reference of all elements, however long that takes */
 } kiln__answer_use;
 void kiln__plan_answer(kiln_plan *plan, kiln__answer_use use);
+/* What happens before each timed repetition, also before those that only warm up. `renew` may enqueue work on the default
+ * stream, outside of the timed part, such as new contents of inputs. A failure ends the measurement. The engine's context is
+ * current. */
+typedef struct kiln__renewal {
+    kiln_status (*renew)(void *user, kiln_error **error); /* NULL: nothing happens */
+    void *user;
+} kiln__renewal;
+void kiln__plan_renew(kiln_plan *plan, kiln__renewal renewal);
 /* ---- single runs whose contents and memory the caller chooses (once.c, verify.c) ----
  *
  * The judge makes the contents of all buffers, binds its own memory with guard zones, and compares the answers itself.

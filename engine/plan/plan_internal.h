@@ -51,6 +51,7 @@ struct kiln_plan {
     kiln__limit limit;
     kiln__host_work work; /* work since the last run began */
     kiln__answer_use answer_use;
+    kiln__renewal renewal;
     unsigned answer_run; /* number of the last run whose answer is compared; 0: only the first */
     /* the next launch is captured into this folder; NULL: only if the engine's settings request it */
     char *capture_folder;

@@ -1,12 +1,12 @@
 #!/bin/sh
-# checks.sh KILN SPEC SIZE...: two configurations of every variant of a spec at each size, three at the first size, under the
-# checks of the simulated device: nothing may be found. They are the default, whose code sizes.sh needs too, and one or two
+# checks.sh KILN DEVICE SPEC SIZE...: two configurations of every variant of a spec at each size, three at the first size, under the
+# checks of this simulated device: nothing may be found. They are the default, whose code sizes.sh needs too, and one or two
 # drawn at random but the same in every run. A SIZE is as in sizes.sh; with VARIANT,...: before its settings it is for these
 # alone, and +NAME=VALUE after them fixes a param. All are then drawn, because the defaults of the other params may not be
 # allowed beside it.
 set -eu
-kiln=$1 spec=$2
-shift 2
+kiln=$1 device=$2 spec=$3
+shift 3
 own=$(mktemp -d)
 trap 'rm -rf "$own"' EXIT
 export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$own}"
@@ -33,12 +33,12 @@ for size; do
     case $size in *+*) default=0 drawn=$((drawn + 1)) ;; esac
     # shellcheck disable=SC2086  # a list of words
     if [ $default = 1 ] &&
-       { ! output=$("$kiln" run "$spec" -v "${list%,}" $arguments --device sim --check --no-measure -j 1 2>&1) ||
+       { ! output=$("$kiln" run "$spec" -v "${list%,}" $arguments --device "$device" --check --no-measure -j 1 2>&1) ||
          [ "$(echo "$output" | grep -c '^  answer  *verified' || :)" != "$wanted" ]; }; then
         fail
     fi
     # shellcheck disable=SC2086  # a list of words
-    if ! output=$("$kiln" check "$spec" -v "${list%,}" $arguments --each -m $drawn --strategy random --seed 1 -j 1 2>&1) ||
+    if ! output=$("$kiln" check "$spec" --device "$device" -v "${list%,}" $arguments --each -m $drawn --strategy random --seed 1 -j 1 2>&1) ||
        ! echo "$output" | grep -q "configurations* checked, nothing found"; then
         fail
     fi

@@ -1,12 +1,12 @@
 #!/bin/sh
-# special.sh KILN SPEC [VARIANT,...:]BUFFER EXTENT... -- SETTINGS: every variant of a spec, or these, on infinities, NaN,
-# -0, denormals and numbers that overflow, an array of each (special.py), checked against its reference. Where all numbers
-# are denormals no answer is further off than a spec's atol, so there a copy of the spec has a smaller one. An EXTENT that
-# is no number is the type of the numbers, f16 in place of f32, or a variant that takes denormals for 0, as atomics do, and
-# is left out there, or !KIND, a kind that is left out. SETTINGS are options of kiln run.
+# special.sh KILN DEVICE SPEC [VARIANT,...:]BUFFER EXTENT... -- SETTINGS: every variant of a spec, or these, on infinities,
+# NaN, -0, denormals and numbers that overflow, an array of each (special.py), checked against its reference. Where all
+# numbers are denormals no answer is further off than a spec's atol, so there a copy of the spec has a smaller one. An EXTENT
+# that is no number is the type of the numbers, f16 in place of f32, or a variant that takes denormals for 0, as atomics do,
+# and is left out there, or !KIND, a kind that is left out. SETTINGS are options of kiln run.
 set -eu
-kiln=$1 spec=$2 buffer=$3
-shift 3
+kiln=$1 device=$2 spec=$3 buffer=$4
+shift 4
 extents='' left_out=' '
 while [ "$1" != -- ]; do
     case $1 in
@@ -44,7 +44,7 @@ for kind in inf -inf nan large zero denormal; do
     [ -n "$names" ] || continue
     # In one process: each would load the compiler again.
     wanted=$(echo "$names" | tr , ' ' | wc -w)
-    output=$("$kiln" run "$checked" -v "${names#,}" -I "$sources" --device sim --no-measure \
+    output=$("$kiln" run "$checked" -v "${names#,}" -I "$sources" --device "$device" --no-measure \
                  --input "$buffer=$folder/special.npy" "$@" 2>&1) && code=0 || code=$?
     verified=$(echo "$output" | grep -c '^  answer  *verified' || :)
     if [ "$verified" != "$wanted" ] || [ "$code" != 0 ]; then

@@ -29,6 +29,7 @@ static bool effect_reaches(ptx_effect effect)
     case PTX_EFFECT_NONE:
     case PTX_EFFECT_BRANCH:
     case PTX_EFFECT_BRANCH_INDEXED:
+    case PTX_EFFECT_GRID:
     case PTX_EFFECT_LEAVE: return false;
     case PTX_EFFECT_HINT:
     case PTX_EFFECT_LOAD:

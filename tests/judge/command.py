@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""command.py KILN FOLDER SCHEMA: the command `kiln judge` as a program sees it.
+"""command.py KILN FOLDER SCHEMA [stand-in]: the command `kiln judge` as a program sees it.
 
 - A verdict as JSON is what the schema says, whatever the candidate is.
 - The same seed gives the same digest in every run; another seed draws other cases.
@@ -8,6 +8,8 @@
 - The key `judge` of a spec decides which sizes are tried.
 - A clock is found wherever the PTX reads it.
 - Buffers that the steps swap, negative sizes, and sizes without contents.
+- Size sets that a constraint of the variant excludes.
+- With `stand-in`: every timed repetition has other inputs, and a wrong answer is found there.
 - With a tolerance, an infinity or a NaN that is expected allows only itself.
 - --against compares with a variant, or with the best of another spec, and says what kind of times it has.
 - Several devices give one verdict, and the worst one wins. A device that does not exist is an error before a kernel runs.
@@ -118,6 +120,52 @@ def check_steps(work):
         made = verdict(work / "step.yaml", step(f"step_{name}", statement))
         need(made["verdict"] in words and made["trials"]["unsettled"] == 0 and made["trials"]["checks"] > 0,
              f"{name}: {made['verdict']}: {made['message']} {made['trials']}")
+
+
+def check_sets(work):
+    """The first size sets break a constraint of the variant. The judge opens it at a set that is allowed, and draws no other set."""
+    text = ("kiln: 1\nname: rows\nsource: rows.cu\nsizes: {tiny: {N: 300, M: 1}, other: {N: 300, M: 3}, even: {N: 40, M: 2}, wide: {N: 20, M: 4}}\n"
+            "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
+            "verify: {y: {against: {variant: own}, exact: true}}\njudge: {N: {from: 0, to: 3000}}\n"
+            'variants:\n  own: {where: [M % 2 == 0], launch: {kernel: rows, grid: ["ceil_div(N, 256)"], block: [256], args: [x, y, N, M]}}\n')
+    (work / "rows.yaml").write_text(text)
+    path = work / "rows.cu"
+    path.write_text('extern "C" __global__ void rows(const float *x, float *y, int n, int m)\n{\n'
+                    "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        y[i] = x[i] + m;\n}\n")
+    made = verdict(work / "rows.yaml", path)
+    need(made["verdict"] == "pass" and made["trials"]["skipped"] == 0, made["trials"])
+    # the constraint decides from the ranged sizes too: each set counts, because small numbers of N are allowed
+    (work / "few.yaml").write_text(text.replace("M % 2 == 0", "N <= 50"))
+    made = verdict(work / "few.yaml", path)
+    need(made["verdict"] == "pass" and made["trials"]["answers"] > 5 and made["trials"]["skipped"] > 0, made["trials"])
+    # if no set is allowed, the message is about the default sizes
+    (work / "none.yaml").write_text(text.replace("M % 2 == 0", "M > 4"))
+    done = run(work / "none.yaml", path)
+    need(done.returncode not in (0, 18) and "M = 1" in done.stderr, done.stderr)
+
+
+def check_timed(work):
+    """Timed repetitions whose reference is a host function, of a kernel that works in place. The driver of `kiln sim run` stands in
+    for a GPU. The size that is timed is outside of the contract, so no trial has it."""
+    (work / "place.yaml").write_text(
+        "kiln: 1\nname: place\nsource: place.cu\nsizes: {tiny: {N: 500, A: 1.5, B: -0.75}, large: {N: 200000, A: 1.5, B: -0.75}}\n"
+        "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1], seed: 1}}\n"
+        "  y: {type: f32, shape: [N], fill: {uniform: [-1, 1], seed: 2}, out: true}\n"
+        "verify: {y: {against: {host: axpby_f64}, rtol: 1e-6, atol: 3e-7}}\njudge: {N: {from: 0, to: 100000}}\n"
+        'variants:\n  own: {launch: {kernel: place, grid: ["ceil_div(N, 256)"], block: [256], args: [A, x, B, y, N]}}\n')
+    head = ("__device__ unsigned calls[200000];\n"
+            'extern "C" __global__ void place(float a, const float *x, float b, float *y, int n)\n{\n'
+            "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n")
+    for name, trick, word in (("place", "", "pass"), ("skips", "    if (n == 200000 && i < n && ++calls[i] > 4)\n        return;\n", "state"),
+                              ("large", "    if (n == 200000 && i == 77)\n        return;\n", "wrong")):
+        path = work / f"{name}.cu"
+        path.write_text(f"{head}{trick}    if (i < n)\n        y[i] = a * x[i] + b * y[i];\n}}\n")
+        done = subprocess.run([KILN, "sim", "run", "--quiet", KILN, "judge", str(work / "place.yaml"), "-c", str(path), "--device", "cuda:0", "--json"],
+                              capture_output=True, text=True, timeout=600, check=False)
+        made = json.loads(done.stdout)
+        jsonschema.validate(made, SCHEMA)
+        need(made["verdict"] == word and made["trials"]["unsettled"] == 0, f"{name}: {made['verdict']}: {made['message']} {made['notes']}")
+        need(made["environment"]["simulated"] is False and (word != "pass" or made["times"]["kind"] == "measured"), made)
 
 
 def check_against(ops, right, wrong, work):
@@ -351,6 +399,9 @@ def main():
         check_clocks(ops / "axpby.yaml", source)
         check_special(work)
         check_steps(work)
+        check_sets(work)
+        if sys.argv[4:] == ["stand-in"]:
+            check_timed(work)
 
         # texts as they are, and one newline
         named = source("k\u00e9\u6838", "    nonsense;\n}\n")

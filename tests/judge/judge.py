@@ -8,6 +8,8 @@
 - `ops`: the specs' own kernels pass.
 - `outside`: the kernels of somebody who had not read the judge. No right one is accused, and each wrong one is found, except those
   in `outside/missed.txt`. If one of these is found, the test fails too, so that the list gets shorter.
+- `timed`: the files of the museum whose first line has `on: gpu`, whose tricks show only when kernels are timed on a GPU. Without a
+  GPU the driver of `kiln sim run` stands in for one: to the judge its device is a GPU, so the same code measures.
 - `large`: kernels that are wrong only past 2^31 elements. A GPU finds them. The simulated device passes them, and the verdict says
   which sizes were tried.
 
@@ -33,14 +35,16 @@ def has_compiler(kiln):
     return any(item["topic"] == "nvrtc" and item["ok"] for item in json.loads(done.stdout)["findings"])
 
 
-def judge(kiln, spec, text, name, expected):
+def judge(kiln, spec, text, name, expected, kind):
     """The verdict on a source, as the object of --json. What is expected to reach a limit reaches a shorter one, because it
     computes until then."""
+    timed = kind.startswith("timed") and DEVICE.startswith("sim")
+    device, before = ("cuda:0", [kiln, "sim", "run", "--quiet"]) if timed else (DEVICE, [])
     launch, compile_limit = ("2", "5") if "timeout" in (expected or []) else ("10", "30")
     with tempfile.TemporaryDirectory() as temporary:
         path = pathlib.Path(temporary) / f"{name}.cu"
         path.write_text(text)
-        words = [kiln, "judge", str(spec), "--candidate", str(path), "--device", DEVICE,
+        words = [*before, kiln, "judge", str(spec), "--candidate", str(path), "--device", device,
                  "--seed", SEED, "--budget", "300", "--launch-limit", launch, "--compile-timeout", compile_limit, "--json"]
         begun = time.monotonic()
         done = subprocess.run(words, capture_output=True, text=True, timeout=900, check=False)
@@ -54,8 +58,9 @@ def judge(kiln, spec, text, name, expected):
 
 
 def head(text):
-    found = re.match(r"// spec: (\w+)(?:   expect: ([\w,-]+))?\n", text)
-    return found.group(1), (found.group(2) or "").split(",")
+    """The spec, the expected verdicts, and whether only a GPU shows the trick."""
+    found = re.match(r"// spec: (\w+)(?:   expect: ([\w,-]+))?(   on: gpu)?\n", text)
+    return found.group(1), (found.group(2) or "").split(","), bool(found.group(3))
 
 
 def choose(text, cheat):
@@ -73,14 +78,19 @@ def choose(text, cheat):
     return "\n".join(lines)
 
 
-def cases_of_museum(folder, names):
+def cases_of_museum(folder, names, timed=False):
     for path in sorted((folder / "museum").glob("*.cu")):
-        if names and path.stem not in names:
-            continue
         text = path.read_text()
-        spec, expected = head(text)
-        yield folder / "ops" / f"{spec}.yaml", choose(text, True), path.stem, expected, "cheat"
-        yield folder / "ops" / f"{spec}.yaml", choose(text, False), f"{path.stem}.twin", ["pass"], "twin"
+        spec, expected, on_gpu = head(text)
+        if names and path.stem not in names or on_gpu != timed:
+            continue
+        before = "timed " if timed else ""
+        yield folder / "ops" / f"{spec}.yaml", choose(text, True), path.stem, expected, f"{before}cheat"
+        yield folder / "ops" / f"{spec}.yaml", choose(text, False), f"{path.stem}.twin", ["pass"], f"{before}twin"
+
+
+def cases_of_timed(folder, names):
+    return cases_of_museum(folder, names, True)
 
 
 def cases_of_kernels(folder, names):
@@ -129,7 +139,7 @@ def cases_of_large(folder, names):
             yield path.with_name("flip.yaml"), path.read_text(), name, None if caught else ["pass"], kind or "right"
 
 
-PARTS = {"large": cases_of_large, "museum": cases_of_museum, "kernels": cases_of_kernels, "ops": cases_of_ops, "outside": cases_of_outside}
+PARTS = {"large": cases_of_large, "museum": cases_of_museum, "timed": cases_of_timed, "kernels": cases_of_kernels, "ops": cases_of_ops, "outside": cases_of_outside}
 
 
 def main():
@@ -140,7 +150,7 @@ def main():
     cases = list(PARTS[part](pathlib.Path(folder), names))
     right, failed, took = {}, [], []
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("KILN_TEST_JOBS", "2"))) as pool:
-        verdicts = pool.map(lambda case: judge(kiln, *case[:4]), cases)
+        verdicts = pool.map(lambda case: judge(kiln, *case), cases)
         for (spec, _, name, expected, kind), verdict in zip(cases, verdicts):
             word = verdict["verdict"]
             took.append(verdict["took"])
@@ -149,7 +159,7 @@ def main():
             count[0] += fine
             count[1] += 1
             message = (verdict.get("message") or "").split("\n")[0]
-            print(f"{'ok  ' if fine else 'FAIL'} {kind:6} {name:32} {word:10} {verdict['took']:5.1f} s  {message[:90]}", flush=True)
+            print(f"{'ok  ' if fine else 'FAIL'} {kind:11} {name:32} {word:10} {verdict['took']:5.1f} s  {message[:90]}", flush=True)
             if not fine:
                 failed.append(name)
     for kind, (fine, all_of) in right.items():

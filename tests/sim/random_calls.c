@@ -402,7 +402,14 @@ static void launch_other(void)
     CUdeviceptr to = kernel_address();
     uint64_t condition = get(CONDITION), texture = get(TEXTURE);
     const CUfunction function = any_function();
-    CUlaunchAttribute attributes[] = {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION}};
+    CUlaunchAttribute attributes[] = {
+        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION},
+        {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+         .value.programmaticStreamSerializationAllowed = 1},
+        {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
+         .value.programmaticEvent = {.event = GET(CUevent, EVENT), .triggerAtBlockStart = (int)pick(2)}},
+        {.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT,
+         .value.launchCompletionEvent = {.event = GET(CUevent, EVENT)}}};
     attributes[0].value.clusterDim.x = 1 + pick(3);
     attributes[0].value.clusterDim.y = attributes[0].value.clusterDim.z = 1;
     CUlaunchConfig config = {.gridDimX = 1 + pick(4),
@@ -413,7 +420,7 @@ static void launch_other(void)
                              .blockDimZ = 1,
                              .hStream = any_stream(),
                              .attrs = attributes,
-                             .numAttrs = pick(2)};
+                             .numAttrs = pick(5)};
     int least;
     switch (pick(13)) {
     case 0: cuLaunchKernelEx(&config, function, (void *[]){&to, &to}, NULL); break;
@@ -469,6 +476,11 @@ static void query_graph(void)
     CUgraphExec exec = GET(CUgraphExec, EXEC);
     unsigned enabled;
     size = 4;
+    CUgraphEdgeData edges[3] = {{0}};
+    for (unsigned i = 0; i < 3; i++) {
+        edges[i].type = (unsigned char)pick(2);
+        edges[i].from_port = (unsigned char)pick(3);
+    }
     switch (pick(18)) {
     case 0: KEEP(GRAPH, cuGraphClone(&graph, graph), graph); break;
     case 1: KEEP(NODE, cuGraphGetNodes(graph, nodes, &size), nodes[pick(4)]); break;
@@ -479,7 +491,7 @@ static void query_graph(void)
     case 6: cuGraphNodeGetType(node, &type); break;
     case 7:
         if (cuGraphGetNodes(graph, nodes, &size) == CUDA_SUCCESS)
-            cuGraphAddDependencies(graph, nodes, nodes + 1, NULL, 1 + pick(3));
+            cuGraphAddDependencies(graph, nodes, nodes + 1, pick(2) ? edges : NULL, 1 + pick(3));
         break;
     case 8:
         if (cuGraphGetEdges(graph, nodes, others, NULL, &size) == CUDA_SUCCESS)

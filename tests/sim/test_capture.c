@@ -635,7 +635,119 @@ static void test_window(void)
     close_device();
 }
 
+/* Launches with one attribute. */
+static CUresult put_with(CUstream stream, CUlaunchAttribute attribute)
+{
+    unsigned operand = 1;
+    const CUlaunchConfig config = {.gridDimX = 1,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = 1,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .hStream = stream,
+                                   .attrs = &attribute,
+                                   .numAttrs = 1};
+    return call_cuLaunchKernelEx(&config, add, (void *[]){&cell, &operand}, NULL);
+}
+static CUresult put_dependent(CUstream stream)
+{
+    return put_with(stream, (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                                .value.programmaticStreamSerializationAllowed = 1});
+}
+static CUresult put_marked(CUstream stream, CUevent event, int at_start, int flags)
+{
+    return put_with(stream, (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
+                                                .value.programmaticEvent = {event, flags, at_start}});
+}
+static CUresult put_begun(CUstream stream, CUevent event, int flags)
+{
+    return put_with(stream, (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT,
+                                                .value.launchCompletionEvent = {event, flags}});
+}
+
+/* Ends the capture of stream a, and checks that its last edge has this type and port. */
+static void end_with_edge(unsigned char type, unsigned char port)
+{
+    CUgraph graph = NULL;
+    CUgraphExec exec = NULL;
+    CUgraphNode from[8], to[8];
+    CUgraphEdgeData data[8];
+    size_t count = 8;
+    OK(call_cuStreamEndCapture(a, &graph));
+    OK(call_cuGraphGetEdges(graph, from, to, data, &count));
+    CHECK(count >= 1 && data[count - 1].type == type && data[count - 1].from_port == port);
+    OK(call_cuGraphInstantiateWithFlags(&exec, graph, 0));
+    OK(call_cuGraphLaunch(exec, a));
+    OK(call_cuGraphExecDestroy(exec));
+    OK(call_cuGraphDestroy(graph));
+}
+
+enum { DEFAULT = CU_GRAPH_DEPENDENCY_TYPE_DEFAULT, PROGRAMMATIC = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC };
+
+/* Which edges dependent launches and the events of launches become. */
+static void test_dependent(void)
+{
+    begin();
+    CUevent event = NULL, timed = NULL, second = NULL;
+    CUstreamCaptureStatus status;
+    const CUgraphNode *nodes = NULL;
+    const CUgraphEdgeData *data = NULL;
+    size_t count = 0;
+    OK(call_cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    OK(call_cuEventCreate(&second, CU_EVENT_DISABLE_TIMING));
+    OK(call_cuEventCreate(&timed, 0));
+
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(put(a, 1));
+    OK(put_dependent(a));
+    end_with_edge(PROGRAMMATIC, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+    CHECK(value() == 2);
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(put_dependent(a));
+    OK(call_cuMemsetD32Async(cell, 0, 1, a));
+    OK(put_dependent(a)); /* it follows no kernel */
+    end_with_edge(DEFAULT, 0);
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(put(a, 1));
+    OK(call_cuEventRecord(event, a));
+    OK(call_cuStreamWaitEvent(a, event, 0)); /* the stream waits for the kernel itself */
+    OK(put_dependent(a));
+    end_with_edge(DEFAULT, 0);
+
+    static const unsigned char ports[] = {CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                          CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER,
+                                          CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER};
+    for (int i = 0; i < 6; i++) { /* three kinds of events; a kernel waits for them, or a fill */
+        const unsigned char type = i % 3 < 2 && i < 3 ? PROGRAMMATIC : DEFAULT;
+        OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        OK(i % 3 == 2 ? put_begun(a, event, 0) : put_marked(a, event, i % 3, 0));
+        OK(call_cuStreamWaitEvent(b, event, 0));
+        OK(call_cuStreamGetCaptureInfo(b, &status, NULL, NULL, &nodes, &data, &count));
+        CHECK(count == 1 && data[0].from_port == ports[i % 3]);
+        OK(call_cuEventRecord(second, b)); /* the second event passes on the edge */
+        OK(call_cuStreamWaitEvent(b, second, 0));
+        OK(i < 3 ? put(b, 1) : call_cuMemsetD32Async(cell + 8, 0, 1, b));
+        OK(call_cuEventRecord(second, b));
+        OK(call_cuStreamUpdateCaptureDependencies(a, NULL, NULL, 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+        OK(call_cuStreamWaitEvent(a, second, 0));
+        end_with_edge(type, ports[i % 3]);
+    }
+
+    OK(put_marked(a, event, 0, 0)); /* outside a capture */
+    OK(put_begun(a, event, 0));
+    OK(call_cuEventQuery(event));
+    FAILS(INVALID_VALUE, put_marked(a, timed, 0, 0));
+    FAILS(INVALID_VALUE, put_begun(a, timed, 0));
+    FAILS(INVALID_VALUE, put_marked(a, event, 0, CU_EVENT_RECORD_EXTERNAL));
+    FAILS(INVALID_VALUE, put_begun(a, event, CU_EVENT_RECORD_EXTERNAL));
+    FAILS(INVALID_VALUE, put_begun(a, NULL, 0));
+    FAILS(INVALID_HANDLE, put_marked(a, (CUevent)(void *)a, 0, 0));
+    close_device();
+}
+
 static const check_case cases[] = {{"all that enqueues", test_all},
+                                   {"dependent launches", test_dependent},
                                    {"streams", test_streams},
                                    {"gone", test_gone},
                                    {"branch gone", test_branch_gone},

@@ -147,7 +147,7 @@ static const expected order_cases[] = {
 static const expected async_cases[] = {
     OK("mbarrier", 1, 64),
     {"bug_mbarrier", 1, 64, 0, KILN_CHECK_RACE, "@mbarrier.other", "@mbarrier", 0, -1, "at offset ", 0},
-    OK("bulk", 1, 64),
+    {"ok_bulk", 1, 64, 0, KILN_CHECK_ASYNC, NULL, NULL, 0, 0, "at offset 0 of", 1}, /* no proxy fence after the reads */
     {"bug_bulk_end", 1, 32, 0, KILN_CHECK_BOUNDS, NULL, NULL, 0, 0,
      "0 bytes past the end of the allocation of 4096 bytes", 0},
     {"bug_bulk_over_reads", 1, 64, 0, KILN_CHECK_RACE, NULL, "@bulk_over_reads.other", 0, 0, "at offset ", 0},
@@ -182,7 +182,7 @@ static const expected cluster_cases[] = {
     BUG("again", 2, 32, RACE, "@again.other", 0, 0, "at offset 0 of 's' (128 bytes)"),
     OK("again", 4, 32),
     OK("histogram", 16, 64),
-    OK("multicast", 4, 64),
+    {"ok_multicast", 4, 64, 0, KILN_CHECK_ASYNC, NULL, NULL, -1, 0, "of 'tile'", 1}, /* as in ok_bulk */
     BUG("multicast", 4, 64, RACE, "@multicast.other", 0, 0, "of 'tile' (256 bytes), of block (1,0,0) of the cluster"),
     OK("ring", 8, 32),
     OK("push", 2, 32),

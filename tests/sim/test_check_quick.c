@@ -81,12 +81,12 @@ static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uin
                         .params = &params,
                         .hooks = &count_watch_hooks,
                         .watch = &watch};
-    vm_period first = {0, UINT32_MAX};
+    vm_prior first = {.span = {0, UINT32_MAX}, .why = VM_APART_STREAM};
     for (unsigned k = 0; k < 2; k++) {
         /* the second launch meets the marks of the first, which may run at the same time */
         check_concurrent(o.bench.check, &first, k && seed % 7 == 0 ? 1 : 0);
         vm_run(device, &launch, &o.bench.counters, &o.bench.fault);
-        first.until = check_tick_host(o.bench.check);
+        first.span.until = check_tick_host(o.bench.check);
     }
     check_concurrent(o.bench.check, NULL, 0);
     o.parts[0] = vm_allocation_of(device, params.steps);

@@ -123,6 +123,7 @@ static void test_structure(void)
                     data[8], wrong = {.reserved = {1}};
     FAILS(INVALID_VALUE, call_cuGraphAddDependencies(graph, &a, &b, &wrong, 1));
     FAILS(INVALID_VALUE, call_cuGraphAddDependencies(graph, &empty, &b, &part, 1));
+    FAILS(INVALID_VALUE, call_cuGraphAddDependencies(graph, &a, &empty, &part, 1)); /* it is no kernel */
     OK(call_cuGraphAddDependencies(graph, &a, &b, &part, 1));
     count = 8;
     FAILS(LOSSY_QUERY, call_cuGraphGetEdges(graph, from, to, NULL, &count));

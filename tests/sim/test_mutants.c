@@ -1,4 +1,5 @@
-/* Mutants of correct uses of asynchronous copies, mbarriers and wgmma (mutants/idioms.cu). Each mutant removes or changes one
+/* Mutants of correct uses of asynchronous copies, mbarriers and wgmma (mutants/idioms.cu), and of tensor memory
+ * (mutants/tensor.cu). Each mutant removes or changes one
  * fence, barrier, wait, count or phase. The checks must find every mutant that can give a wrong answer, and must find nothing
  * in the originals. Every mutant counts as harmful, except those in `harmless`. Each entry of `harmless` has its reason by
  * PTX's memory model, and the checks must find nothing in it.
@@ -23,6 +24,19 @@ static const idiom idioms[] = {
     {"pushed", 32, 2},   {"acknowledged", 32, 2}, {"whole_warp", 64},    {"scaled", 160},         {"uneven", 96},
     {"peeked", 96}};
 
+static const idiom tensor_idioms[] = {{"t_once", 128},      {"t_again", 128},   {"t_roles", 192},
+                                      {"t_chain", 160},     {"t_handed", 256},  {"t_relay", 128},
+                                      {"t_shared", 192, 2}, {"t_pair", 192, 2}, {"t_named", 160}};
+/* The kernels of one source, which are compiled for one compute capability. */
+typedef struct collection {
+    const char *file;
+    const idiom *idioms;
+    size_t count;
+    unsigned cc;
+} collection;
+static const collection collections[] = {{"idioms", idioms, KILN__COUNT(idioms), 90},
+                                         {"tensor", tensor_idioms, KILN__COUNT(tensor_idioms), 100}};
+
 /* The changes that are made to an instruction. */
 #define CHANGES(X)                                                                                                     \
     X(REMOVE, "removed")                                                                                               \
@@ -36,7 +50,9 @@ static const idiom idioms[] = {
     X(NARROW, "released for the block only")                                                                           \
     X(COUNTED, "without .noinc")                                                                                       \
     X(SWIZZLE64, "of a swizzle of 64 bytes")                                                                           \
-    X(SWIZZLE0, "of no swizzle")
+    X(SWIZZLE0, "of no swizzle")                                                                                       \
+    X(ALONE, "without multicast")                                                                                      \
+    X(LATER, "after the next marked instruction")
 typedef enum change {
 #define KILN_X(name, text) name,
     CHANGES(KILN_X)
@@ -79,6 +95,77 @@ static const exception harmless[] = {
     /* A block waits for all bytes that other blocks send to it. */
     {"exchange", "end.sync", REMOVE},
     {"handed", "end.sync", REMOVE},
+    /* Tensor memory. relinquish_alloc_permit only lets other blocks allocate earlier. */
+    {"t_once", "relinquish", REMOVE},
+    {"t_roles", "relinquish", REMOVE},
+    /* The thread that issues the product executes the proxy fence after the barrier. */
+    {"t_once", "written.proxy", LATER},
+    {"t_again", "written.proxy", LATER},
+    {"t_chain", "written.proxy", LATER},
+    {"t_relay", "written.proxy", LATER},
+    {"t_named", "written.proxy", LATER},
+    /* Nothing writes the columns after the load. A thread that uses a loaded register gets the value without wait::ld. */
+    {"t_once", "ld", LATER},
+    {"t_once", "ld.wait", REMOVE},
+    {"t_once", "ld.wait", LATER},
+    {"t_again", "ld", LATER},
+    {"t_again", "ld.wait", REMOVE},
+    {"t_again", "ld.wait", LATER},
+    {"t_chain", "ld", LATER},
+    {"t_chain", "ld.wait", REMOVE},
+    {"t_chain", "ld.wait", LATER},
+    {"t_relay", "ld", LATER},
+    {"t_relay", "ld.wait", REMOVE},
+    {"t_relay", "ld.wait", LATER},
+    {"t_shared", "ld", LATER},
+    {"t_shared", "ld.wait", REMOVE},
+    {"t_pair", "ld", LATER},
+    {"t_pair", "ld.wait", REMOVE},
+    {"t_handed", "back.ld", LATER},
+    {"t_handed", "back.wait", REMOVE},
+    {"t_handed", "ld.wait", LATER}, /* the warp waits before its own store to these lanes */
+    /* dealloc is synchronous, and needs only the barrier. */
+    {"t_once", "read.before", REMOVE},
+    {"t_once", "read.before", LATER},
+    {"t_again", "read.before", REMOVE},
+    {"t_again", "read.before", LATER},
+    {"t_chain", "read.before", REMOVE},
+    {"t_chain", "read.before", LATER},
+    {"t_relay", "read.before", REMOVE},
+    {"t_relay", "read.before", LATER},
+    {"t_shared", "read.before", REMOVE},
+    {"t_shared", "read.before", LATER},
+    {"t_pair", "read.before", REMOVE},
+    {"t_pair", "read.before", LATER},
+    /* The next fence comes after the barrier too. */
+    {"t_roles", "free.after", REMOVE},
+    /* The products after this barrier wait for copies, and for no operation on tensor memory. */
+    {"t_roles", "full.after", REMOVE},
+    {"t_roles", "full.after", LATER},
+    /* The bytes of the copy may come before they are announced. */
+    {"t_roles", "full.expect", LATER},
+    /* The two copies are independent. */
+    {"t_roles", "load.a", LATER},
+    /* The order of initialisations does not matter. */
+    {"t_roles", "free1.init", LATER},
+    {"t_shared", "sums.init", LATER},
+    {"t_pair", "sums.init", LATER},
+    /* The sums of the tile after it are complete later. */
+    {"t_roles", "sums.wait", OTHER},
+    /* The later commit of the first product tracks the second product of the round before. */
+    {"t_chain", "reused.after", REMOVE},
+    /* Two barriers follow each other, or a load comes after one barrier more. */
+    {"t_handed", "handed", LATER},
+    {"t_handed", "read", LATER},
+    /* The last barrier takes its place. */
+    {"t_handed", "back2", REMOVE},
+    /* A block that knows its sums knows that no product uses its memory. */
+    {"t_pair", "end", REMOVE},
+    /* The warp that waits accesses no tensor memory between the wait and the barrier. The readers have fences. */
+    {"t_named", "done.after", REMOVE},
+    {"t_named", "done.after", LATER},
+    {"t_named", "done.before", REMOVE},
+    {"t_named", "done.before", LATER},
 };
 /* ---- the text of a mutant ---- */
 
@@ -149,6 +236,8 @@ static bool changed(char *out, const char *insn, change what)
          layout = begins(op, "or.b64");
     bool init = begins(op, "mbarrier.init"), group = strstr(op, "wait_group") != NULL;
     bool load = begins(op, "cp.async.bulk.shared"), store = strstr(op, ".bulk_group [") != NULL;
+    bool commit = begins(op, "tcgen05.commit");
+    bool computes = begins(op, "tcgen05.mma") || begins(op, "tcgen05.ld") || begins(op, "tcgen05.st");
     char inner[INSN];
     *out = '\0';
     switch (what) {
@@ -157,14 +246,14 @@ static bool changed(char *out, const char *insn, change what)
             strcpy(out, "L: setp.eq.u32 p, 0, 0;");
         else if (arrive && !strstr(op, " _,"))
             sprintf(out, "mov.b64 %.*s, 0;", (int)strcspn(strchr(op, ' ') + 1, ","), strchr(op, ' ') + 1);
-        return !layout && !store;
+        return !layout && !store && !computes;
     case PARITY:
         if (!parity)
             return false;
         with_operand(inner, op, "xor.b32 q, q, 1;");
         sprintf(out, "%s%s", label, inner);
         return true;
-    case OTHER: return (parity || expect || (arrive && strstr(op, " _,"))) && at_next(out, insn);
+    case OTHER: return (parity || expect || commit || (arrive && strstr(op, " _,"))) && at_next(out, insn);
     case MORE:
         if (expect)
             with_operand(out, op, "add.u32 q, q, 16;");
@@ -183,7 +272,7 @@ static bool changed(char *out, const char *insn, change what)
             sprintf(out, "mbarrier.arrive.shared::cta.b64 _, %.*s;", (int)(strrchr(op, ',') - strchr(op, '[')),
                     strchr(op, '['));
         return expect;
-    case TWICE: sprintf(out, "%s %s", insn, insn); return arrive || expect;
+    case TWICE: sprintf(out, "%s %s", insn, insn); return arrive || expect || commit;
     case READ:
         if (begins(op, "cp.async.bulk.wait_group "))
             sprintf(out, "cp.async.bulk.wait_group.read %s", strrchr(op, ' ') + 1);
@@ -202,6 +291,12 @@ static bool changed(char *out, const char *insn, change what)
             sprintf(out, "%.*s%s;", (int)(strrchr(op, ',') - op) + 1, op,
                     what == SWIZZLE0 ? " 0" : " 0x8000000000000000");
         return layout;
+    case ALONE: {
+        const char *cast = strstr(op, ".multicast::cluster"), *end = strrchr(op, ',');
+        if (commit && cast)
+            sprintf(out, "%.*s%.*s;", (int)(cast - op), op, (int)(end - strstr(op, ".b64")), strstr(op, ".b64"));
+        return commit && cast;
+    }
     default: return false;
     }
 }
@@ -226,6 +321,22 @@ static bool next_site(const char *text, size_t *at, site *s)
         return true;
     }
     return false;
+}
+
+/* Writes the mutant in which the instruction of a site of tensor memory comes after the next marked instruction. Returns
+ * false unless both are in straight code. A wait for an mbarrier is a loop, and a product needs the predicate before it. */
+static bool moved(char *out, const char *text, size_t after, const site *s)
+{
+    site next;
+    if (!next_site(text, &after, &next) || strstr(s->insn, "tcgen05.mma") || strstr(s->insn, "_wait") ||
+        strstr(next.insn, "_wait") || (begins(s->insn, "mbarrier.init") && begins(next.insn, "mbarrier.init")))
+        return false;
+    for (size_t k = s->end; k < next.begin; k++)
+        if (text[k] == ':' || (begins(text + k, "bra") && text[k - 1] < 'a'))
+            return false;
+    sprintf(out, "%.*s%.*s\n%s%s", (int)s->begin, text, (int)(next.end - s->end), text + s->end, s->insn,
+            text + next.end);
+    return true;
 }
 
 /* ---- a run ---- */
@@ -257,10 +368,10 @@ typedef struct outcome {
 } outcome;
 
 /* Runs a mutant under the checks, and collects its findings and its results. */
-static outcome run(const char *text, size_t length, const idiom *of)
+static outcome run(const char *text, size_t length, const idiom *of, unsigned cc)
 {
     vm_limits limits = {
-        .memory = 64u << 20, .shared_per_block = 227u << 10, .step_budget = 1u << 22, .sm_count = 4, .cc = 90};
+        .memory = 64u << 20, .shared_per_block = 227u << 10, .step_budget = 1u << 22, .sm_count = 4, .cc = (int)cc};
     outcome o = {0};
     kiln__text log = {0};
     ptx_module *ptx = NULL;
@@ -319,27 +430,34 @@ static bool is_in(const exception *list, size_t count, const idiom *of, const si
     return false;
 }
 
-static char *read_idioms(void)
+static char *read_idioms(const collection *c)
 {
-    char *text = NULL;
+    char *text = NULL, path[500];
     size_t length;
     kiln_error *error = NULL;
-    CHECK_OK(kiln__file_read(NULL, KILN_TEST_PTX "/mutants/idioms.ptx", 0, &text, &length, &error), error);
+    snprintf(path, sizeof path, "%s/mutants/%s.ptx", KILN_TEST_PTX, c->file);
+    CHECK_OK(kiln__file_read(NULL, path, 0, &text, &length, &error), error);
     return text;
 }
 
-static void test_idioms(void)
+static void test_idioms_of(const collection *c)
 {
-    char *text = read_idioms();
-    for (size_t k = 0; k < KILN__COUNT(idioms); k++) {
-        char *one = module_of(text, &idioms[k]);
-        outcome o = run(one, strlen(one), &idioms[k]);
+    char *text = read_idioms(c);
+    for (size_t k = 0; k < c->count; k++) {
+        char *one = module_of(text, &c->idioms[k]);
+        outcome o = run(one, strlen(one), &c->idioms[k], c->cc);
         if (!o.loads || o.findings || o.text[0])
-            fprintf(stderr, "%s: %u findings, %s\n", idioms[k].name, o.findings, o.text);
+            fprintf(stderr, "%s: %u findings, %s\n", c->idioms[k].name, o.findings, o.text);
         CU_ASSERT_TRUE(o.loads && o.findings == 0 && o.text[0] == '\0');
         free(one);
     }
     kiln__free(NULL, text);
+}
+
+static void test_idioms(void)
+{
+    for (size_t k = 0; k < KILN__COUNT(collections); k++)
+        test_idioms_of(&collections[k]);
 }
 
 typedef struct tally {
@@ -347,7 +465,7 @@ typedef struct tally {
 } tally;
 
 /* Makes each mutant of a correct kernel. A mutant must have findings exactly if it is harmful. */
-static void test_mutants_of(const char *text, const idiom *of, tally *all)
+static void test_mutants_of(const char *text, const idiom *of, unsigned cc, tally *all)
 {
     size_t at = 0;
     char *mutant = malloc(strlen(text) + 2 * INSN);
@@ -356,10 +474,11 @@ static void test_mutants_of(const char *text, const idiom *of, tally *all)
     while (next_site(text, &at, &s))
         for (change what = REMOVE; what < CHANGE_COUNT; what++) {
             char insn[2 * INSN + 8];
-            if (!changed(insn, s.insn, what))
+            if (what == LATER ? cc < 100 || !moved(mutant, text, at, &s) : !changed(insn, s.insn, what))
                 continue;
-            size_t size = (size_t)sprintf(mutant, "%.*s%s%s", (int)s.begin, text, insn, text + s.end);
-            outcome o = run(mutant, size, of);
+            if (what != LATER)
+                sprintf(mutant, "%.*s%s%s", (int)s.begin, text, insn, text + s.end);
+            outcome o = run(mutant, strlen(mutant), of, cc);
             bool fine = is_in(harmless, KILN__COUNT(harmless), of, &s, what);
             all->harmful += !fine, all->found += !fine && o.findings;
             all->others += fine, all->accused += fine && o.findings;
@@ -377,17 +496,19 @@ static void test_mutants_of(const char *text, const idiom *of, tally *all)
 
 static void test_mutants(void)
 {
-    char *text = read_idioms();
-    tally all = {0};
-    for (size_t k = 0; k < KILN__COUNT(idioms); k++) {
-        char *one = module_of(text, &idioms[k]);
-        test_mutants_of(one, &idioms[k], &all);
-        free(one);
+    for (size_t c = 0; c < KILN__COUNT(collections); c++) {
+        char *text = read_idioms(&collections[c]);
+        tally all = {0};
+        for (size_t k = 0; k < collections[c].count; k++) {
+            char *one = module_of(text, &collections[c].idioms[k]);
+            test_mutants_of(one, &collections[c].idioms[k], collections[c].cc, &all);
+            free(one);
+        }
+        printf("mutants of %s.cu: %u of %u harmful ones found, %u of %u others accused\n", collections[c].file,
+               all.found, all.harmful, all.accused, all.others);
+        CU_ASSERT_TRUE(all.harmful > 200);
+        kiln__free(NULL, text);
     }
-    printf("mutants: %u of %u harmful ones found, %u of %u others accused\n", all.found, all.harmful, all.accused,
-           all.others);
-    CU_ASSERT_TRUE(all.harmful > 200);
-    kiln__free(NULL, text);
 }
 
 int main(int count, char **arguments_of)

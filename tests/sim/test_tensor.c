@@ -516,58 +516,84 @@ static void test_product(void)
     close_device();
 }
 
-/* The second of three blocks copies a box to the first and the third, and each of these waits at its own mbarrier. */
-static void test_multicast(void)
+/* Launches `blocks` blocks, of which block 1 copies a box to the blocks of `mask`. `to` is the instruction's suffix. The
+ * even blocks wait, each at its own mbarrier. `bar` is code that changes %r2, the address of the sender's mbarrier. Then
+ * `out` has each block's shared memory. */
+enum { MULTICAST_LINE = 128, MULTICAST_BYTES = 32 * MULTICAST_LINE, MULTICAST_FIRST = 5 };
+
+static void multicast(const char *target, unsigned blocks, unsigned mask, const char *suffix, const char *bar)
 {
-    enum { ROWS = 32, LINE = 128, BYTES = ROWS * LINE, FIRST = 5 };
-    static const char text[] =
-        ".version 8.8\n.target sm_90a\n.address_size 64\n"
-        ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 data) .explicitcluster .reqnctapercluster 3, 1, 1 {\n"
-        ".shared .align 1024 .b8 sh[4096];\n.shared .align 8 .b64 bar;\n.reg .b32 %r<16>; .reg .b16 %h; .reg .b64 %d<8>;\n"
-        ".reg .pred %p<4>;\n"
-        "mov.b64 %d0, map; cvta.param.u64 %d1, %d0; ld.param.u64 %d2, [data]; mov.u32 %r0, %tid.x; mov.u32 %r1, sh;\n"
-        "mov.u32 %r2, bar; mov.u32 %r3, %cluster_ctarank; mad.wide.u32 %d2, %r3, 4096, %d2; shl.b32 %r4, %r0, 2;\n"
-        "add.u32 %r1, %r1, %r4; cvt.u64.u32 %d3, %r4; add.u64 %d2, %d2, %d3; mov.u32 %r5, 0;\n"
-        "F: add.u32 %r6, %r1, %r5; st.shared.b32 [%r6], 0xa5a5a5a5; add.u32 %r5, %r5, 512;\n"
-        "setp.lt.u32 %p1, %r5, 4096; @%p1 bra F;\n"
-        "setp.ne.u32 %p0, %r0, 0; @%p0 bra S; mbarrier.init.shared::cta.b64 [%r2], 1;\n"
-        "fence.mbarrier_init.release.cluster; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 4096;\n"
+    static const char format[] =
+        ".version 8.8\n.target %s\n.address_size 64\n"
+        ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 data) .explicitcluster .reqnctapercluster %u, 1, 1 {\n"
+        ".shared .align 1024 .b8 sh[4096];\n.shared .align 8 .b64 bar;\n.reg .b32 %%r<16>; .reg .b16 %%h; .reg .b64 "
+        "%%d<8>;\n.reg .pred %%p<4>;\n"
+        "mov.b64 %%d0, map; cvta.param.u64 %%d1, %%d0; ld.param.u64 %%d2, [data]; mov.u32 %%r0, %%tid.x; mov.u32 %%r1, "
+        "sh;\nmov.u32 %%r2, bar; mov.u32 %%r3, %%cluster_ctarank; mad.wide.u32 %%d2, %%r3, 4096, %%d2; shl.b32 %%r4, %%r0, "
+        "2;\nadd.u32 %%r1, %%r1, %%r4; cvt.u64.u32 %%d3, %%r4; add.u64 %%d2, %%d2, %%d3; mov.u32 %%r5, 0;\n"
+        "F: add.u32 %%r6, %%r1, %%r5; st.shared.b32 [%%r6], 0xa5a5a5a5; add.u32 %%r5, %%r5, 512;\n"
+        "setp.lt.u32 %%p1, %%r5, 4096; @%%p1 bra F;\n"
+        "setp.ne.u32 %%p0, %%r0, 0; @%%p0 bra S; mbarrier.init.shared::cta.b64 [%%r2], 1;\n"
+        "fence.mbarrier_init.release.cluster; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%r2], 4096;\n"
         "S: fence.proxy.async; barrier.cluster.arrive; barrier.cluster.wait;\n"
-        "setp.ne.or.u32 %p2, %r3, 1, %p0; @%p2 bra W; mov.u16 %h, 5; mov.u32 %r7, 0; mov.u32 %r8, 5;\n"
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], "
-        "[%d1, {%r7, %r8}], [%r2], %h;\n"
-        "W: setp.eq.u32 %p3, %r3, 1; @%p3 bra G;\n"
-        "V: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r2], 0; @!%p3 bra V;\n"
-        "G: mov.u32 %r5, 0;\n"
-        "H: add.u32 %r6, %r1, %r5; ld.shared.b32 %r9, [%r6]; cvt.u64.u32 %d4, %r5; add.u64 %d5, %d2, %d4;\n"
-        "st.global.b32 [%d5], %r9; add.u32 %r5, %r5, 512; setp.lt.u32 %p1, %r5, 4096; @%p1 bra H;\n"
-        "barrier.cluster.arrive; barrier.cluster.wait; ret;\n}\n";
+        "setp.ne.or.u32 %%p2, %%r3, 1, %%p0; @%%p2 bra W; mov.u16 %%h, %u; mov.u32 %%r7, 0; mov.u32 %%r8, %d; %s\n"
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster%s [%%r1], "
+        "[%%d1, {%%r7, %%r8}], [%%r2], %%h;\n"
+        "W: and.b32 %%r9, %%r3, 1; setp.ne.u32 %%p3, %%r9, 0; @%%p3 bra G;\n"
+        "V: mbarrier.try_wait.parity.shared::cta.b64 %%p3, [%%r2], 0; @!%%p3 bra V;\n"
+        "G: barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %%r5, 0;\n"
+        "H: add.u32 %%r6, %%r1, %%r5; ld.shared.b32 %%r9, [%%r6]; cvt.u64.u32 %%d4, %%r5; add.u64 %%d5, %%d2, %%d4;\n"
+        "st.global.b32 [%%d5], %%r9; add.u32 %%r5, %%r5, 512; setp.lt.u32 %%p1, %%r5, 4096; @%%p1 bra H; ret;\n}\n";
     const box b = {.rank = 2,
                    .bytes = 4,
                    .type = CU_TENSOR_MAP_DATA_TYPE_UINT32,
-                   .size = {LINE / 4, 64},
-                   .stride = {LINE},
-                   .box = {LINE / 4, ROWS},
+                   .size = {MULTICAST_LINE / 4, 64},
+                   .stride = {MULTICAST_LINE},
+                   .box = {MULTICAST_LINE / 4, MULTICAST_BYTES / MULTICAST_LINE},
                    .step = {1, 1}};
     CUtensorMap map;
     CUdeviceptr at, data;
+    kiln__text text = {0};
+    kiln__text_printf(&text, format, target, blocks, mask, MULTICAST_FIRST, bar, suffix);
     open_device();
     noise(tensor, sizeof tensor);
     OK(call_cuMemAlloc(&at, GLOBAL));
     OK(call_cuMemAlloc(&data, SHARED));
     OK(call_cuMemcpyHtoD(at, tensor, GLOBAL));
     OK(encode(&map, &b, at));
-    OK(launch(kernel(load(text), "k"), 3, 128, 0, (void *[]){&map, &data}));
+    OK(launch(kernel(load(text.data), "k"), blocks, 128, 0, (void *[]){&map, &data}));
     OK(call_cuMemcpyDtoH(out, data, SHARED));
-    memset(want, 0xa5, sizeof want);
-    CHECK(memcmp(out, tensor + FIRST * LINE, BYTES) == 0);
-    CHECK(memcmp(out + BYTES, want, BYTES) == 0);
-    CHECK(memcmp(out + 2 * BYTES, tensor + FIRST * LINE, BYTES) == 0);
     close_device();
+    kiln__text_free(&text);
+    memset(want, 0xa5, sizeof want);
+    for (unsigned k = 0; k < blocks; k++)
+        CHECK(memcmp(out + k * MULTICAST_BYTES, mask >> k & 1 ? tensor + MULTICAST_FIRST * MULTICAST_LINE : want,
+                     MULTICAST_BYTES) == 0);
+}
+
+/* The second of three blocks copies a box to the first and the third, and each of these waits at its own mbarrier. */
+static void test_multicast(void) { multicast("sm_90a", 3, 5, "", ""); }
+
+/* Two pairs of blocks. The box goes to the odd blocks, but the mbarriers of the even blocks are signalled, because the
+ * sender names the mbarrier of block 0. With cta_group::1 the copy
+ * is as without the suffix. */
+static void test_pairs(void)
+{
+    char path[1024], *profile;
+    size_t length;
+    kiln__text log = {0};
+    snprintf(path, sizeof path, "%s/specs/devices/b200.profile", KILN_SOURCE_DIR);
+    CHECK(kiln__file_read(NULL, path, 0, &profile, &length, NULL) == KILN_OK);
+    CHECK(kiln__sim_profile_add("b200", profile, length, &log) == KILN__SIM_ADDED && kiln__sim_profile("b200"));
+    multicast("sm_100a", 4, 0xa, ".cta_group::2", "mapa.shared::cluster.u32 %r2, %r2, 0;");
+    multicast("sm_100a", 4, 0x5, ".cta_group::1", "");
+    CHECK(kiln__sim_profile(NULL));
+    kiln__free(NULL, profile);
+    kiln__text_free(&log);
 }
 
 static const check_case cases[] = {
     {"maps", test_maps},     {"loads", test_loads},     {"stores", test_stores},       {"im2col", test_im2col},
-    {"faults", test_faults}, {"product", test_product}, {"multicast", test_multicast},
+    {"faults", test_faults}, {"product", test_product}, {"multicast", test_multicast}, {"pairs", test_pairs},
 };
 CU_SUITE("sim.tensor", cases)

@@ -59,11 +59,13 @@ static void write_shape(kiln__text *text, unsigned s, unsigned n, bool packed, b
         snprintf(distance, sizeof distance, ", %u", get_split(n, packed));
     kiln__text_puts(text, TCGEN_HEAD TCGEN_KERNEL("k") TCGEN_ALLOC(512) "ld.global.u64 %d1, [%d0];\n");
     tcgen_all(text, "fill", true);
-    /* the second half of the quarter where a shape has 16 lanes */
+    /* The second half of the quarter where a shape has 16 lanes. If registers are packed, the address is without the
+     * warp's quarter, which the hardware does not need. */
     kiln__text_printf(text,
-                      "add.u32 %%r12, %%r2, %u; ld.global.u64 %%d1, [%%d0+8]; mul.wide.u32 %%d2, %%r0, %u;\n"
+                      "%s %u; ld.global.u64 %%d1, [%%d0+8]; mul.wide.u32 %%d2, %%r0, %u;\n"
                       "add.u64 %%d2, %%d1, %%d2;\n",
-                      (s ? 16u << 16 : 0) + first_column(s, n, packed), 4 * count);
+                      packed ? "mov.u32 %r12," : "add.u32 %r12, %r2,", (s ? 16u << 16 : 0) + first_column(s, n, packed),
+                      4 * count);
     for (unsigned k = 0; k < count && store; k++)
         kiln__text_printf(text, "ld.global.u32 %%v%u, [%%d2+%u];\n", k, 4 * k);
     if (store) {
@@ -240,8 +242,9 @@ static void test_faults(void)
         {TCGEN_ALLOC(512) LD "[%r2+511];", "tensor memory has 512 columns", VM_FAULT_ADDRESS, {0}},
         {TCGEN_ALLOC(512) LD "[%r2+65535];", "tensor memory has 512 columns", VM_FAULT_ADDRESS, {0}},
         {TCGEN_ALLOC(32) TCGEN_FREE(32) "bar.sync 0;" LD "[%r2];", "this column was freed", VM_FAULT_ADDRESS, {0}},
-        {TCGEN_ALLOC(32) LD "[%r3];",
-         "accesses the 32 lanes from 0 on of tensor memory (address 0x0): it reaches lanes",
+        {TCGEN_ALLOC(32) LD "[%r3];" TCGEN_FREE(32), NULL, VM_OK, {0}}, /* each warp: its own quarter */
+        {TCGEN_ALLOC(32) "mov.u32 %r4, 0x200000;" LD "[%r4];",
+         "accesses the 32 lanes from 32 on of tensor memory (address 0x200000): it reaches lanes",
          VM_FAULT_ADDRESS,
          {0}},
         {TCGEN_ALLOC(32) "add.u32 %r4, %r2, 0x100000;" LD "[%r4];",
@@ -292,8 +295,8 @@ static void test_faults(void)
 
 /* ---- under the checks ---- */
 
-/* Runs a kernel of 32 threads under the checks. Returns how many errors were found; *text is the last one's. */
-static unsigned find_errors(const char *body, char text[512])
+/* Runs a kernel of one block under the checks. Returns how many errors were found; *text is the last one's. */
+static unsigned find_errors(const char *body, char text[512], uint32_t threads)
 {
     kiln__text source = {0}, log = {0};
     kiln__text_printf(&source, "%s%s%s\nret;\n}\n", TCGEN_HEAD, TCGEN_KERNEL("k"), body);
@@ -313,7 +316,7 @@ static unsigned find_errors(const char *body, char text[512])
     vm_launch launch = {.module = module,
                         .kernel = vm_module_kernel(module, "k"),
                         .grid = {1, 1, 1},
-                        .block = {32, 1, 1},
+                        .block = {threads, 1, 1},
                         .params = &address,
                         .hooks = &count_watch_hooks,
                         .watch = &watch};
@@ -340,27 +343,86 @@ static unsigned find_errors(const char *body, char text[512])
 #define BEGIN "setp.eq.u32 %p1, %r0, 0; @!%p1 bra begun; mbarrier.init.shared.b64 [bar], 1; begun: bar.sync 0;\n"
 #define ARRIVE "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
 
+#define FILL(column)                                                                                                   \
+    "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2+" #column "], {%r0, %r0}; tcgen05.wait::st.sync.aligned;\n"
+
 /* The checks count a commit as an arrival. So two phases of an mbarrier complete. A phase without a commit stays open. */
 static void test_checks(void)
 {
     char text[512];
-    unsigned errors = find_errors(BEGIN ROUND(0, ARRIVE) ROUND(1, ARRIVE), text);
+    unsigned errors = find_errors(BEGIN ROUND(0, ARRIVE) ROUND(1, ARRIVE), text, 32);
     if (errors)
         fprintf(stderr, "%s\n", text);
     CHECK(errors == 0 && !text[0]);
-    errors = find_errors(BEGIN ROUND(0, ARRIVE) ROUND(1, ""), text);
+    errors = find_errors(BEGIN ROUND(0, ARRIVE) ROUND(1, ""), text, 32);
     CHECK(errors == 1 && strstr(text, "barrier misuse: a wait for parity 1 of an mbarrier never ends"));
     /* An access that is a fault without the checks is also a fault with them. */
-    errors = find_errors(GET(32) "%r4, [base];" LD "[%r2+32];" PUT("%r4", 32), text);
+    errors = find_errors(GET(32) "%r4, [base];" LD "[%r2+32];" PUT("%r4", 32), text, 32);
     CHECK(errors == 1 && strstr(text, "the block has not allocated this column"));
-    errors = find_errors(GET(32) "%r4, [base];" LD "[%r2+30];" PUT("%r4", 32), text);
+    errors = find_errors(GET(32) "%r4, [base];" FILL(30) LD "[%r2+30];" PUT("%r4", 32), text, 32);
     CHECK(errors == 0 && !text[0]);
 }
 
+#define PHASE(label, parity)                                                                                           \
+    "mbarrier.arrive.shared.b64 _, [bar]; " label ": mbarrier.try_wait.parity.shared.b64 %p2, [bar], " parity          \
+    "; @!%p2 bra " label ";\n"
+#define PHASES(name) PHASE(name "0", "0") PHASE(name "1", "1") PHASE(name "2", "0")
+#define TWO_ROLES(arrivals)                                                                                            \
+    "setp.eq.u32 %p1, %r0, 0; @!%p1 bra begun; mbarrier.init.shared.b64 [bar], " arrivals "; begun: bar.sync 0;\n"     \
+    "setp.eq.u32 %p3, %r0, 32; @%p3 bra second; @!%p1 bra done;\n" PHASES("first") "bra done;\nsecond:\n"
+
+/* A thread that waits for a phase must have a part in the phase after it. Otherwise that phase may complete before the
+ * wait. */
+static void test_late_wait(void)
+{
+    char text[512];
+    unsigned errors = find_errors(TWO_ROLES("2") PHASES("other") "done:", text, 64);
+    CHECK(errors == 0 && !text[0]);
+    errors = find_errors(TWO_ROLES("1") "mov.u32 %r5, 0; again: add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 5000;\n"
+                                        "@%p2 bra again; late: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;\n"
+                                        "@!%p2 bra late; done:",
+                         text, 64);
+    if (errors != 1)
+        fprintf(stderr, "%u errors, %s\n", errors, text);
+    CHECK(errors == 1 &&
+          strstr(text, "a wait for parity 0 of an mbarrier comes too late: the thread waits for phase 0"));
+}
+
+/* Each rule of tensor memory is a finding of its own kind. Bodies without a finding obey the rules. */
+static void test_rules(void)
+{
+    static const struct {
+        const char *body, *finding; /* finding: NULL: none */
+    } table[] = {
+        {GIVE_UP GET(32) "%r4, [base];", "tensor memory phase: tcgen05.alloc of 32 columns: the block has given up"},
+        {GET(32) "%r4, [base];" GIVE_UP PUT("%r4", 32), NULL},
+        {GET(32) "%r4, [base];" FILL(32) PUT("%r4", 32), "tensor memory not allocated: tcgen05.st of 2 columns"},
+        {GET(64) "%r4, [base];" FILL(32) PUT("%r4", 64), NULL},
+        {GET(64) "%r4, [base];" PUT("%r4", 64) FILL(0), "tensor memory not allocated: tcgen05.st of 2 columns"},
+        {GET(64) "%r4, [base];" PUT("%r4", 32), "tensor memory not allocated: tensor memory at 0x0 with 32 columns"},
+        {GET(32) "%r4, [base]; add.u32 %r2, %r2, 0x200000;" FILL(0), "tensor memory of another warp: warp 0"},
+        {GET(32) "%r4, [base]; add.u32 %r2, %r2, 0x100000;" FILL(0), "tensor memory alignment: warp 0"},
+        {GET(512) "%r4, [base];" FILL(511) PUT("%r4", 512), "tensor memory out of bounds: tcgen05.st of 2 columns"},
+        {GET(512) "%r4, [base];" FILL(510) PUT("%r4", 512), NULL},
+        {GET(48) "%r4, [base];", "tensor memory granularity: tcgen05.alloc of 48 columns"},
+        {GET(64) "%r4, [base];" PUT("%r4", 48), "tensor memory granularity: tensor memory at 0x0 with 48 columns"},
+        {GET(32) "%r4, [base];", "leak: the block ends without freeing 32 columns of tensor memory from column 0 on"},
+        {GET(32) "%r4, [base]; " LD "[%r2];" PUT("%r4", 32),
+         "uninitialised read: tcgen05.ld reads values from column 0"},
+    };
+    for (size_t k = 0; k < KILN__COUNT(table); k++) {
+        char text[512];
+        const unsigned errors = find_errors(table[k].body, text, 32);
+        const bool right = table[k].finding ? errors == 1 && strstr(text, table[k].finding) == text
+                                            : !errors && !text[0];
+        if (!right)
+            fprintf(stderr, "%s:\n  %u errors, %s\n", table[k].body, errors, text);
+        CHECK(right);
+    }
+}
+
 static const check_case cases[] = {
-    {"shapes of ld and st", test_shapes},
-    {"allocation", test_allocation},
-    {"faults", test_faults},
-    {"under the checks", test_checks},
+    {"shapes of ld and st", test_shapes}, {"allocation", test_allocation}, {"faults", test_faults},
+    {"under the checks", test_checks},    {"late waits", test_late_wait},  {"rules", test_rules},
 };
 KILN_SUITE("sim.vm_tcgen", cases)

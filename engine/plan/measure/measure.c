@@ -23,6 +23,7 @@
 #include "plan_internal.h"
 #include "shared_internal.h"
 #include "steps_internal.h"
+#include "texture_internal.h"
 
 enum { GROUP = 16, BATCH_MOST = 256, MOST_SAMPLES = 1000000 };
 #define SHORT 20e-6
@@ -100,10 +101,21 @@ static kiln_status prepare_flush(timer *t, unsigned flags)
     return KILN_OK;
 }
 
+/* Lets the caller renew the contents of buffers. The flush of the L2 comes later, so the new contents are not in the cache. */
+static kiln_status renew(kiln_plan *plan, kiln_error **error)
+{
+    if (!plan->renewal.renew)
+        return KILN_OK;
+    kiln__textures_stale(plan);
+    return plan->renewal.renew(plan->renewal.user, error);
+}
+
 /* Enqueues one repetition between the two events of a slot. */
 static kiln_status repetition(timer *t, unsigned slot)
 {
-    kiln_status status = kiln__steps_enqueue(t->plan, true, NULL, t->error);
+    kiln_status status = renew(t->plan, t->error);
+    if (status == KILN_OK)
+        status = kiln__steps_enqueue(t->plan, true, NULL, t->error);
     CUresult result = CUDA_SUCCESS;
     if (status == KILN_OK && t->flush)
         result = t->driver->cuMemsetD8Async_(t->plan->shared->flush, 0, (size_t)t->plan->shared->flush_bytes, NULL);
@@ -185,7 +197,8 @@ static kiln_status warm_up(timer *t, double budget, double bound, uint64_t start
         *stop_early = status == KILN_OK &&
                       (is_clearly_slower(samples, *count, kiln__seconds_since(start), bound) || is_over(t, each));
     }
-    if (status == KILN_OK && !t->flush && t->plan->variant->before_count == 0 && each < SHORT) {
+    const bool alone = t->flush || t->plan->variant->before_count > 0 || t->plan->renewal.renew;
+    if (status == KILN_OK && !alone && each < SHORT) {
         double want = BATCH / (each > 1e-7 ? each : 1e-7) + 1;
         t->batch = want < BATCH_MOST ? (unsigned)want : BATCH_MOST;
     }
@@ -312,7 +325,9 @@ static kiln_status on_host(kiln_plan *plan, const kiln_run_options *options, dou
             result->stopped_early = !over || count < least;
             break;
         }
-        status = kiln__steps_enqueue(plan, true, NULL, error);
+        status = renew(plan, error);
+        if (status == KILN_OK)
+            status = kiln__steps_enqueue(plan, true, NULL, error);
         if (status == KILN_OK)
             kiln__limit_wait_all(plan);
         uint64_t from = kiln__now_ns();

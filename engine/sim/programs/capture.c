@@ -65,6 +65,7 @@ static void leave_capture(sim_stream *stream)
 {
     stream->capture = NULL;
     stream->tip_count = 0;
+    stream->tip_own = false;
     stream->object.context->captures--;
 }
 
@@ -168,14 +169,67 @@ static CUresult invalidate_capture(sim_capture *capture, CUresult why)
     return why;
 }
 
-static bool add_tip(sim_stream *stream, sim_node *node)
+/* Adds a dependency of the stream's next node. A dependency on the same node is kept, unless the new one is full. */
+static bool add_tip(sim_stream *stream, sim_node *node, CUgraphEdgeData data)
 {
     for (size_t i = 0; i < stream->tip_count; i++)
-        if (stream->tips[i] == node)
+        if (stream->tips[i].node == node) {
+            stream->tips[i].data = sim_edge_is_full(&data) ? data : stream->tips[i].data;
+            stream->tip_own = stream->tip_own && !(i == 0 && sim_edge_is_full(&data));
             return true;
+        }
     if (!kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity, stream->tip_count + 1, sizeof *stream->tips))
         return false;
-    stream->tips[stream->tip_count++] = node;
+    stream->tips[stream->tip_count++] = (sim_edge){node, data};
+    return true;
+}
+
+/* Copies the stream's tips as the edges of an operation. A dependent launch has a programmatic dependency on the kernel
+ * before it in its stream. Only a kernel can have such dependencies: other operations begin at the same time, and do not
+ * wait for the end of the kernel. */
+static void copy_tips(const sim_stream *stream, const sim_op *op, sim_edge *edges)
+{
+    const bool kernel = op->what.type == CU_GRAPH_NODE_TYPE_KERNEL;
+    if (stream->tip_count > 0)
+        memcpy(edges, stream->tips, stream->tip_count * sizeof *edges);
+    if (kernel && op->dependent && stream->tip_own && edges[0].node->op.what.type == CU_GRAPH_NODE_TYPE_KERNEL)
+        edges[0].data = (CUgraphEdgeData){.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
+                                          .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC};
+    for (size_t i = 0; i < stream->tip_count && !kernel; i++)
+        edges[i].data.type = CU_GRAPH_DEPENDENCY_TYPE_DEFAULT;
+}
+
+/* Lets an event mark the stream's tips. */
+static bool mark_tips(const sim_stream *stream, sim_event *event)
+{
+    if (!kiln__grow(sim_memory(), &event->tips, &event->tip_capacity, stream->tip_count, sizeof *event->tips))
+        return false;
+    for (size_t i = 0; i < stream->tip_count; i++)
+        event->tips[i] = (sim_mark){stream->tips[i].node->object.handle, stream->tips[i].data};
+    event->tip_count = stream->tip_count;
+    event->capture = stream->capture->object.handle;
+    event->recorded = false;
+    return true;
+}
+
+/* Lets the events of a launch mark times of its node, which is the stream's only tip. */
+static bool mark_launch(const sim_context *context, const sim_stream *stream, const CUevent *marks)
+{
+    static const CUgraphEdgeData edges[SIM_TRIGGERS] = {
+        [SIM_TRIGGER_BLOCKS] = {.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
+                                .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC},
+        [SIM_TRIGGER_START] = {.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
+                               .from_port = CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER},
+        [SIM_TRIGGER_BEGUN] = {.type = CU_GRAPH_DEPENDENCY_TYPE_DEFAULT,
+                               .from_port = CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER},
+    };
+    for (unsigned k = 0; k < SIM_TRIGGERS; k++) {
+        sim_event *event = marks[k] ? sim_object_find(context, marks[k], SIM_EVENT) : NULL;
+        if (event && !mark_tips(stream, event))
+            return false;
+        if (event)
+            event->tips[0].data = edges[k];
+    }
     return true;
 }
 
@@ -198,8 +252,11 @@ CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op)
     sim_edge *edges = kiln__calloc(sim_memory(), stream->tip_count + 1, sizeof *edges);
     bool room = edges && kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity, 1, sizeof *stream->tips);
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-    for (size_t i = 0; room && i < stream->tip_count; i++)
-        edges[i].node = stream->tips[i];
+    CUevent marks[SIM_TRIGGERS];
+    memcpy(marks, op->marks, sizeof marks);
+    memset(op->marks, 0, sizeof op->marks);
+    if (room)
+        copy_tips(stream, op, edges);
     if (room)
         result = sim_node_add(home, stream->capture->graph, edges, stream->tip_count, op, &node);
     kiln__free(sim_memory(), edges);
@@ -207,9 +264,11 @@ CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op)
         stream->capture->invalid = true; /* the graph lacks a node */
         return result;
     }
-    stream->tips[0] = node;
+    stream->tips[0] = (sim_edge){.node = node};
     stream->tip_count = 1;
-    return CUDA_SUCCESS;
+    stream->tip_own = true;
+    return mark_launch(context, stream, marks) ? CUDA_SUCCESS
+                                               : invalidate_capture(stream->capture, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 /* Checks an operation, and adds it to the graph of a captured stream, which takes ownership of its memory. */
@@ -225,16 +284,7 @@ CUresult sim_capture_submit(sim_context *context, sim_stream *stream, sim_op *op
 CUresult sim_capture_record(sim_context *context, sim_stream *stream, sim_event *event)
 {
     (void)context;
-    if (!kiln__grow(sim_memory(), &event->tips, &event->tip_capacity, stream->tip_count, sizeof *event->tips)) {
-        stream->capture->invalid = true;
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    for (size_t i = 0; i < stream->tip_count; i++)
-        event->tips[i] = stream->tips[i]->object.handle;
-    event->tip_count = stream->tip_count;
-    event->capture = stream->capture->object.handle;
-    event->recorded = false;
-    return CUDA_SUCCESS;
+    return mark_tips(stream, event) ? CUDA_SUCCESS : invalidate_capture(stream->capture, CUDA_ERROR_OUT_OF_MEMORY);
 }
 
 /* Returns the capture in which the event was recorded, in any context. Returns NULL if that capture has ended. */
@@ -272,8 +322,8 @@ CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim
     }
     join_capture(stream, from);
     for (size_t i = 0; i < event->tip_count; i++) {
-        sim_node *node = sim_object_find(from->object.context, (const void *)(uintptr_t)event->tips[i], SIM_NODE);
-        if (node && !add_tip(stream, node))
+        sim_node *node = sim_object_find(from->object.context, (const void *)(uintptr_t)event->tips[i].node, SIM_NODE);
+        if (node && !add_tip(stream, node, event->tips[i].data))
             return invalidate_capture(from, CUDA_ERROR_OUT_OF_MEMORY);
     }
     return CUDA_SUCCESS;
@@ -320,8 +370,9 @@ static CUresult begin_capture(sim_context *context, CUstream handle, sim_graph *
         .object = made->object, .graph = into, .origin = stream, .mode = mode, .thread = pthread_self(), .own = !graph};
     into->capturing = true;
     for (size_t i = 0; i < count; i++)
-        stream->tips[i] = edges[i].node;
+        stream->tips[i] = edges[i];
     stream->tip_count = count;
+    stream->tip_own = false;
     join_capture(stream, made);
     return CUDA_SUCCESS;
 }
@@ -370,8 +421,8 @@ static bool is_joined(const sim_capture *capture, const sim_stream *only, CUresu
     for (sim_node *node = capture->graph->first; node; node = node->next)
         node->number = 0;
     for (size_t i = 0; i < capture->origin->tip_count; i++) {
-        capture->origin->tips[i]->number = 1;
-        open[top++] = capture->origin->tips[i];
+        capture->origin->tips[i].node->number = 1;
+        open[top++] = capture->origin->tips[i].node;
     }
     while (top > 0) {
         const sim_node *node = open[--top];
@@ -387,7 +438,7 @@ static bool is_joined(const sim_capture *capture, const sim_stream *only, CUresu
         if (only && stream != only)
             continue;
         for (size_t i = 0; i < stream->tip_count; i++)
-            if (stream->tips[i]->number == 0) {
+            if (stream->tips[i].node->number == 0) {
                 *error = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
                 return false;
             }
@@ -489,8 +540,8 @@ CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *stat
         !kiln__grow(sim_memory(), &stream->shown_data, &stream->shown_data_capacity, room, sizeof *stream->shown_data))
         return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
     for (size_t i = 0; i < stream->tip_count; i++) {
-        stream->shown[i] = SIM_HANDLE(CUgraphNode, stream->tips[i]);
-        stream->shown_data[i] = (CUgraphEdgeData){0};
+        stream->shown[i] = SIM_HANDLE(CUgraphNode, stream->tips[i].node);
+        stream->shown_data[i] = stream->tips[i].data;
     }
     if (id)
         *id = capture->object.handle;
@@ -539,8 +590,9 @@ CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nod
         result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS && flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
         stream->tip_count = 0;
+    stream->tip_own = false;
     for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++)
-        add_tip(stream, edges[i].node);
+        add_tip(stream, edges[i].node, edges[i].data);
     kiln__free(sim_memory(), edges);
     return sim_end(result);
 }

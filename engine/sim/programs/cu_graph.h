@@ -106,6 +106,8 @@ typedef struct sim_exec {
     size_t step_count, step_capacity;
     cuuint64_t flags;
     bool busy, doomed; /* see above */
+    struct sim_parts
+        *parts; /* during a checked launch, if some node does not wait for the end of another (graph_check.c) */
 } sim_exec;
 
 /* ---- operations of nodes (graph_op.c) ---- */
@@ -191,5 +193,18 @@ void sim_pool_let(sim_context *context, uint64_t address);
 CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **exec);
 /* Returns the copy of a graph's node in the executable graph, or NULL. */
 sim_node *sim_exec_node(const sim_exec *exec, CUgraphNode handle);
+
+/* ---- the order of nodes, for checks (graph_check.c). Under both locks. Without sim_exec.parts these functions do nothing
+ * ---- */
+
+/* Returns true if the edge is a dependency on the end of its first node. */
+bool sim_edge_is_full(const CUgraphEdgeData *data);
+/* Prepares a launch. Sets exec->parts if the launch is checked and some edge of the graph is not full. */
+void sim_parts_open(sim_exec *exec);
+void sim_parts_close(sim_exec *exec);
+/* Tells the checks which nodes are not ordered before the step, which runs next. */
+void sim_parts_begin(sim_context *context, const sim_exec *exec, size_t step);
+/* Records that the step has run, in the context `in`. */
+void sim_parts_end(const sim_context *in, const sim_exec *exec, size_t step);
 
 #endif

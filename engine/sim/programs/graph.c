@@ -52,8 +52,9 @@ static void remove_edge(sim_node *from, sim_node *to)
     edge_drop(&to->before, from);
 }
 
-/* Returns true if the data of an edge are valid. A programmatic dependency counts as a full one: here a kernel ends
- * before the next one starts. */
+/* Returns true if the data of an edge are valid, as far as the node at its beginning tells. A dependency that is not
+ * full begins at a port of a kernel. The simulator runs the kernel to its end before it runs the other node; the checks
+ * know the difference (graph_check.c). */
 static bool right_data(const CUgraphEdgeData *data, const sim_node *from)
 {
     static const unsigned char zeros[sizeof data->reserved];
@@ -61,9 +62,16 @@ static bool right_data(const CUgraphEdgeData *data, const sim_node *from)
         return false;
     bool kernel = from->op.what.type == CU_GRAPH_NODE_TYPE_KERNEL;
     return data->type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT
-               ? data->from_port == CU_GRAPH_KERNEL_NODE_PORT_DEFAULT
+               ? data->from_port == CU_GRAPH_KERNEL_NODE_PORT_DEFAULT ||
+                     (kernel && data->from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER)
                : data->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC && kernel && data->from_port != 0 &&
                      data->from_port <= CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER;
+}
+
+/* Returns true if the node may be at the end of the edge: a programmatic dependency lies between two kernels. */
+static bool right_end(const CUgraphEdgeData *data, const sim_op *to)
+{
+    return data->type != CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC || to->what.type == CU_GRAPH_NODE_TYPE_KERNEL;
 }
 
 CUresult sim_edges_read(sim_context *context, const sim_graph *graph, const CUgraphNode *nodes,
@@ -132,6 +140,9 @@ CUresult sim_node_add(sim_context *context, sim_graph *graph, const sim_edge *be
         level++;
     if (level + below > GRAPH_DEPTH)
         return CUDA_ERROR_NOT_SUPPORTED;
+    for (size_t i = 0; i < count; i++)
+        if (!right_end(&before[i].data, op))
+            return CUDA_ERROR_INVALID_VALUE;
     sim_node *node = sim_object_new(context, SIM_NODE, sizeof *node);
     if (!node)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -557,7 +568,7 @@ static CUresult change_edges(CUgraph handle, const CUgraphNode *from, const CUgr
         const CUgraphEdgeData *edge = data ? &data[done] : &none;
         result = CUDA_ERROR_INVALID_VALUE;
         if (!source || !target || source == target || source->graph != graph || target->graph != graph ||
-            !right_data(edge, source))
+            !right_data(edge, source) || !right_end(edge, &target->op))
             break;
         size_t at = edge_find(&source->after, target);
         if (add ? at < source->after.count

@@ -30,7 +30,11 @@ sim_node *sim_exec_node(const sim_exec *exec, CUgraphNode handle)
     return NULL;
 }
 
-static void exec_drop(sim_object *object) { kiln__free(sim_memory(), ((sim_exec *)object)->steps); }
+static void exec_drop(sim_object *object)
+{
+    sim_parts_close((sim_exec *)object); /* the context has ended during a launch */
+    kiln__free(sim_memory(), ((sim_exec *)object)->steps);
+}
 
 static void exec_close(sim_context *context, sim_exec *exec)
 {
@@ -233,6 +237,7 @@ static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec
     for (size_t i = first; i < end; i++) {
         const sim_node *node = exec->steps[i];
         CUgraphNodeType type = node->op.what.type;
+        sim_parts_begin(*context, exec, i);
         if (node->disabled)
             continue;
         CUresult result;
@@ -242,6 +247,8 @@ static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec
             i = next - 1;
         } else {
             result = sim_op_run(context, stream, &node->op);
+            if (*context)
+                sim_parts_end(sim_op_context(*context, &node->op), exec, i);
         }
         if (!*context) /* the context has ended, and the graph with it */
             return result;
@@ -304,9 +311,11 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
         sim_condition_start(context, &exec->steps[i]->op);
     for (size_t i = 0; i < exec->step_count; i++)
         add_edges_before(context, stream, &exec->steps[i]->op);
-    sim_order_begin(context, stream);
+    sim_order_begin(context, stream, NULL);
+    sim_parts_open(exec);
     result = run_steps(&context, stream, exec, 0, exec->step_count);
     if (context) {
+        sim_parts_close(exec);
         sim_order_end(context);
         for (size_t i = 0; i < exec->step_count; i++)
             sim_order_told(context, stream, &exec->steps[i]->op);

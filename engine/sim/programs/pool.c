@@ -313,7 +313,7 @@ static CUresult allocate_in_stream(CUdeviceptr *pointer, size_t bytes, CUmemoryP
         result = capturing ? capture_alloc(context, capturing, pool, bytes, pointer)
                            : take_from_pool(pool, bytes, pointer);
     if (result == CUDA_SUCCESS && !capturing) {
-        sim_order_begin(context, stream);
+        sim_order_begin(context, stream, NULL);
         sim_order_touch(context, "the allocation (cuMemAllocAsync)", *pointer, bytes, true);
         sim_order_end(context);
         sim_order_guard();

@@ -23,6 +23,14 @@ static const char *rule_text(kiln_check_kind kind)
     case KILN_CHECK_LEAK: return "The program ends without freeing memory.";
     case KILN_CHECK_FAULT: return "A kernel ends with an error.";
     case KILN_CHECK_ASYNC: return "The result of an asynchronous operation is used before the operation is complete.";
+    case KILN_CHECK_TENSOR_PHASE: return "A block allocates tensor memory after it has given up its right to allocate.";
+    case KILN_CHECK_TENSOR_COLUMNS: return "An instruction uses columns of tensor memory that are not allocated.";
+    case KILN_CHECK_TENSOR_OWNER: return "A warp accesses lanes of tensor memory that it does not reach.";
+    case KILN_CHECK_TENSOR_BOUNDS: return "An instruction uses lanes or columns that tensor memory does not have.";
+    case KILN_CHECK_TENSOR_SIZE: return "An allocation of tensor memory cannot have this number of columns.";
+    case KILN_CHECK_TENSOR_ALIGNMENT: return "An access to tensor memory cannot begin at this lane.";
+    case KILN_CHECK_SPARSE_FLAG: return "The instruction and its descriptor disagree on whether the product is sparse.";
+    case KILN_CHECK_SPARSE_USE: return "There is no sparse product of this kind.";
     default: return "";
     }
 }

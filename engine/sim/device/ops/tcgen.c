@@ -113,7 +113,9 @@ uint32_t ops_tcgen_extent(const vm_tcgen_move *x, uint32_t *columns)
     return whole ? 32 : 16;
 }
 
-/* A warp can access only one quarter of the lanes. Its number in the warpgroup is the number of the quarter. */
+/* A warp can access only one quarter of the lanes. Its number in the warpgroup is the number of the quarter. The hardware
+ * does not need that number in the address (DeepGEMM leaves it out), so an address in the first quarter stands for the
+ * same lanes of the warp's own quarter. An address in another warp's quarter is a fault. */
 bool ops_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *address)
 {
     const vm_tcgen_move *x = i->extra;
@@ -122,6 +124,8 @@ bool ops_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *
     if (!is_uniform(w, i, m, x->at.slot, "addresses of tensor memory"))
         return false;
     *address = (uint32_t)vm_side_address(w, &x->at, lane);
+    if (*address >> 16 < VM_LANES)
+        *address += vm_tensor_address(quarter, 0);
     const uint32_t row = *address >> 16, rows = ops_tcgen_extent(x, &columns);
     if (row >= quarter && row + rows <= quarter + VM_LANES && row % rows == 0)
         return true;
@@ -130,6 +134,7 @@ bool ops_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *
         "warp %u accesses the %u lanes from %u on of tensor memory (address 0x%x): it reaches lanes %u to %u, "
         "and the first lane is a multiple of %u",
         w->index, rows, row, *address, quarter, quarter + VM_LANES - 1, rows);
+    vm_fault_breaks(w, row % rows ? VM_RULE_ALIGNMENT : VM_RULE_OWNER);
     return false;
 }
 
@@ -171,6 +176,7 @@ void ops_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m)
         const uint32_t second = (address & 0xffff) + x->split;
         if (second > 0xffff) {
             raise_fault(w, i, lane, address, "the second half of .16x32bx2 is outside of tensor memory");
+            vm_fault_breaks(w, VM_RULE_BOUNDS);
             return;
         }
         cells[1] = vm_tensor_reach(w, i, lane, w->block, (address & 0xffff0000u) | second, rows, columns, what);
@@ -299,6 +305,7 @@ static bool check_lanes(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tc
     vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 4,
                    "tcgen05.mma at tensor memory address 0x%x: a matrix of %u rows cannot begin at lane %u", address,
                    p->rows, row);
+    vm_fault_breaks(w, VM_RULE_ALIGNMENT);
     return false;
 }
 

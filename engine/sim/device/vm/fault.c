@@ -28,6 +28,15 @@ void vm_fault_at(const vm_warp *w, const vm_frame *frame, const vm_code *i, vm_f
     vm_fault_in(frame->function, i, fault);
 }
 
+void vm_fault_breaks(vm_warp *w, vm_tensor_rule rule)
+{
+    vm_fault *fault = w->runner->run->family->fault;
+    pthread_mutex_lock(&w->runner->run->family->lock);
+    if (fault->rule == VM_RULE_NONE)
+        fault->rule = rule;
+    pthread_mutex_unlock(&w->runner->run->family->lock);
+}
+
 void vm_fault_raise(vm_warp *w, const vm_code *i, uint32_t lane, vm_fault_kind kind, uint64_t address, uint32_t bytes,
                     const char *format, ...)
 {

@@ -84,6 +84,10 @@ bool vm_tensor_allocate(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t co
                                                   : NULL;
     if (why)
         vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "tcgen05.alloc of %u columns: %s", columns, why);
+    if (why)
+        vm_fault_breaks(w, !is_size(columns)            ? VM_RULE_SIZE
+                           : memory && memory->given_up ? VM_RULE_PHASE
+                                                        : VM_RULE_COLUMNS);
     if (why || !memory)
         return false;
     for (uint32_t column = from; column < from + columns; column++)
@@ -106,6 +110,7 @@ bool vm_tensor_release(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t add
         vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 4,
                        "tensor memory at 0x%x with %u columns is freed: the block has no such allocation", address,
                        columns);
+        vm_fault_breaks(w, is_size(columns) ? VM_RULE_COLUMNS : VM_RULE_SIZE);
         return false;
     }
     for (uint32_t column = from; column < from + columns; column++) {
@@ -140,6 +145,7 @@ uint32_t *vm_tensor_reach(vm_warp *w, const vm_code *i, uint32_t lane, const vm_
         vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 4,
                        "%s of %u lanes at tensor memory address 0x%x: tensor memory has 128 lanes", what, lanes,
                        address);
+        vm_fault_breaks(w, VM_RULE_BOUNDS);
         return NULL;
     }
     for (uint32_t column = from; column < from + columns; column++)
@@ -147,6 +153,7 @@ uint32_t *vm_tensor_reach(vm_warp *w, const vm_code *i, uint32_t lane, const vm_
             vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, vm_tensor_address(row, column), 4,
                            "%s of %u columns at tensor memory address 0x%x, column %u: %s", what, columns, address,
                            column, why_not(memory, column));
+            vm_fault_breaks(w, column < VM_TENSOR_COLUMNS ? VM_RULE_COLUMNS : VM_RULE_BOUNDS);
             return NULL;
         }
     return memory->cells + (size_t)row * VM_TENSOR_COLUMNS + from;

@@ -235,8 +235,22 @@ typedef enum vm_fault_kind {
     VM_FAULT_TIME /* the deadline has passed */
 } vm_fault_kind;
 
+/* The rules of tensor memory that a fault can break. ptxas checks them too (-g-tensor-memory-access-check). */
+typedef enum vm_tensor_rule {
+    VM_RULE_NONE,
+    VM_RULE_PHASE,       /* the block has given up its right to allocate */
+    VM_RULE_COLUMNS,     /* the columns are not allocated */
+    VM_RULE_OWNER,       /* the warp does not reach these lanes */
+    VM_RULE_BOUNDS,      /* there are no such lanes or columns */
+    VM_RULE_SIZE,        /* an allocation cannot have this number of columns */
+    VM_RULE_ALIGNMENT,   /* an access cannot begin at this lane */
+    VM_RULE_SPARSE_FLAG, /* the instruction is sparse and its descriptor is dense, or the reverse */
+    VM_RULE_SPARSE_USE   /* there is no such sparse product */
+} vm_tensor_rule;
+
 typedef struct vm_fault {
     vm_fault_kind kind;
+    vm_tensor_rule rule; /* VM_RULE_NONE: the fault is not about tensor memory */
     uint32_t block[3], thread[3];
     uint64_t address;
     uint32_t bytes;

@@ -197,8 +197,9 @@ typedef struct sim_stream {
     int priority;
     uint32_t lane;               /* lane of the stream in sim_order, or 0 */
     struct sim_capture *capture; /* the capture in which it takes part, or NULL */
-    struct sim_node **tips;      /* the nodes on which the next captured node will depend */
+    struct sim_edge *tips;       /* the dependencies of the next captured node */
     size_t tip_count, tip_capacity;
+    bool tip_own;       /* the first tip is the stream's last captured node, and the stream has not waited for it */
     CUgraphNode *shown; /* the array that cuStreamGetCaptureInfo returned last */
     CUgraphEdgeData *shown_data;
     size_t shown_capacity, shown_data_capacity;
@@ -235,6 +236,11 @@ typedef struct sim_texture { /* a CUtexObject or a CUsurfObject */
     CUDA_TEXTURE_DESC sampling;
     CUDA_RESOURCE_VIEW_DESC view;
 } sim_texture;
+/* A node of a captured graph that an event marks, and the edge to the work that waits for the event. */
+typedef struct sim_mark {
+    uint64_t node;
+    CUgraphEdgeData data;
+} sim_mark;
 typedef struct sim_event {
     sim_object object;
     unsigned flags;
@@ -242,9 +248,12 @@ typedef struct sim_event {
     uint64_t clock_ns;
     double device_time; /* time in the timeline of a program */
     uint64_t capture;   /* the capture in which it was last recorded, or 0 */
-    uint64_t *tips;     /* the nodes that it marks */
+    sim_mark *tips;     /* the nodes that it marks */
     size_t tip_count, tip_capacity;
     uint32_t *known; /* sim_order: the clock of the work that it marks, or NULL */
+    /* sim_order: if the event marks the trigger of a launch, the clock of that launch's end. A kernel that waits for the
+     * event gets this clock by griddepcontrol.wait. Otherwise NULL. */
+    uint32_t *promised;
 } sim_event;
 
 /* Makes an object of `size` bytes in `context`, with a handle. Returns NULL if memory runs out. Needs the state

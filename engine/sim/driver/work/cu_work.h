@@ -7,8 +7,18 @@
 #define KILN_SIM_CU_WORK_H
 
 #include "cu_objects.h"
+#include "vm_checks.h"
 
 typedef struct sim_op sim_op;
+
+/* The times of a launch that an event can mark (CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, LAUNCH_COMPLETION_EVENT). */
+typedef enum sim_trigger {
+    SIM_TRIGGER_BLOCKS, /* each block has executed griddepcontrol.launch_dependents or has ended */
+    SIM_TRIGGER_START,  /* each block has begun, as if it triggered at its start */
+    /* the same, but a kernel that waits for the event does not wait for the launch by griddepcontrol.wait */
+    SIM_TRIGGER_BEGUN,
+    SIM_TRIGGERS
+} sim_trigger;
 
 /* An operation: its kind and parameters in the form of the driver API. It owns the memory to which its parameters
  * point. */
@@ -23,8 +33,10 @@ struct sim_op {
     CUcontext to, from;           /* the two contexts of a copy; NULL: the context of the operation */
     CUcontext in;                 /* the context in which it runs; NULL: the context of the graph */
     bool cooperative;
-    unsigned cluster[3]; /* blocks of a cluster; 0: the size that the kernel requires */
-    int priority;        /* priority and window can be set and queried, but have no effect */
+    bool dependent;              /* a kernel that may begin before the kernel before it in its stream has ended */
+    CUevent marks[SIM_TRIGGERS]; /* the events that mark times of a launch; NULL: none. Nodes have none */
+    unsigned cluster[3];         /* blocks of a cluster; 0: the size that the kernel requires */
+    int priority;                /* priority and window can be set and queried, but have no effect */
     CUaccessPolicyWindow window;
 };
 
@@ -68,7 +80,8 @@ bool sim_right_window(const CUaccessPolicyWindow *window);
 /* The happens-before order of the work of checked contexts (order.c). Without checks these functions do nothing.
  * Functions about work that runs need both locks; the other ones need the state lock. */
 typedef struct sim_order sim_order;
-void sim_order_begin(sim_context *context, CUstream stream); /* Begins work in the stream. */
+/* Begins work in the stream. `op`: the operation, or NULL for work that is not one operation. */
+void sim_order_begin(sim_context *context, CUstream stream, const sim_op *op);
 /* Records that the running work accesses a range of memory. `what` names the operation, such as "the host's copy". The
  * text must stay valid until the order forgets the work. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);
@@ -87,6 +100,11 @@ void sim_order_waited_all(sim_context *context);
 void sim_order_waited_event(sim_context *context, const sim_event *event);
 /* Records that the event marks the stream's work so far, or all work of the context if `stream` is NULL. */
 void sim_order_record(sim_context *context, const CUstream *stream, sim_event *event);
+/* Adds works inside the running work that are not ordered before its next part. Replaces the works that the last call
+ * added. Copies the array, which is sorted by time. */
+void sim_order_part(sim_context *context, const vm_prior *priors, size_t count);
+/* Records that the event marks the trigger of the launch that has just run in the stream. */
+void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event, sim_trigger trigger);
 /* Records that the stream waits for the work that the event marks. The event may belong to another context. If `event`
  * is NULL, the stream waits for all work of its own context. */
 void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event);

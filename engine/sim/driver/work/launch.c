@@ -12,6 +12,8 @@ typedef struct shape {
     bool cooperative;
     unsigned cluster[3];         /* 0: the kernel's directives decide */
     CUaccessPolicyWindow window; /* only stored, for queries of a graph's node */
+    bool dependent;              /* it may begin before the kernel before it in its stream has ended */
+    CUevent marks[SIM_TRIGGERS]; /* the events that mark times of the launch; NULL: none */
 } shape;
 
 /* The shape of a launch's clusters, and how many blocks and clusters the device runs at the same time. */
@@ -211,12 +213,12 @@ static const sim_function *find_kernel(const sim_context *context, const CUDA_KE
 static shape get_shape(const sim_op *op)
 {
     const CUDA_KERNEL_NODE_PARAMS_v3 *what = &op->what.kernel;
-    return (shape){{what->gridDimX, what->gridDimY, what->gridDimZ},
-                   {what->blockDimX, what->blockDimY, what->blockDimZ},
-                   what->sharedMemBytes,
-                   op->cooperative,
-                   {op->cluster[0], op->cluster[1], op->cluster[2]},
-                   op->window};
+    return (shape){.grid = {what->gridDimX, what->gridDimY, what->gridDimZ},
+                   .block = {what->blockDimX, what->blockDimY, what->blockDimZ},
+                   .shared = what->sharedMemBytes,
+                   .cooperative = op->cooperative,
+                   .cluster = {op->cluster[0], op->cluster[1], op->cluster[2]},
+                   .window = op->window};
 }
 
 /* Returns the offset of the parameter block in the memory of a kernel's operation. The memory begins with an array of
@@ -298,6 +300,19 @@ static void report_refused(sim_context *context, CUfunction handle, const shape 
     check_host_launch(context->device, vm_module_ptx(function->module->vm)->functions[function->kernel].name, text);
 }
 
+/* Checks the events that shall mark times of the launch: they must have no timing, and belong to one process. */
+static CUresult check_marks(const sim_context *context, const shape *launch)
+{
+    for (unsigned k = 0; k < SIM_TRIGGERS; k++) {
+        const sim_event *event = launch->marks[k] ? sim_object_find(context, launch->marks[k], SIM_EVENT) : NULL;
+        if (launch->marks[k] && !event)
+            return CUDA_ERROR_INVALID_HANDLE;
+        if (event && (!(event->flags & CU_EVENT_DISABLE_TIMING) || event->flags & CU_EVENT_INTERPROCESS))
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
 /* Makes the operation of a launch and submits it to the stream. */
 static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream stream, void **arguments, void **extra)
 {
@@ -317,10 +332,12 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
                                     .sharedMemBytes = launch->shared,
                                     .kernelParams = arguments,
                                     .extra = extra};
-    sim_op op = {.cooperative = launch->cooperative, .window = launch->window};
+    sim_op op = {.cooperative = launch->cooperative, .dependent = launch->dependent, .window = launch->window};
+    memcpy(op.marks, launch->marks, sizeof op.marks);
     memcpy(op.cluster, launch->cluster, sizeof op.cluster);
-    CUresult result = sim_right_window(&launch->window) ? sim_kernel_make(context, &what, &op)
-                                                        : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = check_marks(context, launch);
+    if (result == CUDA_SUCCESS)
+        result = sim_right_window(&launch->window) ? sim_kernel_make(context, &what, &op) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = sim_submit(&context, stream, &op);
     else if (result != CUDA_ERROR_OUT_OF_MEMORY)
@@ -333,7 +350,7 @@ CUresult sim_cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_
                             unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **arguments,
                             void **extra)
 {
-    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, false, {0}, {0}};
+    shape launch = {.grid = {grid_x, grid_y, grid_z}, .block = {block_x, block_y, block_z}, .shared = shared};
     return launch_kernel(function, &launch, stream, arguments, extra);
 }
 
@@ -341,8 +358,15 @@ CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, uns
                                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                        CUstream stream, void **arguments)
 {
-    shape launch = {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, true, {0}, {0}};
+    shape launch = {
+        .grid = {grid_x, grid_y, grid_z}, .block = {block_x, block_y, block_z}, .shared = shared, .cooperative = true};
     return launch_kernel(function, &launch, stream, arguments, NULL);
+}
+
+static CUresult add_mark(shape *launch, sim_trigger trigger, CUevent event, int flags)
+{
+    launch->marks[trigger] = event;
+    return event && flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* Reads one attribute of a launch. Attributes that are only hints are accepted. An attribute that would change the
@@ -359,10 +383,19 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
         launch->window = attribute->value.accessPolicyWindow;
         return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        launch->dependent = attribute->value.programmaticStreamSerializationAllowed != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        return add_mark(launch,
+                        attribute->value.programmaticEvent.triggerAtBlockStart ? SIM_TRIGGER_START : SIM_TRIGGER_BLOCKS,
+                        attribute->value.programmaticEvent.event, attribute->value.programmaticEvent.flags);
+    case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+        return add_mark(launch, SIM_TRIGGER_BEGUN, attribute->value.launchCompletionEvent.event,
+                        attribute->value.launchCompletionEvent.flags);
     case CU_LAUNCH_ATTRIBUTE_IGNORE:
     case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* allows an overlap, which the simulator never makes */
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
@@ -375,12 +408,9 @@ CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
 {
     if (!config || (config->numAttrs > 0 && !config->attrs))
         return CUDA_ERROR_INVALID_VALUE;
-    shape launch = {{config->gridDimX, config->gridDimY, config->gridDimZ},
-                    {config->blockDimX, config->blockDimY, config->blockDimZ},
-                    config->sharedMemBytes,
-                    false,
-                    {0},
-                    {0}};
+    shape launch = {.grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+                    .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                    .shared = config->sharedMemBytes};
     for (unsigned i = 0; i < config->numAttrs; i++) {
         SIM_TRY(read_attribute(&config->attrs[i], &launch));
     }

@@ -2,14 +2,20 @@
  * events; programs/ adds further kinds (sim_op.run). */
 #include "cu_work.h"
 
+/* Marks the current time. */
+static void set_recorded(sim_context *context, sim_event *event)
+{
+    event->recorded = true;
+    event->capture = 0;
+    event->clock_ns = sim_clock(context);
+}
+
 static CUresult run_record(sim_context *context, CUevent handle)
 {
     sim_event *event = sim_object_find(context, handle, SIM_EVENT);
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
-    event->recorded = true;
-    event->capture = 0;
-    event->clock_ns = sim_clock(context);
+    set_recorded(context, event);
     /* A node of a graph records the event, so the event marks all work of the context. Otherwise record_edges()
      * replaces this clock by the clock of the stream. */
     sim_order_record(context, NULL, event);
@@ -52,14 +58,27 @@ void sim_order_told(sim_context *context, CUstream stream, const sim_op *op)
         sim_order_waited(context, stream); /* the host may read what they write */
 }
 
+/* Records the events that mark times of a launch that has run. */
+static void record_marks(sim_context *context, CUstream stream, const sim_op *op)
+{
+    for (unsigned k = 0; k < SIM_TRIGGERS; k++) {
+        sim_event *event = op->marks[k] ? sim_object_find(context, op->marks[k], SIM_EVENT) : NULL;
+        if (!event)
+            continue;
+        set_recorded(context, event);
+        sim_order_triggered(context, stream, event, (sim_trigger)k);
+        sim_programs()->program_record(context, event);
+    }
+}
+
 /* Adds the happens-before edges of an operation that has run (order.c). */
 static void record_edges(sim_context *context, CUstream stream, const sim_op *op)
 {
     if (op->what.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
         sim_order_record(context, &stream, sim_object_find(context, op->what.eventRecord.event, SIM_EVENT));
-    else if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
-        sim_order_told(context, stream, op);
-    else if (op->what.type == CU_GRAPH_NODE_TYPE_HOST)
+    else if (op->what.type == CU_GRAPH_NODE_TYPE_KERNEL)
+        record_marks(context, stream, op);
+    else if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || op->what.type == CU_GRAPH_NODE_TYPE_HOST)
         sim_order_told(context, stream, op);
     else if (op->what.type == CU_GRAPH_NODE_TYPE_MEMCPY && sim_copy_waits(context, stream, op))
         sim_order_waited(context, stream);
@@ -73,11 +92,15 @@ static CUresult run_in_order(sim_context **context, CUstream stream, const sim_o
                         sim_copy_across(*context, op, waiting + 1);
     if (across)
         sim_order_devices_wait(waiting, KILN__COUNT(waiting));
-    sim_order_begin(*context, stream);
+    /* an event that is recorded between two kernels does not make the second one wait for the first one */
+    const bool works = op->what.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+    if (works)
+        sim_order_begin(*context, stream, op);
     CUresult result = sim_op_run(context, stream, op);
     if (!*context)
         return result;
-    sim_order_end(*context);
+    if (works)
+        sim_order_end(*context);
     if (across)
         sim_order_devices_wait(waiting, KILN__COUNT(waiting));
     if (result == CUDA_SUCCESS)

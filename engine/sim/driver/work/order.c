@@ -11,6 +11,15 @@
  * everything that the host enqueues later is ordered after the work for which it has waited. A flag that a kernel
  * writes in mapped memory bypasses the driver, so it gives no order. Nodes of one graph count as ordered.
  *
+ * **Dependent launches.** A launch may begin before the launches before it in its stream have ended. So the own entry of
+ * a lane's clock does not tell which works of the lane are ordered before its next work. Two sets of the last 64 works
+ * do: `begun` has the works that are ordered before the begin of a dependent launch, and `settled` the works that are
+ * ordered before its accesses after griddepcontrol.wait. Bit i stands for the work that is i + 1 works before the next
+ * work. Older works count as ordered. All other work of the lane is ordered after all earlier works of the lane. From
+ * the sets of a launch and from what the launch has done (vm_dependence), finish_launch() computes the sets of the next
+ * launch: the next launch begins when the blocks of this launch have triggered. That is after everything for which a
+ * block had waited before.
+ *
  * A work has two states. It runs from sim_order_begin() until sim_order_end(): its `span.until` is UINT32_MAX, and
  * sim_order_touch() adds its ranges. Then it has ended, and later works are compared with it. The work is removed from
  * the list in four cases:
@@ -60,9 +69,17 @@ struct sim_order {
     bool lost;                        /* there are too many streams, so everything counts as ordered */
     work *works;
     range *ranges;
-    vm_period *spans; /* spans of works that are concurrent with the running work */
+    vm_prior *spans;    /* works that are not ordered before the running work */
+    size_t whole_spans; /* the number of spans that sim_order_part() did not add */
     size_t work_count, work_room, range_count, range_room, span_count, span_room;
     size_t first_range; /* the first range of the running work */
+    uint64_t begun[LANES],
+        settled[LANES];              /* by lane: the sets of works for its next work, if that is a dependent launch */
+    uint64_t now_begun, now_settled; /* the sets of the running work */
+    bool now_kernel;                 /* the running work is a launch of one kernel */
+    /* By lane: the clock that its next work gets by griddepcontrol.wait, from events that mark the trigger of a launch.
+     */
+    uint32_t promised[LANES][LANES];
 };
 
 /* ---- pinned memory ---- */
@@ -137,7 +154,7 @@ static void clear_spans(sim_order *o)
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         if (any->check)
             check_concurrent(any->check, NULL, 0);
-    o->span_count = 0;
+    o->span_count = o->whole_spans = 0;
 }
 
 /* Removes works and their ranges. If `context` is not NULL, removes the works of this context, and otherwise all works
@@ -193,7 +210,8 @@ static void forget_clocks(sim_context *context)
         if (object->kind != SIM_EVENT)
             continue;
         kiln__free(sim_memory(), ((sim_event *)object)->known);
-        ((sim_event *)object)->known = NULL;
+        kiln__free(sim_memory(), ((sim_event *)object)->promised);
+        ((sim_event *)object)->known = ((sim_event *)object)->promised = NULL;
     }
 }
 
@@ -225,6 +243,17 @@ static void join_clocks(uint32_t *to, const uint32_t *from)
         to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
+/* Joins a clock into the clock of a lane's next work. Its own entry names works of the lane that happened before, so it
+ * adds them to the lane's sets. */
+static void join_lane(sim_order *o, uint32_t lane, const uint32_t *from)
+{
+    join_clocks(o->known[lane], from);
+    const uint32_t newer = o->done[lane] - from[lane]; /* works of the lane that the entry does not name */
+    const uint64_t named = newer < 64 ? UINT64_MAX << newer : 0;
+    o->begun[lane] |= named;
+    o->settled[lane] |= named;
+}
+
 /* Returns the work that runs, or NULL. */
 static work *get_running(sim_order *o)
 {
@@ -251,6 +280,7 @@ static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, boo
     }
     o->lanes += lane == o->lanes;
     o->owner[lane] = context;
+    o->begun[lane] = o->settled[lane] = UINT64_MAX;
     o->blocking[lane] = blocking;
     o->legacy[lane] = legacy;
     o->vacant[lane] = false;
@@ -290,15 +320,14 @@ void sim_order_stream_gone(sim_context *context, const sim_stream *stream)
  * waits for all blocking streams of its context, and they wait for it. */
 static uint32_t *get_clock(sim_order *o, uint32_t lane)
 {
-    uint32_t *known = o->known[lane];
     const sim_context *owner = o->owner[lane];
-    join_clocks(known, o->known[HOST]);
+    join_lane(o, lane, o->known[HOST]);
     if (o->blocking[lane])
-        join_clocks(known, o->known[get_legacy_lane(o, owner)]); /* lane 0 has an empty clock */
+        join_lane(o, lane, o->known[get_legacy_lane(o, owner)]); /* lane 0 has an empty clock */
     for (uint32_t k = 1; k < o->lanes && o->legacy[lane]; k++)
         if (o->blocking[k] && o->owner[k] == owner)
-            join_clocks(known, o->known[k]);
-    return known;
+            join_lane(o, lane, o->known[k]);
+    return o->known[lane];
 }
 
 /* Sets `known` to the clock of everything that the context has enqueued so far. NULL means everything that all contexts
@@ -359,10 +388,29 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
         return;
     if (!event->known)
         event->known = kiln__alloc(sim_memory(), sizeof o->done);
+    kiln__free(sim_memory(), event->promised);
+    event->promised = NULL;
     if (event->known && lane)
         memcpy(event->known, get_clock(o, lane), sizeof o->done);
     else if (event->known)
         get_clock_of_all(o, context, event->known);
+}
+
+/* The event's clock is the clock at which the launch began, or at which it had triggered. Its own entry names the last
+ * work of the lane in the launch's set, as if all works before that one were in the set. This may order too much. */
+void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event, sim_trigger trigger)
+{
+    sim_order_record(context, &stream, event);
+    sim_order *o = get_order(context);
+    const uint32_t lane = o ? get_lane(context, o, stream) : 0;
+    if (!lane || !event->known || !o->now_kernel)
+        return;
+    const bool late = trigger == SIM_TRIGGER_BLOCKS && check_dependence(context->check).waited_first;
+    const uint64_t set = late ? o->now_settled : o->now_begun;
+    const uint32_t before = o->done[lane] - 1, missing = set ? (uint32_t)__builtin_ctzll(set) : 64;
+    if (trigger != SIM_TRIGGER_BEGUN && (event->promised = kiln__alloc(sim_memory(), sizeof o->done)))
+        memcpy(event->promised, event->known, sizeof o->done);
+    event->known[lane] = missing < before ? before - missing : 0;
 }
 
 void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_event *event)
@@ -374,7 +422,9 @@ void sim_order_stream_waits(sim_context *context, CUstream stream, const sim_eve
         return;
     if (!event || !event->known)
         get_clock_of_all(o, event ? event->object.context : NULL, known);
-    join_clocks(o->known[lane], event && event->known ? event->known : known);
+    join_lane(o, lane, event && event->known ? event->known : known);
+    if (event && event->promised)
+        join_clocks(o->promised[lane], event->promised);
 }
 
 void sim_order_devices_wait(sim_context *const *contexts, size_t count)
@@ -388,7 +438,7 @@ void sim_order_devices_wait(sim_context *const *contexts, size_t count)
     for (uint32_t k = 1; o && k < o->lanes; k++)
         for (size_t i = 0; i < count; i++)
             if (o->owner[k] == contexts[i])
-                join_clocks(o->known[k], known);
+                join_lane(o, k, known);
 }
 
 /* ---- work ---- */
@@ -414,6 +464,8 @@ static void keep_time(sim_order *o)
     o->first_range = 0;
     for (uint32_t k = 0; k <= LANES; k++)
         join_clocks(o->known[k], o->done);
+    memset(o->begun, 0xff, sizeof o->begun);
+    memset(o->settled, 0xff, sizeof o->settled);
 }
 
 void sim_order_time(void) { keep_time(NULL); }
@@ -428,9 +480,56 @@ static void drop_old(sim_order *o)
     join_host(o, known);
 }
 
-/* Begins the next work of the lane, and tells the checks which spans are concurrent with it. Does nothing if `lane` is
- * 0. */
-static void begin_work(sim_context *context, sim_order *o, uint32_t lane)
+/* Sets the sets of the running work. Only a dependent launch begins before earlier works of its lane have ended. */
+static void start_sets(sim_order *o, uint32_t lane, const sim_op *op)
+{
+    o->now_kernel = op && op->what.type == CU_GRAPH_NODE_TYPE_KERNEL;
+    const bool dependent = o->now_kernel && op->dependent;
+    o->now_begun = dependent ? o->begun[lane] : UINT64_MAX;
+    o->now_settled = dependent ? o->settled[lane] : UINT64_MAX;
+    o->begun[lane] = o->settled[lane] = UINT64_MAX;
+}
+
+/* Sets the lane's sets for the work after a launch. The launch itself is not ordered before the begin of the next
+ * launch. A launch that never waits may end before its prerequisite launches do. */
+static void finish_launch(sim_order *o, uint32_t lane, vm_dependence did)
+{
+    o->begun[lane] = (did.waited_first ? o->now_settled : o->now_begun) << 1;
+    o->settled[lane] = (did.waited ? o->now_settled : o->now_begun) << 1 | 1;
+}
+
+/* Returns true if the set has the work of its lane. `next`: the number of the work for which the set was made. */
+static bool is_in_set(uint64_t set, uint32_t next, uint32_t number)
+{
+    return next - number > 64 || set >> (next - number - 1) & 1;
+}
+
+/* Returns true if an earlier work is not ordered before the lane's next work, and sets the reason. */
+static bool is_apart(const sim_order *o, uint32_t lane, const work *earlier, vm_apart *why)
+{
+    *why = VM_APART_STREAM;
+    if (earlier->lane != lane) {
+        if (o->now_kernel && earlier->number <= o->promised[lane][earlier->lane])
+            *why = VM_APART_UNTIL_WAIT;
+        return earlier->number > o->known[lane][earlier->lane];
+    }
+    const uint32_t next = o->done[lane] + 1;
+    *why = is_in_set(o->now_settled, next, earlier->number) ? VM_APART_UNTIL_WAIT : VM_APART_BEYOND_WAIT;
+    return !is_in_set(o->now_begun, next, earlier->number);
+}
+
+/* Tells the checks which work is concurrent with the next launches. All contexts get the spans, because the nodes of a
+ * graph may run in several of them. */
+static void tell_spans(const sim_order *o)
+{
+    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
+        if (any->check)
+            check_concurrent(any->check, o->spans, o->span_count);
+}
+
+/* Begins the next work of the lane, and tells the checks which earlier works are not ordered before it. `op` is the
+ * operation, or NULL for other work. Does nothing if `lane` is 0. */
+static void begin_work(sim_context *context, sim_order *o, uint32_t lane, const sim_op *op)
 {
     if (!lane)
         return;
@@ -438,18 +537,18 @@ static void begin_work(sim_context *context, sim_order *o, uint32_t lane)
         drop_old(o);
     o->first_range = o->range_count;
     uint32_t *known = get_clock(o, lane);
+    start_sets(o, lane, op);
     o->span_count = 0;
     for (size_t i = 0; i < o->work_count; i++) {
-        const work *w = &o->works[i];
-        if (w->number <= known[w->lane])
+        vm_apart why;
+        if (!is_apart(o, lane, &o->works[i], &why))
             continue;
         if (!kiln__grow(sim_memory(), &o->spans, &o->span_room, o->span_count + 1, sizeof *o->spans))
             break;
-        o->spans[o->span_count++] = w->span;
+        o->spans[o->span_count++] = (vm_prior){.span = o->works[i].span, .why = why};
     }
-    for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
-        if (any->check) /* all contexts get the spans, because the nodes of a graph may run in several of them */
-            check_concurrent(any->check, o->spans, o->span_count);
+    o->whole_spans = o->span_count;
+    tell_spans(o);
     if (!kiln__grow(sim_memory(), &o->works, &o->work_room, o->work_count + 1, sizeof *o->works))
         return;
     known[lane] = ++o->done[lane];
@@ -474,10 +573,22 @@ static sim_order *prepare_order(sim_context *context)
     return o;
 }
 
-void sim_order_begin(sim_context *context, CUstream stream)
+void sim_order_begin(sim_context *context, CUstream stream, const sim_op *op)
 {
     sim_order *o = prepare_order(context);
-    begin_work(context, o, o ? get_lane(context, o, stream) : 0);
+    begin_work(context, o, o ? get_lane(context, o, stream) : 0, op);
+}
+
+void sim_order_part(sim_context *context, const vm_prior *priors, size_t count)
+{
+    sim_order *o = get_order(context);
+    if (!o || !get_running(o) ||
+        !kiln__grow(sim_memory(), &o->spans, &o->span_room, o->whole_spans + count, sizeof *o->spans))
+        return;
+    o->span_count = o->whole_spans + count;
+    if (count > 0)
+        memcpy(o->spans + o->whole_spans, priors, count * sizeof *priors);
+    tell_spans(o);
 }
 
 /* Returns true if two ranges overlap and one of them is written. */
@@ -516,7 +627,7 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
                         .bytes = bytes,
                         .context = home};
     for (size_t i = 0; i < o->span_count; i++)
-        check_host_race(home->device, what, address, bytes, write, o->spans[i]);
+        check_host_race(home->device, what, address, bytes, write, o->spans[i].span);
     for (size_t i = 0; i < o->first_range; i++)
         if (!o->ranges[i].managed && conflicts(&o->ranges[i], &made) && is_concurrent(o, now, &o->ranges[i]))
             check_copies_race(home->device, what, o->ranges[i].what,
@@ -597,6 +708,12 @@ void sim_order_end(sim_context *context)
         return;
     keep_time(NULL);
     now->span.until = check_tick_host(context->check);
+    const vm_dependence did = check_dependence(context->check);
+    if (o->now_kernel)
+        finish_launch(o, now->lane, did);
+    if (o->now_kernel && did.waited) /* later work of the lane is ordered after the launches of these events too */
+        join_clocks(o->known[now->lane], o->promised[now->lane]);
+    memset(o->promised[now->lane], 0, sizeof o->promised[now->lane]);
     share_launches(now->span);
     for (size_t i = 0; i < o->range_count; i++) { /* compare with the memory of earlier copies */
         const range *r = &o->ranges[i];
@@ -623,7 +740,7 @@ bool sim_order_call_out(sim_context *context, void (*function)(void *), void *us
         return false;
     o = lane ? prepare_order(context) : NULL;
     if (o && lane < o->lanes && o->owner[lane] == context)
-        begin_work(context, o, lane);
+        begin_work(context, o, lane, NULL);
     return true;
 }
 

@@ -376,6 +376,7 @@ static void event_drop(sim_object *object)
 {
     kiln__free(sim_memory(), ((sim_event *)object)->tips);
     kiln__free(sim_memory(), ((sim_event *)object)->known);
+    kiln__free(sim_memory(), ((sim_event *)object)->promised);
 }
 
 CUresult sim_cuEventCreate(CUevent *event, unsigned flags)

@@ -13,12 +13,14 @@
 #include "access_internal.h"
 #include "before_internal.h"
 #include "bounds_internal.h"
+#include "dependent_internal.h"
 #include "finding_internal.h"
 #include "flight_internal.h"
 #include "look_internal.h"
 #include "order_internal.h"
 #include "race_internal.h"
 #include "shadow_internal.h"
+#include "streams_internal.h"
 #include "uninitialised_internal.h"
 #include "view_internal.h"
 #include "vm_checks_internal.h"
@@ -100,11 +102,18 @@ static vm_pattern *get_pattern(vm_check *check, const vm_access *a, uint32_t ins
 
 /* ---- cells ---- */
 
-/* Returns true if two marks share a read slot: both of one warp (shared memory), or both of one block (global
- * memory). */
+/* Returns the time up to which all marks are ordered before an access of these lanes. */
+static inline uint32_t get_limit(const vm_clock *c, bool shared, uint32_t lanes)
+{
+    return shared ? c->fast : check_dependent_limit(c, lanes);
+}
+
+/* Returns true if the mark `a` shares a read slot with this read: both of one warp (shared memory), or both of one block
+ * of this launch (global memory). */
 static inline bool is_same_group(const vm_look *k, const vm_mark *a, const vm_mark *b)
 {
-    return a->block == b->block && (!k->shared || ((a->who ^ b->who) & VM_WHO) / VM_LANES == 0);
+    return a->block == b->block &&
+           (k->shared ? ((a->who ^ b->who) & VM_WHO) / VM_LANES == 0 : a->stamp > k->check->launch);
 }
 
 /* Merges a read into a mark of the same warp or block. If the new read is ordered after the old read, the new read
@@ -142,13 +151,17 @@ static void acquire_flag(vm_look *k, const vm_cell *c)
     uint32_t known = c->published;
     if (c->published_cta > known && c->w.block == k->block)
         known = c->published_cta;
+    if (VM_UNLIKELY(k->clock->settled != VM_ALL)) {
+        check_dependent_acquire(k->w, known);
+        k->limit = get_limit(k->clock, k->shared, k->a->lanes);
+    }
     if (known <= k->clock->horizon)
         return;
     k->clock->horizon = known;
     k->clock->synced = k->now;
     if (k->clock->fast < known)
         k->clock->fast = known;
-    k->limit = k->shared ? k->clock->fast : k->clock->horizon;
+    k->limit = get_limit(k->clock, k->shared, k->a->lanes);
     if (k->clock->more)
         check_more_acquire(k->w, known);
 }
@@ -198,6 +211,10 @@ static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint3
         check_conflict(k, &c->r1, false, lanes, offset);
     if (VM_UNLIKELY(c->r2.stamp > k->limit))
         check_conflict(k, &c->r2, false, lanes, offset);
+    if (VM_UNLIKELY(k->flight && k->shared)) {
+        check_proxy_read(k, &c->r1, lane, offset);
+        check_proxy_read(k, &c->r2, lane, offset);
+    }
     c->w = me;
     if (VM_UNLIKELY(k->strong && !k->quiet)) {
         publish_flag(k, c);
@@ -259,7 +276,8 @@ static void visit_cell(vm_look *k, vm_cells *cells, uint64_t at, uint32_t n, uin
     const vm_mark me = {.stamp = k->now,
                         .insn = k->insn,
                         .block = k->block,
-                        .who = (k->w->index * VM_LANES + lane) | (lanes & (lanes - 1) ? VM_MANY : 0) | k->sides};
+                        .who = (k->w->index * VM_LANES + lane) | (lanes & (lanes - 1) ? VM_MANY : 0) | k->sides |
+                               (k->w->block->check->triggered ? VM_LATE_SIDE : 0)};
     if (!k->strong && !k->flight && check_cell_plain(k, &cells[at / VM_CELLS], (uint32_t)(at % VM_CELLS), &me))
         return;
     vm_cell c = vm_cell_get(cells, at);
@@ -501,7 +519,7 @@ static uint32_t check_one_access(vm_look *k, vm_access *a)
         }
     }
     k->p = p;
-    k->limit = k->shared ? k->clock->fast : k->clock->horizon;
+    k->limit = get_limit(k->clock, k->shared, a->lanes);
     if (k->write && k->see == VM_SEE_STORE && p->count < (unsigned)__builtin_popcount(a->lanes) &&
         a->space != PTX_SPACE_LOCAL)
         check_one_store(k);
@@ -551,7 +569,7 @@ static void read_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
 static void perform_release(vm_look *k)
 {
     if (ptx_has(k->in, PTX_MOD_RELEASE) || ptx_has(k->in, PTX_MOD_ACQ_REL) || ptx_has(k->in, PTX_MOD_SC))
-        check_fence(k->w, k->in);
+        check_fence(k->w, k->in, 0);
 }
 
 /* Lists the accesses of the instruction and checks each. A plain load or store has one access, read from the registers
@@ -598,7 +616,7 @@ uint32_t check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
         list[n].lanes &= ~bad;
         if (!list[n].lanes)
             continue;
-        k.limit = list[n].space == PTX_SPACE_SHARED ? k.clock->fast : k.clock->horizon;
+        k.limit = get_limit(k.clock, list[n].space == PTX_SPACE_SHARED, list[n].lanes);
         if (kind == VM_SEE_COPY)
             k.flight = list[n].kind & VM_WRITE ? check_flight_copy(w, i, list[n].lanes) : 0;
         k.home = w->block;
@@ -624,8 +642,39 @@ bool check_lane_access(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flig
                  .block = (uint32_t)w->block->number};
     k.now = k.check->time;
     k.home = w->block;
-    k.limit = a->space == PTX_SPACE_SHARED ? k.clock->fast : k.clock->horizon;
+    k.limit = get_limit(k.clock, a->space == PTX_SPACE_SHARED, a->lanes);
     return check_one_access(&k, a) == 0;
+}
+
+/* Compares a read by a tensor map with the writes of launches that are not ordered before this launch. Nothing is
+ * recorded, and writes of this launch are not compared: the copy reads after its issue, and no clock tells when. */
+void check_earlier_writes(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes)
+{
+    vm_check *check = w->runner->run->device->check;
+    const vm_allocation *a = check->concurrent_count > 0 ? vm_allocation_of(w->runner->run->device, address) : NULL;
+    const vm_shadow *shadow = a ? a->shadow : NULL;
+    if (!shadow || bytes > a->base + a->bytes - address)
+        return;
+    vm_access access = {
+        .space = PTX_SPACE_GLOBAL, .kind = VM_READS | VM_ASYNC, .lanes = 1u << lane, .bytes = (uint32_t)bytes};
+    access.address[lane] = address;
+    vm_look k = {.check = check,
+                 .w = w,
+                 .code = i,
+                 .in = &w->frame->function->ptx->insns[i->insn],
+                 .insn = vm_insn_of(w, i),
+                 .see = VM_SEE_OTHER,
+                 .a = &access,
+                 .home = w->block,
+                 .clock = &w->block->check->warps[w->index],
+                 .block = (uint32_t)w->block->number};
+    const uint64_t step = (uint64_t)1 << shadow->shift, first = (address - a->base) / step * step;
+    for (uint64_t at = first; at < address - a->base + bytes && !k.told; at += step) {
+        const vm_cells *page = shadow->pages[at / VM_SHADOW_PAGE];
+        const vm_cell cell = page ? vm_cell_get(page, at % VM_SHADOW_PAGE >> shadow->shift) : (vm_cell){0};
+        if (check_earlier_stamp(check, &cell.w))
+            check_conflict(&k, &cell.w, true, 1u << lane, at < address - a->base ? 0 : at - (address - a->base));
+    }
 }
 
 /* ---- malloc and free in device code ---- */

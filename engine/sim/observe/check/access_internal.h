@@ -24,5 +24,7 @@ bool check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, 
  * a lane, the lane's destination registers get poison. */
 uint32_t check_insn(vm_warp *w, const vm_code *i, uint32_t m);
 void check_malloced(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
+/* Reports a read of global memory by a tensor map that races with a write of an earlier launch. */
+void check_earlier_writes(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes);
 
 #endif

@@ -8,6 +8,7 @@
 #include "mbarrier_internal.h"
 #include "order_internal.h"
 #include "product_internal.h"
+#include "tensor_memory_internal.h"
 #include "view_internal.h"
 #include "vm_access.h"
 #include "vm_async.h"
@@ -123,8 +124,8 @@ static bool check_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box 
     return good;
 }
 
-/* Checks a copy of a box between global and shared memory. Two parts are left out: reads of global memory by loads, and
- * writes of a store that is the `same` as another lane's. A tensor map that is invalid is a fault, which the
+/* Checks a copy of a box between global and shared memory. Reads of global memory by loads are compared with earlier
+ * launches only. Writes of a store that is the `same` as another lane's are left out. A tensor map that is invalid is a fault, which the
  * instruction raises. */
 static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uint32_t flight, bool same)
 {
@@ -136,6 +137,8 @@ static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, u
         for (uint32_t k = 0; fine && k < vm_box_pieces(&box); k++)
             fine = check_stretch(w, i, lane, PTX_SPACE_SHARED, vm_box_piece(&box, k), VM_BOX_PIECE,
                                  load ? VM_WRITE : VM_READS, flight);
+        if (fine && load)
+            check_earlier_writes(w, i, lane, box.address, (uint64_t)box.count * box.bytes);
         fine = fine && (load || same || check_row(w, i, lane, &box, kind, flight));
     } while (fine && ops_box_next(&box));
     return fine;
@@ -190,36 +193,6 @@ static void update_groups(vm_warp *w, const ptx_insn *in, uint32_t m)
     }
 }
 
-/* Counts the arrivals of tcgen05.commit, lane by lane, at the mbarrier of each block of a multicast. */
-static uint32_t check_commit(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    const vm_bulk *b = i->extra;
-    uint32_t good = m;
-    VM_EACH(lane, m) {
-        const uint64_t bar = vm_side_address(w, &b->bar, lane);
-        uint32_t ranks;
-        if (!ops_multicast(w, i, lane, b->multicast, &ranks))
-            return 0;
-        do {
-            if (!check_arrive_one(w, i, lane, b->bar.space, vm_target(bar, ranks)))
-                good &= ~(1u << lane);
-            ranks &= ranks - 1;
-        } while (ranks);
-    }
-    return good;
-}
-
-/* Checks what tcgen05.alloc and tcgen05.commit do in shared memory: alloc writes an address, for the warp as a whole. */
-static uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
-{
-    const uint32_t lane = (uint32_t)__builtin_ctz(m);
-    if (in->op == PTX_OP_TCGEN05_COMMIT)
-        return check_commit(w, i, m);
-    if (in->op != PTX_OP_TCGEN05_ALLOC)
-        return m;
-    return check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 4, VM_WRITE, 0) ? m : 0;
-}
-
 /* Performs fence.mbarrier_init and fence.proxy.async. Other proxy fences have no effect on the checks. */
 static void perform_proxy_fence(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
@@ -261,6 +234,8 @@ uint32_t check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t 
     case PTX_EFFECT_REMOTE: return check_bulk(w, i, m, effect);
     case PTX_EFFECT_BULK_STORE: return check_bulk_store(w, i, m);
     case PTX_EFFECT_TENSOR: return check_tensor(w, i, m);
+    case PTX_EFFECT_TENSOR_LOAD:
+    case PTX_EFFECT_TENSOR_PRODUCT:
     case PTX_EFFECT_TENSOR_MEMORY: return check_tensor_memory(w, i, in, m);
     default: /* MBARRIER: classify() of code.c sends no other effect here */
         return i->masked == ops_mbarrier ? check_mbarrier(w, i, m, false) : m;

@@ -80,6 +80,89 @@ vm_flight *check_flight_at(const vm_check *check, uint32_t id)
     return f && f->id == id ? f : NULL;
 }
 
+/* ---- tcgen05.commit ---- */
+
+static bool tracks(const vm_committed *c, const vm_flight *f)
+{
+    for (uint32_t k = 0; k < c->count && k < VM_COMMITS; k++)
+        if (c->by[k].last >= f->id && c->by[k].who == f->who && c->by[k].block == f->block)
+            return true;
+    return false;
+}
+
+static bool knows_phase(const vm_warp *w, uint32_t n, uint32_t phase, uint32_t lane)
+{
+    const vm_clock *c = clock_of(w);
+    return lane == VM_LANES ? c->more->seen[n] > phase : check_view_knows(w, n, phase, lane);
+}
+
+/* Tells whether a phase of one of the block's own mbarriers shows that the operation is complete. */
+static vm_order find_own_commit(const vm_warp *w, const vm_flight *f, uint32_t lane)
+{
+    const vm_check_block *b = w->block->check;
+    const vm_tensor_warp *fenced = &b->tensor->warps[w->index];
+    vm_order result = VM_UNCOMMITTED;
+    for (uint32_t n = 0; n < b->bar_count; n++) {
+        const vm_bar *bar = &b->bars[n];
+        if (f->id <= bar->old_commit)
+            return VM_IN_ORDER;
+        for (unsigned k = 0; k < VM_BAR_PHASES; k++) {
+            const vm_committed *c = &bar->committed[k];
+            if (!tracks(c, f))
+                continue;
+            if (!knows_phase(w, n, c->phase, lane))
+                result = result == VM_UNCOMMITTED ? VM_UNSEEN : result;
+            else if (fenced->seen[n] > c->phase)
+                return VM_IN_ORDER;
+            else
+                result = VM_NO_AFTER;
+        }
+    }
+    return result;
+}
+
+/* The same by the mbarriers of the other blocks of the cluster. A thread of such a block has waited for the phase, and
+ * this warp has synchronised with that block later. */
+static vm_order find_far_commit(const vm_warp *w, const vm_flight *f)
+{
+    const vm_cluster *cluster = w->block->cluster;
+    vm_order result = VM_UNCOMMITTED;
+    for (uint32_t r = 0; cluster->size > 1 && r < cluster->size; r++) {
+        const vm_block *other = cluster->blocks[r];
+        for (uint32_t n = 0; other != w->block && n < other->check->bar_count; n++) {
+            const vm_bar *bar = &other->check->bars[n];
+            if (f->id <= bar->old_commit)
+                return VM_IN_ORDER;
+            for (unsigned k = 0; k < VM_BAR_PHASES; k++) {
+                const uint32_t phase = bar->committed[k].phase;
+                if (!tracks(&bar->committed[k], f))
+                    continue;
+                result = VM_UNSEEN;
+                const uint32_t when = bar->phase > phase ? bar->learned[phase % VM_BAR_PHASES] : 0;
+                if (bar->phase > phase + VM_BAR_PHASES || (when && check_far_later(w, (uint32_t)other->number, when)))
+                    return VM_IN_ORDER;
+            }
+        }
+    }
+    return result;
+}
+
+vm_order check_commit_order(const vm_warp *w, const vm_flight *f, uint32_t lane)
+{
+    if (!w->block->check->tensor || f->id <= w->block->check->tensor->lost)
+        return VM_IN_ORDER;
+    const vm_order own = find_own_commit(w, f, lane), far = own == VM_IN_ORDER ? VM_IN_ORDER : find_far_commit(w, f);
+    return own == VM_IN_ORDER || far == VM_IN_ORDER ? VM_IN_ORDER : own == VM_UNCOMMITTED ? far : own;
+}
+
+bool check_tensor_complete(const vm_warp *w, const vm_flight *f, uint32_t lane)
+{
+    const vm_order found = check_commit_order(w, f, lane);
+    return found == VM_IN_ORDER || found == VM_NO_AFTER;
+}
+
+/* ---- the waits of threads ---- */
+
 /* Returns true if the thread `who` waited at the time `when`, and that wait happened before the lane's access. */
 static bool waited_before(const vm_warp *w, const vm_flight *f, uint32_t who, uint32_t when, uint32_t lane)
 {
@@ -121,6 +204,8 @@ bool check_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t la
     const uint32_t when = read && f->done[0] ? f->done[0] : f->done[1];
     if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_WGMMA && check_is_near(w->block, f->block))
         return far_product_is_complete(w, f);
+    if (f->kind == VM_FLIGHT_TENSOR && check_is_near(w->block, f->block))
+        return check_tensor_complete(w, f, lane);
     if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_STORE && read && when &&
         check_is_near(w->block, f->block) &&
         check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when))
@@ -137,6 +222,9 @@ bool check_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t la
     case VM_FLIGHT_LOAD: return check_view_knows(w, f->bar, f->phase, lane);
     case VM_FLIGHT_STORE: return waited_before(w, f, f->who, when, lane);
     case VM_FLIGHT_WGMMA: return product_is_complete(w, f);
+    case VM_FLIGHT_TENSOR:
+    case VM_FLIGHT_TENSOR_LOAD:
+    case VM_FLIGHT_TENSOR_STORE: break; /* a block of another cluster, or no shared memory */
     }
     return true;
 }
@@ -149,12 +237,20 @@ bool check_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t la
 bool check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
-    if (s->who & VM_PENDING)
+    const uint32_t earlier = shared ? 0 : check_earlier_stamp(check_of(w), s);
+    if (earlier > c->early && !(c->settled >> lane & 1)) {
+        const vm_prior *prior = check_prior_at(check_of(w), earlier);
+        if (prior && prior->why == VM_APART_UNTIL_WAIT)
+            return false;
+    }
+    if (s->who & VM_PENDING && !earlier)
         return check_flight_before(w, s->insn, s->who % VM_LANES, lane, false);
     if (s->stamp <= c->horizon)
         return true;
-    if (!shared && s->stamp <= check_of(w)->launch)
-        return !check_is_concurrent(check_of(w), s->stamp);
+    if (earlier) {
+        const vm_prior *prior = check_prior_at(check_of(w), earlier);
+        return !prior || prior->why == VM_APART_UNTIL_WAIT;
+    }
     if (s->block != (uint32_t)w->block->number) {
         const vm_cluster *cluster = w->block->cluster;
         uint32_t rank = cluster->size > 1 ? get_rank(cluster, s->block) : cluster->size;

@@ -4,6 +4,17 @@
 
 #include "vm_checks_internal.h"
 
+/* How an operation on tensor memory and a later access are ordered. */
+typedef enum vm_order {
+    VM_IN_ORDER,
+    VM_UNCOMMITTED, /* no tcgen05.commit tracks the operation */
+    VM_UNSEEN,      /* the thread does not know that the phase of the commit is complete */
+    VM_UNWAITED,    /* tcgen05.wait::ld or wait::st is missing */
+    VM_UNSYNCED,    /* no barrier orders the two threads */
+    VM_NO_BEFORE,   /* tcgen05.fence::before_thread_sync is missing */
+    VM_NO_AFTER     /* tcgen05.fence::after_thread_sync is missing */
+} vm_order;
+
 /* Returns true if the access `s` happened before the lane's current access. */
 bool check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
 /* Returns true if the reads that those lanes of another block's warp made up to `when` are ordered before the current
@@ -22,6 +33,11 @@ vm_flight *check_flight_at(const vm_check *check, uint32_t id);
 /* Returns true if the operation is complete for the lane's current access. `read`: only its reads have to be
  * complete. */
 bool check_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read);
+/* Tells whether commits and waits order a product or a copy of tensor memory before the lane's next operation. The result
+ * is VM_IN_ORDER, VM_UNCOMMITTED, VM_UNSEEN or VM_NO_AFTER. `lane` is VM_LANES for any lane of the warp. */
+vm_order check_commit_order(const vm_warp *w, const vm_flight *f, uint32_t lane);
+/* Returns true if the lane knows that the product or copy is complete. */
+bool check_tensor_complete(const vm_warp *w, const vm_flight *f, uint32_t lane);
 /* Returns true if the lane knows that the mbarrier's phase is complete. */
 bool check_view_knows(const vm_warp *w, uint32_t bar, uint32_t phase, uint32_t lane);
 /* Returns true if a fence.proxy.async lies between the write `s` and the lane's next access. */

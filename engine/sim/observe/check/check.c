@@ -14,6 +14,7 @@
 #include "quick_internal.h"
 #include "shadow_internal.h"
 #include "streams_internal.h"
+#include "tensor_memory_internal.h"
 #include "vm_checks_internal.h"
 #include "vm_memory.h"
 
@@ -129,7 +130,7 @@ static bool vm_check_begin(vm_run_state *run)
     check_launched(check, run);
     check_known(check);
     check->launch_flight = check->flight;
-    check->told = false;
+    check->told = check->fence_told = false;
     vm_check_tick(check);
     return true;
 }
@@ -261,6 +262,12 @@ static void shadow_free(vm_device *device, vm_shadow *shadow, uint64_t bytes)
     check_shadow_free(device->check, shadow, bytes);
 }
 
+static void end_block(vm_block *block)
+{
+    check_tensor_end(block);
+    check_block_end(block);
+}
+
 static const uint8_t *shown(const vm_runner *runner) { return runner->run->launch->module->check->kind; }
 
 const struct vm_hooks check_hooks = {
@@ -269,7 +276,7 @@ const struct vm_hooks check_hooks = {
     .block_new = check_block_new,
     .block_free = check_block_free,
     .block_start = check_block_start,
-    .block_end = check_block_end,
+    .block_end = end_block,
     .barrier = check_open,
     .stuck = check_stuck,
     .deadlock = check_deadlock,

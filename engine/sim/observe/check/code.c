@@ -20,6 +20,12 @@ static enum vm_check_see classify(const ptx_insn *in)
     return param ? VM_SEE_NOTHING : see;
 }
 
+static bool is_tensor_memory(ptx_effect effect)
+{
+    return effect == PTX_EFFECT_TENSOR_MEMORY || effect == PTX_EFFECT_TENSOR_LOAD ||
+           effect == PTX_EFFECT_TENSOR_PRODUCT;
+}
+
 /* ---- the shared variable of an address ---- A forward data-flow analysis without control flow: compilers write each
  * register once. The lattice of a register is NOTHING_YET, one variable, ANYTHING. A register holds an address in one
  * variable if only that variable's address and values that are not pointers were added. Opcodes that get_result() does
@@ -252,6 +258,8 @@ bool check_analyse_module(vm_module *module, const kiln_allocator *mem)
             enum vm_check_see see = classify(in);
             kind[first + k] = (uint8_t)(see | get_special(in));
             code->async |= see == VM_SEE_COPY || see == VM_SEE_ASYNC;
+            code->tensor |= is_tensor_memory(ptx_effect_of(in));
+            code->tensor_fences |= in->op == PTX_OP_TCGEN05_FENCE_BEFORE || in->op == PTX_OP_TCGEN05_FENCE_AFTER;
             if ((see == VM_SEE_LOAD || see == VM_SEE_STORE || see == VM_SEE_ATOMIC) && get_shift(in) < code->shift)
                 code->shift = get_shift(in);
         }

@@ -224,6 +224,21 @@ kiln_check_finding *check_start(vm_look *k, kiln_check_kind kind, bool note, uin
     return f;
 }
 
+/* Returns the kind of the finding for a fault: a rule of tensor memory has a kind of its own. */
+static kiln_check_kind get_fault_kind(const vm_fault *fault)
+{
+    static const kiln_check_kind kinds[] = {[VM_RULE_NONE] = KILN_CHECK_FAULT,
+                                            [VM_RULE_PHASE] = KILN_CHECK_TENSOR_PHASE,
+                                            [VM_RULE_COLUMNS] = KILN_CHECK_TENSOR_COLUMNS,
+                                            [VM_RULE_OWNER] = KILN_CHECK_TENSOR_OWNER,
+                                            [VM_RULE_BOUNDS] = KILN_CHECK_TENSOR_BOUNDS,
+                                            [VM_RULE_SIZE] = KILN_CHECK_TENSOR_SIZE,
+                                            [VM_RULE_ALIGNMENT] = KILN_CHECK_TENSOR_ALIGNMENT,
+                                            [VM_RULE_SPARSE_FLAG] = KILN_CHECK_SPARSE_FLAG,
+                                            [VM_RULE_SPARSE_USE] = KILN_CHECK_SPARSE_USE};
+    return kinds[fault->rule];
+}
+
 /* Reports a fault that has ended the launch. Memory faults were reported already as accesses out of bounds. */
 void check_end_launch(vm_run_state *run)
 {
@@ -232,8 +247,8 @@ void check_end_launch(vm_run_state *run)
     if (check->told || fault->kind == VM_OK || fault->kind == VM_FAULT_MEMORY || fault->kind == VM_FAULT_STOPPED)
         return;
     bool known;
-    vm_found *found = find_or_add(check, run->launch->module, KILN_CHECK_FAULT, false, fault->ptx_line, VM_NO_INSN - 1,
-                                  &known);
+    const kiln_check_kind kind = get_fault_kind(fault);
+    vm_found *found = find_or_add(check, run->launch->module, kind, false, fault->ptx_line, VM_NO_INSN - 1, &known);
     if (!found)
         return;
     found->finding.count++;
@@ -254,4 +269,5 @@ void check_end_launch(vm_run_state *run)
     memcpy(f->at.thread, fault->thread, sizeof f->at.thread);
     f->address = fault->address;
     f->bytes = fault->bytes;
+    f->space = fault->rule ? "tensor" : none;
 }

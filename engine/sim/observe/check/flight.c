@@ -9,6 +9,7 @@
 
 #include "before_internal.h"
 #include "bounds_internal.h"
+#include "dependent_internal.h"
 #include "finding_internal.h"
 #include "flight_internal.h"
 #include "look_internal.h"
@@ -74,6 +75,9 @@ const char *check_flight_name(const vm_flight *f)
     case VM_FLIGHT_COPY: return "cp.async";
     case VM_FLIGHT_LOAD:
     case VM_FLIGHT_STORE: return f->layout ? "cp.async.bulk.tensor" : "cp.async.bulk";
+    case VM_FLIGHT_TENSOR:
+    case VM_FLIGHT_TENSOR_LOAD:
+    case VM_FLIGHT_TENSOR_STORE: return ptx_op_name((ptx_op)f->op);
     case VM_FLIGHT_WGMMA: break;
     }
     return "wgmma";
@@ -123,6 +127,9 @@ static bool wait_for_flight(const vm_warp *w, vm_flight *f, uint32_t m, uint32_t
         if ((uint64_t)f->group + leave < c->products)
             f->done[w->index % 4] = now;
         return f->done[w->index % 4] != 0;
+    case VM_FLIGHT_TENSOR_LOAD:
+    case VM_FLIGHT_TENSOR_STORE: f->done[0] = now; break;
+    case VM_FLIGHT_TENSOR:
     case VM_FLIGHT_LOAD: break;
     }
     return true;
@@ -215,11 +222,17 @@ void check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
     }
 }
 
+/* Returns the name of the swizzle of a tensor map or a descriptor. */
+static const char *get_swizzle(const vm_flight *f)
+{
+    static const char *const names[] = {"none", "32 bytes", "64 bytes", "128 bytes", "128 bytes in pieces of 32 bytes"};
+    return f->layout && f->layout <= KILN__COUNT(names) ? names[f->layout - 1] : "unknown";
+}
+
 /* Reports a product whose descriptor has another swizzle than the tensor map that filled the memory. Only bulk copies
  * by tensor maps are compared: the swizzle of other writes is unknown. */
 static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
-    static const char *const names[] = {"none", "32 bytes", "64 bytes", "128 bytes"};
     const vm_flight *copy = check_flight_at(k->check, s->insn);
     if (!copy || copy->kind != VM_FLIGHT_LOAD || !copy->layout || copy->layout == reader->layout || k->told)
         return;
@@ -232,10 +245,10 @@ static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, 
     check_side_thread(k->w, s, &f->other);
     f->allocation = check_describe(k, lane);
     f->message = check_print(k->check,
-                             "the descriptor of a wgmma says swizzle %s, but the tensor map that filled shared "
+                             "the descriptor of a %s says swizzle %s, but the tensor map that filled shared "
                              "address 0x%llx says %s, %s",
-                             names[(reader->layout - 1) & 3], (unsigned long long)f->address,
-                             names[(copy->layout - 1) & 3], f->allocation);
+                             check_flight_name(reader), get_swizzle(reader), (unsigned long long)f->address,
+                             get_swizzle(copy), f->allocation);
 }
 
 /* Returns true if an atomic access and a bulk reduction meet, and nothing orders them. They may meet in either order,
@@ -250,7 +263,7 @@ static bool may_meet(const vm_look *k, const vm_mark *s, uint32_t lane)
 void check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     const vm_flight *f = check_flight_at(k->check, k->flight);
-    if (f && f->kind == VM_FLIGHT_WGMMA && s->who & VM_PENDING)
+    if (f && (f->kind == VM_FLIGHT_WGMMA || f->kind == VM_FLIGHT_TENSOR) && s->who & VM_PENDING)
         check_layout(k, f, s, lane, offset);
     if (!f || f->kind == VM_FLIGHT_COPY || f->generic || k->told || s->who & VM_PENDING ||
         s->stamp <= k->check->launch || (k->shared && s->stamp <= k->home->check->base) ||
@@ -268,6 +281,29 @@ void check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
     found->allocation = check_describe(k, lane);
     found->message = check_print(k->check,
                                  "%s (%s) at %s address 0x%" PRIx64 " after a write by a thread, without "
+                                 "fence.proxy.async between them, %s",
+                                 found->at.what, check_flight_name(f), found->space, found->address, found->allocation);
+}
+
+/* PTX orders accesses of two proxies only by a proxy fence, also if the first access is a read. Many kernels that are
+ * otherwise correct have no such fence, because an mbarrier or a barrier lies between, so the finding is a note. */
+void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
+{
+    const vm_flight *f = check_flight_at(k->check, k->flight);
+    if (!f || f->kind != VM_FLIGHT_LOAD || f->generic || k->told || s->who & VM_PENDING ||
+        s->stamp <= k->home->check->base || s->block != (uint32_t)k->w->block->number ||
+        !check_before(k->w, s, lane, true) || check_view_fenced(k->w, s, lane))
+        return;
+    kiln_check_finding *found = check_start(k, KILN_CHECK_ASYNC, true, s->insn, lane, 1u << lane);
+    if (!found)
+        return;
+    found->address += offset;
+    found->other.what = "read";
+    check_side_thread(k->w, s, &found->other);
+    found->other.has_thread = !(s->who & VM_MANY);
+    found->allocation = check_describe(k, lane);
+    found->message = check_print(k->check,
+                                 "%s (%s) at %s address 0x%" PRIx64 " after a read by a thread, without "
                                  "fence.proxy.async between them, %s",
                                  found->at.what, check_flight_name(f), found->space, found->address, found->allocation);
 }
@@ -336,12 +372,13 @@ static void report_late_arrival(vm_block *block, const vm_bar *bar)
                                  "wait for the arrival");
 }
 
-/* Reports operations that may still use the shared memory of a block that ends, because another block gets that
- * memory. It has four passes: bulk copies from that memory, copies into it, arrivals of other blocks, and copies to
+/* Counts the end of the block for its dependent launches. Reports operations that may still use the shared memory of a
+ * block that ends, because another block gets that memory. It has four passes: bulk copies from that memory, copies into it, arrivals of other blocks, and copies to
  * other blocks. */
 void check_block_end(vm_block *block)
 {
     vm_check_block *b = block->check;
+    check_dependent_end(block);
     if (!b->more || atomic_load(&block->runner->run->family->stop))
         return;
     const vm_check *check = block->runner->run->device->check;
@@ -365,6 +402,14 @@ void check_block_end(vm_block *block)
     for (uint32_t n = 0; n < b->bar_count; n++)
         if (b->bars[n].live && b->bars[n].far.stamp && !arrival_came(block, n))
             report_late_arrival(block, &b->bars[n]);
+    for (uint32_t rank = 0; b->tensor && rank < block->cluster->size; rank++) {
+        const vm_flight *f = check_flight_at(check, b->tensor->users[rank]);
+        bool known = !f;
+        for (uint32_t k = 0; k < block->warp_count && !known; k++)
+            known = check_tensor_complete(&block->warps[k], f, VM_LANES);
+        if (!known)
+            report_unfinished(block, f, "use");
+    }
     for (uint32_t rank = 0; rank < block->cluster->size; rank++) {
         const vm_flight *f = check_flight_at(check, b->pushed[rank]);
         if (f && !push_is_read(block, rank, f))

@@ -28,6 +28,9 @@ void check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset);
 /* Reports an access by the asynchronous proxy to a cell that a thread has written, without a fence.proxy.async between
  * them. */
 void check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset);
+/* Reports a bulk copy to shared memory that a thread has read, without a fence.proxy.async between the read and the copy.
+ * The finding is a note. */
+void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset);
 /* Reports operations that still use the shared memory of a block that ends. */
 void check_block_end(vm_block *block);
 

@@ -1,6 +1,7 @@
 /* insn.c - the entry from the interpreter: chooses the check of an instruction. */
 #include "access_internal.h"
 #include "async_internal.h"
+#include "dependent_internal.h"
 #include "finding_internal.h"
 #include "order_internal.h"
 #include "product_internal.h"
@@ -30,8 +31,9 @@ uint32_t check_insn(vm_warp *w, const vm_code *i, uint32_t m)
         return m;
     switch ((enum vm_check_see)kind) {
     case VM_SEE_BARRIER: check_barrier(w, i, m); return m;
-    case VM_SEE_FENCE: check_fence(w, in); return m;
+    case VM_SEE_FENCE: check_fence(w, in, m); return m;
     case VM_SEE_CALL: return check_free_call(w, i, m);
+    case VM_SEE_GRID: check_dependent(w, in, m); return m;
     case VM_SEE_ASYNC: return check_async(w, i, in, m);
     case VM_SEE_LOAD:
     case VM_SEE_STORE:

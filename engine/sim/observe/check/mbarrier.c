@@ -26,6 +26,7 @@
 
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 uint32_t check_bar_find(const vm_block *block, uint64_t address)
 {
@@ -73,6 +74,50 @@ static kiln_check_finding *start_finding(vm_warp *w, uint32_t insn, uint32_t lan
     return f;
 }
 
+/* Returns the last operation that any commit of the phase tracks. */
+static uint32_t last_of(const vm_committed *c)
+{
+    uint32_t last = 0;
+    for (uint32_t k = 0; k < c->count && k < VM_COMMITS; k++)
+        last = larger(last, c->by[k].last);
+    return last;
+}
+
+/* Returns the last operation that any commit at the mbarrier tracks. */
+static uint32_t last_commit(const vm_bar *bar)
+{
+    uint32_t last = bar->old_commit;
+    for (unsigned k = 0; k < VM_BAR_PHASES; k++)
+        last = larger(last, last_of(&bar->committed[k]));
+    return last;
+}
+
+/* Records that a commit of the lane arrives in the current phase of the mbarrier `n` of the block `home`. If `n` is
+ * VM_BAR_NONE, the commit counts as waited for.
+ *
+ * If a phase has more than VM_COMMITS commits, the operations of the oldest of them count as complete. */
+static void record_commit(const vm_warp *w, uint32_t lane, const vm_block *home, uint32_t n)
+{
+    const vm_commit commit = {
+        .block = (uint32_t)w->block->number, .who = w->index * VM_LANES + lane, .last = check_of(w)->flight};
+    if (n == VM_BAR_NONE) {
+        if (w->block->check->tensor)
+            w->block->check->tensor->lost = commit.last;
+        return;
+    }
+    vm_bar *bar = &home->check->bars[n];
+    vm_committed *c = &bar->committed[bar->phase % VM_BAR_PHASES];
+    if (c->phase != bar->phase) {
+        bar->old_commit = larger(bar->old_commit, last_of(c));
+        *c = (vm_committed){.phase = bar->phase};
+    }
+    vm_commit *to = &c->by[c->count % VM_COMMITS];
+    if (c->count >= VM_COMMITS)
+        bar->old_commit = larger(bar->old_commit, to->last);
+    *to = commit;
+    c->count++;
+}
+
 vm_block *check_home(const vm_warp *w, uint64_t address)
 {
     char why[200] = "";
@@ -105,6 +150,7 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
     }
     *bar = (vm_bar){.address = (uint32_t)address,
                     .live = true,
+                    .old_commit = last_commit(bar),
                     .pending = count,
                     .expected = count,
                     .phase = phase,
@@ -363,6 +409,24 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
                     parity, known, bar->phase, f->allocation);
 }
 
+/* Reports a wait for a phase after which another phase is complete already. Nothing keeps the other threads from completing
+ * that phase before this wait. Its parity is the other one, so the wait goes on until one more phase is complete: forever,
+ * if there is none. */
+static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
+{
+    const vm_bar *bar = &w->block->check->bars[n];
+    if ((known & 1) != parity || bar->phase < known + 2)
+        return;
+    kiln_check_finding *f = start_finding(w, vm_insn_of(w, i), (uint32_t)__builtin_ctz(lanes), bar, KILN_CHECK_ASYNC);
+    if (!f)
+        return;
+    f->at.what = "wait for an mbarrier";
+    f->message = check_print(check_of(w),
+                             "a wait for parity %u of an mbarrier comes too late: the thread waits for phase %u, and "
+                             "phase %u is complete already, because it does not need an arrival after this wait, %s",
+                             parity, known, known + 1, f->allocation);
+}
+
 /* Gives lanes that know `known` phases the clock of the next phase, if a wait for `parity` can mean that phase. Only
  * the last VM_BAR_PHASES clocks are kept. A lane that is further behind gets the oldest of them, so some races are
  * missed. */
@@ -392,13 +456,17 @@ static void learn_phase(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity,
 static void test_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity)
 {
     vm_clock *c = clock_of(w);
+    const uint32_t known = c->more->seen[n], ahead = lanes & c->seen_lanes[n], behind = lanes & ~c->seen_lanes[n];
+    if (behind)
+        check_overtaken(w, i, behind, n, parity, known ? known - 1 : 0);
+    if (ahead)
+        check_overtaken(w, i, ahead, n, parity, known);
     if ((w->block->check->bars[n].phase & 1) == parity) {
         check_lapped(w, i, (uint32_t)__builtin_ctz(lanes), n, parity);
         count_failed_test(w, i, lanes, n, parity);
         return;
     }
     c->spins = 0;
-    const uint32_t known = c->more->seen[n], ahead = lanes & c->seen_lanes[n], behind = lanes & ~c->seen_lanes[n];
     if (behind)
         learn_phase(w, behind, n, parity, known ? known - 1 : 0);
     if (ahead)
@@ -490,15 +558,19 @@ bool check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t add
     return true;
 }
 
-bool check_arrive_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
+bool check_commit_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
 {
     if (!check_stretch(w, i, lane, space, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, 0))
         return false;
     const vm_block *home = check_home(w, address);
     const uint32_t n = home ? check_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
-    if (n == VM_BAR_NONE || !home->check->bars[n].live)
-        return true; /* not a live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */
+    if (n == VM_BAR_NONE || !home->check->bars[n].live) {
+        /* not a live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */
+        record_commit(w, lane, home, VM_BAR_NONE);
+        return true;
+    }
     check_init(w, i, lane, &home->check->bars[n], false);
+    record_commit(w, lane, home, n);
     arrive_lanes(w, i, 1u << lane, home, n, false);
     return true;
 }

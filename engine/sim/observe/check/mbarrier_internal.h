@@ -9,8 +9,9 @@
 uint32_t check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies);
 /* Counts the bytes of a copy at the mbarrier on which it completes. Returns false if that access must not be made. */
 bool check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes, uint32_t flight);
-/* Counts the arrival of tcgen05.commit at an mbarrier. Returns false if that access must not be made. */
-bool check_arrive_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address);
+/* Counts the arrival of tcgen05.commit at an mbarrier, and records what it tracks. Returns false if that access must not
+ * be made. */
+bool check_commit_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address);
 /* Returns the block that owns the shared address. Returns NULL if no live block owns it. */
 vm_block *check_home(const vm_warp *w, uint64_t address);
 /* Returns the number of the mbarrier at an address, or VM_BAR_NONE. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "before_internal.h"
+#include "dependent_internal.h"
 #include "finding_internal.h"
 #include "order_internal.h"
 #include "shadow_internal.h"
@@ -94,8 +95,10 @@ void check_block_start(vm_block *block)
                         .pending_capacity = c->pending_capacity};
         for (uint32_t v = 0; v < VM_KNOWN; v++)
             c->know[v] = b->base;
+        check_dependent_start(block, c);
         check_refresh_fast(block, c);
     }
+    b->waited = b->triggered = false;
     check_view_start(block);
 }
 
@@ -120,6 +123,8 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
     uint32_t now = vm_check_tick(check);
     if (c->more)
         check_more_lanes(w, mask);
+    if (c->settled & mask)
+        c->settled |= mask;
     if ((mask | w->dead) == VM_ALL) {
         c->full = c->synced = now;
         check_refresh_fast(w->block, c);
@@ -240,6 +245,7 @@ void check_arrive(vm_warp *w, uint32_t id)
     for (uint32_t v = 0; v < clock_length(w->block); v++)
         gate->know[v] = larger(gate->know[v], c->know[v]);
     gate->horizon = larger(gate->horizon, c->horizon);
+    gate->early = larger(gate->early, check_dependent_known(w));
     gate->know[w->index] = vm_check_tick(check_of(w));
     if (c->more)
         check_more_join(w->block, &w->block->check->gate_more[id], c->more);
@@ -263,6 +269,7 @@ void check_cluster_arrive(vm_warp *w, bool relaxed)
     for (uint32_t k = 0; k < cluster->size; k++) {
         vm_gate *gate = &cluster->blocks[k]->check->gates[VM_BARRIERS];
         gate->horizon = larger(gate->horizon, c->horizon);
+        gate->early = larger(gate->early, check_dependent_known(w));
         for (uint32_t v = VM_LANES; v < clock_length(w->block); v++)
             gate->know[v] = larger(gate->know[v], c->know[v]);
         gate->know[VM_LANES + w->block->rank] = now;
@@ -277,6 +284,7 @@ static void pass_gate(vm_warp *w, const vm_gate *gate, const vm_more *more, uint
     for (uint32_t v = 0; v < clock_length(w->block); v++)
         c->know[v] = larger(c->know[v], gate->know[v]);
     c->horizon = larger(c->horizon, gate->horizon);
+    check_dependent_learn(w, gate->early, lanes);
     c->synced = now;
     if (c->more && more)
         check_more_learn(w, more, lanes);
@@ -293,6 +301,7 @@ void check_know_all(vm_warp *w)
 {
     vm_clock *c = &w->block->check->warps[w->index];
     c->horizon = c->synced = vm_check_tick(check_of(w));
+    check_dependent_acquire(w, c->horizon);
     if (c->more)
         check_more_acquire(w, c->horizon);
     check_refresh_fast(w->block, c);
@@ -385,6 +394,25 @@ static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
             gate->know[VM_LANES + k] = now;
 }
 
+/* Publishes all accesses before a barrier, if every thread that waits there has executed a fence for the device since its
+ * last barrier. Barriers of the grid rely on this: all threads execute __threadfence() and __syncthreads(), and then the
+ * first thread sets a flag. PTX's model demands the fence of the thread that sets the flag. The device performs the
+ * writes of each thread before that thread's fence completes, so the other order is enough. The rule is approximate: an
+ * access between the fence and the barrier counts as published too. */
+static void publish_barrier(vm_block *block, const uint32_t lanes[VM_LANES], uint32_t now)
+{
+    bool fenced = true;
+    for (uint32_t k = 0; k < block->warp_count; k++)
+        fenced = fenced && (!lanes[k] || (block->check->warps[k].fencing | block->warps[k].dead) == VM_ALL);
+    for (uint32_t k = 0; k < block->warp_count; k++) {
+        vm_clock *c = &block->check->warps[k];
+        if (lanes[k] && fenced)
+            c->released = c->released_cta = now;
+        if (lanes[k])
+            c->fencing = 0;
+    }
+}
+
 /* Opens a barrier: checks how its warps wait, and gives the join to each of them. Exited warps count as arrived if the
  * barrier is for all threads. */
 void check_open(vm_block *block, uint32_t id)
@@ -420,6 +448,8 @@ void check_open(vm_block *block, uint32_t id)
         if (lanes[k])
             pass_gate(&block->warps[k], gate, block->check->gate_more ? &block->check->gate_more[id] : NULL, lanes[k],
                       now);
+    if (id < VM_BARRIERS)
+        publish_barrier(block, lanes, now);
     vm_check_tick(check);
     if (id == VM_BARRIERS)
         block->check->opened = *gate;
@@ -519,4 +549,9 @@ void check_release(vm_warp *w, bool block)
         c->released = now;
 }
 
-void check_fence(vm_warp *w, const ptx_insn *in) { check_release(w, ptx_has(in, PTX_MOD_CTA)); }
+void check_fence(vm_warp *w, const ptx_insn *in, uint32_t lanes)
+{
+    check_release(w, ptx_has(in, PTX_MOD_CTA));
+    if (!ptx_has(in, PTX_MOD_CTA))
+        w->block->check->warps[w->index].fencing |= lanes;
+}

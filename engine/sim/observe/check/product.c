@@ -27,7 +27,11 @@ static void visit_registers(const ptx_function *f, const ptx_operand *o, each_re
                 see(user, f->elements[o->index + k].index);
 }
 
-static bool is_product(const ptx_insn *in) { return ptx_effect_of(in) == PTX_EFFECT_WARPGROUP; }
+/* Returns true for instructions that use registers until a thread has waited for them. */
+static bool is_product(const ptx_insn *in)
+{
+    return ptx_effect_of(in) == PTX_EFFECT_WARPGROUP || ptx_effect_of(in) == PTX_EFFECT_TENSOR_LOAD;
+}
 /* Returns true for a copy of a register. Compilers copy registers that a product uses, and remove the copies later. So
  * a copy also copies the state, and does not count as an access. */
 static bool is_copy(const ptx_insn *in)
@@ -104,8 +108,10 @@ bool check_number_registers(vm_module *module, vm_check_code *code, uint8_t *kin
         numbering to = {.number = number, .count = &code->reg_count};
         for (uint32_t k = 0; k < f->insn_count; k++) {
             const ptx_insn *in = &f->insns[k];
-            for (unsigned o = 0; o < 2 && is_product(in); o++)
-                if (in->operands[o].kind == PTX_OPERAND_VECTOR) /* D, and A unless A is in shared memory */
+            /* D, and A unless A is in shared memory; the results of tcgen05.ld */
+            const bool load = ptx_effect_of(in) == PTX_EFFECT_TENSOR_LOAD;
+            for (unsigned o = 0; o < (load ? 1u : 2u) && is_product(in); o++)
+                if (in->operands[o].kind == PTX_OPERAND_VECTOR || load)
                     visit_registers(f, &in->operands[o], number_register, &to);
         }
         number_copies(f, &to, sets);
@@ -147,6 +153,19 @@ static void report_register(use *u, bool note, uint32_t other, const char *what,
     f->message = check_print(check_of(u->w), "%s %s", f->at.what, message);
 }
 
+/* Notes that a register of a tcgen05.ld is used before its tcgen05.wait::ld, once for each load. This is only a note: a
+ * thread that reads the register gets the loaded value without the wait (PTX ISA 9.7.17.6.4.5), but the wait is needed
+ * before the columns are written again, and before the register is written. */
+static void check_loaded(use *u, vm_flight *f)
+{
+    if (f->done[0] || f->told || f->block != (uint32_t)u->w->block->number)
+        return;
+    f->told = true;
+    report_register(u, true, f->insn, "tcgen05.ld",
+                    u->writes ? "writes a register of a tcgen05.ld before tcgen05.wait::ld"
+                              : "uses a register of a tcgen05.ld before tcgen05.wait::ld");
+}
+
 /* Checks one register of an instruction that is not a product. Sums must not be read or written before the wait;
  * registers of A must not be written. */
 static void check_register(void *user, uint32_t reg)
@@ -155,8 +174,10 @@ static void check_register(void *user, uint32_t reg)
     vm_reg *r = u->number[reg] ? &u->regs[u->number[reg] - 1] : NULL;
     if (!r)
         return;
-    const vm_flight *f = check_flight_at(check_of(u->w), r->flight);
-    if (f && f->block == (uint32_t)u->w->block->number && !f->done[u->w->index % 4] && (u->writes || r->sum))
+    vm_flight *f = check_flight_at(check_of(u->w), r->flight);
+    if (f && f->kind == VM_FLIGHT_TENSOR_LOAD)
+        check_loaded(u, f);
+    else if (f && f->block == (uint32_t)u->w->block->number && !f->done[u->w->index % 4] && (u->writes || r->sum))
         report_register(u, false, f->insn, "wgmma",
                         r->sum ? "uses a register of a wgmma's sums before wgmma.wait_group"
                                : "writes a register of a wgmma's matrix A before wgmma.wait_group");
@@ -210,6 +231,13 @@ static void take_register(void *user, uint32_t reg)
     *r = (vm_reg){.flight = u->flight, .sum = u->sums};
 }
 
+/* Records that tcgen05.ld writes the register. */
+static void load_register(void *user, uint32_t reg)
+{
+    use *u = user;
+    u->regs[u->number[reg] - 1] = (vm_reg){.flight = u->flight, .sum = true};
+}
+
 /* Records the registers of a product: first A, then D. */
 static void take_operands(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t flight)
 {
@@ -226,6 +254,17 @@ static void take_operands(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
         if (in->operands[o].kind == PTX_OPERAND_VECTOR)
             visit_registers(function->ptx, &in->operands[o], take_register, &u);
     }
+}
+
+void check_product_load(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t flight)
+{
+    const vm_function *function = w->frame->function;
+    const uint32_t *number = function->module->check->numbers[function->ptx - function->module->ptx->functions];
+    use u = {.w = w, .in = in, .number = number, .insn = vm_insn_of(w, i), .flight = flight, .sums = true};
+    if (!w->block->check->regs || !number)
+        return;
+    u.regs = w->block->check->regs + (size_t)w->index * function->module->check->reg_count;
+    visit_registers(function->ptx, &in->operands[0], load_register, &u);
 }
 
 /* ---- shared memory ---- */

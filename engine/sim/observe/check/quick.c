@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bounds_internal.h"
+#include "dependent_internal.h"
 #include "quick_internal.h"
 #include "shadow_internal.h"
 #include "vm_checks_internal.h"
@@ -400,7 +401,7 @@ static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
     const vm_parts *parts = get_parts(run->device->check, p, cell % VM_CELLS, shadow->shift);
     if (!parts)
         return false;
-    k->limit = k->clock->horizon;
+    k->limit = check_dependent_limit(k->clock, m);
     k->base = run->device->check->launch;
     return write ? visit_groups(k, parts, page, cell / VM_CELLS, true, false)
                  : visit_groups(k, parts, page, cell / VM_CELLS, false, false);
@@ -421,7 +422,7 @@ bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
                       .now = check->time,
                       .insn = vm_insn_of(w, i),
                       .block = (uint32_t)w->block->number,
-                      .who = w->index * VM_LANES,
+                      .who = w->index * VM_LANES | (w->block->check->triggered ? VM_LATE_SIDE : 0),
                       .read_only = kind & VM_SEE_CONSTANT};
     vm_pattern *p = check->patterns[k.insn % VM_PATTERNS];
     if ((i->space != PTX_SPACE_SHARED && i->space != PTX_SPACE_GLOBAL) || !p || p->hits < check->often ||

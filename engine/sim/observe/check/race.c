@@ -43,33 +43,76 @@ static const char *explain_strong(const vm_look *k, const vm_mark *s)
     return s->block != k->block ? " (the scope .cta is one block)" : " (lanes of a warp, by volatile alone)";
 }
 
-/* Makes the finding. The other access was made by an operation in flight, by an earlier launch, or by another thread of
- * this launch. Only in the last case its block and thread are known. */
-static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
+/* Explains why an access of an earlier launch and this access are not ordered. */
+static const char *explain_apart(vm_check *check, const vm_prior *prior, const vm_mark *s)
 {
-    const bool earlier = !k->shared && !(s->who & VM_PENDING) && s->stamp <= k->check->launch;
-    const vm_flight *pending = s->who & VM_PENDING ? check_flight_at(k->check, s->insn) : NULL;
-    bool note = k->write && other_writes && !pending && writes_same(k, lane);
-    const vm_launched *launch = earlier ? check_launch_at(k->check, s->stamp) : NULL;
-    const bool here = !earlier || (launch && launch->module == k->w->runner->run->launch->module->check->serial);
-    const uint32_t other = pending ? pending->insn : here ? s->insn : VM_NO_INSN; /* an instruction of this module */
-    kiln_check_finding *f = check_start(k, KILN_CHECK_RACE, note, other, lane, 1u << lane);
+    if (!prior || prior->why == VM_APART_STREAM)
+        return ", in streams that do not wait for each other, are not ordered";
+    if (prior->why == VM_APART_BEYOND_WAIT)
+        return " are not ordered: griddepcontrol.wait waits for the launch before this one, which has not waited for "
+               "that earlier launch";
+    return check_print(check,
+                       "%s are not ordered: this dependent launch may begin before that launch has ended, and no "
+                       "griddepcontrol.wait comes before this access",
+                       s->who & VM_LATE_SIDE ? " after griddepcontrol.launch_dependents" : "");
+}
+
+/* Returns the instruction that made an access of an earlier launch. Returns VM_NO_INSN if an asynchronous operation made
+ * it that is forgotten. */
+static uint32_t get_earlier_insn(const vm_check *check, const vm_mark *s)
+{
+    if (!(s->who & VM_PENDING))
+        return s->insn;
+    const vm_flight *f = check->flights ? &check->flights[s->insn % VM_FLIGHTS] : NULL;
+    return f && f->id == s->insn ? f->insn : VM_NO_INSN;
+}
+
+/* Makes the finding of a race with an access of an earlier launch, made at the time `stamp`. The launch may have run
+ * another module. An instruction of that module gets a number above the instructions of this module in the key of the
+ * finding. */
+static void report_earlier(vm_look *k, const vm_mark *s, uint32_t stamp, bool other_writes, uint32_t lane,
+                           uint64_t offset)
+{
+    enum { OTHER_MODULE = 1 << 30 };
+    const vm_launched *launch = check_launch_at(k->check, stamp);
+    const uint32_t insn = get_earlier_insn(k->check, s);
+    const vm_module *code = launch && insn != VM_NO_INSN ? launch->code : NULL;
+    const uint32_t key = !code                                                                ? VM_NO_INSN
+                         : launch->module == k->w->runner->run->launch->module->check->serial ? insn
+                                                                                              : insn | OTHER_MODULE;
+    bool note = k->write && other_writes && !(s->who & VM_PENDING) && writes_same(k, lane);
+    kiln_check_finding *f = check_start(k, KILN_CHECK_RACE, note, key, lane, 1u << lane);
     if (!f)
         return;
     f->address += offset;
     f->bytes = k->a->bytes;
-    if (earlier) {
-        f->allocation = check_describe(k, lane);
-        if (here)
-            f->other.what = other_writes ? "write by an earlier launch" : "read by an earlier launch";
-        f->message = check_print(k->check,
-                                 "%s at global address 0x%" PRIx64
-                                 " and %s by an earlier launch%s%s, in streams that do "
-                                 "not wait for each other, are not ordered, %s",
-                                 f->at.what, f->address, other_writes ? "a write" : "a read", launch ? " of " : "",
-                                 launch ? launch->kernel : "", f->allocation);
+    f->allocation = check_describe(k, lane);
+    if (code) {
+        check_side_place(k->check, code, insn, &f->other);
+        f->other.what = other_writes ? "write by an earlier launch" : "read by an earlier launch";
+    }
+    f->message = check_print(k->check, "%s at global address 0x%" PRIx64 " and %s by an earlier launch%s%s%s, %s",
+                             f->at.what, f->address, other_writes ? "a write" : "a read", launch ? " of " : "",
+                             launch ? launch->kernel : "", explain_apart(k->check, check_prior_at(k->check, stamp), s),
+                             f->allocation);
+}
+
+/* Makes the finding. The other access was made by an operation in flight, by an earlier launch, or by another thread of
+ * this launch. Only in the last case its block and thread are known. */
+static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
+{
+    const uint32_t stamp = k->shared ? 0 : check_earlier_stamp(k->check, s);
+    if (stamp) {
+        report_earlier(k, s, stamp, other_writes, lane, offset);
         return;
     }
+    const vm_flight *pending = s->who & VM_PENDING ? check_flight_at(k->check, s->insn) : NULL;
+    bool note = k->write && other_writes && !pending && writes_same(k, lane);
+    kiln_check_finding *f = check_start(k, KILN_CHECK_RACE, note, pending ? pending->insn : s->insn, lane, 1u << lane);
+    if (!f)
+        return;
+    f->address += offset;
+    f->bytes = k->a->bytes;
     f->other.what = pending        ? "asynchronous copy"
                     : other_writes ? (s->who & VM_STRONG_SIDE ? "atomic or ordered write" : "write")
                                    : "read";
@@ -118,7 +161,9 @@ void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t la
         return;
     VM_EACH(lane, lanes)
         if (!check_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
-            k->told = true; /* one finding for each access, even if it touches many cells */
+            /* One finding for each access, even if it touches many cells. A note hides no finding: the thread that wrote
+             * the same value may be ordered otherwise than a thread that has read the old one. */
+            k->told = !(k->write && other_writes && !(s->who & VM_PENDING) && writes_same(k, lane));
             report_race(k, s, other_writes, lane, offset);
             return;
         }

@@ -9,10 +9,11 @@
 #include "vm_checks_internal.h"
 #include "vm_memory.h"
 
-void check_concurrent(vm_check *check, const vm_period *spans, size_t count)
+void check_concurrent(vm_check *check, const vm_prior *priors, size_t count)
 {
-    check->concurrent = spans;
+    check->concurrent = priors;
     check->concurrent_count = count;
+    check->dependence = (vm_dependence){0};
 }
 
 uint32_t check_tick_host(vm_check *check) { return vm_check_tick(check); }
@@ -21,16 +22,33 @@ void check_time(vm_check *check, uint32_t time) { check->time = time > check->ti
 
 void check_known(vm_check *check)
 {
-    const bool any = check->concurrent_count > 0 && check->concurrent[0].after < check->launch;
-    check->known = any ? check->concurrent[0].after : check->launch;
+    check->known = check->early = check->launch;
+    for (size_t i = check->concurrent_count; i-- > 0;) { /* the earliest last */
+        const vm_prior *prior = &check->concurrent[i];
+        uint32_t *at = prior->why == VM_APART_UNTIL_WAIT ? &check->early : &check->known;
+        *at = prior->span.after < *at ? prior->span.after : *at;
+    }
+    check->first_wait = 0;
 }
 
-bool check_is_concurrent(const vm_check *check, uint32_t stamp)
+const vm_prior *check_prior_at(const vm_check *check, uint32_t stamp)
 {
     for (size_t i = 0; i < check->concurrent_count; i++)
-        if (stamp > check->concurrent[i].after && stamp <= check->concurrent[i].until)
-            return true;
-    return false;
+        if (stamp > check->concurrent[i].span.after && stamp <= check->concurrent[i].span.until)
+            return &check->concurrent[i];
+    return NULL;
+}
+
+/* An asynchronous operation has no time. It gets the first time of its launch, which the list of launches knows by the
+ * numbers of operations. */
+uint32_t check_earlier_stamp(const vm_check *check, const vm_mark *s)
+{
+    if (!(s->who & VM_PENDING))
+        return s->stamp <= check->launch ? s->stamp : 0;
+    for (size_t k = check->launch_count; s->insn <= check->launch_flight && k-- > 0;)
+        if (check->launches[k].module && check->launches[k].flight < s->insn)
+            return check->launches[k].after + 1;
+    return 0;
 }
 
 /* Returns a copy of a kernel's name that lives as long as the check, the same one for equal names. Returns NULL if
@@ -49,7 +67,7 @@ static const char *intern_name(vm_check *check, const char *name)
 
 /* Appends a launch to the list, which is sorted by time. A caller that adds an earlier launch moves it to its place.
  * Returns false if memory runs out. */
-static bool add_launch(vm_check *check, const char *kernel, uint32_t after, uint32_t module)
+static bool add_launch(vm_check *check, const char *kernel, vm_launched launch)
 {
     const char *name = intern_name(check, kernel);
     if (check->launch_count == VM_LAUNCHES_MOST) { /* forget the older half */
@@ -59,7 +77,8 @@ static bool add_launch(vm_check *check, const char *kernel, uint32_t after, uint
     if (!name || !kiln__grow(check->mem, &check->launches, &check->launch_room, check->launch_count + 1,
                              sizeof *check->launches))
         return false;
-    check->launches[check->launch_count++] = (vm_launched){.after = after, .module = module, .kernel = name};
+    launch.kernel = name;
+    check->launches[check->launch_count++] = launch;
     return true;
 }
 
@@ -68,7 +87,10 @@ void check_launched(vm_check *check, const vm_run_state *run)
     vm_check_code *code = run->launch->module->check;
     if (!code->serial)
         code->serial = ++check->modules;
-    add_launch(check, run->kernel->ptx->name, check->launch, code->serial);
+    add_launch(
+        check, run->kernel->ptx->name,
+        (vm_launched){
+            .after = check->launch, .module = code->serial, .flight = check->flight, .code = run->launch->module});
 }
 
 /* Inserts the launches of the check `from` into the list of this check, by time. It skips launches that `from` itself
@@ -83,7 +105,7 @@ void check_heard(vm_check *check, const vm_check *from, vm_period span)
         /* `from` got the launch from another check, or the launch is too late */
         if (l->module == 0 || l->after > span.until)
             continue;
-        if (!add_launch(check, l->kernel, l->after, 0))
+        if (!add_launch(check, l->kernel, (vm_launched){.after = l->after}))
             return;
         vm_launched *at = check->launches + check->launch_count - 1;
         /* insertion sort by time */

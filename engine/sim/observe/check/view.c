@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "before_internal.h"
+#include "dependent_internal.h"
 #include "far_internal.h"
 #include "view_internal.h"
 #include "vm_checks_internal.h"
@@ -22,9 +23,12 @@ bool check_view_new(vm_block *block)
     b->more = kiln__calloc(mem, block->warp_count, sizeof *b->more);
     b->fences = kiln__calloc(mem, (size_t)block->warp_count * VM_LANES, sizeof *b->fences);
     const uint32_t regs = block->runner->run->launch->module->check->reg_count;
+    const bool tensor = block->runner->run->launch->module->check->tensor;
+    if (tensor)
+        b->tensor = kiln__calloc(mem, 1, sizeof *b->tensor);
     if (regs)
         b->regs = kiln__calloc(mem, (size_t)block->warp_count * regs, sizeof *b->regs);
-    return b->gate_more && b->more && b->fences && (b->regs || !regs);
+    return b->gate_more && b->more && b->fences && (b->regs || !regs) && (b->tensor || !tensor);
 }
 
 void check_view_free(vm_block *block)
@@ -36,6 +40,7 @@ void check_view_free(vm_block *block)
     kiln__free(mem, b->fences);
     kiln__free(mem, b->bars);
     kiln__free(mem, b->regs);
+    kiln__free(mem, b->tensor);
 }
 
 void check_view_start(vm_block *block)
@@ -45,6 +50,8 @@ void check_view_start(vm_block *block)
     memset(b->pushed, 0, sizeof b->pushed);
     if (!b->more)
         return;
+    if (b->tensor)
+        memset(b->tensor, 0, sizeof *b->tensor);
     memset(b->gate_more, 0, (VM_BARRIERS + 1) * sizeof *b->gate_more);
     memset(b->products, 0, sizeof b->products);
     if (b->regs)
@@ -163,6 +170,7 @@ void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t n
         to->gate.know[v] = larger(to->gate.know[v], v == w->index ? c->full : c->know[v]);
     join_ranks(w->block, to->gate.know, c->know);
     to->gate.horizon = larger(to->gate.horizon, c->horizon);
+    to->gate.early = larger(to->gate.early, check_dependent_known(w));
     if ((lanes | w->dead) == VM_ALL)
         to->gate.know[w->index] = now;
     else
@@ -200,6 +208,7 @@ void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, 
         to->gate.know[v] = larger(to->gate.know[v], known);
     check_far_return(home, to, c->more->wrote[home->rank]);
     to->gate.horizon = larger(to->gate.horizon, c->horizon);
+    to->gate.early = larger(to->gate.early, check_dependent_known(w));
 }
 
 /* Joins the knowledge of the phase about the lanes' own warp, because other threads may have brought this knowledge to
@@ -234,6 +243,7 @@ void check_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes)
         c->know[v] = larger(c->know[v], from->gate.know[v]);
     join_ranks(w->block, c->know, from->gate.know);
     c->horizon = larger(c->horizon, from->gate.horizon);
+    check_dependent_learn(w, from->gate.early, lanes);
     c->synced = w->runner->run->device->check->time;
     check_more_learn(w, &from->more, lanes);
     check_refresh_fast(w->block, c);

@@ -50,9 +50,33 @@ void check_host_free(vm_device *device, uint64_t address);
 typedef struct vm_period {
     uint32_t after, until;
 } vm_period;
-/* Sets the intervals in which work of other streams ran that is not ordered before the launches to come. The
+/* Why earlier work is not ordered before a launch. */
+typedef enum vm_apart {
+    VM_APART_STREAM, /* its stream and the stream of the launch do not wait for each other */
+    /* The launch is a dependent launch, and this work is one of its prerequisite launches: the work is ordered before
+     * accesses that come after griddepcontrol.wait. */
+    VM_APART_UNTIL_WAIT,
+    /* A prerequisite launch of the launch may have ended before this work, because it did not wait for this work. So
+     * griddepcontrol.wait does not order the work either. */
+    VM_APART_BEYOND_WAIT
+} vm_apart;
+/* The interval in which work ran that is not ordered before the launches to come. */
+typedef struct vm_prior {
+    vm_period span;
+    vm_apart why;
+} vm_prior;
+/* Sets the work that is not ordered before the launches to come, and forgets what check_dependence() returns. The
  * intervals are sorted, the earliest first. The caller keeps the array alive. */
-void check_concurrent(vm_check *check, const vm_period *spans, size_t count);
+void check_concurrent(vm_check *check, const vm_prior *priors, size_t count);
+/* How the last launch waited for its prerequisite launches. */
+typedef struct vm_dependence {
+    bool waited; /* some thread has executed griddepcontrol.wait */
+    /* Some block had waited before it allowed its dependent launches to begin: it executed launch_dependents, or
+     * ended, after a wait. Its dependent launches begin after the prerequisite launches have completed. */
+    bool waited_first;
+} vm_dependence;
+/* Returns the dependence of the launches since check_concurrent(). */
+vm_dependence check_dependence(const vm_check *check);
 /* Returns the time and advances it. The time restarts at 1 after about 2^31 steps. */
 uint32_t check_tick_host(vm_check *check);
 /* Advances the time to `time`, but never back. Devices whose kernels use each other's memory share one time, so the
@@ -114,7 +138,8 @@ enum {
     VM_STRONG_SIDE = 2048,   /* atomic, volatile, relaxed or stronger */
     VM_PENDING = 4096,       /* made by an asynchronous operation */
     VM_VOLATILE_SIDE = 8192, /* strong only because it is `volatile` */
-    VM_BLOCK_SIDE = 16384    /* strong for its own block only (scope .cta) */
+    VM_BLOCK_SIDE = 16384,   /* strong for its own block only (scope .cta) */
+    VM_LATE_SIDE = 32768     /* its block had executed griddepcontrol.launch_dependents */
 };
 /* A cell of shadow memory: the epochs of accesses to one granule of 1, 2 or 4 bytes. It keeps the last write and two
  * recent reads. In shared memory the two reads come from different warps, in global memory from different blocks. */
@@ -193,10 +218,11 @@ typedef struct vm_check_code {
     vm_check_local_piece *pieces; /* indexed by tally index: the only local variable that the access can touch */
     unsigned shift;               /* no access is smaller than 1 << shift bytes */
     bool async;                   /* the module has asynchronous operations or mbarriers */
-    /* numbers[function][register]: a number from 1 if products use the register or a copy of it, otherwise 0. NULL if
-     * the function has no products. */
+    /* numbers[function][register]: a number from 1 if products or tcgen05.ld use the register or a copy of it,
+     * otherwise 0. NULL if the function has neither. */
     uint32_t **numbers, reg_count;
-    uint32_t serial; /* number of the module among those that the check has seen, from 1; 0: not seen yet */
+    bool tensor, tensor_fences; /* the module uses tensor memory; it has tcgen05.fence */
+    uint32_t serial;            /* number of the module among those that the check has seen, from 1; 0: not seen yet */
 } vm_check_code;
 /* How an instruction is checked. */
 enum vm_check_see {
@@ -208,6 +234,7 @@ enum vm_check_see {
     VM_SEE_BARRIER,
     VM_SEE_FENCE,
     VM_SEE_CALL,
+    VM_SEE_GRID,  /* griddepcontrol */
     VM_SEE_ASYNC, /* groups, bulk copies, mbarriers, products, proxy fences, barrier.cluster */
     VM_SEE_OTHER  /* other accesses to memory: matrix loads and stores */
 };
@@ -217,10 +244,13 @@ enum vm_check_see {
 
 /* How an asynchronous operation completes. */
 typedef enum vm_flight_kind {
-    VM_FLIGHT_COPY,  /* cp.async of a warp: completes in groups of each thread, or on an mbarrier */
-    VM_FLIGHT_LOAD,  /* a bulk copy that completes on an mbarrier */
-    VM_FLIGHT_STORE, /* a bulk copy that completes in a bulk group of its thread */
-    VM_FLIGHT_WGMMA  /* a product of a warpgroup, in groups of the warpgroup */
+    VM_FLIGHT_COPY,        /* cp.async of a warp: completes in groups of each thread, or on an mbarrier */
+    VM_FLIGHT_LOAD,        /* a bulk copy that completes on an mbarrier */
+    VM_FLIGHT_STORE,       /* a bulk copy that completes in a bulk group of its thread */
+    VM_FLIGHT_WGMMA,       /* a product of a warpgroup, in groups of the warpgroup */
+    VM_FLIGHT_TENSOR,      /* tcgen05.mma, cp and shift: complete with a phase that tcgen05.commit names */
+    VM_FLIGHT_TENSOR_LOAD, /* tcgen05.ld: completes at tcgen05.wait::ld of its warp */
+    VM_FLIGHT_TENSOR_STORE /* tcgen05.st: completes at tcgen05.wait::st of its warp */
 } vm_flight_kind;
 /* An asynchronous operation. check_flight_new() makes it, and from then on it is in flight. It is complete for a thread
  * when check_flight_before() is true for that thread; for another thread it may still be in flight. It is forgotten
@@ -236,11 +266,16 @@ typedef struct vm_flight {
     uint8_t kind;
     uint8_t layout; /* the swizzle of the tensor map or descriptor, + 1; 0: neither */
     bool generic;   /* the operation is not in the asynchronous proxy */
+    /* The rest is for operations on tensor memory. */
+    bool told;                   /* a note about its registers was made */
+    uint16_t op;                 /* ptx_op of the instruction */
+    uint32_t begun;              /* the time at which it was issued */
+    uint32_t accumulator, shape; /* tcgen05.mma: address of D; M, N and the number of blocks */
 } vm_flight;
 
-/* A register that a product uses. */
+/* A register that a product uses, or that tcgen05.ld writes. */
 typedef struct vm_reg {
-    uint32_t flight;  /* the product */
+    uint32_t flight;  /* the product or the load */
     uint32_t touched; /* the instruction of the last access since wgmma.fence, + 1; 0: no access */
     bool sum;         /* the product accumulates in it; otherwise it holds a part of matrix A */
 } vm_reg;
@@ -276,10 +311,14 @@ typedef struct vm_more {
 typedef struct vm_clock {
     /* the entry that holds for each thread of the cluster; check_refresh_fast() derives it from the other fields */
     uint32_t fast;
-    uint32_t horizon;                /* the entry that holds for each thread of the grid */
-    uint32_t full;                   /* the warp's own entry in its vector clock */
+    uint32_t horizon; /* the entry that holds for each thread of the grid */
+    uint32_t full;    /* the warp's own entry in its vector clock */
+    /* The entry for prerequisite launches (VM_APART_UNTIL_WAIT). `settled`: the lanes for which all prerequisite
+     * launches are ordered before. All lanes are settled if the launch has no prerequisite launches. */
+    uint32_t early, settled;
     uint32_t synced;                 /* time at which the warp last synchronised with any thread */
     uint32_t released, released_cta; /* the times of the last fence: for the device, for the block */
+    uint32_t fencing;                /* lanes with a fence for the device since the warp's last barrier of the block */
     uint32_t know[VM_KNOWN];         /* indexed by warp and by block of the cluster */
     /* [lane][other lane]: the same between lanes of the warp. NULL until only some lanes synchronise. */
     uint32_t *lanes;
@@ -301,13 +340,23 @@ typedef struct vm_clock {
 } vm_clock;
 /* The join (pointwise maximum) of the vector clocks of the warps that have arrived at a barrier. */
 typedef struct vm_gate {
-    uint32_t know[VM_KNOWN], horizon;
+    uint32_t know[VM_KNOWN], horizon, early;
 } vm_gate;
 /* The join of the vector clocks of the threads that have arrived in a phase of an mbarrier. */
 typedef struct vm_view {
     vm_gate gate;
     vm_more more;
 } vm_view;
+/* A tcgen05.commit: all operations of the thread `who` of `block` up to the number `last` are complete with the phase. */
+typedef struct vm_commit {
+    uint32_t block, who, last;
+} vm_commit;
+/* The commits that arrive in one phase of an mbarrier. */
+enum { VM_COMMITS = 8 };
+typedef struct vm_committed {
+    uint32_t phase, count;
+    vm_commit by[VM_COMMITS];
+} vm_committed;
 /* The state of an mbarrier in the checks. States: not live, then live in phase 0, 1, 2 and so on. It collects
  * arrivals and bytes. When no arrival and no byte is pending, complete_phases() moves it to the next phase. */
 typedef struct vm_bar {
@@ -327,7 +376,37 @@ typedef struct vm_bar {
     vm_view phases[VM_BAR_PHASES]; /* the joins of the last complete phases, by number modulo VM_BAR_PHASES */
     /* By phase: the time at which a thread first learned that the phase is complete; 0: no thread has learned it. */
     uint32_t learned[VM_BAR_PHASES];
+    /* The commits of the last phases, by number modulo VM_BAR_PHASES. Operations up to the number `old_commit` count as
+     * complete, because commits of older phases are not kept. */
+    vm_committed committed[VM_BAR_PHASES];
+    uint32_t old_commit;
 } vm_bar;
+
+/* A cell of the shadow of tensor memory: one column of sixteen lanes. It holds numbers of operations (vm_flight.id); 0:
+ * none. */
+typedef struct vm_tensor_cell {
+    uint32_t write;    /* the last operation that wrote it */
+    uint32_t loads[2]; /* the last tcgen05.ld of two warps */
+    uint32_t used;     /* the last product that read it, or copy */
+} vm_tensor_cell;
+enum { VM_TENSOR_GROUPS = 8, VM_TENSOR_CELLS = 512 * VM_TENSOR_GROUPS };
+/* The fences of a warp around barriers: tcgen05.fence. */
+typedef struct vm_tensor_warp {
+    uint32_t before[VM_FENCES + 1]; /* the times of its last before_thread_sync, the latest first */
+    /* The warp's vector clock at its last after_thread_sync; `seen` is by mbarrier. */
+    uint32_t horizon, know[VM_KNOWN], seen[VM_BARS];
+} vm_tensor_warp;
+/* The tensor memory of a block in the checks. */
+typedef struct vm_tensor_state {
+    vm_tensor_cell cells[VM_TENSOR_CELLS]; /* column after column */
+    uint32_t made[512];                    /* by column: the instruction that allocated it, + 1; 0: it is free */
+    uint32_t maker[512];                   /* by column: the thread that allocated it */
+    uint32_t pending, pending_who;         /* the last tcgen05.alloc, + 1, while it is not in `made` */
+    uint32_t lost; /* operations up to this number count as complete: a commit could not be recorded */
+    /* By rank of a block of the cluster: its last product or copy that uses this block's memory. */
+    uint32_t users[VM_CLUSTER_MOST];
+    vm_tensor_warp warps[VM_LANES];
+} vm_tensor_state;
 /* The state of a resident block. vm_block.check points to it; the device's allocator holds it. */
 typedef struct vm_check_block {
     uint32_t base; /* the time at which the block started; an older mark in its cells comes from an earlier block */
@@ -348,13 +427,15 @@ typedef struct vm_check_block {
         *fences)[VM_FENCES + 1]; /* indexed by thread: the times of its last fence.proxy.async, the latest first */
     vm_bar *bars;
     size_t bar_count, bar_capacity;
-    bool dirty; /* cells name asynchronous operations */
+    bool dirty;             /* cells name asynchronous operations */
+    bool waited, triggered; /* a thread has executed griddepcontrol.wait, or launch_dependents */
     /* By rank: the last copy from this block's shared memory to the shared memory of that block; 0: none. */
     uint32_t pushed[VM_CLUSTER_MOST];
     struct { /* indexed by warpgroup: how many products it has begun, and vm_flight.id of the last one */
         uint32_t count, flight;
     } products[VM_WARPGROUPS];
-    vm_reg *regs; /* by warp and register number; NULL: the module has no products */
+    vm_reg *regs;            /* by warp and register number; NULL: the module has no products */
+    vm_tensor_state *tensor; /* NULL: the module has no tensor memory */
 } vm_check_block;
 
 /* ---- the hooks that the interpreter calls ---- */

@@ -53,7 +53,11 @@ typedef struct vm_allocating {
 typedef struct vm_launched {
     /* accesses of this launch have later times, and accesses of the previous launch have times up to this time */
     uint32_t after;
-    uint32_t module;    /* vm_check_code.serial; 0: another device's check has seen it */
+    uint32_t module; /* vm_check_code.serial; 0: another device's check has seen it */
+    uint32_t flight; /* the number of the last asynchronous operation before it */
+    /* NULL: another device's check has seen it. Unloading a module waits for its launches, so the module of a launch
+     * that a later launch races with is still loaded. */
+    const vm_module *code;
     const char *kernel; /* name in the arena */
 } vm_launched;
 #define VM_FLIGHTS 16384u
@@ -67,10 +71,13 @@ struct vm_check {
     const kiln_allocator *mem;
     kiln__arena arena;
     vm_device *device;
-    uint32_t time, launch;       /* launch: the time at which the running launch started */
-    uint32_t known;              /* accesses up to this time are ordered before the launch */
-    const vm_period *concurrent; /* intervals of concurrent work, see check_concurrent() */
+    uint32_t time, launch;      /* launch: the time at which the running launch started */
+    uint32_t known;             /* accesses up to this time are ordered before the launch */
+    uint32_t early;             /* the same without the launch's prerequisite launches; at most `known` or `launch` */
+    uint32_t first_wait;        /* the time of the launch's first griddepcontrol.wait; 0: none yet */
+    const vm_prior *concurrent; /* work that is not ordered before the launch, see check_concurrent() */
     size_t concurrent_count;
+    vm_dependence dependence;
     vm_found *found[VM_FOUND_PIECES]; /* NULL until needed, except the first; a finding never moves */
     uint32_t found_heads[VM_FOUND_HEADS];
     size_t found_count, judged, shown; /* judged: findings that is_suppressed() got; shown: judged ones that stay */
@@ -97,7 +104,8 @@ struct vm_check {
     bool quick;     /* check_can_quick() */
     uint32_t often; /* VM_PATTERN_OFTEN; test suites set a smaller number */
     bool starved;
-    bool told; /* a more detailed finding already reports why the launch ended */
+    bool fence_told; /* the launch has a note about a missing tcgen05.fence */
+    bool told;       /* a more detailed finding already reports why the launch ended */
 };
 
 /* The number of no instruction. */

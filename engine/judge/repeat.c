@@ -1,0 +1,412 @@
+/* repeat.c - timed repetitions with new inputs, and a look at the answers of some of them.
+ *
+ * A kernel that keeps the answer of its first call, or that counts its calls, is fast in a loop of equal calls. So every
+ * repetition gets new inputs and poisoned outputs. The host cannot make so many contents. Therefore each random input has a master
+ * on the device, which is longer than the input, and each repetition gets another window of it. One copy makes the
+ * input new, keeps its distribution, and changes all sums. After each repetition a few places of the outputs are copied to a
+ * log. After the measurement the judge draws repetitions, computes their expected answers, and compares the places. The
+ * candidate cannot know in advance which repetitions and places these are.
+ *
+ * A reference on the host may take minutes for one answer of these sizes, and then kiln_plan_run() checks a sample or sums.
+ * Therefore the judge lets it check one more call, with other inputs. To the kernel this call is another repetition: it does not
+ * know how many of them there are.
+ *
+ * Inputs from files and host functions, constants and `iota` are the same in all repetitions. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "judge_internal.h"
+
+enum {
+    PLACES = 4,         /* places of each output in the log */
+    PLACE = 64,         /* elements of a place */
+    LOGGED = 1024,      /* repetitions in the log; later ones replace the first */
+    COMPARED = 8,       /* repetitions whose answers are compared, if their references take at most COMPARED_SECONDS */
+    WINDOW_BYTES = 256, /* windows begin at multiples of this, as allocations do */
+    LONGER_LEAST = 1 << 16, /* elements by which a master is longer than its input */
+    LONGER_MOST = 1 << 20
+};
+#define COMPARED_SECONDS 2.0
+
+/* The contents of one buffer of the spec. */
+typedef struct source {
+    kiln_array content; /* the content that the master has too; data NULL: the buffer gets poison, or stays as it is */
+    CUdeviceptr master; /* 0: the kernel does not change the content, and it is the same in all repetitions */
+    uint64_t windows;   /* the number of different contents */
+    uint64_t step;      /* elements from one window to the next */
+} source;
+
+struct kiln__judge_repeats {
+    kiln__judge *judge;
+    kiln__judge_trial trial; /* the sizes */
+    source *sources;         /* one for each buffer */
+    CUdeviceptr log;
+    size_t record; /* bytes of the log for one repetition */
+    bool renews;   /* an input is new in each repetition */
+    /* The following members belong to the measurement that is being made. */
+    kiln_plan *plan;
+    unsigned begun; /* repetitions */
+};
+
+static const kiln__driver *driver_of(const kiln__judge_repeats *r) { return &r->judge->engine->driver; }
+
+/* Draws a number that belongs to a repetition and one of its buffers or places. */
+static uint64_t draw(const kiln__judge_repeats *r, unsigned repetition, size_t what)
+{
+    return kiln__random_mix(kiln__random_mix(r->trial.seed + repetition) + what);
+}
+
+/* Returns the number of the first element of the window that a buffer has in a repetition. */
+static uint64_t find_window(const kiln__judge_repeats *r, unsigned repetition, size_t buffer)
+{
+    const source *s = &r->sources[buffer];
+    return draw(r, repetition, buffer) % s->windows * s->step;
+}
+
+/* Returns the first element of a place of verify entry `v`. *count gets the number of elements. */
+static uint64_t find_place(const kiln__judge_repeats *r, unsigned repetition, size_t v, unsigned place,
+                           const kiln__once_buffer *b, uint64_t *count)
+{
+    *count = b->elements < PLACE ? b->elements : PLACE;
+    return draw(r, repetition, r->judge->buffer_count + v * PLACES + place) % (b->elements - *count + 1);
+}
+
+static size_t find_output(const kiln__judge *judge, size_t v)
+{
+    size_t i = 0;
+    while (strcmp(judge->buffers[i].buffer->name, judge->spec->verify[v].buffer) != 0)
+        i++;
+    return i;
+}
+
+/* ---- between two repetitions ---- */
+
+/* Copies places of the outputs to the log. The last repetition has left its answer there. */
+static CUresult log_answer(const kiln__judge_repeats *r, unsigned repetition)
+{
+    const kiln__judge *judge = r->judge;
+    CUdeviceptr to = r->log + repetition % LOGGED * r->record, at;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t v = 0; v < judge->spec->verify_count; v++) {
+        const size_t i = find_output(judge, v), size = kiln__type_bytes(judge->buffers[i].type);
+        kiln__once_holder(r->plan, i, &at);
+        for (unsigned place = 0; place < PLACES && judge->buffers[i].bytes && result == CUDA_SUCCESS; place++) {
+            uint64_t count;
+            const uint64_t first = find_place(r, repetition, v, place, &judge->buffers[i], &count);
+            result = driver_of(r)->cuMemcpyDtoDAsync_(to, at + first * size, count * size, NULL);
+            to += PLACE * size;
+        }
+    }
+    return result;
+}
+
+/* Returns the memory that buffer `i` has when the steps begin. After them another buffer may have it (`swap`). */
+static CUdeviceptr find_memory(const kiln__judge_repeats *r, size_t i)
+{
+    CUdeviceptr at = 0;
+    for (size_t k = 0; k < r->judge->buffer_count; k++)
+        if (kiln__once_holder(r->plan, k, &at) == i)
+            return at;
+    return 0;
+}
+
+/* Writes the contents of a repetition, and poisons all other buffers. Scratch memory of the variant with a fill keeps the bytes of
+ * the repetition before, as it does between calls. */
+static CUresult write_contents(const kiln__judge_repeats *r, unsigned repetition)
+{
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < r->judge->buffer_count && result == CUDA_SUCCESS; i++) {
+        const kiln__once_buffer *b = &r->judge->buffers[i];
+        const source *s = &r->sources[i];
+        if (b->bytes == 0)
+            continue;
+        if (s->master)
+            result = driver_of(r)->cuMemcpyDtoDAsync_(
+                find_memory(r, i), s->master + find_window(r, repetition, i) * kiln__type_bytes(b->type), b->bytes,
+                NULL);
+        else if (b->buffer->fill.kind == KILN__FILL_NONE)
+            result = driver_of(r)->cuMemsetD8Async_(find_memory(r, i),
+                                                    (unsigned char)(1 + draw(r, repetition, i) % 255), b->bytes, NULL);
+    }
+    return result;
+}
+
+static kiln_status renew(void *user, kiln_error **error)
+{
+    kiln__judge_repeats *r = user;
+    CUresult result = r->begun ? log_answer(r, r->begun - 1) : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        result = write_contents(r, r->begun);
+    r->begun++;
+    return result == CUDA_SUCCESS
+               ? KILN_OK
+               : kiln__driver_fail(driver_of(r), r->judge->mem, result, error, "renewing the contents of a repetition");
+}
+
+/* ---- the answers ---- */
+
+/* Lends the contents of a repetition to judge->places, where the references read them. NULL takes them back. */
+static void lend_contents(const kiln__judge_repeats *r, const unsigned *repetition)
+{
+    for (size_t i = 0; i < r->judge->buffer_count; i++) {
+        const kiln__once_buffer *b = &r->judge->buffers[i];
+        kiln_array *to = &r->judge->places[i].content;
+        *to = (kiln_array){.type = b->type, .dims = b->dims};
+        memcpy(to->shape, b->shape, sizeof to->shape);
+        if (repetition && r->sources[i].content.data)
+            to->data = (char *)r->sources[i].content.data + find_window(r, *repetition, i) * kiln__type_bytes(b->type);
+    }
+}
+
+/* Compares the logged places of a repetition with the expected answer, which the judge has computed. */
+static void compare_places(const kiln__judge_repeats *r, unsigned repetition, const char *record,
+                           kiln__judge_fault *fault)
+{
+    kiln__judge *judge = r->judge;
+    for (size_t v = 0; v < judge->spec->verify_count; v++) {
+        const size_t i = find_output(judge, v), size = kiln__type_bytes(judge->buffers[i].type);
+        const kiln__once_buffer *b = &judge->buffers[i];
+        for (unsigned place = 0; place < PLACES && b->bytes && fault->kind == KILN_JUDGED_PASS; place++) {
+            kiln__judge_window window = {.got = record};
+            window.first = find_place(r, repetition, v, place, b, &window.count);
+            window.want = (const char *)judge->expected[v].want.data + window.first * size;
+            kiln__judge_compare_window(judge, b, &window, &judge->expected[v], 1, fault);
+            record += PLACE * size;
+        }
+    }
+    if (fault->kind == KILN_JUDGED_PASS)
+        return;
+    fault->kind = KILN_JUDGED_STATE;
+    fault->message = kiln__judge_print(judge, "timed repetition %u at the sizes '%s': %s", repetition + 1,
+                                       judge->spec->size_sets[r->trial.set].name, fault->message);
+}
+
+/* Compares the answers of repetitions that are drawn now with those of the references, which are variants. If a reference
+ * cannot run at these sizes, a note says that no answer was compared. */
+static kiln_status compare_answers(kiln__judge_repeats *r, kiln__judge_fault *fault, kiln_error **error)
+{
+    kiln__judge *judge = r->judge;
+    const unsigned kept = r->begun < LOGGED ? r->begun : LOGGED;
+    const uint64_t start = kiln__now_ns();
+    kiln_status status = KILN_OK;
+    char *record = kiln__alloc(judge->mem, r->record + 1);
+    if (!record)
+        return kiln__fail_memory(error);
+    for (unsigned n = 0; n < COMPARED && kept && status == KILN_OK && fault->kind == KILN_JUDGED_PASS &&
+                         (n == 0 || kiln__seconds_since(start) < COMPARED_SECONDS);
+         n++) {
+        const unsigned repetition = r->begun - 1 - (unsigned)(kiln__random_mix(r->trial.seed ^ (start + n)) % kept);
+        kiln_error *why = NULL;
+        CUresult result = driver_of(r)->cuMemcpyDtoH_(record, r->log + repetition % LOGGED * r->record, r->record);
+        if (result != CUDA_SUCCESS) {
+            status = kiln__driver_fail(driver_of(r), judge->mem, result, error, "reading the answers of repetitions");
+            break;
+        }
+        lend_contents(r, &repetition);
+        status = kiln__judge_expect(judge, &r->trial, &why);
+        lend_contents(r, NULL);
+        if (status == KILN_OK) {
+            compare_places(r, repetition, record, fault);
+        } else if (status == KILN_ERROR_MEMORY) {
+            status = kiln__fail_memory(error);
+        } else {
+            kiln__judge_note(judge, kiln__judge_print(judge, "no answer of a timed repetition was compared: %s",
+                                                      kiln_error_message(why)));
+            status = KILN_OK;
+            n = COMPARED;
+        }
+        kiln_error_free(why);
+    }
+    kiln__judge_drop_expected(judge);
+    for (size_t v = 0; v < judge->spec->verify_count && !judge->broken; v++)
+        kiln__once_release(judge->references[v].plan);
+    kiln__free(judge->mem, record);
+    return status;
+}
+
+/* Makes one more call with other inputs in the memory of the repetitions, and checks its whole answer. */
+static kiln_status check_next(kiln__judge_repeats *r, kiln__judge_fault *fault, kiln_error **error)
+{
+    kiln__judge *judge = r->judge;
+    const kiln_run_options options = {
+        .size = sizeof options, .flags = KILN_RUN_NO_MEASURE, .sample_timeout = judge->options.launch_limit};
+    const kiln_result *result = NULL;
+    kiln_error *why = NULL;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; i < judge->buffer_count && status == KILN_OK; i++) {
+        const kiln__once_buffer *b = &judge->buffers[i];
+        const source *s = &r->sources[i];
+        if (s->master)
+            status =
+                kiln_plan_write(r->plan, b->buffer->name,
+                                (const char *)s->content.data + find_window(r, r->begun, i) * kiln__type_bytes(b->type),
+                                (size_t)b->bytes, &why);
+    }
+    if (status == KILN_OK)
+        status = kiln_plan_run(r->plan, &options, &result, &why);
+    if (status == KILN_ERROR_WRONG_ANSWER) {
+        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_STATE};
+        fault->message = kiln__judge_print(judge, "the call after the timed repetitions, at the sizes '%s': %s",
+                                           judge->spec->size_sets[r->trial.set].name, kiln_error_message(why));
+    } else if (status != KILN_OK && status != KILN_ERROR_MEMORY) {
+        judge->broken = driver_of(r)->cuCtxSynchronize_() != CUDA_SUCCESS;
+        kiln__judge_note(judge, kiln__judge_print(judge, "no answer of a timed repetition was compared: %s",
+                                                  kiln_error_message(why)));
+    }
+    kiln_error_free(why);
+    if (!judge->broken)
+        kiln__once_release(r->plan);
+    return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
+}
+
+/* ---- opening and closing ---- */
+
+void kiln__judge_close_repeats(kiln__judge_repeats *r)
+{
+    for (size_t i = 0; r && r->sources && i < r->judge->buffer_count; i++) {
+        if (r->sources[i].master && !r->judge->broken)
+            driver_of(r)->cuMemFree_(r->sources[i].master);
+        kiln__array_free(r->judge->mem, &r->sources[i].content);
+    }
+    if (!r)
+        return;
+    if (r->log && !r->judge->broken)
+        driver_of(r)->cuMemFree_(r->log);
+    kiln__free(r->judge->mem, r->sources);
+    kiln__free(r->judge->mem, r);
+}
+
+/* Makes the content and the master of buffer `i`. *fits is false without memory of the device. */
+static kiln_status make_source(kiln__judge_repeats *r, size_t i, bool *fits, kiln_error **error)
+{
+    kiln__judge *judge = r->judge;
+    const kiln__once_buffer whole = judge->buffers[i];
+    kiln__once_buffer *b = &judge->buffers[i];
+    const kiln__fill_kind kind = b->buffer->fill.kind;
+    const size_t size = kiln__type_bytes(b->type);
+    source *s = &r->sources[i];
+    const bool random = kind == KILN__FILL_UNIFORM || kind == KILN__FILL_NORMAL || kind == KILN__FILL_ZIPF;
+    s->windows = 1;
+    s->step = WINDOW_BYTES / size;
+    if (!b->of_spec || b->bytes == 0 || kind == KILN__FILL_NONE)
+        return KILN_OK;
+    if (random) {
+        uint64_t longer = b->elements < LONGER_LEAST ? LONGER_LEAST : b->elements;
+        longer = longer > LONGER_MOST ? LONGER_MOST : longer;
+        s->windows = longer / s->step;
+        b->dims = 1;
+        b->shape[0] = b->elements += longer;
+        b->bytes += longer * size;
+        r->renews = true;
+    }
+    kiln_status status = kiln__judge_content(judge, i, KILN__JUDGE_FILL, r->trial.seed + i, &s->content, error);
+    const size_t bytes = (size_t)b->bytes;
+    judge->buffers[i] = whole;
+    if (status != KILN_OK || (!random && whole.keeps) || !s->content.data)
+        return status;
+    if (driver_of(r)->cuMemAlloc_(&s->master, bytes) != CUDA_SUCCESS) {
+        s->master = 0;
+        *fits = false;
+        return KILN_OK;
+    }
+    CUresult result = driver_of(r)->cuMemcpyHtoD_(s->master, s->content.data, bytes);
+    return result == CUDA_SUCCESS
+               ? KILN_OK
+               : kiln__driver_fail(driver_of(r), judge->mem, result, error, "writing buffer %s", b->buffer->name);
+}
+
+/* Makes all sources and the log. *fits is false if the memory of the device is too small, or if the spec has no contents. */
+static kiln_status make_sources(kiln__judge_repeats *r, bool *fits, kiln_error **error)
+{
+    kiln__judge *judge = r->judge;
+    for (size_t i = 0; i < judge->buffer_count && *fits; i++) {
+        kiln_error *why = NULL;
+        kiln_status status = make_source(r, i, fits, &why);
+        if (status == KILN_ERROR_HOST_FUNCTION || status == KILN_ERROR_SPEC) {
+            *fits = false;
+            status = KILN_OK;
+        }
+        if (status == KILN_OK) {
+            kiln_error_free(why);
+            continue;
+        }
+        if (error)
+            *error = why;
+        else
+            kiln_error_free(why);
+        return status;
+    }
+    for (size_t v = 0; v < judge->spec->verify_count; v++)
+        r->record += (size_t)PLACES * PLACE * kiln__type_bytes(judge->buffers[find_output(judge, v)].type);
+    if (*fits && driver_of(r)->cuMemAlloc_(&r->log, LOGGED * r->record) != CUDA_SUCCESS) {
+        r->log = 0;
+        *fits = false;
+    }
+    return KILN_OK;
+}
+
+kiln_status kiln__judge_open_repeats(kiln__judge *judge, size_t set, kiln__judge_repeats **repeats, kiln_error **error)
+{
+    kiln__judge_fault fault = {.kind = KILN_JUDGED_PASS};
+    bool fits;
+    *repeats = NULL;
+    kiln__judge_repeats *r = kiln__calloc(judge->mem, 1, sizeof *r);
+    int64_t *ranged = kiln__arena_alloc(&judge->arena, (judge->range_count + 1) * sizeof *ranged);
+    if (r) {
+        r->judge = judge;
+        r->sources = kiln__calloc(judge->mem, judge->buffer_count + 1, sizeof *r->sources);
+    }
+    if (!r || !ranged || !r->sources) {
+        kiln__judge_close_repeats(r);
+        return kiln__fail_memory(error);
+    }
+    for (size_t i = 0; i < judge->range_count; i++) {
+        const kiln_setting *size = kiln__settings_find(judge->spec->size_sets[set].settings, judge->ranges[i].name);
+        ranged[i] = size ? size->value.as.i : judge->ranges[i].from;
+    }
+    r->trial = (kiln__judge_trial){.phase = KILN__JUDGE_PHASE_TIMES,
+                                   .ranged = ranged,
+                                   .set = set,
+                                   .class = KILN__JUDGE_FILL,
+                                   .seed = kiln__random_mix(judge->options.seed + 0x7e9ea7)};
+    kiln_status status = kiln__judge_resize(judge, &r->trial, &fits, &fault, error);
+    fits = fits && fault.kind == KILN_JUDGED_PASS;
+    if (status == KILN_OK && fits)
+        status = make_sources(r, &fits, error);
+    if (status != KILN_OK || !fits) {
+        if (status == KILN_OK)
+            kiln__judge_note(
+                judge, "the inputs of all timed repetitions are equal, and their answers were not compared, because "
+                       "the memory is too small for other inputs or the reference cannot run at these sizes");
+        kiln__judge_close_repeats(r);
+        return status;
+    }
+    if (!r->renews)
+        kiln__judge_note(judge,
+                         "the inputs of all timed repetitions are equal, because no input of the spec is random");
+    *repeats = r;
+    return KILN_OK;
+}
+
+void kiln__judge_begin_repeats(kiln__judge_repeats *r, kiln_plan *plan)
+{
+    r->plan = plan;
+    r->begun = 0;
+    kiln__plan_renew(plan, (kiln__renewal){renew, r});
+}
+
+kiln_status kiln__judge_end_repeats(kiln__judge_repeats *r, bool measured, kiln__judge_fault *fault, kiln_error **error)
+{
+    kiln__plan_renew(r->plan, (kiln__renewal){NULL, NULL});
+    if (!measured || r->begun == 0)
+        return KILN_OK;
+    for (size_t v = 0; v < r->judge->spec->verify_count; v++)
+        if (!r->judge->references[v].plan)
+            return check_next(r, fault, error);
+    CUresult result = log_answer(r, r->begun - 1);
+    if (result == CUDA_SUCCESS)
+        result = driver_of(r)->cuCtxSynchronize_();
+    if (result != CUDA_SUCCESS)
+        return kiln__driver_fail(driver_of(r), r->judge->mem, result, error, "reading the answers of repetitions");
+    return compare_answers(r, fault, error);
+}

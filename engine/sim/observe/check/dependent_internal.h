@@ -1,0 +1,26 @@
+/* dependent_internal.h - dependent launches: what a warp knows about the prerequisite launches of its launch
+ * (dependent.c). */
+#ifndef KILN_SIM_CHECK_DEPENDENT_INTERNAL_H
+#define KILN_SIM_CHECK_DEPENDENT_INTERNAL_H
+
+#include "vm_checks_internal.h"
+
+/* Returns the time up to which all marks in global memory are ordered before an access of these lanes. */
+static inline uint32_t check_dependent_limit(const vm_clock *c, uint32_t lanes)
+{
+    return VM_UNLIKELY(lanes & ~c->settled) && c->early < c->horizon ? c->early : c->horizon;
+}
+/* Sets the clock of a warp whose block begins. */
+void check_dependent_start(const vm_block *block, vm_clock *c);
+/* Performs griddepcontrol. */
+void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m);
+/* Counts the end of a block: it allows the dependent launches to begin. */
+void check_dependent_end(const vm_block *block);
+/* Returns the time up to which prerequisite launches happened before, for a warp that publishes its clock. */
+uint32_t check_dependent_known(const vm_warp *w);
+/* Joins such a time into the clock of lanes that acquire it. */
+void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes);
+/* Performs the acquire of a flag that was published at the time `known`, by this launch or an earlier one. */
+void check_dependent_acquire(vm_warp *w, uint32_t known);
+
+#endif

@@ -1,0 +1,546 @@
+/* tensor_memory.c - the order of operations on tensor memory (tcgen05), and columns that nobody frees.
+ *
+ * The simulator completes each operation when it is issued. The checks treat it as in flight (flight.c) until the
+ * program has waited for it by the rules of the PTX ISA, section 9.7.17.6:
+ *
+ *   ld, st          until tcgen05.wait::ld or wait::st of the same warp
+ *   mma, cp, shift  until a thread knows the phase of an mbarrier in which a later tcgen05.commit of the same thread
+ *                   arrived
+ *
+ * Some pairs of operations of one thread run in the order of their issue, without a wait (is_pipelined()). Between two
+ * warps, tcgen05.fence::before_thread_sync and after_thread_sync must surround the barrier. A commit contains the first
+ * of these fences.
+ *
+ * A cell is one column of sixteen lanes, because no instruction but tcgen05.cp.4x256b accesses fewer lanes. */
+#include <string.h>
+
+#include "access_internal.h"
+#include "before_internal.h"
+#include "finding_internal.h"
+#include "flight_internal.h"
+#include "mbarrier_internal.h"
+#include "order_internal.h"
+#include "product_internal.h"
+#include "tensor_memory_internal.h"
+#include "vm_access.h"
+#include "vm_tcgen.h"
+
+enum { GROUP_LANES = VM_TENSOR_LANES / VM_TENSOR_GROUPS, PIECE = VM_TCGEN_PIECE };
+
+static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
+static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+/* ---- allocation ---- */
+
+/* Records the columns that the last tcgen05.alloc has taken. The check of an instruction runs before the instruction,
+ * so the columns are known at the next instruction of tensor memory only. New columns count as unwritten. */
+static void settle_allocation(const vm_block *block)
+{
+    vm_tensor_state *t = block->check->tensor;
+    const vm_tensor_memory *memory = block->tensor;
+    if (!t->pending || !memory)
+        return;
+    for (uint32_t column = 0; column < VM_TENSOR_COLUMNS; column++) {
+        if (!memory->first[column] || t->made[column])
+            continue;
+        t->made[column] = t->pending;
+        t->maker[column] = t->pending_who;
+        memset(t->cells + column * VM_TENSOR_GROUPS, 0, VM_TENSOR_GROUPS * sizeof *t->cells);
+    }
+    t->pending = 0;
+}
+
+static uint32_t count_columns(const vm_tensor_memory *memory, uint32_t from)
+{
+    uint32_t count = 0;
+    while (from + count < VM_TENSOR_COLUMNS && memory->first[from + count] == from + 1)
+        count++;
+    return count;
+}
+
+void check_tensor_end(vm_block *block)
+{
+    vm_tensor_state *t = block->check->tensor;
+    if (!t || !block->tensor || atomic_load(&block->runner->run->family->stop))
+        return;
+    settle_allocation(block);
+    for (uint32_t column = 0, count; column < VM_TENSOR_COLUMNS; column += count) {
+        count = count_columns(block->tensor, column);
+        if (!count || !t->made[column]) {
+            count = count ? count : 1;
+            continue;
+        }
+        const uint32_t who = t->maker[column];
+        vm_warp *w = &block->warps[who / VM_LANES];
+        kiln_check_finding *f = check_find_finding(w, KILN_CHECK_LEAK, false, t->made[column] - 1, VM_NO_INSN,
+                                                   who % VM_LANES, 1);
+        if (!f)
+            continue;
+        f->at.what = "tcgen05.alloc";
+        f->space = "tensor";
+        f->address = column;
+        f->bytes = (uint64_t)count * VM_TENSOR_LANES * 4;
+        f->message = check_print(check_of(w),
+                                 "the block ends without freeing %u columns of tensor memory from column %u on: "
+                                 "execute tcgen05.dealloc before the end",
+                                 count, column);
+    }
+}
+
+/* ---- fences around barriers ---- */
+
+/* tcgen05.fence::before_thread_sync. Each warp keeps the times of its last VM_FENCES fences. The last slot keeps an
+ * older fence. */
+static void fence_before(const vm_warp *w)
+{
+    uint32_t *last = w->block->check->tensor->warps[w->index].before;
+    memmove(last + 1, last, VM_FENCES * sizeof *last);
+    last[0] = vm_check_tick(check_of(w));
+}
+
+/* tcgen05.fence::after_thread_sync: copies the warp's vector clock. */
+static void fence_after(const vm_warp *w, uint32_t m)
+{
+    const vm_clock *c = clock_of(w);
+    vm_tensor_warp *t = &w->block->check->tensor->warps[w->index];
+    t->horizon = c->horizon;
+    memcpy(t->know, c->know, sizeof t->know);
+    for (uint32_t v = 0; v < VM_LANES; v++)
+        t->know[v] = larger(t->know[v], c->more->part[v]);
+    for (size_t n = 0; n < w->block->check->bar_count; n++) {
+        const uint32_t seen = c->more->seen[n];
+        t->seen[n] = seen && !(c->seen_lanes[n] & m) ? seen - 1 : seen;
+    }
+}
+
+/* Returns true if the action of another thread at the time `when` is ordered before this lane's next operation. In
+ * another block it is enough that its reads are ordered, because a barrier is then between. */
+static bool is_before(const vm_warp *w, const vm_flight *f, uint32_t when, uint32_t lane)
+{
+    const vm_mark s = {.stamp = when, .who = f->who, .block = f->block};
+    return check_before(w, &s, lane, true) ||
+           (f->block != (uint32_t)w->block->number &&
+            check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when));
+}
+
+/* Tells whether both fences surround the barrier between the operation, which was complete at `when`, and this lane.
+ * Fences of other blocks are not checked. */
+static vm_order find_fences(const vm_warp *w, const vm_flight *f, uint32_t when, uint32_t lane)
+{
+    if (f->block != (uint32_t)w->block->number || f->who / VM_LANES >= w->block->warp_count)
+        return VM_IN_ORDER;
+    const vm_tensor_state *t = w->block->check->tensor;
+    const uint32_t *last = t->warps[f->who / VM_LANES].before;
+    const vm_tensor_warp *own = &t->warps[w->index];
+    bool before = when <= last[VM_FENCES];
+    for (unsigned n = 0; n < VM_FENCES && !before; n++)
+        before = when <= last[n] && is_before(w, f, last[n], lane);
+    if (!before)
+        return VM_NO_BEFORE;
+    return when <= own->horizon || when <= own->know[f->who / VM_LANES] ? VM_IN_ORDER : VM_NO_AFTER;
+}
+
+/* ---- two operations ---- */
+
+/* How an operation uses a cell. A product that adds to D reads the sums and writes them. */
+typedef enum role { READS, ADDS, WRITES } role;
+
+/* An operation while its cells are checked. */
+typedef struct visit {
+    vm_warp *w;
+    uint32_t lane, insn;
+    vm_flight *f; /* the operation; NULL: tcgen05.dealloc */
+    unsigned op;  /* ptx_op */
+    /* By role of an earlier operation: the last one that is known to be ordered before this operation. */
+    uint32_t ordered[3];
+    uint32_t missing, filled; /* cells that are read: without and with a write before */
+    bool told;
+} visit;
+
+static bool is_tensor(const vm_flight *f) { return f && f->kind == VM_FLIGHT_TENSOR; }
+
+/* Returns true if the later operation of the same thread runs after the earlier one without a wait (PTX ISA 9.7.17.6.2).
+ * `was` and `is` tell what the two operations do with the common cell. Products are pipelined if they have the same
+ * accumulator and shape. A product reads A, scales and metadata before a later product or copy writes there. */
+static bool is_pipelined(const vm_flight *earlier, role was, const vm_flight *later, role is)
+{
+    const bool first = earlier->op == PTX_OP_TCGEN05_MMA, second = later->op == PTX_OP_TCGEN05_MMA;
+    if (earlier->group != later->group)
+        return false;
+    if (!first || !second)
+        return !first || was == READS;
+    if (was == READS)
+        return true;
+    return is != READS && earlier->accumulator == later->accumulator && earlier->shape == later->shape;
+}
+
+/* Tells whether the earlier operation `f` on a cell is ordered before the visiting operation. */
+static vm_order find_order(const visit *v, const vm_flight *f, role was, role is)
+{
+    const vm_warp *w = v->w;
+    const bool near = f->block == (uint32_t)w->block->number, own_warp = near && f->who / VM_LANES == w->index;
+    if (f->kind == VM_FLIGHT_TENSOR) {
+        if (is_tensor(v->f) && near && f->who == v->f->who && is_pipelined(f, was, v->f, is))
+            return VM_IN_ORDER;
+        vm_order found = check_commit_order(w, f, v->lane);
+        if ((found == VM_UNCOMMITTED || found == VM_UNSEEN) && is_tensor(v->f) && is_pipelined(f, was, v->f, is) &&
+            f->who != v->f->who && is_before(w, f, f->begun, v->lane))
+            found = find_fences(w, f, f->begun, v->lane); /* another thread continues the pipeline */
+        return found == VM_NO_AFTER && !v->f ? VM_IN_ORDER : found;
+    }
+    const uint32_t when = f->done[0];
+    if (!v->f && f->kind == VM_FLIGHT_TENSOR_LOAD) /* freed columns need only the order of the threads */
+        return own_warp || is_before(w, f, f->begun, v->lane) ? VM_IN_ORDER : VM_UNSYNCED;
+    if (!when)
+        return VM_UNWAITED;
+    if (own_warp)
+        return VM_IN_ORDER;
+    if (!is_before(w, f, when, v->lane))
+        return VM_UNSYNCED;
+    return v->f ? find_fences(w, f, when, v->lane) : VM_IN_ORDER;
+}
+
+/* Returns the error and the remedy, for a message. `f` is the earlier operation. */
+static const char *tell_remedy(vm_check *check, vm_order found, const vm_flight *f)
+{
+    const char *name = check_flight_name(f);
+    switch (found) {
+    case VM_UNCOMMITTED:
+        return check_print(check,
+                           "no tcgen05.commit follows the %s, so nothing can wait for it: commit it to an "
+                           "mbarrier, and wait for the mbarrier's phase before",
+                           name);
+    case VM_UNSEEN:
+        return check_print(check,
+                           "the thread does not know that the %s is complete: wait before for the phase of the "
+                           "mbarrier at which its tcgen05.commit arrives",
+                           name);
+    case VM_UNWAITED:
+        return check_print(check, "no tcgen05.wait::%s of its warp follows the %s: execute it before",
+                           f->kind == VM_FLIGHT_TENSOR_LOAD ? "ld" : "st", name);
+    case VM_UNSYNCED: return check_print(check, "no barrier orders the two threads after the %s", name);
+    case VM_NO_BEFORE:
+        return check_print(check,
+                           "the thread of the %s executes no tcgen05.fence::before_thread_sync between it and "
+                           "the barrier that orders the two threads",
+                           name);
+    case VM_NO_AFTER:
+        return check_print(check,
+                           "this thread executes no tcgen05.fence::after_thread_sync after the barrier that "
+                           "tells it of the %s",
+                           name);
+    case VM_IN_ORDER: break;
+    }
+    return "";
+}
+
+/* Starts a finding about the visiting operation at a cell. */
+static kiln_check_finding *start_finding(visit *v, kiln_check_kind kind, bool note, uint32_t other, uint32_t cell)
+{
+    kiln_check_finding *found = check_find_finding(v->w, kind, note, v->insn, other, v->lane, 1);
+    if (!found)
+        return NULL;
+    found->at.what = ptx_op_name((ptx_op)v->op);
+    found->space = "tensor";
+    found->address = vm_tensor_address(cell % VM_TENSOR_GROUPS * GROUP_LANES, cell / VM_TENSOR_GROUPS);
+    found->bytes = 4;
+    return found;
+}
+
+/* Reports that the visiting operation is not ordered after `f`. If a module has no tcgen05.fence at all, as the kernels
+ * of CUTLASS, a missing fence is a note, and the launch has only one: such a module relies on the order that barriers
+ * have on today's devices. */
+static void report_order(visit *v, const vm_flight *f, role was, role is, vm_order found, uint32_t cell)
+{
+    static const char *const verbs[] = {[READS] = "reads", [ADDS] = "adds to", [WRITES] = "writes"};
+    static const char *const done[] = {[READS] = "read", [WRITES] = "written"};
+    vm_check *check = check_of(v->w);
+    const bool fence = found == VM_NO_BEFORE || found == VM_NO_AFTER;
+    const bool note = fence && !v->w->runner->run->launch->module->check->tensor_fences;
+    if (v->told || (note && check->fence_told))
+        return;
+    v->told = true;
+    check->fence_told |= note;
+    kiln_check_finding *made = start_finding(v, fence ? KILN_CHECK_ASYNC : KILN_CHECK_RACE, note, f->insn, cell);
+    if (!made)
+        return;
+    const vm_mark s = {.who = f->who, .block = f->block};
+    made->other.what = check_flight_name(f);
+    check_side_thread(v->w, &s, &made->other);
+    made->message = check_print(check, "%s %s column %u of tensor memory, which %s has %s: %s%s", made->at.what,
+                                v->f ? verbs[is] : "frees", cell / VM_TENSOR_GROUPS, made->other.what, done[was],
+                                tell_remedy(check, found, f),
+                                note ? ". The module has no tcgen05.fence, which the PTX ISA demands" : "");
+}
+
+/* Checks one earlier operation on a cell. Most cells of an operation name the same earlier operation, so its number is
+ * kept. */
+static void check_pair(visit *v, uint32_t id, role was, role is, uint32_t cell)
+{
+    if (!id || id == v->ordered[was] || v->told || (v->f && id == v->f->id))
+        return;
+    const vm_flight *f = check_flight_at(check_of(v->w), id);
+    const vm_order found = f ? find_order(v, f, was, is) : VM_IN_ORDER;
+    if (found == VM_IN_ORDER)
+        v->ordered[was] = id;
+    else
+        report_order(v, f, was, is, found, cell);
+}
+
+/* Records a load in a cell, which keeps the last loads of two warps. */
+static void record_load(const visit *v, vm_tensor_cell *c)
+{
+    for (unsigned n = 0; n < 2; n++) {
+        const vm_flight *old = check_flight_at(check_of(v->w), c->loads[n]);
+        if (!old || (old->who == v->f->who && old->block == v->f->block)) {
+            c->loads[n] = v->f->id;
+            return;
+        }
+    }
+    c->loads[1] = c->loads[0];
+    c->loads[0] = v->f->id;
+}
+
+/* Checks and records the use of `columns` columns from `column` on, in the groups of lanes of the bit mask `groups`, in
+ * the tensor memory of `home`. Columns that do not exist or are free are a fault, which the instruction raises. */
+static void check_cells(visit *v, const vm_block *home, uint32_t groups, uint32_t column, uint32_t columns, role is)
+{
+    vm_tensor_state *t = home->check->tensor;
+    if (t)
+        settle_allocation(home);
+    for (; t && columns && column < VM_TENSOR_COLUMNS; column++, columns--)
+        for (uint32_t g = 0; g < VM_TENSOR_GROUPS && t->made[column]; g++) {
+            const uint32_t cell = column * VM_TENSOR_GROUPS + g;
+            vm_tensor_cell *c = &t->cells[cell];
+            if (!(groups >> g & 1))
+                continue;
+            check_pair(v, c->write, WRITES, is, cell);
+            v->missing += is != WRITES && !c->write;
+            v->filled += is != WRITES && c->write;
+            if (is == READS) {
+                if (is_tensor(v->f))
+                    c->used = v->f->id;
+                else
+                    record_load(v, c);
+                continue;
+            }
+            check_pair(v, c->loads[0], READS, is, cell);
+            check_pair(v, c->loads[1], READS, is, cell);
+            check_pair(v, c->used, READS, is, cell);
+            *c = (vm_tensor_cell){.write = v->f ? v->f->id : 0};
+        }
+}
+
+/* Reports a read of columns that nothing has written since they were allocated. */
+static void check_unwritten_cells(visit *v, const char *what, uint32_t address)
+{
+    const bool note = v->filled;
+    if (!v->missing || v->told)
+        return;
+    const uint32_t cell = (address & 0xffff) * VM_TENSOR_GROUPS + (address >> 16) / GROUP_LANES;
+    kiln_check_finding *f = start_finding(v, KILN_CHECK_UNINITIALISED, note, VM_NO_INSN, cell);
+    if (f)
+        f->message = check_print(check_of(v->w),
+                                 "%s reads %s from column %u of tensor memory on, which nothing has written since it "
+                                 "was allocated%s",
+                                 f->at.what, what, address & 0xffff, note ? " in part" : "");
+}
+
+/* Makes the operation of a lane. Returns false if memory runs out. Nothing is then checked about it. */
+static bool open_visit(visit *v, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lanes, vm_flight_kind kind)
+{
+    *v = (visit){.w = w, .lane = (uint32_t)__builtin_ctz(lanes), .insn = vm_insn_of(w, i), .op = in->op};
+    v->f = check_flight_new(w, i, kind, lanes, w->block);
+    if (!v->f)
+        return false;
+    v->f->op = (uint16_t)in->op;
+    v->f->begun = check_of(w)->time;
+    v->f->group = ptx_has(in, PTX_MOD_CTA_GROUP_2) ? 2 : 1;
+    return true;
+}
+
+/* ---- ld, st ---- */
+
+/* Checks tcgen05.ld and tcgen05.st. Wrong addresses are faults, which the instruction raises. */
+static void check_move(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
+{
+    const vm_tcgen_move *x = i->extra;
+    const uint32_t lane = (uint32_t)__builtin_ctz(m), address = (uint32_t)vm_side_address(w, &x->at, lane);
+    uint32_t columns;
+    visit v;
+    check_join_lanes(w, m);
+    if (!open_visit(&v, w, i, in, m, x->store ? VM_FLIGHT_TENSOR_STORE : VM_FLIGHT_TENSOR_LOAD))
+        return;
+    const uint32_t rows = ops_tcgen_extent(x, &columns), groups = (1u << rows / GROUP_LANES) - 1;
+    const uint32_t group = (address >> 16) / GROUP_LANES;
+    const bool split = x->shape == VM_TCGEN_16X32BX2;
+    for (unsigned part = 0; part < (split ? 2u : 1u) && group < VM_TENSOR_GROUPS; part++)
+        check_cells(&v, w->block, groups << group, (address & 0xffff) + part * x->split, columns,
+                    x->store ? WRITES : READS);
+    if (!x->store)
+        check_unwritten_cells(&v, "values", address);
+    check_flight_pend(w, v.f);
+    if (!x->store)
+        check_product_load(w, i, in, v.f->id);
+}
+
+/* ---- products ---- */
+
+/* Checks that the operand stays in one shared variable if it begins in one. Returns false after a finding. */
+static bool check_reach(visit *v, const vm_module *module, uint32_t begin, uint32_t at, const char *what)
+{
+    const ptx_module *ptx = module->ptx;
+    for (uint32_t n = 0; n < ptx->symbol_count; n++) {
+        const ptx_symbol *s = &ptx->symbols[n];
+        const uint64_t base = module->address[n];
+        if (s->space != PTX_SPACE_SHARED || !s->bytes || begin < base || begin >= base + s->bytes)
+            continue;
+        if (at >= base && at + PIECE <= base + s->bytes)
+            return true;
+        kiln_check_finding *f = check_find_finding(v->w, KILN_CHECK_BOUNDS, false, v->insn, VM_NO_INSN, v->lane, 1);
+        if (!f)
+            return false;
+        f->at.what = ptx_op_name((ptx_op)v->op);
+        f->space = "shared";
+        f->address = at;
+        f->bytes = PIECE;
+        f->message = check_print(check_of(v->w),
+                                 "the descriptor of %s of %s begins in '%s' (%llu bytes at shared address 0x%llx) and "
+                                 "reaches shared address 0x%x outside of it",
+                                 what, f->at.what, s->name, (unsigned long long)s->bytes, (unsigned long long)base, at);
+        return false;
+    }
+    return true;
+}
+
+/* The encoding of a tensor map for a descriptor's swizzle, + 1. */
+static uint8_t get_layout(uint64_t descriptor)
+{
+    static const uint8_t layouts[8] = {1, 5, 4, 0, 3, 0, 2, 0};
+    return layouts[descriptor >> 61];
+}
+
+/* Checks the reads of a matrix in shared memory of one block: `count` rows or columns from `first` on. */
+static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uint64_t descriptor, bool across,
+                          unsigned type, uint32_t count, const char *what)
+{
+    const uint32_t bytes = ptx_type_bytes((ptx_type)type), each = across ? PIECE / bytes : 1;
+    const uint32_t parts = VM_TCGEN_LINE / (across ? bytes : PIECE), begin = (uint32_t)(descriptor & 0x3fff) << 4;
+    bool inside = true;
+    v->f->layout = get_layout(descriptor);
+    for (uint32_t at = 0; at < count; at += each)
+        for (uint32_t part = 0; part < parts; part++) {
+            const uint32_t address = ops_tcgen_piece(descriptor, across, at, part, bytes);
+            inside = inside && check_reach(v, v->w->runner->run->launch->module, begin, address, what);
+            if (!check_stretch(v->w, i, v->lane, PTX_SPACE_SHARED, vm_rank_address(address, block->rank), PIECE,
+                               VM_READS, v->f->id))
+                return false;
+        }
+    return true;
+}
+
+/* Checks the reads of A and B, then of A in tensor memory, then D. Returns false if the product must not run. */
+static bool check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lane)
+{
+    const vm_tcgen_mma *x = i->extra;
+    vm_tcgen_product p;
+    visit v;
+    bool fine = true;
+    if (!ops_tcgen_open(w, i, lane, &p))
+        return false;
+    if (!open_visit(&v, w, i, in, 1u << lane, VM_FLIGHT_TENSOR))
+        return true;
+    v.f->accumulator = p.d;
+    v.f->shape = p.m << 16 | p.n;
+    for (uint32_t k = 0; k < p.blocks && fine; k++) {
+        vm_block *block = p.block[k];
+        const bool half = p.rows == 64 && p.blocks == 1;
+        const uint32_t d_groups = half ? 0x55u << (p.d >> 16) / GROUP_LANES : 0xffu;
+        uint32_t columns;
+        if (block->check->tensor)
+            block->check->tensor->users[w->block->rank] = v.f->id;
+        if (!x->a_tensor)
+            fine = check_operand(&v, i, block, p.a_descriptor, p.a_across, p.a_type, p.rows, "A");
+        fine = fine && check_operand(&v, i, block, p.b_descriptor, p.b_across, p.b_type, p.n / p.blocks, "B");
+        if (x->a_tensor) {
+            const uint32_t groups = half ? 0x55u << (p.a >> 16) / GROUP_LANES : p.rows == 64 ? 0x0fu : 0xffu;
+            ops_tcgen_a_extent(&p, &columns);
+            check_cells(&v, block, groups, p.a & 0xffff, columns, READS);
+            check_unwritten_cells(&v, "matrix A", p.a);
+        }
+        v.missing = v.filled = 0;
+        memset(v.ordered, 0, sizeof v.ordered);
+        ops_tcgen_d_extent(&p, &columns);
+        check_cells(&v, block, d_groups, p.d & 0xffff, columns, p.add ? ADDS : WRITES);
+        check_unwritten_cells(&v, "the sums of D", p.d);
+        v.missing = v.filled = 0;
+    }
+    return fine;
+}
+
+/* ---- an instruction ---- */
+
+/* Checks tcgen05.dealloc: all operations on the columns must be ordered before. */
+static void check_release_columns(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
+{
+    const uint32_t lane = (uint32_t)__builtin_ctz(m), from = vm_r32(w, i->a)[lane], count = vm_r32(w, i->b)[lane];
+    vm_tensor_state *t = w->block->check->tensor;
+    visit v = {.w = w, .lane = lane, .insn = vm_insn_of(w, i), .op = in->op};
+    check_join_lanes(w, m);
+    check_cells(&v, w->block, 0xff, from, count, WRITES);
+    for (uint32_t k = 0; k < count && from < VM_TENSOR_COLUMNS && k < VM_TENSOR_COLUMNS - from; k++)
+        t->made[from + k] = 0;
+}
+
+/* Counts the arrivals of tcgen05.commit, lane by lane, at the mbarrier of each block of a multicast. */
+static uint32_t check_commit(vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const vm_bulk *b = i->extra;
+    uint32_t good = m;
+    VM_EACH(lane, m) {
+        const uint64_t bar = vm_side_address(w, &b->bar, lane);
+        uint32_t ranks;
+        if (!ops_multicast(w, i, lane, b->multicast, &ranks))
+            return 0;
+        do {
+            if (!check_commit_one(w, i, lane, b->bar.space, vm_target(bar, ranks)))
+                good &= ~(1u << lane);
+            ranks &= ranks - 1;
+        } while (ranks);
+    }
+    return good;
+}
+
+uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
+{
+    const uint32_t lane = (uint32_t)__builtin_ctz(m);
+    vm_tensor_state *t = w->block->check->tensor;
+    uint32_t good = m;
+    settle_allocation(w->block);
+    switch (in->op) {
+    case PTX_OP_TCGEN05_ALLOC: /* writes the address for the warp as a whole */
+        t->pending = vm_insn_of(w, i) + 1;
+        t->pending_who = w->index * VM_LANES + lane;
+        return check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 4, VM_WRITE, 0) ? m : 0;
+    case PTX_OP_TCGEN05_DEALLOC: check_release_columns(w, i, in, m); break;
+    case PTX_OP_TCGEN05_LD:
+    case PTX_OP_TCGEN05_ST: check_move(w, i, in, m); break;
+    case PTX_OP_TCGEN05_WAIT_LD:
+    case PTX_OP_TCGEN05_WAIT_ST:
+        check_flight_wait(w, in->op == PTX_OP_TCGEN05_WAIT_LD ? VM_FLIGHT_TENSOR_LOAD : VM_FLIGHT_TENSOR_STORE, m, 0,
+                          false);
+        check_join_lanes(w, m);
+        break;
+    case PTX_OP_TCGEN05_FENCE_BEFORE: fence_before(w); break;
+    case PTX_OP_TCGEN05_FENCE_AFTER: fence_after(w, m); break;
+    case PTX_OP_TCGEN05_COMMIT: return check_commit(w, i, m);
+    case PTX_OP_TCGEN05_MMA:
+        VM_EACH(each, m)
+            if (!check_product(w, i, in, each))
+                good &= ~(1u << each);
+        break;
+    default: break;
+    }
+    return good;
+}

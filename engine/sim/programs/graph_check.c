@@ -1,0 +1,202 @@
+/* graph_check.c - for the checks: which nodes of a graph are not ordered before a node.
+ *
+ * Nodes of a graph count as ordered, except where an edge says that a node does not wait for the end of a kernel: a
+ * programmatic dependency, or a dependency on the begin of a kernel. For each step of a launch two sets are kept: the
+ * steps that are not ordered before its begin, and the subset of the steps that are not ordered after its
+ * griddepcontrol.wait either. The sets of a step follow from the sets of the steps on which it depends. A step is in a
+ * set of node N if some edge of N brings it there, and no edge of N orders it. */
+#include "cu_graph.h"
+#include "vm_checks.h"
+
+/* A step that is not ordered before another one. `beyond`: griddepcontrol.wait does not order it either. */
+typedef struct apart {
+    size_t step;
+    bool beyond;
+} apart;
+typedef struct part {
+    vm_period span; /* when it ran; until == 0: it has not run */
+    vm_dependence did;
+    size_t first, count; /* its part of the list `aparts` */
+    bool made;           /* its sets exist. A step of a loop keeps the sets of its first run */
+    size_t visited;      /* the last search that has visited it */
+} part;
+typedef struct sim_parts {
+    part *list; /* by step */
+    apart *aparts;
+    size_t apart_count, apart_room, searches;
+    vm_prior *priors;
+    size_t prior_room;
+    const sim_node **open; /* the stack of a search */
+    size_t open_room;
+} sim_parts;
+
+bool sim_edge_is_full(const CUgraphEdgeData *data)
+{
+    return data->type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT && data->from_port == CU_GRAPH_KERNEL_NODE_PORT_DEFAULT;
+}
+
+void sim_parts_close(sim_exec *exec)
+{
+    sim_parts *parts = exec->parts;
+    exec->parts = NULL;
+    if (!parts)
+        return;
+    kiln__free(sim_memory(), parts->list);
+    kiln__free(sim_memory(), parts->aparts);
+    kiln__free(sim_memory(), parts->priors);
+    kiln__free(sim_memory(), (void *)parts->open);
+    kiln__free(sim_memory(), parts);
+}
+
+void sim_parts_open(sim_exec *exec)
+{
+    bool checked = false, partial = false;
+    for (const sim_context *any = sim_context_after(NULL); any && !checked; any = sim_context_after(any))
+        checked = any->check != NULL;
+    for (size_t i = 0; checked && i < exec->step_count; i++) {
+        exec->steps[i]->number = i;
+        for (size_t k = 0; k < exec->steps[i]->before.count; k++)
+            partial = partial || !sim_edge_is_full(&exec->steps[i]->before.list[k].data);
+    }
+    if (!partial)
+        return;
+    exec->parts = kiln__calloc(sim_memory(), 1, sizeof *exec->parts);
+    if (exec->parts)
+        exec->parts->list = kiln__calloc(sim_memory(), exec->step_count, sizeof *exec->parts->list);
+    if (exec->parts && !exec->parts->list) /* out of memory: all nodes count as ordered */
+        sim_parts_close(exec);
+}
+
+/* Returns the entry of step `x` in the sets of step `of`, or NULL. */
+static const apart *find_apart(const sim_parts *parts, size_t of, size_t x)
+{
+    const part *p = &parts->list[of];
+    for (size_t k = p->first; k < p->first + p->count; k++)
+        if (parts->aparts[k].step == x)
+            return &parts->aparts[k];
+    return NULL;
+}
+
+/* Returns true if the node depends on step `x`, by edges of any kind. A depth-first search backwards. Edges lead to later
+ * steps, so nodes before `x` are skipped. If memory runs out, the node counts as dependent. */
+static bool depends_on(sim_parts *parts, const sim_node *node, size_t x)
+{
+    size_t top = 0;
+    const size_t search = ++parts->searches;
+    for (const sim_node *now = node; now; now = top ? parts->open[--top] : NULL)
+        for (size_t k = 0; k < now->before.count; k++) {
+            const sim_node *before = now->before.list[k].node;
+            if (before->number == x)
+                return true;
+            if (before->number < x || parts->list[before->number].visited == search)
+                continue;
+            parts->list[before->number].visited = search;
+            if (!kiln__grow(sim_memory(), (void *)&parts->open, &parts->open_room, top + 1, sizeof(const sim_node *)))
+                return true;
+            parts->open[top++] = before;
+        }
+    return false;
+}
+
+/* Tells how an edge passes on the sets of its first node. `itself`: the first node is not ordered. `waited`: the steps
+ * for which the first node waits by griddepcontrol.wait are ordered. `after_wait` asks for the order after the second
+ * node's wait. */
+static void read_edge(const sim_parts *parts, const sim_edge *edge, bool after_wait, bool *itself, bool *waited)
+{
+    const vm_dependence did = parts->list[edge->node->number].did;
+    const bool programmatic = edge->data.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+    *itself = !sim_edge_is_full(&edge->data) && !(after_wait && programmatic);
+    *waited = !*itself                                                         ? did.waited
+              : edge->data.from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC ? did.waited_first
+                                                                               : false;
+}
+
+/* Returns true if an edge orders step `x` before the edge's second node. */
+static bool edge_orders(sim_parts *parts, const sim_edge *edge, size_t x, bool after_wait)
+{
+    bool itself, waited;
+    read_edge(parts, edge, after_wait, &itself, &waited);
+    if (edge->node->number == x)
+        return !itself;
+    const apart *entry = find_apart(parts, edge->node->number, x);
+    return entry ? waited && !entry->beyond : depends_on(parts, edge->node, x);
+}
+
+static bool is_ordered(sim_parts *parts, const sim_node *node, size_t x, bool after_wait)
+{
+    bool ordered = false;
+    for (size_t k = 0; k < node->before.count && !ordered; k++)
+        ordered = edge_orders(parts, &node->before.list[k], x, after_wait);
+    return ordered;
+}
+
+/* Adds step `x` to the sets of the node, if no edge of the node orders it and it is not there yet. Returns false if memory
+ * runs out. */
+static bool add_apart(sim_parts *parts, const sim_node *node, size_t x)
+{
+    part *p = &parts->list[node->number];
+    if (find_apart(parts, node->number, x) || is_ordered(parts, node, x, false))
+        return true;
+    if (!kiln__grow(sim_memory(), &parts->aparts, &parts->apart_room, parts->apart_count + 1, sizeof *parts->aparts))
+        return false;
+    parts->aparts[parts->apart_count++] = (apart){x, !is_ordered(parts, node, x, true)};
+    p->count++;
+    return true;
+}
+
+/* Makes the sets of a node. The candidates are the first nodes of its edges, and the steps in their sets. */
+static void make_sets(sim_parts *parts, const sim_node *node)
+{
+    part *p = &parts->list[node->number];
+    if (p->made)
+        return;
+    p->made = true;
+    p->first = parts->apart_count;
+    for (size_t k = 0; k < node->before.count; k++) {
+        const part *before = &parts->list[node->before.list[k].node->number];
+        if (!add_apart(parts, node, node->before.list[k].node->number))
+            return;
+        for (size_t n = 0; n < before->count; n++)
+            if (!add_apart(parts, node, parts->aparts[before->first + n].step))
+                return;
+    }
+}
+
+/* Gives the checks the steps that are not ordered before the step, sorted by time. */
+void sim_parts_begin(sim_context *context, const sim_exec *exec, size_t step)
+{
+    sim_parts *parts = exec->parts;
+    if (!parts)
+        return;
+    part *p = &parts->list[step];
+    make_sets(parts, exec->steps[step]);
+    size_t count = 0;
+    if (!kiln__grow(sim_memory(), &parts->priors, &parts->prior_room, p->count, sizeof *parts->priors))
+        return;
+    for (size_t k = p->first; k < p->first + p->count; k++) {
+        const vm_prior prior = {.span = parts->list[parts->aparts[k].step].span,
+                                .why = parts->aparts[k].beyond ? VM_APART_BEYOND_WAIT : VM_APART_UNTIL_WAIT};
+        if (!prior.span.until) /* a disabled node */
+            continue;
+        size_t at = count++;
+        for (; at > 0 && parts->priors[at - 1].span.after > prior.span.after; at--)
+            parts->priors[at] = parts->priors[at - 1];
+        parts->priors[at] = prior;
+    }
+    sim_order_part(context, parts->priors, count);
+    const sim_context *in = sim_op_context(context, &exec->steps[step]->op);
+    sim_order_time();
+    p->did = (vm_dependence){0};
+    p->span = (vm_period){.after = in && in->check ? check_tick_host(in->check) : 0};
+}
+
+void sim_parts_end(const sim_context *in, const sim_exec *exec, size_t step)
+{
+    sim_parts *parts = exec->parts;
+    if (!parts || !in || !in->check)
+        return;
+    sim_order_time();
+    parts->list[step].span.until = check_tick_host(in->check);
+    if (exec->steps[step]->op.what.type == CU_GRAPH_NODE_TYPE_KERNEL)
+        parts->list[step].did = check_dependence(in->check);
+}

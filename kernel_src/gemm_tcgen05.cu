@@ -1,0 +1,483 @@
+// gemm_tcgen05.cu - the product of gemm.cu on tensor cores of compute capability 10.0, whose sums are in tensor memory.
+//
+// No kernel of this file was ever run on hardware, because no such device was available. All of them were tested on the
+// simulated device alone. Their params were never measured.
+//
+// Read gemm_wgmma_specialised in gemm.cu first. These kernels have the same ring of tiles and the same order of tiles.
+// They differ in who does what: the sums are not in registers, so no warp group is needed to multiply. A block has six
+// warps with three roles:
+//     warp 0         producer: one thread begins the copies of tiles to the ring
+//     warp 1         issuer: one thread issues all products of the block; the warp also allocates tensor memory
+//     warps 2 to 5   writers: they read the sums from tensor memory, apply the epilogue, and write C
+// Four kinds of barriers connect the roles:
+//     full[stage]    producer to issuer: the bytes of the tiles have arrived
+//     empty[stage]   issuer to producer: the products that read the stage are complete
+//     done[set]      issuer to writers: the products of a tile of C are complete
+//     taken[set]     writers to issuer: the sums have been read, and the next tile may overwrite them
+//
+// M, N and K need not be multiples of a tile. Tensor maps read zeros outside of A and B, and do not write outside of C.
+// Rows of A, B and C must be whole pieces of 16 bytes, and no extent is 0. The specs state this as a constraint.
+//
+// A sum is added up in order of k, in blocks of 32 bytes along K, as in gemm.cu. Each kernel gives the same bits in
+// every run. The code is left out on other devices, so that the whole file compiles for any device.
+
+#include "gemm.cuh"
+#include "tcgen05.cuh"
+
+#ifndef PAIRS
+#define PAIRS 1 // tcgen05_pair: pairs of blocks in a cluster, beside each other in C
+#endif
+#ifndef SETS
+#define SETS 2 // sets of sums in tensor memory: with 2, a tile is written while the next tile is multiplied
+#endif
+
+struct role {
+    enum : unsigned { producer = 0, issuer = 1, writer = 2, writers = 4, warps = writer + writers };
+};
+
+// The sums of a tile in tensor memory. A product has 128 rows. A tile of 256 rows is two products that share a tile of
+// B, with their sums beside each other.
+struct sums_place {
+    enum : unsigned { rows = 128, down = TILE_M / rows, columns = down * TILE_N };
+};
+
+// The parts of dynamic shared memory: a ring of stages, room for results, barriers, and the address of the tensor memory.
+// The ring begins at a multiple of 1024, because swizzles permute address bits.
+template <class Stage> struct room_of {
+    enum : unsigned { part = 32 * 128, results = STAGED ? role::writers * 2 * part : 0 }; // bytes
+    unsigned char *stages;
+
+    __device__ __forceinline__ room_of(unsigned char *shared)
+        : stages(shared + (1024 - shared_address(shared) % 1024) % 1024)
+    {
+    }
+    __device__ __forceinline__ unsigned char *at(unsigned step) const
+    {
+        return stages + step % STAGES * Stage::bytes;
+    }
+    // Returns the two buffers of a writer.
+    __device__ __forceinline__ unsigned char *result_parts(unsigned writer) const
+    {
+        return stages + STAGES * Stage::bytes + 2 * writer * part;
+    }
+    __device__ __forceinline__ barrier *full(unsigned step) const
+    {
+        return (barrier *)(stages + STAGES * Stage::bytes + results) + step % STAGES;
+    }
+    __device__ __forceinline__ barrier *empty(unsigned step) const
+    {
+        return full(step) + STAGES;
+    }
+    __device__ __forceinline__ barrier *done(unsigned tile) const
+    {
+        return full(0) + 2 * STAGES + tile % SETS;
+    }
+    __device__ __forceinline__ barrier *taken(unsigned tile) const
+    {
+        return done(tile) + SETS;
+    }
+    __device__ __forceinline__ unsigned *tensor_address() const
+    {
+        return (unsigned *)(full(0) + 2 * STAGES + 2 * SETS);
+    }
+    // Return the parity of the phase in which a step uses its stage, and a tile its set of sums.
+    static __device__ __forceinline__ unsigned parity(unsigned step)
+    {
+        return step / STAGES & 1;
+    }
+    static __device__ __forceinline__ unsigned parity_of_set(unsigned tile)
+    {
+        return tile / SETS & 1;
+    }
+    // One thread initialises the barriers. `readers` products arrive on each `empty` barrier, and `writers` warps on each
+    // `taken` barrier.
+    __device__ __forceinline__ void make(unsigned readers, unsigned writers) const
+    {
+        for (unsigned i = 0; i < STAGES; ++i) {
+            barrier_init(full(i), 1);
+            barrier_init(empty(i), readers);
+        }
+        for (unsigned i = 0; i < SETS; ++i) {
+            barrier_init(done(i), 1);
+            barrier_init(taken(i), writers);
+        }
+        barriers_made();
+    }
+};
+
+// ---- the writers ----
+
+// Packs 16 bytes of results.
+__device__ __forceinline__ uint4 pack_line(const float *sums)
+{
+    if (sizeof(result) == 4)
+        return {__float_as_uint(sums[0]), __float_as_uint(sums[1]), __float_as_uint(sums[2]), __float_as_uint(sums[3])};
+    typedef choose<RESULT, f16, f16, bf16> half_result;
+    return {pack_pair(half_result(), sums[0], sums[1]), pack_pair(half_result(), sums[2], sums[3]),
+            pack_pair(half_result(), sums[4], sums[5]), pack_pair(half_result(), sums[6], sums[7])};
+}
+
+// A warp that writes tiles. It reaches 32 lanes of tensor memory, so it has 32 rows of each product. A thread has one
+// row, and reads 32 columns of it at a time. So no value must move to another thread, but neighbouring threads have
+// values that are a row of C apart. With STAGED, the warp therefore writes 32 rows of 128 bytes to shared memory, and a
+// tensor map copies complete lines to C. The pieces of a row are permuted, so that the threads use different banks.
+struct tile_writer {
+    enum : unsigned {
+        line = 16 / sizeof(result),                             // elements in 16 bytes
+        columns = STAGED ? 128 / (unsigned)sizeof(result) : 32, // that go through shared memory together
+        parts = TILE_N / columns,
+        part = 32 * 128 // bytes
+    };
+    unsigned char *buffers; // two, which take turns
+    const tensor_map &map_c;
+    result *C;
+    unsigned M, N;
+    unsigned quarter;  // of the lanes of tensor memory
+    unsigned turn = 0; // parts that went through shared memory
+
+    __device__ __forceinline__ tile_writer(unsigned char *buffers_, const tensor_map &map_c_, result *C_,
+                                           unsigned M_, unsigned N_)
+        : buffers(buffers_), map_c(map_c_), C(C_), M(M_), N(N_), quarter(warp_id() % 4)
+    {
+    }
+
+    // Writes the tile at (row, column), whose sums begin at `tensor`. Calls `release` when all sums have been read.
+    template <class Finish, class Release>
+    __device__ __forceinline__ void write(unsigned tensor, unsigned row, unsigned column, unsigned down, Finish finish,
+                                          Release release)
+    {
+        const unsigned lane = lane_id();
+        tensor += 32 * quarter << 16;
+        row += 32 * quarter;
+#pragma unroll 1
+        for (unsigned n = 0; n < down * parts; ++n) {
+            const unsigned first_row = row + n / parts * sums_place::rows, first = column + n % parts * columns;
+            unsigned char *buffer = buffers + turn % 2 * part;
+            if (STAGED) {
+                if (lane == 0)
+                    tensor_store_wait<1>(); // the copy that used this buffer before has read it
+                __syncwarp();
+            }
+#pragma unroll
+            for (unsigned c = 0; c < columns; c += 32) {
+                float sums[32];
+                tensor_load(sums, tensor + n / parts * TILE_N + n % parts * columns + c);
+                tensor_load_wait(sums);
+                if (n + 1 == down * parts && c + 32 == columns)
+                    release();
+                finish(sums, first_row + lane, first + c);
+                if (STAGED)
+                    put(buffer, lane * 128 + c * (unsigned)sizeof(result), sums);
+                else
+                    store_row(first_row + lane, first + c, sums);
+            }
+            if (STAGED) {
+                fence_async();
+                __syncwarp();
+                if (lane == 0) {
+                    tensor_store(map_c, (int)first, (int)first_row, buffer);
+                    tensor_store_commit();
+                }
+                ++turn;
+            }
+        }
+    }
+
+    // Before the block ends, its copies must have read shared memory.
+    __device__ __forceinline__ void end() const
+    {
+        if (STAGED && lane_id() == 0)
+            tensor_store_wait<0>();
+    }
+
+  private:
+    static __device__ __forceinline__ void put(unsigned char *buffer, unsigned place, const float (&sums)[32])
+    {
+#pragma unroll
+        for (unsigned j = 0; j < 32; j += line)
+            *(uint4 *)(buffer + swizzled<128>(place + j * (unsigned)sizeof(result))) = pack_line(sums + j);
+    }
+
+    // A thread writes its part of a row, in pieces of 16 bytes.
+    __device__ __forceinline__ void store_row(unsigned row, unsigned column, const float (&sums)[32]) const
+    {
+#pragma unroll
+        for (unsigned j = 0; j < 32; j += line)
+            if (row < M && column + j < N)
+                *(uint4 *)(C + (offset)row * N + column + j) = pack_line(sums + j);
+    }
+};
+
+#if FUSED
+// Applies the epilogue to 32 columns of a row.
+template <bool paired>
+__device__ __forceinline__ void finish_row(const epilogue &after, float (&sums)[32], unsigned row, unsigned column)
+{
+    const result *residual = after.row_of_residual(row);
+#pragma unroll
+    for (unsigned j = 0; j < 32; j += 2)
+        epilogue::apply(sums[j], sums[j + 1], after.bias_of<paired>(column + j),
+                        after.residual_of<paired>(residual, column + j));
+}
+#define FINISH                                                                                                         \
+    [&](float(&sums)[32], unsigned row, unsigned column) {                                                             \
+        const epilogue after(bias, residual, M, N);                                                                    \
+        if (after.pairs)                                                                                               \
+            finish_row<true>(after, sums, row, column);                                                                \
+        else                                                                                                           \
+            finish_row<false>(after, sums, row, column);                                                               \
+    }
+#else
+#define FINISH [](float(&)[32], unsigned, unsigned) {}
+#endif
+
+// ---- one block for a tile ----
+
+#if defined(GEMM_TCGEN05) || !defined(GEMM_ONE)
+typedef room_of<stage> room;
+
+// The issuer adds the products of the next `steps` steps of the ring to the sums at `tensor`. `count` is the number of
+// steps before them. A step is TILE_K / STEP products of 32 bytes along K for each 128 rows. The commit after them
+// frees the stage. There is no wait in between: products that add to the same sums run in order, and the issuer is some
+// steps ahead of them.
+__device__ __forceinline__ void issue_tile(const room &room, unsigned tensor, unsigned steps, unsigned &count)
+{
+    constexpr unsigned shape = tcgen05_shape<element>(sums_place::rows, TILE_N, !COLUMNS);
+    for (unsigned step = 0; step < steps; ++step, ++count) {
+        barrier_wait(room.full(count), room::parity(count));
+        tcgen05_fence_after();
+        const unsigned at = shared_address(room.at(count));
+        const offset a = tcgen05_descriptor<128>(at, 16, 1024);
+        const offset b = tcgen05_descriptor<128>(at + stage::a_bytes, COLUMNS ? 16 : stage::b_box, 1024);
+#pragma unroll
+        for (unsigned k = 0; k < TILE_K / STEP; ++k) {
+            const unsigned box = k / stage::box_steps, in_box = k % stage::box_steps * 32;
+            const offset b_k = descriptor_after(b, COLUMNS ? box * stage::b_box + in_box : k * STEP * 128);
+#pragma unroll
+            for (unsigned i = 0; i < sums_place::down; ++i)
+                tcgen05_multiply(element(), tensor + i * TILE_N,
+                                 descriptor_after(a, box * stage::a_box + i * sums_place::rows * 128 + in_box), b_k, shape,
+                                 step > 0 || k > 0);
+        }
+        tcgen05_commit(room.empty(count));
+    }
+}
+
+// The three roles at work. A block takes tiles blockIdx.x, blockIdx.x + gridDim.x, and so on. If the grid has a block
+// for each tile, each block makes one. If the grid has as many blocks as the device has multiprocessors, the blocks
+// stay, and the ring already fills for the next tile while one is multiplied. With two sets of sums the writers work at
+// the same time, too.
+extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
+    gemm_tcgen05(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                 const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
+                 unsigned walk EPILOGUE_PARAMS)
+{
+#if HAS_TCGEN05
+    extern __shared__ __align__(16) unsigned char shared[];
+    constexpr unsigned allocated = tensor_columns(SETS * sums_place::columns);
+    const room room(shared);
+    const unsigned warp = warp_id(), steps = ceil_div(K, TILE_K);
+    const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N), tiles = tiles_m * tiles_n;
+    if (warp == role::issuer)
+        tensor_allocate<allocated>(room.tensor_address());
+    if (threadIdx.x == 0)
+        room.make(1, role::writers);
+    tcgen05_fence_before();
+    __syncthreads();
+    tcgen05_fence_after();
+    const unsigned tensor = *room.tensor_address();
+    unsigned count = 0, made = 0; // steps and tiles of this block so far
+    if (warp == role::producer) {
+        if (is_elected()) {
+            tensor_prefetch(map_a);
+            tensor_prefetch(map_b);
+            for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+                const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
+#if FUSED & 4
+                ask_for_residual(residual, at.row * TILE_M, at.column * TILE_N, M, N);
+#endif
+                for (unsigned step = 0; step < steps; ++step, ++count) {
+                    barrier_wait(room.empty(count), room::parity(count) ^ 1);
+                    stage::load(room.at(count), map_a, map_b, at.row * TILE_M, at.column * TILE_N, step * TILE_K,
+                                room.full(count));
+                }
+            }
+        }
+    } else if (warp == role::issuer) {
+        if (is_elected())
+            for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++made) {
+                barrier_wait(room.taken(made), room::parity_of_set(made) ^ 1);
+                tcgen05_fence_after();
+                issue_tile(room, tensor + made % SETS * sums_place::columns, steps, count);
+                tcgen05_commit(room.done(made));
+            }
+    } else {
+        tile_writer writer(room.result_parts(warp % 4), map_c, C, M, N);
+        for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++made) {
+            const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
+            barrier_wait(room.done(made), room::parity_of_set(made));
+            tcgen05_fence_after();
+            writer.write(tensor + made % SETS * sums_place::columns, at.row * TILE_M, at.column * TILE_N,
+                         sums_place::down, FINISH, [&] {
+                             tcgen05_fence_before();
+                             __syncwarp();
+                             if (lane_id() == 0)
+                                 barrier_arrive(room.taken(made));
+                         });
+        }
+        writer.end();
+    }
+    __syncwarp();
+    tcgen05_fence_before();
+    __syncthreads(); // all sums have been read
+    if (warp == role::issuer) {
+        tcgen05_fence_after();
+        tensor_free<allocated>(tensor);
+    }
+#endif
+}
+#endif
+
+// ---- a pair of blocks for a tile ----
+
+#if defined(GEMM_TCGEN05_PAIR) || !defined(GEMM_ONE)
+// A block's part of a stage of the pair: 128 rows of A, and half of the tile's columns of B. The boxes are as in `stage`.
+struct half_stage {
+    enum : unsigned {
+        box = 128 / SIZE, // elements
+        columns = TILE_N / 2,
+        a_rows = sums_place::rows / PAIRS, // that a block loads for all pairs of the cluster
+        a_bytes = sums_place::rows * TILE_K * SIZE,
+        b_bytes = columns * TILE_K * SIZE,
+        bytes = a_bytes + b_bytes,
+        a_box = 128 * sums_place::rows, // bytes
+        b_box = 128 * (COLUMNS ? columns : TILE_K),
+        box_steps = 128 / 32
+    };
+
+    // Begins to copy the block's part of a stage. `row` and `column` are the first row of A and the first column of B of
+    // this block. Block `half` of pair `pair` loads the pair-th share of its rows of A for all blocks that need them.
+    static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
+                                                unsigned row, unsigned column, unsigned k, unsigned full, unsigned pair,
+                                                unsigned half)
+    {
+        const unsigned share = pair * a_rows;
+#pragma unroll
+        for (unsigned i = 0; i < TILE_K / box; ++i) {
+            unsigned char *const a = to + i * a_box + share * 128;
+            if (PAIRS == 1)
+                tensor_load_pair(a, map_a, (int)(k + i * box), (int)row, full);
+            else
+                tensor_multicast_pair(a, map_a, (int)(k + i * box), (int)(row + share), full, 5u << half);
+        }
+#pragma unroll
+        for (unsigned i = 0; i < b_bytes / b_box; ++i)
+            tensor_load_pair(to + a_bytes + i * b_box, map_b, (int)(COLUMNS ? k + i * box : column + i * box),
+                             (int)(COLUMNS ? column : k), full);
+    }
+};
+
+// Two blocks of a cluster make a tile of 256 rows. Compared with gemm_tcgen05: one product has 256 rows and TILE_N
+// columns, but each block loads only 128 rows of A and half of the columns of B, because the product reads the shared
+// memory of both blocks. So at TILE_N = 256 a stage is smaller by a third, the ring has more of them, and the L2 is read less.
+//
+// The block of even rank leads the pair. Only its issuer works, and only its barriers `full` and `taken` are used:
+//     full     counts the bytes of both blocks; the leader's producer expects all of them
+//     taken    counts the writers of both blocks
+//     empty    the commit of a step arrives in all blocks of the cluster, because each of them loads
+//     done     the commit of a tile arrives in both blocks of the pair
+// With PAIRS = 2 a cluster has two pairs with the same rows of C and neighbouring columns. Then each block loads half of its
+// rows of A for both pairs (multicast). A stage is free when the products of both pairs have read it.
+extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
+    gemm_tcgen05_pair(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                      const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
+                      unsigned walk EPILOGUE_PARAMS)
+{
+#if HAS_TCGEN05
+    extern __shared__ __align__(16) unsigned char shared[];
+    constexpr unsigned allocated = tensor_columns(SETS * TILE_N), rows = 2 * sums_place::rows, blocks = 2 * PAIRS;
+    const room_of<half_stage> room(shared);
+    const unsigned warp = warp_id(), steps = ceil_div(K, TILE_K), clusters = gridDim.x / blocks;
+    const unsigned pair = cluster_rank() / 2, half = cluster_rank() % 2, leader = 2 * pair;
+    const unsigned tiles_m = ceil_div(M, rows), tiles_n = ceil_div(N, TILE_N * PAIRS), tiles = tiles_m * tiles_n;
+    if (warp == role::issuer)
+        tensor_allocate<allocated, 2>(room.tensor_address());
+    if (threadIdx.x == 0)
+        room.make(PAIRS, 2 * role::writers);
+    tcgen05_fence_before();
+    cluster_sync(); // the barriers of all blocks exist
+    tcgen05_fence_after();
+    const unsigned tensor = *room.tensor_address();
+    unsigned count = 0, made = 0; // steps and tiles of this cluster so far
+    if (warp == role::producer) {
+        if (is_elected()) {
+            tensor_prefetch(map_a);
+            tensor_prefetch(map_b);
+            for (unsigned tile = blockIdx.x / blocks; tile < tiles; tile += clusters) {
+                const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
+                const unsigned row = at.row * rows + half * sums_place::rows, column = (at.column * PAIRS + pair) * TILE_N;
+#if FUSED & 4
+                ask_for_residual(residual, row, column, M, N);
+#endif
+                for (unsigned step = 0; step < steps; ++step, ++count) {
+                    barrier_wait(room.empty(count), room.parity(count) ^ 1);
+                    if (half == 0)
+                        barrier_expect(room.full(count), 2 * half_stage::bytes);
+                    half_stage::load(room.at(count), map_a, map_b, row, column + half * half_stage::columns, step * TILE_K,
+                                     barrier_of(room.full(count), leader), pair, half);
+                }
+            }
+            // The commits of other blocks arrive here. The block must not end before the last of them.
+            for (unsigned i = 0; i < STAGES; ++i, ++count)
+                barrier_wait(room.empty(count), room.parity(count) ^ 1);
+        }
+    } else if (warp == role::issuer) {
+        constexpr unsigned shape = tcgen05_shape<element>(rows, TILE_N, !COLUMNS);
+        if (half == 0 && is_elected())
+            for (unsigned tile = blockIdx.x / blocks; tile < tiles; tile += clusters, ++made) {
+                barrier_wait(room.taken(made), room.parity_of_set(made) ^ 1);
+                tcgen05_fence_after();
+                for (unsigned step = 0; step < steps; ++step, ++count) {
+                    barrier_wait(room.full(count), room.parity(count));
+                    tcgen05_fence_after();
+                    const unsigned at = shared_address(room.at(count));
+                    const offset a = tcgen05_descriptor<128>(at, 16, 1024);
+                    const offset b = tcgen05_descriptor<128>(at + half_stage::a_bytes, COLUMNS ? 16 : half_stage::b_box, 1024);
+#pragma unroll
+                    for (unsigned k = 0; k < TILE_K / STEP; ++k) {
+                        const unsigned box = k / half_stage::box_steps, in_box = k % half_stage::box_steps * 32;
+                        tcgen05_multiply<2>(
+                            element(), tensor + made % SETS * TILE_N, descriptor_after(a, box * half_stage::a_box + in_box),
+                            descriptor_after(b, COLUMNS ? box * half_stage::b_box + in_box : k * STEP * 128), shape,
+                            step > 0 || k > 0);
+                    }
+                    tcgen05_commit(room.empty(count), (1u << blocks) - 1);
+                }
+                tcgen05_commit(room.done(made), 3u << leader);
+            }
+    } else {
+        tile_writer writer(room.result_parts(warp % 4), map_c, C, M, N);
+        for (unsigned tile = blockIdx.x / blocks; tile < tiles; tile += clusters, ++made) {
+            const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
+            barrier_wait(room.done(made), room.parity_of_set(made));
+            tcgen05_fence_after();
+            writer.write(tensor + made % SETS * TILE_N, at.row * rows + half * sums_place::rows,
+                         (at.column * PAIRS + pair) * TILE_N, 1, FINISH, [&] {
+                             tcgen05_fence_before();
+                             __syncwarp();
+                             if (lane_id() == 0)
+                                 barrier_arrive(room.taken(made), leader);
+                         });
+        }
+        writer.end();
+    }
+    __syncwarp();
+    tcgen05_fence_before();
+    cluster_sync(); // both blocks have read all sums, and no block arrives on another block's barriers any more
+    if (warp == role::issuer) {
+        tcgen05_fence_after();
+        tensor_free<allocated, 2>(tensor);
+    }
+#endif
+}
+#endif

@@ -1,0 +1,2 @@
+# exit 1
+kiln check dependent
