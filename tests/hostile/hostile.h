@@ -30,7 +30,7 @@ bool hostile_chance(hostile_source *s, uint32_t percent);
  *   h texture or surface handle            q predicate       f format of printf                    e stack pointer
  *   y stride of a matrix                   d dimension of a launch                                 o handle of a stream
  *   a argument list of printf              i parameters of a copy of three dimensions              X coordinate, a float
- *   T address of tensor memory              C number of its columns            D I descriptors of tcgen05.mma
+ *   T address of tensor memory              C number of its columns            D I Z descriptors of tcgen05.mma
  *   j function                             u buffer of a launch's parameters                        M memory by malloc() */
 typedef struct hostile_case {
     const char *addresses,

@@ -156,7 +156,8 @@ bool hostile_kernel_make(hostile_source *s, ptx_op op, unsigned form, unsigned f
         hostile_write_call(s, kernel, &code, &declarations);
     else
         good = hostile_write_form(s, kernel, &code, &results);
-    kernel->pair = op == PTX_OP_TCGEN05_MMA && strstr(kiln__text_get(&code), ".cta_group::2");
+    kernel->pair = (op == PTX_OP_TCGEN05_MMA || op == PTX_OP_TCGEN05_CP || op == PTX_OP_TCGEN05_SHIFT) &&
+                   strstr(kiln__text_get(&code), ".cta_group::2");
     if (kernel->pair && hostile_chance(s, 80))
         kernel->cluster = 2;
     const bool twice = !(flags & (HOSTILE_SPECIAL | HOSTILE_WHOLE)) && strpbrk(kernel->kind->addresses, "gG.") &&

@@ -129,16 +129,32 @@ static uint64_t fitting_handle(hostile_source *s, const hostile_world *w, const 
     return w->handles[hostile_below(s, w->handle_count)];
 }
 
-/* The descriptor of a product that the kernel's tcgen05.mma has: a block has 64 or 128 rows, and D up to 64 columns. */
+/* The descriptor of a product that the kernel's tcgen05.mma has: D has up to 64 columns. */
 static uint64_t product_of(hostile_source *s, const hostile_kernel *kernel)
 {
     const char *text = kiln__text_get(&kernel->text);
     const bool ints = strstr(text, ".kind::i8"), tf32 = strstr(text, ".kind::tf32");
-    const uint32_t blocks = strstr(text, ".cta_group::2") ? 2 : 1, rows = 64u << hostile_below(s, 2);
-    const uint32_t step = blocks == 2 && ints ? 32 : blocks == 1 && rows == 64 && !ints ? 8 : 16;
-    const uint32_t types = ints ? 2u << 4 : tf32 ? 1u << 4 | 2u << 7 | 2u << 10 : 1u << 4; /* of D, A and B */
-    return types | hostile_below(s, 4) << 15 | (1 + hostile_below(s, 64 / step)) * step / 8 << 17 |
+    const bool fours = strstr(text, ".kind::mxf4"), scaled = fours || strstr(text, ".kind::mxf8f6f4");
+    const bool weights = strstr(text, "tcgen05.mma.ws"), sparse = strstr(text, ".sp.");
+    const uint32_t blocks = strstr(text, ".cta_group::2") ? 2 : 1;
+    const uint32_t rows = weights ? 32u << hostile_below(s, 3) : scaled ? 128 : 64u << hostile_below(s, 2);
+    const uint32_t step = weights ? 64 : blocks == 2 && ints ? 32 : blocks == 1 && rows == 64 && !ints ? 8 : 16;
+    /* of D, A and B; of the scale factors */
+    const uint32_t types = ints    ? 2u << 4
+                           : tf32  ? 1u << 4 | 2u << 7 | 2u << 10
+                           : fours ? 1u << 7 | 1u << 10 | 1u << 23
+                                   : 1u << (scaled ? 23 : 4);
+    const uint32_t across = fours ? 0 : hostile_below(s, 4) << 15, shift = weights ? hostile_below(s, 4) << 30 : 0;
+    return types | across | (sparse ? 4u : 0) | shift | (1 + hostile_below(s, 64 / step)) * step / 8 << 17 |
            rows * blocks / 16 << 24;
+}
+
+/* A zero-column mask: spans of used columns and of zeros, and a shift. */
+static uint64_t zeros_of(hostile_source *s)
+{
+    return (uint64_t)hostile_below(s, 2) << 39 | (uint64_t)hostile_below(s, 16) << 32 |
+           (uint64_t)hostile_below(s, 256) << 40 | (uint64_t)hostile_below(s, 256) << 48 |
+           (uint64_t)(hostile_chance(s, 50) ? 0 : hostile_below(s, 33)) << 56;
 }
 
 /* Returns the value that a correct kernel has in this place. */
@@ -176,6 +192,7 @@ static uint64_t benign(hostile_source *s, const hostile_world *w, const hostile_
         return shared_offset(w, 1024) >> 4 | (uint64_t)hostile_below(s, 16) << 16 |
                (uint64_t)hostile_below(s, 16) << 32 | (uint64_t)1 << 46 | (uint64_t)hostile_below(s, 4) << 62;
     case 'I': return product_of(s, kernel);
+    case 'Z': return zeros_of(s);
     case 'x': return hostile_below(s, 12);
     case 'X': return PICK(s, floats);
     case 'h': return fitting_handle(s, w, kernel);

@@ -31,8 +31,11 @@ static inline char *check_read(const char *folder, const char *name, size_t *len
 static inline check_bench check_bench_new(const char *ptx_text, size_t length)
 {
     check_bench b = {0};
-    vm_limits limits = {
-        .memory = 64u << 20, .shared_per_block = 227u << 10, .step_budget = 1u << 24, .sm_count = 4, .cc = 90};
+    vm_limits limits = {.memory = 64u << 20,
+                        .shared_per_block = 227u << 10,
+                        .step_budget = 1u << 24,
+                        .sm_count = 4,
+                        .cc = strstr(ptx_text, "sm_100a") ? 100 : 90};
     kiln__text log = {0};
     ptx_module *ptx = NULL;
     b.device = vm_device_new(NULL, &limits);

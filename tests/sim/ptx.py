@@ -31,6 +31,7 @@ FILES = {
     "check/missed": ("missed.cu", ["nvcc", "-lineinfo", "-arch=compute_80"]),
     "check/order": ("order.cu", ["nvcc", "-lineinfo", "-arch=compute_80"]),
     "check/script": ("script.cu", ["nvcc", "-lineinfo", "-arch=compute_80"]),
+    "check/tensor": ("tensor.cu", ["nvcc", "-lineinfo", "-arch=sm_100a"]),
     "mutants/idioms": ("idioms.cu", ["nvcc", "-lineinfo", "-arch=sm_90a"]),
     "mutants/tensor": ("tensor.cu", ["nvcc", "-lineinfo", "-arch=sm_100a"]),
     "../bench/sim_speed": ("sim_speed.cu", ["nvcc", "-arch=sm_90"]),

@@ -172,6 +172,25 @@ static const expected missed_cases[] = {
     OK("rows", 4, 32),
 };
 
+static const expected tensor_cases[] = {
+    OK("early", 1, 128),
+    BUG("early", 1, 128, RACE, "@early.other", 0, -1, NULL),
+    BUG("uncommitted", 1, 128, RACE, "@uncommitted.other", 0, -1, NULL),
+    OK("store", 1, 128),
+    BUG("store", 1, 128, RACE, "@store.other", 0, -1, NULL),
+    OK("fences", 1, 256),
+    BUG("before", 1, 256, ASYNC, "@before.other", 0, -1, NULL),
+    BUG("after", 1, 256, ASYNC, "@after.other", 0, -1, NULL),
+    OK("reused", 1, 128),
+    BUG("reused", 1, 128, RACE, "@reused.other", 0, -1, "of 's' ("),
+    BUG("proxy", 1, 128, ASYNC, NULL, 0, 0, "of 's' ("),
+    BUG("kept", 1, 32, LEAK, NULL, 0, 0, NULL),
+    BUG("dealloc", 1, 128, RACE, NULL, 0, -1, NULL),
+    BUG("reach", 1, 128, BOUNDS, NULL, 0, 0, NULL),
+    BUG("unfinished", 1, 128, ASYNC, NULL, 0, 0, NULL),
+    {"bug_loaded", 1, 128, 0, KILN_CHECK_ASYNC, "@loaded", "@loaded.other", 0, -1, NULL, 1},
+};
+
 /* The line of `source` that ends in the mark, 0: none. */
 static const expected cluster_cases[] = {
     OK("reduce", 8, 32),
@@ -271,6 +290,7 @@ static void run_cases(const expected *cases, size_t count, const char *name)
 static void test_memory(void) { run_cases(memory_cases, KILN__COUNT(memory_cases), "memory"); }
 static void test_async(void) { run_cases(async_cases, KILN__COUNT(async_cases), "async"); }
 static void test_clusters(void) { run_cases(cluster_cases, KILN__COUNT(cluster_cases), "cluster"); }
+static void test_tensor_memory(void) { run_cases(tensor_cases, KILN__COUNT(tensor_cases), "tensor"); }
 static void test_missed(void) { run_cases(missed_cases, KILN__COUNT(missed_cases), "missed"); }
 static void test_order(void) { run_cases(order_cases, KILN__COUNT(order_cases), "order"); }
 
@@ -344,6 +364,7 @@ int main(int count, char **arguments)
                                        {"async", test_async},
                                        {"clusters", test_clusters},
                                        {"missed", test_missed},
+                                       {"tensor memory", test_tensor_memory},
                                        {"the last lane of a warp", test_last_lane},
                                        {"a store acquires nothing", test_store_acquires_nothing}};
     return check_main(count, arguments, "checks", cases, KILN__COUNT(cases));

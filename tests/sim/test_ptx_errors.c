@@ -11,8 +11,8 @@ static void test_instructions(void)
         const char *text, *message;
         ptx_result result;
     } cases[] = {
-        {"tcgen05.mma.sp.cta_group::1.kind::f16 [%r1], %rd1, %rd2, [%r3], %r2, %p1;",
-         "instruction 'tcgen05.mma.sp' is not supported by the simulated device", PTX_UNSUPPORTED},
+        {"multimem.cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], %r2;",
+         "instruction 'multimem.cp' is not supported by the simulated device", PTX_UNSUPPORTED},
         {"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e2m1.f32 %f1, %r1, %r2, %f2;",
          "Illegal modifiers or types for instruction 'mma': 'mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e2m1.f32'",
          PTX_INVALID},
@@ -249,11 +249,6 @@ static void test_later(void)
         "multimem.red.relaxed.gpu.global.add.f16x2 [%rd1], %r1;",
         "multimem.cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], %r2;",
         "multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%r1], %r2;",
-        "tcgen05.ld.red.sync.aligned.32x32b.x2.min.f32 {%r1, %r2}, %r3, [%r4];",
-        "tcgen05.cp.cta_group::1.128x256b [%r1], %rd1;",
-        "tcgen05.shift.cta_group::1.down [%r1];",
-        "tcgen05.mma.sp.cta_group::1.kind::tf32 [%r1], %rd1, %rd2, [%r2], %r3, %p1;",
-        "tcgen05.mma.ws.cta_group::1.kind::i8.collector::b0::fill [%r1], %rd1, %rd2, %r3, %p1;",
     };
     for (size_t k = 0; k < KILN__COUNT(lines); k++) {
         char text[2048], want[200];
@@ -379,7 +374,7 @@ static void test_after_errors(void)
     kiln__text_puts(&text, PTX_HEAD ".func f(.param .b8 first");
     add_many(&text, COUNT, ", .param .b8 p%u");
     kiln__text_puts(&text, ");\n.func g() {\n");
-    add_many(&text, SHOWN, "tcgen05.shift.cta_group::1.down [%r1];\n");
+    add_many(&text, SHOWN, "cvt.rn.s2f6x2.f32 %h1, %f1, %f2;\n");
     add_many(&text, COUNT, "call f;\n");
     CHECK(!text.failed && !ptx_read(kiln__text_get(&text)) && ptx_answer == PTX_UNSUPPORTED);
     CHECK(strstr(ptx_log, "too many errors, the rest is not shown") != NULL);

@@ -38,6 +38,10 @@ static ptx_result parse(const char *instruction, int device, kiln__text *log)
     return parse_in(instruction, device, target, log);
 }
 
+#define SCALED "tcgen05.mma.cta_group::1.kind::"
+#define FACTORS " [%r1], %rd1, %rd2, %r3, [%r4], [%r5], %p1;"
+#define SPARSE "tcgen05.mma.sp.cta_group::1.kind::"
+
 /* Features of a family or an architecture also need the letter in the module's .target, as ptxas says. Other
  * instructions do not depend on .target. */
 static void test_module_target(void)
@@ -58,6 +62,24 @@ static void test_module_target(void)
         {"cvt.rs.f16x2.f32 %r1, %r2, %r3, %r4;", "sm_100a", NULL, 100},
         {"cvt.rs.f16x2.f32 %r1, %r2, %r3, %r4;", "sm_100f", "needs .target sm_100a; the module has sm_100f", 100},
         {"add.f32x2 %rd1, %rd2, %rd3;", "sm_75", NULL, 100},
+        {SCALED "mxf4.block_scale.block32" FACTORS, "sm_100f", NULL, 100},
+        {SCALED "mxf4.block_scale.scale_vec::2X" FACTORS, "sm_103a", NULL, 103},
+        {SCALED "mxf4.block_scale.scale_vec::2X" FACTORS, "sm_100f",
+         "needs .target sm_100a, sm_103a or sm_110a; the module has sm_100f", 100},
+        {SPARSE "f16 [%r1], %rd1, %rd2, [%r2], %r3, %p1;", "sm_110f", NULL, 110},
+        {SPARSE "mxf4.block_scale [%r1], %rd1, %rd2, [%r2], %r3, [%r4], [%r5], %p1;", "sm_103a", NULL, 103},
+        {SPARSE "mxf4.block_scale [%r1], %rd1, %rd2, [%r2], %r3, [%r4], [%r5], %p1;", "sm_103f",
+         "needs .target sm_100a, sm_103a or sm_110a; the module has sm_103f", 103},
+        {"tcgen05.shift.cta_group::1.down [%r1];", "sm_110a", NULL, 110},
+        {"tcgen05.shift.cta_group::1.down [%r1];", "sm_100f",
+         "'tcgen05.shift.cta_group::1.down' needs .target sm_100a, sm_103a or sm_110a; the module has sm_100f", 100},
+        {"tcgen05.ld.red.sync.aligned.32x32b.x2.min.f32 {%r1,%r2}, %r3, [%r4];", "sm_103f", NULL, 103},
+        {"tcgen05.ld.red.sync.aligned.32x32b.x2.min.f32 {%r1,%r2}, %r3, [%r4];", "sm_100a",
+         "needs .target sm_103f or sm_110f; the device has sm_100", 100},
+        {"tcgen05.mma.ws.cta_group::1.kind::i8 [%r1], %rd1, %rd2, %r3, %p1;", "sm_110a", NULL, 110},
+        {"tcgen05.mma.ws.cta_group::1.kind::i8 [%r1], %rd1, %rd2, %r3, %p1;", "sm_103a",
+         "needs .target sm_100a or sm_110a; the device has sm_103", 103},
+        {"tcgen05.cp.cta_group::1.128x256b [%r1], %rd1;", "sm_120a", "the device has sm_120", 120},
     };
     for (size_t k = 0; k < KILN__COUNT(table); k++) {
         kiln__text log = {0};

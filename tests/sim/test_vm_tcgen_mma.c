@@ -1,244 +1,72 @@
-/* Products of tcgen05.mma: random tiles of every kind, type, layout and size against a host oracle.
+/* Products of tcgen05.mma: random tiles of every kind, type, layout and size against a host oracle, dense and sparse, with
+ * scale factors, and weight-stationary.
  *
- * The oracle does not use the simulator's code. It places elements in shared memory by the canonical layouts of the PTX ISA
- * as sums of strides, with the swizzle as an operation on address bits. Sums of small whole numbers are exact in any
- * order. For other numbers the oracle uses the arithmetic of the page "Tensor memory": the products of one instruction
- * are cut to 25 bits below the largest one. Nothing here was compared with hardware. */
-#include <math.h>
+ * The oracle does not use the simulator's code. It knows the whole matrices: a sparse matrix A has zeros. Sums of small
+ * whole numbers are exact in any order. For other numbers the oracle uses the arithmetic of the page "Tensor memory": the
+ * products of one instruction are cut to 25 bits below the largest one. For packed elements of 4 bits, groups of products
+ * are cut to 35 bits below the largest scale factor. Nothing here was compared with hardware. */
+#include "tcgen_matrix.h"
 
-#include "tcgen.h"
+enum { MOST_K = 128, MOST_ROWS = 256 + 32 };
 
-enum { IMAGE = 160 * 1024, DYNAMIC = IMAGE, TILE_K = 32 /* bytes along K */ };
-
-typedef enum type { F16, BF16, TF32, E4M3, E5M2, E2M3, E3M2, E2M1, U8, S8 } type;
-static const struct {
-    const char *kind;
-    uint8_t code, bytes, exponent, mantissa; /* code: in the instruction descriptor; bytes: of an element in memory */
-    bool narrow;
-} types[] = {{"f16", 0, 2, 5, 10, false},   {"f16", 1, 2, 8, 7, false},    {"tf32", 2, 4, 8, 10, false},
-             {"f8f6f4", 0, 1, 4, 3, false}, {"f8f6f4", 1, 1, 5, 2, false}, {"f8f6f4", 3, 1, 2, 3, true},
-             {"f8f6f4", 4, 1, 3, 2, true},  {"f8f6f4", 5, 1, 2, 1, true},  {"i8", 0, 1, 0, 0, false},
-             {"i8", 1, 1, 0, 0, false}};
 typedef enum sums { SUM_F16, SUM_F32, SUM_S32 } sums;
-typedef enum swizzle { NONE = 0, LINE128_BASE32 = 1, LINE128 = 2, LINE64 = 4, LINE32 = 6 } swizzle;
-
-typedef struct matrix {
-    type type;
-    swizzle swizzle;
-    bool across, negative;
-    unsigned rows;     /* the rows of M or N in one block */
-    unsigned at, skip; /* where the matrix begins in the image; the bytes of a line that come before it */
-    unsigned lbo, sbo;
-} matrix;
+typedef enum kind { KIND_F16, KIND_TF32, KIND_F8F6F4, KIND_I8, KIND_MXF8F6F4, KIND_MXF4, KIND_MXF4NVF4, KINDS } kind;
+static const char *const kind_names[KINDS] = {"f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4"};
 
 typedef struct product {
-    matrix a, b;
+    kind kind;
+    matrix a, b; /* a.k: the stored elements of a row */
     sums d;
-    unsigned m, n;
+    unsigned m, n, k; /* k: elements of a row of the whole matrix A */
     bool add, a_tensor, saturate, exact;
     unsigned scale; /* 0: the instruction has no scale */
     bool masked;
     unsigned pair; /* blocks: 1 or 2 */
-    unsigned lane, column, a_column;
+    bool sparse, stationary, shift;
+    bool scaled, ue8m0, by_count; /* it has scale factors, of this type, and the instruction names their number */
+    unsigned factors, first[2];   /* scale factors of a row; the byte of the first one, of A and of B */
+    unsigned selector;
+    uint64_t zero_mask; /* with `has_mask`; zeros and shift say the same */
+    bool has_mask, zeros[256];
+    unsigned b_shift, shift_code;
+    unsigned banks;
+    bool half;
+    unsigned lane, column, a_column, e_column, scale_column[2];
     uint32_t masks[8];
 } product;
 
-static uint32_t seed = 11;
-static uint32_t draw(uint32_t below) { return tcgen_seed(&seed) % below; }
-
-/* ---- numbers ---- */
-
-/* Returns the value of bits of a type. */
-static double value_of(type t, uint32_t bits)
-{
-    if (t == U8 || t == S8)
-        return t == U8 ? (double)(bits & 255) : (double)(int8_t)(uint8_t)bits;
-    bits = t == TF32 ? bits >> 13 : bits;
-    const unsigned e = types[t].exponent, m = types[t].mantissa, power = bits >> m & ((1u << e) - 1);
-    const double fraction = (double)(bits & ((1u << m) - 1));
-    const int bias = (1 << (e - 1)) - 1;
-    const double size = power ? ldexp(1 + ldexp(fraction, -(int)m), (int)power - bias)
-                              : ldexp(fraction, 1 - bias - (int)m);
-    return bits >> (m + e) & 1 ? -size : size;
-}
-
-/* Returns the bits of a whole number from -16 to 16, whose mantissa has the type's bits. */
-static uint32_t encode(type t, int x)
-{
-    const unsigned e = types[t].exponent, m = types[t].mantissa, size = (unsigned)abs(x);
-    unsigned top = 0;
-    while (size >> (top + 1))
-        top++;
-    const uint32_t power = top + (1u << (e - 1)) - 1,
-                   fraction = (uint32_t)((uint64_t)size << m >> top) & ((1u << m) - 1);
-    const uint32_t bits = (uint32_t)(x < 0) << (m + e) | (size ? power << m | fraction : 0);
-    return t == TF32 ? bits << 13 : bits;
-}
-
-/* Returns random bits of a finite number. `exact`: of a number with which sums of products are exact. */
-static uint32_t draw_bits(type t, bool exact)
-{
-    static const int whole[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16};
-    const uint32_t bits = tcgen_seed(&seed) ^ tcgen_seed(&seed) << 13;
-    if (t == U8 || t == S8)
-        return bits & 255;
-    const unsigned e = types[t].exponent, m = types[t].mantissa;
-    if (types[t].narrow)
-        return bits & ((1u << (1 + e + m)) - 1);
-    if (exact)
-        return encode(t, whole[draw(t == E5M2 ? 5 : KILN__COUNT(whole))] * (draw(2) ? 1 : -1));
-    /* from 2^-6 to 2^7, now and then a subnormal number or 0 */
-    const unsigned bias = (1u << (e - 1)) - 1, power = draw(32) ? bias - 6 + draw(14) : 0;
-    const uint32_t own = (bits >> 14 & 1) << (m + e) | power << m | (bits & ((1u << m) - 1));
-    const uint32_t finite = t == E4M3 && (own & 127) == 127 ? own ^ 1 : own;
-    return t == TF32 ? finite << 13 : finite;
-}
-
-static float float_of(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, 4);
-    return value;
-}
-
-static uint32_t bits_of_float(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, 4);
-    return bits;
-}
-
-/* ---- shared memory ---- */
-
-/* Returns the offset in the image of byte `byte` of the element in row `row`, `k`. */
-static unsigned place_of(const matrix *x, unsigned row, unsigned k, unsigned byte)
-{
-    const unsigned bytes = types[x->type].bytes, t = 16 / bytes; /* t: elements of 16 bytes */
-    const unsigned wide = x->swizzle == NONE ? 1 : x->swizzle == LINE32 ? 2 : x->swizzle == LINE64 ? 4 : 8;
-    const unsigned deep = x->swizzle == LINE128_BASE32 ? 4 : 8;
-    unsigned at = x->at + x->skip;
-    if (!x->across) { /* a tile has rows by 8 and elements by 16 bytes */
-        at += row % 8 * wide * 16 + row / 8 * x->sbo + k % t * bytes + k / t * (wide == 1 ? x->lbo : 16);
-    } else if (wide == 1) { /* a tile has rows by 16 bytes and k by 8 */
-        at += row % t * bytes + row / t * x->sbo + k % 8 * 16 + k / 8 * x->lbo;
-    } else { /* a tile has rows by lines and k by the lines of a block */
-        at += row % t * bytes + row / t % wide * 16 + row / t / wide * x->lbo + k % deep * wide * 16 +
-              k / deep * x->sbo;
-    }
-    at += byte;
-    switch (x->swizzle) { /* exclusive-or of address bits */
-    case LINE128_BASE32: return at ^ (at >> 7 & 3) << 5;
-    case LINE128: return at ^ (at >> 7 & 7) << 4;
-    case LINE64: return at ^ (at >> 7 & 3) << 4;
-    case LINE32: return at ^ (at >> 7 & 1) << 4;
-    default: return at;
-    }
-}
-
-static void put_element(unsigned char *image, const matrix *x, unsigned row, unsigned k, uint32_t bits)
-{
-    if (types[x->type].narrow) { /* sixteen elements are packed at the start of each 16 bytes */
-        const unsigned width = 1u + types[x->type].exponent + types[x->type].mantissa;
-        for (unsigned n = 0; n < width; n++) {
-            const unsigned bit = k % 16 * width + n, at = place_of(x, row, k / 16 * 16, bit / 8);
-            image[at] = (unsigned char)((image[at] & ~(1u << bit % 8)) | (bits >> n & 1) << bit % 8);
-        }
-        return;
-    }
-    for (unsigned n = 0; n < types[x->type].bytes; n++)
-        image[place_of(x, row, k, n)] = (unsigned char)(bits >> 8 * n);
-}
-
-static uint64_t descriptor_of(const matrix *x)
-{
-    return (uint64_t)((SHARED_AT + x->at + x->skip) >> 4 & 0x3fff) | (uint64_t)(x->lbo >> 4 & 0x3fff) << 16 |
-           (uint64_t)(x->sbo >> 4 & 0x3fff) << 32 | (uint64_t)1 << 46 | (uint64_t)x->swizzle << 61;
-}
-
-/* Chooses a layout, and the distances between its parts: as close as possible, or with a gap. */
-static void lay_out(matrix *x, unsigned at)
-{
-    static const swizzle all[] = {NONE, LINE128, LINE64, LINE32, LINE128_BASE32};
-    x->across = !types[x->type].narrow && draw(2);
-    x->swizzle = all[draw(x->across ? 5 : 4)];
-    const unsigned wide = x->swizzle == NONE ? 1 : x->swizzle == LINE32 ? 2 : x->swizzle == LINE64 ? 4 : 8;
-    const unsigned bytes = types[x->type].bytes, t = 16 / bytes, k = TILE_K / bytes, gap = draw(2) * 16 * (1 + draw(3));
-    x->at = at;
-    x->skip = 0;
-    if (!x->across) {
-        x->skip = wide > 2 ? 32 * draw(wide / 2) : 0;
-        x->sbo = 128 * wide + (wide == 1 ? gap : gap * 64); /* a swizzled block begins at a multiple of 1024 */
-        x->lbo = wide == 1 ? (x->rows + 7) / 8 * x->sbo + gap : 16;
-    } else if (wide == 1) {
-        x->lbo = 128 + gap;
-        x->sbo = (k + 7) / 8 * x->lbo;
-    } else {
-        const unsigned deep = x->swizzle == LINE128_BASE32 ? 4 : 8;
-        x->sbo = deep * wide * 16;
-        x->lbo = (k + deep - 1) / deep * x->sbo;
-        (void)t;
-    }
-}
+static bool is_packed(const product *p) { return p->kind >= KIND_MXF4; }
 
 /* ---- the kernel ---- */
 
-/* The parameter of the kernel. */
-typedef struct parameter {
-    uint64_t fill, shown, image; /* tensor memory before and after, and shared memory, of each block */
-    uint64_t a, b, unused;
-    uint32_t description, d, a_tensor, enable, masks[8];
-} parameter;
-
-static void write_kernel(kiln__text *text, const product *p)
+/* Writes the suffixes and the operands of the instruction. */
+static void write_instruction(kiln__text *text, const product *p)
 {
-    const char *group = p->pair == 2 ? "cta_group::2" : "cta_group::1";
-    kiln__text_puts(text, TCGEN_HEAD TCGEN_KERNEL("k"));
-    kiln__text_printf(
-        text,
-        "mov.u16 %%h0, 3; mov.u32 %%r30, %%cluster_ctarank; setp.ne.u32 %%p0, %%r1, 0; @%%p0 bra allocated;\n"
-        "tcgen05.alloc.%s.sync.aligned.shared::cta.b32 [base], 512;\n"
-        "tcgen05.relinquish_alloc_permit.%s.sync.aligned;\n"
-        "allocated: bar.sync 0; ld.shared.u32 %%r3, [base];\n",
-        group, group);
-    /* each block has its own part of the images */
-    kiln__text_printf(text, "mul.wide.u32 %%d9, %%r30, %d; mul.wide.u32 %%d10, %%r30, %d; mov.b64 %%d11, %%d0;\n",
-                      CELLS * 4, IMAGE);
-    kiln__text_puts(text, "ld.global.u64 %d1, [%d11]; add.u64 %d1, %d1, %d9;\n");
-    tcgen_all(text, "fill", true);
-    kiln__text_printf(
-        text,
-        "ld.global.u64 %%d3, [%%d11+16]; add.u64 %%d3, %%d3, %%d10; shl.b32 %%r12, %%r0, 4; mov.u32 %%r13, s;\n"
-        "add.u32 %%r13, %%r13, %%r12; cvt.u64.u32 %%d4, %%r12; add.u64 %%d3, %%d3, %%d4;\n"
-        "copy: ld.global.v4.u32 {%%r14, %%r15, %%r16, %%r17}, [%%d3];\n"
-        "st.shared.v4.u32 [%%r13], {%%r14, %%r15, %%r16, %%r17};\n"
-        "add.u64 %%d3, %%d3, 2048; add.u32 %%r13, %%r13, 2048; add.u32 %%r12, %%r12, 2048;\n"
-        "setp.lt.u32 %%p1, %%r12, %d; @%%p1 bra copy;\n",
-        IMAGE);
-    kiln__text_puts(text, "setp.ne.u32 %p2, %r0, 0; @%p2 bra begun; mbarrier.init.shared.b64 [bar], 1;\nbegun:\n"
-                          "fence.proxy.async; fence.mbarrier_init.release.cluster; tcgen05.fence::before_thread_sync;\n"
-                          "barrier.cluster.arrive; barrier.cluster.wait; tcgen05.fence::after_thread_sync;\n"
-                          "setp.ne.u32 %p3, %r30, 0; or.pred %p3, %p2, %p3; @%p3 bra issued;\n"
-                          "ld.global.u64 %d5, [%d11+24]; ld.global.u64 %d6, [%d11+32];\n"
-                          "ld.global.v4.u32 {%r20, %r21, %r22, %r23}, [%d11+48]; setp.ne.u32 %p4, %r23, 0;\n"
-                          "ld.global.v4.u32 {%r24, %r25, %r26, %r27}, [%d11+64];\n"
-                          "ld.global.v4.u32 {%r4, %r5, %r6, %r7}, [%d11+80];\n");
-    kiln__text_printf(text, "tcgen05.mma.%s.kind::%s [%%r21], %s, %%d6, %%r20", group, types[p->a.type].kind,
-                      p->a_tensor ? "[%r22]" : "%d5");
+    kiln__text_printf(text, "tcgen05.mma%s%s.cta_group::%u.kind::%s", p->stationary ? ".ws" : "",
+                      p->sparse ? ".sp" : "", p->pair, kind_names[p->kind]);
+    if (p->scaled) {
+        static const char *const counts[] = {"", ".scale_vec::1X", ".scale_vec::2X", "", ".scale_vec::4X"};
+        const bool sixteen = p->kind == KIND_MXF4NVF4 && p->factors >= 4;
+        kiln__text_printf(text, ".block_scale%s", p->by_count ? counts[p->factors] : sixteen ? ".block16" : ".block32");
+    }
+    kiln__text_printf(text, "%s [%%r21], %s, %%d6, %s%%r20", p->shift ? ".ashift" : "", p->a_tensor ? "[%r22]" : "%d5",
+                      p->sparse ? "[%r31], " : "");
+    if (p->scaled)
+        kiln__text_puts(text, ", [%r32], [%r33]");
     if (p->masked)
         kiln__text_puts(text,
                         p->pair == 2 ? ", {%r24, %r25, %r26, %r27, %r4, %r5, %r6, %r7}" : ", {%r24, %r25, %r26, %r27}");
     kiln__text_puts(text, ", %p4");
     if (p->scale)
         kiln__text_printf(text, ", %u", p->scale);
-    kiln__text_printf(text, ";\ntcgen05.commit.%s.mbarrier::arrive::one.shared::cluster%s.b64 [bar]%s;\nissued:\n",
-                      group, p->pair == 2 ? ".multicast::cluster" : "", p->pair == 2 ? ", %h0" : "");
-    kiln__text_puts(text, "wait: mbarrier.try_wait.parity.shared.b64 %p5, [bar], 0; @!%p5 bra wait;\n"
-                          "tcgen05.fence::after_thread_sync; ld.global.u64 %d1, [%d11+8]; add.u64 %d1, %d1, %d9;\n");
-    tcgen_all(text, "show", false);
-    kiln__text_printf(text,
-                      "tcgen05.fence::before_thread_sync; bar.sync 0; setp.ne.u32 %%p0, %%r1, 0; @%%p0 bra freed;\n"
-                      "tcgen05.dealloc.%s.sync.aligned.b32 %%r3, 512;\nfreed: ret;\n}\n",
-                      group);
+    kiln__text_printf(text, "%s;\n", p->has_mask ? ", %d7" : "");
+}
+
+static void write_kernel(kiln__text *text, const product *p)
+{
+    write_begin(text, p->pair);
+    write_instruction(text, p);
+    write_end(text, p->pair);
 }
 
 /* ---- the oracle ---- */
@@ -246,21 +74,19 @@ static void write_kernel(kiln__text *text, const product *p)
 /* Returns the cell of element (row, j) of D: the block in *block, the lane and the column. */
 static unsigned cell_of(const product *p, unsigned row, unsigned j, unsigned *block)
 {
-    const unsigned each = p->m / p->pair;
+    const unsigned each = p->m / p->pair, width = p->n / p->banks;
     *block = row / each;
     row %= each;
-    unsigned lane = row, column = j;
-    if (each == 64 && p->pair == 1)
-        lane = row % 16 + row / 16 * 32;
-    if (each == 64 && p->pair == 2 && j >= p->n / 2)
-        lane = row + 64, column = j - p->n / 2;
-    return (lane + p->lane) * COLUMNS + p->column + column;
+    const unsigned lane = p->half ? row % 16 + row / 16 * 32 : row + j / width * (LANES / p->banks);
+    return (lane + p->lane) * COLUMNS + p->column + j % width;
 }
 
-/* The elements of a matrix, TILE_K for each row: their values, and the powers of two that they count as. */
+/* The elements of a matrix, p->k for each row: their values, and the powers of two that they count as. `factor` has the
+ * scale factors of a row. */
 typedef struct numbers {
-    double value[256 * TILE_K];
-    int power[256 * TILE_K];
+    double value[MOST_ROWS * MOST_K];
+    int power[MOST_ROWS * MOST_K];
+    uint8_t factor[MOST_ROWS][6];
 } numbers;
 
 /* Adds products to a sum as README.md says: the sum and all products are cut towards zero, at 25 bits below the power of
@@ -271,7 +97,8 @@ static double add_products(const product *p, double start, const double *x, cons
     const int least = p->d == SUM_F16 ? -14 : -126;
     int top = start == 0 ? -1000 : ilogb(start) < least ? least : ilogb(start);
     for (unsigned n = 0; n < k; n++)
-        top = top > px[n] + py[n] ? top : px[n] + py[n];
+        if (x[n] != 0 && y[n] != 0)
+            top = top > px[n] + py[n] ? top : px[n] + py[n];
     top = top < -126 ? -126 : top;
     const double scale = ldexp(1, 25 - top);
     double total = trunc(start * scale);
@@ -303,81 +130,302 @@ static int power_of(type t, double x)
     return x == 0 ? -1000 : ilogb(x) < least ? least : ilogb(x);
 }
 
-static void prepare(numbers *to, const matrix *x, const uint32_t *bits, unsigned rows, unsigned k)
+/* Returns the value of a scale factor, and its power of two. */
+static double value_of_factor(bool ue8m0, uint8_t bits, int *power)
 {
-    for (unsigned n = 0; n < rows * k; n++) {
+    const double value = ue8m0                 ? (bits == 255 ? NAN : ldexp(1, bits - 127))
+                         : (bits & 127) == 127 ? NAN
+                                               : value_of(E4M3, bits & 127);
+    *power = value == 0 ? -126 : ue8m0 || ilogb(value) > -6 ? ilogb(value) : -6;
+    return value;
+}
+
+/* Sets the values of a matrix. The elements are p->k for each row. */
+static void prepare(numbers *to, const product *p, const matrix *x, const uint32_t *bits, unsigned rows)
+{
+    for (unsigned n = 0; n < rows * p->k; n++) {
         to->value[n] = value_of(x->type, bits[n]) * (x->negative ? -1 : 1);
         to->power[n] = x->type == U8 || x->type == S8 ? 0 : power_of(x->type, to->value[n]);
+        int power = 0;
+        if (p->kind == KIND_MXF8F6F4)
+            to->value[n] *= value_of_factor(true, to->factor[n / p->k][0], &power);
+        to->power[n] += power;
     }
 }
 
-/* Returns an element of D: `before` is the element, x and y are the numbers of a row and a column. */
-static uint32_t oracle(const product *p, uint32_t before, const double *x, const int *px, const double *y,
-                       const int *py, unsigned k)
+/* Adds groups of sixteen products of stored elements to a sum. A group has the scale factors of its first element. */
+static double add_groups(const product *p, double start, const double *x, const uint8_t *fx, const double *y,
+                         const uint8_t *fy)
 {
+    const unsigned size = p->sparse ? 32 : 16, count = p->k / size;
+    double terms[8];
+    int powers[8], top = start == 0 || ilogb(start) < -126 ? -126 : ilogb(start);
+    for (unsigned g = 0; g < count; g++) {
+        int px, py;
+        const unsigned f = g * size / (p->k / p->factors);
+        const double scale = value_of_factor(p->ue8m0, fx[f], &px) * value_of_factor(p->ue8m0, fy[f], &py);
+        double sum = 0;
+        for (unsigned n = g * size; n < (g + 1) * size; n++)
+            sum += x[n] * y[n];
+        terms[g] = sum * scale;
+        powers[g] = px + py;
+        top = top > powers[g] ? top : powers[g];
+        if (isnan(scale))
+            return NAN;
+    }
+    double total = trunc(ldexp(start, 35 - top));
+    for (unsigned g = 0; g < count; g++)
+        total += trunc(ldexp(terms[g], 35 - top));
+    total = ldexp(total, top - 35);
+    const int unit = total == 0 || ilogb(total) - 23 < -149 ? -149 : ilogb(total) - 23;
+    return ldexp(trunc(ldexp(total, -unit)), unit);
+}
+
+/* Returns an element of D: `before` is the element. */
+static uint32_t oracle(const product *p, uint32_t before, const numbers *a, unsigned row, const numbers *b, unsigned j)
+{
+    static const double nothing[MOST_K];
+    const double *x = a->value + row * p->k, *y = p->zeros[j] ? nothing : b->value + (j + p->b_shift) * p->k;
     double start = !p->add ? 0 : p->d == SUM_F16 ? value_of(F16, before & 0xffff) : (double)float_of(before);
     double total = p->d == SUM_S32 ? (p->add ? (int32_t)before : 0) : (start = ldexp(start, -(int)p->scale));
-    for (unsigned n = 0; n < k; n++)
-        total += x[n] * y[n]; /* whole numbers, so the sum is exact */
+    if (!p->exact && is_packed(p))
+        total = add_groups(p, start, x, a->factor[row], y, b->factor[j]);
+    for (unsigned n = 0; n < p->k && (p->exact || p->d == SUM_S32); n++) {
+        int unused;
+        const unsigned f = n / (p->k / (p->factors ? p->factors : 1));
+        total += x[n] * y[n] * /* whole numbers, so the sum is exact */
+                 (!is_packed(p) ? 1
+                                : value_of_factor(p->ue8m0, a->factor[row][f], &unused) *
+                                      value_of_factor(p->ue8m0, b->factor[j][f], &unused));
+    }
     if (p->d == SUM_S32 && p->saturate)
         total = total > INT32_MAX ? INT32_MAX : total < INT32_MIN ? INT32_MIN : total;
     if (p->d == SUM_S32)
         return (uint32_t)(int64_t)total;
-    if (!p->exact)
-        total = add_products(p, start, x, px, y, py, k);
+    if (!p->exact && !is_packed(p)) {
+        for (unsigned n = 0; n < p->k; n++)
+            if (isnan(x[n] * y[n]))
+                return 0x7fffffff;
+        total = add_products(p, start, x, a->power + row * p->k, y, b->power + (j + p->b_shift) * p->k, p->k);
+    }
+    if (isnan(total))
+        return 0x7fffffff;
     return p->d == SUM_F16 ? round_half(total) : bits_of_float((float)total);
 }
 
-/* ---- a trial ---- */
+/* ---- trials ---- */
 
-static product draw_product(type a, type b, sums d, unsigned pair)
+/* Draws M and N, and whether the product is weight-stationary. */
+static void draw_shape(product *p)
 {
-    product p = {.a.type = a, .b.type = b, .d = d, .pair = pair};
-    const bool ints = d == SUM_S32;
-    p.m = (draw(2) ? 128 : 64) * pair;
-    const unsigned step = pair == 2 ? (ints ? 32 : 16) : p.m == 64 ? 8 : 16;
+    const bool ints = p->kind == KIND_I8, wide = p->b.across && types[p->b.type].bytes == 1;
+    p->stationary = !p->scaled && p->pair == 1 && draw(3) == 0;
+    if (p->stationary) {
+        p->m = 32u << draw(3);
+        p->n = 64u << draw(p->sparse ? 2 : 3);
+        p->banks = 128 / p->m;
+        return;
+    }
+    p->m = p->scaled && (p->pair == 1 || p->sparse) ? 128 * p->pair : (draw(2) ? 128 : 64) * p->pair;
+    const unsigned step = p->pair == 2 ? (ints || wide ? 32 : 16) : wide ? 16 : 8;
     do
-        p.n = step * (1 + draw(draw(4) ? 64 / step : 256 / step));
-    while (ints && p.n > 24 && p.n % 16);
-    p.a.rows = p.m / pair;
-    p.b.rows = p.n / pair;
+        p->n = step * (1 + draw(draw(4) ? 64 / step : 256 / step));
+    while (ints && p->n > 24 && p->n % 16);
+    p->banks = p->m / p->pair == 64 && p->pair == 2 && !p->sparse ? 2 : 1;
+    p->half = p->m / p->pair == 64 && p->banks == 1;
+}
+
+/* Draws the number, the type and the place of scale factors. */
+static void draw_scales(product *p)
+{
+    const bool sixteen = p->kind == KIND_MXF4NVF4 && draw(2);
+    p->factors = p->kind == KIND_MXF8F6F4 ? 1 : p->k == 96 ? (sixteen ? 6 : 3) : sixteen ? 4 : 2;
+    p->ue8m0 = !sixteen || draw(2);
+    p->by_count = p->k != 96 && draw(2);
+    for (unsigned side = 0; side < 2; side++)
+        p->first[side] = p->factors % 2 ? draw(4) : p->factors == 4 ? 0 : 2 * draw(2);
+}
+
+/* Draws a zero-column mask: makes the columns zero by counting spans, and encodes the same spans. */
+static void draw_zeros(product *p)
+{
+    const unsigned used = 1 + draw(40), zero = 1 + draw(40), width = p->n / p->banks;
+    p->has_mask = true;
+    p->shift_code = draw(4);
+    const unsigned most = p->shift_code ? 4u << p->shift_code : 0;
+    p->b_shift = draw(most + 1);
+    if (p->m == 32 && p->b_shift > 16)
+        p->b_shift = 16;
+    p->zero_mask = (uint64_t)p->b_shift << 56 | (uint64_t)(used - 1) << 48 | (uint64_t)(zero - 1) << 40;
+    const bool some = draw(4);
+    p->zero_mask |= (uint64_t)some << 39;
+    for (unsigned bank = 0; bank < p->banks; bank++) {
+        bool now = draw(2);
+        unsigned skipped = draw(now ? zero : used), left = (now ? zero : used) - skipped;
+        p->zero_mask |= (uint64_t)now << (32 + bank) | (uint64_t)skipped << 8 * bank;
+        for (unsigned j = 0; j < width; j++) {
+            p->zeros[bank * width + j] = some && now;
+            if (--left == 0) {
+                now = !now;
+                left = now ? zero : used;
+            }
+        }
+    }
+}
+
+/* Places D, A, the metadata and the scale factors one after the other in tensor memory. */
+static void place_all(product *p)
+{
+    unsigned widths[5] = {p->n / p->banks, p->a_tensor ? 12 : 0, p->sparse ? 3 : 0, p->scaled ? 8 : 0,
+                          p->scaled ? 16 : 0};
+    unsigned *const places[5] = {&p->column, &p->a_column, &p->e_column, &p->scale_column[0], &p->scale_column[1]};
+    unsigned total = 0, order = draw(5);
+    for (unsigned k = 0; k < 5; k++)
+        total += widths[k];
+    unsigned at = draw(COLUMNS - total + 1);
+    for (unsigned k = 0; k < 5; k++, order = (order + 1) % 5) {
+        *places[order] = order == 2 ? at + at % 2 : at;
+        at += widths[order];
+    }
+}
+
+static product draw_product(kind of, type a, type b, unsigned pair)
+{
+    product p = {.kind = of, .a.type = a, .b.type = b, .pair = pair, .scaled = of >= KIND_MXF8F6F4};
+    const bool ints = of == KIND_I8, halves = a == F16 || of == KIND_F8F6F4;
+    p.d = ints ? SUM_S32 : !p.scaled && halves && draw(2) ? SUM_F16 : SUM_F32;
+    p.sparse = draw(3) == 0;
+    const bool longer = is_packed(&p) && !p.sparse && draw(4) == 0;
+    p.a.packed = p.b.packed = is_packed(&p);
+    p.a.k = longer ? 96 : is_packed(&p) ? 64 : 32 / types[a].bytes;
+    p.k = p.b.k = p.sparse ? 2 * p.a.k : p.a.k;
+    p.a.rows = 128;
+    p.b.rows = 256 + 32;
     lay_out(&p.a, 0);
     lay_out(&p.b, 64 * 1024);
-    p.a_tensor = !types[a].narrow && draw(3) == 0;
+    p.a_tensor = draw(3) == 0;
     p.a.across = p.a.across && !p.a_tensor;
+    draw_shape(&p);
+    if (p.scaled)
+        draw_scales(&p);
+    if (p.stationary && draw(2))
+        draw_zeros(&p);
+    p.shift = p.a_tensor && !p.scaled && !p.stationary && p.m / pair == 128 && draw(3) == 0;
+    p.selector = p.sparse && (of == KIND_F16 || of == KIND_TF32) ? draw(2) : 0;
     p.a.negative = !ints && draw(4) == 0;
     p.b.negative = !ints && draw(4) == 0;
     p.add = draw(3) != 0;
     p.saturate = ints && draw(2);
-    p.scale = (a == F16 || a == BF16 || a == TF32) && draw(3) == 0 ? 1 + draw(15) : 0;
-    p.exact = !p.scale && draw(2);
-    p.masked = draw(3) == 0;
-    for (unsigned k = 0; k < 8; k++)
-        p.masks[k] = tcgen_seed(&seed) << 8 ^ tcgen_seed(&seed);
-    p.lane = p.m == 64 && pair == 1 ? 16 * draw(2) : 0;
-    p.column = draw(COLUMNS - p.n - 8 + 1);
-    p.a_column = p.column >= 8 ? draw(p.column - 7) : p.column + p.n;
+    p.scale = (of == KIND_F16 || of == KIND_TF32) && !p.stationary && draw(3) == 0 ? 1 + draw(15) : 0;
+    p.exact = !p.scale && draw(2) && !(p.scaled && (a == E3M2 || b == E3M2));
+    p.masked = !p.scaled && !p.stationary && draw(3) == 0;
+    for (unsigned n = 0; n < 8; n++)
+        p.masks[n] = tcgen_seed(&seed) << 8 ^ tcgen_seed(&seed);
+    p.lane = p.half ? 16 * draw(2) : 0;
+    place_all(&p);
     return p;
 }
 
 static uint32_t describe(const product *p)
 {
-    return (uint32_t)p->saturate << 3 | (uint32_t)p->d << 4 | (uint32_t)types[p->a.type].code << 7 |
-           (uint32_t)types[p->b.type].code << 10 | (uint32_t)p->a.negative << 13 | (uint32_t)p->b.negative << 14 |
-           (uint32_t)p->a.across << 15 | (uint32_t)p->b.across << 16 | p->n / 8 << 17 | p->m / 16 << 24;
+    const uint32_t both = (uint32_t)p->sparse << 2 | (uint32_t)p->a.negative << 13 | (uint32_t)p->b.negative << 14 |
+                          (uint32_t)p->a.across << 15 | (uint32_t)p->b.across << 16 | p->n / 8 << 17 | p->m / 16 << 24;
+    const uint32_t a = is_packed(p) ? 1 : types[p->a.type].code, b = is_packed(p) ? 1 : types[p->b.type].code;
+    if (p->scaled)
+        return both | p->first[1] << 4 | a << 7 | b << 10 | (uint32_t)p->ue8m0 << 23 | p->first[0] << 29 |
+               (uint32_t)(p->k == 96) << 31;
+    return both | p->selector | (uint32_t)p->saturate << 3 | (uint32_t)p->d << 4 | a << 7 | b << 10 |
+           p->shift_code << 30;
 }
 
-typedef struct trial {
-    vm_bench bench;
-    uint32_t *fill, *shown, *want;
-    unsigned char *image;
-    parameter *list;
-    uint64_t address;
-} trial;
-
-/* Fills tensor memory and both matrices. a and b get their elements, k for each row. */
-static void fill_trial(trial *t, const product *p, uint32_t *a, uint32_t *b, unsigned k)
+/* Puts a stored element of A into tensor memory, into each bank. */
+static void put_tensor(trial *t, const product *p, unsigned row, unsigned n, uint32_t bits)
 {
+    const unsigned each = p->m / p->pair, own = row % each, width = types[p->a.type].bytes;
+    for (unsigned bank = 0; bank < p->banks; bank++) {
+        const unsigned lane = (p->half ? own % 16 + own / 16 * 32 : own + bank * (LANES / p->banks)) + p->lane;
+        unsigned char *at = (unsigned char *)(t->fill + row / each * CELLS + lane * COLUMNS + p->a_column);
+        const uint32_t box = p->a.type == E2M1 && !is_packed(p) ? bits << 2 : bits;
+        if (is_packed(p))
+            at[n / 2] = (unsigned char)(n % 2 ? (at[n / 2] & 0x0f) | bits << 4 : (at[n / 2] & 0xf0) | bits);
+        else
+            memcpy(at + n * width, &box, width);
+    }
+}
+
+/* Puts the four bits of metadata of a group of a row into tensor memory, into each bank. */
+static void put_metadata(trial *t, const product *p, unsigned row, unsigned group, uint32_t bits)
+{
+    const unsigned each = p->m / p->pair, own = row % each;
+    for (unsigned bank = 0; bank < p->banks; bank++) {
+        const unsigned at = p->half ? own % 16 + own / 16 * 32 : own + bank * (LANES / p->banks);
+        /* 16 bits and more: rows (8, 2, n): a lane, half a column, 16 lanes; groups (4, 2): 4 bits, 8 lanes */
+        const bool shared = p->kind == KIND_F16 || p->kind == KIND_TF32;
+        const unsigned lane = shared ? (at & 7) + (at >> 4 << 4) + (group >> 2 << 3) : at;
+        const unsigned bit = shared ? p->selector * 32 + (at >> 3 & 1) * 16 + (group & 3) * 4 : group * 4;
+        uint32_t *cell = t->fill + row / each * CELLS + (lane + p->lane) * COLUMNS + p->e_column + bit / 32;
+        *cell = (*cell & ~(15u << bit % 32)) | bits << bit % 32;
+    }
+}
+
+/* Draws a row of A: p->k elements of the whole matrix, of which a sparse matrix stores half. */
+static void fill_row(trial *t, const product *p, unsigned row, uint32_t *whole)
+{
+    const unsigned each = p->m / p->pair, block = row / each;
+    /* a group has `most` units of which `most / 2` are stored; a unit is an element, or two packed elements */
+    const unsigned unit = is_packed(p) ? 2 : 1, most = p->kind == KIND_TF32 ? 2 : 4, size = most * unit;
+    memset(whole, 0, p->k * sizeof *whole);
+    for (unsigned n = 0; n < p->a.k; n++) {
+        static unsigned chosen[2];
+        const unsigned group = n / (size / 2), own = n % (size / 2);
+        if (p->sparse && own == 0) {
+            chosen[0] = draw(most == 2 ? 2 : 3);
+            chosen[1] = chosen[0] + 1 + (most == 2 ? 0 : draw(3 - chosen[0]));
+            put_metadata(t, p, row, group, most == 2 ? (chosen[0] ? 14 : 4) : chosen[0] | chosen[1] << 2);
+        }
+        const uint32_t bits = draw_bits(p->a.type, p->exact);
+        whole[p->sparse ? group * size + chosen[own / unit] * unit + own % unit : n] = bits;
+        if (p->a_tensor)
+            put_tensor(t, p, row, n, bits);
+        else
+            put_element(t->image + block * IMAGE, &p->a, row % each, n, bits);
+    }
+}
+
+/* Draws a scale factor, and puts it into the four quarters of the lanes of a block. Only a product with two banks has
+ * other columns of B in the second one. `row` is a row of A in the block, or a column of B. */
+static void fill_factor(trial *t, const product *p, unsigned side, unsigned block, unsigned row, unsigned f,
+                        uint8_t bits)
+{
+    const unsigned parts = side ? p->banks : 1, rows = side ? p->n / parts : p->m / p->pair, own = row % rows;
+    const unsigned byte = p->first[side] + f;
+    for (unsigned quarter = row / rows * (4 / parts); quarter < (row / rows + 1) * (4 / parts); quarter++) {
+        const unsigned column = p->scale_column[side] + own / 32 + (byte > 3 ? (rows > 128 ? 8 : 4) : 0);
+        uint32_t *cells = t->fill + block * CELLS + (32 * quarter + own % 32) * COLUMNS;
+        ((unsigned char *)(cells + column))[byte % 4] = bits;
+    }
+}
+
+static void fill_factors(trial *t, const product *p, numbers *x, numbers *y)
+{
+    for (unsigned side = 0; side < 2 && p->scaled; side++)
+        for (unsigned row = 0; row < (side ? p->n : p->m); row++)
+            for (unsigned f = 0; f < p->factors; f++) {
+                const uint32_t any = p->ue8m0 ? 127 - 20 + draw(41) : draw(127);
+                const uint8_t bits = (uint8_t)(p->exact          ? (p->ue8m0 ? 127 + draw(2) : 0x38 + 8 * draw(2))
+                                               : draw(3000) == 0 ? 255
+                                                                 : any);
+                (side ? y : x)->factor[row][f] = bits;
+                const unsigned each = p->m / p->pair;
+                for (unsigned block = side ? 0 : row / each; block < (side ? p->pair : row / each + 1); block++)
+                    fill_factor(t, p, side, block, side ? row : row % each, f, bits);
+            }
+}
+
+/* Fills tensor memory and both matrices. a and b get the elements, p->k for each row. */
+static void fill_trial(trial *t, const product *p, uint32_t *a, uint32_t *b, numbers *x, numbers *y)
+{
+    const unsigned each = p->n / p->pair;
     for (unsigned n = 0; n < CELLS * p->pair; n++) {
         const uint32_t bits = p->d == SUM_S32 ? tcgen_seed(&seed) << 8 ^ tcgen_seed(&seed)
                               : p->d == SUM_F16
@@ -386,113 +434,122 @@ static void fill_trial(trial *t, const product *p, uint32_t *a, uint32_t *b, uns
         t->fill[n] = bits;
     }
     for (unsigned row = 0; row < p->m; row++)
-        for (unsigned n = 0; n < k; n++) {
-            const unsigned each = p->m / p->pair, block = row / each, own = row % each;
-            const uint32_t bits = a[row * k + n] = draw_bits(p->a.type, p->exact);
-            if (!p->a_tensor) {
-                put_element(t->image + block * IMAGE, &p->a, own, n, bits);
-                continue;
-            }
-            const unsigned lane = each == 64 && p->pair == 1 ? own % 16 + own / 16 * 32 + p->lane : own;
-            unsigned char *cells = (unsigned char *)(t->fill + block * CELLS + lane * COLUMNS + p->a_column);
-            memcpy(cells + n * types[p->a.type].bytes, &bits, types[p->a.type].bytes);
+        fill_row(t, p, row, a + row * p->k);
+    for (unsigned j = 0; j < p->n + p->b_shift; j++)
+        for (unsigned n = 0; n < p->k; n++) {
+            const uint32_t bits = b[j * p->k + n] = draw_bits(p->b.type, p->exact);
+            put_element(t->image + j / (each + p->b_shift) * IMAGE, &p->b, j % (each + p->b_shift), n, bits);
         }
-    for (unsigned j = 0; j < p->n; j++)
-        for (unsigned n = 0; n < k; n++) {
-            const unsigned each = p->n / p->pair;
-            const uint32_t bits = b[j * k + n] = draw_bits(p->b.type, p->exact);
-            put_element(t->image + j / each * IMAGE, &p->b, j % each, n, bits);
-        }
+    fill_factors(t, p, x, y);
+}
+
+/* Moves the rows of A in the expected tensor memory, as .ashift does: 31 of each 32 lanes get the next lane. */
+static void shift_wanted(const trial *t, const product *p)
+{
+    for (unsigned block = 0; block < p->pair; block++)
+        for (unsigned lane = 0; lane < LANES; lane++)
+            for (unsigned column = 0; lane % 32 < 31 && column < 8; column++)
+                t->want[block * CELLS + lane * COLUMNS + p->a_column + column] =
+                    t->fill[block * CELLS + (lane + 1) * COLUMNS + p->a_column + column];
+}
+
+static void report(const product *p, const trial *t, vm_fault_kind fault, unsigned wrong, unsigned first)
+{
+    fprintf(stderr,
+            "kind %s, types %d %d, sums %d, %ux%ux%u, pair %u%s%s%s: A swizzle %d %s%s, B swizzle %d %s, add %d, scale "
+            "%u, masked %d, factors %u%s from bytes %u and %u, mask 0x%llx, exact %d: %s%u cells differ, first lane %u "
+            "column %u: %x, not %x\n",
+            kind_names[p->kind], (int)p->a.type, (int)p->b.type, (int)p->d, p->m, p->n, p->k, p->pair,
+            p->sparse ? " sparse" : "", p->stationary ? " ws" : "", p->shift ? " ashift" : "", (int)p->a.swizzle,
+            p->a.across ? "across" : "along", p->a_tensor ? " in tensor memory" : "", (int)p->b.swizzle,
+            p->b.across ? "across" : "along", p->add, p->scale, p->masked, p->factors, p->ue8m0 ? " ue8m0" : "",
+            p->first[0], p->first[1], (unsigned long long)p->zero_mask, p->exact, fault ? t->bench.fault.message : "",
+            wrong, first / COLUMNS, first % COLUMNS, t->shown[first], t->want[first]);
 }
 
 static void run_product(const product *p, uint64_t *tiles)
 {
-    enum { MOST = 256 * TILE_K };
-    const unsigned k = TILE_K / types[p->a.type].bytes;
-    static uint32_t a[MOST], b[MOST];
+    static uint32_t a[MOST_ROWS * MOST_K], b[MOST_ROWS * MOST_K];
     static numbers x, y;
     kiln__text text = {0};
     write_kernel(&text, p);
-    trial t = {.bench = vm_bench_text(kiln__text_get(&text), text.length, (vm_limits){.cc = 100})};
     parameter list = {.description = describe(p),
                       .d = p->lane << 16 | p->column,
                       .a_tensor = p->lane << 16 | p->a_column,
+                      .metadata = p->lane << 16 | p->e_column,
+                      .scales = {p->scale_column[0], p->scale_column[1] | 0x40000000},
                       .enable = p->add,
+                      .zero_mask = p->zero_mask,
                       .a = descriptor_of(&p->a),
                       .b = descriptor_of(&p->b)};
     memcpy(list.masks, p->masks, sizeof list.masks);
-    list.fill = vm_bench_zeros(&t.bench, CELLS * 4 * p->pair, &t.fill);
-    list.shown = vm_bench_zeros(&t.bench, CELLS * 4 * p->pair, &t.shown);
-    list.image = vm_bench_zeros(&t.bench, IMAGE * p->pair, &t.image);
-    t.address = vm_bench_zeros(&t.bench, sizeof list, &t.list);
-    *t.list = list;
-    fill_trial(&t, p, a, b, k);
-    t.want = kiln__calloc(NULL, CELLS * p->pair, 4);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(t.want);
+    trial t = trial_open(&text, &list, p->pair, p->k == 96); /* K 96 is a feature of sm_103 */
+    fill_trial(&t, p, a, b, &x, &y);
     memcpy(t.want, t.fill, CELLS * 4 * p->pair);
-    prepare(&x, &p->a, a, p->m, k);
-    prepare(&y, &p->b, b, p->n, k);
+    prepare(&x, p, &p->a, a, p->m);
+    prepare(&y, p, &p->b, b, p->n + p->b_shift);
     for (unsigned row = 0; row < p->m; row++)
         for (unsigned j = 0; j < p->n; j++) {
             unsigned block;
             const unsigned cell = cell_of(p, row, j, &block), lane = cell / COLUMNS;
             if (p->masked && p->masks[block * 4 + lane / 32] >> lane % 32 & 1)
                 continue;
-            t.want[block * CELLS + cell] = oracle(p, t.fill[block * CELLS + cell], x.value + row * k, x.power + row * k,
-                                                  y.value + j * k, y.power + j * k, k);
+            t.want[block * CELLS + cell] = oracle(p, t.fill[block * CELLS + cell], &x, row, &y, j);
         }
-    vm_launch launch = {.module = t.bench.module,
-                        .kernel = vm_module_kernel(t.bench.module, "k"),
-                        .grid = {p->pair, 1, 1},
-                        .cluster = {p->pair, 1, 1},
-                        .block = {WARPGROUP, 1, 1},
-                        .params = &t.address,
-                        .dynamic_shared = DYNAMIC};
-    const vm_fault_kind kind = vm_run(t.bench.device, &launch, &t.bench.counters, &t.bench.fault);
-    unsigned wrong = 0, first = 0;
-    for (unsigned n = 0; n < CELLS * p->pair; n++)
-        if (t.want[n] != t.shown[n] && wrong++ == 0)
-            first = n;
-    if (kind != VM_OK || wrong)
-        fprintf(
-            stderr,
-            "kind %s, types %d %d, sums %d, %ux%u, pair %u: A swizzle %d %s%s, B swizzle %d %s, add %d, scale %u, masked %d, "
-            "exact %d: %s%u cells differ, first lane %u column %u: %x, not %x\n",
-            types[p->a.type].kind, (int)p->a.type, (int)p->b.type, (int)p->d, p->m, p->n, p->pair, (int)p->a.swizzle,
-            p->a.across ? "across" : "along", p->a_tensor ? " in tensor memory" : "", (int)p->b.swizzle,
-            p->b.across ? "across" : "along", p->add, p->scale, p->masked, p->exact, kind ? t.bench.fault.message : "",
-            wrong, first / COLUMNS, first % COLUMNS, t.shown[first], t.want[first]);
-    CHECK(kind == VM_OK && !wrong);
+    if (p->shift)
+        shift_wanted(&t, p);
+    vm_fault_kind outcome;
+    unsigned first;
+    const unsigned wrong = trial_run(&t, p->pair, &outcome, &first);
+    if (outcome != VM_OK || wrong)
+        report(p, &t, outcome, wrong, first);
+    CHECK(outcome == VM_OK && !wrong);
     *tiles += (uint64_t)p->m * p->n / 64;
-    kiln__free(NULL, t.want);
+    trial_close(&t);
     kiln__text_free(&text);
-    vm_bench_end(&t.bench);
 }
 
-/* Returns how often each pair of types is tried. The variable KILN_TCGEN_ROUNDS asks for a longer trial. */
+/* Returns how often each pair of types is tried. The variable KILN_TCGEN_ROUNDS asks for a longer trial, and
+ * KILN_TCGEN_SEED for other numbers. */
 static unsigned count_rounds(void)
 {
-    const char *wanted = getenv("KILN_TCGEN_ROUNDS");
+    const char *wanted = getenv("KILN_TCGEN_ROUNDS"), *start = getenv("KILN_TCGEN_SEED");
+    if (start)
+        seed = (uint32_t)strtoul(start, NULL, 10);
     return wanted ? (unsigned)strtoul(wanted, NULL, 10) : 2;
 }
 
-/* All pairs of types of each kind. */
+/* Returns true if a product of this kind has factors of both types. */
+static bool fits(kind of, type a, type b)
+{
+    const bool small = a >= E4M3 && a <= E2M1 && b >= E4M3 && b <= E2M1;
+    switch (of) {
+    case KIND_F16: return a <= BF16 && a == b;
+    case KIND_TF32: return a == TF32 && b == TF32;
+    case KIND_I8: return a >= U8 && b >= U8;
+    case KIND_F8F6F4:
+    case KIND_MXF8F6F4: return small;
+    default: return a == E2M1 && b == E2M1;
+    }
+}
+
+/* All pairs of types of each kind. A kind with few pairs is tried as often as one with many. */
 static void try_all(unsigned pair)
 {
-    uint64_t tiles = 0;
-    for (unsigned round = 0; round < count_rounds(); round++)
-        for (type a = F16; a <= S8; a++)
-            for (type b = F16; b <= S8; b++) {
-                const bool halves = a <= BF16, small = a >= E4M3 && a <= E2M1, ints = a >= U8;
-                const bool fits = halves || a == TF32 ? a == b : small ? b >= E4M3 && b <= E2M1 : b >= U8;
-                if (!fits)
-                    continue;
-                const sums d = ints ? SUM_S32 : (a == F16 || small) && draw(2) ? SUM_F16 : SUM_F32;
-                const product p = draw_product(a, b, d, pair);
-                run_product(&p, &tiles);
-            }
-    if (getenv("KILN_TCGEN_ROUNDS"))
-        printf("%llu tiles of 8 x 8\n", (unsigned long long)tiles);
+    uint64_t tiles[KINDS] = {0};
+    const unsigned rounds = count_rounds();
+    for (unsigned round = 0; round < rounds; round++)
+        for (kind of = KIND_F16; of < KINDS; of++)
+            for (type a = F16; a <= S8; a++)
+                for (type b = F16; b <= S8; b++)
+                    for (unsigned again = fits(of, a, b) ? (a == b && of != KIND_F8F6F4 && of != KIND_MXF8F6F4 ? 4 : 1)
+                                                         : 0;
+                         again; again--) {
+                        const product p = draw_product(of, a, b, pair);
+                        run_product(&p, &tiles[of]);
+                    }
+    for (kind of = KIND_F16; of < KINDS && getenv("KILN_TCGEN_ROUNDS"); of++)
+        printf("%s: %llu tiles of 8 x 8\n", kind_names[of], (unsigned long long)tiles[of]);
 }
 
 static void test_products(void) { try_all(1); }
@@ -503,8 +560,15 @@ static void test_pairs(void) { try_all(2); }
 /* An infinity or a NaN in one element must reach all sums of its row, and no other sum. */
 static void test_special(void)
 {
-    product p = {
-        .a = {.type = F16, .rows = 64}, .b = {.type = F16, .rows = 16}, .d = SUM_F32, .m = 64, .n = 16, .pair = 1};
+    product p = {.a = {.type = F16, .rows = 64},
+                 .b = {.type = F16, .rows = 16},
+                 .d = SUM_F32,
+                 .m = 64,
+                 .n = 16,
+                 .k = 16,
+                 .pair = 1,
+                 .banks = 1,
+                 .half = true};
     kiln__text text = {0};
     write_kernel(&text, &p);
     vm_bench b = vm_bench_text(kiln__text_get(&text), text.length, (vm_limits){.cc = 100});
@@ -571,11 +635,11 @@ static void test_faults(void)
         {"M 256 and N 16", good ^ 20u << 24, 0, b, VM_FAULT_INSTRUCTION, "f16", NULL, false},
         {"M 64 and N 0", good ^ 2u << 17, 0, b, VM_FAULT_INSTRUCTION, "f16", NULL, false},
         {"M 64 and N 504", good | 63u << 17, 0, b, VM_FAULT_INSTRUCTION, "f16", NULL, false},
-        {"M 128 and N 8", 1u << 4 | 1u << 17 | 8u << 24, 0, b, VM_FAULT_INSTRUCTION, "f16", NULL, false},
+        {NULL, 1u << 4 | 1u << 17 | 8u << 24, 0, b, VM_OK, "f16", NULL, false}, /* M 128, N 8 */
+        {"M 128 and N 8", 1u << 4 | 1u << 16 | 1u << 17 | 8u << 24, 0, b, VM_FAULT_INSTRUCTION, "f8f6f4", NULL, false},
         {"M 64 and N 40", 2u << 4 | 5u << 17 | 4u << 24, 0, b, VM_FAULT_INSTRUCTION, "i8", NULL, false},
         {"4 or 6 bits is transposed", good | 5u << 10 | 1u << 16, 0, b, VM_FAULT_INSTRUCTION, "f8f6f4", NULL, false},
-        {"4 or 6 bits is transposed, or in tensor memory", good | 5u << 7, 0, b, VM_FAULT_INSTRUCTION, "f8f6f4", NULL,
-         true},
+        {"types or flags do not fit", good | 1u << 15, 0, b, VM_FAULT_INSTRUCTION, "f16", NULL, true},
         {"column 64: the block has not allocated", good, 50, b, VM_FAULT_ADDRESS, "f16", NULL, false},
         {"tensor memory has 512 columns", good, 0xffff, b, VM_FAULT_ADDRESS, "f16", NULL, false},
         {"cannot begin at lane 8", good, 0x80000, b, VM_FAULT_ADDRESS, "f16", NULL, false},
@@ -604,13 +668,145 @@ static void test_faults(void)
         vm_bench bench = vm_bench_text(kiln__text_get(&text), text.length, (vm_limits){.cc = 100});
         uint32_t *out;
         const uint64_t address = vm_bench_zeros(&bench, 256, &out);
-        const vm_fault_kind kind = vm_bench_try(&bench, "k", 1, WARPGROUP, &address, 8192);
-        if (kind != f->kind || (f->what && !strstr(bench.fault.message, f->what)))
+        const vm_fault_kind outcome = vm_bench_try(&bench, "k", 1, WARPGROUP, &address, 8192);
+        if (outcome != f->kind || (f->what && !strstr(bench.fault.message, f->what)))
             fprintf(stderr, "%zu: %s: %s\n", k, f->what ? f->what : "", bench.fault.message);
-        CHECK(kind == f->kind && (!f->what || strstr(bench.fault.message, f->what)));
+        CHECK(outcome == f->kind && (!f->what || strstr(bench.fault.message, f->what)));
         kiln__text_free(&text);
         vm_bench_end(&bench);
     }
+}
+
+/* ---- faults of scale factors, metadata, zero-column masks and .ashift ---- */
+
+typedef struct other_fault {
+    const char *instruction, *what;
+    uint32_t description, d, a, e, scales[2];
+    uint64_t zero_mask;
+    vm_fault_kind kind;
+} other_fault;
+
+/* Runs one product. All scale factors are 1, except for one in lane 70 of column 100. */
+static void check_other_fault(size_t number, const other_fault *f)
+{
+    const uint64_t b = (uint64_t)SHARED_AT >> 4 | (uint64_t)8 << 16 | (uint64_t)16 << 32 | (uint64_t)1 << 46;
+    const parameter list = {.a = b,
+                            .b = b,
+                            .description = f->description,
+                            .d = f->d,
+                            .a_tensor = f->a,
+                            .metadata = f->e,
+                            .scales = {f->scales[0], f->scales[1]},
+                            .zero_mask = f->zero_mask};
+    kiln__text text = {0};
+    write_begin(&text, 1);
+    kiln__text_printf(&text, "tcgen05.mma%s\n", f->instruction);
+    write_end(&text, 1);
+    trial t = trial_open(&text, &list, 1, false);
+    for (unsigned n = 0; n < CELLS; n++)
+        t.fill[n] = n % COLUMNS < 64 ? 0 : 0x7f7f7f7f;
+    t.fill[70 * COLUMNS + 100] = 0x7f7f7e7f;
+    vm_fault_kind outcome;
+    unsigned first;
+    trial_run(&t, 1, &outcome, &first);
+    const bool right = outcome == f->kind && (!f->what || strstr(t.bench.fault.message, f->what));
+    if (!right)
+        fprintf(stderr, "%zu: %s: %s\n", number, f->what ? f->what : "", t.bench.fault.message);
+    CHECK(right);
+    trial_close(&t);
+    kiln__text_free(&text);
+}
+
+static void test_other_faults(void)
+{
+#define SCALED(kind) ".cta_group::1.kind::" kind " [%r21], %d5, %d6, %r20, [%r32], [%r33], %p4;"
+#define SPARSE(kind) ".sp.cta_group::1.kind::" kind " [%r21], %d5, %d6, [%r31], %r20, %p4;"
+#define STATIONARY ".ws.cta_group::1.kind::f16 [%r21], %d5, %d6, %r20, %p4, %d7;"
+#define SHIFTED ".cta_group::1.kind::f16.ashift [%r21], [%r22], %d6, %r20, %p4;"
+    const uint32_t mx8 = 1u << 23 | 2u << 17 | 8u << 24, mx4 = mx8 | 1u << 7 | 1u << 10;    /* M 128, N 16 */
+    const uint32_t f16 = 1u << 4 | 2u << 17 | 8u << 24, ws = 1u << 4 | 8u << 17 | 8u << 24; /* N 16; M 128, N 64 */
+    const char *fit = "types or flags do not fit";
+    const other_fault table[] = {
+        {SCALED("mxf8f6f4.block_scale"), NULL, mx8, 0, 0, 0, {64, 72}, 0, VM_OK},
+        {SCALED("mxf8f6f4.block_scale"), NULL, mx8 | 3u << 29 | 3u << 4, 0, 0, 0, {64, 72}, 0, VM_OK},
+        {SCALED("mxf8f6f4.block_scale"), fit, mx8 ^ 1u << 23, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf8f6f4.block_scale"), fit, mx8 | 1u, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf8f6f4.block_scale"), fit, mx8 | 4u, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf8f6f4.block_scale"), fit, mx8 | 1u << 24, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf8f6f4.block_scale"), fit, mx8 | 1u << 31, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf8f6f4.block_scale"), fit, mx8 | 2u << 7, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf8f6f4.block_scale"), "M 256", mx8 ^ 24u << 24, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf8f6f4.block_scale"), "M 128 and N 0", mx8 ^ 2u << 17, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf4.block_scale"), NULL, mx4 | 2u << 29, 0, 0, 0, {64, 72}, 0, VM_OK},
+        {SCALED("mxf4.block_scale"), fit, mx4 | 1u << 29, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf4.block_scale"), fit, mx4 ^ 1u << 23, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf4.block_scale"), fit, mx4 | 1u << 15, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf4.block_scale"), fit, mx8, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf4.block_scale.scale_vec::2X"), fit, mx4 | 1u << 31, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf4.block_scale"), "K 96 needs", mx4 | 1u << 31, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf4nvf4.block_scale.block16"), NULL, mx4 ^ 1u << 23, 0, 0, 0, {64, 72}, 0, VM_OK},
+        {SCALED("mxf4nvf4.block_scale.block16"), fit, mx4 | 2u << 29, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf4nvf4.block_scale.block32"), fit, mx4 ^ 1u << 23, 0, 0, 0, {64, 72}, 0, VM_FAULT_INSTRUCTION},
+        {SCALED("mxf8f6f4.block_scale"), "tensor memory has 512 columns", mx8, 0, 0, 0, {509, 72}, 0, VM_FAULT_ADDRESS},
+        {SCALED("mxf8f6f4.block_scale"), "tensor memory has 512 columns", mx8, 0, 0, 0, {64, 512}, 0, VM_FAULT_ADDRESS},
+        {SCALED("mxf8f6f4.block_scale"),
+         "do not begin at lane 0",
+         mx8,
+         0,
+         0,
+         0,
+         {64, 0x200048},
+         0,
+         VM_FAULT_INSTRUCTION},
+        {SCALED("mxf8f6f4.block_scale"), NULL, mx8, 0, 0, 0, {98, 72}, 0, VM_OK}, /* byte 0 of column 100 is the same */
+        {SCALED("mxf8f6f4.block_scale"),
+         "the copies of row 70 in lanes 6 and 70 differ",
+         mx8 | 1u << 29,
+         0,
+         0,
+         0,
+         {98, 72},
+         0,
+         VM_FAULT_INSTRUCTION},
+        {SPARSE("f16"), NULL, f16 | 4u, 0, 0, 64, {0}, 0, VM_OK},
+        {SPARSE("f16"), NULL, f16 | 5u, 0, 0, 64, {0}, 0, VM_OK},
+        {SPARSE("f16"), fit, f16 | 6u, 0, 0, 64, {0}, 0, VM_FAULT_INSTRUCTION},
+        {SPARSE("f16"), fit, f16, 0, 0, 64, {0}, 0, VM_FAULT_INSTRUCTION},
+        {SPARSE("f8f6f4"), fit, f16 | 5u, 0, 0, 64, {0}, 0, VM_FAULT_INSTRUCTION},
+        {SPARSE("f16"), "at an even column", f16 | 4u, 0, 0, 65, {0}, 0, VM_FAULT_ADDRESS},
+        {SPARSE("f16"), "must begin at lane 0", f16 | 4u, 0, 0, 0x200040, {0}, 0, VM_FAULT_ADDRESS},
+        {SPARSE("f8f6f4"), NULL, f16 | 4u, 0, 0, 510, {0}, 0, VM_OK},
+        {SPARSE("f8f6f4"), "tensor memory has 512 columns", f16 | 4u, 0, 0, 512, {0}, 0, VM_FAULT_ADDRESS},
+        {STATIONARY, NULL, ws, 0, 0, 0, {0}, 0, VM_OK},
+        {STATIONARY, "M 128 and N 16", f16, 0, 0, 0, {0}, 0, VM_FAULT_INSTRUCTION},
+        {STATIONARY, NULL, ws | 2u << 30, 0, 0, 0, {0}, (uint64_t)16 << 56, VM_OK},
+        {STATIONARY,
+         "exceeds the largest shift",
+         ws | 1u << 30,
+         0,
+         0,
+         0,
+         {0},
+         (uint64_t)16 << 56,
+         VM_FAULT_INSTRUCTION},
+        {STATIONARY,
+         "exceeds the largest shift",
+         (ws ^ 10u << 24) | 3u << 30,
+         0,
+         0,
+         0,
+         {0},
+         (uint64_t)17 << 56,
+         VM_FAULT_INSTRUCTION},
+        {STATIONARY, "bits 36 to 38", ws, 0, 0, 0, {0}, (uint64_t)1 << 37, VM_FAULT_INSTRUCTION},
+        {STATIONARY, "exceeds the first span", ws, 0, 0, 0, {0}, (uint64_t)1 << 39 | 1, VM_FAULT_INSTRUCTION},
+        {STATIONARY, "cannot begin at lane 16", ws, 0x100000, 0, 0, {0}, 0, VM_FAULT_ADDRESS},
+        {SHIFTED, NULL, f16, 0, 64, 0, {0}, 0, VM_OK},
+        {SHIFTED, "needs 128 rows", f16 ^ 12u << 24, 0, 64, 0, {0}, 0, VM_FAULT_INSTRUCTION},
+        {SHIFTED, "tensor memory has 512 columns", f16, 0, 505, 0, {0}, 0, VM_FAULT_ADDRESS},
+    };
+    for (size_t k = 0; k < KILN__COUNT(table); k++)
+        check_other_fault(k, &table[k]);
 }
 
 static const check_case cases[] = {
@@ -618,5 +814,6 @@ static const check_case cases[] = {
     {"products of two blocks", test_pairs},
     {"infinities and NaNs", test_special},
     {"faults", test_faults},
+    {"faults of what a product has besides its matrices", test_other_faults},
 };
 KILN_SUITE("sim.vm_tcgen_mma", cases)

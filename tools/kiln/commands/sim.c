@@ -37,6 +37,16 @@ static int add_instruction(void *user, const kiln_sim_instruction *i)
 
 /* ---- the page engine/sim/device/ptx/COVERAGE.md ---- */
 
+/* Returns true if an earlier form has the same suffixes as form k. Such forms differ in their operands. */
+static bool is_repeated(const kiln_sim_instruction *i, size_t k)
+{
+    const size_t length = (size_t)(strstr(i->forms[k], " :") - i->forms[k]) + 2;
+    for (size_t n = 0; n < k; n++)
+        if (strncmp(i->forms[n], i->forms[k], length) == 0)
+            return true;
+    return false;
+}
+
 static int page_row(void *user, const kiln_sim_instruction *i)
 {
     (void)user;
@@ -45,6 +55,8 @@ static int page_row(void *user, const kiln_sim_instruction *i)
     out_printf("| `%s` | %s | ", i->name, i->since ? i->since : "");
     for (size_t k = 0; k < i->form_count; k++) {
         const char *colon = strstr(i->forms[k], " :");
+        if (is_repeated(i, k))
+            continue;
         out_puts(k ? "<br>" : "");
         if (colon == i->forms[k]) {
             out_puts("(no suffix)");
@@ -82,7 +94,8 @@ static void page(const found *f)
         "of the same family, with the features of their architecture (such as sm_90a). `100f` means targets from "
         "sm_100 on, of the same family, with the features of their family or architecture (such as sm_100f or "
         "sm_100a). `90F` means all targets from sm_90 on, of any family, with the features of their family or "
-        "architecture.\n\n",
+        "architecture. `100T` means targets from sm_100 on with tensor memory, of the families 10 and 11 (such as sm_100f "
+        "or sm_110a). `100A` means sm_100a and sm_110a, and `100L` means these two and sm_103a.\n\n",
         f->instructions, f->forms);
     out_puts("| instruction | needs | forms |\n| --- | --- | --- |\n");
     kiln_sim_instructions(page_row, NULL);

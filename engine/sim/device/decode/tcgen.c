@@ -38,12 +38,14 @@ void decode_tcgen05_alloc(vm_decoder *d)
     i->flags = to.addr32 ? VM_ADDR32 : 0;
 }
 
-/* Decodes tcgen05.ld and tcgen05.st. A load has the registers first, then the address, then the distance of
- * .16x32bx2. A store has the registers last. */
+/* Decodes tcgen05.ld, tcgen05.ld.red and tcgen05.st. A load has the registers first, then the result of the reduction,
+ * then the address, then the distance of .16x32bx2. A store has the registers last. */
 void decode_tcgen05_move(vm_decoder *d)
 {
     const bool store = d->in->op == PTX_OP_TCGEN05_ST, split = HAS(16X32BX2);
-    const ptx_operand *at = OPERAND(store ? 0 : 1), *values = OPERAND(!store ? 0 : split ? 2 : 1);
+    const bool reduce = d->in->op == PTX_OP_TCGEN05_LD_RED;
+    const unsigned address = store ? 0 : reduce ? 2 : 1;
+    const ptx_operand *at = OPERAND(address), *values = OPERAND(!store ? 0 : split ? 2 : 1);
     const uint32_t count = values->kind == PTX_OPERAND_VECTOR ? values->count : 1;
     vm_tcgen_move *x = decode_keep(d, sizeof *x);
     uint32_t *slots = decode_keep(d, count * sizeof *slots);
@@ -62,9 +64,14 @@ void decode_tcgen05_move(vm_decoder *d)
                          .store = store,
                          .pack = HAS(PACK_16B) || HAS(UNPACK_16B),
                          .count = (uint16_t)count,
-                         .split = split ? (uint32_t)OPERAND(store ? 1 : 2)->imm : 0,
-                         .slots = slots};
-    if (split && OPERAND(store ? 1 : 2)->imm >= VM_TENSOR_COLUMNS)
+                         .split = split ? (uint32_t)OPERAND(address + 1)->imm : 0,
+                         .slots = slots,
+                         .type = reduce ? (uint8_t)d->in->types[0] : PTX_NONE,
+                         .result = reduce ? decode_dest(d, OPERAND(1), 4) : 0,
+                         .max = HAS(MAX),
+                         .absolute = HAS(ABS),
+                         .keeps_nan = HAS(NAN)};
+    if (split && OPERAND(address + 1)->imm >= VM_TENSOR_COLUMNS)
         decode_fail(d, "a distance that no two columns of tensor memory have");
     decode_emit_op(d, ops_tcgen_move)->extra = x;
 }
@@ -87,34 +94,79 @@ void decode_tcgen05_commit(vm_decoder *d)
     i->extra = b;
 }
 
-/* Decodes tcgen05.mma. Its operands are D, A, B, the instruction descriptor, the lanes that are not written (optional), the
- * predicate, and the scale of D (optional). A is a descriptor or an address of tensor memory. */
+void decode_tcgen05_copy(vm_decoder *d)
+{
+    vm_tcgen_copy *x = decode_keep(d, sizeof *x);
+    if (!x)
+        return;
+    const bool copy = d->in->op == PTX_OP_TCGEN05_CP;
+    *x = (vm_tcgen_copy){.to = tensor_side(d, OPERAND(0)),
+                         .descriptor = copy ? decode_source(d, OPERAND(1), 8) : 0,
+                         .group = HAS(CTA_GROUP_2) ? 2 : 1,
+                         .shape = (uint8_t)(HAS(128X256B)       ? VM_TCGEN_128X256B
+                                            : HAS(4X256B)       ? VM_TCGEN_4X256B
+                                            : HAS(128X128B)     ? VM_TCGEN_128X128B
+                                            : HAS(WARPX2_02_13) ? VM_TCGEN_64X128B_02_13
+                                            : HAS(WARPX2_01_23) ? VM_TCGEN_64X128B_01_23
+                                                                : VM_TCGEN_32X128B),
+                         .type = (uint8_t)(HAS(B4X16_P64)   ? PTX_E2M1
+                                           : HAS(B6X16_P32) ? PTX_E3M2
+                                                            : PTX_B8)};
+    vm_code *i = decode_emit_op(d, copy ? ops_tcgen_copy : ops_tcgen_shift);
+    i->e = decode_cache_slot(d);
+    i->extra = x;
+}
+
+/* Reads the kind of a product, and how many elements share a scale factor. */
+static void read_kind(vm_decoder *d, vm_tcgen_mma *x)
+{
+    x->kind = HAS(KIND_F16)        ? VM_TCGEN_F16
+              : HAS(KIND_TF32)     ? VM_TCGEN_TF32
+              : HAS(KIND_I8)       ? VM_TCGEN_I8
+              : HAS(KIND_F8F6F4)   ? VM_TCGEN_F8F6F4
+              : HAS(KIND_MXF8F6F4) ? VM_TCGEN_MXF8F6F4
+              : HAS(KIND_MXF4)     ? VM_TCGEN_MXF4
+                                   : VM_TCGEN_MXF4NVF4;
+    x->block = HAS(BLOCK16) || HAS(SCALE_VEC_4X) ? 16 : 32;
+    x->by_count = HAS(SCALE_VEC_1X) || HAS(SCALE_VEC_2X) || HAS(SCALE_VEC_4X);
+}
+
+/* Decodes tcgen05.mma and tcgen05.mma.ws. The operands are D, A, B, the metadata of a sparse A, the instruction descriptor,
+ * the scale factors or the lanes that are not written, the predicate, and the scale of D or the zero-column mask. A is a
+ * descriptor or an address of tensor memory. */
 void decode_tcgen05_mma(vm_decoder *d)
 {
     vm_tcgen_mma *x = decode_keep(d, sizeof *x);
     if (!x)
         return;
-    unsigned next = 4;
+    unsigned next = 3;
     *x = (vm_tcgen_mma){.d = tensor_side(d, OPERAND(0)),
                         .a_tensor = OPERAND(1)->kind == PTX_OPERAND_ADDRESS,
-                        .group = HAS(CTA_GROUP_2) ? 2 : 1,
-                        .kind = (uint8_t)(HAS(KIND_F16)    ? VM_TCGEN_F16
-                                          : HAS(KIND_TF32) ? VM_TCGEN_TF32
-                                          : HAS(KIND_I8)   ? VM_TCGEN_I8
-                                                           : VM_TCGEN_F8F6F4)};
+                        .sparse = HAS(SP),
+                        .stationary = d->in->op == PTX_OP_TCGEN05_MMA_WS,
+                        .shift = HAS(ASHIFT),
+                        .group = HAS(CTA_GROUP_2) ? 2 : 1};
+    read_kind(d, x);
     if (x->a_tensor)
         x->a = tensor_side(d, OPERAND(1));
     else
         x->a_descriptor = decode_source(d, OPERAND(1), 8);
     x->b_descriptor = decode_source(d, OPERAND(2), 8);
-    x->description = decode_source(d, OPERAND(3), 4);
+    if (x->sparse)
+        x->metadata = tensor_side(d, OPERAND(next++));
+    x->description = decode_source(d, OPERAND(next++), 4);
+    for (unsigned k = 0; k < 2 && vm_tcgen_is_scaled(x); k++)
+        x->scales[k] = tensor_side(d, OPERAND(next++));
     if (OPERAND(next)->kind == PTX_OPERAND_VECTOR) {
         const ptx_operand *masks = OPERAND(next++);
         for (; x->mask_count < masks->count && x->mask_count < KILN__COUNT(x->masks); x->mask_count++)
             x->masks[x->mask_count] = decode_source(d, &d->f->elements[masks->index + x->mask_count], 4);
     }
     x->enable = decode_pred_source(d, OPERAND(next++));
-    if (next < d->in->operand_count) {
+    if (next < d->in->operand_count && x->stationary) {
+        x->masks_columns = true;
+        x->zero_mask = decode_source(d, OPERAND(next), 8);
+    } else if (next < d->in->operand_count) {
         x->scale = (uint8_t)OPERAND(next)->imm;
         if (OPERAND(next)->imm > 15)
             decode_fail(d, "a scale of D above 15");

@@ -1,10 +1,12 @@
 /* tcgen.c - tcgen05: allocation, loads and stores of tensor memory, commit, and the operands of products. The products
  * are computed in vm_tcgen.inc. TENSOR_MEMORY.md has the layouts. */
+#include <math.h>
 #include <string.h>
 
 #include "vm_access.h"
 #include "vm_fault.h"
 #include "vm_hooks.h"
+#include "vm_math.h"
 #include "vm_matrix.h"
 #include "vm_path.h"
 #include "vm_poll.h"
@@ -113,9 +115,15 @@ uint32_t ops_tcgen_extent(const vm_tcgen_move *x, uint32_t *columns)
     return whole ? 32 : 16;
 }
 
-/* A warp can access only one quarter of the lanes. Its number in the warpgroup is the number of the quarter. The hardware
- * does not need that number in the address (DeepGEMM leaves it out), so an address in the first quarter stands for the
- * same lanes of the warp's own quarter. An address in another warp's quarter is a fault. */
+/* The hardware does not need the warp's number in the address (DeepGEMM leaves it out), so an address in the first quarter
+ * of the lanes stands for the same lanes of the warp's own quarter. */
+uint32_t ops_tcgen_own_lanes(const vm_warp *w, uint32_t address)
+{
+    return address >> 16 < VM_LANES ? address + vm_tensor_address(w->index % 4 * VM_LANES, 0) : address;
+}
+
+/* A warp can access only one quarter of the lanes. Its number in the warpgroup is the number of the quarter. An address
+ * in another warp's quarter is a fault. */
 bool ops_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *address)
 {
     const vm_tcgen_move *x = i->extra;
@@ -123,9 +131,7 @@ bool ops_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *
     uint32_t columns;
     if (!is_uniform(w, i, m, x->at.slot, "addresses of tensor memory"))
         return false;
-    *address = (uint32_t)vm_side_address(w, &x->at, lane);
-    if (*address >> 16 < VM_LANES)
-        *address += vm_tensor_address(quarter, 0);
+    *address = ops_tcgen_own_lanes(w, (uint32_t)vm_side_address(w, &x->at, lane));
     const uint32_t row = *address >> 16, rows = ops_tcgen_extent(x, &columns);
     if (row >= quarter && row + rows <= quarter + VM_LANES && row % rows == 0)
         return true;
@@ -158,6 +164,35 @@ static void move_register(vm_warp *w, const vm_tcgen_move *x, uint32_t m, uint32
     }
 }
 
+/* Returns true if `a` comes before `b` in the order of the reduction. */
+static bool is_better(const vm_tcgen_move *x, uint32_t a, uint32_t b)
+{
+    if (x->type == PTX_F32) {
+        const float one = vm_float(a), other = vm_float(b);
+        if (isnan(one) || isnan(other)) /* .NaN: a NaN wins; otherwise a number wins */
+            return isnan(other) && !isnan(one) ? !x->keeps_nan : isnan(one) && !isnan(other) && x->keeps_nan;
+        if (one == other) /* -0 is less than +0 */
+            return x->max ? signbit(other) && !signbit(one) : signbit(one) && !signbit(other);
+        return x->max ? one > other : one < other;
+    }
+    const bool less = x->type == PTX_S32 ? (int32_t)a < (int32_t)b : a < b;
+    return x->max ? !less && a != b : less;
+}
+
+/* Sets the result of tcgen05.ld.red: the least or the greatest of the registers that a lane has loaded. */
+static void reduce_registers(vm_warp *w, const vm_tcgen_move *x, uint32_t m)
+{
+    VM_EACH(lane, m) {
+        uint32_t best = 0;
+        for (uint32_t r = 0; r < x->count; r++) {
+            const uint32_t value = vm_r32(w, x->slots[r])[lane] & (x->absolute ? 0x7fffffffu : 0xffffffffu);
+            if (r == 0 || is_better(x, value, best))
+                best = value;
+        }
+        vm_r32(w, x->result)[lane] = x->type == PTX_F32 && isnan(vm_float(best)) ? 0x7fffffffu : best;
+    }
+}
+
 /* tcgen05.ld and tcgen05.st. They are complete when they are issued. */
 void ops_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m)
 {
@@ -185,6 +220,8 @@ void ops_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m)
     }
     for (uint32_t r = 0; r < x->count; r++)
         move_register(w, x, m, r, cells);
+    if (x->type != PTX_NONE)
+        reduce_registers(w, x, m);
     vm_charge(w, x->count / 8);
 }
 
@@ -216,13 +253,15 @@ static bool read_types(const vm_tcgen_mma *x, uint32_t description, vm_tcgen_pro
     static const uint8_t small[8] = {PTX_E4M3, PTX_E5M2, PTX_NONE, PTX_E2M3, PTX_E3M2, PTX_E2M1};
     static const uint8_t half[8] = {PTX_F16, PTX_BF16}, tf32[8] = {PTX_NONE, PTX_NONE, PTX_TF32};
     static const uint8_t bytes[8] = {PTX_U8, PTX_S8}, sums[4] = {PTX_F16, PTX_F32, PTX_S32};
+    static const uint8_t fours[8] = {PTX_NONE, PTX_E2M1};
     const uint8_t *types = x->kind == VM_TCGEN_F16    ? half
                            : x->kind == VM_TCGEN_TF32 ? tf32
                            : x->kind == VM_TCGEN_I8   ? bytes
+                           : vm_tcgen_is_packed(x)    ? fours
                                                       : small;
     p->a_type = types[description >> 7 & 7];
     p->b_type = types[description >> 10 & 7];
-    p->d_type = sums[description >> 4 & 3];
+    p->d_type = vm_tcgen_is_scaled(x) ? PTX_F32 : sums[description >> 4 & 3];
     const bool good = x->kind == VM_TCGEN_I8     ? p->d_type == PTX_S32
                       : x->kind == VM_TCGEN_TF32 ? p->d_type == PTX_F32
                                                  : p->d_type == PTX_F16 || p->d_type == PTX_F32;
@@ -236,29 +275,77 @@ static bool read_types(const vm_tcgen_mma *x, uint32_t description, vm_tcgen_pro
 static bool has_shape(const vm_tcgen_mma *x, const vm_tcgen_product *p)
 {
     const bool ints = x->kind == VM_TCGEN_I8, pair = x->group == 2;
-    const uint32_t m = p->m / x->group, step = pair ? (ints ? 32 : 16) : m == 64 ? 8 : 16;
-    if ((m != 64 && m != 128) || p->n < step || p->n > 256 || p->n % step)
+    /* a piece of transposed bytes has sixteen columns of B */
+    const bool wide = p->b_across && ptx_type_bytes((ptx_type)p->b_type) == 1;
+    const uint32_t m = p->m / x->group, step = pair ? (ints || wide ? 32 : 16) : wide ? 16 : 8;
+    const uint32_t least = vm_tcgen_is_scaled(x) && (!pair || x->sparse) ? 128 : 64;
+    if (x->stationary)
+        return (m == 32 || m == 64 || m == 128) && (p->n == 64 || p->n == 128 || (p->n == 256 && !x->sparse));
+    if ((m != 128 && m != least) || p->n < step || p->n > VM_TCGEN_MOST || p->n % step)
         return false;
     return !ints || p->n <= 24 || p->n % 16 == 0; /* integers: 8, 16, 24, 32, 48, ... */
 }
 
 static bool is_narrow(unsigned type) { return type == PTX_E2M3 || type == PTX_E3M2 || type == PTX_E2M1; }
 
+/* Reads the fields about scale factors. Returns false if the kind of the product does not have them. */
+static bool read_scales(const vm_tcgen_mma *x, uint32_t d, vm_tcgen_product *p)
+{
+    const bool longer = d >> 31; /* K is 96 */
+    p->scale_byte[0] = d >> 29 & 3;
+    p->scale_byte[1] = d >> 4 & 3;
+    p->ue8m0 = d >> 23 & 1;
+    p->factors = longer ? 96u / x->block : x->kind == VM_TCGEN_MXF8F6F4 ? 1 : x->block == 32 ? 2 : 4;
+    /* the first of 2 or 6 scale factors is byte 0 or 2; the first of 4 is byte 0 */
+    const uint32_t bytes = p->scale_byte[0] | p->scale_byte[1];
+    const bool aligned = p->factors % 2 || (p->factors == 4 ? bytes == 0 : bytes % 2 == 0);
+    const bool type = p->ue8m0 || (x->kind == VM_TCGEN_MXF4NVF4 && x->block == 16);
+    return aligned && type && !(longer && (x->kind == VM_TCGEN_MXF8F6F4 || x->by_count || x->sparse));
+}
+
+/* Sets the sizes of the product along K, and how D lies in tensor memory. */
+static void set_sizes(const vm_tcgen_mma *x, uint32_t d, vm_tcgen_product *p)
+{
+    const uint32_t bits = vm_tcgen_is_packed(x) ? 4 : 8 * ptx_type_bytes((ptx_type)p->a_type);
+    p->stored = vm_tcgen_is_packed(x) && d >> 31 ? 96 : 256 / bits;
+    p->k = x->sparse ? 2 * p->stored : p->stored;
+    p->a_bytes = p->stored * bits / 8;
+    p->b_bytes = p->k * bits / 8;
+    p->rows = p->m / x->group;
+    p->banks = x->stationary ? VM_TENSOR_LANES / p->rows : p->rows == 64 && x->group == 2 && !x->sparse ? 2 : 1;
+    p->half = p->rows == 64 && p->banks == 1;
+}
+
+/* Returns true if all flags of the instruction descriptor fit the kind of the product. */
+static bool fits_flags(const vm_tcgen_mma *x, uint32_t d, vm_tcgen_product *p)
+{
+    enum { SPARSE = 4, RESERVED = 1u << 6 | 1u << 23 | 1u << 29 };
+    enum { SCALED_RESERVED = 3u | 8u | 1u << 6 | 7u << 24 };
+    p->selector = d & 3;
+    if (((d & SPARSE) != 0) != x->sparse)
+        return false;
+    if (vm_tcgen_is_scaled(x))
+        return !(d & SCALED_RESERVED) && !(vm_tcgen_is_packed(x) && (p->a_across || p->b_across)) &&
+               read_scales(x, d, p);
+    /* elements of 16 bits and more have metadata in one of two columns */
+    const bool choice = x->sparse && (x->kind == VM_TCGEN_F16 || x->kind == VM_TCGEN_TF32);
+    return !(d & RESERVED) && p->selector <= choice && (x->stationary || !(d >> 30)) &&
+           !(p->saturate && x->kind != VM_TCGEN_I8) && !((p->a_negative || p->b_negative) && x->kind == VM_TCGEN_I8);
+}
+
 /* Reads the instruction descriptor. Returns false with a fault recorded if it describes no product of this kind. */
 static bool read_description(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t d, vm_tcgen_product *p)
 {
-    enum { SPARSE = 4, SATURATE = 8, RESERVED = 1u << 6 | 1u << 23 | 1u << 29 };
     const vm_tcgen_mma *x = i->extra;
     const bool types = read_types(x, d, p);
-    p->saturate = d & SATURATE;
+    p->saturate = d >> 3 & 1;
     p->a_negative = d >> 13 & 1;
     p->b_negative = d >> 14 & 1;
     p->a_across = d >> 15 & 1;
     p->b_across = d >> 16 & 1;
     p->n = (d >> 17 & 63) * 8;
     p->m = (d >> 24 & 31) * 16;
-    if (!types || d & (SPARSE | RESERVED | 3u) || d >> 30 || (p->saturate && x->kind != VM_TCGEN_I8) ||
-        ((p->a_negative || p->b_negative) && x->kind == VM_TCGEN_I8)) {
+    if (!types || !fits_flags(x, d, p) || (p->a_across && x->a_tensor)) {
         vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0,
                        "instruction descriptor 0x%x: its types or flags do not fit this tcgen05.mma", d);
         return false;
@@ -269,23 +356,24 @@ static bool read_description(vm_warp *w, const vm_code *i, uint32_t lane, uint32
                        p->n);
         return false;
     }
-    if ((is_narrow(p->a_type) && (p->a_across || x->a_tensor)) || (is_narrow(p->b_type) && p->b_across))
-        return raise_fault(w, i, lane, 0,
-                           "a matrix of 4 or 6 bits is transposed, or in tensor memory, which is not supported");
-    p->k = VM_TCGEN_LINE / ptx_type_bytes((ptx_type)p->a_type);
+    if ((is_narrow(p->a_type) && p->a_across) || (is_narrow(p->b_type) && p->b_across))
+        return raise_fault(w, i, lane, 0, "a matrix of 4 or 6 bits is transposed, which is not supported");
+    set_sizes(x, d, p);
+    const int cc = w->runner->run->device->limits.cc;
+    if (p->k == 96 && cc && cc != 103)
+        return raise_fault(w, i, lane, 0, "a product with K 96 needs a device of sm_103");
     return true;
 }
 
-/* Checks a descriptor of a matrix in shared memory. Returns false with a fault recorded. */
-static bool check_descriptor(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t d, bool across)
+bool ops_tcgen_check_descriptor(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t d, bool across, uint32_t bytes)
 {
-    enum { BASE32 = 1 };
+    enum { BASE32 = 1, LINES128 = 2 };
     const unsigned swizzle = (unsigned)(d >> 61);
     const char *why = NULL;
     if ((d >> 46 & 7) != 1 || (d >> 53 & 0xff) != 0)
         why = "bits 46 to 48 are not 1, or bits 53 to 60 are not 0";
-    else if (d >> 52 & 1)
-        why = "an absolute leading dimension is not supported";
+    else if (d >> 52 & 1 && (bytes != 48 || swizzle != LINES128))
+        why = "an absolute leading dimension is for 48 bytes along K and a swizzle of 128 bytes";
     else if (swizzle == 3 || swizzle == 5 || swizzle == 7)
         why = "there is no such swizzle";
     else if (swizzle == BASE32 && !across)
@@ -300,7 +388,7 @@ static bool check_descriptor(vm_warp *w, const vm_code *i, uint32_t lane, uint64
 static bool check_lanes(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcgen_product *p, uint32_t address)
 {
     const uint32_t row = address >> 16;
-    if (row == 0 || (row == 16 && p->rows == 64 && p->blocks == 1))
+    if (row == 0 || (row == 16 && p->half))
         return true;
     vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 4,
                    "tcgen05.mma at tensor memory address 0x%x: a matrix of %u rows cannot begin at lane %u", address,
@@ -325,6 +413,42 @@ static bool find_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t co
     return true;
 }
 
+/* Reads and checks the addresses of the scale factors. The upper two bits are a byte of a column in CUTLASS's addresses:
+ * the instruction descriptor has the same bits, so the hardware ignores them here. */
+static bool read_scale_addresses(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product *p)
+{
+    const vm_tcgen_mma *x = i->extra;
+    for (unsigned side = 0; side < 2 && vm_tcgen_is_scaled(x); side++) {
+        p->scales[side] = (uint32_t)vm_side_address(w, &x->scales[side], lane) & 0x3fffffff;
+        if (p->scales[side] >> 16)
+            return raise_fault(w, i, lane, p->scales[side], "scale factors of tcgen05.mma that do not begin at lane 0");
+    }
+    return true;
+}
+
+/* Reads and checks the address of the metadata of a sparse A. It begins at an even column, and at the lane of D. */
+static bool read_metadata_address(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product *p)
+{
+    const vm_tcgen_mma *x = i->extra;
+    if (!x->sparse)
+        return true;
+    p->metadata = (uint32_t)vm_side_address(w, &x->metadata, lane);
+    if (p->metadata >> 16 == p->d >> 16 && p->metadata % 2 == 0)
+        return true;
+    vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, p->metadata, 4,
+                   "sparse metadata at tensor memory address 0x%x: it must begin at lane %u, like D, and at an even "
+                   "column",
+                   p->metadata, p->d >> 16);
+    return false;
+}
+
+static bool check_shift(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcgen_product *p)
+{
+    const vm_tcgen_mma *x = i->extra;
+    return !x->shift || p->rows == VM_TENSOR_LANES ||
+           raise_fault(w, i, lane, 0, ".ashift of tcgen05.mma needs 128 rows in each block");
+}
+
 bool ops_tcgen_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product *p)
 {
     const vm_tcgen_mma *x = i->extra;
@@ -333,41 +457,39 @@ bool ops_tcgen_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_produc
                             .add = *vm_pred(w, x->enable) >> lane & 1};
     if (!read_description(w, i, lane, vm_r32(w, x->description)[lane], p) || !find_blocks(w, i, lane, x->group, p))
         return false;
-    p->rows = p->m / p->blocks;
     for (unsigned k = 0; k < x->mask_count; k++)
         p->masks[k] = vm_r32(w, x->masks[k])[lane];
     if (x->a_tensor)
         p->a = (uint32_t)vm_side_address(w, &x->a, lane);
     else
         p->a_descriptor = vm_r64(w, x->a_descriptor)[lane];
-    return check_lanes(w, i, lane, p, p->d) && check_descriptor(w, i, lane, p->b_descriptor, p->b_across) &&
+    if (x->masks_columns)
+        p->zero_mask = vm_r64(w, x->zero_mask)[lane];
+    return read_scale_addresses(w, i, lane, p) && check_lanes(w, i, lane, p, p->d) &&
+           read_metadata_address(w, i, lane, p) && check_shift(w, i, lane, p) &&
+           ops_tcgen_check_mask(w, i, lane, p, vm_r32(w, x->description)[lane]) &&
+           ops_tcgen_check_descriptor(w, i, lane, p->b_descriptor, p->b_across, p->b_bytes) &&
            (x->a_tensor ? check_lanes(w, i, lane, p, p->a)
-                        : check_descriptor(w, i, lane, p->a_descriptor, p->a_across));
+                        : ops_tcgen_check_descriptor(w, i, lane, p->a_descriptor, p->a_across, p->a_bytes));
 }
 
 uint32_t ops_tcgen_row(const vm_tcgen_product *p, uint32_t row, uint32_t j, uint32_t *column)
 {
-    *column = j;
-    if (p->rows == 128)
-        return row;
-    if (p->blocks == 1) /* the rows take half of each quarter of the lanes */
-        return row / 16 * 32 + row % 16;
-    /* the left half of the columns is in the lanes 0 to 63, the right half in the lanes 64 to 127 */
-    const uint32_t right = j >= p->n / 2;
-    *column = right ? j - p->n / 2 : j;
-    return row + right * 64;
+    const uint32_t each = p->n / p->banks;
+    *column = j % each;
+    return p->half ? row / 16 * 32 + row % 16 : row + j / each * (VM_TENSOR_LANES / p->banks);
 }
 
 uint32_t ops_tcgen_d_extent(const vm_tcgen_product *p, uint32_t *columns)
 {
-    *columns = p->rows == 64 && p->blocks == 2 ? p->n / 2 : p->n;
-    return p->rows == 64 && p->blocks == 1 ? 112 : 128;
+    *columns = p->n / p->banks;
+    return p->half ? 112 : VM_TENSOR_LANES;
 }
 
 uint32_t ops_tcgen_a_extent(const vm_tcgen_product *p, uint32_t *columns)
 {
-    *columns = VM_TCGEN_LINE / 4;
-    return p->rows == 64 && p->blocks == 1 ? 112 : 128;
+    *columns = p->a_bytes / 4;
+    return p->half ? 112 : VM_TENSOR_LANES;
 }
 
 static uint32_t field(uint64_t descriptor, unsigned bit) { return (uint32_t)(descriptor >> bit & 0x3fff) << 4; }
@@ -380,8 +502,12 @@ uint32_t ops_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t
     const unsigned swizzle = (unsigned)(descriptor >> 61);
     const uint32_t wide = pieces[swizzle], leading = field(descriptor, 16), stride = field(descriptor, 32);
     const uint32_t tall = swizzle == BASE32 ? 4 : 8; /* lines of a swizzled block */
-    uint32_t offset;
-    if (!across) {
+    uint32_t offset, start = field(descriptor, 0);
+    if (!across && descriptor >> 52 & 1 && start % 128 + part * VM_TCGEN_PIECE >= 128) {
+        /* the row goes on in another line, whose address is absolute */
+        start = field(descriptor, 16);
+        offset = at % 8 * 128 + at / 8 * stride + (field(descriptor, 0) + part * VM_TCGEN_PIECE) % 128;
+    } else if (!across) {
         offset = at % 8 * VM_TCGEN_PIECE * wide + at / 8 * stride + part % wide * VM_TCGEN_PIECE +
                  part / wide * leading;
     } else {
@@ -390,7 +516,7 @@ uint32_t ops_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t
                            : piece % wide * VM_TCGEN_PIECE + piece / wide * leading +
                                  part % tall * VM_TCGEN_PIECE * wide + part / tall * stride;
     }
-    const uint32_t address = field(descriptor, 0) + offset, line = (address >> 7) - (uint32_t)(descriptor >> 49 & 7);
+    const uint32_t address = start + offset, line = (address >> 7) - (uint32_t)(descriptor >> 49 & 7);
     return (swizzle == BASE32 ? address ^ (line & 3) << 5 : address ^ (line & (wide - 1)) << 4) & SHARED_MASK;
 }
 
@@ -406,13 +532,14 @@ static void unpack_piece(unsigned char *piece, unsigned bits)
 }
 
 bool ops_tcgen_fetch(vm_warp *w, const vm_code *i, uint32_t lane, const vm_block *block, uint64_t descriptor,
-                     bool across, unsigned type, uint32_t first, uint32_t count, unsigned char (*out)[VM_TCGEN_LINE])
+                     bool across, unsigned type, bool packed, uint32_t bytes, uint32_t first, uint32_t count,
+                     unsigned char (*out)[VM_TCGEN_LINE])
 {
-    const uint32_t bytes = ptx_type_bytes((ptx_type)type), each = across ? VM_TCGEN_PIECE / bytes : 1;
-    const uint32_t parts = VM_TCGEN_LINE / (across ? bytes : VM_TCGEN_PIECE);
+    const uint32_t size = ptx_type_bytes((ptx_type)type), each = across ? VM_TCGEN_PIECE / size : 1;
+    const uint32_t parts = bytes / (across ? size : VM_TCGEN_PIECE);
     for (uint32_t at = 0; at < count; at += each)
         for (uint32_t part = 0; part < parts; part++) {
-            const uint64_t address = vm_rank_address(ops_tcgen_piece(descriptor, across, first + at, part, bytes),
+            const uint64_t address = vm_rank_address(ops_tcgen_piece(descriptor, across, first + at, part, size),
                                                      block->rank);
             const unsigned char *from = vm_reach(w, i, lane, PTX_SPACE_SHARED, address, VM_TCGEN_PIECE, false);
             if (!from)
@@ -420,8 +547,8 @@ bool ops_tcgen_fetch(vm_warp *w, const vm_code *i, uint32_t lane, const vm_block
             if (!across)
                 memcpy(out[at] + part * VM_TCGEN_PIECE, from, VM_TCGEN_PIECE);
             for (uint32_t k = 0; across && k < each; k++)
-                memcpy(out[at + k] + part * bytes, from + k * bytes, bytes);
-            if (is_narrow(type))
+                memcpy(out[at + k] + part * size, from + k * size, size);
+            if (is_narrow(type) && !packed)
                 unpack_piece(out[at] + part * VM_TCGEN_PIECE, type == PTX_E2M1 ? 4 : 6);
         }
     return true;

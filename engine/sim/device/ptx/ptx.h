@@ -325,6 +325,34 @@ typedef enum ptx_space {
     X(COLLECTOR_A_USE, "collector::a::use")                                                                            \
     X(COLLECTOR_A_LASTUSE, "collector::a::lastuse")                                                                    \
     X(COLLECTOR_A_DISCARD, "collector::a::discard")                                                                    \
+    X(BLOCK16, "block16")                                                                                              \
+    X(BLOCK32, "block32")                                                                                              \
+    X(SP, "sp")                                                                                                        \
+    X(ASHIFT, "ashift")                                                                                                \
+    X(COLLECTOR_B0_FILL, "collector::b0::fill")                                                                        \
+    X(COLLECTOR_B0_USE, "collector::b0::use")                                                                          \
+    X(COLLECTOR_B0_LASTUSE, "collector::b0::lastuse")                                                                  \
+    X(COLLECTOR_B0_DISCARD, "collector::b0::discard")                                                                  \
+    X(COLLECTOR_B1_FILL, "collector::b1::fill")                                                                        \
+    X(COLLECTOR_B1_USE, "collector::b1::use")                                                                          \
+    X(COLLECTOR_B1_LASTUSE, "collector::b1::lastuse")                                                                  \
+    X(COLLECTOR_B1_DISCARD, "collector::b1::discard")                                                                  \
+    X(COLLECTOR_B2_FILL, "collector::b2::fill")                                                                        \
+    X(COLLECTOR_B2_USE, "collector::b2::use")                                                                          \
+    X(COLLECTOR_B2_LASTUSE, "collector::b2::lastuse")                                                                  \
+    X(COLLECTOR_B2_DISCARD, "collector::b2::discard")                                                                  \
+    X(COLLECTOR_B3_FILL, "collector::b3::fill")                                                                        \
+    X(COLLECTOR_B3_USE, "collector::b3::use")                                                                          \
+    X(COLLECTOR_B3_LASTUSE, "collector::b3::lastuse")                                                                  \
+    X(COLLECTOR_B3_DISCARD, "collector::b3::discard")                                                                  \
+    X(128X256B, "128x256b")                                                                                            \
+    X(4X256B, "4x256b")                                                                                                \
+    X(128X128B, "128x128b")                                                                                            \
+    X(64X128B, "64x128b")                                                                                              \
+    X(32X128B, "32x128b")                                                                                              \
+    X(WARPX2_02_13, "warpx2::02_13")                                                                                   \
+    X(WARPX2_01_23, "warpx2::01_23")                                                                                   \
+    X(WARPX4, "warpx4")                                                                                                \
     X(32X32B, "32x32b")                                                                                                \
     X(16X64B, "16x64b")                                                                                                \
     X(16X128B, "16x128b")                                                                                              \
@@ -528,7 +556,7 @@ typedef struct ptx_operand {
 #define PTX_SELECT_DIGIT(select, n) ((select) >> (8 + 4 * (n)) & 7)
 
 #define PTX_NO_PRED UINT32_MAX
-#define PTX_MAX_OPERANDS 7
+#define PTX_MAX_OPERANDS 8
 
 typedef struct ptx_insn {
     uint16_t op; /* ptx_op */

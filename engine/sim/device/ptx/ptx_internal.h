@@ -309,7 +309,8 @@ static inline bool ptx_device_has(int device, ptx_since since)
     switch (since.kind) {
     case 'a':
     case 'f': return device / 10 == since.target / 10;
-    case 'T': return tensor_memory;
+    case 'T':
+    case 'L': return tensor_memory;
     case 'A': return tensor_memory && device % 10 == since.target % 10;
     default: return true;
     }
@@ -318,7 +319,7 @@ static inline bool ptx_device_has(int device, ptx_since since)
  * architecture depend on it. `letter` is the target's letter, or 0. */
 static inline bool ptx_target_has(int target, char letter, ptx_since since)
 {
-    const bool alone = since.kind == 'a' || since.kind == 'A';
+    const bool alone = since.kind == 'a' || since.kind == 'A' || since.kind == 'L';
     return !since.kind || (letter && (!alone || letter == 'a') && ptx_device_has(target, since));
 }
 /* Returns true if both the device and the module's .target have the feature. */

@@ -122,6 +122,7 @@ static void name_targets(ptx_since since, char *text, size_t size)
     switch (since.kind) {
     case 'T': snprintf(text, size, "sm_%uf or sm_110f", since.target); return;
     case 'A': snprintf(text, size, "sm_%ua or sm_110a", since.target); return;
+    case 'L': snprintf(text, size, "sm_%ua, sm_103a or sm_110a", since.target); return;
     case 'F': snprintf(text, size, "sm_%u%c or a later family's", since.target, since.target < 100 ? 'a' : 'f'); return;
     case 0: snprintf(text, size, "sm_%u or higher", since.target); return;
     default: snprintf(text, size, "sm_%u%c", since.target, since.kind); return;

@@ -36,15 +36,16 @@ static const struct {
 /* PTX instructions that are not in ops.def, so that the message says "not supported" and does not suggest another
  * spelling. */
 static const char *const ptx_later_ops[] = {
-    "multimem.cp",    "multimem.ld_reduce", "multimem.red",   "multimem.st",   "tcgen05.cp",
-    "tcgen05.ld.red", "tcgen05.mma.sp",     "tcgen05.mma.ws", "tcgen05.shift",
+    "multimem.cp",
+    "multimem.ld_reduce",
+    "multimem.red",
+    "multimem.st",
 };
 
 static const char *const ptx_later_suffixes[] = {
     "2dms",
     "a2dms",
     "acquire::cluster",
-    "ashift",
     "ignore_oob",
     "multimem",
     "oob",

@@ -323,8 +323,9 @@ static void report_unfinished(vm_block *block, const vm_flight *f, const char *w
     found->message = check_print(
         check_of(w), "the block ends while %s may still %s its shared memory: %s", check_flight_name(f), what,
         pushed ? "it does not know that a thread of the other block has waited for the mbarrier's phase"
-        : f->kind == VM_FLIGHT_LOAD ? "no thread waited for the mbarrier's phase"
-                                    : "its thread did not wait for the group");
+        : f->kind == VM_FLIGHT_LOAD   ? "no thread waited for the mbarrier's phase"
+        : f->kind == VM_FLIGHT_TENSOR ? "no thread of the block waited for the mbarrier of its tcgen05.commit"
+                                      : "its thread did not wait for the group");
 }
 
 /* Returns true if the copy `f` to the shared memory of the block `rank` is known to have read this block's memory.

@@ -10,7 +10,7 @@ bool ptx_since_compile(const char *text, size_t length, ptx_since *since)
         since->target = (uint16_t)(since->target * 10 + (*text++ - '0'));
         length--;
     }
-    if (length == 1 && strchr("afFTA", *text))
+    if (length == 1 && strchr("afFTAL", *text))
         since->kind = *text;
     return since->target >= 10 && length == (since->kind != 0);
 }

@@ -1,0 +1,259 @@
+// tensor.cu - tensor memory, for tests/sim/test_check.c. A kernel that begins with bug_ has one error. The comment "@name"
+// marks its line, and "@name.other" the other side. The kernel that begins with ok_ is the same without the error.
+// ../ptx.py compiles it.
+#include "../mutants/tensor.h"
+
+struct tile {
+    __align__(1024) int a[512], b[64];
+    u64 done;
+    u32 base;
+};
+
+// Allocates columns, writes both matrices, and orders all of this before the products.
+__device__ __forceinline__ u32 begin(tile &s, const int *in, bool proxy)
+{
+    const int t = threadIdx.x;
+    if (t < 32)
+        ALLOC("", &s.base, 64);
+    if (t == 0)
+        INIT("", &s.done, 1);
+    for (int j = t; j < 512; j += blockDim.x)
+        s.a[j] = in[j];
+    if (t < 64)
+        s.b[t] = in[512 + t];
+    if (proxy)
+        PROXY("");
+    SYNC("");
+    return *(volatile u32 *)&s.base;
+}
+__device__ __forceinline__ void end(u32 base)
+{
+    SYNC("");
+    if (threadIdx.x < 32)
+        DEALLOC("", base, 64);
+}
+#define BEGIN(proxy)                                                                                                   \
+    __shared__ tile s;                                                                                                 \
+    const int t = threadIdx.x;                                                                                         \
+    const u32 d = begin(s, in, proxy), at = LANES(d, t);                                                               \
+    u32 r[4] = {0, 0, 0, 0};                                                                                           \
+    asm volatile("" ::"r"(at), "r"(r[0]));
+
+// The sums are read before the commit and the wait.
+K ok_early(ARGS)
+{
+    BEGIN(true)
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0);
+        TENSOR_COMMIT("", &s.done);
+    }
+    WAIT("", &s.done, 0);
+    AFTER("");
+    LD("", r, at);
+    WAIT_LD("", r);
+    put(out, t, r);
+    end(d);
+}
+K bug_early(ARGS)
+{
+    BEGIN(true)
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0); // @early.other
+        TENSOR_COMMIT("", &s.done);
+    }
+    SYNC("");
+    LD("", r, at); // @early
+    WAIT("", &s.done, 0);
+    AFTER("");
+    WAIT_LD("", r);
+    put(out, t, r);
+    end(d);
+}
+// The product comes after the commit for which the threads wait.
+K bug_uncommitted(ARGS)
+{
+    BEGIN(true)
+    if (t == 0) {
+        TENSOR_COMMIT("", &s.done);
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0); // @uncommitted.other
+    }
+    SYNC("");
+    WAIT("", &s.done, 0);
+    AFTER("");
+    LD("", r, at); // @uncommitted
+    WAIT_LD("", r);
+    put(out, t, r);
+    end(d);
+}
+// A warp reads back its own store.
+K ok_store(ARGS)
+{
+    BEGIN(true)
+    ST("", at, r);
+    WAIT_ST("");
+    LD("", r, at);
+    WAIT_LD("", r);
+    put(out, t, r);
+    end(d);
+}
+K bug_store(ARGS)
+{
+    BEGIN(true)
+    ST("", at, r); // @store.other
+    LD("", r, at); // @store
+    WAIT_ST("");
+    WAIT_LD("", r);
+    put(out, t, r);
+    end(d);
+}
+// Two warps use the same lanes.
+K ok_fences(ARGS)
+{
+    BEGIN(true)
+    if (t < 128) {
+        ST("", at, r);
+        WAIT_ST("");
+        BEFORE("");
+    }
+    SYNC("");
+    if (t >= 128) {
+        AFTER("");
+        LD("", r, at);
+        WAIT_LD("", r);
+        put(out, t, r);
+    }
+    end(d);
+}
+K bug_before(ARGS)
+{
+    BEGIN(true)
+    if (t < 128) {
+        ST("", at, r); // @before.other
+        WAIT_ST("");
+    }
+    SYNC("");
+    if (t >= 128) {
+        AFTER("");
+        LD("", r, at); // @before
+        WAIT_LD("", r);
+        put(out, t, r);
+    }
+    end(d);
+}
+K bug_after(ARGS)
+{
+    BEGIN(true)
+    if (t < 128) {
+        ST("", at, r); // @after.other
+        WAIT_ST("");
+        BEFORE("");
+    }
+    SYNC("");
+    if (t >= 128) {
+        LD("", r, at); // @after
+        WAIT_LD("", r);
+        put(out, t, r);
+    }
+    end(d);
+}
+// A thread writes to the matrix while the product may still read it.
+K bug_reused(ARGS)
+{
+    BEGIN(true)
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0); // @reused.other
+        TENSOR_COMMIT("", &s.done);
+    }
+    SYNC("");
+    s.a[t] = 0; // @reused
+    WAIT("", &s.done, 0);
+    end(d);
+}
+K ok_reused(ARGS)
+{
+    BEGIN(true)
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0);
+        TENSOR_COMMIT("", &s.done);
+    }
+    WAIT("", &s.done, 0);
+    s.a[t] = 0;
+    end(d);
+}
+// The threads that write the matrices execute no fence.proxy.async.
+K bug_proxy(ARGS)
+{
+    BEGIN(false)
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0); // @proxy
+        TENSOR_COMMIT("", &s.done);
+    }
+    WAIT("", &s.done, 0);
+    end(d);
+}
+// Nobody frees the columns.
+K bug_kept(ARGS)
+{
+    __shared__ u32 base;
+    ALLOC("", &base, 32); // @kept
+}
+// The columns are freed while another warp may still read them.
+K bug_dealloc(ARGS)
+{
+    BEGIN(true)
+    if (t < 128) {
+        ST("", at, r);
+        WAIT_ST("");
+        if (t >= 32)
+            LD("", r, at); // @dealloc.other
+        WAIT_LD("", r);
+        put(out, t, r);
+    }
+    if (t < 32)
+        DEALLOC("", d, 64); // @dealloc
+}
+// Matrix B begins at the end of its array.
+K bug_reach(ARGS)
+{
+    __shared__ __align__(1024) int a[512], b[64];
+    __shared__ u64 done;
+    __shared__ u32 base;
+    const int t = threadIdx.x;
+    if (t < 32)
+        ALLOC("", &base, 64);
+    if (t == 0)
+        INIT("", &done, 1);
+    for (int j = t; j < 512; j += blockDim.x)
+        a[j] = in[j];
+    if (t < 64)
+        b[t] = in[512 + t];
+    PROXY("");
+    SYNC("");
+    if (t == 0) {
+        PRODUCT("", base, MATRIX(a), MATRIX(b + 32), 0); // @reach
+        TENSOR_COMMIT("", &done);
+    }
+    WAIT("", &done, 0);
+    end(base);
+}
+// Nothing waits for the product.
+K bug_unfinished(ARGS)
+{
+    BEGIN(true)
+    if (t == 0) {
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0); // @unfinished
+        TENSOR_COMMIT("", &s.done);
+    }
+    end(d);
+}
+// The registers are used before wait::ld. This is only a note.
+K bug_loaded(ARGS)
+{
+    BEGIN(true)
+    ST("", at, r);
+    WAIT_ST("");
+    LD("", r, at); // @loaded.other
+    out[t] = r[0]; // @loaded
+    WAIT_LD("", r);
+    end(d);
+}
