@@ -5,30 +5,20 @@
 #include "vm_fault.h"
 #include "vm_tcgen.h"
 
-enum { SHIFT_COLUMNS = 8 };
-
-/* The rows that an instruction copies. Row r goes to lane (r / part) * apart + r % part, and to `copies` - 1 more lanes,
- * each `again` lanes after the one before. */
-typedef struct copy_layout {
-    uint8_t rows, bytes, part, apart, copies, again;
-} copy_layout;
-
-static copy_layout find_layout(vm_tcgen_copy_shape shape)
+vm_tcgen_copy_layout ops_tcgen_copy_layout(vm_tcgen_copy_shape shape)
 {
     switch (shape) {
-    case VM_TCGEN_128X256B: return (copy_layout){128, 32, 128, 0, 1, 0};
-    case VM_TCGEN_4X256B: return (copy_layout){4, 32, 1, 32, 1, 0};
-    case VM_TCGEN_128X128B: return (copy_layout){128, 16, 128, 0, 1, 0};
-    case VM_TCGEN_64X128B_02_13: return (copy_layout){64, 16, 64, 0, 2, 64};
-    case VM_TCGEN_64X128B_01_23: return (copy_layout){64, 16, 32, 64, 2, 32};
+    case VM_TCGEN_128X256B: return (vm_tcgen_copy_layout){128, 32, 128, 0, 1, 0};
+    case VM_TCGEN_4X256B: return (vm_tcgen_copy_layout){4, 32, 1, 32, 1, 0};
+    case VM_TCGEN_128X128B: return (vm_tcgen_copy_layout){128, 16, 128, 0, 1, 0};
+    case VM_TCGEN_64X128B_02_13: return (vm_tcgen_copy_layout){64, 16, 64, 0, 2, 64};
+    case VM_TCGEN_64X128B_01_23: return (vm_tcgen_copy_layout){64, 16, 32, 64, 2, 32};
     case VM_TCGEN_32X128B: break;
     }
-    return (copy_layout){32, 16, 32, 0, 4, 32};
+    return (vm_tcgen_copy_layout){32, 16, 32, 0, 4, 32};
 }
 
-/* Finds the blocks whose tensor memory the instruction changes: the warp's own, or both blocks of its pair. Returns
- * their number, or 0 with a fault recorded. */
-static uint32_t find_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t group, vm_block *blocks[2])
+uint32_t ops_tcgen_copy_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t group, vm_block *blocks[2])
 {
     const vm_cluster *cluster = w->block->cluster;
     const uint32_t first = group == 2 ? w->block->rank & ~1u : w->block->rank;
@@ -48,7 +38,7 @@ static bool copy_matrix(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bl
                         uint32_t address)
 {
     const vm_tcgen_copy *x = i->extra;
-    const copy_layout at = find_layout((vm_tcgen_copy_shape)x->shape);
+    const vm_tcgen_copy_layout at = ops_tcgen_copy_layout((vm_tcgen_copy_shape)x->shape);
     const uint32_t last = (uint32_t)(at.rows - 1) / at.part * at.apart + (uint32_t)(at.rows - 1) % at.part;
     const uint32_t lanes = last + (at.copies - 1u) * at.again + 1;
     uint32_t *cells = vm_tensor_reach(w, i, lane, block, address, lanes, at.bytes / 4u, "tcgen05.cp");
@@ -76,7 +66,7 @@ void ops_tcgen_copy(vm_warp *w, const vm_code *i, uint32_t m)
         const uint64_t descriptor = vm_r64(w, x->descriptor)[lane];
         const uint32_t address = (uint32_t)vm_side_address(w, &x->to, lane);
         vm_block *blocks[2];
-        const uint32_t count = find_blocks(w, i, lane, x->group, blocks);
+        const uint32_t count = ops_tcgen_copy_blocks(w, i, lane, x->group, blocks);
         if (!count || !ops_tcgen_check_descriptor(w, i, lane, descriptor, false, 16))
             return;
         for (uint32_t k = 0; k < count; k++)
@@ -94,21 +84,22 @@ void ops_tcgen_shift(vm_warp *w, const vm_code *i, uint32_t m)
     VM_EACH(lane, m) {
         const uint32_t address = (uint32_t)vm_side_address(w, &x->to, lane), first = address >> 16;
         vm_block *blocks[2];
-        const uint32_t count = find_blocks(w, i, lane, x->group, blocks);
+        const uint32_t count = ops_tcgen_copy_blocks(w, i, lane, x->group, blocks);
         if (!count)
             return;
         if (first % VM_LANES || first >= VM_TENSOR_LANES) {
             vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 4,
                            "tcgen05.shift at tensor memory address 0x%x: it must begin at lane 0, 32, 64 or 96",
                            address);
+            vm_fault_breaks(w, VM_RULE_ALIGNMENT);
             return;
         }
         for (uint32_t k = 0; k < count; k++) {
-            uint32_t *cells = vm_tensor_reach(w, i, lane, blocks[k], address, VM_TENSOR_LANES - first, SHIFT_COLUMNS,
-                                              "tcgen05.shift");
+            uint32_t *cells = vm_tensor_reach(w, i, lane, blocks[k], address, VM_TENSOR_LANES - first,
+                                              VM_TCGEN_SHIFT_COLUMNS, "tcgen05.shift");
             if (!cells)
                 return;
-            ops_tcgen_move_down(cells, VM_TENSOR_LANES - first, SHIFT_COLUMNS);
+            ops_tcgen_move_down(cells, VM_TENSOR_LANES - first, VM_TCGEN_SHIFT_COLUMNS);
         }
     }
 }

@@ -142,6 +142,9 @@ enum { VM_TCGEN_FACTORS = 6, VM_TCGEN_MOST = 256 }; /* largest number of scale f
 bool ops_tcgen_scales(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcgen_product *p, uint32_t block,
                       unsigned side, uint8_t (*out)[VM_TCGEN_FACTORS]);
 
+/* Returns how many columns of all lanes these scale factors take. */
+uint32_t ops_tcgen_scales_extent(const vm_tcgen_product *p, unsigned side);
+
 /* Checks a descriptor of a matrix in shared memory, with `bytes` bytes along K. Returns false with a fault recorded. */
 bool ops_tcgen_check_descriptor(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t d, bool across, uint32_t bytes);
 /* Moves each lane's columns to the lane before, in each quarter of the lanes; the last lane of a quarter keeps its own. */
@@ -162,6 +165,17 @@ typedef struct vm_tcgen_copy {
     uint8_t shape, group;
     uint8_t type; /* of elements that become bytes: PTX_E2M1 with 4 bits, PTX_E3M2 with 6 bits; PTX_B8 without that */
 } vm_tcgen_copy;
+
+/* The rows that tcgen05.cp copies. Row r goes to lane (r / part) * apart + r % part, and to `copies` - 1 more lanes, each
+ * `again` lanes after the one before. */
+typedef struct vm_tcgen_copy_layout {
+    uint8_t rows, bytes, part, apart, copies, again;
+} vm_tcgen_copy_layout;
+vm_tcgen_copy_layout ops_tcgen_copy_layout(vm_tcgen_copy_shape shape);
+/* Finds the blocks whose tensor memory cp or shift changes: the warp's own, or both blocks of its pair. Returns their
+ * number, or 0 with a fault recorded. */
+uint32_t ops_tcgen_copy_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t group, vm_block *blocks[2]);
+enum { VM_TCGEN_SHIFT_COLUMNS = 8 }; /* columns that tcgen05.shift moves */
 
 void ops_tcgen_alloc(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m);
