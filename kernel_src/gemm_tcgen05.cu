@@ -21,192 +21,11 @@
 // A sum is added up in order of k, in blocks of 32 bytes along K, as in gemm.cu. Each kernel gives the same bits in
 // every run. The code is left out on other devices, so that the whole file compiles for any device.
 
-#include "gemm.cuh"
-#include "tcgen05.cuh"
+#include "gemm_tcgen05.cuh"
 
 #ifndef PAIRS
 #define PAIRS 1 // tcgen05_pair: pairs of blocks in a cluster, beside each other in C
 #endif
-#ifndef SETS
-#define SETS 2 // sets of sums in tensor memory: with 2, a tile is written while the next tile is multiplied
-#endif
-
-struct role {
-    enum : unsigned { producer = 0, issuer = 1, writer = 2, writers = 4, warps = writer + writers };
-};
-
-// The sums of a tile in tensor memory. A product has 128 rows. A tile of 256 rows is two products that share a tile of
-// B, with their sums beside each other.
-struct sums_place {
-    enum : unsigned { rows = 128, down = TILE_M / rows, columns = down * TILE_N };
-};
-
-// The parts of dynamic shared memory: a ring of stages, room for results, barriers, and the address of the tensor memory.
-// The ring begins at a multiple of 1024, because swizzles permute address bits.
-template <class Stage> struct room_of {
-    enum : unsigned { part = 32 * 128, results = STAGED ? role::writers * 2 * part : 0 }; // bytes
-    unsigned char *stages;
-
-    __device__ __forceinline__ room_of(unsigned char *shared)
-        : stages(shared + (1024 - shared_address(shared) % 1024) % 1024)
-    {
-    }
-    __device__ __forceinline__ unsigned char *at(unsigned step) const
-    {
-        return stages + step % STAGES * Stage::bytes;
-    }
-    // Returns the two buffers of a writer.
-    __device__ __forceinline__ unsigned char *result_parts(unsigned writer) const
-    {
-        return stages + STAGES * Stage::bytes + 2 * writer * part;
-    }
-    __device__ __forceinline__ barrier *full(unsigned step) const
-    {
-        return (barrier *)(stages + STAGES * Stage::bytes + results) + step % STAGES;
-    }
-    __device__ __forceinline__ barrier *empty(unsigned step) const
-    {
-        return full(step) + STAGES;
-    }
-    __device__ __forceinline__ barrier *done(unsigned tile) const
-    {
-        return full(0) + 2 * STAGES + tile % SETS;
-    }
-    __device__ __forceinline__ barrier *taken(unsigned tile) const
-    {
-        return done(tile) + SETS;
-    }
-    __device__ __forceinline__ unsigned *tensor_address() const
-    {
-        return (unsigned *)(full(0) + 2 * STAGES + 2 * SETS);
-    }
-    // Return the parity of the phase in which a step uses its stage, and a tile its set of sums.
-    static __device__ __forceinline__ unsigned parity(unsigned step)
-    {
-        return step / STAGES & 1;
-    }
-    static __device__ __forceinline__ unsigned parity_of_set(unsigned tile)
-    {
-        return tile / SETS & 1;
-    }
-    // One thread initialises the barriers. `readers` products arrive on each `empty` barrier, and `writers` warps on each
-    // `taken` barrier.
-    __device__ __forceinline__ void make(unsigned readers, unsigned writers) const
-    {
-        for (unsigned i = 0; i < STAGES; ++i) {
-            barrier_init(full(i), 1);
-            barrier_init(empty(i), readers);
-        }
-        for (unsigned i = 0; i < SETS; ++i) {
-            barrier_init(done(i), 1);
-            barrier_init(taken(i), writers);
-        }
-        barriers_made();
-    }
-};
-
-// ---- the writers ----
-
-// Packs 16 bytes of results.
-__device__ __forceinline__ uint4 pack_line(const float *sums)
-{
-    if (sizeof(result) == 4)
-        return {__float_as_uint(sums[0]), __float_as_uint(sums[1]), __float_as_uint(sums[2]), __float_as_uint(sums[3])};
-    typedef choose<RESULT, f16, f16, bf16> half_result;
-    return {pack_pair(half_result(), sums[0], sums[1]), pack_pair(half_result(), sums[2], sums[3]),
-            pack_pair(half_result(), sums[4], sums[5]), pack_pair(half_result(), sums[6], sums[7])};
-}
-
-// A warp that writes tiles. It reaches 32 lanes of tensor memory, so it has 32 rows of each product. A thread has one
-// row, and reads 32 columns of it at a time. So no value must move to another thread, but neighbouring threads have
-// values that are a row of C apart. With STAGED, the warp therefore writes 32 rows of 128 bytes to shared memory, and a
-// tensor map copies complete lines to C. The pieces of a row are permuted, so that the threads use different banks.
-struct tile_writer {
-    enum : unsigned {
-        line = 16 / sizeof(result),                             // elements in 16 bytes
-        columns = STAGED ? 128 / (unsigned)sizeof(result) : 32, // that go through shared memory together
-        parts = TILE_N / columns,
-        part = 32 * 128 // bytes
-    };
-    unsigned char *buffers; // two, which take turns
-    const tensor_map &map_c;
-    result *C;
-    unsigned M, N;
-    unsigned quarter;  // of the lanes of tensor memory
-    unsigned turn = 0; // parts that went through shared memory
-
-    __device__ __forceinline__ tile_writer(unsigned char *buffers_, const tensor_map &map_c_, result *C_,
-                                           unsigned M_, unsigned N_)
-        : buffers(buffers_), map_c(map_c_), C(C_), M(M_), N(N_), quarter(warp_id() % 4)
-    {
-    }
-
-    // Writes the tile at (row, column), whose sums begin at `tensor`. Calls `release` when all sums have been read.
-    template <class Finish, class Release>
-    __device__ __forceinline__ void write(unsigned tensor, unsigned row, unsigned column, unsigned down, Finish finish,
-                                          Release release)
-    {
-        const unsigned lane = lane_id();
-        tensor += 32 * quarter << 16;
-        row += 32 * quarter;
-#pragma unroll 1
-        for (unsigned n = 0; n < down * parts; ++n) {
-            const unsigned first_row = row + n / parts * sums_place::rows, first = column + n % parts * columns;
-            unsigned char *buffer = buffers + turn % 2 * part;
-            if (STAGED) {
-                if (lane == 0)
-                    tensor_store_wait<1>(); // the copy that used this buffer before has read it
-                __syncwarp();
-            }
-#pragma unroll
-            for (unsigned c = 0; c < columns; c += 32) {
-                float sums[32];
-                tensor_load(sums, tensor + n / parts * TILE_N + n % parts * columns + c);
-                tensor_load_wait(sums);
-                if (n + 1 == down * parts && c + 32 == columns)
-                    release();
-                finish(sums, first_row + lane, first + c);
-                if (STAGED)
-                    put(buffer, lane * 128 + c * (unsigned)sizeof(result), sums);
-                else
-                    store_row(first_row + lane, first + c, sums);
-            }
-            if (STAGED) {
-                fence_async();
-                __syncwarp();
-                if (lane == 0) {
-                    tensor_store(map_c, (int)first, (int)first_row, buffer);
-                    tensor_store_commit();
-                }
-                ++turn;
-            }
-        }
-    }
-
-    // Before the block ends, its copies must have read shared memory.
-    __device__ __forceinline__ void end() const
-    {
-        if (STAGED && lane_id() == 0)
-            tensor_store_wait<0>();
-    }
-
-  private:
-    static __device__ __forceinline__ void put(unsigned char *buffer, unsigned place, const float (&sums)[32])
-    {
-#pragma unroll
-        for (unsigned j = 0; j < 32; j += line)
-            *(uint4 *)(buffer + swizzled<128>(place + j * (unsigned)sizeof(result))) = pack_line(sums + j);
-    }
-
-    // A thread writes its part of a row, in pieces of 16 bytes.
-    __device__ __forceinline__ void store_row(unsigned row, unsigned column, const float (&sums)[32]) const
-    {
-#pragma unroll
-        for (unsigned j = 0; j < 32; j += line)
-            if (row < M && column + j < N)
-                *(uint4 *)(C + (offset)row * N + column + j) = pack_line(sums + j);
-    }
-};
 
 #if FUSED
 // Applies the epilogue to 32 columns of a row.
@@ -219,6 +38,7 @@ __device__ __forceinline__ void finish_row(const epilogue &after, float (&sums)[
         epilogue::apply(sums[j], sums[j + 1], after.bias_of<paired>(column + j),
                         after.residual_of<paired>(residual, column + j));
 }
+#define EPILOGUE_ARGUMENTS , bias, residual
 #define FINISH                                                                                                         \
     [&](float(&sums)[32], unsigned row, unsigned column) {                                                             \
         const epilogue after(bias, residual, M, N);                                                                    \
@@ -228,12 +48,13 @@ __device__ __forceinline__ void finish_row(const epilogue &after, float (&sums)[
             finish_row<false>(after, sums, row, column);                                                               \
     }
 #else
+#define EPILOGUE_ARGUMENTS
 #define FINISH [](float(&)[32], unsigned, unsigned) {}
 #endif
 
 // ---- one block for a tile ----
 
-#if defined(GEMM_TCGEN05) || !defined(GEMM_ONE)
+#if defined(GEMM_TCGEN05) || defined(GEMM_TCGEN05_DYNAMIC) || !defined(GEMM_ONE)
 typedef room_of<stage> room;
 
 // The issuer adds the products of the next `steps` steps of the ring to the sums at `tensor`. `count` is the number of
@@ -263,25 +84,21 @@ __device__ __forceinline__ void issue_tile(const room &room, unsigned tensor, un
     }
 }
 
-// The three roles at work. A block takes tiles blockIdx.x, blockIdx.x + gridDim.x, and so on. If the grid has a block
-// for each tile, each block makes one. If the grid has as many blocks as the device has multiprocessors, the blocks
-// stay, and the ring already fills for the next tile while one is multiplied. With two sets of sums the writers work at
-// the same time, too.
-extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
-    gemm_tcgen05(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
-                 const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
-                 unsigned walk EPILOGUE_PARAMS)
+// The three roles at work. `order` tells the tiles of this block; each role walks along them on its own.
+template <class Order>
+__device__ __forceinline__ void multiply_tiles(const room &room, const tensor_map &map_a, const tensor_map &map_b,
+                                               const tensor_map &map_c, result *C, unsigned M, unsigned N, unsigned K,
+                                               unsigned walk, Order order EPILOGUE_PARAMS)
 {
-#if HAS_TCGEN05
-    extern __shared__ __align__(16) unsigned char shared[];
     constexpr unsigned allocated = tensor_columns(SETS * sums_place::columns);
-    const room room(shared);
     const unsigned warp = warp_id(), steps = ceil_div(K, TILE_K);
-    const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N), tiles = tiles_m * tiles_n;
+    const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N);
     if (warp == role::issuer)
         tensor_allocate<allocated>(room.tensor_address());
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
+        order.make();
         room.make(1, role::writers);
+    }
     tcgen05_fence_before();
     __syncthreads();
     tcgen05_fence_after();
@@ -291,8 +108,9 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
         if (is_elected()) {
             tensor_prefetch(map_a);
             tensor_prefetch(map_b);
-            for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-                const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
+            for (; order.more(); order.next()) {
+                order.ask();
+                const tile_place at = find_tile(order.tile, tiles_m, tiles_n, walk);
 #if FUSED & 4
                 ask_for_residual(residual, at.row * TILE_M, at.column * TILE_N, M, N);
 #endif
@@ -305,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
         }
     } else if (warp == role::issuer) {
         if (is_elected())
-            for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++made) {
+            for (; order.more(); order.next(), ++made) {
                 barrier_wait(room.taken(made), room::parity_of_set(made) ^ 1);
                 tcgen05_fence_after();
                 issue_tile(room, tensor + made % SETS * sums_place::columns, steps, count);
@@ -313,8 +131,8 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
             }
     } else {
         tile_writer writer(room.result_parts(warp % 4), map_c, C, M, N);
-        for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++made) {
-            const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
+        for (; order.more(); order.next(), ++made) {
+            const tile_place at = find_tile(order.tile, tiles_m, tiles_n, walk);
             barrier_wait(room.done(made), room::parity_of_set(made));
             tcgen05_fence_after();
             writer.write(tensor + made % SETS * sums_place::columns, at.row * TILE_M, at.column * TILE_N,
@@ -334,6 +152,110 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
         tcgen05_fence_after();
         tensor_free<allocated>(tensor);
     }
+}
+#endif
+
+#if defined(GEMM_TCGEN05) || !defined(GEMM_ONE)
+// Tiles blockIdx.x, blockIdx.x + gridDim.x, and so on.
+struct fixed_order {
+    unsigned tile, tiles;
+    __device__ __forceinline__ void make() const
+    {
+    }
+    __device__ __forceinline__ void ask() const
+    {
+    }
+    __device__ __forceinline__ bool more() const
+    {
+        return tile < tiles;
+    }
+    __device__ __forceinline__ void next()
+    {
+        tile += gridDim.x;
+    }
+};
+
+// If the grid has a block for each tile, each block makes one. If the grid has as many blocks as the device has
+// multiprocessors, the blocks stay, and the ring already fills for the next tile while one is multiplied. With two sets of
+// sums the writers work at the same time, too.
+extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
+    gemm_tcgen05(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                 const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
+                 unsigned walk EPILOGUE_PARAMS)
+{
+#if HAS_TCGEN05
+    extern __shared__ __align__(16) unsigned char shared[];
+    multiply_tiles(room(shared), map_a, map_b, map_c, C, M, N, K, walk,
+                   fixed_order{blockIdx.x, ceil_div(M, TILE_M) * ceil_div(N, TILE_N)} EPILOGUE_ARGUMENTS);
+#endif
+}
+#endif
+
+#if defined(GEMM_TCGEN05_DYNAMIC) || !defined(GEMM_ONE)
+// The answers to requests for a tile, in shared memory. Request number r uses place r % 2. Barrier `full` counts the bytes
+// of an answer. On `empty` each role arrives that has read the answer: the producer, the issuer, and the writers' warps.
+struct answers {
+    uint4 answer[2];
+    barrier full[2], empty[2];
+};
+
+// The launch has a block for each tile, but a block takes over tiles of blocks that have not started: it cancels such a
+// block, and makes its tile. The producer asks for the next tile when it begins a tile, so the answer is there in time.
+struct dynamic_order {
+    answers &all;
+    unsigned tile;
+    bool exists = true;
+    unsigned turn = 0; // requests so far
+
+    __device__ __forceinline__ dynamic_order(answers &all_) : all(all_), tile(blockIdx.x)
+    {
+    }
+    __device__ __forceinline__ void make() const
+    {
+        for (unsigned i = 0; i < 2; ++i) {
+            barrier_init(all.full + i, 1);
+            barrier_init(all.empty + i, 2 + role::writers);
+        }
+    }
+    __device__ __forceinline__ bool more() const
+    {
+        return exists;
+    }
+    // The producer asks for the tile after this one. Only after an answer with a tile may it ask again.
+    __device__ __forceinline__ void ask() const
+    {
+        const unsigned place = turn % 2;
+        barrier_wait(all.empty + place, turn / 2 & 1 ^ 1);
+        barrier_expect(all.full + place, sizeof(uint4));
+        launch_cancel(all.answer + place, all.full + place);
+    }
+    // Waits for the answer. All lanes of a writer's warp call, and one lane arrives for them.
+    __device__ __forceinline__ void next()
+    {
+        const unsigned place = turn % 2;
+        barrier_wait(all.full + place, turn / 2 & 1);
+        exists = launch_cancelled(all.answer[place], tile);
+        fence_async(); // the next answer is written by the async proxy
+        if (warp_id() >= role::writer)
+            __syncwarp();
+        if (warp_id() < role::writer || lane_id() == 0)
+            barrier_arrive(all.empty + place);
+        ++turn;
+    }
+};
+
+// The same with tiles that blocks take as they become free (clusterlaunchcontrol). Blocks that stay and take every n-th tile
+// have equal work. Here a multiprocessor that other work has slowed down takes fewer tiles. The number of blocks does not
+// depend on the device, and a kernel of higher priority can start between two tiles. A tile costs one request.
+extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
+    gemm_tcgen05_dynamic(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                         const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
+                         unsigned walk EPILOGUE_PARAMS)
+{
+#if HAS_TCGEN05
+    extern __shared__ __align__(16) unsigned char shared[];
+    __shared__ answers all;
+    multiply_tiles(room(shared), map_a, map_b, map_c, C, M, N, K, walk, dynamic_order(all) EPILOGUE_ARGUMENTS);
 #endif
 }
 #endif

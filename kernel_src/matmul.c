@@ -5,6 +5,8 @@
  * - linear_f64 adds a bias, GELU and a residual.
  * - syrk_f64 computes C = A A'.
  *
+ * scaled_f64 computes C = A B of 8- and 4-bit floats with scales.
+ *
  * All products and sums are in double.
  *
  * The output is split into tiles, which threads take one by one. The sums of a tile are doubles until the tile is
@@ -487,6 +489,78 @@ static kiln_status linear_f64(void *user, kiln_call *call)
     return multiply_two(&x, "C", call);
 }
 
+/* ---- floats of 8 and 4 bits with scales ---- */
+
+/* A format of scaled_f64: each `block` elements along K share a scale. */
+typedef struct scaled_format {
+    const char *name;
+    uint32_t block;
+    bool packed; /* elements of 4 bits (e2m1), the first one in the lower half of a byte; otherwise f8e4m3 */
+    bool e4m3;   /* a scale is a float of 8 bits without sign (ue4m3); otherwise a power of two (ue8m0) */
+} scaled_format;
+
+static const scaled_format scaled_formats[] = {
+    {"mxf8", 32, false, false}, {"mxf4", 32, true, false}, {"nvf4", 16, true, true}};
+
+/* Converts a matrix of `rows` rows to floats, which have all products of elements and scales exactly. */
+static void apply_scales(const scaled_format *f, const kiln_array *elements, const kiln_array *scales, uint64_t rows,
+                         uint64_t k, float *to)
+{
+    static const float e2m1[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+    const unsigned char *from = elements->data, *of = scales->data;
+    for (uint64_t i = 0; i < rows * k; i++) {
+        const unsigned code = f->packed ? from[i / 2] >> i % 2 * 4 & 15 : from[i];
+        const unsigned scale = of[i / k * (k / f->block) + i % k / f->block];
+        const double element = f->packed ? (double)(code & 8 ? -e2m1[code & 7] : e2m1[code & 7])
+                                         : kiln__narrow_to_double(KILN_f8e4m3, (uint16_t)code);
+        to[i] = (float)(f->e4m3 ? element * kiln__narrow_to_double(KILN_f8e4m3, (uint16_t)(scale & 127))
+                                : ldexp(element, (int)scale - 127));
+    }
+}
+
+/* The reference of C = A B, with A by rows and B by columns. Both have scales for blocks of neighbours along K, by rows. */
+static kiln_status scaled_f64(void *user, kiln_call *call)
+{
+    (void)user;
+    const kiln_array *a, *b, *a_scales, *b_scales;
+    kiln_array *c, made[2] = {0};
+    const char *name;
+    const scaled_format *format = NULL;
+    if (kiln_call_array(call, "A", &a) != KILN_OK || kiln_call_array(call, "A_scales", &a_scales) != KILN_OK ||
+        kiln_call_array(call, "B", &b) != KILN_OK || kiln_call_array(call, "B_scales", &b_scales) != KILN_OK ||
+        kiln_call_text(call, "FORMAT", NULL, &name) != KILN_OK || kiln_call_output(call, "C", &c) != KILN_OK)
+        return KILN_ERROR_HOST_FUNCTION;
+    for (size_t i = 0; i < KILN__COUNT(scaled_formats); i++)
+        if (strcmp(scaled_formats[i].name, name) == 0)
+            format = &scaled_formats[i];
+    if (!format)
+        return kiln_call_fail(call, "FORMAT is mxf8, mxf4 or nvf4, not %s", name);
+    const kiln_array *all[] = {a, b, a_scales, b_scales, c};
+    for (size_t i = 0; i < KILN__COUNT(all); i++)
+        if (all[i]->dims != 2 || (i < 4 && kiln__type_bytes(all[i]->type) != 1))
+            return kiln_call_fail(call, "A, B and their scales are matrices of bytes, and C is a matrix");
+    const uint64_t k = a->shape[1] * (format->packed ? 2 : 1), blocks = k / format->block;
+    if (k % format->block || b->shape[1] != a->shape[1] || a_scales->shape[1] != blocks ||
+        b_scales->shape[1] != blocks || a_scales->shape[0] != a->shape[0] || b_scales->shape[0] != b->shape[0])
+        return kiln_call_fail(call, "the shapes of A, B and their scales do not fit %s", name);
+    kiln_error *why = NULL;
+    kiln_status status = KILN_OK;
+    for (size_t i = 0; status == KILN_OK && i < 2; i++) {
+        const uint64_t shape[] = {all[i]->shape[0], k};
+        status = kiln__array_make(kiln_call_allocator(call), KILN_f32, 2, shape, &made[i], &why);
+        if (status == KILN_OK)
+            apply_scales(format, all[i], all[i + 2], shape[0], k, made[i].data);
+        else
+            status = kiln__call_pass(call, status, why);
+    }
+    product x = {.a = &made[0], .b = &made[1], .p = c, .by_columns = true};
+    if (status == KILN_OK)
+        status = multiply_two(&x, "C", call);
+    kiln__array_free(kiln_call_allocator(call), &made[0]);
+    kiln__array_free(kiln_call_allocator(call), &made[1]);
+    return status;
+}
+
 static kiln_status syrk_f64(void *user, kiln_call *call)
 {
     (void)user;
@@ -510,4 +584,5 @@ KILN__FAMILY(matmul, KILN__HOST("gemm_f64", KILN_HOST_REFERENCE, gemm_f64, "A, B
              KILN__HOST("linear_f64", KILN_HOST_REFERENCE, linear_f64,
                         "A, B, bias, residual, [COLUMNS], BIAS, GELU, RESIDUAL", "C"),
              KILN__HOST("matmul_f64", KILN_HOST_REFERENCE, matmul_f64, "A, B", "P"),
+             KILN__HOST("scaled_f64", KILN_HOST_REFERENCE, scaled_f64, "A, A_scales, B, B_scales, FORMAT", "C"),
              KILN__HOST("syrk_f64", KILN_HOST_REFERENCE, syrk_f64, "A", "C"))

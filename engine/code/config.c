@@ -368,11 +368,19 @@ kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const 
 kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error)
 {
+    return kiln__config_make_for(engine, spec, choice, NULL, config, error);
+}
+
+kiln_status kiln__config_make_for(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                                  const kiln__settings *device, kiln__config **config, kiln_error **error)
+{
     static const kiln_choice nothing = {0};
     kiln__config *made = NULL;
     kiln_status status = kiln__config_open(engine, spec, choice ? choice : &nothing, &made, error);
     if (status != KILN_OK)
         return status;
+    if (device)
+        made->scopes[0].settings = *device;
     status = kiln__space_check_scope(engine->mem, made->variant, &made->scopes[2], error);
     if (status == KILN_OK)
         status = set_lets(engine->mem, made, error);

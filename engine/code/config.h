@@ -24,6 +24,10 @@ typedef struct kiln__config { /* always on the heap, because its scopes point in
  * *config. */
 kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error);
+/* Makes a configuration whose names device.* have other values: `device` has all of them, and lives as long as the configuration.
+ * NULL: the values of the engine's device. */
+kiln_status kiln__config_make_for(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
+                                  const kiln__settings *device, kiln__config **config, kiln_error **error);
 /* Makes a configuration without lets, and does not check the constraints. Walks over a space use it: scopes[1] has
  * the device and the sizes. Names and values are checked. */
 kiln_status kiln__config_open(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,

@@ -7,12 +7,12 @@
 
 #include "judge_internal.h"
 
-enum { CHECKS = 8 }; /* trials of small sizes in the phase of checks */
+enum { CHECKS = 9 }; /* trials of small sizes in the phase of checks */
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
 /* The number of this set of trials. It becomes larger after every change of the trials, so that no verdict of earlier trials
  * is taken from a cache. */
-#define TRIALS 6
+#define TRIALS 8
 
 /* ---- opening ---- */
 
@@ -87,6 +87,8 @@ static kiln_status open_trusted(kiln__judge *judge, kiln_error **error)
     if (!judge->references || !judge->expected || !judge->allowed || !kiln__judge_read_ranges(judge))
         return kiln__fail_memory(error);
     KILN__TRY(open_plan(judge, spec, judge->variant->name, true, &judge->original, error));
+    if (!kiln__judge_make_few(judge))
+        return kiln__fail_memory(error);
     KILN__TRY(kiln__judge_find_sets(judge, error));
     for (size_t v = 0; v < count; v++) {
         const kiln__verify *verify = &spec->verify[v];
@@ -129,15 +131,29 @@ static bool is_late(kiln__judge *judge)
     return true;
 }
 
+static kiln_status try_original(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
+                                kiln_error **error)
+{
+    bool fits;
+    return trial->phase == KILN__JUDGE_PHASE_LARGE ? kiln__judge_large(judge, trial, true, fault, &fits, error)
+                                                   : kiln__judge_try(judge, trial, true, fault, &fits, error);
+}
+
 /* Sets *fails if the variant's own source has a fault in the same trial. Then the spec allows more than its own kernel
- * can do, and the fault is not held against the candidate. */
+ * can do, and the fault is not held against the candidate. If it fails only with few multiprocessors, no later trial has few. */
 static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *trial, bool *fails, kiln_error **error)
 {
-    kiln__judge_fault fault;
-    bool fits;
-    KILN__TRY(trial->phase == KILN__JUDGE_PHASE_LARGE ? kiln__judge_large(judge, trial, true, &fault, &fits, error)
-                                                      : kiln__judge_try(judge, trial, true, &fault, &fits, error));
+    kiln__judge_fault fault, whole = {.kind = KILN_JUDGED_PASS};
+    KILN__TRY(try_original(judge, trial, &fault, error));
     *fails = fault.kind != KILN_JUDGED_PASS;
+    if (*fails && trial->few && !judge->broken) {
+        kiln__judge_trial other = *trial;
+        other.few = false;
+        KILN__TRY(try_original(judge, &other, &whole, error));
+        judge->few = whole.kind != KILN_JUDGED_PASS;
+        if (!judge->few)
+            return KILN_OK;
+    }
     if (*fails)
         kiln__judge_note(judge, kiln__judge_print(judge, "the variant's own source fails in a trial too (%s): %s",
                                                   kiln_judged_word(fault.kind), fault.message));
@@ -274,6 +290,8 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     trial->phase = phase;
     trial->class = KILN__JUDGE_FILL;
     trial->order = trial->shift = 0;
+    trial->few = judge->few && (phase == KILN__JUDGE_PHASE_LARGE ||
+                                kiln__random_mix(judge->options.seed ^ (1000u * phase + number + 77777)) % 2);
     trial->far = phase == KILN__JUDGE_PHASE_ANSWERS && (number == 4 || number == 37);
     trial->checked = judge->simulated && (phase == KILN__JUDGE_PHASE_CHECKS || phase == KILN__JUDGE_PHASE_CALLS ||
                                           phase == KILN__JUDGE_PHASE_STREAMS);
@@ -321,7 +339,7 @@ static kiln_status check_device(kiln__judge *judge, kiln_error **error)
                : KILN_OK;
 }
 
-/* Runs the first large trial that fits. */
+/* Runs the first large trial that fits. A note says if the memory was too small for a larger one. */
 static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
 {
     for (unsigned number = 0;
@@ -335,7 +353,37 @@ static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_
             KILN__TRY(run_one(judge, trial, error));
         KILN__TRY(check_device(judge, error));
     }
+    if (judge->lacks_memory && judge->fault.kind == KILN_JUDGED_PASS)
+        kiln__judge_note(
+            judge,
+            judge->ran[KILN__JUDGE_PHASE_LARGE]
+                ? "the large trial is smaller than the contract allows, because larger arrays do not fit into the memory"
+                : "there is no large trial, because its arrays do not fit into the memory");
     return KILN_OK;
+}
+
+/* Says why there is no verdict, and what to do. */
+static void leave_undecided(kiln__judge *judge)
+{
+    const double budget = judge->options.budget, references = (double)judge->reference_ns * 1e-9;
+    unsigned ran = 0;
+    for (int p = 0; p < KILN__JUDGE_PHASE_COUNT; p++)
+        ran += judge->ran[p];
+    judge->fault.kind = KILN_JUDGED_UNDECIDED;
+    judge->fault.message =
+        !judge->late
+            ? "no sizes are small enough for the trials on this device: give the sizes ranges in the key 'judge' of the spec"
+        : references > budget / 2
+            ? kiln__judge_print(
+                  judge,
+                  "%u trials ran in the budget of %.3g s, of which the references took %.0f s. Give a larger budget "
+                  "(--budget), or a faster reference, such as a variant of the spec",
+                  ran, budget, references)
+            : kiln__judge_print(
+                  judge,
+                  "%u trials ran in the budget of %.3g s. Give a larger budget (--budget), or smaller ranges of sizes in "
+                  "the key 'judge' of the spec",
+                  ran, budget);
 }
 
 static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
@@ -360,11 +408,8 @@ static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
         KILN__TRY(kiln__judge_compare_with(judge, error));
     if (judge->fault.kind == KILN_JUDGED_PASS)
         note_sizes(judge);
-    if (judge->fault.kind == KILN_JUDGED_PASS && (judge->late || judge->ran[KILN__JUDGE_PHASE_ANSWERS] == 0)) {
-        judge->fault.kind = KILN_JUDGED_UNDECIDED;
-        judge->fault.message = judge->late ? "the budget ended before all trials had run"
-                                           : "no sizes of the spec are small enough for this device";
-    }
+    if (judge->fault.kind == KILN_JUDGED_PASS && (judge->late || judge->ran[KILN__JUDGE_PHASE_ANSWERS] == 0))
+        leave_undecided(judge);
     return KILN_OK;
 }
 

@@ -81,6 +81,7 @@ typedef struct kiln__judge_trial {
     uint64_t seed;           /* the seed of contents, guards and poison */
     uint64_t order;          /* the order of blocks, as in kiln__sim_order() */
     uint64_t shift;          /* decides how far each buffer is moved; 0: no buffer is moved */
+    bool few;                /* expressions of the spec see a device with few multiprocessors */
     bool far;                /* buffers begin at multiples of 2 MiB, as the large arrays of programs do */
     bool checked;
 } kiln__judge_trial;
@@ -163,6 +164,9 @@ typedef struct kiln__judge {
     size_t range_count;
     size_t *sets; /* the numbers of the size sets that the constraints of the variant allow */
     size_t set_count;
+    bool
+        few; /* the spec's launches depend on the number of multiprocessors, and its own kernel runs with few of them */
+    kiln__settings few_device; /* the names device.*, with few multiprocessors */
     /* The following members belong to the trial that is being run. */
     kiln__once_buffer *buffers;
     kiln__judge_place *places;
@@ -172,7 +176,9 @@ typedef struct kiln__judge {
     double **allowed; /* for each verify entry the allowed error of each element; NULL: the comparison is exact */
     int64_t *sized;   /* the ranged sizes that the plans have now, unless sized_set is SIZE_MAX */
     size_t sized_set;
-    bool broken; /* the context is lost: nothing can run any more */
+    bool sized_few;
+    bool lacks_memory; /* a large trial did not fit into the memory of the device */
+    bool broken;       /* the context is lost: nothing can run any more */
     /* results */
     kiln__judge_fault fault;
     kiln__judge_trial failed;
@@ -181,8 +187,9 @@ typedef struct kiln__judge {
     const char **notes;
     size_t note_count, note_capacity;
     unsigned ran[KILN__JUDGE_PHASE_COUNT], skipped, unsettled;
-    uint64_t largest; /* elements of all buffers */
-    bool late;        /* trials were left out because the budget ended */
+    uint64_t largest;      /* elements of all buffers */
+    uint64_t reference_ns; /* time of the references of all trials */
+    bool late;             /* trials were left out because the budget ended */
     struct kiln__judge_times {
         bool known, measured, against_known;
         double seconds, low, high, against, roofline;
@@ -209,15 +216,20 @@ bool kiln__judge_read_ranges(kiln__judge *judge);
 /* Tells whether the constraints of the spec allow a choice. Nothing is compiled. Without memory, replaces *error. */
 kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const kiln_choice *choice, bool *allowed,
                                kiln_error **error);
+/* Makes the names of a device with few multiprocessors, if the spec uses their number. Returns false if memory runs out. */
+bool kiln__judge_make_few(kiln__judge *judge);
+/* Gives all plans the number of multiprocessors that the device has, or few of them, from their next sizes on. */
+void kiln__judge_choose_device(kiln__judge *judge, bool few);
 /* Finds the size sets that the constraints of the variant allow. */
 kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error);
 /* Draws the sizes of trial `number` of a phase. The product of the ranged sizes is at most `most`. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial);
-/* Returns how many integers of the PTX are above the sizes of small trials and are possible sizes; at most 2. A kernel may have
- * another path above such a size. */
+/* Returns the number of checks with a size above an integer of the PTX; at most 4. Up to two integers above the sizes of small trials
+ * that are possible sizes have two checks each, because a kernel may have another path above such a size. */
 unsigned kiln__judge_thresholds(const kiln__judge *judge);
-/* Sets a size just above threshold `number`, and all others to small values. */
+/* Sets a size above a threshold, and all others to small values. In check 0 and 2 the size is just above the threshold. In check 1 and
+ * 3 it has an incomplete tile of whole quadruples of elements there. */
 void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
 /* Returns the largest multiple in the range. */
 int64_t kiln__judge_last(const kiln__judge_range *range);
@@ -274,7 +286,7 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
                                kiln_error **error);
 /* Returns false if a trial with the plans' sizes would take too long here. Notes the largest number of elements otherwise.
  * on_host: the host holds all arrays of the trial. Otherwise the arrays may be as large as the memory of a GPU. */
-bool kiln__judge_is_small(kiln__judge *judge, bool on_host);
+bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host);
 /* Notes a write `offset` bytes after the end of a buffer; if it is negative, before the beginning. */
 void kiln__judge_note_outside(kiln__judge *judge, const kiln__once_buffer *b, int64_t offset, kiln__judge_fault *fault);
 /* Turns a failed run into a fault of the kernel, and takes over `why`. Returns the status of a failure that the kernel has
@@ -316,8 +328,8 @@ kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_
 /* Chooses the size set with the most elements among those with at most `most` elements; 0: the limit of times on this
  * device. *set gets its number. *found is false if all sets are too large. */
 kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error);
-/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. *fault is set if its answer is wrong or it ends with
- * a fault of the device; NULL: these are notes too. */
+/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. *fault is set if its answer is wrong or the device
+ * ends with a fault. `fault` may be NULL. Then these cases are notes. */
 kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
                                   kiln__judge_fault *fault, kiln_error **error);
 

@@ -3,6 +3,7 @@
  * A kernel that is right at one size only, or wrong at one, usually names that size. So the integers of the PTX are
  * drawn as sizes too, with their neighbours. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "judge_internal.h"
@@ -10,6 +11,9 @@
 static const int64_t usual[] = {0,   1,   2,    3,    5,    7,    8,    13,   16,   17,   31,   32,   33,  61,  63,
                                 64,  65,  97,   100,  127,  128,  129,  191,  255,  256,  257,  300,  511, 512, 513,
                                 521, 777, 1000, 1021, 1023, 1024, 1025, 2047, 2048, 2049, 4093, 4096, 4097};
+
+/* A size that is this far above a tile ends with whole quadruples of elements, which are no whole tile. */
+enum { TILE_END = 132 };
 
 bool kiln__judge_read_ranges(kiln__judge *judge)
 {
@@ -106,17 +110,18 @@ unsigned kiln__judge_thresholds(const kiln__judge *judge)
     int64_t value;
     while (count < MOST && find_threshold(judge, count, &range, &value))
         count++;
-    return count;
+    return 2 * count;
 }
 
 void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial)
 {
     size_t range;
     int64_t value;
-    if (!find_threshold(judge, number, &range, &value))
+    if (!find_threshold(judge, number / 2, &range, &value))
         return;
+    value = number % 2 ? value / 8 * 8 + TILE_END : value + judge->ranges[range].multiple;
     for (size_t i = 0; i < judge->range_count; i++)
-        trial->ranged[i] = clamp(&judge->ranges[i], i == range ? value + judge->ranges[i].multiple : 1, UINT64_MAX);
+        trial->ranged[i] = clamp(&judge->ranges[i], i == range ? value : 1, UINT64_MAX);
 }
 
 /* Draws sizes of whole tiles, because a kernel may have another path for them, and sizes drawn one by one are hardly ever
@@ -157,13 +162,14 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
 }
 
 /* Trials 0 to 3 have fixed sizes: the least ones, ones, a mixture of small odd ones, and the largest that fit. In the
- * phase of checks trials 6 and 7 have incomplete tiles of whole quadruples of elements. In the phase of answers each
+ * phase of checks trials 6 and 7 have incomplete tiles of whole quadruples of elements, and trial 8 has many blocks with
+ * such an end. In the phase of answers each
  * size is the largest one in turn, every second later trial has a number of the candidate's code as one of its sizes,
  * and every eighth has whole tiles. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {
-    enum { QUADS = 6 }; /* the first check with whole quadruples of elements */
+    enum { QUADS = 6, BLOCKS = 8 }; /* the first check with whole quadruples of elements; the one with more blocks */
     static const int64_t odd[] = {33, 17, 45, 7};
     uint64_t left = most;
     const size_t count = judge->range_count;
@@ -177,9 +183,19 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
         draw_whole(judge, random, number / 8, trial);
         return;
     }
+    if (trial->phase == KILN__JUDGE_PHASE_CHECKS && number == BLOCKS) {
+        int64_t root = 1; /* of 2^15, as a whole number of quadruples */
+        while (count && pow((double)root, (double)count) < 1 << 15)
+            root++;
+        for (size_t i = 0; i < count; i++)
+            trial->ranged[i] = clamp(&judge->ranges[i], root / 8 * 8 + 4, UINT64_MAX);
+        return;
+    }
     if (trial->phase == KILN__JUDGE_PHASE_CHECKS && number >= QUADS) {
         for (size_t i = 0; i < count; i++) {
-            const int64_t value = i == (number - QUADS) % count ? (number == QUADS ? 132 : 68) : count == 2 ? 20 : 4;
+            const int64_t value = i == (number - QUADS) % count ? (number == QUADS ? TILE_END : 68)
+                                  : count == 2                  ? 20
+                                                                : 4;
             trial->ranged[i] = clamp(&judge->ranges[i], value, most);
         }
         return;
@@ -225,6 +241,43 @@ kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *tri
     }
     *count = set->count;
     return sizes;
+}
+
+/* A kernel whose grid fills the device walks over its arrays in a loop. With 132 multiprocessors this loop makes one turn at all sizes
+ * of trials. With few of them it makes several turns. */
+bool kiln__judge_make_few(kiln__judge *judge)
+{
+    enum { FEW = 4 };
+    static const char name[] = "device.sm_count";
+    const kiln_engine *engine = judge->engine;
+    const char *text = judge->spec->file.text;
+    const size_t length = judge->spec->file.length, size = strlen(name);
+    bool uses = false;
+    for (size_t at = 0; at + size <= length && !uses; at++)
+        uses = memcmp(text + at, name, size) == 0;
+    if (!uses)
+        return true;
+    kiln_setting *items = kiln__arena_alloc(&judge->arena, engine->device_setting_count * sizeof *items);
+    if (!items)
+        return false;
+    memcpy(items, engine->device_settings, engine->device_setting_count * sizeof *items);
+    judge->few_device = (kiln__settings){engine->device_setting_count, items};
+    for (size_t i = 0; i < engine->device_setting_count; i++)
+        if (strcmp(items[i].name, name) == 0 && items[i].value.as.i > FEW) {
+            items[i].value.as.i = FEW;
+            judge->few = true;
+        }
+    return true;
+}
+
+void kiln__judge_choose_device(kiln__judge *judge, bool few)
+{
+    const kiln__settings *device = few ? &judge->few_device : NULL;
+    kiln__once_device(judge->original, device);
+    kiln__once_device(judge->candidate, device);
+    for (size_t v = 0; v < judge->spec->verify_count; v++)
+        if (judge->references[v].plan)
+            kiln__once_device(judge->references[v].plan, device);
 }
 
 kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const kiln_choice *choice, bool *allowed,

@@ -14,6 +14,7 @@ kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *se
     if (most == 0)
         most = judge->simulated ? ELEMENTS_MOST : ELEMENTS_MOST_GPU;
     *found = false;
+    kiln__judge_choose_device(judge, false);
     for (size_t s = 0; s < judge->spec->size_set_count; s++) {
         const kiln__settings *settings = &judge->spec->size_sets[s].settings;
         uint64_t elements = 0;
@@ -125,8 +126,8 @@ static kiln_status time_both(kiln__judge *judge, kiln__judge_repeats *repeats, s
     return KILN_OK;
 }
 
-/* Times the candidate beside the variant's own source, at a size set that fits the device. *fault is set if an answer is wrong
- * there, or if a measured time is shorter than the peaks of the device allow. If there is no time, a note says why. */
+/* Times the candidate and the variant's own source at a size set that fits the device. Sets *fault if an answer is wrong there, or
+ * if a measured time is shorter than the peaks of the device allow. If there is no time, a note says why. */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error)
 {
     const kiln__simulator *simulator = judge->engine->driver.simulator;

@@ -363,9 +363,12 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
     size_t count;
     const size_t bytes = judge->range_count * sizeof *judge->sized;
     *fits = true;
-    if (judge->sized_set == trial->set && memcmp(judge->sized, trial->ranged, bytes) == 0)
+    if (judge->sized_set == trial->set && judge->sized_few == trial->few &&
+        memcmp(judge->sized, trial->ranged, bytes) == 0)
         return kiln__once_buffers(judge->candidate, judge->buffers, error);
     judge->sized_set = SIZE_MAX;
+    judge->sized_few = trial->few;
+    kiln__judge_choose_device(judge, trial->few);
     kiln_setting *sizes = kiln__judge_sizes(judge, trial, &count);
     if (!sizes)
         return kiln__fail_memory(error);
@@ -411,10 +414,11 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
     return KILN_OK;
 }
 
-bool kiln__judge_is_small(kiln__judge *judge, bool on_host)
+bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host)
 {
-    const uint64_t elements_most = on_host || judge->simulated ? 1 << 20 : UINT64_MAX;
-    const double flops_most = judge->simulated ? 0x1p21 : 0x1p40;
+    const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE;
+    const uint64_t elements_most = !on_host && !judge->simulated ? UINT64_MAX : large ? 9000000 : 1 << 20;
+    const double flops_most = !judge->simulated ? 0x1p40 : large ? 0x1p23 : 0x1p21;
     uint64_t elements = 0;
     for (size_t i = 0; i < judge->buffer_count; i++)
         elements += judge->buffers[i].elements;
@@ -456,7 +460,9 @@ static kiln_status fill_places(kiln__judge *judge, kiln__judge_class class, uint
 static kiln_status expect_answer(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln_error **error)
 {
     kiln_error *why = NULL;
+    const uint64_t start = kiln__now_ns();
     kiln_status status = kiln__judge_expect(judge, trial, &why);
+    judge->reference_ns += kiln__now_ns() - start;
     return status == KILN_OK ? KILN_OK : skip_refused(status, why, fits, error);
 }
 
@@ -504,7 +510,7 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
     KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
     if (fault->kind != KILN_JUDGED_PASS)
         return KILN_OK;
-    *fits = *fits && kiln__judge_is_small(judge, true);
+    *fits = *fits && kiln__judge_is_small(judge, trial, true);
     if (!*fits)
         return KILN_OK;
     kiln_status status = run_trial(judge, plan, trial, original, fault, fits, error);
@@ -621,7 +627,7 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
     KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
     if (fault->kind != KILN_JUDGED_PASS)
         return KILN_OK;
-    *fits = *fits && kiln__judge_is_small(judge, true);
+    *fits = *fits && kiln__judge_is_small(judge, trial, true);
     if (!*fits)
         return KILN_OK;
     kiln__judge_reset_globals(judge);
@@ -712,7 +718,7 @@ kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *tri
     listener l = {.judge = judge, .fault = fault, .together = true};
     *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
     KILN__TRY(kiln__judge_resize(judge, trial, fits, fault, error));
-    *fits = *fits && fault->kind == KILN_JUDGED_PASS && kiln__judge_is_small(judge, trial);
+    *fits = *fits && fault->kind == KILN_JUDGED_PASS && kiln__judge_is_small(judge, trial, true);
     if (!*fits)
         return KILN_OK;
     kiln__judge_reset_globals(judge);

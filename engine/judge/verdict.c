@@ -96,6 +96,7 @@ static void put_case(const kiln__judge *judge, kiln__text *out)
     put_member(out, "contents", kiln__judge_class_word(judge->failed.class));
     kiln__text_printf(out, ", \"seed\": %" PRIu64 ", \"order\": %" PRIu64 ", \"shift\": %" PRIu64 ", ",
                       judge->failed.seed, judge->failed.order, judge->failed.shift);
+    kiln__text_printf(out, "\"few_multiprocessors\": %s, ", judge->failed.few ? "true" : "false");
     put_member(out, "buffer", f->buffer);
     kiln__text_printf(out, ", \"number\": %" PRIu64 ", \"wrong\": %" PRIu64 ", \"of\": %" PRIu64 ", ", f->element,
                       f->wrong, f->of);
@@ -345,6 +346,8 @@ static void print_case(const kiln__judge *judge, kiln__text *out)
         kiln__text_printf(out, ", order of blocks %" PRIu64, judge->failed.order);
     if (judge->failed.shift)
         kiln__text_printf(out, ", buffers moved (%" PRIu64 ")", judge->failed.shift);
+    if (judge->failed.few)
+        kiln__text_puts(out, ", device.sm_count = 4");
     kiln__text_puts(out, "\n");
 }
 

@@ -59,6 +59,8 @@ size_t kiln__once_holder(const kiln_plan *plan, size_t buffer, CUdeviceptr *at)
     return plan->slots[buffer];
 }
 
+void kiln__once_device(kiln_plan *plan, const kiln__settings *device) { plan->device = device; }
+
 void kiln__once_release(kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->variant->buffer_count; i++)

@@ -381,7 +381,7 @@ kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t 
                           .size_set = plan->config->size_set,
                           .sizes = all,
                           .size_count = had + count};
-    kiln_status status = kiln__config_make(plan->engine, plan->spec, &choice, &config, error);
+    kiln_status status = kiln__config_make_for(plan->engine, plan->spec, &choice, plan->device, &config, error);
     kiln__free(plan->mem, all);
     if (status != KILN_OK)
         return status;

@@ -77,7 +77,7 @@ typedef enum kiln__answer_use {
     KILN__ANSWER_WHOLE    /* compute a reference of all elements, however long that takes */
 } kiln__answer_use;
 void kiln__plan_answer(kiln_plan *plan, kiln__answer_use use);
-/* What happens before each timed repetition, also before those that only warm up. `renew` may enqueue work on the default
+/* The work before each timed repetition, and before each repetition that only warms the device up. `renew` may enqueue work on the default
  * stream, outside of the timed part, such as new contents of inputs. A failure ends the measurement. The engine's context is
  * current. */
 typedef struct kiln__renewal {
@@ -112,6 +112,9 @@ kiln_status kiln__once_fill(kiln_plan *plan, size_t buffer, kiln__fill_values *v
 /* Returns the number of the buffer whose memory has the content of a buffer after a run: `swap` steps exchange them. *at gets
  * the address of this memory. */
 size_t kiln__once_holder(const kiln_plan *plan, size_t buffer, CUdeviceptr *at);
+/* Gives the names device.* other values from the next kiln_plan_resize() on. `device` has all of them, and lives as long as the
+ * plan. NULL: the values of the engine's device. */
+void kiln__once_device(kiln_plan *plan, const kiln__settings *device);
 /* Drops all memory and bindings. */
 void kiln__once_release(kiln_plan *plan);
 /* Runs before_each and the steps once, and waits. `seconds` is the time limit. */

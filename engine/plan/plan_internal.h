@@ -52,7 +52,8 @@ struct kiln_plan {
     kiln__host_work work; /* work since the last run began */
     kiln__answer_use answer_use;
     kiln__renewal renewal;
-    unsigned answer_run; /* number of the last run whose answer is compared; 0: only the first */
+    const kiln__settings *device; /* replaces the names device.*; NULL: they are the engine's */
+    unsigned answer_run;          /* number of the last run whose answer is compared; 0: only the first */
     /* the next launch is captured into this folder; NULL: only if the engine's settings request it */
     char *capture_folder;
     char *captured; /* the folder of the last capture */

@@ -4,7 +4,8 @@
 - `variants`: every variant of every spec in ROOT/specs is judged as a foreign kernel. Each of them passes.
 - `mutants`: sources in which one operator, constant, bound or barrier is changed. KILN_TEST_MUTANTS says how many are drawn,
   KILN_TEST_SEED is the seed of the draw, KILN_TEST_FIRST is the number of the first one. The survivors are printed: a person
-  decides which of them give other answers than the kernel, because equivalence is not decidable.
+  decides which of them give other answers than the kernel, because equivalence is not decidable. After KILN_TEST_SECONDS no mutant
+  is begun. KILN_TEST_OUT is a file that gets a line for every mutant.
 
 The CTest judge.catalogue runs a few variants. All of them take an hour of processor time, a mutant takes about a second.
 """
@@ -17,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import yaml
@@ -129,12 +131,19 @@ def try_mutants(kiln, root, names):
     by_variant = {}
     for mutant in make_mutants(root, names):
         by_variant.setdefault(mutant[:2], []).append(mutant)
-    drawn = []  # a variant first, then a mutant of it: otherwise the longest sources get most of the mutants
-    for _ in range(first + count):
-        drawn.append(generator.choice(by_variant[generator.choice(sorted(by_variant))]))
-    counts, took, codes = {}, [], {}
+    drawn, texts = [], set()  # a variant first, then a mutant of it: otherwise the longest sources get most of the mutants
+    for _ in range(20 * (first + count)):
+        mutant = generator.choice(by_variant[generator.choice(sorted(by_variant))])
+        if len(drawn) < first + count and mutant[1:4] not in texts:
+            texts.add(mutant[1:4])
+            drawn.append(mutant)
+    counts, took, codes, lock = {}, [], {}, threading.Lock()
+    until = time.monotonic() + float(os.environ.get("KILN_TEST_SECONDS", "1e9"))
+    out = open(os.environ.get("KILN_TEST_OUT", os.devnull), "a", encoding="utf-8")
 
     def run(mutant):
+        if time.monotonic() > until:
+            return None
         path, variant, source, text, _ = mutant
         with tempfile.TemporaryDirectory() as temporary:
             candidate = pathlib.Path(temporary) / source.name
@@ -145,18 +154,22 @@ def try_mutants(kiln, root, names):
                 codes[path, variant] = judge(kiln, path, variant, source, 0.001, 5).get("digest", {}).get("code")
             if verdict.get("digest", {}).get("code") == codes[path, variant]:
                 verdict["verdict"] = "equal code"
-        return verdict
-
-    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-        for mutant, verdict in zip(drawn[first:], pool.map(run, drawn[first:])):
-            word = verdict["verdict"]
+        word = verdict["verdict"]
+        line = f"{word:10} {verdict['took']:6.1f} s  {mutant[4]}  {verdict['message'][:80]}"
+        with lock:
             counts[word] = counts.get(word, 0) + 1
             took.append(verdict["took"])
+            print(line, file=out, flush=True)
             if len(took) % 50 == 0:
                 print(f"{len(took)} mutants: {counts}", flush=True)
             if word in ("pass", "undecided", "error"):
-                print(f"{word:10} {verdict['took']:6.1f} s  {mutant[4]}  {verdict['message'][:80]}", flush=True)
-    print(f"mutants {first} to {first + count - 1}: {counts}; median {sorted(took)[len(took) // 2]:.1f} s", flush=True)
+                print(line, flush=True)
+        return word
+
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        list(pool.map(run, drawn[first:]))
+    out.close()
+    print(f"{len(took)} mutants from number {first} on: {counts}; median {sorted(took)[len(took) // 2]:.1f} s", flush=True)
     return 0
 
 

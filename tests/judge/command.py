@@ -9,6 +9,8 @@
 - A clock is found wherever the PTX reads it.
 - Buffers that the steps swap, negative sizes, and sizes without contents.
 - Size sets that a constraint of the variant excludes.
+- Trials with few multiprocessors, for specs whose launches depend on their number.
+- The tolerance of large trials, a reference that fails there, and a memory that is too small.
 - With `stand-in`: every timed repetition has other inputs, and a wrong answer is found there.
 - With a tolerance, an infinity or a NaN that is expected allows only itself.
 - --against compares with a variant, or with the best of another spec, and says what kind of times it has.
@@ -18,6 +20,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -144,6 +147,57 @@ def check_sets(work):
     need(done.returncode not in (0, 18) and "M = 1" in done.stderr, done.stderr)
 
 
+def check_few(work):
+    """A grid that fills the device: with all multiprocessors no size of the contract needs a second turn of the loop."""
+    text = ("kiln: 1\nname: turns\nsource: turns.cu\nsizes: {tiny: {N: 300}}\n"
+            "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
+            "verify: {y: {against: {variant: own}, exact: true}}\njudge: {N: {from: 0, to: 100000}}\n"
+            "variants:\n  own:\n    launch: {kernel: turns, grid: ['max(1, min(GRID))'], block: [256], args: [x, y, N]}\n")
+    (work / "turns.yaml").write_text(text.replace("GRID", "ceil_div(N, 256), 8 * device.sm_count"))
+    (work / "few_no.yaml").write_text(text.replace("GRID", "ceil_div(N, 256), device.sm_count // 5"))
+    head = 'extern "C" __global__ void turns(const float *x, float *y, int n)\n{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n'
+    for name, step in (("turns", ""), ("once", " + 1")):
+        (work / f"{name}.cu").write_text(f"{head}    for (; i < n; i += blockDim.x * gridDim.x{step})\n        y[i] = 2 * x[i];\n}}\n")
+    need(verdict(work / "turns.yaml", work / "turns.cu")["verdict"] == "pass", "a loop over the array fails")
+    made = verdict(work / "turns.yaml", work / "once.cu")
+    need(made["verdict"] in ("wrong", "unwritten", "unsafe") and made["case"]["few_multiprocessors"], made)
+    page = run(work / "turns.yaml", work / "once.cu").stdout
+    need("device.sm_count = 4" in page, page)
+    # a spec that cannot run with few of them is judged with all
+    need(verdict(work / "few_no.yaml", work / "turns.cu")["verdict"] == "pass", "a spec that needs five multiprocessors fails")
+
+
+def check_large(ops, work):
+    """In the large trial an elementwise kernel has the spec's tolerance, and a sum of a repeated pattern a wider one. A reference that
+    fails there is a note."""
+    (work / "references.cu").write_text((ops / "references.cu").read_text())
+    for name in ("axpby", "sum"):
+        text = (ops / f"{name}.yaml").read_text()
+        (work / f"{name}.cu").write_text((ops / f"{name}.cu").read_text())
+        (work / f"{name}_wide.yaml").write_text(re.sub(r"N: {from: 0, to: \d+}", "N: {from: 0, to: 100000000}", text))
+    path = work / "inexact.cu"
+    path.write_text(HEAD + "    if (i < n)\n        z[i] = (a * x[i] + b * y[i]) * (i > 1500000 ? 1.000009f : 1);\n}\n")
+    made = verdict(work / "axpby_wide.yaml", path)
+    need(made["verdict"] == "wrong" and made["case"]["phase"] == "large", f"{made['verdict']} {made['case']}")
+    path = work / "lanes.cu"
+    path.write_text('extern "C" __global__ void sum(const float *x, float *y, int n)\n{\n    __shared__ float part[32];\n'
+                    "    if (threadIdx.x < 32) {\n        float all = 0;\n        for (int i = threadIdx.x; i < n; i += 32)\n            all += x[i];\n"
+                    "        part[threadIdx.x] = all;\n    }\n    __syncthreads();\n    if (threadIdx.x == 0) {\n        float all = 0;\n"
+                    "        for (int i = 0; i < 32; i++)\n            all += part[i];\n        y[0] = all;\n    }\n}\n")
+    made = verdict(work / "sum_wide.yaml", path)
+    need(made["verdict"] == "pass" and made["trials"]["large"] == 1 and made["trials"]["unsettled"] == 0, made)
+    # a grid has at most 65535 rows of blocks
+    (work / "tall.cu").write_text('extern "C" __global__ void axpby(float a, const float *x, float b, const float *y, float *z, int n)\n{\n'
+                                  "    const int i = blockIdx.y * 32 + threadIdx.x;\n    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}\n")
+    text = (work / "axpby_wide.yaml").read_text()
+    at = text.index("  reference:")
+    text = text[:at] + text[at:].replace('grid: ["ceil_div(N, 256)"], block: [256]', 'grid: [1, "max(1, ceil_div(N, 32))"], block: [32]')
+    (work / "tall.yaml").write_text(text.replace("references.cu", "tall.cu"))
+    made = verdict(work / "tall.yaml", work / "axpby.cu")
+    need(made["verdict"] == "pass" and made["trials"]["large"] == 1 and
+         any("the reference of 'z' failed in a large trial" in note for note in made["notes"]), made)
+
+
 def check_timed(work):
     """Timed repetitions whose reference is a host function, of a kernel that works in place. The driver of `kiln sim run` stands in
     for a GPU. The size that is timed is outside of the contract, so no trial has it."""
@@ -166,6 +220,15 @@ def check_timed(work):
         jsonschema.validate(made, SCHEMA)
         need(made["verdict"] == word and made["trials"]["unsettled"] == 0, f"{name}: {made['verdict']}: {made['message']} {made['notes']}")
         need(made["environment"]["simulated"] is False and (word != "pass" or made["times"]["kind"] == "measured"), made)
+
+
+def check_memory(folder):
+    """If the arrays of the large trial do not fit into the memory of a GPU, it has smaller ones, and a note says so."""
+    done = subprocess.run([KILN, "sim", "run", "--quiet", KILN, "judge", str(folder / "flip.yaml"), "-c", str(folder / "flip.cu"), "--device", "cuda:0",
+                           "--json"], env={**os.environ, "KILN_SIM_MEMORY": "100000000"}, capture_output=True, text=True, timeout=600, check=False)
+    made = json.loads(done.stdout)
+    need(made["verdict"] == "pass" and made["trials"]["large"] == 1 and any("larger arrays do not fit" in note for note in made["notes"]), made)
+    need(1 << 24 <= made["trials"]["sizes"]["N"]["tried"] < 17000000 and made["trials"]["largest"] < 40000000, made["trials"])
 
 
 def check_against(ops, right, wrong, work):
@@ -329,7 +392,8 @@ def main():
 
         check_devices(ops / "axpby.yaml", right, wrong)
         check_batch(ops / "axpby.yaml", work, right, wrong, endless)
-        need("undecided" == verdict(ops / "axpby.yaml", right, "--budget", "0.000001")["verdict"], "no budget is a verdict")
+        made = verdict(ops / "axpby.yaml", right, "--budget", "0.000001")
+        need(made["verdict"] == "undecided" and "0 trials ran in the budget of 1e-06 s" in made["message"] and "(--budget)" in made["message"], made)
 
         first, again, other = (verdict(ops / "axpby.yaml", wrong, "--seed", seed) for seed in ("5", "5", "6"))
         need(first["digest"] == again["digest"] and first["case"] == again["case"], "one seed gives two verdicts")
@@ -343,9 +407,12 @@ def main():
              "0 is the default seed")
 
         # a verdict says which sizes it does not cover
-        made = verdict(ops / "axpby.yaml", right)
-        need(made["trials"]["sizes"] == {"N": {"tried": 340003, "of": 1000000}}, made["trials"])
-        need("N was tried up to 340003 of 1000000" in made["notes"], made["notes"])
+        for name in ("axpby.cu", "references.cu"):
+            (work / name).write_text((ops / name).read_text())
+        (work / "wide.yaml").write_text((ops / "axpby.yaml").read_text().replace("N: {from: 0, to: 1000000}", "N: {from: 0, to: 100000000}"))
+        made = verdict(work / "wide.yaml", right)
+        need(made["trials"]["sizes"] == {"N": {"tried": 2100003, "of": 100000000}}, made["trials"])
+        need("N was tried up to 2100003 of 100000000" in made["notes"], made["notes"])
 
         page = run(ops / "axpby.yaml", wrong).stdout
         need(page.startswith("wrong: ") and "smallest case  N=" in page and "z[40] is " in page, f"a page:\n{page}")
@@ -400,8 +467,11 @@ def main():
         check_special(work)
         check_steps(work)
         check_sets(work)
+        check_few(work)
+        check_large(ops, work)
         if sys.argv[4:] == ["stand-in"]:
             check_timed(work)
+            check_memory(FOLDER / "large")
 
         # texts as they are, and one newline
         named = source("k\u00e9\u6838", "    nonsense;\n}\n")

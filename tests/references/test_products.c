@@ -482,12 +482,80 @@ static void wrong_large_products_are_found(void)
     close_large(&l);
 }
 
+/* ---- products with scales ---- */
+
+static kiln_status multiply_scaled(const char *format, kiln_array *arrays, kiln_error **error)
+{
+    kiln__call_arg args[] = {
+        {.name = "A", .kind = KILN__CALL_ARRAY, .array = &arrays[0]},
+        {.name = "A_scales", .kind = KILN__CALL_ARRAY, .array = &arrays[1]},
+        {.name = "B", .kind = KILN__CALL_ARRAY, .array = &arrays[2]},
+        {.name = "B_scales", .kind = KILN__CALL_ARRAY, .array = &arrays[3]},
+        {.name = "FORMAT", .kind = KILN__CALL_VALUE, .value = {.kind = KILN_TEXT, .as.text = format}},
+        {.name = "C", .kind = KILN__CALL_ARRAY, .array = &arrays[4], .writable = true},
+    };
+    kiln_call call = {.arg_count = 6, .args = args};
+    kiln_status status = kiln__call(&call, builtin("scaled_f64"), (kiln__pos){0}, error);
+    kiln__call_free(&call);
+    return status;
+}
+
+/* Every element of row 0 of A is `a`, and every element of row 0 of B is `b`. The other rows are 0. */
+static void check_scaled(const char *format, uint64_t bytes, uint64_t blocks, unsigned a, unsigned b, unsigned scale_a,
+                         unsigned scale_b, double want)
+{
+    kiln_array arrays[] = {make(KILN_u8, 2, 3, bytes), make(KILN_u8, 2, 3, blocks), make(KILN_u8, 2, 2, bytes),
+                           make(KILN_u8, 2, 2, blocks), make(KILN_f64, 2, 3, 2)};
+    memset(arrays[0].data, (int)a, bytes);
+    memset(arrays[1].data, (int)scale_a, 3 * blocks);
+    memset(arrays[2].data, (int)b, bytes);
+    memset(arrays[3].data, (int)scale_b, 2 * blocks);
+    kiln_error *error = NULL;
+    CHECK_OK(multiply_scaled(format, arrays, &error), error);
+    CHECK(((double *)arrays[4].data)[0] == want);
+    for (int i = 1; i < 6; i++)
+        CHECK(((double *)arrays[4].data)[i] == 0);
+    for (size_t i = 0; i < KILN__COUNT(arrays); i++)
+        kiln__array_free(NULL, &arrays[i]);
+}
+
+/* The numbers are computed by hand. Pairs of elements of 4 bits differ, and the last block has another scale. */
+static void test_scaled(void)
+{
+    check_scaled("mxf8", 64, 2, 0x38, 0xb8, 128, 126, -64.0); /* 1 * -1, scales 2 and 1/2 */
+    check_scaled("mxf8", 32, 1, 0x01, 0x7e, 127, 130,
+                 32 * 0.001953125 * 448 * 8); /* the least and the greatest number */
+    check_scaled("mxf4", 16, 1, 0x71, 0x2d, 127, 129, (0.5 * -3 + 6 * 1) * 16 * 4);
+    check_scaled("nvf4", 16, 2, 0x71, 0x2d, 0x38, 0x3c, (0.5 * -3 + 6 * 1) * 16 * 1.5);
+    kiln_array arrays[] = {make(KILN_u8, 2, 1, 16), make(KILN_u8, 2, 1, 2), make(KILN_u8, 2, 1, 16),
+                           make(KILN_u8, 2, 1, 2), make(KILN_f64, 2, 1, 1)};
+    unsigned char *scales = arrays[1].data;
+    memset(arrays[0].data, 0x22, 16);
+    memset(arrays[2].data, 0x22, 16);
+    memset(arrays[3].data, 0x38, 2);
+    scales[0] = 0x38, scales[1] = 0x40; /* 1 and 2 */
+    kiln_error *error = NULL;
+    CHECK_OK(multiply_scaled("nvf4", arrays, &error), error);
+    CHECK(((double *)arrays[4].data)[0] == 16 + 32);
+    CHECK(multiply_scaled("mxf4", arrays, &error) == KILN_ERROR_HOST_FUNCTION);
+    CHECK_TEXT(kiln_error_message(error),
+               "host function 'scaled_f64': the shapes of A, B and their scales do not fit mxf4");
+    kiln_error_free(error);
+    error = NULL;
+    CHECK(multiply_scaled("fp4", arrays, &error) == KILN_ERROR_HOST_FUNCTION);
+    CHECK_TEXT(kiln_error_message(error), "host function 'scaled_f64': FORMAT is mxf8, mxf4 or nvf4, not fp4");
+    kiln_error_free(error);
+    for (size_t i = 0; i < KILN__COUNT(arrays); i++)
+        kiln__array_free(NULL, &arrays[i]);
+}
+
 static const check_case cases[] = {
     {"wrong large products are found", wrong_large_products_are_found},
     {"matmul", test_matmul},
     {"matmul errors", test_matmul_errors},
     {"gemm", test_gemm},
     {"linear", test_linear},
+    {"scaled", test_scaled},
     {"syrk", test_syrk},
     {"stencil", test_stencil},
 };

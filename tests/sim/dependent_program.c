@@ -35,6 +35,20 @@ enum { N = 256, BYTES = N * 4 };
     " fence.proxy.async.shared::cta; cp.async.bulk.global.shared::cta.bulk_group [%b], [%s], 16;\n"                    \
     " cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nE:\n"
 
+/* the first lane of each warp waits */
+#define FIRST_LANE " mov.u32 %s, %laneid; setp.eq.u32 %p, %s, 0;\n @%p" W
+#define WARP_BARRIER " bar.warp.sync 0xffffffff;\n"
+/* All threads wait for an mbarrier. Before that, the first thread executes the steps, one of which is its arrival. */
+#define ARRIVE " mbarrier.arrive.shared::cta.b64 %t, [%s];\n"
+#define MEET(steps)                                                                                                       \
+    " mov.u32 %s, met; setp.ne.u32 %q, %i, 0; @!%q mbarrier.init.shared::cta.b64 [%s], 1; bar.sync 0; @%q bra D;\n" steps \
+    "D: mbarrier.try_wait.parity.shared::cta.b64 %p, [%s], 0; @!%p bra D;\n"
+/* the first thread waits, and tells the others by a flag at `to` */
+#define FLAG                                                                                                           \
+    " sub.u64 %t, %b, %o; setp.ne.u32 %q, %i, 0; @%q bra D;\n" W                                                       \
+    " membar.gl; atom.global.exch.b32 %s, [%t+2048], 1;\n"                                                             \
+    "D: ld.volatile.global.u32 %s, [%t+2048]; setp.eq.u32 %p, %s, 0; @%p bra D;\n"
+
 /* the first thread loads all words by a tensor map */
 #define TENSOR(name, steps)                                                                                                    \
     ".visible .entry " name "(.param .align 64 .b8 map[128], .param .u64 to)\n{\n"                                             \
@@ -54,6 +68,9 @@ static const char *const pieces[] = {
     KERNEL("Wrw", W r w) KERNEL("rWw", r W w) KERNEL("WTrw", W T r w) KERNEL("Ww", W w),
     KERNEL("T", T) KERNEL("WT", W T) KERNEL("TW", T W) KERNEL("W", W) KERNEL("none", ""),
     KERNEL("firstWrw", FIRST_THREAD W r w) KERNEL("firstWbarrierRw", FIRST_THREAD W BARRIER r w),
+    KERNEL("laneWrw", FIRST_LANE r w) KERNEL("laneWbarrierRw", FIRST_LANE WARP_BARRIER r w) KERNEL("flagRw", FLAG r w),
+    ".shared .align 8 .b8 met[8];\n" KERNEL("meetRw", MEET(ARRIVE) r w) KERNEL("meetWrw", MEET(W ARRIVE) r w),
+    KERNEL("meetLateWrw", MEET(ARRIVE W) r w),
     KERNEL("TwTell", T w TELL) KERNEL("hearRw", HEAR r w),
     ".shared .align 16 .b8 tile[16];\n" HEAD("bulk") BULK " ret;\n}\n",
     ".shared .align 128 .b8 rows[1024];\n.shared .align 8 .b8 bar[8];\n" TENSOR("tensor", "") TENSOR("Wtensor", W),
@@ -111,6 +128,12 @@ static void other_memory(void) { first("Tw", g.x, g.x), then("rw", g.y, g.z); }
 static void both_read(void) { first("rT", g.x, g.y), then("rw", g.x, g.z); }
 static void first_thread_waits(void) { first("w", g.x, g.x), then("firstWrw", g.x, g.y); }
 static void first_thread_and_barrier(void) { first("w", g.x, g.x), then("firstWbarrierRw", g.x, g.y); }
+static void lane_waits(void) { first("w", g.x, g.x), then("laneWrw", g.x, g.y); }
+static void lane_and_barrier(void) { first("w", g.x, g.x), then("laneWbarrierRw", g.x, g.y); }
+static void own_flag(void) { first("w", g.x, g.x), then("flagRw", g.x, g.y); }
+static void mbarrier_never_waits(void) { first("w", g.x, g.x), then("meetRw", g.x, g.y); }
+static void mbarrier_waits(void) { first("w", g.x, g.x), then("meetWrw", g.x, g.y); }
+static void mbarrier_waits_late(void) { first("w", g.x, g.x), then("meetLateWrw", g.x, g.y); }
 static void by_flag(void) { first("TwTell", g.x, g.x), then("hearRw", g.x, g.y); }
 static void bulk_waits(void) { first("bulk", g.x, g.x), then("Wrw", g.x, g.y); }
 static void bulk_never_waits(void) { first("bulk", g.x, g.x), then("rw", g.x, g.y); }
@@ -207,6 +230,13 @@ static void chain_waits(void) { first("w", g.x, g.x), then("Wrw", g.y, g.z), the
 static void chain_middle_never_waits(void) { first("Tw", g.x, g.x), then("T", g.y, g.y), then("Wrw", g.x, g.u); }
 static void chain_middle_waits_late(void) { first("Tw", g.x, g.x), then("TW", g.y, g.y), then("Wrw", g.x, g.u); }
 static void chain_early_read(void) { first("Tw", g.x, g.x), then("TW", g.y, g.y), then("rw", g.x, g.u); }
+/* A merge sort: blocks are sorted, the places where they are divided are computed, and the blocks are merged. */
+static void merge_sort(const char *merge)
+{
+    first("w", g.x, g.x), then("WTrw", g.x, g.y), then("Wrw", g.y, g.z), then(merge, g.z, g.x);
+}
+static void merge_waits(void) { merge_sort("Wrw"); }
+static void merge_reads_early(void) { merge_sort("rWw"); }
 static void chain_waits_first(void) { first("Tw", g.x, g.x), then("WT", g.y, g.y), then("rw", g.x, g.u); }
 static void chain_waits_no_trigger(void) { first("w", g.x, g.x), then("Wrw", g.y, g.z), then("rw", g.x, g.u); }
 static void chain_overwrites(void) /* the third launch overwrites what the first one may still read */
@@ -433,6 +463,12 @@ static const struct {
     X(both_read, ""),
     X(first_thread_waits, EARLY "w" UNWAITED),
     X(first_thread_and_barrier, ""),
+    X(lane_waits, EARLY "w" UNWAITED),
+    X(lane_and_barrier, ""),
+    X(own_flag, ""),
+    X(mbarrier_never_waits, EARLY "w" UNWAITED),
+    X(mbarrier_waits, ""),
+    X(mbarrier_waits_late, EARLY "w" UNWAITED),
     X(by_flag, ""),
     X(bulk_waits, ""),
     X(bulk_never_waits, EARLY "bulk" UNWAITED),
@@ -451,6 +487,8 @@ static const struct {
     X(chain_middle_never_waits, EARLY "Tw" BEYOND),
     X(chain_middle_waits_late, ""),
     X(chain_early_read, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
+    X(merge_waits, ""),
+    X(merge_reads_early, EARLY "Wrw" UNWAITED),
     X(chain_waits_first, ""),
     X(chain_waits_no_trigger, ""),
     X(chain_overwrites, "and a read by an earlier launch of rT" BEYOND),

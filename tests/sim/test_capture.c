@@ -685,7 +685,7 @@ static void end_with_edge(unsigned char type, unsigned char port)
 
 enum { DEFAULT = CU_GRAPH_DEPENDENCY_TYPE_DEFAULT, PROGRAMMATIC = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC };
 
-/* Which edges dependent launches and the events of launches become. */
+/* Dependent launches, and the events of launches, become edges that are not full. */
 static void test_dependent(void)
 {
     begin();

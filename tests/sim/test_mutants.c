@@ -470,7 +470,7 @@ static void test_idioms(void)
         test_idioms_of(&collections[k]);
 }
 
-/* Removes all tcgen05.fence of a kernel. The kernels of CUTLASS do not have these fences. */
+/* Removes each tcgen05.fence of a kernel, because the kernels of CUTLASS contain no such instruction. */
 static void remove_fences(char *text)
 {
     for (char *at = text; (at = strstr(at, "tcgen05.fence"));)

@@ -5,17 +5,32 @@
 #include "vm_fault.h"
 #include "vm_tcgen.h"
 
-vm_tcgen_copy_layout ops_tcgen_copy_layout(vm_tcgen_copy_shape shape)
+enum { SHIFT_COLUMNS = 8 };
+
+/* The rows that an instruction copies. Row r goes to lane (r / part) * apart + r % part, and to `copies` - 1 more lanes,
+ * each `again` lanes after the one before. */
+typedef struct copy_layout {
+    uint8_t rows, bytes, part, apart, copies, again;
+} copy_layout;
+
+static copy_layout find_layout(vm_tcgen_copy_shape shape)
 {
     switch (shape) {
-    case VM_TCGEN_128X256B: return (vm_tcgen_copy_layout){128, 32, 128, 0, 1, 0};
-    case VM_TCGEN_4X256B: return (vm_tcgen_copy_layout){4, 32, 1, 32, 1, 0};
-    case VM_TCGEN_128X128B: return (vm_tcgen_copy_layout){128, 16, 128, 0, 1, 0};
-    case VM_TCGEN_64X128B_02_13: return (vm_tcgen_copy_layout){64, 16, 64, 0, 2, 64};
-    case VM_TCGEN_64X128B_01_23: return (vm_tcgen_copy_layout){64, 16, 32, 64, 2, 32};
+    case VM_TCGEN_128X256B: return (copy_layout){128, 32, 128, 0, 1, 0};
+    case VM_TCGEN_4X256B: return (copy_layout){4, 32, 1, 32, 1, 0};
+    case VM_TCGEN_128X128B: return (copy_layout){128, 16, 128, 0, 1, 0};
+    case VM_TCGEN_64X128B_02_13: return (copy_layout){64, 16, 64, 0, 2, 64};
+    case VM_TCGEN_64X128B_01_23: return (copy_layout){64, 16, 32, 64, 2, 32};
     case VM_TCGEN_32X128B: break;
     }
-    return (vm_tcgen_copy_layout){32, 16, 32, 0, 4, 32};
+    return (copy_layout){32, 16, 32, 0, 4, 32};
+}
+
+void ops_tcgen_copy_extent(const vm_tcgen_copy *x, uint32_t *rows, uint32_t *bytes)
+{
+    const copy_layout at = find_layout((vm_tcgen_copy_shape)x->shape);
+    *rows = at.rows;
+    *bytes = at.bytes;
 }
 
 uint32_t ops_tcgen_copy_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t group, vm_block *blocks[2])
@@ -38,7 +53,7 @@ static bool copy_matrix(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bl
                         uint32_t address)
 {
     const vm_tcgen_copy *x = i->extra;
-    const vm_tcgen_copy_layout at = ops_tcgen_copy_layout((vm_tcgen_copy_shape)x->shape);
+    const copy_layout at = find_layout((vm_tcgen_copy_shape)x->shape);
     const uint32_t last = (uint32_t)(at.rows - 1) / at.part * at.apart + (uint32_t)(at.rows - 1) % at.part;
     const uint32_t lanes = last + (at.copies - 1u) * at.again + 1;
     uint32_t *cells = vm_tensor_reach(w, i, lane, block, address, lanes, at.bytes / 4u, "tcgen05.cp");
@@ -95,11 +110,11 @@ void ops_tcgen_shift(vm_warp *w, const vm_code *i, uint32_t m)
             return;
         }
         for (uint32_t k = 0; k < count; k++) {
-            uint32_t *cells = vm_tensor_reach(w, i, lane, blocks[k], address, VM_TENSOR_LANES - first,
-                                              VM_TCGEN_SHIFT_COLUMNS, "tcgen05.shift");
+            uint32_t *cells = vm_tensor_reach(w, i, lane, blocks[k], address, VM_TENSOR_LANES - first, SHIFT_COLUMNS,
+                                              "tcgen05.shift");
             if (!cells)
                 return;
-            ops_tcgen_move_down(cells, VM_TENSOR_LANES - first, VM_TCGEN_SHIFT_COLUMNS);
+            ops_tcgen_move_down(cells, VM_TENSOR_LANES - first, SHIFT_COLUMNS);
         }
     }
 }

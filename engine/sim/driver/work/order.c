@@ -1,24 +1,25 @@
 /* order.c - the happens-before order of streams, for the checks.
  *
- * The simulator completes work when it is enqueued, so streams never run concurrently. Vector clocks compute which work
- * could be concurrent on a GPU. A *lane* is a stream in the vector clocks. The works of a lane are numbered from 1.
- * `known[lane]` is the vector clock of the lane: for each other lane, the number of that lane's works that happened
- * before this lane's next work. Two launches or copies race if they are not ordered, access the same memory, and one of
- * them writes.
+ * The simulator completes work when it is enqueued, so streams never run concurrently. Vector clocks compute which
+ * work could be concurrent on a GPU. A *lane* is a stream in the vector clocks. The works of a lane are numbered
+ * from 1. `known[lane]` is the vector clock of the lane: for each other lane, the number of that lane's works that
+ * happened before this lane's next work. Two launches or copies race if they are not ordered, access the same
+ * memory, and one of them writes.
  *
- * One order serves all contexts of the process, and their checks share one time. So streams of two devices are compared
- * like streams of one. The host has one more clock, for all of its threads together. After a call that waits,
- * everything that the host enqueues later is ordered after the work for which it has waited. A flag that a kernel
- * writes in mapped memory bypasses the driver, so it gives no order. Nodes of one graph count as ordered.
+ * One order serves all contexts of the process, and their checks share one time. So streams of two devices are
+ * compared like streams of one. The host has one more clock, for all of its threads together. After a call that
+ * waits, everything that the host enqueues later is ordered after the work for which it has waited. A flag that a
+ * kernel writes in mapped memory bypasses the driver, so it gives no order. Nodes of one graph count as ordered,
+ * except the nodes that sim_order_part() names.
  *
- * **Dependent launches.** A launch may begin before the launches before it in its stream have ended. So the own entry of
- * a lane's clock does not tell which works of the lane are ordered before its next work. Two sets of the last 64 works
- * do: `begun` has the works that are ordered before the begin of a dependent launch, and `settled` the works that are
- * ordered before its accesses after griddepcontrol.wait. Bit i stands for the work that is i + 1 works before the next
- * work. Older works count as ordered. All other work of the lane is ordered after all earlier works of the lane. From
- * the sets of a launch and from what the launch has done (vm_dependence), finish_launch() computes the sets of the next
- * launch: the next launch begins when the blocks of this launch have triggered. That is after everything for which a
- * block had waited before.
+ * **Dependent launches.** A launch may begin before the launches before it in its stream have ended. So the own
+ * entry of a lane's clock does not tell which works of the lane are ordered before its next work. Two sets of the
+ * last 64 works do. The set `begun` has the works that are ordered before the begin of a dependent launch. The set
+ * `waited` has the works that are ordered before its accesses after griddepcontrol.wait. Bit i stands for the work
+ * that is i + 1 works before the next work. Older works count as ordered. All other work of the lane is ordered
+ * after all earlier works of the lane. finish_launch() computes the sets of the next launch from the sets of this
+ * launch and from its vm_dependence. The next launch begins when the blocks of this launch have triggered. That is
+ * after everything for which a block had waited before it triggered.
  *
  * A work has two states. It runs from sim_order_begin() until sim_order_end(): its `span.until` is UINT32_MAX, and
  * sim_order_touch() adds its ranges. Then it has ended, and later works are compared with it. The work is removed from
@@ -74,9 +75,9 @@ struct sim_order {
     size_t work_count, work_room, range_count, range_room, span_count, span_room;
     size_t first_range; /* the first range of the running work */
     uint64_t begun[LANES],
-        settled[LANES];              /* by lane: the sets of works for its next work, if that is a dependent launch */
-    uint64_t now_begun, now_settled; /* the sets of the running work */
-    bool now_kernel;                 /* the running work is a launch of one kernel */
+        waited[LANES];              /* by lane: the sets of works for its next work, if that is a dependent launch */
+    uint64_t now_begun, now_waited; /* the sets of the running work */
+    bool now_kernel;                /* the running work is a launch of one kernel */
     /* By lane: the clock that its next work gets by griddepcontrol.wait, from events that mark the trigger of a launch.
      */
     uint32_t promised[LANES][LANES];
@@ -251,7 +252,7 @@ static void join_lane(sim_order *o, uint32_t lane, const uint32_t *from)
     const uint32_t newer = o->done[lane] - from[lane]; /* works of the lane that the entry does not name */
     const uint64_t named = newer < 64 ? UINT64_MAX << newer : 0;
     o->begun[lane] |= named;
-    o->settled[lane] |= named;
+    o->waited[lane] |= named;
 }
 
 /* Returns the work that runs, or NULL. */
@@ -280,7 +281,7 @@ static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, boo
     }
     o->lanes += lane == o->lanes;
     o->owner[lane] = context;
-    o->begun[lane] = o->settled[lane] = UINT64_MAX;
+    o->begun[lane] = o->waited[lane] = UINT64_MAX;
     o->blocking[lane] = blocking;
     o->legacy[lane] = legacy;
     o->vacant[lane] = false;
@@ -406,7 +407,7 @@ void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event
     if (!lane || !event->known || !o->now_kernel)
         return;
     const bool late = trigger == SIM_TRIGGER_BLOCKS && check_dependence(context->check).waited_first;
-    const uint64_t set = late ? o->now_settled : o->now_begun;
+    const uint64_t set = late ? o->now_waited : o->now_begun;
     const uint32_t before = o->done[lane] - 1, missing = set ? (uint32_t)__builtin_ctzll(set) : 64;
     if (trigger != SIM_TRIGGER_BEGUN && (event->promised = kiln__alloc(sim_memory(), sizeof o->done)))
         memcpy(event->promised, event->known, sizeof o->done);
@@ -465,7 +466,7 @@ static void keep_time(sim_order *o)
     for (uint32_t k = 0; k <= LANES; k++)
         join_clocks(o->known[k], o->done);
     memset(o->begun, 0xff, sizeof o->begun);
-    memset(o->settled, 0xff, sizeof o->settled);
+    memset(o->waited, 0xff, sizeof o->waited);
 }
 
 void sim_order_time(void) { keep_time(NULL); }
@@ -486,16 +487,16 @@ static void start_sets(sim_order *o, uint32_t lane, const sim_op *op)
     o->now_kernel = op && op->what.type == CU_GRAPH_NODE_TYPE_KERNEL;
     const bool dependent = o->now_kernel && op->dependent;
     o->now_begun = dependent ? o->begun[lane] : UINT64_MAX;
-    o->now_settled = dependent ? o->settled[lane] : UINT64_MAX;
-    o->begun[lane] = o->settled[lane] = UINT64_MAX;
+    o->now_waited = dependent ? o->waited[lane] : UINT64_MAX;
+    o->begun[lane] = o->waited[lane] = UINT64_MAX;
 }
 
 /* Sets the lane's sets for the work after a launch. The launch itself is not ordered before the begin of the next
  * launch. A launch that never waits may end before its prerequisite launches do. */
 static void finish_launch(sim_order *o, uint32_t lane, vm_dependence did)
 {
-    o->begun[lane] = (did.waited_first ? o->now_settled : o->now_begun) << 1;
-    o->settled[lane] = (did.waited ? o->now_settled : o->now_begun) << 1 | 1;
+    o->begun[lane] = (did.waited_first ? o->now_waited : o->now_begun) << 1;
+    o->waited[lane] = (did.waited ? o->now_waited : o->now_begun) << 1 | 1;
 }
 
 /* Returns true if the set has the work of its lane. `next`: the number of the work for which the set was made. */
@@ -514,7 +515,7 @@ static bool is_apart(const sim_order *o, uint32_t lane, const work *earlier, vm_
         return earlier->number > o->known[lane][earlier->lane];
     }
     const uint32_t next = o->done[lane] + 1;
-    *why = is_in_set(o->now_settled, next, earlier->number) ? VM_APART_UNTIL_WAIT : VM_APART_BEYOND_WAIT;
+    *why = is_in_set(o->now_waited, next, earlier->number) ? VM_APART_UNTIL_WAIT : VM_APART_BEYOND_WAIT;
     return !is_in_set(o->now_begun, next, earlier->number);
 }
 

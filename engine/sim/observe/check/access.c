@@ -108,8 +108,8 @@ static inline uint32_t get_limit(const vm_clock *c, bool shared, uint32_t lanes)
     return shared ? c->fast : check_dependent_limit(c, lanes);
 }
 
-/* Returns true if the mark `a` shares a read slot with this read: both of one warp (shared memory), or both of one block
- * of this launch (global memory). */
+/* Returns true if the mark `a` shares a read slot with this read: both of one warp (shared memory), or both of one
+ * block of this launch (global memory). */
 static inline bool is_same_group(const vm_look *k, const vm_mark *a, const vm_mark *b)
 {
     return a->block == b->block &&
@@ -151,7 +151,7 @@ static void acquire_flag(vm_look *k, const vm_cell *c)
     uint32_t known = c->published;
     if (c->published_cta > known && c->w.block == k->block)
         known = c->published_cta;
-    if (VM_UNLIKELY(k->clock->settled != VM_ALL)) {
+    if (VM_UNLIKELY(k->clock->after != VM_ALL)) {
         check_dependent_acquire(k->w, known);
         k->limit = get_limit(k->clock, k->shared, k->a->lanes);
     }
@@ -345,7 +345,7 @@ static void check_global(vm_look *k, vm_allocation *a)
     const vm_pattern *p = k->p;
     uint64_t base = k->a->address[__builtin_ctz(k->a->lanes)] - a->base;
     bool reads = k->a->kind & VM_READS;
-    if (!shadow || a->constant)
+    if (!shadow)
         return;
     const bool own = a->home == k->w->runner->run->device;
     if (VM_UNLIKELY(!a->home->check))
@@ -457,6 +457,9 @@ static uint32_t check_each_block(vm_look *k, const vm_access *a)
         k->window = a->address[lane] / VM_SHARED_WINDOW;
         if (home && !(k->see == VM_SEE_COPY && k->write && home != k->w->block)) {
             k->home = home;
+            k->a = &part;
+            if (home != k->w->block)
+                check_begun(k, home, lane, part.lanes);
             if (home != k->w->block && !k->flight && !k->quiet)
                 home->check->visitors[k->w->block->rank] = (vm_mark){
                     .stamp = k->now, .who = k->w->index * VM_LANES + lane, .insn = k->insn, .block = k->block};

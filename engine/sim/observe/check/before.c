@@ -238,7 +238,7 @@ bool check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     const uint32_t earlier = shared ? 0 : check_earlier_stamp(check_of(w), s);
-    if (earlier > c->early && !(c->settled >> lane & 1)) {
+    if (earlier > c->early && !(c->after >> lane & 1)) {
         const vm_prior *prior = check_prior_at(check_of(w), earlier);
         if (prior && prior->why == VM_APART_UNTIL_WAIT)
             return false;

@@ -180,6 +180,25 @@ void check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why)
     f->message = check_print(k->check, "%s at shared address 0x%" PRIx64 ", %s", f->at.what, f->address, why);
 }
 
+/* The blocks of a cluster need not begin together. A warp knows that another block has begun if it has passed
+ * barrier.cluster, or if an action of that block happened before its access. */
+void check_begun(vm_look *k, const vm_block *home, uint32_t lane, uint32_t lanes)
+{
+    const vm_clock *c = k->clock;
+    const uint32_t base = k->w->block->check->base;
+    if (c->met || c->horizon > base || c->know[VM_LANES + home->rank] > base ||
+        (c->more && (c->more->wrote[home->rank] || c->more->read[home->rank])))
+        return;
+    kiln_check_finding *f = check_start(k, KILN_CHECK_RACE, false, VM_NO_INSN, lane, lanes);
+    if (!f)
+        return;
+    f->message = check_print(k->check,
+                             "%s at shared address 0x%" PRIx64
+                             " of block (%u,%u,%u) of the cluster, which may not have "
+                             "begun: no barrier.cluster comes before",
+                             f->at.what, f->address, home->id[0], home->id[1], home->id[2]);
+}
+
 static void report_misaligned(vm_look *k, uint32_t lane)
 {
     kiln_check_finding *f = check_start(k, KILN_CHECK_MISALIGNED, false, VM_NO_INSN, lane, 1u << lane);

@@ -24,6 +24,9 @@ static inline bool vm_check_shared_bounds(const vm_run_state *run, uint64_t addr
 /* Reports lanes that access the shared memory of a block that has exited, or that they may not access for the reason
  * `why`. */
 void check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why);
+/* Reports lanes that access the shared memory of another block of the cluster, if nothing tells that the block has
+ * begun. */
+void check_begun(vm_look *k, const vm_block *home, uint32_t lane, uint32_t lanes);
 /* Sets `low` and `end` to the bounds of the memory around `address`. Returns false if there is no memory that the
  * access may touch. */
 bool check_variable_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_t *low, uint64_t *end);

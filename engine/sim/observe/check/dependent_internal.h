@@ -1,5 +1,4 @@
-/* dependent_internal.h - dependent launches: what a warp knows about the prerequisite launches of its launch
- * (dependent.c). */
+/* dependent_internal.h - dependent launches: the order between a warp and the prerequisite launches of its launch. */
 #ifndef KILN_SIM_CHECK_DEPENDENT_INTERNAL_H
 #define KILN_SIM_CHECK_DEPENDENT_INTERNAL_H
 
@@ -8,7 +7,7 @@
 /* Returns the time up to which all marks in global memory are ordered before an access of these lanes. */
 static inline uint32_t check_dependent_limit(const vm_clock *c, uint32_t lanes)
 {
-    return VM_UNLIKELY(lanes & ~c->settled) && c->early < c->horizon ? c->early : c->horizon;
+    return VM_UNLIKELY(lanes & ~c->after) && c->early < c->horizon ? c->early : c->horizon;
 }
 /* Sets the clock of a warp whose block begins. */
 void check_dependent_start(const vm_block *block, vm_clock *c);

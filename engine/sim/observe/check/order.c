@@ -124,8 +124,8 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
     uint32_t now = vm_check_tick(check);
     if (c->more)
         check_more_lanes(w, mask);
-    if (c->settled & mask)
-        c->settled |= mask;
+    if (c->after & mask)
+        c->after |= mask;
     if ((mask | w->dead) == VM_ALL) {
         c->full = c->synced = now;
         check_refresh_fast(w->block, c);
@@ -314,6 +314,7 @@ void check_know_all(vm_warp *w)
 
 void check_cluster_wait(vm_warp *w, uint32_t m)
 {
+    w->block->check->warps[w->index].met = true;
     pass_gate(w, &w->block->check->opened, NULL, m, vm_check_tick(check_of(w)));
 }
 
@@ -453,6 +454,8 @@ void check_open(vm_block *block, uint32_t id)
         if (lanes[k])
             pass_gate(&block->warps[k], gate, block->check->gate_more ? &block->check->gate_more[id] : NULL, lanes[k],
                       now);
+    for (uint32_t k = 0; k < block->warp_count && id == VM_BARRIERS; k++)
+        block->check->warps[k].met |= lanes[k] != 0;
     if (id < VM_BARRIERS)
         publish_barrier(block, lanes, now);
     vm_check_tick(check);

@@ -388,8 +388,8 @@ static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
     const uint64_t first = base - a->base + (uint64_t)p->low, end = base - a->base + (uint64_t)p->high + p->bytes;
     if (base - a->base >= a->bytes || first > base - a->base || end > a->bytes || (base | p->bits) & (p->bytes - 1))
         return false;
-    if (a->constant)
-        return !write;
+    if (a->constant && write)
+        return false;
     vm_shadow *shadow = a->shadow;
     if (!shadow || a->home != run->device || shadow->used || shadow->shift != run->launch->module->check->shift ||
         first / VM_SHADOW_PAGE != (end - 1) / VM_SHADOW_PAGE || (write && shadow->pitch))

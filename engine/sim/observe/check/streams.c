@@ -40,11 +40,13 @@ const vm_prior *check_prior_at(const vm_check *check, uint32_t stamp)
 }
 
 /* An asynchronous operation has no time. It gets the first time of its launch, which the list of launches knows by the
- * numbers of operations. */
+ * numbers of operations. If everything is ordered before this launch, any earlier time does. */
 uint32_t check_earlier_stamp(const vm_check *check, const vm_mark *s)
 {
     if (!(s->who & VM_PENDING))
         return s->stamp <= check->launch ? s->stamp : 0;
+    if (s->insn <= check->launch_flight && check->concurrent_count == 0)
+        return check->launch;
     for (size_t k = check->launch_count; s->insn <= check->launch_flight && k-- > 0;)
         if (check->launches[k].module && check->launches[k].flight < s->insn)
             return check->launches[k].after + 1;

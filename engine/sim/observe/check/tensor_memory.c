@@ -7,7 +7,7 @@
  *   mma, cp, shift  until a thread knows the phase of an mbarrier in which a later tcgen05.commit of the same thread
  *                   arrived
  *
- * Some pairs of operations of one thread run in the order of their issue, without a wait: is_pipelined() lists them. Between two
+ * Some pairs of operations of one thread run in the order of their issue, without a wait: is_pipelined() knows them. Between two
  * warps, tcgen05.fence::before_thread_sync and after_thread_sync must surround the barrier. A commit contains the first
  * of these fences.
  *
@@ -363,18 +363,17 @@ static bool open_visit(visit *v, vm_warp *w, const vm_code *i, const ptx_insn *i
 
 /* ---- ld, st ---- */
 
-/* Checks tcgen05.ld and tcgen05.st. Columns that are not allocated are faults, which the instruction raises. Returns
- * false if the address has raised a fault. */
-static bool check_move(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
+/* Checks tcgen05.ld and tcgen05.st. Wrong addresses are faults, which the instruction raises. */
+static void check_move(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     const vm_tcgen_move *x = i->extra;
-    uint32_t address, columns;
+    const uint32_t lane = (uint32_t)__builtin_ctz(m);
+    const uint32_t address = ops_tcgen_own_lanes(w, (uint32_t)vm_side_address(w, &x->at, lane));
+    uint32_t columns;
     visit v;
     check_join_lanes(w, m);
-    if (!ops_tcgen_move_address(w, i, m, &address))
-        return false;
     if (!open_visit(&v, w, i, in, m, x->store ? VM_FLIGHT_TENSOR_STORE : VM_FLIGHT_TENSOR_LOAD))
-        return true;
+        return;
     const uint32_t rows = ops_tcgen_extent(x, &columns), groups = (1u << rows / GROUP_LANES) - 1;
     const uint32_t group = (address >> 16) / GROUP_LANES;
     const bool split = x->shape == VM_TCGEN_16X32BX2;
@@ -386,7 +385,6 @@ static bool check_move(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_
     check_flight_pend(w, v.f);
     if (!x->store)
         check_product_load(w, i, in, v.f->id);
-    return true;
 }
 
 /* ---- products ---- */
@@ -425,17 +423,17 @@ static uint8_t get_layout(uint64_t descriptor)
     return layouts[descriptor >> 61];
 }
 
-/* Checks the reads of a matrix in shared memory of one block: `count` rows or columns of `bytes` bytes. */
+/* Checks the reads of a matrix in shared memory of one block: `count` rows or columns, each with `length` bytes along K. */
 static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uint64_t descriptor, bool across,
-                          unsigned type, uint32_t bytes, uint32_t count, const char *what)
+                          unsigned type, uint32_t length, uint32_t count, const char *what)
 {
-    const uint32_t size = ptx_type_bytes((ptx_type)type), each = across ? PIECE / size : 1;
-    const uint32_t parts = bytes / (across ? size : PIECE), begin = (uint32_t)(descriptor & 0x3fff) << 4;
+    const uint32_t bytes = ptx_type_bytes((ptx_type)type), each = across ? PIECE / bytes : 1;
+    const uint32_t parts = length / (across ? bytes : PIECE), begin = (uint32_t)(descriptor & 0x3fff) << 4;
     bool inside = true;
     v->f->layout = get_layout(descriptor);
     for (uint32_t at = 0; at < count; at += each)
         for (uint32_t part = 0; part < parts; part++) {
-            const uint32_t address = ops_tcgen_piece(descriptor, across, at, part, size);
+            const uint32_t address = ops_tcgen_piece(descriptor, across, at, part, bytes);
             inside = inside && check_reach(v, v->w->runner->run->launch->module, begin, address, what);
             if (!check_stretch(v->w, i, v->lane, PTX_SPACE_SHARED, vm_rank_address(address, block->rank), PIECE,
                                VM_READS, v->f->id))
@@ -444,9 +442,9 @@ static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uin
     return true;
 }
 
-/* Checks and records one operand in tensor memory: `columns` columns from an address on. */
-static void check_tensor_operand(visit *v, const vm_block *block, uint32_t groups, uint32_t address, uint32_t columns,
-                                 role is, const char *what)
+/* Checks that an operation reads columns that something has written, and in order. */
+static void check_columns(visit *v, const vm_block *block, uint32_t groups, uint32_t address, uint32_t columns, role is,
+                          const char *what)
 {
     v->missing = v->filled = 0;
     memset(v->ordered, 0, sizeof v->ordered);
@@ -454,45 +452,33 @@ static void check_tensor_operand(visit *v, const vm_block *block, uint32_t group
     check_unwritten_cells(v, what, address);
 }
 
-/* Returns the groups of lanes of a matrix with the rows of D that begins at an address. */
-static uint32_t get_groups(const vm_tcgen_product *p, uint32_t address)
+/* Checks what a product reads from a block's tensor memory besides D: A, sparse metadata, scale factors. */
+static void check_tensor_operands(visit *v, const vm_tcgen_mma *x, const vm_tcgen_product *p, const vm_block *block)
 {
-    return p->half ? 0x55u << (address >> 16) / GROUP_LANES : 0xffu;
-}
-
-/* Checks the reads of A, its metadata, the scale factors and B by one block of a product, and then D. Returns false if
- * the product must not run. */
-static bool check_half(visit *v, const vm_code *i, const vm_tcgen_product *p, vm_block *block)
-{
-    static const char *const factors[2] = {"the scale factors of A", "the scale factors of B"};
-    const vm_tcgen_mma *x = i->extra;
+    const uint32_t half = 0x55; /* a half of each quarter of the lanes */
     uint32_t columns;
-    if (block->check->tensor)
-        block->check->tensor->users[v->w->block->rank] = v->f->id;
-    if (!x->a_tensor && !check_operand(v, i, block, p->a_descriptor, p->a_across, p->a_type, p->a_bytes, p->rows, "A"))
-        return false;
-    /* a zero-column mask leaves out columns of B, so B is not checked then */
-    if (!x->masks_columns &&
-        !check_operand(v, i, block, p->b_descriptor, p->b_across, p->b_type, p->b_bytes, p->n / p->blocks, "B"))
-        return false;
     if (x->a_tensor) {
         ops_tcgen_a_extent(p, &columns);
-        check_tensor_operand(v, block, get_groups(p, p->a), p->a, columns, x->shift ? ADDS : READS, "matrix A");
+        check_columns(v, block, p->half ? half << (p->a >> 16) / GROUP_LANES : 0xff, p->a, columns,
+                      x->shift ? ADDS : READS, "matrix A");
     }
     if (x->sparse) {
         ops_tcgen_metadata_extent(x, p, &columns);
-        check_tensor_operand(v, block, get_groups(p, p->metadata), p->metadata, columns, READS, "the metadata of A");
+        check_columns(v, block, p->half ? half << (p->metadata >> 16) / GROUP_LANES : 0xff, p->metadata, columns, READS,
+                      "the metadata of A");
     }
-    for (unsigned side = 0; side < 2 && vm_tcgen_is_scaled(x); side++)
-        check_tensor_operand(v, block, 0xff, p->scales[side], ops_tcgen_scales_extent(p, side), READS, factors[side]);
-    ops_tcgen_d_extent(p, &columns);
-    check_tensor_operand(v, block, get_groups(p, p->d), p->d, columns, p->add ? ADDS : WRITES, "the sums of D");
-    return true;
+    for (unsigned side = 0; side < 2 && vm_tcgen_is_scaled(x); side++) {
+        const uint32_t rows = ops_tcgen_scales_extent(p, side, &columns);
+        check_columns(v, block, rows > GROUP_LANES ? 0xff : half, p->scales[side], columns, READS,
+                      side ? "the scale factors of B" : "the scale factors of A");
+    }
 }
 
-/* Checks tcgen05.mma of one lane. Returns false if the product must not run. */
+/* Checks the reads of A and B in shared memory, then of tensor memory, then D. Returns false if the product must not
+ * run. */
 static bool check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lane)
 {
+    const vm_tcgen_mma *x = i->extra;
     vm_tcgen_product p;
     visit v;
     bool fine = true;
@@ -502,37 +488,55 @@ static bool check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
         return true;
     v.f->accumulator = p.d;
     v.f->shape = p.m << 16 | p.n;
-    for (uint32_t k = 0; k < p.blocks && fine; k++)
-        fine = check_half(&v, i, &p, p.block[k]);
+    for (uint32_t k = 0; k < p.blocks && fine; k++) {
+        vm_block *block = p.block[k];
+        uint32_t columns;
+        if (block->check->tensor)
+            block->check->tensor->users[w->block->rank] = v.f->id;
+        if (!x->a_tensor)
+            fine = check_operand(&v, i, block, p.a_descriptor, p.a_across, p.a_type, p.a_bytes, p.rows, "A");
+        /* a zero-column mask leaves out columns of B, so B is not checked then */
+        fine = fine && (x->masks_columns || check_operand(&v, i, block, p.b_descriptor, p.b_across, p.b_type, p.b_bytes,
+                                                          p.n / p.blocks, "B"));
+        check_tensor_operands(&v, x, &p, block);
+        ops_tcgen_d_extent(&p, &columns);
+        check_columns(&v, block, p.half ? 0x55u << (p.d >> 16) / GROUP_LANES : 0xffu, p.d, columns,
+                      p.add ? ADDS : WRITES, "the sums of D");
+        v.missing = v.filled = 0;
+    }
     return fine;
 }
 
-/* Checks tcgen05.cp and tcgen05.shift of one lane. Returns false if the instruction must not run. */
+/* ---- cp and shift ---- */
+
+/* Checks tcgen05.cp, which reads shared memory and writes tensor memory, and tcgen05.shift, which does both in tensor
+ * memory. Wrong addresses are faults, which the instruction raises. Returns false if the copy must not run. */
 static bool check_copy(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lane)
 {
     const vm_tcgen_copy *x = i->extra;
+    const bool copy = in->op == PTX_OP_TCGEN05_CP;
     const uint32_t address = (uint32_t)vm_side_address(w, &x->to, lane), first = (address >> 16) / GROUP_LANES;
+    const uint64_t descriptor = copy ? vm_r64(w, x->descriptor)[lane] : 0;
     vm_block *blocks[2];
+    uint32_t rows = 0, bytes = 0;
     visit v;
+    bool fine = true;
     const uint32_t count = ops_tcgen_copy_blocks(w, i, lane, x->group, blocks);
-    if (!count || !open_visit(&v, w, i, in, 1u << lane, VM_FLIGHT_TENSOR))
+    if (!count || first >= VM_TENSOR_GROUPS ||
+        (copy && !ops_tcgen_check_descriptor(w, i, lane, descriptor, false, PIECE)))
         return count != 0;
-    for (uint32_t k = 0; k < count; k++) {
+    if (!open_visit(&v, w, i, in, 1u << lane, VM_FLIGHT_TENSOR))
+        return true;
+    for (uint32_t k = 0; k < count && fine; k++) {
         if (blocks[k]->check->tensor)
             blocks[k]->check->tensor->users[w->block->rank] = v.f->id;
-        if (in->op == PTX_OP_TCGEN05_SHIFT) {
-            check_tensor_operand(&v, blocks[k], 0xffu << first, address, VM_TCGEN_SHIFT_COLUMNS, ADDS, "values");
-            continue;
-        }
-        const vm_tcgen_copy_layout at = ops_tcgen_copy_layout((vm_tcgen_copy_shape)x->shape);
-        if (!check_operand(&v, i, blocks[k], vm_r64(w, x->descriptor)[lane], false, PTX_B8, at.bytes, at.rows,
-                           "the matrix"))
-            return false;
-        /* one lane in each quarter, or all lanes */
-        const uint32_t groups = at.part == 1 ? 0x55u << first : 0xffu;
-        check_tensor_operand(&v, blocks[k], groups, address, at.bytes / 4u, WRITES, "values");
+        ops_tcgen_copy_extent(x, &rows, &bytes);
+        if (copy)
+            fine = check_operand(&v, i, blocks[k], descriptor, false, PTX_B8, bytes, rows, "the source");
+        const uint32_t groups = copy && x->shape == VM_TCGEN_4X256B ? 0x55u << first : 0xffu << first;
+        check_cells(&v, blocks[k], groups, address & 0xffff, copy ? bytes / 4 : 8, copy ? WRITES : ADDS);
     }
-    return true;
+    return fine;
 }
 
 /* ---- an instruction ---- */
@@ -582,7 +586,7 @@ uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn *in, u
     case PTX_OP_TCGEN05_DEALLOC: check_release_columns(w, i, in, m); break;
     case PTX_OP_TCGEN05_LD:
     case PTX_OP_TCGEN05_LD_RED:
-    case PTX_OP_TCGEN05_ST: return check_move(w, i, in, m) ? m : 0;
+    case PTX_OP_TCGEN05_ST: check_move(w, i, in, m); break;
     case PTX_OP_TCGEN05_WAIT_LD:
     case PTX_OP_TCGEN05_WAIT_ST:
         check_flight_wait(w, in->op == PTX_OP_TCGEN05_WAIT_LD ? VM_FLIGHT_TENSOR_LOAD : VM_FLIGHT_TENSOR_STORE, m, 0,
@@ -594,10 +598,14 @@ uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn *in, u
     case PTX_OP_TCGEN05_COMMIT: return check_commit(w, i, m);
     case PTX_OP_TCGEN05_MMA:
     case PTX_OP_TCGEN05_MMA_WS:
+        VM_EACH(each, m)
+            if (!check_product(w, i, in, each))
+                good &= ~(1u << each);
+        break;
     case PTX_OP_TCGEN05_CP:
     case PTX_OP_TCGEN05_SHIFT:
         VM_EACH(each, m)
-            if (!(is_product(in->op) ? check_product(w, i, in, each) : check_copy(w, i, in, each)))
+            if (!check_copy(w, i, in, each))
                 good &= ~(1u << each);
         break;
     default: break;

@@ -313,11 +313,12 @@ typedef struct vm_clock {
     uint32_t fast;
     uint32_t horizon; /* the entry that holds for each thread of the grid */
     uint32_t full;    /* the warp's own entry in its vector clock */
-    /* The entry for prerequisite launches (VM_APART_UNTIL_WAIT). `settled`: the lanes for which all prerequisite
-     * launches are ordered before. All lanes are settled if the launch has no prerequisite launches. */
-    uint32_t early, settled;
+    /* The entry for prerequisite launches (VM_APART_UNTIL_WAIT). `after`: the lanes for which all prerequisite
+     * launches are ordered before. It has all lanes if the launch has no prerequisite launches. */
+    uint32_t early, after;
     uint32_t synced;                 /* time at which the warp last synchronised with any thread */
     uint32_t released, released_cta; /* the times of the last fence: for the device, for the block */
+    bool met;                        /* the warp has passed barrier.cluster, so all blocks of the cluster have begun */
     uint32_t fencing;                /* lanes with a fence for the device since the warp's last barrier of the block */
     uint32_t know[VM_KNOWN];         /* indexed by warp and by block of the cluster */
     /* [lane][other lane]: the same between lanes of the warp. NULL until only some lanes synchronise. */
@@ -347,7 +348,8 @@ typedef struct vm_view {
     vm_gate gate;
     vm_more more;
 } vm_view;
-/* A tcgen05.commit: all operations of the thread `who` of `block` up to the number `last` are complete with the phase. */
+/* A tcgen05.commit: all operations of the thread `who` of `block` up to the number `last` are complete with the
+ * phase. */
 typedef struct vm_commit {
     uint32_t block, who, last;
 } vm_commit;
