@@ -209,6 +209,8 @@ static const expected cluster_cases[] = {
     BUG("global", 4, 32, RACE, "@global.other", -1, -1, "allocation (4096 bytes"),
     OK("narrow", 2, 32),
     BUG("narrow", 2, 32, RACE, "@narrow.other", 0, 0, "of 'box' (4 bytes)"),
+    OK("leaves", 2, 32),
+    BUG("leaves", 2, 32, FREED, NULL, 1, 0, NULL),
     BUG("never", 2, 64, BARRIER, NULL, 0, 0, NULL),
 };
 

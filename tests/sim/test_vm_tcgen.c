@@ -404,6 +404,12 @@ static void test_late_wait(void)
           strstr(text, "a wait for parity 0 of an mbarrier comes too late: the thread waits for phase 0"));
 }
 
+/* A product whose instruction descriptor is `d`. */
+#define PRODUCT(sparse, metadata, d)                                                                                   \
+    GET(64)                                                                                                            \
+    "%r4, [base]; mov.u32 %r20, " d "; mov.u64 %d5, 0x400000000000; setp.ne.u32 %p4, %r0, %r0;\n"                      \
+    "tcgen05.mma" sparse ".cta_group::1.kind::f16 [%r4], %d5, %d5, " metadata "%r20, %p4;\n"
+
 /* Each rule of tensor memory is a finding of its own kind. Bodies without a finding obey the rules. */
 static void test_rules(void)
 {
@@ -422,6 +428,10 @@ static void test_rules(void)
         {GET(512) "%r4, [base];" FILL(510) PUT("%r4", 512), NULL},
         {GET(48) "%r4, [base];", "tensor memory granularity: tcgen05.alloc of 48 columns"},
         {GET(64) "%r4, [base];" PUT("%r4", 48), "tensor memory granularity: tensor memory at 0x0 with 48 columns"},
+        {PRODUCT("", "", "0x4040014"), "sparse flag: instruction descriptor 0x4040014: its sparsity flag is 1"},
+        {PRODUCT(".sp", "[%r4], ", "0x4040010"),
+         "sparse flag: instruction descriptor 0x4040010: its sparsity flag is 0"},
+        {PRODUCT(".sp", "[%r4], ", "0x4040016"), "sparse use: instruction descriptor 0x4040016"},
         {GET(32) "%r4, [base];", "leak: the block ends without freeing 32 columns of tensor memory from column 0 on"},
         {GET(32) "%r4, [base]; " LD "[%r2];" PUT("%r4", 32),
          "uninitialised read: tcgen05.ld reads values from column 0"},

@@ -460,6 +460,9 @@ static uint32_t check_each_block(vm_look *k, const vm_access *a)
             k->a = &part;
             if (home != k->w->block)
                 check_begun(k, home, lane, part.lanes);
+            if (home != k->w->block && !k->flight && !k->quiet)
+                home->check->visitors[k->w->block->rank] = (vm_mark){
+                    .stamp = k->now, .who = k->w->index * VM_LANES + lane, .insn = k->insn, .block = k->block};
             bad |= check_one_access(k, &part);
             continue;
         }

@@ -431,6 +431,8 @@ typedef struct vm_check_block {
     size_t bar_count, bar_capacity;
     bool dirty;             /* cells name asynchronous operations */
     bool waited, triggered; /* a thread has executed griddepcontrol.wait, or launch_dependents */
+    /* By rank of another block: its last plain access to this block's shared memory; stamp 0: none. */
+    vm_mark visitors[VM_CLUSTER_MOST];
     /* By rank: the last copy from this block's shared memory to the shared memory of that block; 0: none. */
     uint32_t pushed[VM_CLUSTER_MOST];
     struct { /* indexed by warpgroup: how many products it has begun, and vm_flight.id of the last one */
