@@ -7,7 +7,7 @@
  *   mma, cp, shift  until a thread knows the phase of an mbarrier in which a later tcgen05.commit of the same thread
  *                   arrived
  *
- * Some pairs of operations of one thread run in the order of their issue, without a wait (is_pipelined()). Between two
+ * Some pairs of operations of one thread run in the order of their issue, without a wait: is_pipelined() knows them. Between two
  * warps, tcgen05.fence::before_thread_sync and after_thread_sync must surround the barrier. A commit contains the first
  * of these fences.
  *
