@@ -334,6 +334,40 @@ __device__ __forceinline__ void cluster_send(float *at, unsigned rank, float val
                  : "memory");
 }
 
+// ---- blocks that have not started, from compute capability 10.0 on (clusterlaunchcontrol) ----
+
+// Begins to cancel a block of this launch that has not started. 16 bytes with the answer are written to `answer`, and counted
+// on `full`. A block that got the answer that there is none must not ask again.
+__device__ __forceinline__ void launch_cancel(uint4 *answer, barrier *full)
+{
+    asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];" ::"r"(
+                     shared_address(answer)),
+                 "r"(shared_address(full))
+                 : "memory");
+}
+
+// Returns whether a block was cancelled, and sets `block` to its blockIdx.x.
+__device__ __forceinline__ bool launch_cancelled(const uint4 &answer, unsigned &block)
+{
+    unsigned cancelled, first;
+    const offset low = (offset)answer.y << 32 | answer.x, high = (offset)answer.w << 32 | answer.z;
+    asm volatile("{\n"
+                 ".reg .pred cancelled;\n"
+                 ".reg .b128 answer;\n"
+                 "mov.b128 answer, {%2, %3};\n"
+                 "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 cancelled, answer;\n"
+                 "selp.u32 %0, 1, 0, cancelled;\n"
+                 "mov.u32 %1, 0;\n"
+                 "@cancelled clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %1, answer;\n"
+                 "}"
+                 : "=r"(cancelled), "=r"(first)
+                 : "l"(low), "l"(high)
+                 : "memory");
+    if (cancelled)
+        block = first;
+    return cancelled;
+}
+
 // ---- launches that overlap: `overlap: true` of a step ----
 
 // Waits until the kernels that this kernel was allowed to overtake have ended, and makes their writes visible.

@@ -1,10 +1,10 @@
 // gemm_scaled.cu - C = A B of floats of 8 or 4 bits, with a scale for each block of elements along K. A is M x K by rows,
 // B is K x N by columns (N x K by rows), and C is M x N by rows.
 //
-// FORMAT     elements                     block        scale of a block
-// 0  mxf8    e4m3, 8 bits                 32           a power of two (ue8m0, 8 bits)
-// 1  mxf4    e2m1, 4 bits, two in a byte  32           a power of two
-// 2  nvf4    e2m1, 4 bits, two in a byte  16           a float of 8 bits without sign (ue4m3)
+// FORMAT is one of three:
+// - 0, mxf8: elements are e4m3, 8 bits. A block of 32 has a scale that is a power of two (ue8m0, 8 bits).
+// - 1, mxf4: elements are e2m1, 4 bits, two in a byte. A block of 32 has a scale that is a power of two.
+// - 2, nvf4: elements are e2m1. A block of 16 has a scale that is a float of 8 bits without sign (ue4m3).
 //
 // Why scales: floats of 4 bits have eight magnitudes, from 0.5 to 6. A scale moves the window of these magnitudes to the
 // numbers of a block. A block must be short, because its largest number determines the scale. So a block has 16 or 32
@@ -13,8 +13,8 @@
 // Sums are in single precision. C is f32, f16 or bf16. A_scales is M x K / block and B_scales N x K / block, by rows, a byte
 // for each scale. K is a multiple of 32. M and N have any size in `plain`, and K may be 0 there.
 //
-// The kernel `mma_scaled` needs a device that was not available. It was never run on hardware, and was tested on the
-// simulated device alone. Its code is left out on other devices.
+// The kernels `mma_scaled` and `tcgen05` need devices that were not available. They were never run on hardware, and were
+// tested on the simulated device alone. Their code is left out on other devices.
 //
 // The tuning parameters are macros. A kernel is compiled if its own macro SCALED_<NAME> is set, or if SCALED_ONE is not
 // set.
@@ -142,12 +142,12 @@ extern "C" __global__ void __launch_bounds__(128)
 #define HAS_SCALED_MMA 0
 #endif
 
-// d (16 x 8) += a (16 x 32 bytes) b (32 bytes x 8) of a warp, with fragments as in tensor.cuh. A word of four scales comes
-// from some lanes of each four neighbours:
-//     scales_a   lane 4 i has the scales of row i, and lane 4 i + 1 those of row i + 8
+// Adds a product of a warp to d, with the shapes and fragments of tensor.cuh. A word of four scales comes from some lanes of
+// each four neighbours:
+//     scales_a   lane 4 i has the scales of row i, and lane 4 i + 1 the scales of row i + 8
 //     scales_b   lane 4 i has the scales of column i
-// `part` is the number of this product among the products that share the words: 0 to 3 for mxf8, where a product has one
-// block of 32, 0 or 1 for mxf4, where it has two, and 0 for nvf4, where it has four blocks of 16.
+// `part` is the number of this product among the products that share the words. A product of mxf8 has one block, so four
+// products share a word. A product of mxf4 has two blocks, and a product of nvf4 has four.
 __device__ __forceinline__ void multiply_scaled(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
                                                 unsigned scales_a, unsigned scales_b, unsigned part)
 {
@@ -218,9 +218,9 @@ __device__ __forceinline__ void copy_scales(byte *to, const byte *from, unsigned
     }
 }
 
-// Products of warps with scales, from compute capability 12.0 on, which has no tensor memory. The structure is that of
-// gemm_mma_async: a ring of STAGES steps that cp.async fills. Elements of 4 bits need no other code than elements of 8
-// bits, because a product always reads 32 bytes along K of each row. What differs is the number of scales.
+// Products of warps with scales, from compute capability 12.0 on, which has no tensor memory. As in
+// gemm_mma_async, cp.async fills a ring of STAGES steps. Elements of 4 bits need no other code than elements of 8 bits,
+// because a product always reads 32 bytes along K of each row. Only the number of scales differs.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     scaled_mma(const byte *__restrict__ A, const byte *__restrict__ A_scales, const byte *__restrict__ B,
                const byte *__restrict__ B_scales, result *__restrict__ C, unsigned M, unsigned N, unsigned K)
@@ -291,6 +291,145 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
             for (unsigned half = 0; half < 2; ++half)
                 store_inside(C, row + warp_row + 16 * i + 8 * half + lane / 4, column + warp_column + 8 * j + lane % 4 * 2, M,
                              N, pairs, sums[i][j][2 * half], sums[i][j][2 * half + 1]);
+#endif
+}
+#endif
+
+#if defined(SCALED_TCGEN05) || !defined(SCALED_ONE)
+// A step of the ring: 128 rows of A and TILE_N rows of B, as tensor maps write them, and their scales.
+struct scaled_step {
+    enum : unsigned {
+        a_bytes = sums_place::rows * LINE,
+        b_bytes = TILE_N * LINE,
+        chunks_b = TILE_N / CHUNK_ROWS,  // chunks of B's scales beside each other
+        scale_bytes = (1 + chunks_b) * WORDS * CHUNK,
+        needed = a_bytes + b_bytes + scale_bytes,
+        bytes = (needed + 1023) / 1024 * 1024, // swizzles permute address bits
+        // columns of tensor memory for the scales of a step: words of A, then words of B
+        columns_b = 4 * chunks_b,
+        columns = WORDS * (4 + columns_b)
+    };
+
+    // Begins to copy the step that begins at byte k of the rows. `words` is the number of chunks along K. A chunk of rows
+    // that B does not have is replaced by the last one: its products are not written.
+    static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
+                                                const byte *scales_a, const byte *scales_b, unsigned row, unsigned column,
+                                                unsigned step, unsigned words, unsigned chunks_n, barrier *full)
+    {
+        unsigned char *const scales = to + a_bytes + b_bytes;
+        constexpr unsigned together = WORDS * CHUNK; // bytes of neighbouring chunks
+        barrier_expect(full, needed);
+        tensor_load(to, map_a, (int)(step * LINE), (int)row, full);
+        tensor_load(to + a_bytes, map_b, (int)(step * LINE), (int)column, full);
+        bulk_load(scales, scales_a + ((offset)(row / CHUNK_ROWS) * words + step * WORDS) * CHUNK, together, full);
+#pragma unroll
+        for (unsigned i = 0; i < chunks_b; ++i)
+            bulk_load(scales + (1 + i) * together,
+                      scales_b + ((offset)min(column / CHUNK_ROWS + i, chunks_n - 1) * words + step * WORDS) * CHUNK,
+                      together, full);
+    }
+};
+
+// Products in tensor memory with scales, on compute capability 10.0. The roles and barriers are as in gemm_tcgen05, with two
+// differences:
+// - The producer also copies chunks of scales, which are contiguous.
+// - The issuer copies the scales of a step from shared memory to tensor memory before it issues the products of the step.
+//   Products see them without a wait. But a copy may overtake earlier products, so each stage has its own columns. When the
+//   copies of a stage arrive, the products that read these columns before are complete: the producer has waited for them.
+extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
+    scaled_tcgen05(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                   const __grid_constant__ tensor_map map_c, const byte *__restrict__ scales_a,
+                   const byte *__restrict__ scales_b, result *C, unsigned M, unsigned N, unsigned K, unsigned walk)
+{
+#if HAS_TCGEN05
+    extern __shared__ __align__(16) unsigned char shared[];
+    typedef choose<FORMAT, tcgen05_mxf8, tcgen05_mxf4, tcgen05_nvf4> format;
+    typedef scaled_step part;
+    constexpr unsigned allocated = tensor_columns(SETS * TILE_N + STAGES * part::columns);
+    const room_of<part> room(shared);
+    const unsigned warp = warp_id(), steps = ceil_div(K, STEP_K), words = steps * WORDS;
+    const unsigned tiles_m = ceil_div(M, sums_place::rows), tiles_n = ceil_div(N, TILE_N), tiles = tiles_m * tiles_n;
+    if (warp == role::issuer)
+        tensor_allocate<allocated>(room.tensor_address());
+    if (threadIdx.x == 0)
+        room.make(1, role::writers);
+    tcgen05_fence_before();
+    __syncthreads();
+    tcgen05_fence_after();
+    const unsigned tensor = *room.tensor_address();
+    unsigned count = 0, made = 0; // steps and tiles of this block so far
+    if (warp == role::producer) {
+        if (is_elected()) {
+            tensor_prefetch(map_a);
+            tensor_prefetch(map_b);
+            for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+                const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
+                for (unsigned step = 0; step < steps; ++step, ++count) {
+                    barrier_wait(room.empty(count), room.parity(count) ^ 1);
+                    part::load(room.at(count), map_a, map_b, scales_a, scales_b, at.row * sums_place::rows,
+                               at.column * TILE_N, step, words, ceil_div(N, CHUNK_ROWS), room.full(count));
+                }
+            }
+        }
+    } else if (warp == role::issuer) {
+        if (is_elected())
+            for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++made) {
+                barrier_wait(room.taken(made), room.parity_of_set(made) ^ 1);
+                tcgen05_fence_after();
+                for (unsigned step = 0; step < steps; ++step, ++count) {
+                    barrier_wait(room.full(count), room.parity(count));
+                    tcgen05_fence_after();
+                    const unsigned at = shared_address(room.at(count)), scales = at + part::a_bytes + part::b_bytes;
+                    const unsigned columns_a = tensor + SETS * TILE_N + count % STAGES * part::columns,
+                                   columns_b = columns_a + 4 * WORDS;
+#pragma unroll
+                    for (unsigned w = 0; w < WORDS; ++w) {
+                        tcgen05_copy_scales(columns_a + 4 * w, scales + w * CHUNK);
+#pragma unroll
+                        for (unsigned i = 0; i < part::chunks_b; ++i)
+                            tcgen05_copy_scales(columns_b + part::columns_b * w + 4 * i,
+                                                scales + ((1 + i) * WORDS + w) * CHUNK);
+                    }
+                    const offset a = tcgen05_descriptor<128>(at, 16, 1024),
+                                 b = tcgen05_descriptor<128>(at + part::a_bytes, 16, 1024);
+#pragma unroll
+                    for (unsigned k = 0; k < LINE / 32; ++k) {
+                        constexpr unsigned together = LINE / 32 / WORDS; // products that share a word
+                        const unsigned w = k / together;
+                        format::multiply(tensor + made % SETS * TILE_N, descriptor_after(a, 32 * k),
+                                         descriptor_after(b, 32 * k),
+                                         format::shape(sums_place::rows, TILE_N, k % together * (4 / together)),
+                                         columns_a + 4 * w, columns_b + part::columns_b * w, step > 0 || k > 0);
+                    }
+                    tcgen05_commit(room.empty(count));
+                }
+                tcgen05_commit(room.done(made));
+            }
+    } else {
+        tile_writer writer(room.result_parts(warp % 4), map_c, C, M, N);
+        for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++made) {
+            const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
+            barrier_wait(room.done(made), room.parity_of_set(made));
+            tcgen05_fence_after();
+            writer.write(
+                tensor + made % SETS * TILE_N, at.row * sums_place::rows, at.column * TILE_N, 1,
+                [](float(&)[32], unsigned, unsigned) {},
+                [&] {
+                    tcgen05_fence_before();
+                    __syncwarp();
+                    if (lane_id() == 0)
+                        barrier_arrive(room.taken(made));
+                });
+        }
+        writer.end();
+    }
+    __syncwarp();
+    tcgen05_fence_before();
+    __syncthreads(); // all sums have been read
+    if (warp == role::issuer) {
+        tcgen05_fence_after();
+        tensor_free<allocated>(tensor);
+    }
 #endif
 }
 #endif

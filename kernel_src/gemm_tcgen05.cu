@@ -38,6 +38,7 @@ __device__ __forceinline__ void finish_row(const epilogue &after, float (&sums)[
         epilogue::apply(sums[j], sums[j + 1], after.bias_of<paired>(column + j),
                         after.residual_of<paired>(residual, column + j));
 }
+#define EPILOGUE_ARGUMENTS , bias, residual
 #define FINISH                                                                                                         \
     [&](float(&sums)[32], unsigned row, unsigned column) {                                                             \
         const epilogue after(bias, residual, M, N);                                                                    \
@@ -47,12 +48,13 @@ __device__ __forceinline__ void finish_row(const epilogue &after, float (&sums)[
             finish_row<false>(after, sums, row, column);                                                               \
     }
 #else
+#define EPILOGUE_ARGUMENTS
 #define FINISH [](float(&)[32], unsigned, unsigned) {}
 #endif
 
 // ---- one block for a tile ----
 
-#if defined(GEMM_TCGEN05) || !defined(GEMM_ONE)
+#if defined(GEMM_TCGEN05) || defined(GEMM_TCGEN05_DYNAMIC) || !defined(GEMM_ONE)
 typedef room_of<stage> room;
 
 // The issuer adds the products of the next `steps` steps of the ring to the sums at `tensor`. `count` is the number of
@@ -82,25 +84,21 @@ __device__ __forceinline__ void issue_tile(const room &room, unsigned tensor, un
     }
 }
 
-// The three roles at work. A block takes tiles blockIdx.x, blockIdx.x + gridDim.x, and so on. If the grid has a block
-// for each tile, each block makes one. If the grid has as many blocks as the device has multiprocessors, the blocks
-// stay, and the ring already fills for the next tile while one is multiplied. With two sets of sums the writers work at
-// the same time, too.
-extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
-    gemm_tcgen05(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
-                 const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
-                 unsigned walk EPILOGUE_PARAMS)
+// The three roles at work. `order` tells the tiles of this block; each role walks along them on its own.
+template <class Order>
+__device__ __forceinline__ void multiply_tiles(const room &room, const tensor_map &map_a, const tensor_map &map_b,
+                                               const tensor_map &map_c, result *C, unsigned M, unsigned N, unsigned K,
+                                               unsigned walk, Order order EPILOGUE_PARAMS)
 {
-#if HAS_TCGEN05
-    extern __shared__ __align__(16) unsigned char shared[];
     constexpr unsigned allocated = tensor_columns(SETS * sums_place::columns);
-    const room room(shared);
     const unsigned warp = warp_id(), steps = ceil_div(K, TILE_K);
-    const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N), tiles = tiles_m * tiles_n;
+    const unsigned tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N);
     if (warp == role::issuer)
         tensor_allocate<allocated>(room.tensor_address());
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
+        order.make();
         room.make(1, role::writers);
+    }
     tcgen05_fence_before();
     __syncthreads();
     tcgen05_fence_after();
@@ -110,8 +108,9 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
         if (is_elected()) {
             tensor_prefetch(map_a);
             tensor_prefetch(map_b);
-            for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-                const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
+            for (; order.more(); order.next()) {
+                order.ask();
+                const tile_place at = find_tile(order.tile, tiles_m, tiles_n, walk);
 #if FUSED & 4
                 ask_for_residual(residual, at.row * TILE_M, at.column * TILE_N, M, N);
 #endif
@@ -124,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
         }
     } else if (warp == role::issuer) {
         if (is_elected())
-            for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++made) {
+            for (; order.more(); order.next(), ++made) {
                 barrier_wait(room.taken(made), room::parity_of_set(made) ^ 1);
                 tcgen05_fence_after();
                 issue_tile(room, tensor + made % SETS * sums_place::columns, steps, count);
@@ -132,8 +131,8 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
             }
     } else {
         tile_writer writer(room.result_parts(warp % 4), map_c, C, M, N);
-        for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x, ++made) {
-            const tile_place at = find_tile(tile, tiles_m, tiles_n, walk);
+        for (; order.more(); order.next(), ++made) {
+            const tile_place at = find_tile(order.tile, tiles_m, tiles_n, walk);
             barrier_wait(room.done(made), room::parity_of_set(made));
             tcgen05_fence_after();
             writer.write(tensor + made % SETS * sums_place::columns, at.row * TILE_M, at.column * TILE_N,
@@ -153,6 +152,110 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
         tcgen05_fence_after();
         tensor_free<allocated>(tensor);
     }
+}
+#endif
+
+#if defined(GEMM_TCGEN05) || !defined(GEMM_ONE)
+// Tiles blockIdx.x, blockIdx.x + gridDim.x, and so on.
+struct fixed_order {
+    unsigned tile, tiles;
+    __device__ __forceinline__ void make() const
+    {
+    }
+    __device__ __forceinline__ void ask() const
+    {
+    }
+    __device__ __forceinline__ bool more() const
+    {
+        return tile < tiles;
+    }
+    __device__ __forceinline__ void next()
+    {
+        tile += gridDim.x;
+    }
+};
+
+// If the grid has a block for each tile, each block makes one. If the grid has as many blocks as the device has
+// multiprocessors, the blocks stay, and the ring already fills for the next tile while one is multiplied. With two sets of
+// sums the writers work at the same time, too.
+extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
+    gemm_tcgen05(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                 const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
+                 unsigned walk EPILOGUE_PARAMS)
+{
+#if HAS_TCGEN05
+    extern __shared__ __align__(16) unsigned char shared[];
+    multiply_tiles(room(shared), map_a, map_b, map_c, C, M, N, K, walk,
+                   fixed_order{blockIdx.x, ceil_div(M, TILE_M) * ceil_div(N, TILE_N)} EPILOGUE_ARGUMENTS);
+#endif
+}
+#endif
+
+#if defined(GEMM_TCGEN05_DYNAMIC) || !defined(GEMM_ONE)
+// The answers to requests for a tile, in shared memory. Request number r uses place r % 2. Barrier `full` counts the bytes
+// of an answer. On `empty` each role arrives that has read the answer: the producer, the issuer, and the writers' warps.
+struct answers {
+    uint4 answer[2];
+    barrier full[2], empty[2];
+};
+
+// The launch has a block for each tile, but a block takes over tiles of blocks that have not started: it cancels such a
+// block, and makes its tile. The producer asks for the next tile when it begins a tile, so the answer is there in time.
+struct dynamic_order {
+    answers &all;
+    unsigned tile;
+    bool exists = true;
+    unsigned turn = 0; // requests so far
+
+    __device__ __forceinline__ dynamic_order(answers &all_) : all(all_), tile(blockIdx.x)
+    {
+    }
+    __device__ __forceinline__ void make() const
+    {
+        for (unsigned i = 0; i < 2; ++i) {
+            barrier_init(all.full + i, 1);
+            barrier_init(all.empty + i, 2 + role::writers);
+        }
+    }
+    __device__ __forceinline__ bool more() const
+    {
+        return exists;
+    }
+    // The producer asks for the tile after this one. Only after an answer with a tile may it ask again.
+    __device__ __forceinline__ void ask() const
+    {
+        const unsigned place = turn % 2;
+        barrier_wait(all.empty + place, turn / 2 & 1 ^ 1);
+        barrier_expect(all.full + place, sizeof(uint4));
+        launch_cancel(all.answer + place, all.full + place);
+    }
+    // Waits for the answer. All lanes of a writer's warp call, and one lane arrives for them.
+    __device__ __forceinline__ void next()
+    {
+        const unsigned place = turn % 2;
+        barrier_wait(all.full + place, turn / 2 & 1);
+        exists = launch_cancelled(all.answer[place], tile);
+        fence_async(); // the next answer is written by the async proxy
+        if (warp_id() >= role::writer)
+            __syncwarp();
+        if (warp_id() < role::writer || lane_id() == 0)
+            barrier_arrive(all.empty + place);
+        ++turn;
+    }
+};
+
+// The same with tiles that blocks take as they become free (clusterlaunchcontrol). Blocks that stay and take every n-th tile
+// have equal work. Here a multiprocessor that other work has slowed down takes fewer tiles. The number of blocks does not
+// depend on the device, and a kernel of higher priority can start between two tiles. A tile costs one request.
+extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
+    gemm_tcgen05_dynamic(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                         const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
+                         unsigned walk EPILOGUE_PARAMS)
+{
+#if HAS_TCGEN05
+    extern __shared__ __align__(16) unsigned char shared[];
+    __shared__ answers all;
+    multiply_tiles(room(shared), map_a, map_b, map_c, C, M, N, K, walk, dynamic_order(all) EPILOGUE_ARGUMENTS);
 #endif
 }
 #endif

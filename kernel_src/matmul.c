@@ -3,8 +3,9 @@
  * - matmul_f64 computes P = A B.
  * - gemm_f64 computes C = A B, for one product or a batch, with B stored by rows or by columns.
  * - linear_f64 adds a bias, GELU and a residual.
- * - scaled_f64 computes C = A B of 8- and 4-bit floats with scales.
  * - syrk_f64 computes C = A A'.
+ *
+ * scaled_f64 computes C = A B of 8- and 4-bit floats with scales.
  *
  * All products and sums are in double.
  *

@@ -208,6 +208,45 @@ __device__ __forceinline__ void tcgen05_multiply_tensor(unsigned d, unsigned a, 
                  : "memory");
 }
 
+// ---- products with scales ----
+//
+// Each block of elements along K has a scale.
+//
+// The scales of 128 rows of a, or of 128 columns of b, are in four columns of tensor memory: a word of four scales in lane
+// r % 32 and column r / 32. All four quarters of the lanes have the same words, because each quarter has its own
+// multipliers. A product names the first of its scales in the word: 0 to 3 if it needs one, 0 or 2 if it needs two.
+
+// Copies the words of 128 rows from shared memory to four columns of tensor memory. In shared memory the four words of the
+// rows r, r + 32, r + 64 and r + 96 are 16 neighbouring bytes. One thread issues the copy. Products that the thread issues
+// later see the words, without a wait.
+__device__ __forceinline__ void tcgen05_copy_scales(unsigned to, unsigned from)
+{
+    asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(to), "l"(tcgen05_descriptor<0>(from, 16, 128))
+                 : "memory");
+}
+
+// The formats: `type` is the number of the type of elements, and `powers` tells that scales are powers of two.
+#define TCGEN05_SCALED(name, type, powers, KIND)                                                                       \
+    struct name {                                                                                                      \
+        /* Returns the descriptor of an instruction for a product of m x n. `first` is the first scale in the words. */ \
+        static __host__ __device__ constexpr unsigned shape(unsigned m, unsigned n, unsigned first)                    \
+        {                                                                                                              \
+            return first << 4 | type << 7 | type << 10 | n / 8 << 17 | powers << 23 | m / 128 << 27 | first << 29;     \
+        }                                                                                                              \
+        static __device__ __forceinline__ void multiply(unsigned d, offset a, offset b, unsigned shape,                \
+                                                        unsigned scales_a, unsigned scales_b, unsigned add)            \
+        {                                                                                                              \
+            asm volatile("{.reg .pred add; setp.ne.b32 add, %6, 0;\n"                                                  \
+                         "tcgen05.mma.cta_group::1.kind::" KIND " [%0], %1, %2, %3, [%4], [%5], add;}" ::"r"(d),       \
+                         "l"(a), "l"(b), "r"(shape), "r"(scales_a), "r"(scales_b), "r"(add)                            \
+                         : "memory");                                                                                  \
+        }                                                                                                              \
+    };
+TCGEN05_SCALED(tcgen05_mxf8, 0u, 1u, "mxf8f6f4.block_scale.scale_vec::1X")
+TCGEN05_SCALED(tcgen05_mxf4, 1u, 1u, "mxf4.block_scale.scale_vec::2X")
+TCGEN05_SCALED(tcgen05_nvf4, 1u, 0u, "mxf4nvf4.block_scale.scale_vec::4X")
+#undef TCGEN05_SCALED
+
 // ---- loads and stores: thread t of a warp has neighbouring columns of lane t, which are a part of a row ----
 
 #define TENSOR_R32                                                                                                     \

@@ -12,7 +12,7 @@ enum { CHECKS = 9 }; /* trials of small sizes in the phase of checks */
 #define LAUNCH_LIMIT 20.0
 /* The number of this set of trials. It becomes larger after every change of the trials, so that no verdict of earlier trials
  * is taken from a cache. */
-#define TRIALS 7
+#define TRIALS 8
 
 /* ---- opening ---- */
 
@@ -339,7 +339,7 @@ static kiln_status check_device(kiln__judge *judge, kiln_error **error)
                : KILN_OK;
 }
 
-/* Runs the first large trial that fits. */
+/* Runs the first large trial that fits. A note says if the memory was too small for a larger one. */
 static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
 {
     for (unsigned number = 0;
@@ -353,7 +353,37 @@ static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_
             KILN__TRY(run_one(judge, trial, error));
         KILN__TRY(check_device(judge, error));
     }
+    if (judge->lacks_memory && judge->fault.kind == KILN_JUDGED_PASS)
+        kiln__judge_note(
+            judge,
+            judge->ran[KILN__JUDGE_PHASE_LARGE]
+                ? "the large trial is smaller than the contract allows, because larger arrays do not fit into the memory"
+                : "there is no large trial, because its arrays do not fit into the memory");
     return KILN_OK;
+}
+
+/* Says why there is no verdict, and what to do. */
+static void leave_undecided(kiln__judge *judge)
+{
+    const double budget = judge->options.budget, references = (double)judge->reference_ns * 1e-9;
+    unsigned ran = 0;
+    for (int p = 0; p < KILN__JUDGE_PHASE_COUNT; p++)
+        ran += judge->ran[p];
+    judge->fault.kind = KILN_JUDGED_UNDECIDED;
+    judge->fault.message =
+        !judge->late
+            ? "no sizes are small enough for the trials on this device: give the sizes ranges in the key 'judge' of the spec"
+        : references > budget / 2
+            ? kiln__judge_print(
+                  judge,
+                  "%u trials ran in the budget of %.3g s, of which the references took %.0f s. Give a larger budget "
+                  "(--budget), or a faster reference, such as a variant of the spec",
+                  ran, budget, references)
+            : kiln__judge_print(
+                  judge,
+                  "%u trials ran in the budget of %.3g s. Give a larger budget (--budget), or smaller ranges of sizes in "
+                  "the key 'judge' of the spec",
+                  ran, budget);
 }
 
 static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
@@ -378,11 +408,8 @@ static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
         KILN__TRY(kiln__judge_compare_with(judge, error));
     if (judge->fault.kind == KILN_JUDGED_PASS)
         note_sizes(judge);
-    if (judge->fault.kind == KILN_JUDGED_PASS && (judge->late || judge->ran[KILN__JUDGE_PHASE_ANSWERS] == 0)) {
-        judge->fault.kind = KILN_JUDGED_UNDECIDED;
-        judge->fault.message = judge->late ? "the budget ended before all trials had run"
-                                           : "no sizes of the spec are small enough for this device";
-    }
+    if (judge->fault.kind == KILN_JUDGED_PASS && (judge->late || judge->ran[KILN__JUDGE_PHASE_ANSWERS] == 0))
+        leave_undecided(judge);
     return KILN_OK;
 }
 

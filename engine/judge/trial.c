@@ -417,7 +417,7 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host)
 {
     const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE;
-    const uint64_t elements_most = judge->simulated ? (large ? 9000000 : 1 << 20) : on_host ? 1 << 20 : UINT64_MAX;
+    const uint64_t elements_most = !on_host && !judge->simulated ? UINT64_MAX : large ? 9000000 : 1 << 20;
     const double flops_most = !judge->simulated ? 0x1p40 : large ? 0x1p23 : 0x1p21;
     uint64_t elements = 0;
     for (size_t i = 0; i < judge->buffer_count; i++)
@@ -460,7 +460,9 @@ static kiln_status fill_places(kiln__judge *judge, kiln__judge_class class, uint
 static kiln_status expect_answer(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln_error **error)
 {
     kiln_error *why = NULL;
+    const uint64_t start = kiln__now_ns();
     kiln_status status = kiln__judge_expect(judge, trial, &why);
+    judge->reference_ns += kiln__now_ns() - start;
     return status == KILN_OK ? KILN_OK : skip_refused(status, why, fits, error);
 }
 

@@ -10,6 +10,7 @@
 - Buffers that the steps swap, negative sizes, and sizes without contents.
 - Size sets that a constraint of the variant excludes.
 - Trials with few multiprocessors, for specs whose launches depend on their number.
+- The tolerance of large trials, a reference that fails there, and a memory that is too small.
 - With `stand-in`: every timed repetition has other inputs, and a wrong answer is found there.
 - With a tolerance, an infinity or a NaN that is expected allows only itself.
 - --against compares with a variant, or with the best of another spec, and says what kind of times it has.
@@ -19,6 +20,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -165,6 +167,37 @@ def check_few(work):
     need(verdict(work / "few_no.yaml", work / "turns.cu")["verdict"] == "pass", "a spec that needs five multiprocessors fails")
 
 
+def check_large(ops, work):
+    """In the large trial an elementwise kernel has the spec's tolerance, and a sum of a repeated pattern a wider one. A reference that
+    fails there is a note."""
+    (work / "references.cu").write_text((ops / "references.cu").read_text())
+    for name in ("axpby", "sum"):
+        text = (ops / f"{name}.yaml").read_text()
+        (work / f"{name}.cu").write_text((ops / f"{name}.cu").read_text())
+        (work / f"{name}_wide.yaml").write_text(re.sub(r"N: {from: 0, to: \d+}", "N: {from: 0, to: 100000000}", text))
+    path = work / "inexact.cu"
+    path.write_text(HEAD + "    if (i < n)\n        z[i] = (a * x[i] + b * y[i]) * (i > 1500000 ? 1.000009f : 1);\n}\n")
+    made = verdict(work / "axpby_wide.yaml", path)
+    need(made["verdict"] == "wrong" and made["case"]["phase"] == "large", f"{made['verdict']} {made['case']}")
+    path = work / "lanes.cu"
+    path.write_text('extern "C" __global__ void sum(const float *x, float *y, int n)\n{\n    __shared__ float part[32];\n'
+                    "    if (threadIdx.x < 32) {\n        float all = 0;\n        for (int i = threadIdx.x; i < n; i += 32)\n            all += x[i];\n"
+                    "        part[threadIdx.x] = all;\n    }\n    __syncthreads();\n    if (threadIdx.x == 0) {\n        float all = 0;\n"
+                    "        for (int i = 0; i < 32; i++)\n            all += part[i];\n        y[0] = all;\n    }\n}\n")
+    made = verdict(work / "sum_wide.yaml", path)
+    need(made["verdict"] == "pass" and made["trials"]["large"] == 1 and made["trials"]["unsettled"] == 0, made)
+    # a grid has at most 65535 rows of blocks
+    (work / "tall.cu").write_text('extern "C" __global__ void axpby(float a, const float *x, float b, const float *y, float *z, int n)\n{\n'
+                                  "    const int i = blockIdx.y * 32 + threadIdx.x;\n    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}\n")
+    text = (work / "axpby_wide.yaml").read_text()
+    at = text.index("  reference:")
+    text = text[:at] + text[at:].replace('grid: ["ceil_div(N, 256)"], block: [256]', 'grid: [1, "max(1, ceil_div(N, 32))"], block: [32]')
+    (work / "tall.yaml").write_text(text.replace("references.cu", "tall.cu"))
+    made = verdict(work / "tall.yaml", work / "axpby.cu")
+    need(made["verdict"] == "pass" and made["trials"]["large"] == 1 and
+         any("the reference of 'z' failed in a large trial" in note for note in made["notes"]), made)
+
+
 def check_timed(work):
     """Timed repetitions whose reference is a host function, of a kernel that works in place. The driver of `kiln sim run` stands in
     for a GPU. The size that is timed is outside of the contract, so no trial has it."""
@@ -187,6 +220,15 @@ def check_timed(work):
         jsonschema.validate(made, SCHEMA)
         need(made["verdict"] == word and made["trials"]["unsettled"] == 0, f"{name}: {made['verdict']}: {made['message']} {made['notes']}")
         need(made["environment"]["simulated"] is False and (word != "pass" or made["times"]["kind"] == "measured"), made)
+
+
+def check_memory(folder):
+    """If the arrays of the large trial do not fit into the memory of a GPU, it has smaller ones, and a note says so."""
+    done = subprocess.run([KILN, "sim", "run", "--quiet", KILN, "judge", str(folder / "flip.yaml"), "-c", str(folder / "flip.cu"), "--device", "cuda:0",
+                           "--json"], env={**os.environ, "KILN_SIM_MEMORY": "100000000"}, capture_output=True, text=True, timeout=600, check=False)
+    made = json.loads(done.stdout)
+    need(made["verdict"] == "pass" and made["trials"]["large"] == 1 and any("larger arrays do not fit" in note for note in made["notes"]), made)
+    need(1 << 24 <= made["trials"]["sizes"]["N"]["tried"] < 17000000 and made["trials"]["largest"] < 40000000, made["trials"])
 
 
 def check_against(ops, right, wrong, work):
@@ -350,7 +392,8 @@ def main():
 
         check_devices(ops / "axpby.yaml", right, wrong)
         check_batch(ops / "axpby.yaml", work, right, wrong, endless)
-        need("undecided" == verdict(ops / "axpby.yaml", right, "--budget", "0.000001")["verdict"], "no budget is a verdict")
+        made = verdict(ops / "axpby.yaml", right, "--budget", "0.000001")
+        need(made["verdict"] == "undecided" and "0 trials ran in the budget of 1e-06 s" in made["message"] and "(--budget)" in made["message"], made)
 
         first, again, other = (verdict(ops / "axpby.yaml", wrong, "--seed", seed) for seed in ("5", "5", "6"))
         need(first["digest"] == again["digest"] and first["case"] == again["case"], "one seed gives two verdicts")
@@ -425,8 +468,10 @@ def main():
         check_steps(work)
         check_sets(work)
         check_few(work)
+        check_large(ops, work)
         if sys.argv[4:] == ["stand-in"]:
             check_timed(work)
+            check_memory(FOLDER / "large")
 
         # texts as they are, and one newline
         named = source("k\u00e9\u6838", "    nonsense;\n}\n")

@@ -1,6 +1,6 @@
-/* random_calls.c - the calls of random_program.c that query, copy and change objects. No call passes on a pointer into an
- * object, such as the parameters of a node, because another thread may destroy the object meanwhile: a program must not do that
- * either. */
+/* random_calls.c - the calls of random_program.c that query, copy and change objects. No call passes on a pointer
+ * into an object, such as the parameters of a node, because another thread may destroy the object meanwhile: a
+ * program must not do that either. */
 #include "random_program.h"
 
 #include <stdbool.h>

@@ -180,8 +180,10 @@ typedef struct parameter {
 } parameter;
 
 /* Writes a kernel up to its instruction: fills tensor memory and shared memory of each block. Only thread 0 of block 0
- * executes the instruction, with the members of the parameter: %d5 a, %d6 b, %d7 zero_mask, %r20 description, %r21 d,
- * %r22 a_tensor, %r24 to %r27 and %r4 to %r7 masks, %r31 metadata, %r32 and %r33 scales, %p4 enable. */
+ * executes the instruction. These registers have members of the parameter:
+ *   %d5 a, %d6 b, %d7 zero_mask, %p4 enable
+ *   %r20 description, %r21 d, %r22 a_tensor, %r31 metadata, %r32 and %r33 scales
+ *   %r24 to %r27 and %r4 to %r7 masks */
 static inline void write_begin(kiln__text *text, unsigned pair)
 {
     const char *group = pair == 2 ? "cta_group::2" : "cta_group::1";

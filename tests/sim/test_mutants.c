@@ -468,7 +468,7 @@ static void test_idioms(void)
         test_idioms_of(&collections[k]);
 }
 
-/* Removes all tcgen05.fence of a kernel. Kernels of CUTLASS have none. */
+/* Removes each tcgen05.fence of a kernel, because the kernels of CUTLASS contain no such instruction. */
 static void remove_fences(char *text)
 {
     for (char *at = text; (at = strstr(at, "tcgen05.fence"));)

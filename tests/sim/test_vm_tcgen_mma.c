@@ -23,7 +23,7 @@ typedef struct product {
     bool masked;
     unsigned pair; /* blocks: 1 or 2 */
     bool sparse, stationary, shift;
-    bool scaled, ue8m0, by_count; /* scale factors; their type; the instruction names their number */
+    bool scaled, ue8m0, by_count; /* it has scale factors, of this type, and the instruction names their number */
     unsigned factors, first[2];   /* scale factors of a row; the byte of the first one, of A and of B */
     unsigned selector;
     uint64_t zero_mask; /* with `has_mask`; zeros and shift say the same */
@@ -686,7 +686,7 @@ typedef struct other_fault {
     vm_fault_kind kind;
 } other_fault;
 
-/* Runs one product. The scale factors in all quarters of the lanes are 1, but in one lane those of column 100 differ. */
+/* Runs one product. All scale factors are 1, except for one in lane 70 of column 100. */
 static void check_other_fault(size_t number, const other_fault *f)
 {
     const uint64_t b = (uint64_t)SHARED_AT >> 4 | (uint64_t)8 << 16 | (uint64_t)16 << 32 | (uint64_t)1 << 46;

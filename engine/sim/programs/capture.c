@@ -184,9 +184,9 @@ static bool add_tip(sim_stream *stream, sim_node *node, CUgraphEdgeData data)
     return true;
 }
 
-/* Copies the stream's tips as the edges of an operation. A dependent launch has a programmatic dependency on the kernel
- * before it in its stream. Only a kernel can have such dependencies: other operations begin at the same time, and do not
- * wait for the end of the kernel. */
+/* Copies the stream's tips as the edges of an operation. A dependent launch has a programmatic dependency on the
+ * kernel before it in its stream. Only a kernel can have such dependencies: other operations begin at the same time,
+ * and do not wait for the end of the kernel. */
 static void copy_tips(const sim_stream *stream, const sim_op *op, sim_edge *edges)
 {
     const bool kernel = op->what.type == CU_GRAPH_NODE_TYPE_KERNEL;

@@ -194,8 +194,8 @@ CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **ex
 /* Returns the copy of a graph's node in the executable graph, or NULL. */
 sim_node *sim_exec_node(const sim_exec *exec, CUgraphNode handle);
 
-/* ---- the order of nodes, for checks (graph_check.c). Under both locks. Without sim_exec.parts these functions do nothing
- * ---- */
+/* ---- the order of nodes, for checks (graph_check.c). Under both locks. Without sim_exec.parts these functions do
+ * nothing ---- */
 
 /* Returns true if the edge is a dependency on the end of its first node. */
 bool sim_edge_is_full(const CUgraphEdgeData *data);

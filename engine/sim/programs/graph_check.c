@@ -77,8 +77,8 @@ static const apart *find_apart(const sim_parts *parts, size_t of, size_t x)
     return NULL;
 }
 
-/* Returns true if the node depends on step `x`, by edges of any kind. A depth-first search backwards. Edges lead to later
- * steps, so nodes before `x` are skipped. If memory runs out, the node counts as dependent. */
+/* Returns true if the node depends on step `x`, by edges of any kind. A depth-first search backwards. Edges lead to
+ * later steps, so nodes before `x` are skipped. If memory runs out, the node counts as dependent. */
 static bool depends_on(sim_parts *parts, const sim_node *node, size_t x)
 {
     size_t top = 0;
@@ -130,8 +130,8 @@ static bool is_ordered(sim_parts *parts, const sim_node *node, size_t x, bool af
     return ordered;
 }
 
-/* Adds step `x` to the sets of the node, if no edge of the node orders it and it is not there yet. Returns false if memory
- * runs out. */
+/* Adds step `x` to the sets of the node, if no edge of the node orders it and it is not there yet. Returns false if
+ * memory runs out. */
 static bool add_apart(sim_parts *parts, const sim_node *node, size_t x)
 {
     part *p = &parts->list[node->number];

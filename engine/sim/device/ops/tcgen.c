@@ -115,9 +115,15 @@ uint32_t ops_tcgen_extent(const vm_tcgen_move *x, uint32_t *columns)
     return whole ? 32 : 16;
 }
 
-/* A warp can access only one quarter of the lanes. Its number in the warpgroup is the number of the quarter. The hardware
- * does not need that number in the address (DeepGEMM leaves it out), so an address in the first quarter stands for the
- * same lanes of the warp's own quarter. An address in another warp's quarter is a fault. */
+/* The hardware does not need the warp's number in the address (DeepGEMM leaves it out), so an address in the first quarter
+ * of the lanes stands for the same lanes of the warp's own quarter. */
+uint32_t ops_tcgen_own_lanes(const vm_warp *w, uint32_t address)
+{
+    return address >> 16 < VM_LANES ? address + vm_tensor_address(w->index % 4 * VM_LANES, 0) : address;
+}
+
+/* A warp can access only one quarter of the lanes. Its number in the warpgroup is the number of the quarter. An address
+ * in another warp's quarter is a fault. */
 bool ops_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *address)
 {
     const vm_tcgen_move *x = i->extra;
@@ -125,9 +131,7 @@ bool ops_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *
     uint32_t columns;
     if (!is_uniform(w, i, m, x->at.slot, "addresses of tensor memory"))
         return false;
-    *address = (uint32_t)vm_side_address(w, &x->at, lane);
-    if (*address >> 16 < VM_LANES)
-        *address += vm_tensor_address(quarter, 0);
+    *address = ops_tcgen_own_lanes(w, (uint32_t)vm_side_address(w, &x->at, lane));
     const uint32_t row = *address >> 16, rows = ops_tcgen_extent(x, &columns);
     if (row >= quarter && row + rows <= quarter + VM_LANES && row % rows == 0)
         return true;

@@ -26,9 +26,14 @@ static copy_layout find_layout(vm_tcgen_copy_shape shape)
     return (copy_layout){32, 16, 32, 0, 4, 32};
 }
 
-/* Finds the blocks whose tensor memory the instruction changes: the warp's own, or both blocks of its pair. Returns
- * their number, or 0 with a fault recorded. */
-static uint32_t find_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t group, vm_block *blocks[2])
+void ops_tcgen_copy_extent(const vm_tcgen_copy *x, uint32_t *rows, uint32_t *bytes)
+{
+    const copy_layout at = find_layout((vm_tcgen_copy_shape)x->shape);
+    *rows = at.rows;
+    *bytes = at.bytes;
+}
+
+uint32_t ops_tcgen_copy_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t group, vm_block *blocks[2])
 {
     const vm_cluster *cluster = w->block->cluster;
     const uint32_t first = group == 2 ? w->block->rank & ~1u : w->block->rank;
@@ -76,7 +81,7 @@ void ops_tcgen_copy(vm_warp *w, const vm_code *i, uint32_t m)
         const uint64_t descriptor = vm_r64(w, x->descriptor)[lane];
         const uint32_t address = (uint32_t)vm_side_address(w, &x->to, lane);
         vm_block *blocks[2];
-        const uint32_t count = find_blocks(w, i, lane, x->group, blocks);
+        const uint32_t count = ops_tcgen_copy_blocks(w, i, lane, x->group, blocks);
         if (!count || !ops_tcgen_check_descriptor(w, i, lane, descriptor, false, 16))
             return;
         for (uint32_t k = 0; k < count; k++)
@@ -94,7 +99,7 @@ void ops_tcgen_shift(vm_warp *w, const vm_code *i, uint32_t m)
     VM_EACH(lane, m) {
         const uint32_t address = (uint32_t)vm_side_address(w, &x->to, lane), first = address >> 16;
         vm_block *blocks[2];
-        const uint32_t count = find_blocks(w, i, lane, x->group, blocks);
+        const uint32_t count = ops_tcgen_copy_blocks(w, i, lane, x->group, blocks);
         if (!count)
             return;
         if (first % VM_LANES || first >= VM_TENSOR_LANES) {

@@ -19,14 +19,23 @@ static factor_layout find_layout(const vm_tcgen_product *p, unsigned side)
     return (factor_layout){.rows = rows, .banks = banks, .copies = 4 / banks, .next = (rows + 127) / 128 * 4};
 }
 
+uint32_t ops_tcgen_scales_extent(const vm_tcgen_product *p, unsigned side, uint32_t *columns)
+{
+    const factor_layout at = find_layout(p, side);
+    const uint32_t last = (p->scale_byte[side] + p->factors - 1) / 4; /* the word of the last scale factor of a row */
+    *columns = last * at.next + (at.rows + 31) / 32;
+    return at.rows;
+}
+
 bool ops_tcgen_scales(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcgen_product *p, uint32_t block,
                       unsigned side, uint8_t (*out)[VM_TCGEN_FACTORS])
 {
     static const char *const names[2] = {"tcgen05.mma, scale factors of A,", "tcgen05.mma, scale factors of B,"};
     const factor_layout at = find_layout(p, side);
-    const uint32_t last = (p->scale_byte[side] + p->factors - 1) / 4; /* the word of the last scale factor of a row */
-    const uint32_t *cells = vm_tensor_reach(w, i, lane, p->block[block], p->scales[side], VM_TENSOR_LANES,
-                                            last * at.next + (at.rows + 31) / 32, names[side]);
+    uint32_t columns;
+    ops_tcgen_scales_extent(p, side, &columns);
+    const uint32_t *cells = vm_tensor_reach(w, i, lane, p->block[block], p->scales[side], VM_TENSOR_LANES, columns,
+                                            names[side]);
     if (!cells)
         return false;
     for (uint32_t row = 0; row < at.rows * at.banks; row++)

@@ -25,7 +25,7 @@ typedef struct vm_tcgen_move {
     uint16_t count;   /* number of registers of a lane */
     uint32_t split;   /* 16x32bx2: columns from the first access to the second */
     const uint32_t *slots;
-    /* ld.red: the type of the reduction, or PTX_NONE; the slot of its result; how it compares */
+    /* ld.red: the type of the reduction (PTX_NONE without one), how it compares, the slot of its result */
     uint8_t type;
     bool max, absolute, keeps_nan;
     uint32_t result;
@@ -136,9 +136,11 @@ bool ops_tcgen_check_mask(vm_warp *w, const vm_code *i, uint32_t lane, const vm_
 uint32_t ops_tcgen_masked_column(const vm_tcgen_product *p, uint32_t j, bool *zero);
 
 enum { VM_TCGEN_FACTORS = 6, VM_TCGEN_MOST = 256 }; /* largest number of scale factors along K; of columns of B */
-/* Reads the scale factors of A (`side` 0) or B (1) from the tensor memory of one block of the pair: those of its rows of
- * A, or of all columns of B. Returns false with a fault recorded, also if the copies in the four quarters of the lanes
- * differ. */
+/* Returns how many rows of A (`side` 0) or columns of B (1) have scale factors in each part of the lanes, and sets
+ * *columns to the columns that they take. */
+uint32_t ops_tcgen_scales_extent(const vm_tcgen_product *p, unsigned side, uint32_t *columns);
+/* Reads the scale factors of a block's rows of A (`side` 0) or of all columns of B (`side` 1) from the block's tensor memory.
+ * Returns false with a fault recorded, also if the copies in the four quarters of the lanes differ. */
 bool ops_tcgen_scales(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcgen_product *p, uint32_t block,
                       unsigned side, uint8_t (*out)[VM_TCGEN_FACTORS]);
 
@@ -146,6 +148,9 @@ bool ops_tcgen_scales(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcge
 bool ops_tcgen_check_descriptor(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t d, bool across, uint32_t bytes);
 /* Moves each lane's columns to the lane before, in each quarter of the lanes; the last lane of a quarter keeps its own. */
 void ops_tcgen_move_down(uint32_t *cells, uint32_t lanes, uint32_t columns);
+
+/* tcgen05.ld and st: returns the address in the warp's own quarter of the lanes, if it is in the first quarter. */
+uint32_t ops_tcgen_own_lanes(const vm_warp *w, uint32_t address);
 
 /* tcgen05.cp and tcgen05.shift. The names of the shapes are the PTX ISA's; the digits are pairs of warps. */
 typedef enum vm_tcgen_copy_shape {
@@ -162,6 +167,12 @@ typedef struct vm_tcgen_copy {
     uint8_t shape, group;
     uint8_t type; /* of elements that become bytes: PTX_E2M1 with 4 bits, PTX_E3M2 with 6 bits; PTX_B8 without that */
 } vm_tcgen_copy;
+
+/* Sets the number of rows that tcgen05.cp copies, and their size. */
+void ops_tcgen_copy_extent(const vm_tcgen_copy *x, uint32_t *rows, uint32_t *bytes);
+/* Finds the blocks whose tensor memory tcgen05.cp or shift changes: the warp's own, or both blocks of its pair. Returns
+ * their number, or 0 with a fault recorded. */
+uint32_t ops_tcgen_copy_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t group, vm_block *blocks[2]);
 
 void ops_tcgen_alloc(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_tcgen_move(vm_warp *w, const vm_code *i, uint32_t m);

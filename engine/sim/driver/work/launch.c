@@ -145,9 +145,9 @@ void kiln__sim_steps(uint64_t *left) { limited.steps = left; }
 
 void kiln__sim_order(uint64_t order) { limited.order = order; }
 
-/* Runs a kernel with the limits of the context (CU_LIMIT_*), its observers, and the settings of the thread. Stores the message of a fault in the context. A fault
- * of the kernel itself makes the context unusable (`sticky`), and the function returns CUDA_SUCCESS. Returns an error
- * if memory runs out or if the caller has stopped the kernel. */
+/* Runs a kernel with the limits of the context (CU_LIMIT_*), its observers, and the settings of the thread. Stores
+ * the message of a fault in the context. A fault of the kernel itself makes the context unusable (`sticky`), and the
+ * function returns CUDA_SUCCESS. Returns an error if memory runs out or if the caller has stopped the kernel. */
 static CUresult run_launch(sim_context *context, const sim_function *function, const shape *launch,
                            const residence *made, const void *params)
 {

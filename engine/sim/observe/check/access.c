@@ -108,8 +108,8 @@ static inline uint32_t get_limit(const vm_clock *c, bool shared, uint32_t lanes)
     return shared ? c->fast : check_dependent_limit(c, lanes);
 }
 
-/* Returns true if the mark `a` shares a read slot with this read: both of one warp (shared memory), or both of one block
- * of this launch (global memory). */
+/* Returns true if the mark `a` shares a read slot with this read: both of one warp (shared memory), or both of one
+ * block of this launch (global memory). */
 static inline bool is_same_group(const vm_look *k, const vm_mark *a, const vm_mark *b)
 {
     return a->block == b->block &&

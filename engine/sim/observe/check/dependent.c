@@ -1,17 +1,18 @@
-/* dependent.c - programmatic dependent launches: what a thread knows about the prerequisite launches of its launch.
+/* dependent.c - programmatic dependent launches: the order between a thread and the prerequisite launches of its
+ * launch.
  *
  * A dependent launch may begin when each block of its prerequisite launch has executed
  * griddepcontrol.launch_dependents or has ended. Nothing orders its accesses after the accesses of the prerequisite
  * launch, until a thread executes griddepcontrol.wait (PTX ISA, griddepcontrol). The simulator runs the prerequisite
- * launch to its end first. The driver tells the checks which earlier launches are prerequisites (check_concurrent(),
- * VM_APART_UNTIL_WAIT). The marks that these launches have left in the shadow count as concurrent with every thread that
+ * launch to its end first. By check_concurrent() the driver tells the checks which earlier launches are
+ * prerequisites. The marks that these launches have left in the shadow count as concurrent with every thread that
  * has not waited.
  *
- * Two fields of a warp's vector clock describe this. `after` has the lanes for which all prerequisite launches happened
- * before: a lane has waited, or has synchronised with a thread that has waited. `early` is an entry for the other lanes:
- * accesses of prerequisite launches up to this time happened before. A flag that a prerequisite launch has published
- * raises this entry. Barriers and mbarriers join it like the other entries. If the join reaches the start of this launch,
- * the lanes that get it are added to `after`. */
+ * Two fields of a warp's vector clock describe this. `after` has the lanes for which all prerequisite launches
+ * happened before: a lane has waited, or has synchronised with a thread that has waited. `early` is an entry for the
+ * other lanes: accesses of prerequisite launches up to this time happened before. A flag that a prerequisite launch
+ * has published raises this entry. Barriers and mbarriers join it like the other entries. If the join reaches the
+ * start of this launch, the lanes that get it are added to `after`. */
 #include "dependent_internal.h"
 
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
@@ -26,8 +27,8 @@ void check_dependent_start(const vm_block *block, vm_clock *c)
     c->after = ordered ? VM_ALL : 0;
 }
 
-/* `wait` adds the lanes that execute it to `after`. The first launch_dependents of a block counts for the whole block, whichever
- * thread executes it. */
+/* `wait` adds the lanes that execute it to `after`. The first launch_dependents of a block counts for the whole
+ * block, whichever thread executes it. */
 void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     vm_check *check = check_of(w);

@@ -1,5 +1,4 @@
-/* dependent_internal.h - dependent launches: what a warp knows about the prerequisite launches of its launch
- * (dependent.c). */
+/* dependent_internal.h - dependent launches: the order between a warp and the prerequisite launches of its launch. */
 #ifndef KILN_SIM_CHECK_DEPENDENT_INTERNAL_H
 #define KILN_SIM_CHECK_DEPENDENT_INTERNAL_H
 

@@ -32,6 +32,11 @@ static bool is_product(const ptx_insn *in)
 {
     return ptx_effect_of(in) == PTX_EFFECT_WARPGROUP || ptx_effect_of(in) == PTX_EFFECT_TENSOR_LOAD;
 }
+/* Returns how many of the first operands are registers in use until then: A and D of wgmma, or the results of a load. */
+static unsigned count_results(const ptx_insn *in)
+{
+    return ptx_effect_of(in) == PTX_EFFECT_TENSOR_LOAD && in->op != PTX_OP_TCGEN05_LD_RED ? 1 : 2;
+}
 /* Returns true for a copy of a register. Compilers copy registers that a product uses, and remove the copies later. So
  * a copy also copies the state, and does not count as an access. */
 static bool is_copy(const ptx_insn *in)
@@ -110,7 +115,7 @@ bool check_number_registers(vm_module *module, vm_check_code *code, uint8_t *kin
             const ptx_insn *in = &f->insns[k];
             /* D, and A unless A is in shared memory; the results of tcgen05.ld */
             const bool load = ptx_effect_of(in) == PTX_EFFECT_TENSOR_LOAD;
-            for (unsigned o = 0; o < (load ? 1u : 2u) && is_product(in); o++)
+            for (unsigned o = 0; o < count_results(in) && is_product(in); o++)
                 if (in->operands[o].kind == PTX_OPERAND_VECTOR || load)
                     visit_registers(f, &in->operands[o], number_register, &to);
         }
@@ -264,7 +269,8 @@ void check_product_load(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32
     if (!w->block->check->regs || !number)
         return;
     u.regs = w->block->check->regs + (size_t)w->index * function->module->check->reg_count;
-    visit_registers(function->ptx, &in->operands[0], load_register, &u);
+    for (unsigned o = 0; o < count_results(in); o++)
+        visit_registers(function->ptx, &in->operands[o], load_register, &u);
 }
 
 /* ---- shared memory ---- */

@@ -57,8 +57,8 @@ static const char *explain_apart(vm_check *check, const vm_prior *prior, const v
                        s->who & VM_LATE_SIDE ? " after griddepcontrol.launch_dependents" : "");
 }
 
-/* Returns the instruction that made an access of an earlier launch. Returns VM_NO_INSN if an asynchronous operation made
- * it that is forgotten. */
+/* Returns the instruction that made an access of an earlier launch. Returns VM_NO_INSN if an asynchronous operation
+ * made it that is forgotten. */
 static uint32_t get_earlier_insn(const vm_check *check, const vm_mark *s)
 {
     if (!(s->who & VM_PENDING))
@@ -161,8 +161,8 @@ void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t la
         return;
     VM_EACH(lane, lanes)
         if (!check_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
-            /* One finding for each access, even if it touches many cells. A note hides no finding: the thread that wrote
-             * the same value may be ordered otherwise than a thread that has read the old one. */
+            /* One finding for each access, even if it touches many cells. A note hides no finding: the thread that
+             * wrote the same value may be ordered otherwise than a thread that has read the old one. */
             k->told = !(k->write && other_writes && !(s->who & VM_PENDING) && writes_same(k, lane));
             report_race(k, s, other_writes, lane, offset);
             return;

@@ -13,8 +13,8 @@ void check_known(vm_check *check);
 /* Returns the entry of check_concurrent() that contains the time, or NULL if work of that time is ordered before this
  * launch. */
 const vm_prior *check_prior_at(const vm_check *check, uint32_t stamp);
-/* Returns the time of an access of an earlier launch, for check_prior_at(). Returns 0 if this launch made the access, or
- * if the launch that made it is forgotten. */
+/* Returns the time of an access of an earlier launch, for check_prior_at(). Returns 0 if this launch made the
+ * access, or if the launch that made it is forgotten. */
 uint32_t check_earlier_stamp(const vm_check *check, const vm_mark *s);
 
 #endif

@@ -7,7 +7,7 @@
  *   mma, cp, shift  until a thread knows the phase of an mbarrier in which a later tcgen05.commit of the same thread
  *                   arrived
  *
- * Some pairs of operations of one thread run in the order of their issue, without a wait (is_pipelined()). Between two
+ * Some pairs of operations of one thread run in the order of their issue, without a wait: is_pipelined() knows them. Between two
  * warps, tcgen05.fence::before_thread_sync and after_thread_sync must surround the barrier. A commit contains the first
  * of these fences.
  *
@@ -159,6 +159,7 @@ typedef struct visit {
     bool told;
 } visit;
 
+static bool is_product(unsigned op) { return op == PTX_OP_TCGEN05_MMA || op == PTX_OP_TCGEN05_MMA_WS; }
 static bool is_tensor(const vm_flight *f) { return f && f->kind == VM_FLIGHT_TENSOR; }
 
 /* Returns true if the later operation of the same thread runs after the earlier one without a wait (PTX ISA 9.7.17.6.2).
@@ -166,7 +167,7 @@ static bool is_tensor(const vm_flight *f) { return f && f->kind == VM_FLIGHT_TEN
  * accumulator and shape. A product reads A, scales and metadata before a later product or copy writes there. */
 static bool is_pipelined(const vm_flight *earlier, role was, const vm_flight *later, role is)
 {
-    const bool first = earlier->op == PTX_OP_TCGEN05_MMA, second = later->op == PTX_OP_TCGEN05_MMA;
+    const bool first = is_product(earlier->op), second = is_product(later->op);
     if (earlier->group != later->group)
         return false;
     if (!first || !second)
@@ -367,7 +368,8 @@ static bool open_visit(visit *v, vm_warp *w, const vm_code *i, const ptx_insn *i
 static void check_move(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     const vm_tcgen_move *x = i->extra;
-    const uint32_t lane = (uint32_t)__builtin_ctz(m), address = (uint32_t)vm_side_address(w, &x->at, lane);
+    const uint32_t lane = (uint32_t)__builtin_ctz(m);
+    const uint32_t address = ops_tcgen_own_lanes(w, (uint32_t)vm_side_address(w, &x->at, lane));
     uint32_t columns;
     visit v;
     check_join_lanes(w, m);
@@ -422,12 +424,12 @@ static uint8_t get_layout(uint64_t descriptor)
     return layouts[descriptor >> 61];
 }
 
-/* Checks the reads of a matrix in shared memory of one block: `count` rows or columns from `first` on. */
+/* Checks the reads of a matrix in shared memory of one block: `count` rows or columns, each with `length` bytes along K. */
 static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uint64_t descriptor, bool across,
-                          unsigned type, uint32_t count, const char *what)
+                          unsigned type, uint32_t length, uint32_t count, const char *what)
 {
     const uint32_t bytes = ptx_type_bytes((ptx_type)type), each = across ? PIECE / bytes : 1;
-    const uint32_t parts = VM_TCGEN_LINE / (across ? bytes : PIECE), begin = (uint32_t)(descriptor & 0x3fff) << 4;
+    const uint32_t parts = length / (across ? bytes : PIECE), begin = (uint32_t)(descriptor & 0x3fff) << 4;
     bool inside = true;
     v->f->layout = get_layout(descriptor);
     for (uint32_t at = 0; at < count; at += each)
@@ -441,7 +443,40 @@ static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uin
     return true;
 }
 
-/* Checks the reads of A and B, then of A in tensor memory, then D. Returns false if the product must not run. */
+/* Checks that an operation reads columns that something has written, and in order. */
+static void check_columns(visit *v, const vm_block *block, uint32_t groups, uint32_t address, uint32_t columns, role is,
+                          const char *what)
+{
+    v->missing = v->filled = 0;
+    memset(v->ordered, 0, sizeof v->ordered);
+    check_cells(v, block, groups, address & 0xffff, columns, is);
+    check_unwritten_cells(v, what, address);
+}
+
+/* Checks what a product reads from a block's tensor memory besides D: A, sparse metadata, scale factors. */
+static void check_tensor_operands(visit *v, const vm_tcgen_mma *x, const vm_tcgen_product *p, const vm_block *block)
+{
+    const uint32_t half = 0x55; /* a half of each quarter of the lanes */
+    uint32_t columns;
+    if (x->a_tensor) {
+        ops_tcgen_a_extent(p, &columns);
+        check_columns(v, block, p->half ? half << (p->a >> 16) / GROUP_LANES : 0xff, p->a, columns,
+                      x->shift ? ADDS : READS, "matrix A");
+    }
+    if (x->sparse) {
+        ops_tcgen_metadata_extent(x, p, &columns);
+        check_columns(v, block, p->half ? half << (p->metadata >> 16) / GROUP_LANES : 0xff, p->metadata, columns, READS,
+                      "the metadata of A");
+    }
+    for (unsigned side = 0; side < 2 && vm_tcgen_is_scaled(x); side++) {
+        const uint32_t rows = ops_tcgen_scales_extent(p, side, &columns);
+        check_columns(v, block, rows > GROUP_LANES ? 0xff : half, p->scales[side], columns, READS,
+                      side ? "the scale factors of B" : "the scale factors of A");
+    }
+}
+
+/* Checks the reads of A and B in shared memory, then of tensor memory, then D. Returns false if the product must not
+ * run. */
 static bool check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lane)
 {
     const vm_tcgen_mma *x = i->extra;
@@ -456,26 +491,50 @@ static bool check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
     v.f->shape = p.m << 16 | p.n;
     for (uint32_t k = 0; k < p.blocks && fine; k++) {
         vm_block *block = p.block[k];
-        const bool half = p.rows == 64 && p.blocks == 1;
-        const uint32_t d_groups = half ? 0x55u << (p.d >> 16) / GROUP_LANES : 0xffu;
         uint32_t columns;
         if (block->check->tensor)
             block->check->tensor->users[w->block->rank] = v.f->id;
         if (!x->a_tensor)
-            fine = check_operand(&v, i, block, p.a_descriptor, p.a_across, p.a_type, p.rows, "A");
-        fine = fine && check_operand(&v, i, block, p.b_descriptor, p.b_across, p.b_type, p.n / p.blocks, "B");
-        if (x->a_tensor) {
-            const uint32_t groups = half ? 0x55u << (p.a >> 16) / GROUP_LANES : p.rows == 64 ? 0x0fu : 0xffu;
-            ops_tcgen_a_extent(&p, &columns);
-            check_cells(&v, block, groups, p.a & 0xffff, columns, READS);
-            check_unwritten_cells(&v, "matrix A", p.a);
-        }
-        v.missing = v.filled = 0;
-        memset(v.ordered, 0, sizeof v.ordered);
+            fine = check_operand(&v, i, block, p.a_descriptor, p.a_across, p.a_type, p.a_bytes, p.rows, "A");
+        fine = fine &&
+               check_operand(&v, i, block, p.b_descriptor, p.b_across, p.b_type, p.b_bytes, p.n / p.blocks, "B");
+        check_tensor_operands(&v, x, &p, block);
         ops_tcgen_d_extent(&p, &columns);
-        check_cells(&v, block, d_groups, p.d & 0xffff, columns, p.add ? ADDS : WRITES);
-        check_unwritten_cells(&v, "the sums of D", p.d);
+        check_columns(&v, block, p.half ? 0x55u << (p.d >> 16) / GROUP_LANES : 0xffu, p.d, columns,
+                      p.add ? ADDS : WRITES, "the sums of D");
         v.missing = v.filled = 0;
+    }
+    return fine;
+}
+
+/* ---- cp and shift ---- */
+
+/* Checks tcgen05.cp, which reads shared memory and writes tensor memory, and tcgen05.shift, which does both in tensor
+ * memory. Wrong addresses are faults, which the instruction raises. Returns false if the copy must not run. */
+static bool check_copy(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lane)
+{
+    const vm_tcgen_copy *x = i->extra;
+    const bool copy = in->op == PTX_OP_TCGEN05_CP;
+    const uint32_t address = (uint32_t)vm_side_address(w, &x->to, lane), first = (address >> 16) / GROUP_LANES;
+    const uint64_t descriptor = copy ? vm_r64(w, x->descriptor)[lane] : 0;
+    vm_block *blocks[2];
+    uint32_t rows = 0, bytes = 0;
+    visit v;
+    bool fine = true;
+    const uint32_t count = ops_tcgen_copy_blocks(w, i, lane, x->group, blocks);
+    if (!count || first >= VM_TENSOR_GROUPS ||
+        (copy && !ops_tcgen_check_descriptor(w, i, lane, descriptor, false, PIECE)))
+        return count != 0;
+    if (!open_visit(&v, w, i, in, 1u << lane, VM_FLIGHT_TENSOR))
+        return true;
+    for (uint32_t k = 0; k < count && fine; k++) {
+        if (blocks[k]->check->tensor)
+            blocks[k]->check->tensor->users[w->block->rank] = v.f->id;
+        ops_tcgen_copy_extent(x, &rows, &bytes);
+        if (copy)
+            fine = check_operand(&v, i, blocks[k], descriptor, false, PTX_B8, bytes, rows, "the source");
+        const uint32_t groups = copy && x->shape == VM_TCGEN_4X256B ? 0x55u << first : 0xffu << first;
+        check_cells(&v, blocks[k], groups, address & 0xffff, copy ? bytes / 4 : 8, copy ? WRITES : ADDS);
     }
     return fine;
 }
@@ -526,6 +585,7 @@ uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn *in, u
         return check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 4, VM_WRITE, 0) ? m : 0;
     case PTX_OP_TCGEN05_DEALLOC: check_release_columns(w, i, in, m); break;
     case PTX_OP_TCGEN05_LD:
+    case PTX_OP_TCGEN05_LD_RED:
     case PTX_OP_TCGEN05_ST: check_move(w, i, in, m); break;
     case PTX_OP_TCGEN05_WAIT_LD:
     case PTX_OP_TCGEN05_WAIT_ST:
@@ -537,8 +597,15 @@ uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn *in, u
     case PTX_OP_TCGEN05_FENCE_AFTER: fence_after(w, m); break;
     case PTX_OP_TCGEN05_COMMIT: return check_commit(w, i, m);
     case PTX_OP_TCGEN05_MMA:
+    case PTX_OP_TCGEN05_MMA_WS:
         VM_EACH(each, m)
             if (!check_product(w, i, in, each))
+                good &= ~(1u << each);
+        break;
+    case PTX_OP_TCGEN05_CP:
+    case PTX_OP_TCGEN05_SHIFT:
+        VM_EACH(each, m)
+            if (!check_copy(w, i, in, each))
                 good &= ~(1u << each);
         break;
     default: break;

@@ -349,7 +349,8 @@ typedef struct vm_view {
     vm_gate gate;
     vm_more more;
 } vm_view;
-/* A tcgen05.commit: all operations of the thread `who` of `block` up to the number `last` are complete with the phase. */
+/* A tcgen05.commit: all operations of the thread `who` of `block` up to the number `last` are complete with the
+ * phase. */
 typedef struct vm_commit {
     uint32_t block, who, last;
 } vm_commit;
