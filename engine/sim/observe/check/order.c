@@ -122,6 +122,8 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
     vm_check *check = check_of(w);
     vm_clock *c = &w->block->check->warps[w->index];
     uint32_t now = vm_check_tick(check);
+    if (c->heard_lanes & mask)
+        check_hear(w, c->heard, mask);
     if (c->more)
         check_more_lanes(w, mask);
     if (c->after & mask)
@@ -243,6 +245,7 @@ void check_arrive(vm_warp *w, uint32_t id)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     vm_gate *gate = &w->block->check->gates[id];
+    check_tell(w);
     for (uint32_t v = 0; v < clock_length(w->block); v++)
         gate->know[v] = larger(gate->know[v], c->know[v]);
     gate->horizon = larger(gate->horizon, c->horizon);

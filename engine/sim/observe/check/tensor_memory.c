@@ -104,6 +104,7 @@ static void fence_after(const vm_warp *w, uint32_t m)
 {
     const vm_clock *c = clock_of(w);
     vm_tensor_warp *t = &w->block->check->tensor->warps[w->index];
+    check_tell(w);
     t->horizon = c->horizon;
     memcpy(t->know, c->know, sizeof t->know);
     for (uint32_t v = 0; v < VM_LANES; v++)
