@@ -495,7 +495,8 @@ static bool check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
             block->check->tensor->users[w->block->rank] = v.f->id;
         if (!x->a_tensor)
             fine = check_operand(&v, i, block, p.a_descriptor, p.a_across, p.a_type, p.a_bytes, p.rows, "A");
-        fine = fine && check_operand(&v, i, block, p.b_descriptor, p.b_across, p.b_type, p.b_bytes, p.n / p.blocks, "B");
+        fine = fine &&
+               check_operand(&v, i, block, p.b_descriptor, p.b_across, p.b_type, p.b_bytes, p.n / p.blocks, "B");
         check_tensor_operands(&v, x, &p, block);
         ops_tcgen_d_extent(&p, &columns);
         check_columns(&v, block, p.half ? 0x55u << (p.d >> 16) / GROUP_LANES : 0xffu, p.d, columns,
