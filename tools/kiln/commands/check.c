@@ -60,6 +60,13 @@ static void show_text(const cli *c, const check_view *view)
     findings_text(&view->found, args->notes, true);
     if (view->found.count > (args->notes ? 0 : notes))
         out_puts("\n");
+    if (view->whole && !severe)
+        out_wrapped(
+            cli_printf(
+                "note: at %s every block of the default configurations is whole. An access past the end that only an "
+                "incomplete block makes is not found. Check at other sizes too, such as odd ones: -s NAME=VALUE",
+                view->whole),
+            2, out_width());
     out_printf("%s%s%s  %s configuration%s", out_bold(), kiln_spec_name(c->spec), out_plain(),
                cli_whole(view->configurations), view->configurations == 1 ? "" : "s");
     if (view->failed)
@@ -76,13 +83,6 @@ static void show_text(const cli *c, const check_view *view)
     if (view->found.suppressed)
         out_printf(", %s suppressed", cli_whole(view->found.suppressed));
     out_puts("\n");
-    if (view->whole && !severe)
-        out_wrapped(
-            cli_printf(
-                "note: at %s every block of the default configurations is whole. An access past the end that only an "
-                "incomplete block makes is not found. Check at other sizes too, such as odd ones: -s NAME=VALUE",
-                view->whole),
-            2, out_width());
     if (view->uncounted)
         out_printf("  of a space too large to be counted in a short time%s\n",
                    view->sampled ? ", drawn at random, not all equally likely" : "");
