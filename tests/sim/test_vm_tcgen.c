@@ -438,8 +438,8 @@ static void test_rules(void)
 }
 
 static const check_case cases[] = {
-    {"shapes of ld and st", test_shapes}, {"allocation", test_allocation}, {"faults", test_faults},
-    {"under the checks", test_checks},    {"late waits", test_late_wait},  {"rules", test_rules},
+    {"shapes of ld and st", test_shapes},        {"allocation", test_allocation}, {"faults", test_faults},
+    {"under the checks", test_checks},           {"late waits", test_late_wait},  {"rules", test_rules},
     {"phases that warps wait for", test_phases},
 };
 KILN_SUITE("sim.vm_tcgen", cases)

@@ -194,10 +194,10 @@ struct vm_warp {
     uint32_t index, current, path_count, sync_used, spins, yields, vain_yields;
     bool gave_way;   /* the warp's last turn ended because it waits for other warps */
     bool phase_over; /* the warp's last turn ended because it has completed a phase of an mbarrier */
-    bool in_vain;  /* in its last turn the warp only repeated reads of the same values */
-    bool waits;    /* the warp reads the same value repeatedly, as vm_poll() has found */
-    bool moved;    /* the warp has read a new value, or changed memory, since the turn of its path began */
-    bool polled;   /* polls[] has entries */
+    bool in_vain;    /* in its last turn the warp only repeated reads of the same values */
+    bool waits;      /* the warp reads the same value repeatedly, as vm_poll() has found */
+    bool moved;      /* the warp has read a new value, or changed memory, since the turn of its path began */
+    bool polled;     /* polls[] has entries */
     uint32_t poll_next;
     vm_polling polls[VM_LANES][2]; /* indexed by the path's first lane */
     vm_path paths[VM_PATHS];
