@@ -131,10 +131,12 @@ static void check_shape(unsigned s, unsigned n, bool packed, bool store)
     vm_bench_end(&b);
 }
 
+/* With compiled code vectors have up to 4 times the registers of .x1: LLVM takes most of a second for the longest ones. */
 static void test_shapes(void)
 {
+    const bool compiled = getenv("KILN_SIM_JIT") != NULL;
     for (unsigned s = 0; s < KILN__COUNT(shapes); s++)
-        for (unsigned n = 1; n <= shapes[s].most; n *= 2)
+        for (unsigned n = 1; n <= (compiled ? 4 : shapes[s].most); n *= 2)
             for (unsigned how = 0; how < 4; how++)
                 check_shape(s, n, how & 1, how & 2);
 }
