@@ -972,7 +972,7 @@ __device__ __forceinline__ void store_lines(result *to, const result *from, unsi
 // For products with few k, whose time is the time to write C. All k of a tile are in shared memory at once: STEPS times 32
 // bytes of a row hold them. Rows of A follow each other in memory without a gap, so the rows of a tile are one stretch of
 // bytes. cp.async copies the aligned pieces of 16 bytes that contain it, wherever it begins. The same holds for B by
-// columns. Of B by rows, each row is a stretch of its own. Lanes read the stretches by elements.
+// columns. If B lies by rows, each row is a stretch of its own. Lanes read the stretches by elements.
 //
 // A warp keeps the fragments of B for all columns of the tile. It makes DOWN times 16 rows. It puts 16 rows of results
 // into shared memory, and writes them by complete lines. It waits for no other warp. A and B begin at multiples of 16 bytes.

@@ -244,9 +244,9 @@ struct dynamic_order {
     }
 };
 
-// The same with tiles that blocks take as they become free (clusterlaunchcontrol). Compared with blocks that stay and take
-// every n-th tile: a multiprocessor that other work has slowed down takes fewer tiles, the number of blocks does not depend
-// on the device, and a kernel of higher priority can start between two tiles. A tile costs one request.
+// The same with tiles that blocks take as they become free (clusterlaunchcontrol). Blocks that stay and take every n-th tile
+// have equal work. Here a multiprocessor that other work has slowed down takes fewer tiles. The number of blocks does not
+// depend on the device, and a kernel of higher priority can start between two tiles. A tile costs one request.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     gemm_tcgen05_dynamic(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                          const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,

@@ -25,7 +25,7 @@ extern "C" {
     X(WRONG, "wrong", 14, "the candidate gives a wrong answer")                                                        \
     X(STATE, "state", 14, "the answer or the work depends on earlier calls")                                           \
     X(TOO_FAST, "too-fast", 14, "the candidate takes less time than the device needs for the work")                    \
-    X(UNDECIDED, "undecided", 18, "the budget ended before all trials had run")
+    X(UNDECIDED, "undecided", 18, "too few trials could run for a verdict")
 typedef enum kiln_judged {
 #define KILN_X(name, word, code, text) KILN_JUDGED_##name,
     KILN_JUDGED_MAP(KILN_X)

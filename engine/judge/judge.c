@@ -362,6 +362,30 @@ static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_
     return KILN_OK;
 }
 
+/* Says why there is no verdict, and what to do. */
+static void leave_undecided(kiln__judge *judge)
+{
+    const double budget = judge->options.budget, references = (double)judge->reference_ns * 1e-9;
+    unsigned ran = 0;
+    for (int p = 0; p < KILN__JUDGE_PHASE_COUNT; p++)
+        ran += judge->ran[p];
+    judge->fault.kind = KILN_JUDGED_UNDECIDED;
+    judge->fault.message =
+        !judge->late
+            ? "no sizes are small enough for the trials on this device: give the sizes ranges in the key 'judge' of the spec"
+        : references > budget / 2
+            ? kiln__judge_print(
+                  judge,
+                  "%u trials ran in the budget of %.3g s, of which the references took %.0f s. Give a larger budget "
+                  "(--budget), or a faster reference, such as a variant of the spec",
+                  ran, budget, references)
+            : kiln__judge_print(
+                  judge,
+                  "%u trials ran in the budget of %.3g s. Give a larger budget (--budget), or smaller ranges of sizes in "
+                  "the key 'judge' of the spec",
+                  ran, budget);
+}
+
 static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
 {
     kiln__judge_trial trial = {0};
@@ -384,11 +408,8 @@ static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
         KILN__TRY(kiln__judge_compare_with(judge, error));
     if (judge->fault.kind == KILN_JUDGED_PASS)
         note_sizes(judge);
-    if (judge->fault.kind == KILN_JUDGED_PASS && (judge->late || judge->ran[KILN__JUDGE_PHASE_ANSWERS] == 0)) {
-        judge->fault.kind = KILN_JUDGED_UNDECIDED;
-        judge->fault.message = judge->late ? "the budget ended before all trials had run"
-                                           : "no sizes of the spec are small enough for this device";
-    }
+    if (judge->fault.kind == KILN_JUDGED_PASS && (judge->late || judge->ran[KILN__JUDGE_PHASE_ANSWERS] == 0))
+        leave_undecided(judge);
     return KILN_OK;
 }
 

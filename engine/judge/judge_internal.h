@@ -187,8 +187,9 @@ typedef struct kiln__judge {
     const char **notes;
     size_t note_count, note_capacity;
     unsigned ran[KILN__JUDGE_PHASE_COUNT], skipped, unsettled;
-    uint64_t largest; /* elements of all buffers */
-    bool late;        /* trials were left out because the budget ended */
+    uint64_t largest;      /* elements of all buffers */
+    uint64_t reference_ns; /* time of the references of all trials */
+    bool late;             /* trials were left out because the budget ended */
     struct kiln__judge_times {
         bool known, measured, against_known;
         double seconds, low, high, against, roofline;
@@ -327,8 +328,8 @@ kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_
 /* Chooses the size set with the most elements among those with at most `most` elements; 0: the limit of times on this
  * device. *set gets its number. *found is false if all sets are too large. */
 kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error);
-/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. *fault is set if its answer is wrong or it ends with
- * a fault of the device; NULL: these are notes too. */
+/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. *fault is set if its answer is wrong or the device
+ * ends with a fault. `fault` may be NULL. Then these cases are notes. */
 kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
                                   kiln__judge_fault *fault, kiln_error **error);
 

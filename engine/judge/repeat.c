@@ -1,7 +1,7 @@
 /* repeat.c - timed repetitions with new inputs, and a look at the answers of some of them.
  *
  * A kernel that keeps the answer of its first call, or that counts its calls, is fast in a loop of equal calls. So every
- * repetition gets new inputs and poisoned outputs. The host cannot make so many contents. Therefore each random input has a master
+ * repetition gets new inputs and poisoned outputs. It would take too long to make each content on the host. Therefore each random input has a master
  * on the device, which is longer than the input, and each repetition gets another window of it. One copy makes the
  * input new, keeps its distribution, and changes all sums. After each repetition a few places of the outputs are copied to a
  * log. After the measurement the judge draws repetitions, computes their expected answers, and compares the places. The
@@ -181,7 +181,7 @@ static void compare_places(const kiln__judge_repeats *r, unsigned repetition, co
                                        judge->spec->size_sets[r->trial.set].name, fault->message);
 }
 
-/* Compares the answers of repetitions that are drawn now with those of the references, which are variants. If a reference
+/* Draws repetitions, and compares their answers with the answers of the references, which are variants. If a reference
  * cannot run at these sizes, a note says that no answer was compared. */
 static kiln_status compare_answers(kiln__judge_repeats *r, kiln__judge_fault *fault, kiln_error **error)
 {

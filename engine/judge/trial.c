@@ -460,7 +460,9 @@ static kiln_status fill_places(kiln__judge *judge, kiln__judge_class class, uint
 static kiln_status expect_answer(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln_error **error)
 {
     kiln_error *why = NULL;
+    const uint64_t start = kiln__now_ns();
     kiln_status status = kiln__judge_expect(judge, trial, &why);
+    judge->reference_ns += kiln__now_ns() - start;
     return status == KILN_OK ? KILN_OK : skip_refused(status, why, fits, error);
 }
 

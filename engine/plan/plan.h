@@ -77,7 +77,7 @@ typedef enum kiln__answer_use {
     KILN__ANSWER_WHOLE    /* compute a reference of all elements, however long that takes */
 } kiln__answer_use;
 void kiln__plan_answer(kiln_plan *plan, kiln__answer_use use);
-/* What happens before each timed repetition, also before those that only warm up. `renew` may enqueue work on the default
+/* The work before each timed repetition, and before each repetition that only warms the device up. `renew` may enqueue work on the default
  * stream, outside of the timed part, such as new contents of inputs. A failure ends the measurement. The engine's context is
  * current. */
 typedef struct kiln__renewal {

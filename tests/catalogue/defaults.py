@@ -2,7 +2,7 @@
 """defaults.py KILN FOLDER DEVICE... -- DEVICE...: every variant's defaults keep its constraints on each of the devices, at the first
 size set of its spec, unless no configuration of it does, or the variant needs what the device lacks: then it is not for
 that device. A variant that has a need of UNTRIED also says that it was never run on hardware. The devices after -- are
-for these variants alone."""
+for these variants alone: one of them can run the variant, and no other device can."""
 import glob, json, os, subprocess, sys
 
 UNTRIED = {"device.tcgen05", "device.cc >= 120"}  # no device has them that the catalogue was run on
@@ -31,14 +31,21 @@ def main():
                 failed += 1
                 print(f"{spec}: {name}: its description does not begin with '{MARK}'")
             params = [word for p in variant["params"] for word in ("-p", f"{p['name']}={p['default']}")]
+            able = set()
             for device in devices + (untried if is_untried else []):
                 answer = show(kiln, spec, "-v", name, "-d", device, "-s", size, *params)
+                left_out = answer["variants"][0].get("left_out")
                 checked += 1
-                if (answer["space"]["raw"], answer["space"]["valid"]) == (1, 1) or "left_out" in answer["variants"][0]:
+                if not left_out:
+                    able.add(device)
+                if (answer["space"]["raw"], answer["space"]["valid"]) == (1, 1) or left_out:
                     continue
                 if show(kiln, spec, "-v", name, "-d", device, "-s", size)["space"]["valid"] > 0:
                     failed += 1
                     print(f"{spec}: {name}: its defaults ({' '.join(params[1::2])}) are not valid on {device}")
+            if is_untried and (not able or able.intersection(devices)):
+                failed += 1
+                print(f"{spec}: {name}: can run on {', '.join(sorted(able)) or 'no device'}")
     print(f"{checked} checked, {failed} failed")
     sys.exit(1 if failed or not checked else 0)
 

@@ -54,6 +54,7 @@
     X(cuSurfObjectDestroy)                                                                                             \
     X(cuTensorMapEncodeTiled)                                                                                          \
     X(cuTensorMapEncodeIm2col)                                                                                         \
+    X(cuTensorMapEncodeIm2colWide)                                                                                     \
     X(cuTensorMapReplaceAddress)                                                                                       \
     X(cuIpcGetMemHandle)                                                                                               \
     X(cuIpcOpenMemHandle)                                                                                              \
@@ -386,6 +387,10 @@ static void call_tensor_map(round *r)
     else if (hostile_chance(r->s, 80))
         result = r->cuTensorMapEncodeTiled_(&r->map, type, rank, base, shape, strides, box, steps, interleave, swizzle,
                                             promotion, fill);
+    else if (hostile_chance(r->s, 30))
+        result = r->cuTensorMapEncodeIm2colWide_(
+            &r->map, type, rank, base, shape, strides, lower[0], upper[0], (unsigned)size(r), (unsigned)size(r), steps,
+            interleave, (CUtensorMapIm2ColWideMode)hostile_below(r->s, 3), swizzle, promotion, fill);
     else
         result = r->cuTensorMapEncodeIm2col_(&r->map, type, rank, base, shape, strides, lower, upper, (unsigned)size(r),
                                              (unsigned)size(r), steps, interleave, swizzle, promotion, fill);

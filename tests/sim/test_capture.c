@@ -734,6 +734,20 @@ static void test_dependent(void)
         end_with_edge(type, ports[i % 3]);
     }
 
+    CUgraph graphs[2] = {NULL}; /* the same nodes, but another edge */
+    CUgraphExec exec = NULL;
+    CUgraphExecUpdateResultInfo why = {.result = CU_GRAPH_EXEC_UPDATE_SUCCESS};
+    for (int i = 0; i < 2; i++) {
+        OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+        OK(put(a, 1));
+        OK(i ? put_dependent(a) : put(a, 1));
+        OK(call_cuStreamEndCapture(a, &graphs[i]));
+    }
+    OK(call_cuGraphInstantiateWithFlags(&exec, graphs[0], 0));
+    FAILS(GRAPH_EXEC_UPDATE_FAILURE, call_cuGraphExecUpdate(exec, graphs[1], &why));
+    CHECK(why.result == CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+    OK(call_cuGraphExecUpdate(exec, graphs[0], &why));
+
     OK(put_marked(a, event, 0, 0)); /* outside a capture */
     OK(put_begun(a, event, 0));
     OK(call_cuEventQuery(event));

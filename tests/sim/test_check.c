@@ -72,6 +72,10 @@ static const expected memory_cases[] = {
 static const expected order_cases[] = {
     BUG("no_barrier", 1, 64, RACE, "@no_barrier.other", 0, -1, "at offset "),
     OK("barrier", 1, 64),
+    BUG("heard", 2, 32, RACE, "@heard.other", 1, -1, "of 'heard_data'"),
+    OK("heard", 2, 32),
+    BUG("gather", 2, 64, RACE, "@gather.other", -1, -1, "of 'gathered_data'"),
+    OK("gather", 2, 64),
     OK("system", 1, 32),
     BUG("write_after_read", 1, 64, RACE, "@write_after_read.other", 0, -1, "at offset "),
     OK("write_after_read", 1, 64),
@@ -209,6 +213,8 @@ static const expected cluster_cases[] = {
     BUG("global", 4, 32, RACE, "@global.other", -1, -1, "allocation (4096 bytes"),
     OK("narrow", 2, 32),
     BUG("narrow", 2, 32, RACE, "@narrow.other", 0, 0, "of 'box' (4 bytes)"),
+    OK("leaves", 2, 32),
+    BUG("leaves", 2, 32, FREED, NULL, 1, 0, NULL),
     BUG("never", 2, 64, BARRIER, NULL, 0, 0, NULL),
 };
 

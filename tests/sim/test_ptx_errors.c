@@ -16,6 +16,20 @@ static void test_instructions(void)
         {"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e2m1.f32 %f1, %r1, %r2, %f2;",
          "Illegal modifiers or types for instruction 'mma': 'mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e2m1.f32'",
          PTX_INVALID},
+        {"fence.acquire.sync_restrict::shared::cta.cluster;",
+         "Illegal modifiers or types for instruction 'fence': 'fence.acquire.sync_restrict::shared::cta.cluster'",
+         PTX_INVALID},
+        {"fence.proxy.async::generic.release.sync_restrict::shared::cluster.cluster;",
+         "Illegal modifiers or types for instruction 'fence.proxy': "
+         "'fence.proxy.async::generic.release.sync_restrict::shared::cluster.cluster'",
+         PTX_INVALID},
+        {"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16 {%r1, %r2}, [%r3];",
+         "Illegal modifiers or types for instruction 'ldmatrix': 'ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16'",
+         PTX_INVALID},
+        {"mma.sp.sync.aligned.m16n8k64.row.col.f16.e4m3.e4m3.f16 {%r1, %r2}, {%r1, %r2, %r3, %r4}, {%r1, %r2, %r3, %r4}, "
+         "{%r1, %r2}, %r3, 0;",
+         "Illegal modifiers or types for instruction 'mma.sp': 'mma.sp.sync.aligned.m16n8k64.row.col.f16.e4m3.e4m3.f16'",
+         PTX_INVALID},
         {"adc.u32 %r1, %r2, %r3;", "Unknown instruction 'adc'; did you mean 'add'?", PTX_INVALID},
         {"frobnicate;", "Unknown instruction 'frobnicate'", PTX_INVALID},
         {"add.u33 %r1, %r2, %r3;", "Unknown modifier '.u33' of instruction 'add'", PTX_INVALID},
@@ -262,39 +276,6 @@ static void test_later(void)
     }
 }
 
-/* The device has other forms of these instructions. The message names the modifier and the line. */
-static void test_later_forms(void)
-{
-#define COPY "cp.async.bulk.tensor.2d"
-    static const struct {
-        const char *line, *name;
-    } cases[] = {
-        {COPY
-         ".shared::cluster.global.tile::gather4.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3, %r4, %r5, %r6}], "
-         "[%r7];",
-         ".tile::gather4"},
-        {COPY
-         ".shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r3, %r4, %r5, %r6}], "
-         "[%r7];",
-         ".tile::gather4"},
-        {COPY ".global.shared::cta.tile::scatter4.bulk_group [%rd1, {%r2, %r3, %r4, %r5, %r6}], [%r1];",
-         ".tile::scatter4"},
-        {"cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4 [%rd1, {%r2, %r3, %r4, %r5, %r6}];",
-         ".tile::gather4"},
-    };
-#undef COPY
-    for (size_t k = 0; k < KILN__COUNT(cases); k++) {
-        char text[2048];
-        snprintf(text, sizeof text, "%s%s%s", PTX_KERNEL_HEAD, cases[k].line, "\nret;\n}\n");
-        ptx_module *module = ptx_read(text);
-        if (ptx_answer != PTX_UNSUPPORTED)
-            fprintf(stderr, "%s\n%s", cases[k].line, ptx_log);
-        CHECK(module == NULL && ptx_answer == PTX_UNSUPPORTED);
-        CHECK(strncmp(ptx_log, LINE "10; error   : ", strlen(LINE "10; error   : ")) == 0);
-        CHECK(strstr(ptx_log, cases[k].name) && strstr(ptx_log, "is not supported by the simulated device"));
-    }
-}
-
 /* The initialiser skips 2^61 - 1 elements of 8 bytes: each empty pair of braces skips up to 2^40. In 64 bits the offset of the
  * last element overflows to -8. */
 static void test_huge_array(void)
@@ -469,7 +450,6 @@ static void test_one_hash(void)
 static const check_case cases[] = {
     {"instructions", test_instructions},
     {"later", test_later},
-    {"later forms", test_later_forms},
     {"modules", test_modules},
     {"many", test_many},
     {"depth", test_depth},

@@ -163,6 +163,63 @@ static void not_simulated(void)
     CHECK(!kiln__tensor_map_simulated(&map, &fault) && fault.field == KILN__TENSOR_SWIZZLE);
 }
 
+static CUresult encode_wide(CUtensorMap *to, const kiln__tensor_map *map, int mode)
+{
+    return call_cuTensorMapEncodeIm2colWide(
+        to, (CUtensorMapDataType)map->type, map->rank, (void *)(uintptr_t)map->address, (const cuuint64_t *)map->shape,
+        (const cuuint64_t *)(map->strides + 1), map->lower[0], map->upper[0], map->channels, map->pixels, map->steps,
+        (CUtensorMapInterleave)map->interleave, (CUtensorMapIm2ColWideMode)mode, (CUtensorMapSwizzle)map->swizzle,
+        (CUtensorMapL2promotion)map->promotion, (CUtensorMapFloatOOBfill)map->fill);
+}
+
+/* Maps of im2col along W, which devices have from compute capability 10.0 on. */
+static void along_w(void)
+{
+    static const char *const names[] = {"generic", "b200"};
+    char path[1024], *text;
+    size_t length;
+    kiln_error *error = NULL;
+    kiln__text log = {0};
+    snprintf(path, sizeof path, "%s/specs/devices/b200.profile", KILN_SOURCE_DIR);
+    CHECK_OK(kiln__file_read(NULL, path, 0, &text, &length, &error), error);
+    CHECK(kiln__sim_profile_add("b200", text, length, &log) == KILN__SIM_ADDED);
+    kiln__free(NULL, text);
+    kiln__text_free(&log);
+    for (unsigned n = 0; n < KILN__COUNT(names); n++) {
+        CUtensorMap to;
+        vm_tensor_map made;
+        kiln__tensor_map map = good(4);
+        CHECK(kiln__sim_profile(names[n]));
+        open_device();
+        map.im2col = true;
+        map.swizzle = CU_TENSOR_MAP_SWIZZLE_64B;
+        map.lower[0] = -1, map.upper[0] = 32767;
+        if (n == 0) {
+            FAILS(NOT_SUPPORTED, encode_wide(&to, &map, CU_TENSOR_MAP_IM2COL_WIDE_MODE_W));
+            close_device();
+            continue;
+        }
+        OK(encode_wide(&to, &map, CU_TENSOR_MAP_IM2COL_WIDE_MODE_W));
+        memcpy(&made, &to, sizeof made);
+        CHECK(made.im2col == VM_IM2COL_W && made.lower[0] == -1 && made.upper[0] == 32767 && made.pixels == 16);
+        map.pixels = 4000; /* ignored */
+        OK(encode_wide(&to, &map, CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128));
+        memcpy(&made, &to, sizeof made);
+        CHECK(made.im2col == VM_IM2COL_W128 && made.rank == 4 && made.lower[1] == 0);
+        FAILS(INVALID_VALUE, encode_wide(&to, &map, CU_TENSOR_MAP_IM2COL_WIDE_MODE_W));
+        FAILS(INVALID_VALUE, encode_wide(&to, &map, 2));
+        map.swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
+        FAILS(INVALID_VALUE, encode_wide(&to, &map, CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128));
+        map.swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
+        map.lower[0] = -32769;
+        FAILS(INVALID_VALUE, encode_wide(&to, &map, CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128));
+        map.lower[0] = 64, map.upper[0] = 0; /* an empty box */
+        FAILS(INVALID_VALUE, encode_wide(&to, &map, CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128));
+        close_device();
+    }
+    CHECK(kiln__sim_profile(NULL));
+}
+
 /* The device attribute says whether the interpreter runs such copies. Maps can be made in any case. */
 static void attribute(void)
 {
@@ -174,7 +231,10 @@ static void attribute(void)
     close_device();
 }
 
-static const check_case cases[] = {
-    {"what is written", written}, {"rules", rules}, {"not simulated", not_simulated}, {"attribute", attribute}};
+static const check_case cases[] = {{"what is written", written},
+                                   {"rules", rules},
+                                   {"not simulated", not_simulated},
+                                   {"along W", along_w},
+                                   {"attribute", attribute}};
 
 CU_SUITE("sim.tensor_map", cases)

@@ -295,6 +295,22 @@ static void test_faults(void)
         check_outcome(&table[k], strstr(table[k].body, "mbarrier") ? 32 : WARPGROUP, 1);
 }
 
+/* One thread commits again and again, and waits each time. The other warps wait for the same phases. They must see each
+ * phase before the next one is complete, because otherwise they wait for ever. */
+static void test_phases(void)
+{
+    static const outcome phases = {
+        "setp.ne.u32 %p2, %r0, 0; @%p2 bra begun; mbarrier.init.shared.b64 [bar], 1; begun: bar.sync 0; mov.u32 %r4, 0;\n"
+        "again: and.b32 %r5, %r4, 1; @%p2 bra wait;\n"
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
+        "wait: mbarrier.try_wait.parity.shared.b64 %p3, [bar], %r5; @!%p3 bra wait;\n"
+        "add.u32 %r4, %r4, 1; setp.lt.u32 %p4, %r4, 7; @%p4 bra again; st.global.u32 [%d0], %r4;",
+        NULL,
+        VM_OK,
+        {7}};
+    check_outcome(&phases, WARPGROUP, 1);
+}
+
 /* ---- under the checks ---- */
 
 /* Runs a kernel of one block under the checks. Returns how many errors were found; *text is the last one's. */
@@ -390,6 +406,12 @@ static void test_late_wait(void)
           strstr(text, "a wait for parity 0 of an mbarrier comes too late: the thread waits for phase 0"));
 }
 
+/* A product whose instruction descriptor is `d`. */
+#define PRODUCT(sparse, metadata, d)                                                                                   \
+    GET(64)                                                                                                            \
+    "%r4, [base]; mov.u32 %r20, " d "; mov.u64 %d5, 0x400000000000; setp.ne.u32 %p4, %r0, %r0;\n"                      \
+    "tcgen05.mma" sparse ".cta_group::1.kind::f16 [%r4], %d5, %d5, " metadata "%r20, %p4;\n"
+
 /* Each rule of tensor memory is a finding of its own kind. Bodies without a finding obey the rules. */
 static void test_rules(void)
 {
@@ -408,6 +430,10 @@ static void test_rules(void)
         {GET(512) "%r4, [base];" FILL(510) PUT("%r4", 512), NULL},
         {GET(48) "%r4, [base];", "tensor memory granularity: tcgen05.alloc of 48 columns"},
         {GET(64) "%r4, [base];" PUT("%r4", 48), "tensor memory granularity: tensor memory at 0x0 with 48 columns"},
+        {PRODUCT("", "", "0x4040014"), "sparse flag: instruction descriptor 0x4040014: its sparsity flag is 1"},
+        {PRODUCT(".sp", "[%r4], ", "0x4040010"),
+         "sparse flag: instruction descriptor 0x4040010: its sparsity flag is 0"},
+        {PRODUCT(".sp", "[%r4], ", "0x4040016"), "sparse use: instruction descriptor 0x4040016"},
         {GET(32) "%r4, [base];", "leak: the block ends without freeing 32 columns of tensor memory from column 0 on"},
         {GET(32) "%r4, [base]; " LD "[%r2];" PUT("%r4", 32),
          "uninitialised read: tcgen05.ld reads values from column 0"},
@@ -424,7 +450,8 @@ static void test_rules(void)
 }
 
 static const check_case cases[] = {
-    {"shapes of ld and st", test_shapes}, {"allocation", test_allocation}, {"faults", test_faults},
-    {"under the checks", test_checks},    {"late waits", test_late_wait},  {"rules", test_rules},
+    {"shapes of ld and st", test_shapes},        {"allocation", test_allocation}, {"faults", test_faults},
+    {"under the checks", test_checks},           {"late waits", test_late_wait},  {"rules", test_rules},
+    {"phases that warps wait for", test_phases},
 };
 KILN_SUITE("sim.vm_tcgen", cases)

@@ -19,6 +19,7 @@ typedef struct kiln__tensor_map {
     uint32_t steps[KILN__TENSOR_DIMS];   /* the driver's elementStrides */
     int interleave, swizzle, promotion, fill;
     bool im2col;
+    int wide;                        /* im2col along W only: 1 im2col::w, 2 im2col::w::128; 0: no */
     uint32_t box[KILN__TENSOR_DIMS]; /* box of a tiled map */
     /* corners of an im2col box; rank - 2 numbers are used */
     int32_t lower[KILN__TENSOR_PIXELS], upper[KILN__TENSOR_PIXELS];

@@ -378,7 +378,8 @@ static bool has_same_edges(const sim_node *a, const sim_node *b)
         size_t k = 0;
         while (k < b->before.count && b->before.list[k].node->number != a->before.list[i].node->number)
             k++;
-        if (k == b->before.count)
+        if (k == b->before.count ||
+            memcmp(&a->before.list[i].data, &b->before.list[k].data, sizeof(CUgraphEdgeData)) != 0)
             return false;
     }
     return true;

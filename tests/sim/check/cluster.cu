@@ -257,6 +257,32 @@ K(2) bug_narrow(int *in, int *out, int *raw, int n)
     __shared__ int box, flag;
     hand(&box, &flag, out, cg::this_cluster().block_rank(), false);
 }
+// The first block may exit while the second one reads its memory. In this run it exits later.
+template <bool sync> __device__ void visit(int *s, const int *in, int *out, int n)
+{
+    cg::cluster_group cluster = cg::this_cluster();
+    s[threadIdx.x] = in[threadIdx.x];
+    cluster.sync();
+    if (cluster.block_rank() == 1) {
+        out[threadIdx.x] = *cluster.map_shared_rank(s + threadIdx.x, 0); // @leaves
+    } else {
+        int sum = 0;
+        for (volatile int k = 0; k < 3000; k++)
+            sum += k;
+        out[32 + threadIdx.x] = sum;
+    }
+    if (sync) cluster.sync();
+}
+K(2) bug_leaves(int *in, int *out, int *raw, int n)
+{
+    __shared__ int s[32];
+    visit<false>(s, in, out, n);
+}
+K(2) ok_leaves(int *in, int *out, int *raw, int n)
+{
+    __shared__ int s[32];
+    visit<true>(s, in, out, n);
+}
 // One thread of the first block never arrives at the cluster's barrier.
 K(2) bug_never(int *in, int *out, int *raw, int n)
 {

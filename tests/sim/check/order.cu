@@ -694,3 +694,40 @@ K ok_system(int *in, int *out, int *raw, int n)
     asm volatile("atom.shared.add.u32 %0, [%1+4], 1;" : "=r"(before) : "r"(at) : "memory");
     out[threadIdx.x] = before;
 }
+
+// ---- one lane waits for a flag of another block, and the other lanes learn of it only by __syncwarp() ----
+static __device__ int heard, heard_data[32];
+static __device__ void hear(int *out, bool joined)
+{
+    if (blockIdx.x == 0) {
+        heard_data[threadIdx.x] = threadIdx.x; // @heard.other
+        __threadfence();
+        __syncwarp();
+        if (threadIdx.x == 0) atomicExch(&heard, 1);
+        return;
+    }
+    if (threadIdx.x == 0)
+        while (atomicAdd(&heard, 0) == 0) {}
+    if (joined) __syncwarp();
+    out[threadIdx.x] = heard_data[31 - threadIdx.x]; // @heard
+}
+K bug_heard(int *in, int *out, int *raw, int n) { hear(out, false); }
+K ok_heard(int *in, int *out, int *raw, int n) { hear(out, true); }
+
+// ---- a barrier of the grid whose fence comes before the block's barrier: of all threads, or of the first thread only ----
+static __device__ int gathered, gathered_data[128];
+static __device__ void gather(int *out, bool all)
+{
+    const int at = blockIdx.x * 64 + threadIdx.x;
+    gathered_data[at] = at; // @gather.other
+    if (all || threadIdx.x == 0) __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        atomicAdd(&gathered, 1);
+        while (atomicAdd(&gathered, 0) < 2) {}
+    }
+    __syncthreads();
+    out[at] = gathered_data[127 - at]; // @gather
+}
+K bug_gather(int *in, int *out, int *raw, int n) { gather(out, false); }
+K ok_gather(int *in, int *out, int *raw, int n) { gather(out, true); }

@@ -407,6 +407,43 @@ CLUSTER(2) t_pair(MAPS)
     CLUSTER_SYNC("end");
 }
 
+// Copies from shared memory to tensor memory. The threads read each copy before the next one writes there.
+K t_copy(ARGS)
+{
+    __shared__ __align__(1024) int a[1024];
+    __shared__ u64 done;
+    __shared__ u32 base;
+    const int t = threadIdx.x;
+    if (t < 32)
+        ALLOC("alloc", &base, 32);
+    if (t == 0)
+        INIT("done.init", &done, 1);
+    SYNC("begin");
+    const u32 d = *(volatile u32 *)&base;
+#pragma unroll 1
+    for (int k = 0; k < 3; k++) {
+        u32 r[4];
+        for (int j = t; j < 1024; j += 128)
+            a[j] = in[256 * k + j];
+        PROXY("written.proxy");
+        BEFORE("written.before");
+        SYNC("written");
+        if (t == 0) {
+            AFTER("written.after");
+            DO("tcgen05.cp.cta_group::1.128x256b [%0], %1;", "cp", ::"r"(d), "l"(MATRIX(a)) : "memory");
+            TENSOR_COMMIT("commit", &done);
+        }
+        WAIT("done.wait", &done, k & 1);
+        AFTER("done.after");
+        LD("ld", r, LANES(d, t));
+        WAIT_LD("ld.wait", r);
+        put(out + 512 * k, t, r);
+    }
+    SYNC("read");
+    if (t < 32)
+        DEALLOC("dealloc", d, 32);
+}
+
 // Named barriers between a warp that multiplies and four warps that read.
 K t_named(ARGS)
 {

@@ -25,6 +25,7 @@ typedef struct check_view {
     double shown;
     uint64_t configurations; /* number over all sweeps */
     bool uncounted, sampled;
+    const char *whole; /* the sizes, if all blocks of the default configurations are whole there; NULL otherwise */
 } check_view;
 
 static int on_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)
@@ -59,6 +60,13 @@ static void show_text(const cli *c, const check_view *view)
     findings_text(&view->found, args->notes, true);
     if (view->found.count > (args->notes ? 0 : notes))
         out_puts("\n");
+    if (view->whole && !severe)
+        out_wrapped(
+            cli_printf(
+                "note: at %s every block of the default configurations is whole. An access past the end that only an "
+                "incomplete block makes is not found. Check at other sizes too, such as odd ones: -s NAME=VALUE",
+                view->whole),
+            2, out_width());
     out_printf("%s%s%s  %s configuration%s", out_bold(), kiln_spec_name(c->spec), out_plain(),
                cli_whole(view->configurations), view->configurations == 1 ? "" : "s");
     if (view->failed)
@@ -95,7 +103,54 @@ static void show_json(const cli *c, const check_view *view)
     js_set(object, "first_failure", js_text(view->why));
     js_set(object, "findings", findings_json(&view->found));
     js_set(object, "suppressed", js_whole(view->found.suppressed));
+    if (view->whole)
+        js_set(object, "whole_blocks", js_text(view->whole));
     js_print(object);
+}
+
+/* Tells whether every integer size above 1 is a multiple of an extent of the block, for all kernels of the plan. */
+static bool has_whole_blocks(kiln_plan *plan)
+{
+    const kiln_kernel_info *kernel;
+    const kiln_setting *size;
+    bool any = false;
+    for (size_t k = 0; (kernel = kiln_plan_kernel(plan, k)) != NULL; k++)
+        for (size_t i = 0; (size = kiln_plan_size(plan, i)) != NULL; i++) {
+            bool multiple = size->value.kind != KILN_INT || size->value.as.i <= 1;
+            any = any || !multiple;
+            for (int d = 0; d < 3 && !multiple; d++)
+                multiple = kernel->block[d] > 1 && size->value.as.i % kernel->block[d] == 0;
+            if (!multiple)
+                return false;
+        }
+    return any;
+}
+
+/* Returns the sizes if all blocks of the default configurations are whole there. Then an access past the end of an array that the
+ * kernel makes only in an incomplete block stays hidden. The function opens plans, so it must be called before the first run, which may
+ * give up rights. It stops at the first variant with an incomplete block. */
+static const char *find_whole_sizes(cli *c, const check_args *args)
+{
+    const char *sizes = NULL;
+    const size_t count = args->variants.count, all = count ? count : kiln_spec_variant_count(c->spec);
+    for (size_t i = 0; i < all; i++) {
+        kiln_plan *plan = NULL;
+        cli_choice chosen;
+        const char *name = count ? args->variants.items[i] : kiln_spec_variant_name(c->spec, i);
+        if (!cli_make_choice(c, &args->choice, name, &chosen) ||
+            kiln_plan_open(c->engine, c->spec, &chosen.choice, &plan, NULL) != KILN_OK)
+            return NULL; /* the sweep reports the error */
+        const bool whole = has_whole_blocks(plan);
+        size_t length = 0;
+        while (kiln_plan_size(plan, length))
+            length++;
+        if (whole && !sizes)
+            sizes = cli_printf("%s", cli_settings_text(kiln_plan_size(plan, 0), length));
+        kiln_plan_close(plan);
+        if (!whole)
+            return NULL;
+    }
+    return sizes;
 }
 
 /* Sweeps these variants (all variants if `count` is 0), and adds the results to the view. Prints a message if the
@@ -181,6 +236,7 @@ static int check_run(cli *c)
     size_t count = args->variants.count;
     bool ended = false;
     kiln_status status = KILN_OK;
+    view.whole = find_whole_sizes(c, args);
     if (!args->each) {
         status = sweep(c, &view, &run, names, count, &ended, &code);
     } else {

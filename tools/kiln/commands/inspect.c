@@ -88,6 +88,67 @@ static void show_log(const char *log)
     }
 }
 
+/* ---- tensor memory ---- */
+
+enum { TENSOR_COLUMNS = 512 }; /* of an SM */
+
+/* Returns the number that the text `name` has: a constant, or a register to which the kernel moves a constant. Returns -1
+ * if the number is unknown. `from` and `to` are the limits of the kernel's PTX. */
+static long constant_of(const char *from, const char *to, const char *name, size_t length)
+{
+    if (length && *name != '%')
+        return strtol(name, NULL, 0);
+    for (const char *at = from; (at = strstr(at, "mov.")) != NULL && at < to; at++) {
+        const char *target = at + strcspn(at, " \t"), *end = strchr(at, ';');
+        target += strspn(target, " \t");
+        if (end && end < to && strncmp(target, name, length) == 0 && target[length] == ',') {
+            const char *value = target + length + 1;
+            value += strspn(value, " \t");
+            return *value == '%' ? -1 : strtol(value, NULL, 0);
+        }
+    }
+    return -1;
+}
+
+/* Returns the columns of tensor memory that the kernel's tcgen05.alloc instructions allocate: the sum of their constants, 0
+ * without such instructions, and -1 if a number is unknown. */
+static long tensor_columns(const char *from, const char *to)
+{
+    long all = 0;
+    for (const char *at = from; (at = strstr(at, "tcgen05.alloc")) != NULL && at < to; at++) {
+        const char *end = strchr(at, ';'), *last = end;
+        while (last && last > at && *last != ',')
+            last--;
+        if (!last || last == at)
+            continue;
+        last++;
+        last += strspn(last, " \t");
+        const long one = constant_of(from, to, last, strcspn(last, " \t;"));
+        if (one < 0)
+            return -1;
+        all += one;
+    }
+    return all;
+}
+
+/* Prints the tensor memory of each kernel that allocates some. */
+static void show_tensor_memory(const kiln_inspection *inspection)
+{
+    static const char entry[] = ".entry ";
+    const char *ptx = kiln_inspection_ptx(inspection);
+    for (const char *at = ptx; at && (at = strstr(at, entry)) != NULL;) {
+        at += sizeof entry - 1;
+        const char *next = strstr(at, entry), *to = next ? next : at + strlen(at);
+        const long columns = tensor_columns(at, to);
+        const int length = (int)strcspn(at, " (\n");
+        if (columns < 0)
+            out_printf("\n%.*s allocates tensor memory; the PTX does not tell how many columns\n", length, at);
+        else if (columns)
+            out_printf("\n%.*s allocates %ld of the %d columns of tensor memory of an SM: blocks/SM at most %ld\n",
+                       length, at, columns, TENSOR_COLUMNS, TENSOR_COLUMNS / columns);
+    }
+}
+
 /* Prints a table of the kernels, the size of the machine code, findings about wgmma, and the compiler's log. */
 static void show_text(cli *c, const char *variant, const kiln_setting *params, size_t count,
                       const kiln_inspection *inspection)
@@ -121,6 +182,7 @@ static void show_text(cli *c, const char *variant, const kiln_setting *params, s
     kiln_inspection_cubin(inspection, &cubin);
     out_printf("\n%s, %s of machine code; shared memory per block, registers, local memory and spills per thread\n",
                kiln_inspection_arch(inspection), cli_bytes(cubin));
+    show_tensor_memory(inspection);
     const char *finding;
     for (size_t i = 0; (finding = kiln_inspection_finding(inspection, i)) != NULL; i++)
         out_printf("\n%sfound%s  %s\n", out_red(), out_plain(), finding);
@@ -198,8 +260,9 @@ static int inspect_run(cli *c)
 #define FIELD(field) offsetof(inspect_args, field)
 
 static const cli_option options[] = {
-    {"arch", 'a', CLI_TEXT, FIELD(arch), "ARCH", CLI_WORDS, "sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120",
-     "The architecture to compile for, for example sm_90. Default: the device's."},
+    {"arch", 'a', CLI_TEXT, FIELD(arch), "ARCH", CLI_WORDS,
+     "sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_100a sm_103a sm_120 sm_120a",
+     "The architecture to compile for, for example sm_90 or sm_100a. Default: the device's."},
     {"source", 0, CLI_OPTIONAL, FIELD(source), "FILE", CLI_FILES, NULL,
      "Write the source with all params set, to the file or to standard output."},
     {"ptx", 0, CLI_OPTIONAL, FIELD(ptx), "FILE", CLI_FILES, NULL, "Write the PTX, to the file or to standard output."},

@@ -239,7 +239,7 @@ void decode_atom(vm_decoder *d)
 {
     static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND,  PTX_MOD_OR,
                                          PTX_MOD_XOR, PTX_MOD_INC, PTX_MOD_DEC, PTX_MOD_EXCH, PTX_MOD_CAS};
-    bool red = d->in->op == PTX_OP_RED;
+    bool red = ptx_effect_of(d->in) == PTX_EFFECT_REDUCTION;
     unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), bytes = decode_container(type),
              op = PTX_MOD_ADD;
     const ptx_operand *to = red ? NULL : OPERAND(0), *address = OPERAND(red ? 0 : 1), *b = OPERAND(red ? 1 : 2);

@@ -32,10 +32,16 @@ void decode_tensor(vm_decoder *d)
     vm_tensor *x = decode_keep(d, sizeof *x);
     if (!x)
         return;
-    *x = (vm_tensor){
-        .rank = (uint8_t)(map->count - 1), .im2col = HAS(IM2COL) || HAS(IM2COL_NO_OFFS), .pair = HAS(CTA_GROUP_2)};
+    const unsigned coordinates = map->count - 1;
+    *x = (vm_tensor){.rank = (uint8_t)coordinates, .rows = HAS(GATHER4) || HAS(SCATTER4), .pair = HAS(CTA_GROUP_2)};
+    if (x->rows)
+        x->rank = 2;
+    x->im2col = HAS(IM2COL_W128)                     ? VM_IM2COL_W128
+                : HAS(IM2COL_W)                      ? VM_IM2COL_W
+                : HAS(IM2COL) || HAS(IM2COL_NO_OFFS) ? VM_IM2COL
+                                                     : VM_TILED;
     x->map = decode_source(d, part, 8);
-    for (unsigned k = 0; k < x->rank && k < KILN__COUNT(x->at); k++)
+    for (unsigned k = 0; k < coordinates && k < KILN__COUNT(x->at); k++)
         x->at[k] = decode_source(d, part + 1 + k, 4);
     x->shared = side(d, OPERAND(store ? 1 : 0));
     if (store) {

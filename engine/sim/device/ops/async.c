@@ -69,6 +69,10 @@ bool ops_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
         return raise_fault(w, i, lane, address, "more bytes than an mbarrier can count");
     bar = make(pending_of(bar) - arrive, expected_of(bar) - drop, (int32_t)due, ops_mbarrier_parity_of(bar));
     memcpy(p, &bar, 8);
+    /* A GPU completes copies and products later than they are issued, so the warps that wait for this phase see it before
+     * the same thread can complete the next one. Here they must get a turn for that. */
+    if (i->masked != ops_mbarrier && ops_mbarrier_parity_of(bar) != ops_mbarrier_parity_of(*before))
+        w->event |= VM_EVENT_PHASE;
     return true;
 }
 

@@ -319,11 +319,9 @@ static void set_sizes(const vm_tcgen_mma *x, uint32_t d, vm_tcgen_product *p)
 /* Returns true if all flags of the instruction descriptor fit the kind of the product. */
 static bool fits_flags(const vm_tcgen_mma *x, uint32_t d, vm_tcgen_product *p)
 {
-    enum { SPARSE = 4, RESERVED = 1u << 6 | 1u << 23 | 1u << 29 };
+    enum { RESERVED = 1u << 6 | 1u << 23 | 1u << 29 };
     enum { SCALED_RESERVED = 3u | 8u | 1u << 6 | 7u << 24 };
     p->selector = d & 3;
-    if (((d & SPARSE) != 0) != x->sparse)
-        return false;
     if (vm_tcgen_is_scaled(x))
         return !(d & SCALED_RESERVED) && !(vm_tcgen_is_packed(x) && (p->a_across || p->b_across)) &&
                read_scales(x, d, p);
@@ -345,15 +343,25 @@ static bool read_description(vm_warp *w, const vm_code *i, uint32_t lane, uint32
     p->b_across = d >> 16 & 1;
     p->n = (d >> 17 & 63) * 8;
     p->m = (d >> 24 & 31) * 16;
+    if ((d >> 2 & 1) != x->sparse) {
+        vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0,
+                       "instruction descriptor 0x%x: its sparsity flag is %u, and the instruction is tcgen05.mma%s", d,
+                       d >> 2 & 1, x->sparse ? ".sp" : " without .sp");
+        vm_fault_breaks(w, VM_RULE_SPARSE_FLAG);
+        return false;
+    }
+    const vm_tensor_rule rule = x->sparse ? VM_RULE_SPARSE_USE : VM_RULE_NONE;
     if (!types || !fits_flags(x, d, p) || (p->a_across && x->a_tensor)) {
         vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0,
                        "instruction descriptor 0x%x: its types or flags do not fit this tcgen05.mma", d);
+        vm_fault_breaks(w, rule);
         return false;
     }
     if (!has_shape(x, p)) {
         vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0,
                        "instruction descriptor 0x%x: this tcgen05.mma has no product with M %u and N %u", d, p->m,
                        p->n);
+        vm_fault_breaks(w, rule);
         return false;
     }
     if ((is_narrow(p->a_type) && p->a_across) || (is_narrow(p->b_type) && p->b_across))
@@ -439,6 +447,7 @@ static bool read_metadata_address(vm_warp *w, const vm_code *i, uint32_t lane, v
                    "sparse metadata at tensor memory address 0x%x: it must begin at lane %u, like D, and at an even "
                    "column",
                    p->metadata, p->d >> 16);
+    vm_fault_breaks(w, VM_RULE_ALIGNMENT);
     return false;
 }
 

@@ -106,6 +106,7 @@ void ops_tcgen_shift(vm_warp *w, const vm_code *i, uint32_t m)
             vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 4,
                            "tcgen05.shift at tensor memory address 0x%x: it must begin at lane 0, 32, 64 or 96",
                            address);
+            vm_fault_breaks(w, VM_RULE_ALIGNMENT);
             return;
         }
         for (uint32_t k = 0; k < count; k++) {

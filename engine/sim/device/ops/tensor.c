@@ -14,7 +14,8 @@ enum {
     STEP_MOST = 8,
     ALIGNED = 128,
     MAP_ALIGNED = 64,
-    SWIZZLE_MOST = 3
+    SWIZZLE_MOST = 3,
+    LISTED = 4 /* rows of gather4 and scatter4 */
 };
 
 typedef struct element {
@@ -68,11 +69,39 @@ static void find_inside_part(vm_box *box)
         box->address += (uint64_t)(box->at[k] + box->offset[k]) * map->stride[k - 1];
 }
 
+/* Moves to the next row of im2col along W. The pixels of a group follow each other along W, and then in the next image, whose
+ * row has the same H and D. The halo of a group continues along W after the last pixel of the group. */
+static void move_along_w(vm_box *box)
+{
+    const vm_tensor_map *map = &box->map;
+    const unsigned image = map->rank - 1u;
+    const uint64_t within = box->row % (box->group + box->halo);
+    if (within < box->group) {
+        box->main[0] += map->step[1];
+        if (box->main[0] > (int64_t)map->last[1] + map->upper[0]) {
+            box->main[0] = map->lower[0];
+            box->main[1] += map->step[image];
+        }
+    }
+    box->at[1] = box->main[0];
+    if (within >= box->group)
+        box->at[1] += (int64_t)(within - box->group + 1) * map->step[1];
+    box->at[image] = box->main[1];
+}
+
 bool ops_box_next(vm_box *box)
 {
     const vm_tensor_map *map = &box->map;
     if (++box->row >= box->rows)
         return false;
+    if (box->listed)
+        box->at[1] = box->first[1 + box->row];
+    if (box->group)
+        move_along_w(box);
+    if (box->listed || box->group) {
+        find_inside_part(box);
+        return true;
+    }
     for (unsigned k = 1; k < map->rank; k++) {
         box->at[k] += map->step[k];
         if (map->im2col) { /* a box of im2col continues with the pixels of the next image */
@@ -89,6 +118,24 @@ bool ops_box_next(vm_box *box)
     return true;
 }
 
+/* Sets the rows of a box of im2col along W. Returns false after raising a fault. */
+static bool open_along_w(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
+{
+    enum { GROUP = 32, WHOLE = 128, HALO_W = 512, HALO_W128 = 32, OFFSET = 32 };
+    const vm_tensor *x = i->extra;
+    const bool fixed = x->im2col == VM_IM2COL_W128;
+    const uint32_t halo = vm_r32(w, x->offset[0])[lane] & 0xffff, offset = vm_r32(w, x->offset[1])[lane] & 0xffff;
+    if (halo >= (fixed ? HALO_W128 : HALO_W) || offset >= OFFSET)
+        return raise_fault(w, i, lane, 0, "a halo or an offset that im2col along W does not have");
+    box->group = fixed ? GROUP : box->map.pixels;
+    box->halo = halo;
+    box->rows = fixed ? WHOLE / GROUP * (GROUP + halo) : box->map.pixels + halo;
+    box->offset[1] = offset; /* moves the box and the first pixel */
+    box->main[0] = box->at[1];
+    box->main[1] = box->at[box->map.rank - 1];
+    return true;
+}
+
 /* Reads the tensor map and computes the box. Every use checks the map again, because a kernel can write any bytes to
  * its address. The number of rows of a tiled box is the product of box[k] / step[k], rounded up, over the dimensions
  * after the first. A box of im2col has one row for each pixel. In shared memory a swizzled row takes as many bytes as
@@ -101,25 +148,31 @@ bool ops_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
     if (!read_map(w, i, lane, at, &box->map))
         return false;
     const vm_tensor_map *map = &box->map;
-    if (map->rank != x->rank || (map->im2col != 0) != x->im2col)
+    if (map->rank != x->rank || map->im2col != x->im2col)
         return raise_fault(w, i, lane, at,
                            "the tensor map has other dimensions, or another mode, than the instruction");
     box->bytes = elements[map->type].bytes;
     box->inner = x->im2col ? map->channels : map->box[0];
     box->rows = 1;
-    for (unsigned k = 0; k < map->rank; k++) {
+    for (unsigned k = 0; k < (x->rows ? VM_TENSOR_RANK : map->rank); k++) {
         box->at[k] = box->first[k] = (int32_t)vm_r32(w, x->at[k])[lane];
-        if (k && !x->im2col)
+        if (k && !x->im2col && k < map->rank)
             box->rows *= (map->box[k] + map->step[k] - 1u) / map->step[k];
-        if (k && k + 1 < map->rank && x->im2col && x->bar.space)
+        if (k && k + 1 < map->rank && x->im2col == VM_IM2COL && x->bar.space)
             box->offset[k] = (uint16_t)vm_r32(w, x->offset[k - 1])[lane];
     }
+    if (x->rows && map->box[1] != 1)
+        return raise_fault(w, i, lane, at, "gather4 and scatter4 need a box with one row");
+    if (x->rows)
+        box->rows = LISTED, box->listed = true;
     if (x->im2col)
         box->rows = map->pixels;
+    if (x->im2col >= VM_IM2COL_W && !open_along_w(w, i, lane, box))
+        return false;
     const uint32_t bytes = box->inner * box->bytes;
     box->pitch = map->swizzle ? (uint32_t)PIECE << map->swizzle : bytes;
     if (bytes == 0 || bytes % PIECE || bytes > BOX_MOST * 8 || bytes > box->pitch || box->rows == 0 ||
-        (x->im2col && box->rows > PIXELS_MOST))
+        (x->im2col && map->pixels > PIXELS_MOST))
         return raise_fault(w, i, lane, at, "the tensor map has no valid box");
     if (box->rows * box->pitch > VM_SHARED_WINDOW)
         return raise_fault(w, i, lane, at, "the box is larger than shared memory");
@@ -203,6 +256,24 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
     return true;
 }
 
+/* Returns the rank in the cluster of the block that a shared address names. */
+static uint32_t rank_of(const vm_warp *w, uint64_t address)
+{
+    const uint64_t window = address / VM_SHARED_WINDOW;
+    return window ? (uint32_t)window - 1 : w->block->rank;
+}
+
+/* An address without a rank names the even block. On a GPU the address of a variable has the rank of its block in its upper
+ * bits, and CUTLASS clears the lowest bit of the rank there to name the even block of the pair. In the simulator such an address
+ * has no rank, so both addresses are the same. */
+uint64_t ops_tensor_bar(const vm_warp *w, const vm_tensor *x, uint64_t bar, uint32_t ranks, uint64_t to)
+{
+    if (!x->pair)
+        return vm_target(bar, ranks);
+    const uint32_t odd = bar < VM_SHARED_WINDOW ? 0 : rank_of(w, bar) & 1;
+    return vm_rank_address(bar, (rank_of(w, to) & ~1u) | odd);
+}
+
 /* cp.async.bulk.tensor and cp.reduce.async.bulk.tensor. `extra` describes the copy. */
 void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 {
@@ -213,6 +284,10 @@ void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         uint32_t ranks;
         if (!ops_box_open(w, i, lane, &box) || !ops_multicast(w, i, lane, x->multicast, &ranks))
             return;
+        if (x->pair && !x->multicast && bar >= VM_SHARED_WINDOW && (rank_of(w, bar) ^ rank_of(w, box.shared)) & ~1u) {
+            raise_fault(w, i, lane, bar, "the mbarrier is not in the pair of blocks that gets the copy");
+            return;
+        }
         if (x->op && !reduces(x->op, elements[box.map.type].type)) {
             raise_fault(w, i, lane, box.shared, "a reduction that the elements' type does not have");
             return;
@@ -222,8 +297,9 @@ void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m)
             to.shared = vm_target(box.shared, ranks);
             if (!copy(w, i, lane, &to))
                 return;
-            if (x->bar.space && !ops_mbarrier_count(w, i, lane, x->bar.space, vm_tensor_bar(w, x, bar, ranks), 0, 0,
-                                                    -(int64_t)vm_box_bytes(&box), &before))
+            if (x->bar.space &&
+                !ops_mbarrier_count(w, i, lane, x->bar.space, ops_tensor_bar(w, x, bar, ranks, to.shared), 0, 0,
+                                    -(int64_t)vm_box_bytes(&box), &before))
                 return;
             vm_charge(w, box.rows + vm_box_bytes(&box) / 256);
             ranks &= ranks - 1;

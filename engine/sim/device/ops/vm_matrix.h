@@ -135,7 +135,7 @@ typedef struct vm_scale {
     double part;
     int32_t power;
 } vm_scale;
-/* Returns a factor of the format ue4m3, or else ue8m0. The sign bit of ue4m3 does not count. */
+/* Returns a factor of the format ue4m3, otherwise of the format ue8m0. The sign bit of ue4m3 does not count. */
 vm_scale ops_scale_of(bool ue4m3, uint32_t byte);
 enum { VM_SCALED_TERMS = 16, VM_SCALED_GROUPS = 16 }; /* elements of a group; most groups of a sum */
 /* Returns the sum of `start` and `count` groups, as tensor cores compute products of 4-bit elements with block scales. The

@@ -11,20 +11,10 @@ typedef struct vm_tensor {
     uint32_t map, at[VM_TENSOR_RANK], offset[3];
     uint32_t multicast; /* slot of the mask of blocks; 0: no multicast */
     uint8_t rank, op;   /* op: the ptx_mod of a reduction, or 0 for a copy */
-    bool im2col;
-    bool pair; /* cta_group::2: the mbarrier may be in the other block of the pair */
+    uint8_t im2col;     /* a vm_im2col. In the modes along W, offset[0] is wHalo and offset[1] is wOffset. */
+    bool rows;          /* gather4 or scatter4: at[1] to at[4] are the rows */
+    bool pair;          /* cta_group::2: the mbarrier may be in the other block of the pair */
 } vm_tensor;
-
-/* Returns the address of the mbarrier that the copy to the lowest block of `ranks` completes. `bar` is the instruction's
- * mbarrier. A multicast to pairs of blocks signals the even or the odd block of each pair, the one that `bar` lies in. */
-static inline uint64_t vm_tensor_bar(const vm_warp *w, const vm_tensor *x, uint64_t bar, uint32_t ranks)
-{
-    if (!ranks || !x->pair)
-        return vm_target(bar, ranks);
-    const uint64_t window = bar / VM_SHARED_WINDOW; /* 0: this block's own address */
-    const uint32_t own = window ? (uint32_t)window - 1 : w->block->rank;
-    return vm_rank_address(bar, ((uint32_t)__builtin_ctz(ranks) & ~1u) | (own & 1));
-}
 
 /* A box of a tensor, row by row: rows lie one after the other in shared memory, `pitch` bytes apart. */
 typedef struct vm_box {
@@ -33,6 +23,9 @@ typedef struct vm_box {
     uint32_t bytes;             /* size of an element */
     uint32_t inner, pitch;      /* elements of a row; bytes from one row to the next in shared memory */
     uint64_t rows, row;         /* row: the current one */
+    bool listed;                /* first[1] to first[4] are the second coordinates of the four rows */
+    uint32_t group, halo;       /* im2col along W: `halo` rows follow each `group` rows; group is 0 in other modes */
+    int64_t main[2];            /* im2col along W: the pixel (W, image) of the last row that is not of a halo */
     int64_t at[VM_TENSOR_RANK]; /* position of the current row */
     /* first: position of the first row; offset: added to the position, for im2col */
     int64_t first[VM_TENSOR_RANK], offset[VM_TENSOR_RANK];
@@ -55,6 +48,9 @@ static inline uint64_t vm_box_piece(const vm_box *box, uint32_t piece)
 }
 static inline uint64_t vm_box_bytes(const vm_box *box) { return box->rows * box->inner * box->bytes; }
 
+/* Returns the address of the mbarrier on which a copy to the shared address `to` completes. `bar` is the operand. With
+ * cta_group::2 it chooses the even or the odd block of the pair that contains the target. */
+uint64_t ops_tensor_bar(const vm_warp *w, const vm_tensor *x, uint64_t bar, uint32_t ranks, uint64_t to);
 void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_tensormap(vm_warp *w, const vm_code *i, uint32_t m);
 

@@ -563,7 +563,10 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'X':
     case 'x': return ptx_match_split(p, raw, type, pattern, operand);
     case 'o': return ptx_match_object(p, raw, type, insn, ptx_coordinates(insn), operand);
-    case 'T': return ptx_match_object(p, raw, PTX_S32, insn, ptx_rank(insn), operand);
+    case 'T': { /* gather4 and scatter4 have the column and four rows */
+        const bool rows = ptx_has(insn, PTX_MOD_GATHER4) || ptx_has(insn, PTX_MOD_SCATTER4);
+        return ptx_match_object(p, raw, PTX_S32, insn, rows ? 5 : ptx_rank(insn), operand);
+    }
     case 'f': return ptx_match_vector(p, raw, ptx_rank(insn) - 2, type, pattern, operand);
     case 'g': { /* one element per coordinate, without the index into the array */
         const unsigned count = ptx_coordinates(insn) - (ptx_has(insn, PTX_MOD_A1D)   ? 1

@@ -372,7 +372,11 @@ typedef enum ptx_space {
     X(GET_FIRST_CTAID, "get_first_ctaid")                                                                              \
     X(GET_FIRST_CTAID_X, "get_first_ctaid::x")                                                                         \
     X(GET_FIRST_CTAID_Y, "get_first_ctaid::y")                                                                         \
-    X(GET_FIRST_CTAID_Z, "get_first_ctaid::z")
+    X(GET_FIRST_CTAID_Z, "get_first_ctaid::z")                                                                         \
+    X(GATHER4, "tile::gather4")                                                                                        \
+    X(SCATTER4, "tile::scatter4")                                                                                      \
+    X(IM2COL_W, "im2col::w")                                                                                           \
+    X(IM2COL_W128, "im2col::w::128")
 #define PTX_MOD_WORDS 6u
 typedef enum ptx_mod {
 #define PTX_X(name, text) PTX_MOD_##name,

@@ -43,25 +43,8 @@ static const char *const ptx_later_ops[] = {
 };
 
 static const char *const ptx_later_suffixes[] = {
-    "2dms",
-    "a2dms",
-    "acquire::cluster",
-    "cta_group::1",
-    "cta_group::2",
-    "ignore_oob",
-    "im2col::w",
-    "im2col::w::128",
-    "multimem",
-    "oob",
-    "pzo",
-    "s2",
-    "s2f6x2",
-    "scaled::n1::ue8m0",
-    "scaled::n2::ue8m0",
-    "tile::gather4",
-    "tile::scatter4",
-    "u2",
-    "ue5m3x2",
+    "2dms", "a2dms",  "acquire::cluster",  "ignore_oob",        "multimem", "oob",     "pzo",
+    "s2",   "s2f6x2", "scaled::n1::ue8m0", "scaled::n2::ue8m0", "u2",       "ue5m3x2",
 };
 
 unsigned ptx_type_bytes(ptx_type type) { return type < PTX_TYPE_COUNT ? ptx_types[type].bytes : 0; }

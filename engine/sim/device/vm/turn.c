@@ -89,6 +89,8 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
             break;
         if (w->gave_way && !w->in_vain) /* the warp may spin on another warp or block */
             spent += SLICE;
+        if (w->phase_over && block->cluster->size > 1) /* the other blocks must see the phase, too */
+            spent = quantum;
         still = w->in_vain ? still + 1 : 0;
         block->moved = block->moved || !w->in_vain;
     }

@@ -149,10 +149,12 @@ typedef struct vm_tensor_map {
     uint64_t stride[4];      /* bytes, of the dimensions after the first */
     uint32_t last[5];        /* the greatest coordinate */
     uint16_t box[5];         /* elements */
-    uint8_t step[5], im2col; /* im2col: the members below hold instead of `box` */
+    uint8_t step[5], im2col; /* im2col: a vm_im2col; if it is not 0, the members below hold instead of `box` */
     int16_t lower[3], upper[3];
     uint16_t channels, pixels;
 } vm_tensor_map;
+/* The modes of a map: tiled, im2col, and im2col along the dimension W only (im2col::w, im2col::w::128). */
+typedef enum vm_im2col { VM_TILED, VM_IM2COL, VM_IM2COL_W, VM_IM2COL_W128 } vm_im2col;
 enum { VM_TENSOR_MAP = 0x70616d74, VM_TENSOR_TYPES = 13, VM_TENSOR_BYTES = 128, VM_TENSOR_RANK = 5 };
 _Static_assert(sizeof(vm_tensor_map) <= VM_TENSOR_BYTES, "a tensor map fits where it is kept");
 

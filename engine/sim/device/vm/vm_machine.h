@@ -158,8 +158,9 @@ typedef struct vm_path {
 } vm_path;
 
 /* Events that end the turn of a path. SWITCH: the path has ended or waits. YIELD: it may spin on other lanes. FAULT:
- * the launch ends. IN_VAIN: its lanes have read the same values again, and wait for a change. */
-enum { VM_EVENT_SWITCH = 1, VM_EVENT_YIELD = 2, VM_EVENT_FAULT = 4, VM_EVENT_IN_VAIN = 8 };
+ * the launch ends. IN_VAIN: its lanes have read the same values again, and wait for a change. PHASE: it has completed a
+ * phase of an mbarrier, which other warps must see before the next phase is complete. */
+enum { VM_EVENT_SWITCH = 1, VM_EVENT_YIELD = 2, VM_EVENT_FAULT = 4, VM_EVENT_IN_VAIN = 8, VM_EVENT_PHASE = 16 };
 
 /* The values that a polling instruction saw at its last execution (poll.c). */
 typedef struct vm_polling {
@@ -191,11 +192,12 @@ struct vm_warp {
      * for each element of `syncs` in use. `yields` and `vain_yields` tell how often paths gave way, because they
      * seemed to spin or because they waited in vain. */
     uint32_t index, current, path_count, sync_used, spins, yields, vain_yields;
-    bool gave_way; /* the warp's last turn ended because it waits for other warps */
-    bool in_vain;  /* in its last turn the warp only repeated reads of the same values */
-    bool waits;    /* the warp reads the same value repeatedly, as vm_poll() has found */
-    bool moved;    /* the warp has read a new value, or changed memory, since the turn of its path began */
-    bool polled;   /* polls[] has entries */
+    bool gave_way;   /* the warp's last turn ended because it waits for other warps */
+    bool phase_over; /* the warp's last turn ended because it has completed a phase of an mbarrier */
+    bool in_vain;    /* in its last turn the warp only repeated reads of the same values */
+    bool waits;      /* the warp reads the same value repeatedly, as vm_poll() has found */
+    bool moved;      /* the warp has read a new value, or changed memory, since the turn of its path began */
+    bool polled;     /* polls[] has entries */
     uint32_t poll_next;
     vm_polling polls[VM_LANES][2]; /* indexed by the path's first lane */
     vm_path paths[VM_PATHS];

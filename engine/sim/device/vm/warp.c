@@ -219,7 +219,7 @@ bool vm_warp_begin(vm_warp *w, uint64_t quantum, uint64_t *begun)
 void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
 {
     w->event = begun ? w->event : 0;
-    w->gave_way = w->in_vain = false;
+    w->gave_way = w->in_vain = w->phase_over = false;
     const struct vm_hooks *hooks = w->runner->run->hooks;
     bool watched = hooks && hooks->wants(w);
     uint64_t spent = 0;
@@ -240,6 +240,7 @@ void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
         if (w->event & VM_EVENT_FAULT)
             break;
         const bool vain = w->event & VM_EVENT_IN_VAIN, yield = !vain && w->event & VM_EVENT_YIELD;
+        w->phase_over = w->event & VM_EVENT_PHASE;
         in_vain = vain && !w->moved ? in_vain + 1 : 0;
         w->event = 0;
         w->yields += yield;
@@ -247,7 +248,7 @@ void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
         if (w->idle > PATIENCE || w->yields > PATIENCE_SPINS || w->vain_yields > PATIENCE_IN_VAIN)
             vm_warp_release_waiting(w);
         w->in_vain = in_vain && in_vain >= count_ready_paths(w);
-        w->gave_way = w->in_vain || ((yield || vain) && w->path_count <= 1);
+        w->gave_way = w->in_vain || w->phase_over || ((yield || vain) && w->path_count <= 1);
         if (w->gave_way)
             break; /* let other warps and blocks run */
         if (yield)

@@ -87,6 +87,7 @@
     X(cuMipmappedArrayDestroy, 5000)                                                                                   \
     X(cuMipmappedArrayGetLevel, 5000)                                                                                  \
     X(cuTensorMapEncodeIm2col, 12000)                                                                                  \
+    X(cuTensorMapEncodeIm2colWide, 12080)                                                                              \
     X(cuTensorMapEncodeTiled, 12000)                                                                                   \
     X(cuTensorMapReplaceAddress, 12000)                                                                                \
     X(cuTexObjectCreate, 5000)                                                                                         \

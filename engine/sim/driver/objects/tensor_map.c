@@ -131,8 +131,8 @@ static bool check_tiled(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 static bool check_im2col(const kiln__tensor_map *map, kiln__tensor_fault *fault)
 {
     static const int32_t most[] = {32767, 127, 15}; /* indexed by rank, from 3 on */
-    const int32_t high = most[map->rank - 3], low = -high - 1;
-    for (unsigned d = 0; d + 2 < map->rank; d++) {
+    const int32_t high = most[map->wide ? 0 : map->rank - 3], low = -high - 1;
+    for (unsigned d = 0; d + 2 < map->rank && (d == 0 || !map->wide); d++) {
         if (map->lower[d] < low || map->lower[d] > high)
             return set_fault(fault, KILN__TENSOR_LOWER, d, "a corner is %" PRId32 " to %" PRId32 ", not %" PRId32, low,
                              high, map->lower[d]);
@@ -145,7 +145,7 @@ static bool check_im2col(const kiln__tensor_map *map, kiln__tensor_fault *fault)
     if (map->channels < 1 || map->channels > 256 || (is_spread(map->type) && map->channels != 128))
         return set_fault(fault, KILN__TENSOR_CHANNELS, 0, "the channels of a pixel are %s, not %" PRIu32,
                          is_spread(map->type) ? "128" : "1 to 256", map->channels);
-    if (map->pixels < 1 || map->pixels > 1024)
+    if (map->wide != 2 && (map->pixels < 1 || map->pixels > 1024))
         return set_fault(fault, KILN__TENSOR_PIXELS_PER_COLUMN, 0, "the pixels of a column are 1 to 1024, not %" PRIu32,
                          map->pixels);
     return check_inner(map, KILN__TENSOR_CHANNELS, map->channels, fault);
@@ -181,14 +181,17 @@ static CUresult encode_map(CUtensorMap *out, const kiln__tensor_map *map)
     SIM_TRY(sim_begin_bare());
     if (!out || (uintptr_t)out % KILN__TENSOR_MAP_ALIGN)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    if (sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9 ||
+    if (sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < (map->wide ? 10 : 9) ||
         !kiln__tensor_map_simulated(map, &fault))
         return sim_end(CUDA_ERROR_NOT_SUPPORTED);
     if (!kiln__tensor_map_check(map, &fault))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     vm_tensor_map made = {.mark = VM_TENSOR_MAP,
                           .address = map->address,
-                          .im2col = map->im2col,
+                          .im2col = (uint8_t)(!map->im2col     ? VM_TILED
+                                              : map->wide == 0 ? VM_IM2COL
+                                              : map->wide == 1 ? VM_IM2COL_W
+                                                               : VM_IM2COL_W128),
                           .rank = (uint8_t)map->rank,
                           .type = (uint8_t)map->type,
                           .swizzle = (uint8_t)map->swizzle,
@@ -264,6 +267,34 @@ CUresult sim_cuTensorMapEncodeIm2col(CUtensorMap *out, CUtensorMapDataType type,
         return CUDA_ERROR_INVALID_VALUE;
     memcpy(map.lower, lower, (rank - 2) * sizeof *lower);
     memcpy(map.upper, upper, (rank - 2) * sizeof *upper);
+    return encode_map(out, &map);
+}
+
+CUresult sim_cuTensorMapEncodeIm2colWide(CUtensorMap *out, CUtensorMapDataType type, cuuint32_t rank, void *address,
+                                         const cuuint64_t *extents, const cuuint64_t *strides, int lower, int upper,
+                                         cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *steps,
+                                         CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode,
+                                         CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                                         CUtensorMapFloatOOBfill fill)
+{
+    kiln__tensor_map map = {.interleave = (int)interleave,
+                            .swizzle = (int)swizzle,
+                            .promotion = (int)promotion,
+                            .fill = (int)fill,
+                            .im2col = true,
+                            .wide = mode == CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128 ? 2 : 1,
+                            .lower = {lower},
+                            .upper = {upper},
+                            .channels = channels,
+                            .pixels = pixels};
+    if (mode != CU_TENSOR_MAP_IM2COL_WIDE_MODE_W && mode != CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128)
+        return CUDA_ERROR_INVALID_VALUE;
+    /* no other swizzle is supported */
+    if (map.swizzle != CU_TENSOR_MAP_SWIZZLE_64B && map.swizzle != CU_TENSOR_MAP_SWIZZLE_128B &&
+        map.swizzle != CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (rank < 3 || !map_values(&map, type, rank, address, extents, strides, steps))
+        return CUDA_ERROR_INVALID_VALUE;
     return encode_map(out, &map);
 }
 

@@ -144,9 +144,9 @@ static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
 }
 
 /* Performs the acquire of a strong load or an atomic. The reader of a flag then knows all accesses up to the last fence
- * of the flag's writer. A cell keeps a single time for the whole release sequence, so the reader's `horizon` rises to
- * this time. This orders the accesses of all threads up to that time, which may be too many. */
-static void acquire_flag(vm_look *k, const vm_cell *c)
+ * of the flag's writer. A cell keeps a single time for the whole release sequence, so the lanes' entry for all other
+ * threads rises to this time. This orders the accesses of all threads up to that time, which may be too many. */
+static void acquire_flag(vm_look *k, const vm_cell *c, uint32_t lanes)
 {
     uint32_t known = c->published;
     if (c->published_cta > known && c->w.block == k->block)
@@ -157,10 +157,8 @@ static void acquire_flag(vm_look *k, const vm_cell *c)
     }
     if (known <= k->clock->horizon)
         return;
-    k->clock->horizon = known;
+    check_hear(k->w, known, lanes);
     k->clock->synced = k->now;
-    if (k->clock->fast < known)
-        k->clock->fast = known;
     k->limit = get_limit(k->clock, k->shared, k->a->lanes);
     if (k->clock->more)
         check_more_acquire(k->w, known);
@@ -193,7 +191,7 @@ static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint3
 {
     k->flagged = k->shared && c->published_cta > k->home->check->base;
     if (VM_UNLIKELY(k->strong && !k->quiet && k->a->kind & VM_READS)) /* a strong store sees no value */
-        acquire_flag(k, c);
+        acquire_flag(k, c, lanes);
     if (VM_UNLIKELY(c->w.stamp > k->limit))
         check_conflict(k, &c->w, true, lanes, offset);
     if (VM_UNLIKELY(k->flight))
@@ -460,6 +458,9 @@ static uint32_t check_each_block(vm_look *k, const vm_access *a)
             k->a = &part;
             if (home != k->w->block)
                 check_begun(k, home, lane, part.lanes);
+            if (home != k->w->block && !k->flight && !k->quiet)
+                home->check->visitors[k->w->block->rank] = (vm_mark){
+                    .stamp = k->now, .who = k->w->index * VM_LANES + lane, .insn = k->insn, .block = k->block};
             bad |= check_one_access(k, &part);
             continue;
         }

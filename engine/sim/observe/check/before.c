@@ -31,6 +31,25 @@ void check_refresh_fast(const vm_block *block, vm_clock *c)
     c->fast = larger(least, c->horizon);
 }
 
+void check_tell(const vm_warp *w)
+{
+    vm_clock *c = clock_of(w);
+    if (!c->heard_lanes)
+        return;
+    c->horizon = larger(c->horizon, c->heard);
+    c->fast = larger(c->fast, c->heard);
+    c->heard_lanes = 0;
+}
+
+void check_hear(const vm_warp *w, uint32_t known, uint32_t lanes)
+{
+    vm_clock *c = clock_of(w);
+    c->heard = c->heard_lanes ? larger(c->heard, known) : known;
+    c->heard_lanes |= lanes;
+    if ((c->heard_lanes | w->dead) == VM_ALL)
+        check_tell(w);
+}
+
 /* Returns the rank of a block in its cluster, or the cluster's size if it is not in the cluster. */
 static uint32_t get_rank(const vm_cluster *cluster, uint32_t number)
 {
@@ -245,7 +264,7 @@ bool check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared
     }
     if (s->who & VM_PENDING && !earlier)
         return check_flight_before(w, s->insn, s->who % VM_LANES, lane, false);
-    if (s->stamp <= c->horizon)
+    if (s->stamp <= c->horizon || (s->stamp <= c->heard && c->heard_lanes >> lane & 1))
         return true;
     if (earlier) {
         const vm_prior *prior = check_prior_at(check_of(w), earlier);

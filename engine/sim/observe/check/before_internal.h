@@ -27,6 +27,11 @@ bool check_far_later(const vm_warp *w, uint32_t block, uint32_t when);
 bool check_is_near(const vm_block *block, uint32_t number);
 /* Recomputes `fast`. Call this after every change of `know`, `full` or `horizon`. */
 void check_refresh_fast(const vm_block *block, vm_clock *c);
+/* Performs the acquire of lanes that have read a flag: accesses of all threads up to the time `known` happened before. The
+ * other lanes of the warp learn this when they synchronise with one of these lanes. */
+void check_hear(const vm_warp *w, uint32_t known, uint32_t lanes);
+/* Gives all lanes of the warp what some of them have learnt from flags. */
+void check_tell(const vm_warp *w);
 /* Returns the operation `id`. Returns NULL if it belongs to an earlier launch or is too old; it then counts as
  * complete. */
 vm_flight *check_flight_at(const vm_check *check, uint32_t id);

@@ -373,14 +373,41 @@ static void report_late_arrival(vm_block *block, const vm_bar *bar)
                                  "wait for the arrival");
 }
 
+/* Reports a plain access of another block to the shared memory of a block that may have ended before the access. In this
+ * run the block has ended later. */
+static void check_visitors(vm_block *block)
+{
+    for (uint32_t rank = 0; block->cluster->size > 1 && rank < block->cluster->size; rank++) {
+        const vm_mark *visit = &block->check->visitors[rank];
+        const uint32_t warp = (visit->who & VM_WHO) / VM_LANES, lane = visit->who % VM_LANES;
+        bool known = visit->stamp == 0;
+        for (uint32_t k = 0; k < block->warp_count && !known; k++)
+            known = check_far_done(&block->warps[k], visit->block, warp, 1u << lane, visit->stamp);
+        if (known)
+            continue;
+        vm_warp *w = &block->cluster->blocks[rank]->warps[warp];
+        kiln_check_finding *found = check_find_finding(w, KILN_CHECK_FREED, false, visit->insn, VM_NO_INSN, lane, 1);
+        if (!found)
+            continue;
+        found->at.what = "access";
+        found->space = "shared";
+        found->message = check_print(check_of(w),
+                                     "the block whose shared memory this access uses may have exited before: it does "
+                                     "not wait for the access. Let the cluster synchronise after its last access");
+    }
+}
+
 /* Counts the end of the block for its dependent launches. Reports operations that may still use the shared memory of a
- * block that ends, because another block gets that memory. It has four passes: bulk copies from that memory, copies into it, arrivals of other blocks, and copies to
- * other blocks. */
+ * block that ends, because another block gets that memory. It has six passes: plain accesses of other blocks, bulk copies
+ * from that memory, copies into it, arrivals of other blocks, operations on tensor memory, and copies to other blocks. */
 void check_block_end(vm_block *block)
 {
     vm_check_block *b = block->check;
     check_dependent_end(block);
-    if (!b->more || atomic_load(&block->runner->run->family->stop))
+    if (atomic_load(&block->runner->run->family->stop))
+        return;
+    check_visitors(block);
+    if (!b->more)
         return;
     const vm_check *check = block->runner->run->device->check;
     for (uint32_t k = 0; k < block->warp_count; k++)

@@ -410,8 +410,8 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
 }
 
 /* Reports a wait for a phase after which another phase is complete already. Nothing keeps the other threads from completing
- * that phase before this wait. Its parity is the other one, so the wait goes on until one more phase is complete: forever,
- * if there is none. */
+ * that phase before this wait. That phase has the other parity, so the wait lasts until one more phase is complete. If there is
+ * no further phase, it never ends. */
 static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     const vm_bar *bar = &w->block->check->bars[n];

@@ -76,6 +76,7 @@ void check_block_start(vm_block *block)
     vm_check_block *b = block->check;
     b->base = vm_check_tick(check);
     memset(b->gates, 0, sizeof b->gates);
+    memset(b->visitors, 0, sizeof b->visitors);
     if (b->local_words)
         memset(b->local_written, 0, b->local_words * sizeof *b->local_written);
     if (b->dirty) /* marks of the previous block's asynchronous operations */
@@ -121,6 +122,8 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
     vm_check *check = check_of(w);
     vm_clock *c = &w->block->check->warps[w->index];
     uint32_t now = vm_check_tick(check);
+    if (c->heard_lanes & mask)
+        check_hear(w, c->heard, mask);
     if (c->more)
         check_more_lanes(w, mask);
     if (c->after & mask)
@@ -242,6 +245,7 @@ void check_arrive(vm_warp *w, uint32_t id)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     vm_gate *gate = &w->block->check->gates[id];
+    check_tell(w);
     for (uint32_t v = 0; v < clock_length(w->block); v++)
         gate->know[v] = larger(gate->know[v], c->know[v]);
     gate->horizon = larger(gate->horizon, c->horizon);
@@ -259,6 +263,10 @@ void check_cluster_arrive(vm_warp *w, bool relaxed)
     const vm_clock *c = &w->block->check->warps[w->index];
     if (relaxed) { /* joins only what the warp has published with a fence */
         for (uint32_t k = 0; k < cluster->size; k++) {
+            /* a relaxed arrival orders no memory, but the other block does not exit before it */
+            vm_mark *visit = &cluster->blocks[k]->check->visitors[w->block->rank];
+            if ((visit->who & VM_WHO) / VM_LANES == w->index)
+                visit->stamp = 0;
             vm_gate *gate = &cluster->blocks[k]->check->gates[VM_BARRIERS];
             gate->horizon = larger(gate->horizon, larger(c->released, c->released_cta));
         }

@@ -7,7 +7,7 @@
  *   mma, cp, shift  until a thread knows the phase of an mbarrier in which a later tcgen05.commit of the same thread
  *                   arrived
  *
- * Some pairs of operations of one thread run in the order of their issue, without a wait (is_pipelined()). Between two
+ * Some pairs of operations of one thread run in the order of their issue, without a wait: is_pipelined() knows them. Between two
  * warps, tcgen05.fence::before_thread_sync and after_thread_sync must surround the barrier. A commit contains the first
  * of these fences.
  *
@@ -104,6 +104,7 @@ static void fence_after(const vm_warp *w, uint32_t m)
 {
     const vm_clock *c = clock_of(w);
     vm_tensor_warp *t = &w->block->check->tensor->warps[w->index];
+    check_tell(w);
     t->horizon = c->horizon;
     memcpy(t->know, c->know, sizeof t->know);
     for (uint32_t v = 0; v < VM_LANES; v++)
@@ -495,7 +496,9 @@ static bool check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
             block->check->tensor->users[w->block->rank] = v.f->id;
         if (!x->a_tensor)
             fine = check_operand(&v, i, block, p.a_descriptor, p.a_across, p.a_type, p.a_bytes, p.rows, "A");
-        fine = fine && check_operand(&v, i, block, p.b_descriptor, p.b_across, p.b_type, p.b_bytes, p.n / p.blocks, "B");
+        /* a zero-column mask leaves out columns of B, so B is not checked then */
+        fine = fine && (x->masks_columns || check_operand(&v, i, block, p.b_descriptor, p.b_across, p.b_type, p.b_bytes,
+                                                          p.n / p.blocks, "B"));
         check_tensor_operands(&v, x, &p, block);
         ops_tcgen_d_extent(&p, &columns);
         check_columns(&v, block, p.half ? 0x55u << (p.d >> 16) / GROUP_LANES : 0xffu, p.d, columns,

@@ -311,8 +311,9 @@ typedef struct vm_more {
 typedef struct vm_clock {
     /* the entry that holds for each thread of the cluster; check_refresh_fast() derives it from the other fields */
     uint32_t fast;
-    uint32_t horizon; /* the entry that holds for each thread of the grid */
-    uint32_t full;    /* the warp's own entry in its vector clock */
+    uint32_t horizon;            /* the entry that holds for each thread of the grid */
+    uint32_t heard, heard_lanes; /* the entry that flags have given to these lanes alone, see check_hear() */
+    uint32_t full;               /* the warp's own entry in its vector clock */
     /* The entry for prerequisite launches (VM_APART_UNTIL_WAIT). `after`: the lanes for which all prerequisite
      * launches are ordered before. It has all lanes if the launch has no prerequisite launches. */
     uint32_t early, after;
@@ -431,6 +432,8 @@ typedef struct vm_check_block {
     size_t bar_count, bar_capacity;
     bool dirty;             /* cells name asynchronous operations */
     bool waited, triggered; /* a thread has executed griddepcontrol.wait, or launch_dependents */
+    /* By rank of another block: its last plain access to this block's shared memory; stamp 0: none. */
+    vm_mark visitors[VM_CLUSTER_MOST];
     /* By rank: the last copy from this block's shared memory to the shared memory of that block; 0: none. */
     uint32_t pushed[VM_CLUSTER_MOST];
     struct { /* indexed by warpgroup: how many products it has begun, and vm_flight.id of the last one */

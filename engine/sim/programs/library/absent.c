@@ -148,7 +148,6 @@ enum { NOT_SUPPORTED = 801 };
     X(cuStreamGetGreenCtx)                                                                                             \
     X(cuSurfRefGetArray)                                                                                               \
     X(cuSurfRefSetArray)                                                                                               \
-    X(cuTensorMapEncodeIm2colWide)                                                                                     \
     X(cuTexRefCreate)                                                                                                  \
     X(cuTexRefDestroy)                                                                                                 \
     X(cuTexRefGetAddress)                                                                                              \
