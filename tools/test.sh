@@ -59,8 +59,8 @@ trap '[ -z "$ahead" ] || kill "$ahead" 2>/dev/null || :' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# On a new machine the packages that only tests need take half a minute, mostly of one core. Meanwhile the first part's library
-# is built. If that fails, its part's turn says so. CMake then looks for all packages afresh; the objects stay.
+# On a new machine the packages that only tests need take half a minute, mostly of one core. Meanwhile the first part's
+# library is built. If that fails, its part's turn says so. CMake then looks for all packages afresh; the objects stay.
 case $1 in
 release | asan | tsan)
     if [ ! -e "build/$1" ] && ! tools/setup.sh --test --check >build/setup.log 2>&1; then
