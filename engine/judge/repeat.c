@@ -1,11 +1,12 @@
 /* repeat.c - timed repetitions with new inputs, and a look at the answers of some of them.
  *
  * A kernel that keeps the answer of its first call, or that counts its calls, is fast in a loop of equal calls. So every
- * repetition gets new inputs and poisoned outputs. It would take too long to make each content on the host. Therefore each random input has a master
- * on the device, which is longer than the input, and each repetition gets another window of it. One copy makes the
+ * repetition, also one that only warms the device up, gets new inputs and poisoned outputs. It would take too long to make each content on the host. Therefore each random input has a master
+ * on the device, which is longer than the input, and each repetition gets a window of it that is drawn at random. One copy makes the
  * input new, keeps its distribution, and changes all sums. After each repetition a few places of the outputs are copied to a
  * log. After the measurement the judge draws repetitions, computes their expected answers, and compares the places. The
- * candidate cannot know in advance which repetitions and places these are.
+ * clock decides which repetitions are drawn, so that the candidate cannot know them. A kernel that is wrong in few repetitions may
+ * therefore get different verdicts.
  *
  * A reference on the host may take minutes for one answer of these sizes, and then kiln_plan_run() checks a sample or sums.
  * Therefore the judge lets it check one more call, with other inputs. To the kernel this call is another repetition: it does not
@@ -31,7 +32,7 @@ enum {
 /* The contents of one buffer of the spec. */
 typedef struct source {
     kiln_array content; /* the content that the master has too; data NULL: the buffer gets poison, or stays as it is */
-    CUdeviceptr master; /* 0: the kernel does not change the content, and it is the same in all repetitions */
+    CUdeviceptr master; /* 0: no copy is made; see `content` */
     uint64_t windows;   /* the number of different contents */
     uint64_t step;      /* elements from one window to the next */
 } source;
@@ -45,7 +46,7 @@ struct kiln__judge_repeats {
     bool renews;   /* an input is new in each repetition */
     /* The following members belong to the measurement that is being made. */
     kiln_plan *plan;
-    unsigned begun; /* repetitions */
+    unsigned begun; /* repetitions so far, also those that only warm the device up */
 };
 
 static const kiln__driver *driver_of(const kiln__judge_repeats *r) { return &r->judge->engine->driver; }
@@ -110,8 +111,8 @@ static CUdeviceptr find_memory(const kiln__judge_repeats *r, size_t i)
     return 0;
 }
 
-/* Writes the contents of a repetition, and poisons all other buffers. Scratch memory of the variant with a fill keeps the bytes of
- * the repetition before, as it does between calls. */
+/* Writes the contents of a repetition, and poisons buffers without a fill. Other buffers keep their bytes: contents that kernels must
+ * not change, and scratch memory of the variant with a fill, as between calls. */
 static CUresult write_contents(const kiln__judge_repeats *r, unsigned repetition)
 {
     CUresult result = CUDA_SUCCESS;
@@ -224,7 +225,8 @@ static kiln_status compare_answers(kiln__judge_repeats *r, kiln__judge_fault *fa
     return status;
 }
 
-/* Makes one more call with other inputs in the memory of the repetitions, and checks its whole answer. */
+/* Makes one more call with other inputs in the memory of the repetitions, and lets
+ * kiln_plan_run() check the answer (a sample or sums, if the spec says so). */
 static kiln_status check_next(kiln__judge_repeats *r, kiln__judge_fault *fault, kiln_error **error)
 {
     kiln__judge *judge = r->judge;
@@ -315,7 +317,7 @@ static kiln_status make_source(kiln__judge_repeats *r, size_t i, bool *fits, kil
                : kiln__driver_fail(driver_of(r), judge->mem, result, error, "writing buffer %s", b->buffer->name);
 }
 
-/* Makes all sources and the log. *fits is false if the memory of the device is too small, or if the spec has no contents. */
+/* Makes all sources and the log. *fits is false if the memory of the device is too small, or if a content cannot be made at these sizes. */
 static kiln_status make_sources(kiln__judge_repeats *r, bool *fits, kiln_error **error)
 {
     kiln__judge *judge = r->judge;

@@ -88,7 +88,8 @@ static bool put_arguments(kiln_plan *plan, const kiln__call_args *args, size_t f
     return !key->failed;
 }
 
-/* Data that the application gave may be different each time. */
+/* Tells whether the caller has written or bound a buffer. Its data may differ in the next run, so a reference of these data is not
+ * stored. */
 static bool has_data_of_the_caller(const kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->spec->buffer_count; i++)

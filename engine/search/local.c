@@ -1,12 +1,13 @@
 /* local.c - strategies that step from one configuration to a neighbour: greedy local search, iterated local search,
  * simulated annealing. All these strategies accept that several proposals have no answer yet. If greedy or iterated
- * local search can propose nothing until an answer comes, the search proposes a random point. */
+ * local search waits for an answer, or if no configuration has run yet, the strategy has no proposal, and the search draws a
+ * random point. */
 #include <math.h>
 #include <string.h>
 
 #include "search_internal.h"
 
-/* ---- a configuration and the list of its neighbours, which are proposed one after the other ---- */
+/* ---- neighbours ---- */
 
 /* A configuration and the shuffled list of its neighbours, which are proposed one after the other. */
 typedef struct around {
@@ -68,7 +69,7 @@ static size_t find_better_neighbour(const kiln__search *s, const around *a, bool
     return best == a->current ? KILN__NO_ENTRY : best;
 }
 
-/* ---- greedy: best improvement, with restarts. States: not started (random points are drawn until one runs) and
+/* ---- greedy: best improvement, with restarts. States: not started (until any configuration runs, the search draws random points) and
  * started (the adjacent configurations of `current` are proposed). When all neighbours have answers, it moves to the
  * best neighbour. At a local optimum it returns to the first state ---- */
 
@@ -122,15 +123,15 @@ const kiln__strategy kiln__strategy_greedy = {.name = "greedy",
                                               .end = free_neighbours};
 
 /* ---- iterated local search (Lourenço, Martin and Stützle, 2003) with first improvement. States: not started;
- * descending (neighbours of `current` are proposed); kicking (the best local optimum with some params changed at random
- * is proposed, until an answer starts a new descent) ---- */
+ * descending (neighbours of `current` are proposed); kicking (random steps from the best local optimum are
+ * proposed, until an answer starts a new descent) ---- */
 
 /* The state of `ils`. */
 typedef struct ils {
     around around;
     bool started, kicking;
     size_t home; /* the best local optimum, where a kick begins */
-    /* descents in a row that did not improve `home`. The kick grows by one param after every two of them, from 2 to 5,
+    /* descents in a row that did not improve `home`. The kick grows by one random step after every two of them, from 2 to 5,
      * and then begins at 2 again. */
     unsigned fruitless;
 } ils;
@@ -150,7 +151,7 @@ static void record_local_optimum(const kiln__search *s, ils *l)
 }
 
 /* Descends: a neighbour that is known to be better is taken at once, otherwise the next unknown neighbour is proposed.
- * At a local optimum it changes two to five params at random. */
+ * At a local optimum it makes two to five random steps; two of them may change the same param. */
 static kiln_status ils_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
     ils *l = state;
@@ -209,8 +210,8 @@ const kiln__strategy kiln__strategy_ils = {
 typedef struct annealing {
     size_t current;
     bool started;
-    double steps;
-    unsigned still;
+    double steps;   /* answers so far, which lower the temperature */
+    unsigned still; /* answers in a row without a new best */
 } annealing;
 
 /* Decides whether to step to a configuration of this value (Metropolis rule). A worse value is accepted with

@@ -1,12 +1,12 @@
 /* lead.c - the start of a search: the configurations that are tried first, and the variants that are known to be slow.
  *
- * A search begins with the configurations that are shipped with the spec for the nearest device and sizes. If none are
+ * A search that learns, with time as its objective and without checks, begins (find_lead() in source.c) with the configurations that are shipped with the spec for the nearest device and sizes. If none are
  * shipped, it begins with the defaults of the variants; if the store has samples of another device or other sizes,
- * kiln__tune_source_expect() puts the best two of these samples in place of the defaults. On a GPU, if the sweep may
+ * kiln__tune_source_expect() puts the best two of these samples in place of the defaults, unless the sweep is repeatable or makes estimates. On a GPU, if the sweep may
  * leave slow variants out, the defaults are in the order of their estimated times.
  *
  * A variant is slow if its best known time at the nearest known sizes, or its estimated time, is at least SLOW times
- * the best. A sweep with a time limit that names no variants leaves slow variants out (`leaves_slow`), because one
+ * the best of the contenders. The last contender is never left out (drop_slow() in source.c). A sweep with a time limit that names no variants leaves slow variants out (`leaves_slow`), because one
  * measurement of a slow variant may take as long as many measurements of the others. */
 #include <math.h>
 #include <stdlib.h>
@@ -19,15 +19,16 @@
 #include "model_internal.h"
 #include "plan.h"
 
-#define SLOW 10    /* times the best */
-#define NEAR 4     /* the nearest known sizes tell that a variant is slow only up to this distance: a factor of 16 */
-#define ALIKE 1.25 /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
-#define PROBLEMS 3 /* the best of each of the PROBLEMS nearest known sizes comes first */
-#define MOST 6     /* configurations that are tried first because they are known */
-#define DEFAULTS_MOST 8   /* of the defaults are tried first, and at most half of max_configurations plus one */
+#define SLOW 10 /* times the best */
+#define NEAR                                                                                                           \
+    4 /* the nearest known sizes tell that a variant is slow only up to this kiln__size_distance(): a factor of 16 in one size */
+#define ALIKE 1.25        /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
+#define PROBLEMS 3        /* the best of each of the PROBLEMS nearest pairs of device and sizes comes first */
+#define MOST 6            /* configurations that are tried first because they are known */
+#define DEFAULTS_MOST 8   /* defaults that are tried first; at most half of max_configurations plus one, too */
 #define SHARE 0.1         /* share of the sweep's time that the estimates of defaults may take */
 #define LEAST 1e-3        /* seconds of an estimate after the time is over, because a limit of 0 means no limit */
-#define ESTIMATE_MOST 2.0 /* seconds for one estimate, if the sweep has no time limit or is repeatable */
+#define ESTIMATE_MOST 2.0 /* seconds for one estimate in a repeatable sweep */
 
 static bool has_host_step(const kiln__step *steps, size_t count)
 {
@@ -173,8 +174,8 @@ static void end_guess(kiln_engine *model, guess *g, double seconds)
     kiln_plan_close(plan);
 }
 
-/* Estimates the defaults of all variants. In a sweep with a time limit that is not repeatable, all estimates together
- * take at most SHARE of the limit. In any other sweep each estimate takes at most ESTIMATE_MOST. First all defaults are compiled at the same time,
+/* Estimates the defaults of all variants. In a repeatable sweep each estimate takes at most ESTIMATE_MOST.
+ * Otherwise all estimates together take at most SHARE of the time limit. First all defaults are compiled at the same time,
  * then they are simulated one after another. */
 static kiln_status guess_all(kiln_engine *engine, const kiln__lead_question *q, guess *guesses, kiln_error **error)
 {

@@ -477,18 +477,18 @@ static void test_constant_selectors(void)
         const char *selectors, *why; /* why: NULL if the selectors are right */
     } cases[] = {
         {MXF8F6F4, ", %r12, {3,1}, %r13, {3,3}", NULL},
-        {MXF8F6F4, ", %r12, {4,1}, %r13, {3,3}", "byte selector of scales"},
-        {MXF8F6F4, ", %r12, {3,2}, %r13, {3,3}", "thread selector of scales"},
-        {MXF8F6F4, ", %r12, {3,1}, %r13, {3,4}", "thread selector of scales"},
+        {MXF8F6F4, ", %r12, {4,1}, %r13, {3,3}", "byte selector of the scales of A"},
+        {MXF8F6F4, ", %r12, {3,2}, %r13, {3,3}", "thread selector of the scales of A must be 0 or 1"},
+        {MXF8F6F4, ", %r12, {3,1}, %r13, {3,4}", "thread selector of the scales of B must be from 0 to 3"},
         {MXF8F6F4, ", 5, {0,0}, 6, {0,0}", "expected a register"},
         {MXF8F6F4, ", %r12, {%r1,0}, %r13, {0,0}", "does not fit"},
         {MXF8F6F4, ", %r12, 0, %r13, 0", "expected {byte, thread} after the scales of A"},
         {MXF8F6F4, ", %r12, {0,0}, %r13, {0,0,0}", "expected {byte, thread} after the scales of B"},
         {MXF8F6F4, ", %r12, {0,0}", "operands"},
         {MXF4, ", %r12, {2,1}, %r13, {2,3}", NULL},
-        {MXF4, ", %r12, {1,1}, %r13, {2,3}", "byte selector of scales"},
+        {MXF4, ", %r12, {1,1}, %r13, {2,3}", "byte selector of the scales of A"},
         {NVF4_4X, ", %r12, {0,1}, %r13, {0,3}", NULL},
-        {NVF4_4X, ", %r12, {0,1}, %r13, {2,3}", "byte selector of scales"},
+        {NVF4_4X, ", %r12, {0,1}, %r13, {2,3}", "byte selector of the scales of B"},
     };
     for (unsigned k = 0; k < KILN__COUNT(cases); k++) {
         kiln__text text = {0}, log = {0};

@@ -308,9 +308,9 @@ static void test_market_refused(void)
     refuses(HEAD "coordinate real general\n", "m:2:1: the size line is missing");
     refuses(HEAD "coordinate real general\n2 2\n", "m:2:4: the size line must be 'rows columns entries'");
     refuses(HEAD "coordinate real general\n2 2 1\n3 1 1\n",
-            "m:3:1: there is no such row: the numbers of rows go from 1 to the number in the size line");
+            "m:3:1: there is no such row: rows are numbered from 1 to the count of rows in the size line");
     refuses(HEAD "coordinate real general\n2 2 1\n1 0 1\n",
-            "m:3:3: there is no such column: the numbers of columns go from 1 to the number in the size line");
+            "m:3:3: there is no such column: columns are numbered from 1 to the count of columns in the size line");
     refuses(HEAD "coordinate real general\n2 2 1\n1 1\n",
             "m:3:4: the value must be a finite number of single precision");
     refuses(HEAD "coordinate real general\n2 2 1\n1 1 1e39\n",

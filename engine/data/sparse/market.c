@@ -107,8 +107,8 @@ static void coordinate_line(reader *r, const char *line, const char *end, uint64
     if (row < 1 || row > m->rows || column < 1 || column > m->columns) {
         fail(r, place, line, row < 1 || row > m->rows ? line : second + 1,
              row < 1 || row > m->rows
-                 ? "there is no such row: the numbers of rows go from 1 to the number in the size line"
-                 : "there is no such column: the numbers of columns go from 1 to the number in the size line");
+                 ? "there is no such row: rows are numbered from 1 to the count of rows in the size line"
+                 : "there is no such column: columns are numbered from 1 to the count of columns in the size line");
         return;
     }
     if (r->places_only)

@@ -319,8 +319,8 @@ static double time_limit(const kiln__runner *r)
 }
 
 /* Tells whether a run may have run only a few blocks of each kernel, as an estimate does if nobody looks at the results. A
- * kernel may then fault because an earlier kernel wrote only a part of its addresses. Another process therefore runs the
- * sample once more, with all blocks. */
+ * kernel may then fault because an earlier kernel wrote only a part of its addresses. So if such a run ends its process with a
+ * device error, another process runs the sample once more, with all blocks. */
 static bool is_of_parts(const kiln__runner *r)
 {
     const kiln__simulator *simulator = r->engine->driver.simulator;

@@ -46,14 +46,14 @@ at = lambda name: 2 + names.index(name)
 found = sorted((data["rows"][i][at(first)], data["rows"][i][at(second)]) for i in data["list"][data["second"]]["front"])
 assert len(found) == len(wanted) and all(abs(a / b - 1) < 1e-4 for x, y in zip(found, wanted) for a, b in zip(x, y)), (found, wanted)
 assert len(data["rows"]) == len(rows)
-table = page[page.index("Best in each quantity"):page.index("Front of")]
+table = page[page.index("Best in each quantity"):page.index("Pareto front of")]
 for row in re.findall(r"<tr>(.*?)</tr>", table, re.S)[1:]:
     cells = [html.unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)]
     if cells[0] in ("time", "energy", "power", "threads"):
         best = (max if cells[2] == "more" else min)(value(row, cells[0]) for row in rows) / (unit if cells[0] == "time" else 1)
         assert abs(float(cells[3]) / best - 1) < 1e-3, (cells, best)
     print(cells[0], cells[1], cells[2], cells[5])
-table = page[page.index("Front of"):page.index("data-chart=trade")]
+table = page[page.index("Pareto front of"):page.index("data-chart=trade")]
 assert table.count("<tr>") == len(found) + 1
 END
 kiln report add --store more.db && python3 check.py report.html time energy

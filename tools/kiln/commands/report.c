@@ -397,8 +397,8 @@ static const cli_group which_group = {"Which samples", which_options, CLI_COUNT(
 
 static const cli_option replay_options[] = {
     {"replay", 0, CLI_TEXT, FIELD(replay), "FILE", CLI_FILES, NULL,
-     "Report on a recorded space in place of stored samples. The file is Kernel Tuner's cache file or T4 results. "
-     "With --strategy the page shows the search by this strategy."},
+     "Report on a recorded space in place of stored samples. The file is a cache file of Kernel Tuner, or "
+     "results in its T4 format. With --strategy the page shows how this strategy searches the space."},
     {"strategy", 0, CLI_TEXT, FIELD(strategy), "NAME", CLI_STRATEGIES, NULL,
      "The strategy that searches. Without it the page shows the whole space in the order of the file."},
     {"seed", 0, CLI_SEED, FIELD(seed), "NUMBER", CLI_NOTHING, NULL, "The seed of the strategy's random numbers."},

@@ -211,7 +211,8 @@ static void front_table(FILE *to, const report_quantity *first, const report_qua
                                  cli_printf(*second->unit ? "%s (%s)" : "%s", second->name, second->unit), "variant",
                                  "configuration"};
     fputs("<h4>", to);
-    report_put(to, "Front of %s and %s: better in one is worse in the other", first->name, second->name);
+    report_put(to, "Pareto front of %s and %s: each row that is better in one is worse in the other", first->name,
+               second->name);
     fputs("</h4>\n<div class=scroll tabindex=0><table>", to);
     report_head(to, heads, CLI_COUNT(heads), "rrll");
     fputs("<tbody>\n", to);

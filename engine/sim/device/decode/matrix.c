@@ -64,9 +64,13 @@ static void scales(vm_decoder *d, vm_matrix *x)
                           .byte = decode_source(d, &own[1], 4),
                           .thread = decode_source(d, &own[2], 4)};
         if (own[1].kind == PTX_OPERAND_IMM && (own[1].imm > 3 || own[1].imm % x->blocks))
-            decode_fail(d, "byte selector of scales that selects none");
+            decode_fail(
+                d,
+                side ? "the byte selector of the scales of B must be at most 3, and a multiple of N of scale_vec::NX"
+                     : "the byte selector of the scales of A must be at most 3, and a multiple of N of scale_vec::NX");
         if (own[2].kind == PTX_OPERAND_IMM && own[2].imm > (side ? 3 : 1))
-            decode_fail(d, "thread selector of scales that selects none");
+            decode_fail(d, side ? "the thread selector of the scales of B must be from 0 to 3"
+                                : "the thread selector of the scales of A must be 0 or 1");
     }
 }
 

@@ -524,7 +524,8 @@ static unsigned special_value(jit_emitter *e, unsigned which)
     return jit_splat32_of(e, x);
 }
 
-/* Tests that all lanes of a register hold the value. Otherwise the region ends before the instruction. */
+/* Emits a test that all lanes of a register hold the value. If a lane does not, the compiled code leaves the region before this
+ * instruction. */
 static void emit_expect(jit_emitter *e, uint32_t slot, uint32_t value)
 {
     if (slot & 1)

@@ -88,10 +88,10 @@ void ops_tcgen_copy(vm_warp *w, const vm_code *i, uint32_t m)
             if (!copy_matrix(w, i, lane, blocks[k], descriptor, address))
                 return;
     }
-    vm_charge(w, 8);
+    vm_charge(w, 8); /* once for the instruction, however many threads execute it; a shift is not charged */
 }
 
-/* tcgen05.shift. In each quarter of the lanes, every lane gets the 32 bytes of the next lane; the last lane keeps its
+/* tcgen05.shift. In each quarter of the lanes of tensor memory, from the address's lane on, every lane gets the 32 bytes of the next lane; the last lane keeps its
  * own. */
 void ops_tcgen_shift(vm_warp *w, const vm_code *i, uint32_t m)
 {

@@ -9,7 +9,8 @@
  * has not waited.
  *
  * Two fields of a warp's vector clock describe this. `after` has the lanes for which all prerequisite launches
- * happened before: a lane has waited, or has synchronised with a thread that has waited. `early` is an entry for the
+ * happened before. A wait adds its own lanes. A barrier, an mbarrier or a flag passes this on for whole warps: one lane that
+ * has waited counts for its warp. This may order too much, but never too little. `early` is an entry for the
  * other lanes: accesses of prerequisite launches up to this time happened before. A flag that a prerequisite launch
  * has published raises this entry. Barriers and mbarriers join it like the other entries. If the join reaches the
  * start of this launch, the lanes that get it are added to `after`. */
@@ -18,7 +19,8 @@
 static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
-/* For a grid that a kernel launches, all prerequisite launches count as ordered: its launcher may have waited. */
+/* `early` equal to `launch` means that the launch has no prerequisite launches: all lanes are then in `after` from the start. For
+ * a grid that a kernel launches, all prerequisite launches count as ordered: its launcher may have waited. */
 void check_dependent_start(const vm_block *block, vm_clock *c)
 {
     const vm_check *check = block->runner->run->device->check;
@@ -28,7 +30,8 @@ void check_dependent_start(const vm_block *block, vm_clock *c)
 }
 
 /* `wait` adds the lanes that execute it to `after`. The first launch_dependents of a block counts for the whole
- * block, whichever thread executes it. */
+ * block, whichever thread executes it. `waited_first` means that a lane executed it for which nothing was left to wait, also because
+ * the launch has no prerequisite launches. */
 void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     vm_check *check = check_of(w);
@@ -69,8 +72,8 @@ void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes)
         c->early = known;
 }
 
-/* A flag carries only a time, not a clock. So if any thread of this launch had waited before that time, the reader of a
- * flag of this launch counts as having waited too. This may order too much, but never too little. */
+/* A flag carries only a time, not a clock. So if any thread of this launch had waited before that time, all lanes of the
+ * warp that reads the flag count as having waited too. This may order too much, but never too little. */
 void check_dependent_acquire(vm_warp *w, uint32_t known)
 {
     const vm_check *check = check_of(w);

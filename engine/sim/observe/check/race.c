@@ -1,5 +1,5 @@
-/* race.c - reports races: two accesses to one granule by different threads, of which one writes, and that no
- * happens-before edge orders (order.c decides that). Also lanes of one store that write different values, and writes to
+/* race.c - reports races: two accesses to one granule by different threads. At least one of them writes, and no
+ * happens-before edge orders them (order.c decides that). Also lanes of one store that write different values, and writes to
  * data that the launch reads as read-only. */
 #include <inttypes.h>
 #include <string.h>
@@ -181,7 +181,8 @@ static void report_loose(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t o
                              f->at.what, f->address, f->allocation);
 }
 
-/* A mark that is newer than the limit is only a candidate for a race. This function tests for each lane whether the
+/* A mark that is newer than the time up to which all marks are ordered (access.c has tested this) is only a candidate for a race. This
+ * function tests for each lane whether the
  * mark happened before. One lane that races is enough for a finding. */
 void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
 {

@@ -11,7 +11,8 @@
  * warps, tcgen05.fence::before_thread_sync and after_thread_sync must surround the barrier. A commit contains the first
  * of these fences.
  *
- * A cell is one column of sixteen lanes, because no instruction but tcgen05.cp.4x256b accesses fewer lanes. */
+ * A cell is one column of sixteen lanes, because no instruction but tcgen05.cp.4x256b accesses fewer lanes. An access
+ * to fewer lanes counts as an access to all sixteen. */
 #include <string.h>
 
 #include "access_internal.h"
@@ -90,8 +91,8 @@ void check_tensor_end(vm_block *block)
 
 /* ---- fences around barriers ---- */
 
-/* tcgen05.fence::before_thread_sync. Each warp keeps the times of its last VM_FENCES fences. The last slot keeps an
- * older fence. */
+/* tcgen05.fence::before_thread_sync. Each warp keeps the times of its last VM_FENCES fences. The last slot has the oldest
+ * fence that is kept. An operation before it counts as fenced, without a test of the order. */
 static void fence_before(const vm_warp *w)
 {
     uint32_t *last = w->block->check->tensor->warps[w->index].before;
@@ -115,8 +116,8 @@ static void fence_after(const vm_warp *w, uint32_t m)
     }
 }
 
-/* Returns true if the action of another thread at the time `when` is ordered before this lane's next operation. In
- * another block it is enough that its reads are ordered, because a barrier is then between. */
+/* Returns true if the action of another thread at the time `when` is ordered before this lane's next operation. If the
+ * other thread is in another block, it is enough that its reads are ordered: a barrier then lies between the two threads. */
 static bool is_before(const vm_warp *w, const vm_flight *f, uint32_t when, uint32_t lane)
 {
     const vm_mark s = {.stamp = when, .who = f->who, .block = f->block};
@@ -125,8 +126,8 @@ static bool is_before(const vm_warp *w, const vm_flight *f, uint32_t when, uint3
             check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when));
 }
 
-/* Tells whether both fences surround the barrier between the operation, which was complete at `when`, and this lane.
- * Fences of other blocks are not checked. */
+/* Tells whether both fences surround the barrier between the operation `f` and this lane. `when` is the time at
+ * which `f` was complete, or was issued if the visiting operation continues its pipeline. Fences of other blocks are not checked. */
 static vm_order find_fences(const vm_warp *w, const vm_flight *f, uint32_t when, uint32_t lane)
 {
     if (f->block != (uint32_t)w->block->number || f->who / VM_LANES >= w->block->warp_count)
@@ -156,15 +157,17 @@ typedef struct visit {
     /* By role of an earlier operation: the last one that is known to be ordered before this operation. */
     uint32_t ordered[3];
     uint32_t missing, filled; /* cells that are read: without and with a write before */
-    bool told;
+    bool told;                /* this operation has a finding; it gets no second one */
 } visit;
 
 static bool is_product(unsigned op) { return op == PTX_OP_TCGEN05_MMA || op == PTX_OP_TCGEN05_MMA_WS; }
 static bool is_tensor(const vm_flight *f) { return f && f->kind == VM_FLIGHT_TENSOR; }
 
 /* Returns true if the later operation of the same thread runs after the earlier one without a wait (PTX ISA 9.7.17.6.2).
- * `was` and `is` tell what the two operations do with the common cell. Products are pipelined if they have the same
- * accumulator and shape. A product reads A, scales and metadata before a later product or copy writes there. */
+ * `was` and `is` tell what the two operations do with the common cell. Both must have the same
+ * cta_group. Any operation runs after an earlier copy or shift. A product runs after an earlier product if both have the same
+ * accumulator and shape. An operation that writes cells which an earlier product only reads (A, scales, metadata) runs after that
+ * product. A product that reads an earlier D as A needs a wait. */
 static bool is_pipelined(const vm_flight *earlier, role was, const vm_flight *later, role is)
 {
     const bool first = is_product(earlier->op), second = is_product(later->op);
@@ -330,7 +333,8 @@ static void check_cells(visit *v, const vm_block *home, uint32_t groups, uint32_
         }
 }
 
-/* Reports a read of columns that nothing has written since they were allocated. */
+/* Reports a read of columns that nothing has written since they were allocated. If a part of them was written, it is a note.
+ * Nothing is reported after another finding of the same operation. */
 static void check_unwritten_cells(visit *v, const char *what, uint32_t address)
 {
     const bool note = v->filled;

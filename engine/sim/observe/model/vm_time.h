@@ -39,8 +39,8 @@ typedef struct vm_time_result {
 
 /* Estimates the time of a launch. Returns false if memory runs out. */
 bool model_time_estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result);
-/* Returns a factor from 1 to 1.04 for the clocks of an estimate, which puts estimates that are nearly equal into an order
- * (ties.c). */
+/* Returns a factor from 1 to 1.04. The clocks of an estimate times this factor decide the order of launches whose estimates are
+ * nearly equal (ties.c). */
 double model_time_tie_factor(const vm_time_launch *launch, const vm_time_result *result);
 /* Names the bottleneck of the launch in a few words: "memory", "fp32 units". `overhead` is the launch's overhead in
  * clocks, which `clocks` does not include. The text is static. */
