@@ -33,7 +33,8 @@ BENCH = os.path.dirname(os.path.abspath(__file__))
 TABLE, PAGES, SEARCHES = "results.tsv", "results", "search.tsv"
 COLUMNS = ("family", "work", "kind", "name", "seconds", "bytes", "flops", "detail")
 NUMBERS = ("seconds", "bytes", "flops")
-BOUNDS = {"copy": "the copy", "read": "the reading", "flops": "the fp32 peak", "special": "the special functions",
+BOUNDS = {"copy": "the rate of a copy of 1 GiB", "read": "the rate of reading 1 GiB", "flops": "the fp32 peak",
+          "special": "the rate of the special functions",
           "tensor": "the peak of the tensor cores"}
 # Peers that the summary and the picture of all families leave out; the family's page has them. They do a part of the work,
 # or sort by a method that is another family's.
@@ -220,9 +221,9 @@ def work_section(family, name, work):
     failed = f" Failed: {work.sweep['detail']}." if work.sweep["detail"] else ""
     notes = "".join(f" {row['detail']}" for row in work.of["note"])
     lines = ["", f"## {family}: {name}", "",
-             f"{work.sizes.replace(' ', ', ')}. The bound is {BOUNDS[work.bound['name']]}: "
-             f"{work.rate(work.bound) * 1e-9:,.0f} {unit}. {work.sweep['name']} configurations in "
-             f"{work.sweep['seconds']:.1f} s.{failed}{notes}", "",
+             f"The sizes are {work.sizes.replace(' ', ', ')}. The bound is {BOUNDS[work.bound['name']]}: "
+             f"{work.rate(work.bound) * 1e-9:,.0f} {unit}. The sweep tried "
+             f"{work.sweep['name']} configurations in {work.sweep['seconds']:.1f} s.{failed}{notes}", "",
              f"| variant | time | {unit} | of the bound | configuration |", "| --- | --- | --- | --- | --- |"]
     for row in sorted(work.variants + work.peers, key=lambda row: row["seconds"]):
         label = (f"*{row['name']}* (peer)" if row["kind"] == "peer" else
@@ -253,8 +254,8 @@ def summary_page(families, searches):
 def family_page(family, of):
     first = next(iter(of))
     lines = [f"# Results of {family}", "",
-             "`tests/bench/results.py` writes this page. [The summary](README.md) says how the figures were measured. The",
-             f"picture shows the work `{first}`.", "", f"![{family}, {first}: share of the bound]({family}.svg)"]
+             "`tests/bench/results.py` writes this page. [The summary](README.md) says how the figures were measured, and what a",
+             f"bound is. [The spec](../../specs/{family}.yaml) explains the sizes and variants. The picture shows `{first}`.", "", f"![{family}, {first}: share of the bound]({family}.svg)"]
     for name, work in of.items():
         lines += work_section(family, name, work)
     return "\n".join(lines) + "\n"
