@@ -116,7 +116,7 @@ function(kiln_suite part rooms)
         add_test(NAME ${label}.${isa} COMMAND ${part}_${name})
         set_tests_properties(${label}.${isa} PROPERTIES TIMEOUT 900 ENVIRONMENT KILN_SIM_ISA=${isa})
       endforeach()
-      if(NOT name MATCHES "wgmma$") # hundreds of kernels, all in instructions that are not compiled
+      if(NOT name MATCHES "(wgmma|mma_scaled)$") # hundreds of kernels, all in instructions that are not compiled
         add_test(NAME ${label}.jit COMMAND ${part}_${name}) # and with all code compiled, where there is LLVM
         set_tests_properties(${label}.jit PROPERTIES TIMEOUT 900 ENVIRONMENT KILN_SIM_JIT=1)
       endif()

@@ -131,7 +131,8 @@ static void check_shape(unsigned s, unsigned n, bool packed, bool store)
     vm_bench_end(&b);
 }
 
-/* With compiled code vectors have up to 4 times the registers of .x1: LLVM takes most of a second for the longest ones. */
+/* With compiled code vectors have up to 4 times the registers of .x1: LLVM takes most of a second for the longest
+ * ones. */
 static void test_shapes(void)
 {
     const bool compiled = getenv("KILN_SIM_JIT") != NULL;

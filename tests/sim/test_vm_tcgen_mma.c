@@ -534,7 +534,7 @@ static bool fits(kind of, type a, type b)
 }
 
 /* All pairs of types of each kind. A kind with few pairs is tried as often as one with many. With compiled code one
- * product of each kind is tried: LLVM compiles each kernel around its tcgen05.mma, and takes 40 times as long as the rest. */
+ * product of each kind is tried: LLVM compiles each kernel around its tcgen05.mma, and takes nearly all of the time. */
 static void try_all(unsigned pair)
 {
     uint64_t tiles[KINDS] = {0};

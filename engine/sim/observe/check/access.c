@@ -182,7 +182,7 @@ static void order_updating_lanes(vm_look *k, uint32_t lanes)
 {
     const uint32_t fence = k->clock->released > k->clock->released_cta ? k->clock->released : k->clock->released_cta;
     if (lanes & (lanes - 1) && k->a->kind & VM_ATOMIC && k->clock->full < fence)
-        k->clock->full = fence;
+        k->clock->full = k->clock->firm = fence;
 }
 
 /* Checks one cell against one access of some lanes, and records the access there. `lane` is the first of the lanes;

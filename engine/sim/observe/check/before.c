@@ -21,7 +21,7 @@ static uint32_t clock_length(const vm_block *block)
  * `fast` is ordered before, whichever thread of the cluster made it. So most cells need one comparison. */
 void check_refresh_fast(const vm_block *block, vm_clock *c)
 {
-    uint32_t least = c->full;
+    uint32_t least = c->firm;
     for (uint32_t v = 0; v < block->warp_count; v++)
         if (&block->check->warps[v] != c)
             least = c->know[v] < least ? c->know[v] : least;

@@ -90,6 +90,7 @@ void check_block_start(vm_block *block)
          * the same time as its launcher. */
         *c = (vm_clock){.horizon = block->runner->run->launcher ? b->base : check->known,
                         .full = b->base,
+                        .firm = b->base,
                         .synced = b->base,
                         .lanes = c->lanes,
                         .pending = c->pending,
@@ -129,7 +130,7 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
     if (c->after & mask)
         c->after |= mask;
     if ((mask | w->dead) == VM_ALL) {
-        c->full = c->synced = now;
+        c->full = c->firm = c->synced = now;
         check_refresh_fast(w->block, c);
         return;
     }
@@ -137,7 +138,7 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
         c->lanes = kiln__calloc(w->runner->run->device->mem, VM_LANES * VM_LANES, sizeof *c->lanes);
     c->synced = now;
     if (!c->lanes) { /* out of memory: all lanes count as ordered */
-        c->full = now;
+        c->full = c->firm = now;
         check->starved = true;
         check_refresh_fast(w->block, c);
         return;
@@ -150,6 +151,17 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
         all[member] = now;
     VM_EACH(lane, mask)
         memcpy(c->lanes + lane * VM_LANES, all, sizeof all);
+}
+
+/* Orders the lanes of an operation that waits for all of them and orders no memory, such as a shuffle. `firm` keeps its
+ * value. */
+static void join_loosely(vm_warp *w, uint32_t mask)
+{
+    vm_clock *c = &w->block->check->warps[w->index];
+    const uint32_t firm = c->firm;
+    check_join_lanes(w, mask);
+    c->firm = firm;
+    check_refresh_fast(w->block, c);
 }
 
 static const char *op_name(const ptx_insn *in) { return ptx_op_name((ptx_op)in->op); }
@@ -221,7 +233,7 @@ void check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
     if (i->insn >= f->insn_count)
         return;
     if (!t->masks) { /* mma and similar operations: all lanes, without a mask */
-        check_join_lanes(w, t->lanes);
+        join_loosely(w, t->lanes);
         return;
     }
     const ptx_insn *in = &f->insns[i->insn];
@@ -231,7 +243,10 @@ void check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
         check_shuffle(w, &t->shares[k], t);
     while (left) { /* for each group of lanes with a common mask */
         uint32_t first = (uint32_t)__builtin_ctz(left), group = (t->masks[first] & t->lanes) | 1u << first;
-        check_join_lanes(w, group);
+        if (in->op == PTX_OP_BAR_WARP)
+            check_join_lanes(w, group);
+        else
+            join_loosely(w, group);
         left &= ~group;
     }
 }
@@ -299,7 +314,7 @@ static void pass_gate(vm_warp *w, const vm_gate *gate, const vm_more *more, uint
     else if (c->more)
         check_more_acquire(w, c->horizon);
     if ((lanes | w->dead) == VM_ALL)
-        c->full = now;
+        c->full = c->firm = now;
     else
         check_join_lanes(w, lanes);
     check_refresh_fast(w->block, c);

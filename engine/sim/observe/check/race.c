@@ -153,6 +153,34 @@ static bool are_ordered(const vm_look *k, const vm_mark *s)
     return !(k->shared && same_warp && s->who & k->sides & VM_VOLATILE_SIDE && !k->flagged);
 }
 
+/* Returns true if another lane of the warp made the write, and only shuffles, votes or similar operations lie between the
+ * write and this read of shared memory. PTX lets them order no memory. */
+static bool is_loose(const vm_look *k, const vm_mark *s, uint32_t lane)
+{
+    const vm_clock *c = k->clock;
+    const uint32_t other = s->who % VM_LANES;
+    return k->shared && k->home == k->w->block && k->a->kind & VM_READS && !k->flight && s->block == k->block &&
+           !(s->who & (VM_PENDING | VM_MANY | VM_STRONG_SIDE)) && (s->who & VM_WHO) / VM_LANES == k->w->index &&
+           other != lane && s->stamp > c->firm && s->stamp > c->horizon &&
+           !(c->lanes && s->stamp <= c->lanes[lane * VM_LANES + other]);
+}
+
+static void report_loose(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
+{
+    kiln_check_finding *f = check_start(k, KILN_CHECK_RACE, true, s->insn, lane, 1u << lane);
+    if (!f)
+        return;
+    f->address += offset;
+    f->bytes = k->a->bytes;
+    f->other.what = "write";
+    check_side_thread(k->w, s, &f->other);
+    f->allocation = check_describe(k, lane);
+    f->message = check_print(k->check,
+                             "%s of bytes that another lane wrote at shared address 0x%" PRIx64
+                             ", without __syncwarp(): shuffles, votes and products order no memory, %s",
+                             f->at.what, f->address, f->allocation);
+}
+
 /* A mark that is newer than the limit is only a candidate for a race. This function tests for each lane whether the
  * mark happened before. One lane that races is enough for a finding. */
 void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
@@ -165,6 +193,11 @@ void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t la
              * wrote the same value may be ordered otherwise than a thread that has read the old one. */
             k->told = !(k->write && other_writes && !(s->who & VM_PENDING) && writes_same(k, lane));
             report_race(k, s, other_writes, lane, offset);
+            return;
+        }
+    VM_EACH(lane, lanes)
+        if (other_writes && is_loose(k, s, lane)) {
+            report_loose(k, s, lane, offset);
             return;
         }
 }

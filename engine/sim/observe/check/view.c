@@ -220,14 +220,14 @@ static void learn_own(vm_warp *w, const vm_view *from, uint32_t lanes)
     vm_clock *c = clock_of(w);
     const uint32_t know = from->gate.know[w->index], part = from->more.part[w->index];
     if (know > c->full && (lanes | w->dead) == VM_ALL)
-        c->full = know;
+        c->full = c->firm = know;
     if (know <= c->full && part <= c->full)
         return;
     if (!c->lanes)
         c->lanes = kiln__calloc(w->runner->run->device->mem, VM_LANES * VM_LANES, sizeof *c->lanes);
     if (!c->lanes) { /* out of memory: all lanes count as ordered, and the report says that findings may be missing */
         w->runner->run->device->check->starved = true;
-        c->full = larger(know, part);
+        c->full = c->firm = larger(know, part);
         return;
     }
     VM_EACH(lane, lanes)

@@ -2,8 +2,7 @@
 //! number: 1099
 //! title: a matrix fragment is stored to shared memory and read by other lanes without a barrier of the warp
 //! kind: race inside a warp
-//! finds: nothing
-//! why: every operation of a warp with .sync counts as a barrier of the warp, although PTX lets it order no memory
+//! finds: race (note)
 //! spec: |
 //!   sizes: {tiny: {N: 256}}
 //!   buffers:

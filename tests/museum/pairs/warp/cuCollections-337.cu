@@ -2,8 +2,7 @@
 //! number: 337
 //! title: the first lane of a group resets a counter, and the group does not wait
 //! kind: race inside a warp
-//! finds: nothing
-//! why: every operation of a warp with .sync counts as a barrier of the warp, although PTX lets it order no memory
+//! finds: race (note)
 //! spec: |
 //!   sizes: {tiny: {N: 64}}
 //!   buffers:

@@ -2,7 +2,7 @@
 //! number: 679
 //! title: a lane reads a pair of another lane without a barrier of the warp
 //! kind: race inside a warp
-//! finds: race
+//! finds: race (note)
 //! spec: |
 //!   sizes: {tiny: {N: 64}}
 //!   buffers:
@@ -12,21 +12,20 @@
 
 struct pair { float distance; int index; };
 
-// The candidates of all lanes go through shared memory, one group after the other.
+// Lanes append candidates to a list, a shuffle tells its length, and all lanes read the list.
 extern "C" __global__ void nearest(const float *d, float *y)
 {
-    __shared__ pair held[32];
-    int lane = threadIdx.x;
-    float sum = 0;
-    for (int k = 0; k < 2; k++) {
-        held[lane].distance = d[k * 32 + lane]; // BUG
-        held[lane].index = lane;
-        __syncwarp();
-        for (int i = 0; i < 32; i += 4)
-            sum += held[(lane + i) % 32].distance * held[(lane + i) % 32].index;
+    __shared__ pair held[64];
+    int lane = threadIdx.x, count = 0;
+    for (int k = 0; k < 2; k++)
+        if (d[k * 32 + lane] < 2)
+            held[lane * 2 + count++] = {d[k * 32 + lane], lane};
 #if FIXED
-        __syncwarp();
+    __syncwarp();
 #endif
-    }
+    int length = __shfl_sync(0xffffffff, count, 31);
+    float sum = 0;
+    for (int i = 0; i < 32 * length; i++)
+        sum += held[(i + lane) % 64].distance * held[(i + lane) % 64].index; // BUG
     y[lane] = sum;
 }
