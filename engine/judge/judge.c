@@ -12,7 +12,7 @@ enum { CHECKS = 9 }; /* trials of small sizes in the phase of checks */
 #define LAUNCH_LIMIT 20.0
 /* The number of this set of trials. It becomes larger after every change of the trials, so that no verdict of earlier trials
  * is taken from a cache. */
-#define TRIALS 8
+#define TRIALS 9
 
 /* ---- opening ---- */
 
@@ -339,7 +339,8 @@ static kiln_status check_device(kiln__judge *judge, kiln_error **error)
                : KILN_OK;
 }
 
-/* Runs the first large trial that fits. A note says if the memory was too small for a larger one. */
+/* Runs the first large trial that fits, with few multiprocessors and with all of them. A note says if the memory was too small for a
+ * larger one. */
 static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
 {
     for (unsigned number = 0;
@@ -352,6 +353,11 @@ static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_
         if (larger)
             KILN__TRY(run_one(judge, trial, error));
         KILN__TRY(check_device(judge, error));
+        if (trial->few && judge->ran[KILN__JUDGE_PHASE_LARGE] && judge->fault.kind == KILN_JUDGED_PASS) {
+            trial->few = false; /* a grid that fills the device has more blocks than one block can join at once */
+            KILN__TRY(run_one(judge, trial, error));
+            KILN__TRY(check_device(judge, error));
+        }
     }
     if (judge->lacks_memory && judge->fault.kind == KILN_JUDGED_PASS)
         kiln__judge_note(

@@ -314,7 +314,7 @@ typedef struct vm_clock {
     uint32_t horizon;            /* the entry that holds for each thread of the grid */
     uint32_t heard, heard_lanes; /* the entry that flags have given to these lanes alone, see check_hear() */
     uint32_t full;               /* the warp's own entry in its vector clock */
-    uint32_t firm;               /* the part of `full` that does not rest on shuffles and votes, which order no memory */
+    uint32_t firm; /* the part of `full` that does not rest on shuffles and votes, which order no memory */
     /* The entry for prerequisite launches (VM_APART_UNTIL_WAIT). `after`: the lanes for which all prerequisite
      * launches are ordered before. It has all lanes if the launch has no prerequisite launches. */
     uint32_t early, after;
