@@ -390,7 +390,7 @@ typedef struct vm_bar {
  * none. */
 typedef struct vm_tensor_cell {
     uint32_t write;    /* the last operation that wrote it */
-    uint32_t loads[2]; /* the last tcgen05.ld of two warps */
+    uint32_t loads[2]; /* the last tcgen05.ld of two threads, the later one first */
     uint32_t used;     /* the last product that read it, or copy */
 } vm_tensor_cell;
 enum { VM_TENSOR_GROUPS = 8, VM_TENSOR_CELLS = 512 * VM_TENSOR_GROUPS };
