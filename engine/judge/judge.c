@@ -416,8 +416,11 @@ static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
         }
     }
     KILN__TRY(run_large(judge, &trial, error));
-    if (judge->fault.kind == KILN_JUDGED_PASS && !is_late(judge))
+    if (judge->fault.kind == KILN_JUDGED_PASS && !is_late(judge)) {
+        judge->timed = true;
+        judge->untimed_notes = judge->note_count;
         KILN__TRY(kiln__judge_time(judge, &judge->fault, error));
+    }
     if (judge->fault.kind == KILN_JUDGED_PASS && !judge->broken && !is_late(judge))
         KILN__TRY(kiln__judge_compare_with(judge, error));
     if (judge->fault.kind == KILN_JUDGED_PASS)

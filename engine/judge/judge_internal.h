@@ -190,6 +190,8 @@ typedef struct kiln__judge {
     size_t finding_count, finding_capacity;
     const char **notes;
     size_t note_count, note_capacity;
+    bool timed;           /* the trials found no fault, and the time was taken */
+    size_t untimed_notes; /* notes before that */
     unsigned ran[KILN__JUDGE_PHASE_COUNT], skipped, unsettled;
     uint64_t largest;      /* elements of all buffers */
     uint64_t reference_ns; /* time of the references of all trials */
