@@ -1,13 +1,15 @@
 /* lead.c - the start of a search: the configurations that are tried first, and the variants that are known to be slow.
  *
- * A search that learns, with time as its objective and without checks, begins (find_lead() in source.c) with the configurations that are shipped with the spec for the nearest device and sizes. If none are
- * shipped, it begins with the defaults of the variants; if the store has samples of another device or other sizes,
- * kiln__tune_source_expect() puts the best two of these samples in place of the defaults, unless the sweep is repeatable or makes estimates. On a GPU, if the sweep may
- * leave slow variants out, the defaults are in the order of their estimated times.
+ * A search that learns, with time as its objective and without checks, begins (find_lead() in source.c) with the
+ * configurations that are shipped with the spec for the nearest device and sizes. If none are shipped, it begins with the
+ * defaults of the variants. If the store has samples of another device or other sizes, kiln__tune_source_expect() puts the
+ * best two of these samples in place of the defaults, unless the sweep is repeatable or makes estimates. On a GPU, if the
+ * sweep may leave slow variants out, the defaults are in the order of their estimated times.
  *
- * A variant is slow if its best known time at the nearest known sizes, or its estimated time, is at least SLOW times
- * the best of the contenders. The last contender is never left out (drop_slow() in source.c). A sweep with a time limit that names no variants leaves slow variants out (`leaves_slow`), because one
- * measurement of a slow variant may take as long as many measurements of the others. */
+ * A variant is slow if its best known time at the nearest known sizes, or its estimated time, is at least SLOW times the
+ * best of the contenders. The last contender is never left out (drop_slow() in source.c). A sweep with a time limit that
+ * names no variants leaves slow variants out (`leaves_slow`), because one measurement of a slow variant may take as long
+ * as many measurements of the others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,7 @@
 
 #define SLOW 10 /* times the best */
 #define NEAR                                                                                                           \
-    4 /* the nearest known sizes tell that a variant is slow only up to this kiln__size_distance(): a factor of 16 in one size */
+    4 /* kiln__size_distance(): farther known sizes do not tell that a variant is slow; a factor of 16 in one size */
 #define ALIKE 1.25        /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
 #define PROBLEMS 3        /* the best of each of the PROBLEMS nearest pairs of device and sizes comes first */
 #define MOST 6            /* configurations that are tried first because they are known */

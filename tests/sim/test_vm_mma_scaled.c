@@ -2,7 +2,8 @@
  *
  * The oracle does not use the simulator's code. It finds elements by the formulas of the PTX ISA ("Matrix Fragments for
  * mma"), and sums whole numbers of 64 bits. Each number is a whole number times a power of two. The page "What instructions
- * compute" has the arithmetic: no term keeps bits below 2^-25, or 2^-35, of the largest power of two. Nothing here was compared with hardware. */
+ * compute" has the arithmetic: no term keeps bits below 2^-25, or 2^-35, of the largest power of two. A group of packed
+ * elements has the power of its scales, also if its sum is 0. Nothing here was compared with hardware. */
 #include <math.h>
 
 #include "vm_check.h"
@@ -84,6 +85,8 @@ static number element(type t, uint32_t code)
 
 static number scale(bool ue4m3, uint32_t code)
 {
+    if (ue4m3 && (code & 127) == 0)
+        return (number){.power = -129, .exponent = -126};
     if (ue4m3)
         return decode(code & 127, 4, 3, false, true);
     return code == 255 ? (number){.nan = true}
@@ -137,8 +140,6 @@ typedef struct terms {
 
 static void add_term(terms *all, int64_t part, int power, int exponent)
 {
-    if (part == 0)
-        return;
     all->part[all->count] = part;
     all->power[all->count] = power;
     all->exponent[all->count++] = exponent;
@@ -183,7 +184,7 @@ static uint32_t expect_wide(const product *x, const tile *t, unsigned row, unsig
     }
     if (c.nan || c.infinite)
         add_special(&all, &c, &one);
-    else
+    else if (c.part)
         add_term(&all, c.part, c.power, c.exponent);
     for (unsigned k = 0; k < depth_of(x); k++) {
         const number a = element(x->a, t->a[row][k]), b = element(x->b, t->b[k][column]);
@@ -191,7 +192,7 @@ static uint32_t expect_wide(const product *x, const tile *t, unsigned row, unsig
             continue;
         if (a.nan || b.nan || a.infinite || b.infinite)
             add_special(&all, &a, &b);
-        else
+        else if (a.part * b.part != 0)
             add_term(&all, a.part * b.part, a.power + b.power + sa.power + sb.power,
                      a.exponent + b.exponent + sa.exponent + sb.exponent);
     }

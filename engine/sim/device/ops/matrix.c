@@ -28,43 +28,45 @@ double ops_matrix_round(unsigned type, unsigned kept, double sum)
 
 vm_scale ops_scale_of(bool ue4m3, uint32_t byte)
 {
-    enum { FRACTION = 3, BIAS8 = 127, BIAS4 = 7, NAN8 = 255, NAN4 = 127 };
-    const uint32_t code = byte & (ue4m3 ? 127u : 255u);
-    if (code == (ue4m3 ? (uint32_t)NAN4 : (uint32_t)NAN8))
-        return (vm_scale){NAN, 0};
+    enum { ONE = 8, BIAS8 = 127, BIAS4 = 7, NAN8 = 255, NAN4 = 127, LEAST = -126 };
+    const int32_t code = (int32_t)(byte & (ue4m3 ? 127u : 255u)), power = code / ONE, fraction = code % ONE;
+    if (code == (ue4m3 ? NAN4 : NAN8))
+        return (vm_scale){0, 0, false};
     if (!ue4m3)
-        return (vm_scale){1, (int32_t)code - BIAS8};
-    const double part = (double)(code & ((1u << FRACTION) - 1)) / (1 << FRACTION);
-    const int32_t power = (int32_t)(code >> FRACTION);
-    return power ? (vm_scale){1 + part, power - BIAS4} : (vm_scale){part, 1 - BIAS4};
+        return (vm_scale){ONE, code - BIAS8, true};
+    if (power)
+        return (vm_scale){ONE + fraction, power - BIAS4, true};
+    return (vm_scale){fraction, fraction ? 1 - BIAS4 : LEAST, true};
 }
 
-double ops_scaled_sum(double start, const double *dots, const vm_scale *a, const vm_scale *b, unsigned count)
+/* The terms are whole numbers of 64 bits. A group is in units of 2^-8: quarters of its products, and eighths of both
+ * factors. It is below 2^22 units. The start is in units of 2^-23. */
+double ops_scaled_sum(double start, const int32_t *quarters, const vm_scale *a, const vm_scale *b, unsigned count)
 {
-    enum { FRACTION = 35, LEAST = -126, KEPT = 23 };
-    double term[VM_SCALED_GROUPS + 1], sum = 0;
-    int power[VM_SCALED_GROUPS + 1], top = LEAST;
-    bool finite = isfinite(start);
-    term[count] = start;
-    power[count] = finite && start != 0 ? ilogb(start) : LEAST;
-    power[count] = power[count] < LEAST ? LEAST : power[count];
-    top = power[count];
+    enum { BELOW = 35, GROUP = 8, KEPT = 23, LEAST = -126 };
+    int64_t term[VM_SCALED_GROUPS + 1], sum = 0;
+    int32_t power[VM_SCALED_GROUPS + 1];
+    bool number = start == start;
+    power[count] = isfinite(start) && fabs(start) >= 0x1p-126 ? ilogb(start) : LEAST;
+    term[count] = isfinite(start) ? (int64_t)ldexp(start, KEPT - power[count]) : 0;
+    int32_t top = power[count];
     for (unsigned k = 0; k < count; k++) {
-        term[k] = dots[k] * a[k].part * b[k].part;
+        term[k] = (int64_t)quarters[k] * a[k].eighths * b[k].eighths;
         power[k] = a[k].power + b[k].power;
-        finite &= isfinite(term[k]) != 0;
-        if (term[k] != 0 && power[k] > top)
-            top = power[k];
+        number &= a[k].number && b[k].number;
+        top = power[k] > top ? power[k] : top;
     }
-    if (!finite) { /* no product is infinite, so the start or a factor is not finite */
-        for (unsigned k = 0; k <= count; k++)
-            sum += term[k];
-        return sum;
+    if (!number)
+        return NAN;
+    if (isinf(start))
+        return start;
+    for (unsigned k = 0; k <= count; k++) {
+        const int32_t shift = BELOW - (k < count ? GROUP : KEPT) + power[k] - top;
+        const int64_t size = term[k] < 0 ? -term[k] : term[k];
+        const int64_t cut = shift >= 0 ? size << shift : shift > -63 ? size >> -shift : 0;
+        sum += term[k] < 0 ? -cut : cut;
     }
-    for (unsigned k = 0; k < count; k++)
-        sum += trunc(ldexp(term[k], power[k] - top + FRACTION)); /* below 2^49 */
-    sum += trunc(ldexp(start, FRACTION - top));
-    return ops_matrix_round(PTX_F32, KEPT, ldexp(sum, top - FRACTION));
+    return ops_matrix_round(PTX_F32, KEPT, ldexp((double)sum, top - BELOW));
 }
 
 /* Finds the columns of A to which the stored elements of a row belong. In a dense matrix they are the columns

@@ -129,20 +129,22 @@ static inline double vm_matrix_value(unsigned type, uint32_t bits)
 }
 double ops_matrix_round(unsigned type, unsigned kept, double sum);
 
-/* A scale factor: its value is part * 2^power. The part is below 2, and at least 1 unless the factor is subnormal. It is 0
- * or NaN if the factor is. */
+/* A scale factor: its value is eighths / 8 * 2^power. It is below 2 * 2^power, and at least 2^power unless the factor is
+ * subnormal or 0. */
 typedef struct vm_scale {
-    double part;
-    int32_t power;
+    int32_t eighths;
+    int32_t power; /* -126 if the factor is 0 */
+    bool number;   /* false: the factor is NaN, and the other fields are 0 */
 } vm_scale;
 /* Returns a factor of the format ue4m3, otherwise of the format ue8m0. The sign bit of ue4m3 does not count. */
 vm_scale ops_scale_of(bool ue4m3, uint32_t byte);
 enum { VM_SCALED_TERMS = 16, VM_SCALED_GROUPS = 16 }; /* elements of a group; most groups of a sum */
 /* Returns the sum of `start` and `count` groups, as tensor cores compute products of 4-bit elements with block scales. The
- * products of a group, 16 elements along K, are summed exactly: `dots`. Each sum is multiplied by the parts of its two
- * factors, and its power of two is the sum of their powers. Each term is cut towards zero to 35 bits below the greatest
- * power of two of all terms. The sum of the cut terms is cut to single precision. */
-double ops_scaled_sum(double start, const double *dots, const vm_scale *a, const vm_scale *b, unsigned count);
+ * products of a group, 16 elements along K, are summed exactly: `quarters` has the sums in units of 1/4. Each sum is
+ * multiplied by its two factors. Its power of two is the sum of their powers, also if the sum is 0. Each term is cut
+ * towards zero to 35 bits below the greatest power of two of all terms. The sum of the cut terms is cut to single precision.
+ * The result is NaN if a factor or `start` is NaN. */
+double ops_scaled_sum(double start, const int32_t *quarters, const vm_scale *a, const vm_scale *b, unsigned count);
 uint32_t ops_matrix_bits(unsigned type, double value);
 /* Sets `column`, for each stored element of A, to its column in the whole matrix. */
 void ops_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);
