@@ -21,12 +21,11 @@
 #include "model_internal.h"
 #include "plan.h"
 
-#define SLOW 10 /* times the best */
-#define NEAR                                                                                                           \
-    4 /* kiln__size_distance(): farther known sizes do not tell that a variant is slow; a factor of 16 in one size */
-#define ALIKE 1.25        /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
-#define PROBLEMS 3        /* the best of each of the PROBLEMS nearest pairs of device and sizes comes first */
-#define MOST 6            /* configurations that are tried first because they are known */
+#define SLOW 10    /* times the best */
+#define NEAR 4     /* farther known sizes tell nothing about slow variants: kiln__size_distance(), a factor of 16 */
+#define ALIKE 1.25 /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
+#define PROBLEMS 3 /* the best of each of the PROBLEMS nearest pairs of device and sizes comes first */
+#define MOST 6     /* configurations that are tried first because they are known */
 #define DEFAULTS_MOST 8   /* defaults that are tried first; at most half of max_configurations plus one, too */
 #define SHARE 0.1         /* share of the sweep's time that the estimates of defaults may take */
 #define LEAST 1e-3        /* seconds of an estimate after the time is over, because a limit of 0 means no limit */
