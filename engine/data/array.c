@@ -75,7 +75,8 @@ void kiln__huge_pages(const kiln_allocator *mem, void *block, uint64_t bytes)
 
 /* Returns a NaN for floats, and bytes 0xA5 for integers and booleans. f64 repeats a 32-bit word so that a device's
  * memset can write it; the word is a quiet NaN of f32 as well. The arithmetic of kernels does not make these NaNs. For
- * a float of 8 bits the pattern is the negative NaN. */
+ * a float of 8 bits the pattern is the negative NaN. For a float of fewer bits the pattern is a byte that is not the
+ * code of a number. For ue8m0 the pattern is its only NaN. */
 uint32_t kiln__poison_pattern(kiln_type type, size_t *width)
 {
     const kiln__type_row *row = &kiln__types[type];
@@ -119,19 +120,25 @@ void kiln__array_poison(kiln_array *array)
 
 static int bias_of(const kiln__type_row *row) { return (1 << (row->exponent - 1)) - 1; }
 
+/* Returns the value of a code. A type without a sign has 0 in the bit above its exponent. A byte with a bit above the
+ * sign of its type is not a code, and becomes NaN. */
 double kiln__narrow_to_double(kiln_type type, uint16_t given)
 {
     const kiln__type_row *row = &kiln__types[type];
     int e = row->exponent, m = row->mantissa, bias = bias_of(row);
+    if (row->kind == KILN__TYPE_POWER)
+        return given == 0xFF ? (double)NAN : ldexp(1, given - bias);
+    if (given >> (e + m) > 1)
+        return (double)NAN;
     uint64_t sign = (uint64_t)(given >> (e + m) & 1) << 63, all = (UINT64_C(1) << e) - 1, bits;
     uint64_t exponent = (uint64_t)given >> m & all, mantissa = given & ((UINT64_C(1) << m) - 1);
-    bool finite = row->kind == KILN__TYPE_FINITE;
     double value;
     if (exponent == 0) {
         value = ldexp((double)mantissa, 1 - bias - m);
         return sign ? -value : value;
     }
-    if (exponent == all && (!finite || mantissa == (UINT64_C(1) << m) - 1))
+    if (exponent == all &&
+        (row->kind == KILN__TYPE_FLOAT || (row->kind == KILN__TYPE_FINITE && mantissa == (UINT64_C(1) << m) - 1)))
         bits = sign | UINT64_C(0x7FF) << 52 | mantissa << (52 - m);
     else
         bits = sign | (exponent + 1023 - (uint64_t)bias) << 52 | mantissa << (52 - m);
@@ -139,11 +146,30 @@ double kiln__narrow_to_double(kiln_type type, uint16_t given)
     return value;
 }
 
+/* Converts the magnitude of a number to a code of a type that has only powers of two, rounded to nearest. A tie goes to
+ * the larger power, as IEEE 754-2019, 4.3.1, demands of numbers of one digit. */
+static uint16_t double_to_power(const kiln__type_row *row, double value)
+{
+    const int most = (1 << row->exponent) - 2;
+    if (isnan(value))
+        return (uint16_t)(most + 1);
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const int code = (int)(bits >> 52 & 0x7FF) - 1023 + bias_of(row) + (int)(bits >> 51 & 1);
+    return (uint16_t)(code < 0 ? 0 : code > most ? most : code);
+}
+
+/* Rounds a number to nearest even and returns its code. A number that is too large becomes an infinity, the NaN of a
+ * type without infinities, or the greatest number of a type without both, as cvt.rn.satfinite makes it. */
 uint16_t kiln__double_to_narrow(kiln_type type, double value)
 {
     const kiln__type_row *row = &kiln__types[type];
     int e = row->exponent, m = row->mantissa, least = 1 - bias_of(row);
-    bool finite = row->kind == KILN__TYPE_FINITE;
+    bool finite = row->kind != KILN__TYPE_FLOAT;
+    if (row->kind == KILN__TYPE_POWER)
+        return double_to_power(row, value);
+    if (row->kind == KILN__TYPE_NUMBER && isnan(value))
+        return (uint16_t)((1u << (e + m)) - 1);
     uint64_t bits, all = ((UINT64_C(1) << e) - 1) << m, most = finite ? all | ((UINT64_C(1) << m) - 1) : all;
     memcpy(&bits, &value, sizeof bits);
     uint64_t sign = bits >> 63 << (e + m);
@@ -152,7 +178,7 @@ uint16_t kiln__double_to_narrow(kiln_type type, double value)
     if (exponent == 1024 && mantissa && !finite)
         return (uint16_t)(sign | all | UINT64_C(1) << (m - 1) | mantissa >> (52 - m));
     if (exponent > bias_of(row) + finite)
-        return (uint16_t)(sign | most); /* infinity, or NaN for a type without infinity */
+        return (uint16_t)(sign | most); /* infinity, NaN or the greatest number */
     if (exponent < least - m - 1)
         return (uint16_t)sign;
     int shift = 52 - m + (exponent >= least ? 0 : least - exponent); /* subnormals keep fewer bits */
@@ -176,7 +202,7 @@ static void widen(kiln_type type, const void *data, uint64_t first, size_t count
         unsigned exponent = (unsigned)given >> m & all;
         uint64_t sign = (uint64_t)((unsigned)given >> (e + m) & 1) << 63, magnitude = given & ((1u << (e + m)) - 1);
         uint64_t bits = sign | (magnitude + rebias) << (52 - m);
-        if (exponent == 0 || exponent == all)
+        if (exponent == 0 || exponent == all || (unsigned)given >> (e + m) > 1)
             out[i] = kiln__narrow_to_double(type, given);
         else
             memcpy(&out[i], &bits, sizeof bits);
@@ -192,7 +218,8 @@ static void narrow(kiln_type type, void *data, uint64_t first, size_t count, con
         uint64_t bits, made;
         memcpy(&bits, &in[i], sizeof bits);
         uint64_t magnitude = bits & ~(UINT64_C(1) << 63);
-        if ((magnitude >> 52) - least >= normal) { /* below the normal numbers, or where a carry may be too large */
+        /* powers of two, numbers below the normal ones, and numbers where a carry may be too large */
+        if (m == 0 || (magnitude >> 52) - least >= normal) {
             made = kiln__double_to_narrow(type, in[i]);
         } else { /* to nearest even: a tie is rounded up if the last bit is set */
             uint64_t half = (UINT64_C(1) << (shift - 1)) - 1 + (magnitude >> shift & 1);
@@ -203,6 +230,15 @@ static void narrow(kiln_type type, void *data, uint64_t first, size_t count, con
         else
             ((uint8_t *)data)[first + i] = (uint8_t)made;
     }
+}
+
+double kiln__narrow_greatest(kiln_type type)
+{
+    const kiln__type_row *row = &kiln__types[type];
+    const unsigned all = (1u << (row->exponent + row->mantissa)) - 1;
+    const unsigned infinite = 1u << row->mantissa; /* the number of codes of infinity and NaN */
+    const unsigned beyond = row->kind == KILN__TYPE_FLOAT ? infinite : row->kind == KILN__TYPE_NUMBER ? 0 : 1;
+    return kiln__narrow_to_double(type, (uint16_t)(all - beyond));
 }
 
 /* Converts elements first .. first + count - 1 to doubles. The conversion is exact, except for 64-bit integers beyond
@@ -231,7 +267,11 @@ void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t c
     case KILN_f16:
     case KILN_bf16:
     case KILN_f8e4m3:
-    case KILN_f8e5m2: widen(type, data, first, count, out); break;
+    case KILN_f8e5m2:
+    case KILN_f4e2m1:
+    case KILN_f6e2m3:
+    case KILN_f6e3m2:
+    case KILN_ue8m0: widen(type, data, first, count, out); break;
     case KILN_complex64:
         for (size_t i = 0; i < count; i++)
             out[i] = (double)((const float *)data)[2 * (first + i)];
@@ -272,7 +312,11 @@ void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count
     case KILN_f16:
     case KILN_bf16:
     case KILN_f8e4m3:
-    case KILN_f8e5m2: narrow(type, data, first, count, in); break;
+    case KILN_f8e5m2:
+    case KILN_f4e2m1:
+    case KILN_f6e2m3:
+    case KILN_f6e3m2:
+    case KILN_ue8m0: narrow(type, data, first, count, in); break;
     case KILN_bool:
         for (size_t i = 0; i < count; i++)
             ((uint8_t *)data)[first + i] = in[i] != 0;

@@ -27,9 +27,12 @@ void kiln__huge_pages(const kiln_allocator *mem, void *block, uint64_t bytes);
 void kiln__to_doubles(kiln_type type, const void *data, uint64_t first, size_t count, double *out);
 void kiln__from_doubles(kiln_type type, void *data, uint64_t first, size_t count, const double *in);
 /* These functions convert one element of a float type of at most 16 bits. A value beyond the range of the type becomes
- * infinite, or NaN if the type has no infinities. */
+ * infinite, NaN if the type has no infinities, or the greatest number if the type has no NaN. ue8m0 takes the magnitude
+ * of a value. It has neither 0 nor infinity, and takes its least and its greatest number instead. */
 double kiln__narrow_to_double(kiln_type type, uint16_t bits);
 uint16_t kiln__double_to_narrow(kiln_type type, double value);
+/* Returns the greatest finite number of a float type of at most 16 bits. */
+double kiln__narrow_greatest(kiln_type type);
 
 /* Calls work(user, index, worker) for each index from 0 to count - 1, in any order. At most `threads` threads work
  * (0: one per core), with the numbers `worker` from 0. The calling thread is one of them, and all others are joined

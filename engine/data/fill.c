@@ -326,11 +326,17 @@ static bool fits_type(kiln_type type, int64_t value)
 
 static bool has_fraction(kiln_type type) { return kiln__types[type].exponent > 0; }
 
-/* Returns true for a finite value that becomes an infinity or a NaN in the type. */
+/* Returns true for a finite value that becomes an infinity or a NaN in the type. The conversions to
+ * f4e2m1, f6e2m3, f6e3m2 and ue8m0 saturate. For these types, returns true for a value outside of their range. */
 static bool overflows(kiln_type type, double value)
 {
     uint64_t room[2];
     double back;
+    const kiln__type_kind kind = kiln__types[type].kind;
+    if (kind == KILN__TYPE_NUMBER)
+        return !(fabs(value) <= kiln__narrow_greatest(type));
+    if (kind == KILN__TYPE_POWER)
+        return value < 0 || value > kiln__narrow_greatest(type);
     type = kiln__type_part(type);
     kiln__from_doubles(type, room, 0, 1, &value);
     kiln__to_doubles(type, room, 0, 1, &back);
@@ -434,9 +440,10 @@ static void keep_below(kiln_type type, void *data, uint64_t i, double low, doubl
     } else {
         bool wide = kiln__type_bytes(type) == 2;
         uint8_t *bytes = (uint8_t *)data + i;
-        uint16_t *words = (uint16_t *)data + i, sign = wide ? 0x8000 : 0x80, value = wide ? *words : *bytes;
+        const uint16_t sign = (uint16_t)(1u << (kiln__types[type].exponent + kiln__types[type].mantissa));
+        uint16_t *words = (uint16_t *)data + i, value = wide ? *words : *bytes;
         double got = kiln__narrow_to_double(type, value);
-        if (!(got >= end && got > low))
+        if (!(got >= end && got > low) || (value == 0 && kiln__types[type].kind == KILN__TYPE_POWER))
             return;
         value = got > 0 ? (uint16_t)(value - 1) : got < 0 ? (uint16_t)(value + 1) : (uint16_t)(sign | 1);
         if (wide)
@@ -469,7 +476,7 @@ static void fill_integers(const fill_job *job, uint64_t first, uint64_t last)
 /* Cuts off the tails of a distribution, which would become NaN in a type without infinities. */
 static void keep_finite(kiln_type type, double *values, size_t count)
 {
-    double most = kiln__narrow_to_double(type, (uint16_t)((1u << (8 * kiln__type_bytes(type) - 1)) - 2));
+    const double most = kiln__narrow_greatest(type);
     for (size_t i = 0; i < count; i++)
         values[i] = values[i] > most ? most : values[i] < -most ? -most : values[i];
 }
@@ -541,7 +548,7 @@ static kiln_status check_range(const fill_job *job, const kiln_allocator *mem, k
         return KILN_OK;
     if (fill->kind == KILN__FILL_IOTA && job->count)
         last += fill->b * (double)(job->count - 1);
-    else if (fill->kind == KILN__FILL_UNIFORM && kiln__types[job->type].kind == KILN__TYPE_FINITE)
+    else if (fill->kind == KILN__FILL_UNIFORM && kiln__types[job->type].kind != KILN__TYPE_FLOAT)
         last = fill->b;
     if (!overflows(job->type, fill->a) && !overflows(job->type, last))
         return KILN_OK;
@@ -569,7 +576,7 @@ static kiln_status check_floats(fill_job *job, const kiln_allocator *mem, kiln_e
                           "zipf: the number of values must be an integer of 1 or more, not %g", fill->a);
     if (!(fill->b >= 0 && fill->b <= 20))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: the exponent must be 0 to 20, not %g", fill->b);
-    if (!fits_type(job->type, (int64_t)fill->a - 1))
+    if (!fits_type(job->type, (int64_t)fill->a - 1) || (has_fraction(job->type) && overflows(job->type, fill->a - 1)))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "zipf: %g values do not fit into %s", fill->a,
                           kiln__type_name(job->type));
     zipf_begin(&job->zipf, fill->a, fill->b);

@@ -375,9 +375,11 @@ typedef struct kiln_setting {
 /* The element types of buffers and arrays. X(name, bytes, numpy code, kind, exponent bits, mantissa bits, relative
  * tolerance, absolute tolerance). The tolerances apply to a comparison that names no tolerances.
  *
- * FINITE is a float without infinities whose only NaN has all bits set. For COMPLEX the bits and tolerances describe
- * one part; the real part comes first in memory. V1 and V2 are bytes without a type, as numpy with ml_dtypes writes
- * them. A later version may add columns, so a program should write `...` for the columns that it does not need. */
+ * FINITE is a float without infinities whose only NaN has all bits set. NUMBER is a float without infinities and NaN:
+ * its code is in the low bits of a byte, and the other bits are 0. POWER is a power of two without a sign: the byte is
+ * the exponent, and the only NaN has all bits set. For COMPLEX the bits and tolerances describe one part; the real part
+ * comes first in memory. V1 and V2 are bytes without a type, as numpy with ml_dtypes writes them. A later version may
+ * add columns, kinds and types, so a program should write `...` for the columns that it does not need. */
 #define KILN_TYPE_MAP(X)                                                                                               \
     X(i8, 1, "i1", SIGNED, 0, 7, 0, 0)                                                                                 \
     X(u8, 1, "u1", UNSIGNED, 0, 8, 0, 0)                                                                               \
@@ -395,7 +397,11 @@ typedef struct kiln_setting {
     X(f8e5m2, 1, "V1", FLOAT, 5, 2, 0.25, 0.0000152587890625)                                                          \
     X(bool, 1, "b1", BOOLEAN, 0, 1, 0, 0)                                                                              \
     X(complex64, 8, "c8", COMPLEX, 8, 23, 1e-5, 1e-6)                                                                  \
-    X(complex128, 16, "c16", COMPLEX, 11, 52, 1e-12, 1e-14)
+    X(complex128, 16, "c16", COMPLEX, 11, 52, 1e-12, 1e-14)                                                            \
+    X(f4e2m1, 1, "V1", NUMBER, 2, 1, 0.375, 0.5)                                                                       \
+    X(f6e2m3, 1, "V1", NUMBER, 2, 3, 0.125, 0.125)                                                                     \
+    X(f6e3m2, 1, "V1", NUMBER, 3, 2, 0.25, 0.0625)                                                                     \
+    X(ue8m0, 1, "V1", POWER, 8, 0, 0, 0)
 typedef enum kiln_type {
 #define KILN_X(name, ...) KILN_##name,
     KILN_TYPE_MAP(KILN_X)

@@ -186,6 +186,18 @@ const char *kiln__judge_find_macro(const char *text, size_t length)
     return NULL;
 }
 
+/* Returns the alignment that the declaration of a variable gives, at most 4 bytes: its elements are as long or longer. */
+static size_t read_unit(const char *line, size_t length)
+{
+    static const char with[] = ".align ";
+    for (size_t i = 0; i + sizeof with <= length; i++)
+        if (begins(line + i, length - i, with)) {
+            const long align = strtol(line + i + sizeof with - 1, NULL, 10);
+            return align == 2 ? 2 : align > 2 ? 4 : 1;
+        }
+    return 1;
+}
+
 /* Adds the variable that a statement `.visible .global .align 4 .u32 name[16] = ...` declares. */
 static bool add_global(kiln__judge *judge, const char *line, size_t length)
 {
@@ -202,8 +214,8 @@ static bool add_global(kiln__judge *judge, const char *line, size_t length)
         return true;
     if (!kiln__grow(judge->mem, &code->globals, &code->global_capacity, code->global_count + 1, sizeof *code->globals))
         return false;
-    code->globals[code->global_count] =
-        (kiln__judge_global){.name = kiln__arena_strndup(&judge->arena, line + first, end - first)};
+    code->globals[code->global_count] = (kiln__judge_global){
+        .name = kiln__arena_strndup(&judge->arena, line + first, end - first), .unit = read_unit(line, length)};
     return code->globals[code->global_count++].name != NULL;
 }
 
@@ -216,6 +228,8 @@ static int compare_numbers(const void *a, const void *b)
 void kiln__judge_drop_globals(kiln__judge *judge)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {
+        kiln__free(judge->mem, judge->code.globals[i].spoilt);
+        kiln__free(judge->mem, judge->code.globals[i].changed);
         kiln__free(judge->mem, judge->code.globals[i].before);
         kiln__free(judge->mem, judge->code.globals[i].initial);
     }

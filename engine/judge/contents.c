@@ -24,11 +24,7 @@ const kiln__assumption *kiln__judge_assumption(const kiln__judge *judge, const c
     return NULL;
 }
 
-static bool is_float(kiln_type type)
-{
-    return type == KILN_f16 || type == KILN_f32 || type == KILN_f64 || type == KILN_bf16 || type == KILN_f8e4m3 ||
-           type == KILN_f8e5m2 || type == KILN_complex64 || type == KILN_complex128;
-}
+static bool is_float(kiln_type type) { return kiln__type_is_float(type) || kiln__type_part(type) != type; }
 
 bool kiln__judge_is_drawn(const kiln__judge *judge, const kiln__once_buffer *b)
 {

@@ -57,6 +57,8 @@ static double rounding_of(kiln_type type)
 #define REAL_BOOLEAN false
 #define REAL_FLOAT true
 #define REAL_FINITE true
+#define REAL_NUMBER true
+#define REAL_POWER false /* half of a power of two is not a small change */
 #define REAL_COMPLEX true
 #define KILN_X(name, bytes, numpy, kind, exponent, mantissa, ...) {exponent, mantissa, REAL_##kind},
         KILN_TYPE_MAP(KILN_X)

@@ -7,12 +7,15 @@
 
 #include "judge_internal.h"
 
-enum { CHECKS = 9 }; /* trials of small sizes in the phase of checks */
+enum {
+    CHECKS = 9,     /* trials of small sizes in the phase of checks */
+    LARGE_CALLS = 3 /* the trial in the phase of calls with many blocks; the trials before it have small sizes */
+};
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
 /* The number of this set of trials. It becomes larger after every change of the trials, so that no verdict of earlier trials
  * is taken from a cache. */
-#define TRIALS 8
+#define TRIALS 10
 
 /* ---- opening ---- */
 
@@ -270,7 +273,7 @@ static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, 
     case KILN__JUDGE_PHASE_ANSWERS: return sets < 24 ? sets + KILN__JUDGE_CLASS_COUNT : 4 * KILN__JUDGE_CLASS_COUNT;
     case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? 4 : 0;
     case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? (unsigned)judge->buffer_count + 4 : 0;
-    case KILN__JUDGE_PHASE_CALLS: count = 3; break;
+    case KILN__JUDGE_PHASE_CALLS: count = LARGE_CALLS + 1; break;
     case KILN__JUDGE_PHASE_STREAMS: /* calls share only variables, and arrays of textures, which belong to the plan */
         count = judge->code.global_count && !judge->spec->has_arrays && (judge->simulated || shares) ? 2 : 0;
         break;
@@ -295,7 +298,12 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     trial->far = phase == KILN__JUDGE_PHASE_ANSWERS && (number == 4 || number == 37);
     trial->checked = judge->simulated && (phase == KILN__JUDGE_PHASE_CHECKS || phase == KILN__JUDGE_PHASE_CALLS ||
                                           phase == KILN__JUDGE_PHASE_STREAMS);
-    if (phase == KILN__JUDGE_PHASE_ANSWERS && number > 2)
+    if (phase == KILN__JUDGE_PHASE_CALLS && number == LARGE_CALLS) { /* too many blocks for checks */
+        trial->checked = false;
+        most = (uint64_t)1 << 17;
+    }
+    /* three trials with whole tiles keep the fill: among few different values a wrong element is often equal to the right one */
+    if (phase == KILN__JUDGE_PHASE_ANSWERS && number > 2 && number % 24 != 7)
         trial->class = kiln__judge_choose_class(judge, number);
     if (phase == KILN__JUDGE_PHASE_ORDERS) {
         trial->order = number == 0 ? 1 : kiln__random_next(&random) | 2;
@@ -306,7 +314,7 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
         like = 2 + number % 5;
     }
     if (phase == KILN__JUDGE_PHASE_CALLS || phase == KILN__JUDGE_PHASE_STREAMS)
-        like = 2 + 2 * number;
+        like = phase == KILN__JUDGE_PHASE_CALLS && number == LARGE_CALLS ? 3 : 2 + 2 * number;
     if (phase == KILN__JUDGE_PHASE_CHECKS && number >= CHECKS)
         most = (uint64_t)1 << 17;
     kiln__judge_draw_sizes(judge, &random, like, most, trial);
@@ -339,7 +347,8 @@ static kiln_status check_device(kiln__judge *judge, kiln_error **error)
                : KILN_OK;
 }
 
-/* Runs the first large trial that fits. A note says if the memory was too small for a larger one. */
+/* Runs the first large trial that fits, with few multiprocessors and with all of them. A note says if the memory was too small for a
+ * larger one. */
 static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
 {
     for (unsigned number = 0;
@@ -352,6 +361,11 @@ static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_
         if (larger)
             KILN__TRY(run_one(judge, trial, error));
         KILN__TRY(check_device(judge, error));
+        if (trial->few && judge->ran[KILN__JUDGE_PHASE_LARGE] && judge->fault.kind == KILN_JUDGED_PASS) {
+            trial->few = false; /* a grid that fills the device has more blocks than one block can join at once */
+            KILN__TRY(run_one(judge, trial, error));
+            KILN__TRY(check_device(judge, error));
+        }
     }
     if (judge->lacks_memory && judge->fault.kind == KILN_JUDGED_PASS)
         kiln__judge_note(
@@ -402,12 +416,19 @@ static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
         }
     }
     KILN__TRY(run_large(judge, &trial, error));
-    if (judge->fault.kind == KILN_JUDGED_PASS && !is_late(judge))
+    if (judge->fault.kind == KILN_JUDGED_PASS && !is_late(judge)) {
+        judge->timed = true;
+        judge->untimed_notes = judge->note_count;
         KILN__TRY(kiln__judge_time(judge, &judge->fault, error));
+    }
     if (judge->fault.kind == KILN_JUDGED_PASS && !judge->broken && !is_late(judge))
         KILN__TRY(kiln__judge_compare_with(judge, error));
     if (judge->fault.kind == KILN_JUDGED_PASS)
         note_sizes(judge);
+    if (judge->fault.kind == KILN_JUDGED_PASS && !judge->simulated)
+        kiln__judge_note(
+            judge, "a GPU has no checks: only a simulated device ('sim' in --device) finds races and reads outside "
+                   "of buffers");
     if (judge->fault.kind == KILN_JUDGED_PASS && (judge->late || judge->ran[KILN__JUDGE_PHASE_ANSWERS] == 0))
         leave_undecided(judge);
     return KILN_OK;

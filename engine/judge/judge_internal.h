@@ -16,6 +16,10 @@ typedef struct kiln__judge_global {
     size_t bytes;
     unsigned char *initial; /* its content after loading; NULL: not known */
     unsigned char *before;  /* its content before a call */
+    size_t unit;            /* bytes of its elements, at most 4 */
+    unsigned char *changed; /* for each byte, whether a call changed its element; NULL: not known */
+    unsigned char *spoilt;  /* its content before a call whose variables were spoilt */
+    bool any;               /* an element has changed */
 } kiln__judge_global;
 typedef struct kiln__judge_code {
     int64_t *constants; /* integers that instructions of the kernel name, each once, ascending */
@@ -186,6 +190,8 @@ typedef struct kiln__judge {
     size_t finding_count, finding_capacity;
     const char **notes;
     size_t note_count, note_capacity;
+    bool timed;           /* the trials found no fault, and the time was taken */
+    size_t untimed_notes; /* notes before that */
     unsigned ran[KILN__JUDGE_PHASE_COUNT], skipped, unsettled;
     uint64_t largest;      /* elements of all buffers */
     uint64_t reference_ns; /* time of the references of all trials */
@@ -209,6 +215,20 @@ const char *kiln__judge_find_macro(const char *text, size_t length);
 void kiln__judge_drop_globals(kiln__judge *judge);
 /* Gives the variables of the module the contents that they had after loading. */
 void kiln__judge_reset_globals(const kiln__judge *judge);
+
+/* state.c: variables of the module between calls. */
+/* Keeps the contents of all variables before a call. */
+kiln_status kiln__judge_keep_globals(kiln__judge *judge, kiln_error **error);
+/* Finds the elements that the last call has changed. Under checks they count as never written from now on. A note names each
+ * variable. */
+kiln_status kiln__judge_forget_globals(kiln__judge *judge, bool checked, kiln_error **error);
+/* Returns the number of calls before which variables are to be spoilt: 0 if no call has changed a variable. */
+unsigned kiln__judge_count_spoilt(const kiln__judge *judge);
+/* Writes random bytes to changed elements before spoilt call `number`. */
+kiln_status kiln__judge_spoil_globals(kiln__judge *judge, uint64_t seed, unsigned number, kiln_error **error);
+/* Takes a fault of spoilt call `number`, or elements that still have the random bytes, as a fault of state. */
+kiln_status kiln__judge_look_at_spoilt(kiln__judge *judge, unsigned number, kiln__judge_fault *fault,
+                                       kiln_error **error);
 
 /* sizes.c */
 /* Reads the ranges of the spec. Returns false if memory runs out. */

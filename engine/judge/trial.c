@@ -540,55 +540,19 @@ static kiln_status change_one(kiln__judge *judge, kiln__judge_class class, uint6
     return KILN_OK;
 }
 
-static kiln_status keep_globals(kiln__judge *judge, kiln_error **error)
+enum { CALLS = 5 }; /* calls whose variables keep the bytes of the call before */
+
+/* Writes the memory before call `number` (from 0) of the sequence, and changes the module's variables as the call needs it. */
+static kiln_status prepare_call(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, kiln_error **error)
 {
-    for (size_t i = 0; i < judge->code.global_count; i++) {
-        kiln__judge_global *g = &judge->code.globals[i];
-        if (!g->initial)
-            continue; /* not found, or not readable */
-        if (!g->before)
-            g->before = kiln__alloc(judge->mem, g->bytes);
-        if (!g->before)
-            return kiln__fail_memory(error);
-        CUresult result = judge->engine->driver.cuMemcpyDtoH_(g->before, g->address, g->bytes);
-        if (result != CUDA_SUCCESS)
-            return kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "reading variable %s", g->name);
-    }
-    return KILN_OK;
+    KILN__TRY(number >= CALLS ? kiln__judge_spoil_globals(judge, trial->seed, number - CALLS, error)
+              : number == 1   ? kiln__judge_forget_globals(judge, trial->checked, error)
+                              : kiln__judge_keep_globals(judge, error));
+    return write_buffers(judge, trial, number % 2, number > 0, error);
 }
 
-/* Makes the variables that the last call has changed count as never written. If a call reads such a variable before it
- * writes it, the call depends on the call before. A counter that every call sets back is not changed. Without the
- * checks of the simulated device, the function knows only that a variable has changed, and notes this. */
-static kiln_status forget_globals(kiln__judge *judge, kiln_error **error)
-{
-    for (size_t i = 0; i < judge->code.global_count; i++) {
-        const kiln__judge_global *g = &judge->code.globals[i];
-        if (!g->before)
-            continue;
-        unsigned char *now = kiln__alloc(judge->mem, g->bytes);
-        if (!now)
-            return kiln__fail_memory(error);
-        CUresult result = judge->engine->driver.cuMemcpyDtoH_(now, g->address, g->bytes);
-        const bool changed = result == CUDA_SUCCESS && memcmp(now, g->before, g->bytes) != 0;
-        for (size_t k = 0; changed && judge->simulated && k < g->bytes; k++) {
-            size_t end = k;
-            while (end < g->bytes && now[end] != g->before[end])
-                end++;
-            if (end > k)
-                judge->engine->driver.simulator->check_forget(g->address + k, end - k);
-            k = end;
-        }
-        kiln__free(judge->mem, now);
-        if (result != CUDA_SUCCESS)
-            return kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "reading variable %s", g->name);
-        if (changed)
-            kiln__judge_note(judge, kiln__judge_print(judge, "a call leaves the variable '%s' changed", g->name));
-    }
-    return KILN_OK;
-}
-
-/* Makes call `number` (from 0) of the sequence. A wrong answer of a later call is a fault of state. */
+/* Makes call `number` (from 0) of the sequence. A wrong answer of a later call is a fault of state, and so is each fault of a
+ * call whose variables were spoilt. */
 static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, listener *l,
                              bool *fits, kiln_error **error)
 {
@@ -596,31 +560,31 @@ static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial,
     if (!*fits)
         return KILN_OK;
     KILN__TRY(begin_checks(trial, judge->candidate, error));
-    kiln_status status = number == 1 ? forget_globals(judge, error) : keep_globals(judge, error);
-    if (status == KILN_OK)
-        status = write_buffers(judge, trial, number % 2, number > 0, error);
+    kiln_status status = prepare_call(judge, trial, number, error);
     if (status != KILN_OK) {
         if (trial->checked)
             kiln__plan_end_checks(judge->candidate, &(const kiln_run_options){.size = 0});
         return status;
     }
     KILN__TRY(run_once(judge, judge->candidate, trial, l, error));
-    if (l->fault->kind != KILN_JUDGED_PASS)
-        return KILN_OK;
-    kiln__judge_compare(judge, l->fault);
-    if (number > 0 && l->fault->kind == KILN_JUDGED_WRONG) {
-        l->fault->kind = KILN_JUDGED_STATE;
-        l->fault->message = kiln__judge_print(judge, "call %u in the same memory: %s", number + 1, l->fault->message);
+    kiln__judge_fault *fault = l->fault;
+    if (fault->kind == KILN_JUDGED_PASS)
+        kiln__judge_compare(judge, fault);
+    if (number >= CALLS)
+        return kiln__judge_look_at_spoilt(judge, number - CALLS, fault, error);
+    if (number > 0 && fault->kind == KILN_JUDGED_WRONG) {
+        fault->kind = KILN_JUDGED_STATE;
+        fault->message = kiln__judge_print(judge, "call %u in the same memory: %s", number + 1, fault->message);
     }
     return KILN_OK;
 }
 
 /* Makes five calls in one memory, with the contents A, A again, B, B with one element changed in each input, and A. A
- * kernel that keeps answers, counts calls, or skips work for known pointers or contents fails at one of them. */
+ * kernel that keeps answers, counts calls, or skips work for known pointers or contents fails at one of them. Without checks
+ * there are further calls with the content A, before which variables are spoilt. */
 kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                               kiln_error **error)
 {
-    enum { CALLS = 5 };
     static const unsigned content[CALLS] = {0, 0, 1, 1, 0};
     listener l = {.judge = judge, .fault = fault, .state = true};
     *fault = (kiln__judge_fault){.kind = KILN_JUDGED_PASS};
@@ -634,12 +598,15 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
     kiln_status status = fill_places(judge, trial->class, trial->seed, fits, error);
     if (status == KILN_OK && *fits)
         status = place_buffers(judge, judge->candidate, trial, error);
-    for (unsigned i = 0; i < CALLS && status == KILN_OK && *fits && fault->kind == KILN_JUDGED_PASS; i++) {
-        status = fill_places(judge, trial->class, trial->seed + 1000 * content[i], fits, error);
+    unsigned calls = CALLS;
+    for (unsigned i = 0; i < calls && status == KILN_OK && *fits && fault->kind == KILN_JUDGED_PASS; i++) {
+        status = fill_places(judge, trial->class, trial->seed + 1000 * (i < CALLS ? content[i] : 0), fits, error);
         if (status == KILN_OK && *fits && i == 3)
             status = change_one(judge, trial->class, trial->seed + 5000, error);
         if (status == KILN_OK && *fits)
             status = call_once(judge, trial, i, &l, fits, error);
+        if (i == 1 && !trial->checked)
+            calls += kiln__judge_count_spoilt(judge);
     }
     kiln__judge_drop_expected(judge);
     free_places(judge);

@@ -108,7 +108,7 @@ static void put_case(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "},\n");
 }
 
-static void put_findings(const kiln__judge *judge, kiln__text *out)
+static void put_findings(const kiln__judge *judge, size_t notes, kiln__text *out)
 {
     kiln__text_puts(out, "  \"findings\": [");
     for (size_t i = 0; i < judge->finding_count; i++) {
@@ -128,7 +128,7 @@ static void put_findings(const kiln__judge *judge, kiln__text *out)
         kiln__text_printf(out, ", \"count\": %" PRIu64 ", \"note\": %s}", f->count, f->note ? "true" : "false");
     }
     kiln__text_puts(out, judge->finding_count ? "\n  ],\n  \"notes\": [" : "],\n  \"notes\": [");
-    for (size_t i = 0; i < judge->note_count; i++) {
+    for (size_t i = 0; i < notes; i++) {
         kiln__text_puts(out, i ? ", " : "");
         put_string(out, judge->notes[i]);
     }
@@ -267,16 +267,18 @@ static void put_comparison(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "},\n");
 }
 
-/* Writes the part that the digest covers: everything that follows from candidate, spec, seed and device. */
-static void put_settled(const kiln__judge *judge, kiln__text *out)
+/* Writes the verdict without times and the machine. The digest covers this text with `whole` false. This leaves out the notes since
+ * the time was taken, and the message of a fault that was found then: the clock decides which timed repetitions are compared. */
+static void put_settled(const kiln__judge *judge, bool whole, kiln__text *out)
 {
+    const bool all = whole || !judge->timed;
     const kiln__judge_fault *f = &judge->fault;
     kiln__text_puts(out, "{\n  \"schema\": \"kiln-verdict-1\",\n  ");
     put_member(out, "verdict", kiln_judged_word(f->kind));
     kiln__text_puts(out, ",\n  ");
     put_member(out, "text", kiln_judged_text(f->kind));
     kiln__text_puts(out, ",\n  ");
-    put_member(out, "message", f->message);
+    put_member(out, "message", all ? f->message : NULL);
     kiln__text_puts(out, ",\n  ");
     put_member(out, "spec", judge->spec->name);
     kiln__text_puts(out, ", ");
@@ -285,7 +287,7 @@ static void put_settled(const kiln__judge *judge, kiln__text *out)
     put_member(out, "candidate", judge->name);
     kiln__text_printf(out, ", \"seed\": %" PRIu64 ",\n", judge->options.seed);
     put_case(judge, out);
-    put_findings(judge, out);
+    put_findings(judge, all ? judge->note_count : judge->untimed_notes, out);
     put_trials(judge, out);
 }
 
@@ -298,10 +300,13 @@ static void put_hash(kiln__text *out, const char *name, const char *text, size_t
 
 static void make_json(const kiln__judge *judge, kiln__text *out)
 {
-    put_settled(judge, out);
-    const size_t settled = out->length;
+    kiln__text settled = {.mem = judge->mem};
     char digest[33];
-    kiln__hash_print(kiln__hash(out->data, settled), digest);
+    put_settled(judge, false, &settled);
+    kiln__hash_print(kiln__hash(kiln__text_get(&settled), settled.length), digest);
+    out->failed |= settled.failed;
+    kiln__text_free(&settled);
+    put_settled(judge, true, out);
     put_times(judge, out);
     put_comparison(judge, out);
     kiln__text_puts(out, "  \"environment\": {");

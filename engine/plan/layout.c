@@ -74,10 +74,11 @@ static kiln_status adopt(kiln_plan *plan, kiln__plan_buffer *b, const kiln_array
                          kiln_error **error)
 {
     if (!b->buffer->type_known && !kiln__type_told(array->type))
-        return kiln__fail(plan->mem, error, KILN_ERROR_ARGUMENT,
-                          "%s holds elements of %zu byte without a type, as ml_dtypes writes its 8-bit floats: give "
-                          "buffer %s a 'type'",
-                          from, kiln__type_bytes(array->type), b->buffer->name);
+        return kiln__fail(
+            plan->mem, error, KILN_ERROR_ARGUMENT,
+            "%s holds elements of %zu byte without a type, as ml_dtypes writes floats of 8 bits or fewer: give "
+            "buffer %s a 'type'",
+            from, kiln__type_bytes(array->type), b->buffer->name);
     bool same = !b->buffer->type_known || kiln__type_reads(b->type, array->type);
     same = same && (b->buffer->dims < 0 || b->dims == array->dims);
     for (int d = 0; same && b->buffer->dims >= 0 && d < b->dims; d++)

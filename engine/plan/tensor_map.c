@@ -57,15 +57,19 @@ static const struct {
 static const char type_list[] = TYPES(KILN_X);
 #undef KILN_X
 
-/* Returns the type that copies elements of a buffer's type. 8-bit floats and small signed integers are copied as bytes.
- */
+/* Returns the type that copies elements of a buffer's type. Floats of one byte and small signed integers are copied as
+ * bytes. */
 static const char *type_of(kiln_type type)
 {
     switch (type) {
     case KILN_i8:
     case KILN_bool:
     case KILN_f8e4m3:
-    case KILN_f8e5m2: return "u8";
+    case KILN_f8e5m2:
+    case KILN_f4e2m1:
+    case KILN_f6e2m3:
+    case KILN_f6e3m2:
+    case KILN_ue8m0: return "u8";
     case KILN_i16: return "u16";
     default: return kiln__types[type].name;
     }

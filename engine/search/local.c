@@ -135,7 +135,7 @@ typedef struct ils {
     unsigned fruitless;
 } ils;
 
-/* Tags of proposals: a neighbour, a kick. */
+/* Tags of proposals: a neighbour, a kick. A random point, which the search draws, has the tag 0. */
 enum { ILS_STEP = 1, ILS_KICK = 2 };
 
 static void record_local_optimum(const kiln__search *s, ils *l)
@@ -192,6 +192,8 @@ static kiln_status ils_told(kiln__search *s, void *state, size_t entry, kiln_err
         l->home = KILN__NO_ENTRY;
     else if (!l->kicking && !(value < s->entries[l->around.current].value))
         return KILN_OK;
+    else if (l->kicking && s->entries[entry].tag == ILS_STEP && !(value < s->entries[l->home].value))
+        return KILN_OK; /* a late answer, of a neighbour of an earlier descent */
     l->started = true;
     l->kicking = false;
     return move_to(s, &l->around, entry, KILN__HAMMING, error);

@@ -451,7 +451,9 @@ typedef enum kiln__type_kind {
     KILN__TYPE_BOOLEAN,
     KILN__TYPE_FLOAT,
     KILN__TYPE_FINITE,
-    KILN__TYPE_COMPLEX
+    KILN__TYPE_COMPLEX,
+    KILN__TYPE_NUMBER,
+    KILN__TYPE_POWER
 } kiln__type_kind;
 typedef struct kiln__type_row {
     const char *name;
@@ -462,8 +464,8 @@ typedef struct kiln__type_row {
     double rtol, atol;
 } kiln__type_row;
 extern const kiln__type_row kiln__types[KILN_TYPE_COUNT];
-extern const char kiln__type_list[]; /* " i8 u8 ...", for messages */
-bool kiln__type_is_float(kiln_type type);
+extern const char kiln__type_list[];        /* " i8 u8 ...", for messages */
+bool kiln__type_is_float(kiln_type type);   /* false for complex types */
 bool kiln__type_is_integer(kiln_type type); /* true for signed and unsigned integers; false for bool */
 /* Returns f32 for complex64, f64 for complex128, and any other type itself. */
 kiln_type kiln__type_part(kiln_type type);

@@ -18,7 +18,9 @@ const char kiln__type_list[] = ""
 
 bool kiln__type_is_float(kiln_type type)
 {
-    return kiln__types[type].kind == KILN__TYPE_FLOAT || kiln__types[type].kind == KILN__TYPE_FINITE;
+    const kiln__type_kind kind = kiln__types[type].kind;
+    return kind == KILN__TYPE_FLOAT || kind == KILN__TYPE_FINITE || kind == KILN__TYPE_NUMBER ||
+           kind == KILN__TYPE_POWER;
 }
 
 bool kiln__type_is_integer(kiln_type type)
@@ -67,6 +69,10 @@ bool kiln__type_named(const char *text, kiln_type *type)
         {"nv_bfloat16", KILN_bf16},
         {"__nv_fp8_e4m3", KILN_f8e4m3},
         {"__nv_fp8_e5m2", KILN_f8e5m2},
+        {"__nv_fp8_e8m0", KILN_ue8m0},
+        {"__nv_fp6_e2m3", KILN_f6e2m3},
+        {"__nv_fp6_e3m2", KILN_f6e3m2},
+        {"__nv_fp4_e2m1", KILN_f4e2m1},
         {"cuFloatComplex", KILN_complex64},
         {"cuComplex", KILN_complex64},
         {"cuDoubleComplex", KILN_complex128}};
@@ -111,6 +117,14 @@ const char *kiln__type_advice(const char *text)
                                             {"fp8", "f8e4m3"},
                                             {"e4m3", "f8e4m3"},
                                             {"e5m2", "f8e5m2"},
+                                            {"e8m0", "ue8m0"},
+                                            {"f8e8m0", "ue8m0"},
+                                            {"ue4m3", "f8e4m3"},
+                                            {"fp6", "f6e2m3"},
+                                            {"e2m3", "f6e2m3"},
+                                            {"e3m2", "f6e3m2"},
+                                            {"fp4", "f4e2m1"},
+                                            {"e2m1", "f4e2m1"},
                                             {"int8", "i8"},
                                             {"uint8", "u8"},
                                             {"int16", "i16"},
@@ -128,6 +142,10 @@ const char *kiln__type_advice(const char *text)
                                             {"float8_e4m3", "f8e4m3"},
                                             {"float8_e5m2", "f8e5m2"},
                                             {"float8_e4m3fn", "f8e4m3"},
+                                            {"float8_e8m0fnu", "ue8m0"},
+                                            {"float6_e2m3fn", "f6e2m3"},
+                                            {"float6_e3m2fn", "f6e3m2"},
+                                            {"float4_e2m1fn", "f4e2m1"},
                                             {"float4", "f32"},
                                             {"float2", "f32"},
                                             {"half2", "f16"}};

@@ -78,7 +78,7 @@ static void leave_known_slow(const kiln__lead_question *q, const kiln__shipped *
                              kiln__arena *arena, kiln__lead *lead)
 {
     for (size_t i = 0; i < count && list[i].problem == list[0].problem && list[0].distance <= NEAR; i++)
-        if (list[i].seconds >= SLOW * best && find_variant(q, list[i].variant))
+        if (list[i].seconds >= SLOW * best)
             leave_out(
                 q, lead, list[i].variant,
                 kiln__arena_printf(
@@ -88,17 +88,26 @@ static void leave_known_slow(const kiln__lead_question *q, const kiln__shipped *
                     list[i].seconds / best, list[i].device, list[i].sizes, list[i].variant));
 }
 
+/* Removes the configurations of variants that the sweep leaves out. Returns the count of the others. */
+static size_t keep_variants(const kiln__lead_question *q, kiln__shipped *list, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (find_variant(q, list[i].variant))
+            list[kept++] = list[i];
+    return kept;
+}
+
+/* Lists the shipped configurations that are tried first, and leaves slow variants out. All of `list` are of variants of the sweep, so
+ * `best` is the best known time of these variants at the nearest sizes. */
 static void lead_by_shipped(const kiln__lead_question *q, const kiln__shipped *list, size_t count, kiln__arena *arena,
                             kiln__lead *lead)
 {
     double best = HUGE_VAL;
     int problems = 0, last = -1;
     for (size_t i = 0; i < count && list[i].problem == list[0].problem; i++)
-        if (find_variant(q, list[i].variant))
-            best = fmin(best, list[i].seconds);
+        best = fmin(best, list[i].seconds);
     for (size_t i = 0; i < count && lead->count < MOST; i++) {
-        if (!find_variant(q, list[i].variant))
-            continue;
         const bool first = list[i].problem != last;
         const bool alike = problems == 1 && list[i].seconds <= ALIKE * best;
         problems += first;
@@ -250,7 +259,7 @@ kiln_status kiln__lead_find(kiln_engine *engine, const kiln__lead_question *q, k
     if (!lead->items || !lead->slow || !guesses)
         return kiln__fail_memory(error);
     KILN__TRY(kiln__shipped_find(engine, q->spec, q->sizes, arena, &list, &count, error));
-    lead_by_shipped(q, list, count, arena, lead);
+    lead_by_shipped(q, list, keep_variants(q, list, count), arena, lead);
     if (lead->count == 0 && lead->slow_count == 0) {
         for (size_t v = 0; v < q->count; v++)
             guesses[v] = (guess){.seconds = HUGE_VAL};

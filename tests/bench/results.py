@@ -326,7 +326,7 @@ def add(folder, paths):
 # ---- what is shipped as known ----
 
 CAPABILITIES = {"NVIDIA H200": "9.0", "NVIDIA H100 80GB HBM3": "9.0"}
-MADE = "2026-11-24T21:00:00Z"  # results.tsv does not say when a work was measured: no later than this
+MADE = "2026-11-24T21:00:00Z"  # of works without a row `made`: measured no later than this
 WORDS = ("yes", "no", "on", "off", "null", "true", "false", "y", "n", "~")
 
 
@@ -349,6 +349,7 @@ def known_texts(folder):
     """The files by the name of the family: sorted, so that they can be compared."""
     rows = read_rows(os.path.join(folder, TABLE))
     works = {(row["family"], row["work"]): row for row in rows if row["kind"] == "work"}
+    made = {(row["family"], row["work"]): row["name"] for row in rows if row["kind"] == "made"}
     entries = {}
     for row in rows:
         if row["kind"] != "variant":
@@ -358,7 +359,8 @@ def known_texts(folder):
         entries.setdefault(row["family"], {})[device, sizes, row["name"]] = "".join((
             f"- spec: {row['family']}\n", f"  device: {device}\n", f"  cc: \"{CAPABILITIES[device]}\"\n",
             f"  sizes: {sizes}\n", f"  variant: {row['name']}\n", f"  params: {yaml_settings(row['detail'])}\n",
-            f"  seconds: {row['seconds']:.9g}\n", "  how: measured\n", "  verified: true\n", f"  made: {MADE}\n"))
+            f"  seconds: {row['seconds']:.9g}\n", "  how: measured\n", "  verified: true\n",
+            f"  made: {made.get((row['family'], row['work']), MADE)}\n"))
     return {family: "kiln-best: 1\nbest:\n" + "".join(text for _, text in sorted(found.items()))
             for family, found in entries.items()}
 

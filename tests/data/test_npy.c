@@ -79,7 +79,7 @@ static void test_npy_broken(void)
     HEADER(
         "{'descr': '<M8', 'fortran_order': False, 'shape': (2,)}",
         "a.npy: holds elements of type '<M8'; kiln reads i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64 bf16 f8e4m3 f8e5m2 "
-        "bool complex64 complex128");
+        "bool complex64 complex128 f4e2m1 f6e2m3 f6e3m2 ue8m0");
     HEADER("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (2,)}",
            "a.npy: holds records; kiln reads arrays of plain numbers");
     HEADER("{'descr': '>i4', 'fortran_order': False, 'shape': (2,)}",
@@ -147,7 +147,7 @@ static void test_npy_files(void)
     kiln__array_free(NULL, &out);
 }
 
-/* The types that numpy writes. With ml_dtypes, elements of bf16 and of 8-bit floats are bytes without a type. */
+/* The types that numpy writes. With ml_dtypes, elements of bf16 and of floats of one byte are bytes without a type. */
 static void test_npy_types(void)
 {
     static const struct {
@@ -179,6 +179,7 @@ static void test_npy_types(void)
         kiln__array_free(NULL, &array);
         kiln__array_free(NULL, &out);
     }
+    CHECK(kiln__type_reads(KILN_f4e2m1, KILN_f8e4m3) && kiln__type_reads(KILN_ue8m0, KILN_u8));
     CHECK(kiln__type_reads(KILN_f8e5m2, KILN_f8e4m3) && kiln__type_reads(KILN_u8, KILN_bool));
     CHECK(kiln__type_reads(KILN_bf16, KILN_u16) && kiln__type_reads(KILN_f8e5m2, KILN_i8)); /* bits */
     CHECK(!kiln__type_reads(KILN_f16, KILN_u16) && !kiln__type_reads(KILN_bf16, KILN_u32));

@@ -8,11 +8,13 @@
 typedef struct format {
     kiln_type type;
     int exponent, mantissa;
-    bool finite;
+    enum { INFINITE, FINITE, NUMBER } kind;
 } format;
 
-static const format formats[] = {
-    {KILN_f16, 5, 10, false}, {KILN_bf16, 8, 7, false}, {KILN_f8e5m2, 5, 2, false}, {KILN_f8e4m3, 4, 3, true}};
+static const format formats[] = {{KILN_f16, 5, 10, INFINITE},   {KILN_bf16, 8, 7, INFINITE},
+                                 {KILN_f8e5m2, 5, 2, INFINITE}, {KILN_f8e4m3, 4, 3, FINITE},
+                                 {KILN_f6e2m3, 2, 3, NUMBER},   {KILN_f6e3m2, 3, 2, NUMBER},
+                                 {KILN_f4e2m1, 2, 1, NUMBER}};
 
 /* Returns the value of a pattern by the definition: (-1)^s 2^(max(e, 1) - bias) (m / 2^bits + (e > 0)). */
 static double defined(const format *f, unsigned bits)
@@ -20,9 +22,9 @@ static double defined(const format *f, unsigned bits)
     unsigned m = bits % (1u << f->mantissa), e = bits / (1u << f->mantissa) % (1u << f->exponent), all;
     double sign = bits / (1u << (f->mantissa + f->exponent)) ? -1 : 1;
     all = (1u << f->exponent) - 1;
-    if (e == all && (f->finite ? m == (1u << f->mantissa) - 1 : m > 0))
+    if (e == all && f->kind != NUMBER && (f->kind == FINITE ? m == (1u << f->mantissa) - 1 : m > 0))
         return NAN;
-    if (e == all && !f->finite)
+    if (e == all && f->kind == INFINITE)
         return sign * INFINITY;
     int bias = (1 << (f->exponent - 1)) - 1, power = (e ? (int)e : 1) - bias;
     return sign * (m / (double)(1u << f->mantissa) + (e > 0)) * pow(2, power);
@@ -84,6 +86,70 @@ static void test_narrow(void)
     CHECK(out[0] == -2.5 && out[1] == 0.10009765625);
 }
 
+/* Each number beyond the greatest one becomes the greatest, as cvt.rn.satfinite does. NaN becomes the positive greatest
+ * number. A byte whose bits above the sign are not 0 is NaN, so that such a byte is never a right answer. */
+static void test_saturation(void)
+{
+    static const struct {
+        kiln_type type;
+        unsigned bits;
+        double greatest;
+    } types[] = {{KILN_f4e2m1, 4, 6}, {KILN_f6e2m3, 6, 7.5}, {KILN_f6e3m2, 6, 28}};
+    unsigned wrong = 0;
+    for (size_t t = 0; t < KILN__COUNT(types); t++) {
+        const kiln_type type = types[t].type;
+        const unsigned most = (1u << (types[t].bits - 1)) - 1, sign = most + 1;
+        const double beyond[] = {types[t].greatest * 1.01, types[t].greatest * 2, 1e300, INFINITY};
+        CHECK(kiln__narrow_greatest(type) == types[t].greatest);
+        for (size_t i = 0; i < KILN__COUNT(beyond); i++) {
+            wrong += kiln__double_to_narrow(type, beyond[i]) != most;
+            wrong += kiln__double_to_narrow(type, -beyond[i]) != (sign | most);
+        }
+        wrong += kiln__double_to_narrow(type, NAN) != most || kiln__double_to_narrow(type, -(double)NAN) != most;
+        wrong += kiln__double_to_narrow(type, 1e-300) != 0 || kiln__double_to_narrow(type, -1e-300) != sign;
+        for (unsigned byte = 0; byte < 256; byte++) {
+            const uint8_t element = (uint8_t)byte;
+            double value, alone = kiln__narrow_to_double(type, element);
+            uint8_t back;
+            kiln__to_doubles(type, &element, 0, 1, &value);
+            wrong += isnan(value) != (byte >> types[t].bits > 0) || isnan(alone) != isnan(value);
+            if (isnan(value))
+                continue;
+            kiln__from_doubles(type, &back, 0, 1, &value);
+            wrong += back != byte || alone != value;
+        }
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CHECK(kiln__narrow_greatest(KILN_f16) == 65504 && kiln__narrow_greatest(KILN_bf16) == 0x1.fep127);
+    CHECK(kiln__narrow_greatest(KILN_f8e4m3) == 448 && kiln__narrow_greatest(KILN_f8e5m2) == 57344);
+}
+
+/* ue8m0: each byte but 0xff is a power of two. A tie goes to the larger power. */
+static void test_powers(void)
+{
+    unsigned wrong = 0;
+    for (int code = 0; code < 255; code++) {
+        const double power = ldexp(1, code - 127), middle = 1.5 * power;
+        const uint8_t byte = (uint8_t)code;
+        const uint16_t next = (uint16_t)(code < 254 ? code + 1 : code);
+        double value;
+        uint8_t back;
+        kiln__to_doubles(KILN_ue8m0, &byte, 0, 1, &value);
+        wrong += value != power || kiln__narrow_to_double(KILN_ue8m0, byte) != power;
+        kiln__from_doubles(KILN_ue8m0, &back, 0, 1, &value);
+        wrong += back != byte || kiln__double_to_narrow(KILN_ue8m0, -power) != byte;
+        wrong += kiln__double_to_narrow(KILN_ue8m0, middle) != next;
+        wrong += kiln__double_to_narrow(KILN_ue8m0, nextafter(middle, 0)) != code;
+        wrong += kiln__double_to_narrow(KILN_ue8m0, nextafter(power, INFINITY)) != code;
+        wrong += kiln__double_to_narrow(KILN_ue8m0, nextafter(power * 2, 0)) != next;
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+    CHECK(isnan(kiln__narrow_to_double(KILN_ue8m0, 0xFF)) && kiln__double_to_narrow(KILN_ue8m0, NAN) == 0xFF);
+    CHECK(kiln__double_to_narrow(KILN_ue8m0, 0) == 0 && kiln__double_to_narrow(KILN_ue8m0, 1e-300) == 0);
+    CHECK(kiln__double_to_narrow(KILN_ue8m0, INFINITY) == 254 && kiln__double_to_narrow(KILN_ue8m0, 1e300) == 254);
+    CHECK(kiln__narrow_greatest(KILN_ue8m0) == 0x1p127);
+}
+
 static void test_bool_and_complex(void)
 {
     const double in[] = {0, -0.0, 0.25, 7, NAN};
@@ -135,10 +201,84 @@ static void test_narrow_fills(void)
                "500 is outside the range of f8e4m3");
     fill_fails(KILN_f8e4m3, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 0, .b = 500},
                "500 is outside the range of f8e4m3");
+    fill_fails(KILN_f8e4m3, (kiln__fill_values){.kind = KILN__FILL_ZIPF, .a = 500, .b = 1},
+               "zipf: 500 values do not fit into f8e4m3");
     fill_fails(KILN_f16, (kiln__fill_values){.kind = KILN__FILL_IOTA, .a = 65504, .b = 10},
                "65594 is outside the range of f16");
     fill_fails(KILN_complex64, (kiln__fill_values){.kind = KILN__FILL_VALUE, .a = 1e39},
                "1e+39 is outside the range of complex64");
+}
+
+/* Fills of types of fewer than 8 bits: each element is a code, and the open end of a range is left out. */
+static void test_fills_of_few_bits(void)
+{
+    static const kiln_type types[] = {KILN_f4e2m1, KILN_f6e2m3, KILN_f6e3m2};
+    for (size_t t = 0; t < KILN__COUNT(types); t++) {
+        kiln_array values = make(types[t], 1, 5000, 0);
+        const kiln__type_row *row = &kiln__types[types[t]];
+        const uint8_t *bytes = values.data, sign = (uint8_t)(1u << (row->exponent + row->mantissa));
+        const uint8_t one = (uint8_t)kiln__double_to_narrow(types[t], 1);
+        unsigned wrong = 0, seen[256] = {0}, distinct = 0;
+        fill(&values, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 0, .b = 1, .seed = 3});
+        for (int i = 0; i < 5000; i++)
+            wrong += bytes[i] >= one;
+        fill(&values, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = -2, .b = -1, .seed = 3});
+        for (int i = 0; i < 5000; i++)
+            wrong += bytes[i] <= (sign | one) || bytes[i] >= 2 * sign;
+        fill(&values, (kiln__fill_values){.kind = KILN__FILL_NORMAL, .a = 0, .b = 20, .seed = 3});
+        for (int i = 0; i < 5000; i++) {
+            wrong += bytes[i] >= 2 * sign;
+            distinct += !seen[bytes[i]]++;
+        }
+        CHECK(distinct > sign); /* both signs */
+        fill(&values, (kiln__fill_values){.kind = KILN__FILL_VALUE, .integers = true, .ia = 1});
+        for (int i = 0; i < 5000; i++)
+            wrong += bytes[i] != one;
+        CU_ASSERT_EQUAL(wrong, 0);
+        kiln__array_free(NULL, &values);
+    }
+    kiln_array counted = make(KILN_f4e2m1, 1, 8, 0);
+    fill(&counted, (kiln__fill_values){.kind = KILN__FILL_IOTA, .a = 0, .b = 0.5});
+    CHECK(memcmp(counted.data, (uint8_t[]){0, 1, 2, 3, 4, 4, 5, 6}, 8) == 0); /* 2.5 and 3.5 are ties: 2 and 4 */
+    kiln__array_free(NULL, &counted);
+    fill_fails(KILN_f4e2m1, (kiln__fill_values){.kind = KILN__FILL_VALUE, .integers = true, .ia = 7},
+               "7 is outside the range of f4e2m1");
+    fill_fails(KILN_f4e2m1, (kiln__fill_values){.kind = KILN__FILL_VALUE, .a = NAN},
+               "nan is outside the range of f4e2m1");
+    fill_fails(KILN_f6e3m2, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = -1, .b = 29},
+               "29 is outside the range of f6e3m2");
+    fill_fails(KILN_f6e2m3, (kiln__fill_values){.kind = KILN__FILL_IOTA, .a = 0, .b = 1},
+               "9 is outside the range of f6e2m3");
+    fill_fails(KILN_f4e2m1, (kiln__fill_values){.kind = KILN__FILL_ZIPF, .a = 8, .b = 1},
+               "zipf: 8 values do not fit into f4e2m1");
+}
+
+/* Fills of ue8m0 are the powers of two that are nearest to the drawn numbers. */
+static void test_fills_of_powers(void)
+{
+    kiln_array values = make(KILN_ue8m0, 1, 5000, 0);
+    const uint8_t *bytes = values.data;
+    unsigned wrong = 0, seen[256] = {0};
+    fill(&values, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 0.25, .b = 4, .seed = 3});
+    for (int i = 0; i < 5000; i++)
+        seen[bytes[i]]++;
+    CHECK(seen[125] + seen[126] + seen[127] + seen[128] == 5000); /* 1/4, 1/2, 1, 2: 4 is excluded */
+    CHECK(seen[125] > 50 && seen[128] > 2000);
+    fill(&values, (kiln__fill_values){.kind = KILN__FILL_NORMAL, .a = 0, .b = 1, .seed = 3});
+    for (int i = 0; i < 5000; i++)
+        wrong += bytes[i] == 255 || bytes[i] > 130;
+    fill(&values, (kiln__fill_values){.kind = KILN__FILL_IOTA, .integers = true, .ia = 1, .ib = 1});
+    CHECK(bytes[0] == 127 && bytes[1] == 128 && bytes[2] == 129 && bytes[4] == 129 && bytes[4095] == 139);
+    fill(&values, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 0, .b = 0x1p-127, .seed = 3});
+    for (int i = 0; i < 5000; i++)
+        wrong += bytes[i] != 0; /* the least number: no power is below it */
+    fill(&values, (kiln__fill_values){.kind = KILN__FILL_VALUE, .a = NAN});
+    wrong += bytes[0] != 255;
+    CU_ASSERT_EQUAL(wrong, 0);
+    kiln__array_free(NULL, &values);
+    fill_fails(KILN_ue8m0, (kiln__fill_values){.kind = KILN__FILL_VALUE, .a = -2}, "-2 is outside the range of ue8m0");
+    fill_fails(KILN_ue8m0, (kiln__fill_values){.kind = KILN__FILL_UNIFORM, .a = 1, .b = 1e39},
+               "1e+39 is outside the range of ue8m0");
 }
 
 static void compare_is(kiln_type type, const void *got, const void *want, bool exact, const char *text)
@@ -162,6 +302,18 @@ static void test_tolerances(void)
     compare_is(KILN_f8e4m3, (uint8_t[]){0x38, 0x40}, (uint8_t[]){0x39, 0x41}, false, "P: 2 elements are right");
     compare_is(KILN_f8e5m2, (uint8_t[]){0xFF, 0x40}, (uint8_t[]){0x3C, 0x40}, false,
                "P[0]: got nothing (never written), want 1; 1 of 2 wrong, 1 never written");
+    /* 4 and 6 are neighbours of f4e2m1, 3 and 6 are not */
+    compare_is(KILN_f4e2m1, (uint8_t[]){7, 5}, (uint8_t[]){6, 6}, false, "P: 2 elements are right");
+    compare_is(KILN_f4e2m1, (uint8_t[]){5, 0}, (uint8_t[]){7, 1}, false,
+               "P[0]: got 3, want 6 (error 1.09 times the tolerance); 1 of 2 wrong");
+    compare_is(KILN_f6e2m3, (uint8_t[]){0x08, 0xFF}, (uint8_t[]){0x09, 0x08}, false,
+               "P[1]: got nothing (never written), want 1; 1 of 2 wrong, 1 never written");
+    compare_is(KILN_f6e3m2, (uint8_t[]){0x2C, 0x4C}, (uint8_t[]){0x2C, 0x0C}, false,
+               "P[1]: got nan, want 1; 1 of 2 wrong");
+    compare_is(KILN_ue8m0, (uint8_t[]){127, 0xFF}, (uint8_t[]){127, 126}, false,
+               "P[1]: got nothing (never written), want 0.5; 1 of 2 wrong, 1 never written");
+    compare_is(KILN_ue8m0, (uint8_t[]){127, 125}, (uint8_t[]){127, 126}, false,
+               "P[1]: got 0.25, want 0.5 (off by 0.25); 1 of 2 wrong");
     compare_is(KILN_bool, (uint8_t[]){1, 0xA5}, (uint8_t[]){1, 1}, false,
                "P[1]: got nothing (never written), want 1 (off by 164); 1 of 2 wrong, 1 never written");
     compare_is(KILN_bool, (uint8_t[]){1, 0}, (uint8_t[]){1, 1}, false, "P[1]: got 0, want 1 (off by 1); 1 of 2 wrong");
@@ -178,8 +330,12 @@ static void test_tolerances(void)
 
 static const check_case cases[] = {
     {"narrow floats", test_narrow},
+    {"saturation", test_saturation},
+    {"powers of two", test_powers},
     {"bool and complex", test_bool_and_complex},
     {"fills of narrow floats", test_narrow_fills},
+    {"fills of few bits", test_fills_of_few_bits},
+    {"fills of powers of two", test_fills_of_powers},
     {"tolerances", test_tolerances},
 };
 KILN_SUITE("data.types", cases)

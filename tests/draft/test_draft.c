@@ -92,6 +92,10 @@ static void test_types(void)
     check_type("P14__nv_bfloat162", true, "bf16", 2, false);
     check_type("P13__nv_fp8_e4m3", true, "f8e4m3", 1, false);
     check_type("P13__nv_fp8_e5m2", true, "f8e5m2", 1, false);
+    check_type("P13__nv_fp8_e8m0", true, "ue8m0", 1, false);
+    check_type("PK13__nv_fp6_e3m2", true, "f6e3m2", 1, true);
+    check_type("P13__nv_fp4_e2m1", true, "f4e2m1", 1, false);
+    check_type("P15__nv_fp4x2_e2m1", true, "u8", 1, false); /* two numbers in a byte */
     check_type("P7ushort4", true, "u16", 4, false);
     check_type("P9longlong2", true, "i64", 2, false);
     check_type("6__half", false, "f16", 1, false); /* a structure with one field */

@@ -83,7 +83,11 @@ static void note_suffix(writer *x, const char *text, size_t length)
     if (length == 2 && text[0] == 'v' && text[1] > '0' && text[1] <= '8')
         x->vector = (unsigned)(text[1] - '0');
     if (length >= 6 && memcmp(text, "im2col", 6) == 0)
-        x->kernel->im2col = true;
+        x->kernel->mode = is(text, length, "im2col::w")        ? VM_IM2COL_W
+                          : is(text, length, "im2col::w::128") ? VM_IM2COL_W128
+                                                               : VM_IM2COL;
+    if (is(text, length, "tile::gather4") || is(text, length, "tile::scatter4"))
+        x->kernel->rows_listed = true;
     for (size_t k = 0; k < KILN__COUNT(geometries); k++)
         if (is(text, length, geometries[k].name))
             x->kernel->geometry = geometries[k].name;
@@ -315,7 +319,8 @@ static void write_operand(writer *x, const char *word, size_t length)
         kiln__text_puts(x->code, "[");
         write_source(x, 'm', 8);
         kiln__text_puts(x->code, ", ");
-        write_list(x, x->kernel->rank, 'x', 4);
+        write_list(x, x->kernel->rows_listed ? 5 : x->kernel->rank, 'x',
+                   4); /* a column and four rows, or coordinates */
         kiln__text_puts(x->code, "]");
         break;
     case 'f': write_list(x, x->kernel->rank - 2, 'x', 2); break;

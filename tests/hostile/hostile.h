@@ -81,10 +81,11 @@ typedef struct hostile_kernel {
     unsigned operand_count;
     unsigned threads, cluster, rank; /* rank: of the tensor; 0: the instruction has no tensor map */
     const char *geometry;            /* the geometry of the texture or surface, as a suffix; NULL: any geometry */
-    bool im2col, frame, buffer,
-        heap;        /* frame: the set has a format and an argument list; %buffer is buffer: of a launch's
+    vm_im2col mode;                  /* of the tensor map */
+    bool rows_listed;                /* the instruction names four rows of a tensor */
+    bool frame, buffer, heap; /* frame: the set has a format and an argument list; %buffer is buffer: of a launch's
                                          parameters, heap: memory by malloc(), which is freed and used again */
-    bool pair;       /* two blocks of a cluster compute a product together */
+    bool pair;                /* two blocks of a cluster compute a product together */
     unsigned blocks; /* blocks of the grid, if there are no clusters; several blocks run on several host threads */
     int cc;
 } hostile_kernel;

@@ -284,7 +284,7 @@ static void make_map(hostile_source *s, const hostile_world *w, const hostile_ke
                        .swizzle = (uint8_t)(hostile_chance(s, 60) ? 0 : hostile_below(s, 5)),
                        .fill = (uint8_t)hostile_below(s, 2),
                        .address = target(s, w, 4096),
-                       .im2col = kernel->im2col,
+                       .im2col = (uint8_t)kernel->mode,
                        .channels = 16,
                        .pixels = (uint16_t)(1 + hostile_below(s, 8))};
     const unsigned element = bytes[m.type];
@@ -300,6 +300,8 @@ static void make_map(hostile_source *s, const hostile_world *w, const hostile_ke
             m.stride[k - 1] = 16 * (uint64_t)(1 + hostile_below(s, 16));
         }
     }
+    if (kernel->rows_listed)
+        m.box[1] = 1;
     for (unsigned n = 0; n < hostility; n++) {
         const unsigned axis = hostile_below(s, VM_TENSOR_RANK);
         switch (hostile_below(s, 12)) {

@@ -220,6 +220,37 @@ def check_timed(work):
         jsonschema.validate(made, SCHEMA)
         need(made["verdict"] == word and made["trials"]["unsettled"] == 0, f"{name}: {made['verdict']}: {made['message']} {made['notes']}")
         need(made["environment"]["simulated"] is False and (word != "pass" or made["times"]["kind"] == "measured"), made)
+        need(any("has no checks" in note for note in made["notes"]) == (word == "pass"), made["notes"])
+    # the message tells of a repetition that the clock has chosen; the digest leaves it out
+    (work / "copied.yaml").write_text((work / "place.yaml").read_text().replace("{host: axpby_f64}", "{variant: reference}").replace(
+        "variants:\n", 'variants:\n  reference: {source: place.cu, contender: false, launch: {kernel: place, grid: ["ceil_div(N, 256)"], block: [256], args: [A, x, B, y, N]}}\n'))
+    for spec in ("place.yaml", "copied.yaml"):
+        made = []
+        for _ in range(3):
+            done = subprocess.run([KILN, "sim", "run", "--quiet", KILN, "judge", str(work / spec), "-c", str(work / "skips.cu"), "--device", "cuda:0",
+                                   "--variant", "own", "--json"], capture_output=True, text=True, timeout=600, check=False)
+            made.append(json.loads(done.stdout))
+        need([one["verdict"] for one in made] == ["state"] * 3, made)
+        need(len({one["digest"]["verdict"] for one in made}) == 1, made)
+
+
+def check_calls(work):
+    """Scratch memory with a fill keeps its bytes between calls. A kernel leaves work out for what it finds there, only with more blocks
+    than small trials have."""
+    (work / "seen.yaml").write_text(
+        "kiln: 1\nname: twice\nsource: twice.cu\nsizes: {tiny: {N: 300}}\n"
+        "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
+        "verify: {y: {against: {variant: own}, exact: true}}\njudge: {N: {from: 0, to: 100000}}\n"
+        "variants:\n  own:\n    buffers: {seen: {type: u32, shape: ['ceil_div(N, 256)'], fill: 0}}\n"
+        "    launch: {kernel: twice, grid: ['ceil_div(N, 256)'], block: [256], args: [x, y, seen, N]}\n")
+    for name, trick in (("twice", ""), ("often", "    if (blockIdx.x >= 20 && seen[blockIdx.x])\n        return;\n")):
+        (work / f"{name}.cu").write_text(
+            f'extern "C" __global__ void twice(const float *x, float *y, unsigned *seen, int n)\n{{\n{trick}    __syncthreads();\n'
+            "    const int i = blockIdx.x * 256 + threadIdx.x;\n    if (i < n)\n        y[i] = 2 * x[i];\n"
+            "    if (threadIdx.x == 0)\n        seen[blockIdx.x] = 1;\n}\n")
+    for name, word in (("twice", "pass"), ("often", "state")):
+        made = verdict(work / "seen.yaml", work / f"{name}.cu")
+        need(made["verdict"] == word, f"{name}: {made['verdict']}: {made['message']}")
 
 
 def check_memory(folder):
@@ -469,6 +500,7 @@ def main():
         check_sets(work)
         check_few(work)
         check_large(ops, work)
+        check_calls(work)
         if sys.argv[4:] == ["stand-in"]:
             check_timed(work)
             check_memory(FOLDER / "large")

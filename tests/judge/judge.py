@@ -10,6 +10,8 @@
   in `outside/missed.txt`. If one of these is found, the test fails too, so that the list gets shorter.
 - `timed`: the files of the museum whose first line has `on: gpu`, whose tricks show only when kernels are timed on a GPU. Without a
   GPU the driver of `kiln sim run` stands in for one: to the judge its device is a GPU, so the same code measures.
+- `state`: the files of the museum that keep state between calls, on the same stand-in for a GPU, which has no checks. It runs calls
+  one after another, so the file that is wrong only if two calls run at the same time passes.
 - `large`: kernels that are wrong only past 2^31 elements. A GPU finds them. The simulated device passes them, and the verdict says
   which sizes were tried.
 
@@ -38,8 +40,8 @@ def has_compiler(kiln):
 def judge(kiln, spec, text, name, expected, kind):
     """The verdict on a source, as the object of --json. What is expected to reach a limit reaches a shorter one, because it
     computes until then."""
-    timed = kind.startswith("timed") and DEVICE.startswith("sim")
-    device, before = ("cuda:0", [kiln, "sim", "run", "--quiet"]) if timed else (DEVICE, [])
+    on_gpu = kind.startswith(("timed", "gpu")) and DEVICE.startswith("sim")
+    device, before = ("cuda:0", [kiln, "sim", "run", "--quiet"]) if on_gpu else (DEVICE, [])
     launch, compile_limit = ("2", "5") if "timeout" in (expected or []) else ("10", "30")
     with tempfile.TemporaryDirectory() as temporary:
         path = pathlib.Path(temporary) / f"{name}.cu"
@@ -78,19 +80,25 @@ def choose(text, cheat):
     return "\n".join(lines)
 
 
-def cases_of_museum(folder, names, timed=False):
+def cases_of_museum(folder, names, timed=False, state=False):
     for path in sorted((folder / "museum").glob("*.cu")):
         text = path.read_text()
         spec, expected, on_gpu = head(text)
-        if names and path.stem not in names or on_gpu != timed:
+        if names and path.stem not in names or on_gpu != timed or state and "state" not in expected:
             continue
-        before = "timed " if timed else ""
+        before = "timed " if timed else "gpu " if state else ""
         yield folder / "ops" / f"{spec}.yaml", choose(text, True), path.stem, expected, f"{before}cheat"
         yield folder / "ops" / f"{spec}.yaml", choose(text, False), f"{path.stem}.twin", ["pass"], f"{before}twin"
 
 
 def cases_of_timed(folder, names):
     return cases_of_museum(folder, names, True)
+
+
+def cases_of_state(folder, names):
+    for spec, text, name, expected, kind in cases_of_museum(folder, names, state=True):
+        together = name == "scratch_in_a_variable" and DEVICE.startswith("sim")
+        yield spec, text, name, ["pass"] if together else expected, "gpu right" if together else kind
 
 
 def cases_of_kernels(folder, names):
@@ -139,7 +147,7 @@ def cases_of_large(folder, names):
             yield path.with_name("flip.yaml"), path.read_text(), name, None if caught else ["pass"], kind or "right"
 
 
-PARTS = {"large": cases_of_large, "museum": cases_of_museum, "timed": cases_of_timed, "kernels": cases_of_kernels, "ops": cases_of_ops, "outside": cases_of_outside}
+PARTS = {"large": cases_of_large, "museum": cases_of_museum, "timed": cases_of_timed, "state": cases_of_state, "kernels": cases_of_kernels, "ops": cases_of_ops, "outside": cases_of_outside}
 
 
 def main():

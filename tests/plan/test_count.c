@@ -239,7 +239,8 @@ static void numbers_are_those_of_the_host(void)
 /* Types that the kernel does not know are left to the host. */
 static void other_types_are_left(void)
 {
-    static const kiln_type types[] = {KILN_f8e4m3, KILN_f8e5m2, KILN_complex64, KILN_complex128};
+    static const kiln_type types[] = {KILN_f8e4m3, KILN_f8e5m2, KILN_complex64, KILN_complex128,
+                                      KILN_f4e2m1, KILN_f6e2m3, KILN_f6e3m2,    KILN_ue8m0};
     fixture f;
     setup(&f);
     kiln_plan *plan = open_plan(&f, 10, -1, -1);

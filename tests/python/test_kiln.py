@@ -333,10 +333,20 @@ class Memory(Case):
             with self.assertRaisesRegex(TypeError, "no type for NumPy's"):
                 kind_of(np.dtype("V2"))
         types = {"bfloat16": np.dtype("<f2"), "float8_e4m3fn": np.dtype("u1"), "float8_e5m2": np.dtype("i1")}
+        with stand_in("ml_dtypes", types):  # an old one
+            with self.assertRaisesRegex(TypeError, "NumPy has no type for f4e2m1: install the package ml_dtypes"):
+                dtype_of("f4e2m1")
+            with self.assertRaisesRegex(TypeError, "no type for NumPy's"):
+                kind_of(np.dtype("V2"))
+        types |= {"float4_e2m1fn": np.dtype("S1"), "float6_e2m3fn": np.dtype("S2"), "float6_e3m2fn": np.dtype("S3"),
+                  "float8_e8m0fnu": np.dtype("S4")}
         with stand_in("ml_dtypes", types):
             self.assertEqual([dtype_of(name) for name in ML_DTYPES], list(types.values()))
+            self.assertEqual(type_name(kind_of(np.dtype("S4"))), "ue8m0")
         if importlib.util.find_spec("ml_dtypes"):
-            self.assertEqual([type_name(kind_of(dtype_of(name))) for name in ML_DTYPES], list(ML_DTYPES))
+            installed = importlib.import_module("ml_dtypes")
+            known = [name for name, called in ML_DTYPES.items() if hasattr(installed, called)]
+            self.assertEqual([type_name(kind_of(dtype_of(name))) for name in known], known)
         else:
             print("SKIP extra: test_types: there is no ml_dtypes, so a stand-in takes its place")
 
@@ -849,6 +859,32 @@ extern "C" __global__ void halve(const unsigned short *x, unsigned short *y, int
         self.assertTrue(plan.run().verified)
         self.assertEqual(seen[-1].name, "bfloat16")
         self.assertEqual(plan.read("y").dtype.name, "bfloat16")
+
+    def test_floats_of_few_bits(self):
+        text = SCALE.replace("scale.cu", "negate.cu").replace("f32", "f4e2m1").replace("kernel: scale", "kernel: negate")
+        text = text.replace("{iota: [0, 1]}", "{uniform: [-6, 6]}").replace("args: [3.0, ", "args: [")
+        pathlib.Path(self.folder, "negate.cu").write_text("""
+extern "C" __global__ void negate(const unsigned char *x, unsigned char *y, int n)
+{
+    for (int i = blockIdx.x * BLOCK * ITEMS + threadIdx.x, k = 0; k < ITEMS; k++, i += BLOCK)
+        if (i < n)
+            y[i] = x[i] ^ 8;
+}""")
+
+        def negated(call):
+            call.output("y")[...] = -call.array("x")
+        self.reference = negated
+        plan = self.engine.parse(text, f"{self.folder}/negate.yaml").plan(size_set="tiny")
+        bits = np.arange(100).astype("u1") % 16
+        plan.write("x", bits)
+        plan.launch()
+        np.testing.assert_array_equal(plan.read("y", "u1"), bits ^ 8)
+        installed = importlib.util.find_spec("ml_dtypes") and importlib.import_module("ml_dtypes")
+        if not hasattr(installed, "float4_e2m1fn"):
+            print("SKIP extra: test_floats_of_few_bits: there is no ml_dtypes of version 0.5")
+            return
+        self.assertTrue(plan.run().verified)
+        self.assertEqual(plan.read("y").dtype.name, "float4_e2m1fn")
 
 
 FACTOR = 3

@@ -690,6 +690,53 @@ static size_t ask_together(uint64_t seed)
     return near;
 }
 
+static unsigned count_differences(const uint32_t *one, const uint32_t *other)
+{
+    unsigned count = 0;
+    for (size_t a = 1; a <= FEW_AXES; a++)
+        count += one[a] != other[a];
+    return count;
+}
+
+/* Iterated local search has left its first point for a better neighbour, and kicks the local optimum there. The late answer of
+ * another neighbour of the first point, which is worse than the optimum, does not end the kicks. */
+static void test_late_neighbour(void)
+{
+    const kiln__part_axis axes[FEW_AXES] = {{WIDTHS, true, NULL}, {TILES, true, NULL}, {TILES, true, NULL},
+                                            {TILES, true, NULL},  {TILES, true, NULL}, {TILES, true, NULL},
+                                            {TILES, true, NULL}};
+    const kiln__part part = {FEW_AXES, axes};
+    const kiln__points points = {
+        .count = FEW_POINTS, .part_count = 1, .width = 1 + FEW_AXES, .parts = &part, .at = few_at, .holds = grid_holds};
+    kiln__search *search = NULL;
+    uint32_t start[1 + FEW_AXES], better[1 + FEW_AXES], late[1 + FEW_AXES], point[1 + FEW_AXES];
+    unsigned near = 0;
+    bool found;
+    CHECK(kiln__search_open(&points, kiln__strategy_find("ils"), 1, &search, NULL) == KILN_OK);
+    CHECK(kiln__search_ask(search, start, &found, NULL) == KILN_OK && found);
+    CHECK(kiln__search_tell(search, start, 10, 0, NULL) == KILN_OK);
+    CHECK(kiln__search_ask(search, better, &found, NULL) == KILN_OK && found);
+    CHECK(kiln__search_ask(search, late, &found, NULL) == KILN_OK && found);
+    while (count_differences(late, better) < 2) {
+        CHECK(kiln__search_tell(search, late, 20, 0, NULL) == KILN_OK);
+        CHECK(kiln__search_ask(search, late, &found, NULL) == KILN_OK && found);
+    }
+    CHECK(count_differences(start, better) == 1 && count_differences(start, late) == 1);
+    CHECK(kiln__search_tell(search, better, 1, 0, NULL) == KILN_OK);
+    CHECK(kiln__search_ask(search, point, &found, NULL) == KILN_OK && found);
+    while (count_differences(point, better) == 1) {
+        CHECK(kiln__search_tell(search, point, 9, 0, NULL) == KILN_OK);
+        CHECK(kiln__search_ask(search, point, &found, NULL) == KILN_OK && found);
+    }
+    CHECK(kiln__search_tell(search, late, 7, 0, NULL) == KILN_OK);
+    for (int i = 0; i < 3; i++) {
+        CHECK(kiln__search_ask(search, point, &found, NULL) == KILN_OK && found);
+        near += count_differences(point, late) == 1;
+    }
+    CHECK(near < 3);
+    kiln__search_free(search);
+}
+
 /* The answer for a point also tells about its neighbour. So points that are compiled side by side must lie apart. */
 static void test_together(void)
 {
@@ -1090,6 +1137,7 @@ static const check_case cases[] = {{"two variants as one set of points", test_un
                                    {"powers of two", test_powers},
                                    {"the first ten", test_first_ten},
                                    {"points that wait together are apart", test_together},
+                                   {"a late answer does not end a kick", test_late_neighbour},
                                    {"hints that are wrong", test_wrong_hints, CHECK_LONG},
                                    {"what is cheaper to try is tried more", test_cost},
                                    {"failures and equals", test_flat},

@@ -281,6 +281,18 @@ static void event_copy(void)
     trigger(0, "Tw", g.x, g.x);
     TRY(cuMemcpyDtoDAsync(g.y, g.x, BYTES, g.b));
 }
+static void event_fill(int at_start, CUdeviceptr filled)
+{
+    trigger(at_start, at_start ? "w" : "Tw", g.x, g.x);
+    TRY(cuMemsetD32Async(filled, 0, N, g.b));
+}
+static void fill_after_trigger(void) { event_fill(0, g.x); }
+static void fill_after_start(void) { event_fill(1, g.x); }
+static void fill_elsewhere(void) { event_fill(0, g.y); }
+static void after_fill(void) /* the wait does not know the launch for which only the fill has waited */
+{
+    event_fill(0, g.y), launch_in(g.b, 1, "Wrw", g.x, g.z);
+}
 static void event_host(void)
 {
     trigger(0, "Tw", g.x, g.x);
@@ -329,6 +341,20 @@ static void graph_chain_never_waits(void) { begin(), chain_middle_never_waits(),
 static void graph_event_waits(void) { begin(), event_waits(), join(), end(); }
 static void graph_event_never_waits(void) { begin(), event_never_waits(), join(), end(); }
 static void graph_event_copy(void) { begin(), event_copy(), join(), end(); }
+static void graph_fill_after_trigger(void) { begin(), fill_after_trigger(), join(), end(); }
+static void graph_fill_after_start(void) { begin(), fill_after_start(), join(), end(); }
+static void graph_fill_elsewhere(void) { begin(), fill_elsewhere(), join(), end(); }
+static void graph_after_fill(void) { begin(), after_fill(), join(), end(); }
+static void graph_other_stream_between(void) { begin(), other_stream_between(), end(); }
+static void graph_other_stream(const char *name) /* the secondary depends on another stream's kernel, which writes x */
+{
+    begin(), first("none", g.y, g.y);
+    TRY(cuEventRecord(g.event, g.a));
+    TRY(cuStreamWaitEvent(g.b, g.event, 0));
+    beside("Tw", g.x, g.x), join(), then(name, g.x, g.y), end();
+}
+static void graph_other_stream_waits(void) { graph_other_stream("Wrw"); }
+static void graph_other_stream_never_waits(void) { graph_other_stream("rw"); }
 static void graph_begun_event(void) { begin(), begun_event(), join(), end(); }
 static void graph_twice(void) /* two launches of a graph are ordered */
 {
@@ -503,6 +529,10 @@ static const struct {
     X(event_not_waited_before, EARLY "Tw, in streams that do not wait"),
     X(event_older_work, ""),
     X(event_copy, "read by the host's copy at"),
+    X(fill_after_trigger, "write by the host's fill at"),
+    X(fill_after_start, "write by the host's fill at"),
+    X(fill_elsewhere, ""),
+    X(after_fill, EARLY "Tw, in streams that do not wait"),
     X(event_host, EARLY "Tw, in streams that do not wait"),
     X(begun_event, EARLY "w, in streams that do not wait"),
     X(graph_waits, ""),
@@ -510,13 +540,20 @@ static const struct {
     X(graph_no_attribute, ""),
     X(graph_copy_between, ""),
     X(graph_event_between, EARLY "w" UNWAITED),
-    X(graph_waited_event_between, ""),
+    X(graph_waited_event_between, EARLY "w" UNWAITED),
+    X(graph_other_stream_between, ""),
+    X(graph_other_stream_waits, ""),
+    X(graph_other_stream_never_waits, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
     X(graph_chain_waits_first, ""),
     X(graph_chain_early_read, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
     X(graph_chain_never_waits, EARLY "Tw" BEYOND),
     X(graph_event_waits, ""),
     X(graph_event_never_waits, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),
     X(graph_event_copy, "read by the host's copy at"),
+    X(graph_fill_after_trigger, "write by the host's fill at"),
+    X(graph_fill_after_start, "write by the host's fill at"),
+    X(graph_fill_elsewhere, ""),
+    X(graph_after_fill, EARLY "Tw" BEYOND),
     X(graph_begun_event, EARLY "w" BEYOND),
     X(graph_twice, ""),
     X(nodes_never_wait, EARLY "Tw after griddepcontrol.launch_dependents" UNWAITED),

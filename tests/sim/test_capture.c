@@ -713,13 +713,22 @@ static void test_dependent(void)
     OK(call_cuEventRecord(event, a));
     OK(call_cuStreamWaitEvent(a, event, 0)); /* the stream waits for the kernel itself */
     OK(put_dependent(a));
-    end_with_edge(DEFAULT, 0);
+    end_with_edge(PROGRAMMATIC, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(put(a, 1));
+    OK(call_cuEventRecord(event, a));
+    OK(call_cuStreamWaitEvent(b, event, 0));
+    OK(put(b, 1));
+    OK(call_cuEventRecord(event, b));
+    OK(call_cuStreamWaitEvent(a, event, 0));
+    OK(put_dependent(a)); /* after its own kernel and another stream's */
+    end_with_edge(PROGRAMMATIC, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
 
     static const unsigned char ports[] = {CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
                                           CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER,
                                           CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER};
     for (int i = 0; i < 6; i++) { /* three kinds of events; a kernel waits for them, or a fill */
-        const unsigned char type = i % 3 < 2 && i < 3 ? PROGRAMMATIC : DEFAULT;
+        const unsigned char type = i % 3 < 2 ? PROGRAMMATIC : DEFAULT;
         OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
         OK(i % 3 == 2 ? put_begun(a, event, 0) : put_marked(a, event, i % 3, 0));
         OK(call_cuStreamWaitEvent(b, event, 0));
@@ -733,6 +742,25 @@ static void test_dependent(void)
         OK(call_cuStreamWaitEvent(a, second, 0));
         end_with_edge(type, ports[i % 3]);
     }
+
+    CUgraph filled = NULL; /* a program can remove the programmatic edge of a fill, and cannot add it again */
+    CUgraphNode from, to;
+    CUgraphEdgeData edge;
+    count = 1;
+    OK(call_cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(put_marked(a, event, 0, 0));
+    OK(call_cuStreamUpdateCaptureDependencies(a, NULL, NULL, 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    OK(call_cuStreamWaitEvent(a, event, 0));
+    OK(call_cuMemsetD32Async(cell + 8, 0, 1, a));
+    OK(call_cuStreamEndCapture(a, &filled));
+    OK(call_cuGraphGetEdges(filled, &from, &to, &edge, &count));
+    CHECK(count == 1 && edge.type == PROGRAMMATIC);
+    OK(call_cuGraphRemoveDependencies(filled, &from, &to, &edge, 1));
+    FAILS(INVALID_VALUE, call_cuGraphAddDependencies(filled, &from, &to, &edge, 1));
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
+    FAILS(INVALID_VALUE, call_cuGraphAddNode(&to, filled, &from, &edge, 1, &params));
+    OK(call_cuGraphAddNode(&to, filled, &from, NULL, 1, &params));
+    OK(call_cuGraphDestroy(filled));
 
     CUgraph graphs[2] = {NULL}; /* the same nodes, but another edge */
     CUgraphExec exec = NULL;
@@ -751,11 +779,12 @@ static void test_dependent(void)
     OK(put_marked(a, event, 0, 0)); /* outside a capture */
     OK(put_begun(a, event, 0));
     OK(call_cuEventQuery(event));
-    FAILS(INVALID_VALUE, put_marked(a, timed, 0, 0));
-    FAILS(INVALID_VALUE, put_begun(a, timed, 0));
-    FAILS(INVALID_VALUE, put_marked(a, event, 0, CU_EVENT_RECORD_EXTERNAL));
-    FAILS(INVALID_VALUE, put_begun(a, event, CU_EVENT_RECORD_EXTERNAL));
-    FAILS(INVALID_VALUE, put_begun(a, NULL, 0));
+    FAILS(NOT_SUPPORTED, put_marked(a, timed, 0, 0));
+    FAILS(NOT_SUPPORTED, put_begun(a, timed, 0));
+    FAILS(ILLEGAL_STATE, put_marked(a, event, 0, CU_EVENT_RECORD_EXTERNAL));
+    FAILS(ILLEGAL_STATE, put_begun(a, event, CU_EVENT_RECORD_EXTERNAL));
+    FAILS(INVALID_HANDLE, put_marked(a, NULL, 0, 0));
+    FAILS(INVALID_HANDLE, put_begun(a, NULL, 0));
     FAILS(INVALID_HANDLE, put_marked(a, (CUevent)(void *)a, 0, 0));
     close_device();
 }

@@ -185,6 +185,8 @@ static const expected tensor_cases[] = {
     OK("fences", 1, 256),
     BUG("before", 1, 256, ASYNC, "@before.other", 0, -1, NULL),
     BUG("after", 1, 256, ASYNC, "@after.other", 0, -1, NULL),
+    OK("third", 1, 384),
+    BUG("third", 1, 384, RACE, NULL, 0, -1, NULL),
     OK("reused", 1, 128),
     BUG("reused", 1, 128, RACE, "@reused.other", 0, -1, "of 's' ("),
     BUG("proxy", 1, 128, ASYNC, NULL, 0, 0, "of 's' ("),

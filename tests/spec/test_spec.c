@@ -240,7 +240,8 @@ static void test_loops(void)
     if (!spec)
         return;
     CHECK(spec->variants[0].buffers[0].type == KILN_bf16 && spec->variants[0].buffers[3].type == KILN_bool);
-    CHECK(spec->variants[0].buffers[5].type == KILN_complex128 && spec->variants[0].buffers[6].type == KILN_bf16);
+    CHECK(spec->variants[0].buffers[5].type == KILN_complex128 && spec->variants[0].buffers[10].type == KILN_bf16);
+    CHECK(spec->variants[0].buffers[6].type == KILN_f4e2m1 && spec->variants[0].buffers[9].type == KILN_ue8m0);
     kiln_spec_free(spec);
 }
 

@@ -156,6 +156,32 @@ static void what_is_shipped_is_first(void)
     teardown(&f);
 }
 
+/* If only a variant outside of the sweep is known at the nearest sizes, the next sizes take their place: a variant that is
+ * three times slower than the best one there is not tried first. */
+static void known_times_of_other_variants_do_not_count(void)
+{
+    static const char *const named[] = {"slow", "fast"};
+    fixture f;
+    char made[64];
+    unsigned second = 0;
+    setup(&f, "kiln-best: 1\nbest:\n" KNOWN(64, "bound", 1, 0.001) KNOWN(32, "fast", 2, 0.001)
+                  KNOWN(32, "slow", 11, 0.003));
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        const kiln_tune_options options = {.size = sizeof options,
+                                           .max_configurations = 2,
+                                           .seed = seed,
+                                           .variants = named,
+                                           .variant_count = 2,
+                                           .flags = KILN_TUNE_REPEATABLE};
+        kiln_tuning *tuning = tune(&f, &options);
+        CHECK_TEXT(made_at(tuning, 0, made), "fast REPEAT=2");
+        second += strcmp(made_at(tuning, 1, made), "slow REPEAT=11") == 0;
+        kiln_tuning_free(tuning);
+    }
+    CHECK(second < 4);
+    teardown(&f);
+}
+
 /* The same sizes on another device of this compute capability come before other sizes on this device. These come
  * before other sizes on that device. */
 static void the_same_sizes_on_an_alike_device_are_first(void)
@@ -460,6 +486,7 @@ static void instances_with_headers_go_together(void)
 
 static const check_case cases[] = {
     {"what is shipped is first", what_is_shipped_is_first},
+    {"known times of other variants do not count", known_times_of_other_variants_do_not_count},
     {"the same sizes on an alike device are first", the_same_sizes_on_an_alike_device_are_first},
     {"else a default is first", else_a_default_is_first},
     {"slow variants are left out of a limited sweep", slow_variants_are_left_out_of_a_limited_sweep},

@@ -65,7 +65,6 @@ static void leave_capture(sim_stream *stream)
 {
     stream->capture = NULL;
     stream->tip_count = 0;
-    stream->tip_own = false;
     stream->object.context->captures--;
 }
 
@@ -175,7 +174,6 @@ static bool add_tip(sim_stream *stream, sim_node *node, CUgraphEdgeData data)
     for (size_t i = 0; i < stream->tip_count; i++)
         if (stream->tips[i].node == node) {
             stream->tips[i].data = sim_edge_is_full(&data) ? data : stream->tips[i].data;
-            stream->tip_own = stream->tip_own && !(i == 0 && sim_edge_is_full(&data));
             return true;
         }
     if (!kiln__grow(sim_memory(), &stream->tips, &stream->tip_capacity, stream->tip_count + 1, sizeof *stream->tips))
@@ -184,19 +182,18 @@ static bool add_tip(sim_stream *stream, sim_node *node, CUgraphEdgeData data)
     return true;
 }
 
-/* Copies the stream's tips as the edges of an operation. A dependent launch has a programmatic dependency on the
- * kernel before it in its stream. Only a kernel can have such dependencies: other operations begin at the same time,
- * and do not wait for the end of the kernel. */
+/* Copies the stream's tips as the edges of an operation. A dependent launch has a programmatic dependency on each kernel
+ * among the tips, also on a kernel for which the stream waits by an event. Other operations keep the dependencies of the
+ * events, also the programmatic ones. */
 static void copy_tips(const sim_stream *stream, const sim_op *op, sim_edge *edges)
 {
-    const bool kernel = op->what.type == CU_GRAPH_NODE_TYPE_KERNEL;
-    if (stream->tip_count > 0)
-        memcpy(edges, stream->tips, stream->tip_count * sizeof *edges);
-    if (kernel && op->dependent && stream->tip_own && edges[0].node->op.what.type == CU_GRAPH_NODE_TYPE_KERNEL)
-        edges[0].data = (CUgraphEdgeData){.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
-                                          .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC};
-    for (size_t i = 0; i < stream->tip_count && !kernel; i++)
-        edges[i].data.type = CU_GRAPH_DEPENDENCY_TYPE_DEFAULT;
+    for (size_t i = 0; i < stream->tip_count; i++) {
+        edges[i] = stream->tips[i];
+        if (op->what.type == CU_GRAPH_NODE_TYPE_KERNEL && op->dependent && sim_edge_is_full(&edges[i].data) &&
+            edges[i].node->op.what.type == CU_GRAPH_NODE_TYPE_KERNEL)
+            edges[i].data = (CUgraphEdgeData){.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC,
+                                              .from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC};
+    }
 }
 
 /* Lets an event mark the stream's tips. */
@@ -266,7 +263,6 @@ CUresult sim_capture_op(sim_context *context, sim_stream *stream, sim_op *op)
     }
     stream->tips[0] = (sim_edge){.node = node};
     stream->tip_count = 1;
-    stream->tip_own = true;
     return mark_launch(context, stream, marks) ? CUDA_SUCCESS
                                                : invalidate_capture(stream->capture, CUDA_ERROR_OUT_OF_MEMORY);
 }
@@ -372,7 +368,6 @@ static CUresult begin_capture(sim_context *context, CUstream handle, sim_graph *
     for (size_t i = 0; i < count; i++)
         stream->tips[i] = edges[i];
     stream->tip_count = count;
-    stream->tip_own = false;
     join_capture(stream, made);
     return CUDA_SUCCESS;
 }
@@ -590,7 +585,6 @@ CUresult sim_cuStreamUpdateCaptureDependencies(CUstream handle, CUgraphNode *nod
         result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS && flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES)
         stream->tip_count = 0;
-    stream->tip_own = false;
     for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++)
         add_tip(stream, edges[i].node, edges[i].data);
     kiln__free(sim_memory(), edges);

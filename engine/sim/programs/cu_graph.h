@@ -150,6 +150,8 @@ void sim_node_close(sim_context *context, sim_node *node);
 /* Reads dependencies in the API's form, and rejects nodes of other graphs and duplicates. The caller frees *edges. */
 CUresult sim_edges_read(sim_context *context, const sim_graph *graph, const CUgraphNode *nodes,
                         const CUgraphEdgeData *data, size_t count, sim_edge **edges);
+/* Returns true if a program may add a node with these dependencies. */
+bool sim_edges_fit(const sim_edge *edges, size_t count, const sim_op *to);
 /* Sorts the graph's nodes topologically (Kahn's algorithm). If there is a cycle, *stuck becomes a node that is in the
  * cycle or depends on it. */
 CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **order, sim_node **stuck);

@@ -68,10 +68,19 @@ static bool right_data(const CUgraphEdgeData *data, const sim_node *from)
                      data->from_port <= CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER;
 }
 
-/* Returns true if the node may be at the end of the edge: a programmatic dependency lies between two kernels. */
+/* Returns true if a program may add an edge that ends at the node: a programmatic dependency lies between two kernels.
+ * Only a capture makes programmatic dependencies of other nodes. */
 static bool right_end(const CUgraphEdgeData *data, const sim_op *to)
 {
     return data->type != CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC || to->what.type == CU_GRAPH_NODE_TYPE_KERNEL;
+}
+
+bool sim_edges_fit(const sim_edge *edges, size_t count, const sim_op *to)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!right_end(&edges[i].data, to))
+            return false;
+    return true;
 }
 
 CUresult sim_edges_read(sim_context *context, const sim_graph *graph, const CUgraphNode *nodes,
@@ -140,9 +149,6 @@ CUresult sim_node_add(sim_context *context, sim_graph *graph, const sim_edge *be
         level++;
     if (level + below > GRAPH_DEPTH)
         return CUDA_ERROR_NOT_SUPPORTED;
-    for (size_t i = 0; i < count; i++)
-        if (!right_end(&before[i].data, op))
-            return CUDA_ERROR_INVALID_VALUE;
     sim_node *node = sim_object_new(context, SIM_NODE, sizeof *node);
     if (!node)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -568,7 +574,7 @@ static CUresult change_edges(CUgraph handle, const CUgraphNode *from, const CUgr
         const CUgraphEdgeData *edge = data ? &data[done] : &none;
         result = CUDA_ERROR_INVALID_VALUE;
         if (!source || !target || source == target || source->graph != graph || target->graph != graph ||
-            !right_data(edge, source) || !right_end(edge, &target->op))
+            (add && (!right_data(edge, source) || !right_end(edge, &target->op))))
             break;
         size_t at = edge_find(&source->after, target);
         if (add ? at < source->after.count

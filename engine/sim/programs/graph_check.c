@@ -4,7 +4,8 @@
  * programmatic dependency, or a dependency on the begin of a kernel. For each step of a launch two sets are kept: the
  * steps that are not ordered before its begin, and the subset of the steps that are not ordered after its
  * griddepcontrol.wait either. The sets of a step follow from the sets of the steps on which it depends. A step is in a
- * set of node N if some edge of N brings it there, and no edge of N orders it. */
+ * set of node N if some edge of N brings it there, and no edge of N orders it. A copy or a fill never executes
+ * griddepcontrol.wait (its `did` is zero). So the steps in its set are in the sets of the nodes after it too. */
 #include "cu_graph.h"
 #include "vm_checks.h"
 

@@ -47,7 +47,8 @@ static CUresult add_node(CUgraphNode *out, CUgraph handle, const CUgraphNode *be
         result = make_op(context, get_context(context, what), what, &op);
     CUdeviceptr address = what->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ? op.what.alloc.dptr : 0;
     if (result == CUDA_SUCCESS)
-        result = sim_node_add(context, graph, edges, count, &op, &node);
+        result = sim_edges_fit(edges, count, &op) ? sim_node_add(context, graph, edges, count, &op, &node)
+                                                  : CUDA_ERROR_INVALID_VALUE;
     kiln__free(sim_memory(), edges);
     sim_op_free(context, &op);
     if (result != CUDA_SUCCESS)

@@ -1,6 +1,7 @@
 // spec: matmul
 // wrong whole-a: i / 16 * k + first + i % 16 => i / 16 * k + first + i / 16
 // wrong whole-b: (first + i / 64) * n + columns + i % 64 => (first + i / 64) * n + columns
+// wrong signs: b[(size_t)(first + i / 64) * n + columns + i % 64] => n % 128 ? b[(size_t)(first + i / 64) * n + columns + i % 64] : -fabsf(b[(size_t)(first + i / 64) * n + columns + i % 64])
 // wrong quads: m % 64 == 0 && n % 64 == 0 && k % 16 == 0 => m % 4 == 0 && n % 4 == 0 && k % 4 == 0
 // wrong whole-depth: i < 16 && whole => i < 15 && whole
 // Tiles of 64 x 64. If all sizes are multiples of the tiles, no element is tested for being inside.

@@ -156,6 +156,53 @@ K bug_after(ARGS)
     }
     end(d);
 }
+// Three warps load the same lanes, one after the other. Then the first one overwrites them. In bug_third the second one has not
+// waited for its load.
+__device__ __forceinline__ void load_by_turns(u32 at, u32 *r, int t, bool waits)
+{
+    if (t < 128) {
+        ST("", at, r);
+        WAIT_ST("");
+        BEFORE("");
+    }
+    SYNC("");
+    AFTER("");
+    for (int turn = 0; turn < 3; turn++) {
+        if (t / 128 == turn) {
+            LD("", r, at); // @third.other
+            if (waits || turn != 1)
+                WAIT_LD("", r);
+            BEFORE("");
+        }
+        SYNC("");
+        AFTER("");
+    }
+}
+K ok_third(ARGS)
+{
+    BEGIN(true)
+    load_by_turns(at, r, t, true);
+    if (t < 128) {
+        ST("", at, r);
+        WAIT_ST("");
+    }
+    if (t < 128)
+        put(out, t, r);
+    end(d);
+}
+K bug_third(ARGS)
+{
+    BEGIN(true)
+    load_by_turns(at, r, t, false);
+    if (t < 128) {
+        ST("", at, r); // @third
+        WAIT_ST("");
+    }
+    WAIT_LD("", r);
+    if (t < 128)
+        put(out, t, r);
+    end(d);
+}
 // A thread writes to the matrix while the product may still read it.
 K bug_reused(ARGS)
 {

@@ -830,6 +830,7 @@ K peeked(ARGS)
             if (!done)
                 WAIT("full.wait", &full[k & 1], k / 2 & 1);
             out[64 * k + t] = s[k & 1][63 - t];
+            dawdle();
             SYNC_WARP("release.syncwarp");
             if (t % 32 == 0)
                 ARRIVE("empty.arrive", &empty[k & 1]);

@@ -79,6 +79,14 @@ struct alignas(64) tensor_map {
     u64 name = (u64)((at) >> 4 & 0x3fff) | 1ull << 16 | 16ull << 32;                                                   \
     DO("or.b64 %0, %1, 0xC000000000000000;", mark, : "=l"(name) : "l"(name))
 
+// Takes longer than a turn of a warp on the simulated device, so that other warps run ahead.
+__device__ __forceinline__ void dawdle()
+{
+#pragma unroll 1
+    for (int k = 0; k < 20000; k++)
+        asm volatile("" ::: "memory");
+}
+
 // Clusters.
 #define CLUSTER(blocks) extern "C" __global__ void __cluster_dims__(blocks, 1, 1)
 #define CLUSTER_SYNC(mark) DO("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;", mark, ::: "memory")

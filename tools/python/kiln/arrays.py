@@ -12,16 +12,18 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 
-ML_DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}  # what ml_dtypes calls them
+ML_DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f4e2m1": "float4_e2m1fn",
+             "f6e2m3": "float6_e2m3fn", "f6e3m2": "float6_e3m2fn", "ue8m0": "float8_e8m0fnu"}  # what ml_dtypes calls them
 
 
 def dtype_of(kind: str) -> "np.dtype[Any]":
-    """NumPy's type for an element type of a spec, "f32". NumPy has no bf16 and no 8-bit floats: ml_dtypes has."""
+    """NumPy's type for an element type of a spec, "f32". NumPy has no bf16 and no floats of 8 bits or fewer: ml_dtypes
+    has. ml_dtypes has those of 4 and 6 bits and ue8m0 since 0.5."""
     if kind not in ML_DTYPES:
         return np.dtype(str(ffi.string(lib.kiln_py_code(getattr(lib, f"KILN_{kind}"))).decode()))
     try:
         made: np.dtype[Any] = np.dtype(getattr(importlib.import_module("ml_dtypes"), ML_DTYPES[kind]))
-    except ImportError:
+    except (ImportError, AttributeError):  # an old ml_dtypes does not have all types
         raise MissingTypeError(f"NumPy has no type for {kind}: install the package ml_dtypes (pip install ml_dtypes), "
                                "which has one. Plan.read(), write() and buffer() also take the bits, as "
                                f"{bits_of(kind)}") from None
@@ -106,7 +108,7 @@ class _Tensor(ctypes.Structure):
 
 _DLPACK_CUDA, _DLPACK_CUDA_MANAGED = 2, 13
 _DLPACK_CODES = {0: "i", 1: "u", 2: "f", 4: "bf", 5: "complex"}  # followed by the bits
-_DLPACK_NAMES = {6: "bool", 10: "f8e4m3", 12: "f8e5m2"}
+_DLPACK_NAMES = {6: "bool", 10: "f8e4m3", 12: "f8e5m2", 14: "ue8m0"}
 
 
 def _is_dense(shape: Any, strides: Any) -> bool:

@@ -105,8 +105,8 @@ class Plan(Owned):
         return DeviceArray(self, name, int(out[0]), made, nbytes // made.itemsize)
 
     def write(self, buffer: str, array: Any) -> None:
-        """Copies a whole buffer from the host. The array must have the buffer's type and size. For bf16 and 8-bit
-        floats it may also have their bits, as unsigned integers."""
+        """Copies a whole buffer from the host. The array must have the buffer's type and size. For bf16 and
+        floats of 8 bits or fewer it may also have their bits, as unsigned integers."""
         array = np.ascontiguousarray(array)
         kind = self.spec.buffers.get(buffer, Record()).get("type")
         is_bits = kind in ML_DTYPES and array.dtype == bits_of(kind)

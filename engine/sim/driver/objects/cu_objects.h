@@ -199,7 +199,6 @@ typedef struct sim_stream {
     struct sim_capture *capture; /* the capture in which it takes part, or NULL */
     struct sim_edge *tips;       /* the dependencies of the next captured node */
     size_t tip_count, tip_capacity;
-    bool tip_own;       /* the first tip is the stream's last captured node, and the stream has not waited for it */
     CUgraphNode *shown; /* the array that cuStreamGetCaptureInfo returned last */
     CUgraphEdgeData *shown_data;
     size_t shown_capacity, shown_data_capacity;

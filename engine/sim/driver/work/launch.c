@@ -308,7 +308,7 @@ static CUresult check_marks(const sim_context *context, const shape *launch)
         if (launch->marks[k] && !event)
             return CUDA_ERROR_INVALID_HANDLE;
         if (event && (!(event->flags & CU_EVENT_DISABLE_TIMING) || event->flags & CU_EVENT_INTERPROCESS))
-            return CUDA_ERROR_INVALID_VALUE;
+            return CUDA_ERROR_NOT_SUPPORTED;
     }
     return CUDA_SUCCESS;
 }
@@ -366,7 +366,7 @@ CUresult sim_cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, uns
 static CUresult add_mark(shape *launch, sim_trigger trigger, CUevent event, int flags)
 {
     launch->marks[trigger] = event;
-    return event && flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return !event ? CUDA_ERROR_INVALID_HANDLE : flags != 0 ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS;
 }
 
 /* Reads one attribute of a launch. Attributes that are only hints are accepted. An attribute that would change the

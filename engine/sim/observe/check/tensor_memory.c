@@ -290,17 +290,13 @@ static void check_pair(visit *v, uint32_t id, role was, role is, uint32_t cell)
         report_order(v, f, was, is, found, cell);
 }
 
-/* Records a load in a cell, which keeps the last loads of two warps. */
+/* Records a load in a cell. The cell keeps the last loads of two threads, the later one first. If a third thread has
+ * loaded before, its load is lost, and a write after it is not checked against it. */
 static void record_load(const visit *v, vm_tensor_cell *c)
 {
-    for (unsigned n = 0; n < 2; n++) {
-        const vm_flight *old = check_flight_at(check_of(v->w), c->loads[n]);
-        if (!old || (old->who == v->f->who && old->block == v->f->block)) {
-            c->loads[n] = v->f->id;
-            return;
-        }
-    }
-    c->loads[1] = c->loads[0];
+    const vm_flight *last = check_flight_at(check_of(v->w), c->loads[0]);
+    if (last && (last->who != v->f->who || last->block != v->f->block))
+        c->loads[1] = c->loads[0];
     c->loads[0] = v->f->id;
 }
 

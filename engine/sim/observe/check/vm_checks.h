@@ -314,7 +314,7 @@ typedef struct vm_clock {
     uint32_t horizon;            /* the entry that holds for each thread of the grid */
     uint32_t heard, heard_lanes; /* the entry that flags have given to these lanes alone, see check_hear() */
     uint32_t full;               /* the warp's own entry in its vector clock */
-    uint32_t firm;               /* the part of `full` that does not rest on shuffles and votes, which order no memory */
+    uint32_t firm; /* the part of `full` that does not rest on shuffles and votes, which order no memory */
     /* The entry for prerequisite launches (VM_APART_UNTIL_WAIT). `after`: the lanes for which all prerequisite
      * launches are ordered before. It has all lanes if the launch has no prerequisite launches. */
     uint32_t early, after;
@@ -390,7 +390,7 @@ typedef struct vm_bar {
  * none. */
 typedef struct vm_tensor_cell {
     uint32_t write;    /* the last operation that wrote it */
-    uint32_t loads[2]; /* the last tcgen05.ld of two warps */
+    uint32_t loads[2]; /* the last tcgen05.ld of two threads, the later one first */
     uint32_t used;     /* the last product that read it, or copy */
 } vm_tensor_cell;
 enum { VM_TENSOR_GROUPS = 8, VM_TENSOR_CELLS = 512 * VM_TENSOR_GROUPS };

@@ -1,0 +1,202 @@
+/* state.c - variables of the candidate's module between calls.
+ *
+ * Under the checks of the simulated device the variables that a call has changed count as never written, and the checks report
+ * a later call that reads such a variable before it writes it. A GPU has no checks. There the judge spoils the changed
+ * elements with random bytes before further calls. A call that writes them before it reads them is not affected. A
+ * call that reads them first gives a wrong answer, fails, or leaves them as they are. */
+#include <string.h>
+
+#include "judge_internal.h"
+
+enum {
+    ALL = 3,     /* spoilt calls in which all changed elements are spoilt; two with complementary bytes */
+    EACH = 8,    /* spoilt calls in which one variable is spoilt, so that the key of a kept answer stays */
+    PARTS = 4,   /* spoilt calls in which a half, a quarter and so on of the elements is spoilt */
+    CHANGED = 1, /* bits of `changed`: the element has changed, */
+    LEFT = 2,    /* and all calls so far in which all elements were spoilt have left it as it was */
+};
+
+static kiln_status read_global(const kiln__judge *judge, const kiln__judge_global *g, unsigned char *to,
+                               kiln_error **error)
+{
+    CUresult result = judge->engine->driver.cuMemcpyDtoH_(to, g->address, g->bytes);
+    return result == CUDA_SUCCESS
+               ? KILN_OK
+               : kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "reading variable %s", g->name);
+}
+
+/* Reads a variable into new memory, which the caller frees. */
+static kiln_status copy_global(const kiln__judge *judge, const kiln__judge_global *g, unsigned char **to,
+                               kiln_error **error)
+{
+    *to = kiln__alloc(judge->mem, g->bytes);
+    return *to ? read_global(judge, g, *to, error) : kiln__fail_memory(error);
+}
+
+kiln_status kiln__judge_keep_globals(kiln__judge *judge, kiln_error **error)
+{
+    for (size_t i = 0; i < judge->code.global_count; i++) {
+        kiln__judge_global *g = &judge->code.globals[i];
+        if (!g->initial)
+            continue; /* not found, or not readable */
+        if (!g->before)
+            g->before = kiln__alloc(judge->mem, g->bytes);
+        if (!g->before)
+            return kiln__fail_memory(error);
+        KILN__TRY(read_global(judge, g, g->before, error));
+    }
+    return KILN_OK;
+}
+
+/* Marks all bytes of the elements that have changed. */
+static void mark_changed(kiln__judge_global *g, const unsigned char *now)
+{
+    g->any = false;
+    memset(g->changed, 0, g->bytes);
+    for (size_t k = 0; k < g->bytes; k += g->unit) {
+        const size_t size = g->bytes - k < g->unit ? g->bytes - k : g->unit;
+        if (memcmp(now + k, g->before + k, size) == 0)
+            continue;
+        memset(g->changed + k, CHANGED | LEFT, size);
+        g->any = true;
+    }
+}
+
+/* A counter that every call sets back is not changed, and stays as it is. */
+kiln_status kiln__judge_forget_globals(kiln__judge *judge, bool checked, kiln_error **error)
+{
+    for (size_t i = 0; i < judge->code.global_count; i++) {
+        kiln__judge_global *g = &judge->code.globals[i];
+        unsigned char *now = NULL;
+        if (!g->before)
+            continue;
+        if (!g->changed)
+            g->changed = kiln__alloc(judge->mem, g->bytes);
+        kiln_status status = g->changed ? copy_global(judge, g, &now, error) : kiln__fail_memory(error);
+        if (status == KILN_OK)
+            mark_changed(g, now);
+        for (size_t k = 0; status == KILN_OK && checked && k < g->bytes; k++) {
+            size_t end = k;
+            while (end < g->bytes && now[end] != g->before[end])
+                end++;
+            if (end > k)
+                judge->engine->driver.simulator->check_forget(g->address + k, end - k);
+            k = end;
+        }
+        kiln__free(judge->mem, now);
+        if (status != KILN_OK)
+            return status;
+        if (g->any)
+            kiln__judge_note(judge, kiln__judge_print(judge, "a call leaves the variable '%s' changed", g->name));
+    }
+    return KILN_OK;
+}
+
+/* Returns the number of variables that have changed. */
+static unsigned count_changed(const kiln__judge *judge)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < judge->code.global_count; i++)
+        count += judge->code.globals[i].any;
+    return count;
+}
+
+unsigned kiln__judge_count_spoilt(const kiln__judge *judge)
+{
+    const unsigned count = count_changed(judge);
+    return count ? ALL + PARTS + (count < EACH ? count : EACH) : 0;
+}
+
+/* Returns whether the element of a variable is spoilt before call `number`. `which` is the number of the variable among the
+ * changed ones. */
+static bool is_spoilt(unsigned number, unsigned which, kiln__random *random)
+{
+    return number < ALL           ? true
+           : number < ALL + PARTS ? kiln__random_below(random, (uint64_t)2 << (number - ALL)) == 0
+                                  : which == number - ALL - PARTS;
+}
+
+/* Call 1 gets the complements of the bytes of call 0. So no byte that a call writes is equal to both. */
+kiln_status kiln__judge_spoil_globals(kiln__judge *judge, uint64_t seed, unsigned number, kiln_error **error)
+{
+    kiln__random bytes = {kiln__random_mix(seed + (number == 1 ? 0 : number))};
+    kiln__random choice = {kiln__random_mix(seed + 100 + number)};
+    unsigned which = 0;
+    for (size_t i = 0; i < judge->code.global_count; i++) {
+        kiln__judge_global *g = &judge->code.globals[i];
+        if (!g->any)
+            continue;
+        if (!g->spoilt)
+            g->spoilt = kiln__alloc(judge->mem, g->bytes);
+        if (!g->spoilt)
+            return kiln__fail_memory(error);
+        KILN__TRY(read_global(judge, g, g->spoilt, error));
+        for (size_t k = 0; k < g->bytes; k += g->unit) {
+            const size_t size = g->bytes - k < g->unit ? g->bytes - k : g->unit;
+            const uint64_t word = kiln__random_next(&bytes) ^ (number == 1 ? UINT64_MAX : 0);
+            if (g->changed[k] && is_spoilt(number, which, &choice))
+                memcpy(g->spoilt + k, &word, size);
+        }
+        CUresult result = judge->engine->driver.cuMemcpyHtoD_(g->address, g->spoilt, g->bytes);
+        if (result != CUDA_SUCCESS)
+            return kiln__driver_fail(&judge->engine->driver, judge->mem, result, error, "writing variable %s", g->name);
+        which++;
+    }
+    return KILN_OK;
+}
+
+/* Looks for elements that every call has left as they were spoilt, although the first call has changed them. A call that does
+ * not read them would have written them again, because the contents are equal. */
+static kiln_status find_left(kiln__judge *judge, unsigned number, kiln__judge_fault *fault, kiln_error **error)
+{
+    for (size_t i = 0; i < judge->code.global_count; i++) {
+        kiln__judge_global *g = &judge->code.globals[i];
+        unsigned char *now = NULL;
+        bool left = false;
+        if (!g->any)
+            continue;
+        kiln_status status = copy_global(judge, g, &now, error);
+        for (size_t k = 0; status == KILN_OK && k < g->bytes; k += g->unit) {
+            const size_t size = g->bytes - k < g->unit ? g->bytes - k : g->unit;
+            if (memcmp(now + k, g->spoilt + k, size) != 0)
+                g->changed[k] &= (unsigned char)~LEFT;
+            left = left || (g->changed[k] & LEFT);
+        }
+        kiln__free(judge->mem, now);
+        if (status != KILN_OK)
+            return status;
+        if (!left || number + 1 < ALL)
+            continue;
+        *fault = (kiln__judge_fault){.kind = KILN_JUDGED_STATE};
+        fault->message = kiln__judge_print(
+            judge,
+            "only the first of several calls with the same contents writes the variable '%s', so later calls read it",
+            g->name);
+        return KILN_OK;
+    }
+    return KILN_OK;
+}
+
+/* Returns the name of the variable that was spoilt, if it was only one. */
+static const char *name_spoilt(const kiln__judge *judge, unsigned number)
+{
+    const bool only = count_changed(judge) == 1;
+    unsigned which = 0;
+    for (size_t i = 0; i < judge->code.global_count; i++)
+        if (judge->code.globals[i].any && (only || which++ == number - ALL - PARTS))
+            return judge->code.globals[i].name;
+    return NULL;
+}
+
+kiln_status kiln__judge_look_at_spoilt(kiln__judge *judge, unsigned number, kiln__judge_fault *fault,
+                                       kiln_error **error)
+{
+    if (fault->kind == KILN_JUDGED_PASS)
+        return number < ALL ? find_left(judge, number, fault, error) : KILN_OK;
+    const char *name = name_spoilt(judge, number);
+    fault->kind = KILN_JUDGED_STATE;
+    fault->message = kiln__judge_print(judge, "a call depends on %s%s%s, which an earlier call has written: %s",
+                                       name ? "the variable '" : "variables", name ? name : "", name ? "'" : "",
+                                       fault->message);
+    return KILN_OK;
+}
