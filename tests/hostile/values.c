@@ -274,14 +274,14 @@ static void make_map(hostile_source *s, const hostile_world *w, const hostile_ke
                      uint64_t out[HOSTILE_MAP_WORDS])
 {
     static const uint16_t boxes[] = {1, 2, 4, 8, 16, 32, 64, 128, 255, 256, 256, 256};
-    static const uint8_t bytes[VM_TENSOR_TYPES] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+    static const uint8_t bytes[VM_TENSOR_TYPES] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4, 1, 1, 1};
     static const uint32_t last[] = {0, 1, 7, 63, 255, 0x7fffffff, 0x80000000, 0xffffffff};
     vm_tensor_map m = {.mark = VM_TENSOR_MAP,
                        .rank = (uint8_t)(kernel->rank ? kernel->rank : 2),
                        .type = (uint8_t)(kernel->op == PTX_OP_CP_REDUCE_TENSOR && hostile_chance(s, 70)
                                              ? 2 + hostile_below(s, 4)
                                              : hostile_below(s, VM_TENSOR_TYPES)),
-                       .swizzle = (uint8_t)(hostile_chance(s, 60) ? 0 : hostile_below(s, 4)),
+                       .swizzle = (uint8_t)(hostile_chance(s, 60) ? 0 : hostile_below(s, 5)),
                        .fill = (uint8_t)hostile_below(s, 2),
                        .address = target(s, w, 4096),
                        .im2col = (uint8_t)kernel->mode,

@@ -156,9 +156,6 @@ static void not_simulated(void)
     CHECK(!kiln__tensor_map_simulated(&map, &fault) && fault.field == KILN__TENSOR_INTERLEAVE);
     CHECK_TEXT(fault.text, "the simulated device has no interleaved layouts");
     map = good(3);
-    map.type = CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B;
-    CHECK(!kiln__tensor_map_simulated(&map, &fault) && fault.field == KILN__TENSOR_TYPE);
-    map = good(3);
     map.swizzle = CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B;
     CHECK(!kiln__tensor_map_simulated(&map, &fault) && fault.field == KILN__TENSOR_SWIZZLE);
 }

@@ -14,19 +14,24 @@ enum {
     STEP_MOST = 8,
     ALIGNED = 128,
     MAP_ALIGNED = 64,
-    SWIZZLE_MOST = 3,
     LISTED = 4 /* rows of gather4 and scatter4 */
 };
 
 typedef struct element {
     uint8_t bytes, type; /* ptx_type, for reductions */
     uint64_t nan;        /* value of elements outside the tensor, if it is not zero */
+    /* A unit is one element, or several elements of 4 or 6 bits. It has `bytes` bytes in global memory and `room` bytes in
+     * shared memory. */
+    uint8_t packed, room;
 } element;
 static const element elements[VM_TENSOR_TYPES] = {
-    {1, PTX_U8, 0},          {2, PTX_U16, 0},       {4, PTX_U32, 0},          {4, PTX_S32, 0},
-    {8, PTX_U64, 0},         {8, PTX_S64, 0},       {2, PTX_F16, 0x7fff},     {4, PTX_F32, 0x7fffffff},
-    {8, PTX_F64, INT64_MAX}, {2, PTX_BF16, 0x7fff}, {4, PTX_F32, 0x7fffffff}, {4, PTX_F32, 0x7fffffff},
-    {4, PTX_F32, 0x7fffffff}};
+    {1, PTX_U8, 0, 1, 1},           {2, PTX_U16, 0, 1, 2},          {4, PTX_U32, 0, 1, 4},
+    {4, PTX_S32, 0, 1, 4},          {8, PTX_U64, 0, 1, 8},          {8, PTX_S64, 0, 1, 8},
+    {2, PTX_F16, 0x7fff, 1, 2},     {4, PTX_F32, 0x7fffffff, 1, 4}, {8, PTX_F64, INT64_MAX, 1, 8},
+    {2, PTX_BF16, 0x7fff, 1, 2},    {4, PTX_F32, 0x7fffffff, 1, 4}, {4, PTX_F32, 0x7fffffff, 1, 4},
+    {4, PTX_F32, 0x7fffffff, 1, 4}, {1, PTX_U8, 0, 2, 1}, /* 4 bits without gaps */
+    {8, PTX_U8, 0, 16, 16},                               /* 4 bits with gaps */
+    {12, PTX_U8, 0, 16, 16}};                             /* 6 bits with gaps */
 
 static bool raise_fault(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, const char *what)
 {
@@ -43,8 +48,8 @@ static bool read_map(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
     if (!from)
         return false;
     memcpy(map, from, sizeof *map);
-    if (map->mark != VM_TENSOR_MAP || map->type >= VM_TENSOR_TYPES || map->swizzle > SWIZZLE_MOST || map->rank == 0 ||
-        map->rank > VM_TENSOR_RANK)
+    if (map->mark != VM_TENSOR_MAP || map->type >= VM_TENSOR_TYPES || map->swizzle > VM_SWIZZLE_ATOM32 ||
+        map->rank == 0 || map->rank > VM_TENSOR_RANK)
         return raise_fault(w, i, lane, address, "there is no tensor map at the address");
     for (unsigned k = 0; k < map->rank; k++)
         if (map->step[k] == 0 || map->step[k] > STEP_MOST || map->box[k] == 0 || map->box[k] > BOX_MOST)
@@ -56,7 +61,7 @@ static bool read_map(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
 static void find_inside_part(vm_box *box)
 {
     const vm_tensor_map *map = &box->map;
-    int64_t low = -box->at[0], high = (int64_t)map->last[0] + 1 - box->at[0];
+    int64_t low = -box->at[0], high = ((int64_t)map->last[0] + 1) / box->packed - box->at[0];
     low = low < 0 ? 0 : low;
     high = high > box->inner ? box->inner : high;
     for (unsigned k = 1; k < map->rank; k++)
@@ -136,10 +141,29 @@ static bool open_along_w(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *bo
     return true;
 }
 
+/* Converts the inner coordinate of a box of packed elements to units. Raises a fault and returns false if the box does not
+ * begin and end at a unit, or if the copy is one that the elements' type does not have. */
+static bool is_whole_row(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
+{
+    enum { SPREAD = 16, ROW = 128 };
+    const vm_tensor *x = i->extra;
+    const vm_tensor_map *map = &box->map;
+    const uint32_t elements_of_row = x->im2col ? map->channels : map->box[0];
+    if (box->packed == 1)
+        return true;
+    if (box->packed == SPREAD && !x->bar.space)
+        return raise_fault(w, i, lane, box->shared, "packed elements with gaps are copied from global memory only");
+    const int64_t whole = box->packed == SPREAD ? ROW : box->packed;
+    if (elements_of_row % whole || box->at[0] % whole || ((int64_t)map->last[0] + 1) % whole)
+        return raise_fault(w, i, lane, box->shared, "a row of packed elements begins or ends within a unit");
+    box->at[0] = box->first[0] = box->at[0] / box->packed;
+    return true;
+}
+
 /* Reads the tensor map and computes the box. Every use checks the map again, because a kernel can write any bytes to
  * its address. The number of rows of a tiled box is the product of box[k] / step[k], rounded up, over the dimensions
  * after the first. A box of im2col has one row for each pixel. In shared memory a swizzled row takes as many bytes as
- * the swizzle is wide, even if the row is shorter. */
+ * the swizzle is wide, even if the row is shorter. Packed elements are counted in units. */
 bool ops_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {
     const vm_tensor *x = i->extra;
@@ -151,8 +175,11 @@ bool ops_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
     if (map->rank != x->rank || map->im2col != x->im2col)
         return raise_fault(w, i, lane, at,
                            "the tensor map has other dimensions, or another mode, than the instruction");
-    box->bytes = elements[map->type].bytes;
-    box->inner = x->im2col ? map->channels : map->box[0];
+    const element *const own = &elements[map->type];
+    box->bytes = own->bytes;
+    box->packed = own->packed;
+    box->room = own->room;
+    box->inner = (x->im2col ? map->channels : map->box[0]) / box->packed;
     box->rows = 1;
     for (unsigned k = 0; k < (x->rows ? VM_TENSOR_RANK : map->rank); k++) {
         box->at[k] = box->first[k] = (int32_t)vm_r32(w, x->at[k])[lane];
@@ -169,8 +196,10 @@ bool ops_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
         box->rows = map->pixels;
     if (x->im2col >= VM_IM2COL_W && !open_along_w(w, i, lane, box))
         return false;
-    const uint32_t bytes = box->inner * box->bytes;
-    box->pitch = map->swizzle ? (uint32_t)PIECE << map->swizzle : bytes;
+    if (!is_whole_row(w, i, lane, box))
+        return false;
+    const uint32_t bytes = box->inner * box->room, wide = map->swizzle < VM_SWIZZLE_128 ? map->swizzle : VM_SWIZZLE_128;
+    box->pitch = map->swizzle ? (uint32_t)PIECE << wide : bytes;
     if (bytes == 0 || bytes % PIECE || bytes > BOX_MOST * 8 || bytes > box->pitch || box->rows == 0 ||
         (x->im2col && map->pixels > PIXELS_MOST))
         return raise_fault(w, i, lane, at, "the tensor map has no valid box");
@@ -188,7 +217,8 @@ bool ops_box_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 /* Returns the host's pointer to the elements of the row in global memory, or NULL with a fault recorded. */
 static unsigned char *reach_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box *box, bool write)
 {
-    return vm_reach_span(w, i, lane, PTX_SPACE_GLOBAL, box->address, (uint64_t)box->count * box->bytes, box->bytes,
+    const uint32_t align = box->packed == 1 ? box->bytes : 1;
+    return vm_reach_span(w, i, lane, PTX_SPACE_GLOBAL, box->address, (uint64_t)box->count * box->bytes, align,
                          write ? VM_REACH_BOTH : VM_REACH_READ);
 }
 
@@ -223,6 +253,21 @@ static void store_row(const vm_box *box, unsigned op, unsigned char *to, const u
     }
 }
 
+/* Fills `row` as it is in shared memory. `global` has the part of the row that is inside the tensor, or is NULL. The gaps
+ * between packed elements are zero. */
+static void load_row(const vm_box *box, unsigned char *row, const unsigned char *global)
+{
+    const uint64_t fill = box->map.fill ? elements[box->map.type].nan : 0;
+    if (box->packed > 1)
+        memset(row, 0, (size_t)box->inner * box->room);
+    for (uint32_t k = 0; box->packed == 1 && k < box->inner; k++)
+        memcpy(row + (size_t)k * box->bytes, &fill, box->bytes);
+    if (global && box->room == box->bytes)
+        memcpy(row + (size_t)box->from * box->bytes, global, (size_t)box->count * box->bytes);
+    for (uint32_t k = 0; global && box->room != box->bytes && k < box->count; k++)
+        memcpy(row + (size_t)(box->from + k) * box->room, global + (size_t)k * box->bytes, box->bytes);
+}
+
 /* Copies the box row by row between shared memory and the tensor. A load writes zeros or NaNs for elements outside the
  * tensor; a store skips these elements. Each row passes through `row`, because the swizzle scatters its pieces of 16
  * bytes. Returns false after a fault; the rows before the fault stay copied. */
@@ -240,11 +285,7 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
         if (box->count && !(global = reach_row(w, i, lane, box, !load)))
             return false;
         if (load) {
-            uint64_t fill = box->map.fill ? elements[box->map.type].nan : 0;
-            for (uint32_t k = 0; k < box->inner; k++)
-                memcpy(row + (size_t)k * box->bytes, &fill, box->bytes);
-            if (global)
-                memcpy(row + (size_t)box->from * box->bytes, global, (size_t)box->count * box->bytes);
+            load_row(box, row, global);
             for (uint32_t k = 0; k < pieces; k++)
                 memcpy(shared + (vm_box_piece(box, k) - box->shared), row + (size_t)k * PIECE, PIECE);
         } else if (global) {
@@ -314,7 +355,7 @@ void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint64_t value)
 {
     /* maps to the types of cuda.h */
-    static const uint8_t types[VM_TENSOR_TYPES] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12};
+    static const uint8_t types[VM_TENSOR_TYPES] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14, 15};
     switch (field) {
     case PTX_MOD_GLOBAL_ADDRESS: map->address = value; return value % PIECE == 0;
     case PTX_MOD_RANK: map->rank = (uint8_t)(value + 1); return value < VM_TENSOR_RANK;
@@ -323,7 +364,7 @@ static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint
     case PTX_MOD_GLOBAL_STRIDE: map->stride[ord] = value; return value % PIECE == 0 && value >> 40 == 0;
     case PTX_MOD_ELEMENT_STRIDE: map->step[ord] = (uint8_t)value; return value && value <= STEP_MOST;
     case PTX_MOD_ELEMTYPE: map->type = types[value % VM_TENSOR_TYPES]; return value < VM_TENSOR_TYPES;
-    case PTX_MOD_SWIZZLE_MODE: map->swizzle = (uint8_t)value; return value <= SWIZZLE_MOST;
+    case PTX_MOD_SWIZZLE_MODE: map->swizzle = (uint8_t)value; return value <= VM_SWIZZLE_128;
     case PTX_MOD_FILL_MODE: map->fill = (uint8_t)value; return value <= 1;
     default: return value == 0; /* the simulator has no interleaved layouts */
     }

@@ -19,9 +19,11 @@ typedef struct vm_tensor {
 /* A box of a tensor, row by row: rows lie one after the other in shared memory, `pitch` bytes apart. */
 typedef struct vm_box {
     vm_tensor_map map;
-    uint64_t shared;            /* address */
-    uint32_t bytes;             /* size of an element */
-    uint32_t inner, pitch;      /* elements of a row; bytes from one row to the next in shared memory */
+    uint64_t shared; /* address */
+    /* A unit is one element, or 2 or 16 packed elements. `bytes` is its size in global memory, `room` its size in shared
+     * memory, where gaps may follow packed elements. The inner coordinates of the box are in units. */
+    uint32_t bytes, room, packed;
+    uint32_t inner, pitch;      /* units of a row; bytes from one row to the next in shared memory */
     uint64_t rows, row;         /* row: the current one */
     bool listed;                /* first[1] to first[4] are the second coordinates of the four rows */
     uint32_t group, halo;       /* im2col along W: `halo` rows follow each `group` rows; group is 0 in other modes */
@@ -29,8 +31,8 @@ typedef struct vm_box {
     int64_t at[VM_TENSOR_RANK]; /* position of the current row */
     /* first: position of the first row; offset: added to the position, for im2col */
     int64_t first[VM_TENSOR_RANK], offset[VM_TENSOR_RANK];
-    /* The part of the current row that is inside the tensor: its first element in the row, its number of elements, and
-     * the global address of its first element. */
+    /* The part of the current row that is inside the tensor: its first unit in the row, its number of units, and the
+     * global address of its first unit. */
     uint32_t from, count;
     uint64_t address;
 } vm_box;
@@ -40,10 +42,12 @@ bool ops_box_next(vm_box *box); /* moves to the next row; returns false after th
 /* The current row in shared memory consists of pieces of 16 bytes. vm_box_piece() returns the swizzled address of
  * one. */
 enum { VM_BOX_PIECE = 16 };
-static inline uint32_t vm_box_pieces(const vm_box *box) { return box->inner * box->bytes / VM_BOX_PIECE; }
+static inline uint32_t vm_box_pieces(const vm_box *box) { return box->inner * box->room / VM_BOX_PIECE; }
 static inline uint64_t vm_box_piece(const vm_box *box, uint32_t piece)
 {
     uint64_t address = box->shared + box->row * box->pitch + (uint64_t)piece * VM_BOX_PIECE;
+    if (box->map.swizzle == VM_SWIZZLE_ATOM32)
+        return address ^ (address >> 7 & 3) << 5;
     return address ^ (address >> 7 & ((1u << box->map.swizzle) - 1)) << 4;
 }
 static inline uint64_t vm_box_bytes(const vm_box *box) { return box->rows * box->inner * box->bytes; }

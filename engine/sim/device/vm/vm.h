@@ -142,8 +142,8 @@ bool vm_heap_used(vm_device *device); /* returns true if a kernel has called mal
  * bytes there, so each use checks the members. */
 typedef struct vm_tensor_map {
     uint32_t mark; /* VM_TENSOR_MAP */
-    /* `type` has the values of cuda.h. `swizzle` is 0, or means a swizzle of 16 << swizzle bytes. If `fill` is not 0,
-     * elements outside the tensor are NaN. */
+    /* `type` has the values of cuda.h. `swizzle` is 0, or means a swizzle of 16 << swizzle bytes, or is
+     * VM_SWIZZLE_ATOM32. If `fill` is not 0, elements outside the tensor are NaN. */
     uint8_t rank, type, swizzle, fill;
     uint64_t address;
     uint64_t stride[4];      /* bytes, of the dimensions after the first */
@@ -155,7 +155,8 @@ typedef struct vm_tensor_map {
 } vm_tensor_map;
 /* The modes of a map: tiled, im2col, and im2col along the dimension W only (im2col::w, im2col::w::128). */
 typedef enum vm_im2col { VM_TILED, VM_IM2COL, VM_IM2COL_W, VM_IM2COL_W128 } vm_im2col;
-enum { VM_TENSOR_MAP = 0x70616d74, VM_TENSOR_TYPES = 13, VM_TENSOR_BYTES = 128, VM_TENSOR_RANK = 5 };
+enum { VM_TENSOR_MAP = 0x70616d74, VM_TENSOR_TYPES = 16, VM_TENSOR_BYTES = 128, VM_TENSOR_RANK = 5 };
+enum { VM_SWIZZLE_128 = 3, VM_SWIZZLE_ATOM32 }; /* a swizzle of 128 bytes: of pieces of 16 bytes, and of 32 bytes */
 _Static_assert(sizeof(vm_tensor_map) <= VM_TENSOR_BYTES, "a tensor map fits where it is kept");
 
 /* Textures and surfaces. Kernels refer to one by a handle that the caller chose: bits 8 to 31 are the index in a

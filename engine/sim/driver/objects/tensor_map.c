@@ -167,10 +167,10 @@ bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault 
 {
     if (map->interleave == CU_TENSOR_MAP_INTERLEAVE_16B || map->interleave == CU_TENSOR_MAP_INTERLEAVE_32B)
         return set_fault(fault, KILN__TENSOR_INTERLEAVE, 0, "the simulated device has no interleaved layouts");
-    if (map->type >= VM_TENSOR_TYPES && map->type < (int)KILN__COUNT(element_bits))
-        return set_fault(fault, KILN__TENSOR_TYPE, 0, "the simulated device has no packed types of 4 and 6 bits");
-    if (map->swizzle > CU_TENSOR_MAP_SWIZZLE_128B && map->swizzle <= CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B)
-        return set_fault(fault, KILN__TENSOR_SWIZZLE, 0, "the simulated device has no atoms of a swizzle but 16");
+    if (map->swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B ||
+        map->swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B)
+        return set_fault(fault, KILN__TENSOR_SWIZZLE, 0,
+                         "the simulated device has atoms of 16 and 32 bytes of a swizzle, without a flip");
     return true;
 }
 
