@@ -136,7 +136,7 @@ static double value_of_factor(bool ue8m0, uint8_t bits, int *power)
     const double value = ue8m0                 ? (bits == 255 ? NAN : ldexp(1, bits - 127))
                          : (bits & 127) == 127 ? NAN
                                                : value_of(E4M3, bits & 127);
-    *power = value == 0 ? -126 : ue8m0 || ilogb(value) > -6 ? ilogb(value) : -6;
+    *power = value == 0 || isnan(value) ? -126 : ue8m0 || ilogb(value) > -6 ? ilogb(value) : -6;
     return value;
 }
 
