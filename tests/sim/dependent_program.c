@@ -405,6 +405,19 @@ static void nodes_half_way(void) { triangle("none", "rw", PROGRAMMATIC, PROGRAMM
 static void nodes_half_way_waited(void) { triangle("W", "rw", PROGRAMMATIC, PROGRAMMATIC, FULL); }
 static void nodes_chain(void) { triangle("T", "Wrw", NO, PROGRAMMATIC, PROGRAMMATIC); }
 static void nodes_chain_waited(void) { triangle("WT", "rw", NO, PROGRAMMATIC, PROGRAMMATIC); }
+/* No kernel waits, so each is unordered with all before it. The sets of all of these nodes would have 2 * 10^8 entries. */
+static void nodes_long_chain(void)
+{
+    CUgraph graph;
+    TRY(cuGraphCreate(&graph, 0));
+    CUgraphNode last = add(graph, "none", g.y, g.y);
+    for (int i = 0; i < 20000; i++) {
+        const CUgraphNode next = add(graph, "none", g.y, g.y);
+        link(graph, last, next, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, PROGRAMMATIC);
+        last = next;
+    }
+    run(graph);
+}
 static void nodes_disabled(void) /* a disabled kernel is no work */
 {
     CUgraph graph;
@@ -564,6 +577,7 @@ static const struct {
     X(nodes_half_way_waited, ""),
     X(nodes_chain, EARLY "Tw" BEYOND),
     X(nodes_chain_waited, ""),
+    X(nodes_long_chain, ""),
     X(nodes_disabled, ""),
     X(threads_launch, ""),
 };

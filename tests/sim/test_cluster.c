@@ -166,6 +166,10 @@ static void faults(void)
         KERNEL("mbarrier.init.shared.b64 [%r1], 1;\n" SYNC "setp.eq.u32 %p1, %r2, 1; @%p1 bra E;\n"
                "mapa.shared::cluster.u32 %r7, %r1, 1; mbarrier.test_wait.parity.shared.b64 %p2, [%r7], 0; E:\n" SYNC),
         pair, VM_FAULT_INSTRUCTION, "mbarrier of another block");
+    /* the upper half of a shared address does not matter */
+    is_fault(KERNEL("mapa.shared::cluster.u32 %r7, %r1, 1; cvt.u64.u32 %d2, %r7; add.u64 %d2, %d2, 0x100000000;\n"
+                    "mbarrier.init.shared.b64 [%d2], 1;\n" SYNC),
+             pair, VM_FAULT_INSTRUCTION, "mbarrier of another block");
     is_fault(KERNEL("setp.eq.u32 %p1, %r2, 1; @%p1 bar.sync 1, 64;\n" SYNC), pair, VM_FAULT_DEADLOCK,
              "block 1 of the cluster warp 0 mask 0x00000001 at a barrier");
     is_fault(KERNEL("ret;"), (shape){{3, 1, 1}, {2, 1, 1}, 1}, VM_FAULT_INSTRUCTION, "in clusters of 2x1x1");

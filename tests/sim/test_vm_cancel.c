@@ -31,8 +31,15 @@ enum { WARP = 32, TILES = 64 };
     "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r2, %r3, %r4, _}, %q0; add.u32 %r2, %r2, %r20;\n" \
     "fence.proxy.async.shared::cta; barrier.cluster.arrive; barrier.cluster.wait; bra loop;\ndone: ret;\n}\n"
 
+/* the same by generic addresses */
+#define TOGETHER_GENERIC                                                                                               \
+    "mov.u32 %r9, response; cvt.u64.u32 %d3, %r9; cvta.shared.u64 %d3, %d3;\n"                                         \
+    "mov.u32 %r9, bar; cvt.u64.u32 %d4, %r9; cvta.shared.u64 %d4, %d4; setp.eq.and.u32 %p1, %r20, 0, %p0;\n"           \
+    "@%p1 clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [%d3], [%d4];\n"
+
 static const char alone[] = HEAD KERNEL EXPECT ALONE WORK WAIT QUERY NEXT;
 static const char together[] = HEAD KERNEL EXPECT TOGETHER WORK WAIT QUERY NEXT;
+static const char together_generic[] = HEAD KERNEL EXPECT TOGETHER_GENERIC WORK WAIT QUERY NEXT;
 /* the coordinates are read one by one */
 static const char apart[] = HEAD KERNEL EXPECT ALONE WORK WAIT QUERY
     "@!%p3 bra done; clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r2, %q0;\n"
@@ -98,6 +105,7 @@ static void test_tiles(void)
         {together, {{TILES, 1, 1}, {2, 1, 1}, 0, 1, false}, 2, TILES},
         {together, {{TILES, 1, 1}, {4, 1, 1}, 0, 3, false}, 4, TILES},
         {together, {{8, 4, 2}, {2, 1, 1}, 3, 2, false}, 2, TILES},
+        {together_generic, {{TILES, 1, 1}, {2, 1, 1}, 0, 1, false}, 2, TILES},
         {together, {{TILES, 1, 1}, {1, 1, 1}, 0, 1, false}, 1, 1},
         {alone, {{TILES, 1, 1}, {0}, 0, 2, true}, TILES, TILES},
     };
@@ -186,6 +194,7 @@ static void test_checks(void)
 {
     check(alone, 0, NULL);
     check(together, 0, NULL);
+    check(together_generic, 0, NULL);
     check(apart, 0, NULL);
     /* the response is read before the phase is complete */
     check(HEAD KERNEL EXPECT ALONE WORK QUERY WAIT NEXT, KILN_CHECK_RACE, "");

@@ -278,6 +278,12 @@ static void test_faults(void)
          NULL,
          VM_OK,
          {1}},
+        {"mbarrier.init.shared.b64 [bar], 32; mov.u32 %r4, bar; cvt.u64.u32 %d4, %r4; cvta.shared.u64 %d4, %d4;\n"
+         "mov.u16 %h0, 1; tcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster.b64 [%d4], %h0;\n"
+         "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; selp.u32 %r4, 1, 0, %p1; st.global.u32 [%d0], %r4;",
+         NULL,
+         VM_OK,
+         {1}},
         {"mbarrier.init.shared.b64 [bar], 33; tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%d4];",
          "",
          VM_FAULT_ADDRESS,

@@ -136,7 +136,7 @@ static double value_of_factor(bool ue8m0, uint8_t bits, int *power)
     const double value = ue8m0                 ? (bits == 255 ? NAN : ldexp(1, bits - 127))
                          : (bits & 127) == 127 ? NAN
                                                : value_of(E4M3, bits & 127);
-    *power = value == 0 ? -126 : ue8m0 || ilogb(value) > -6 ? ilogb(value) : -6;
+    *power = value == 0 || isnan(value) ? -126 : ue8m0 || ilogb(value) > -6 ? ilogb(value) : -6;
     return value;
 }
 
@@ -297,7 +297,7 @@ static product draw_product(kind of, type a, type b, unsigned pair)
     p.sparse = draw(3) == 0;
     const bool longer = is_packed(&p) && !p.sparse && draw(4) == 0;
     p.a.packed = p.b.packed = is_packed(&p);
-    p.a.k = longer ? 96 : is_packed(&p) ? 64 : 32 / types[a].bytes;
+    p.a.k = longer ? 96u : is_packed(&p) ? 64u : 32u / types[a].bytes;
     p.k = p.b.k = p.sparse ? 2 * p.a.k : p.a.k;
     p.a.rows = 128;
     p.b.rows = 256 + 32;

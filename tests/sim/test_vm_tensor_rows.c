@@ -299,6 +299,11 @@ static void test_pairs(void)
         HEAD IN BEGIN("64") "mapa.shared::cluster.u32 %r10, %r2, 1;\n@%p0 bra X;\n" PAIR_LOAD(
             "", "[%r10]") "X: setp.ne.u32 %p3, %r8, 1; @%p3 bra Y;\n" WAIT
                           "Y: barrier.cluster.arrive; barrier.cluster.wait;\n" OUT END,
+        /* the generic address of the odd block's mbarrier */
+        HEAD IN
+            BEGIN("64") "cvt.u64.u32 %d9, %r2; cvta.shared.u64 %d9, %d9; mapa.u64 %d10, %d9, 1;\n@%p0 bra X;\n" PAIR_LOAD(
+                "", "[%d10]") "X: setp.ne.u32 %p3, %r8, 1; @%p3 bra Y;\n" WAIT
+                              "Y: barrier.cluster.arrive; barrier.cluster.wait;\n" OUT END,
         /* a multicast to both blocks by the odd block */
         HEAD IN BEGIN(
             "64") "mov.b16 %h1, 3; setp.ne.or.u32 %p4, %r8, 1, %p0;\n@%p4 bra X;\n"
@@ -345,6 +350,11 @@ static void along_w(vm_tensor_map *map)
     map->pixels = 4;
     map->step[2] = 1, map->box[2] = 1;
 }
+static void no_pixels(vm_tensor_map *map)
+{
+    along_w(map);
+    map->pixels = 0;
+}
 static void normal_im2col(vm_tensor_map *map)
 {
     along_w(map);
@@ -364,6 +374,7 @@ static void test_faults(void)
     fails(ALONG("{1, 1}"), 1, NULL, "other dimensions, or another mode");
     fails(ALONG("{1, 1}"), 1, normal_im2col, "other dimensions, or another mode");
     fails(ALONG("{512, 1}"), 1, along_w, "a halo or an offset");
+    fails(ALONG("{1, 1}"), 1, no_pixels, "no valid box");
     fails(ALONG("{1, 32}"), 1, along_w, "a halo or an offset");
     fails(HEAD BEGIN("64") "mapa.shared::cluster.u32 %r10, %r2, 2;\n@%p0 exit;\n" PAIR_LOAD("", "[%r10]") END, 4, NULL,
           "not in the pair of blocks");

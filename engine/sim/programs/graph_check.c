@@ -5,9 +5,14 @@
  * steps that are not ordered before its begin, and the subset of the steps that are not ordered after its
  * griddepcontrol.wait either. The sets of a step follow from the sets of the steps on which it depends. A step is in a
  * set of node N if some edge of N brings it there, and no edge of N orders it. A copy or a fill never executes
- * griddepcontrol.wait (its `did` is zero). So the steps in its set are in the sets of the nodes after it too. */
+ * griddepcontrol.wait (its `did` is zero). So the steps in its set are in the sets of the nodes after it too.
+ *
+ * The sets of a chain of nodes that never wait grow with each node, so the time and the memory would have no limit.
+ * Therefore a launch spends at most WORK_MOST steps on its sets. Nodes that get no sets after that count as ordered. */
 #include "cu_graph.h"
 #include "vm_checks.h"
+
+enum { WORK_MOST = 1 << 27 }; /* entries and edges that are read: less than a second */
 
 /* A step that is not ordered before another one. `beyond`: griddepcontrol.wait does not order it either. */
 typedef struct apart {
@@ -25,6 +30,7 @@ typedef struct sim_parts {
     part *list; /* by step */
     apart *aparts;
     size_t apart_count, apart_room, searches;
+    size_t work; /* entries and edges that were read */
     vm_prior *priors;
     size_t prior_room;
     const sim_node **open; /* the stack of a search */
@@ -69,9 +75,10 @@ void sim_parts_open(sim_exec *exec)
 }
 
 /* Returns the entry of step `x` in the sets of step `of`, or NULL. */
-static const apart *find_apart(const sim_parts *parts, size_t of, size_t x)
+static const apart *find_apart(sim_parts *parts, size_t of, size_t x)
 {
     const part *p = &parts->list[of];
+    parts->work += p->count + 1;
     for (size_t k = p->first; k < p->first + p->count; k++)
         if (parts->aparts[k].step == x)
             return &parts->aparts[k];
@@ -84,7 +91,8 @@ static bool depends_on(sim_parts *parts, const sim_node *node, size_t x)
 {
     size_t top = 0;
     const size_t search = ++parts->searches;
-    for (const sim_node *now = node; now; now = top ? parts->open[--top] : NULL)
+    for (const sim_node *now = node; now; now = top ? parts->open[--top] : NULL) {
+        parts->work += now->before.count;
         for (size_t k = 0; k < now->before.count; k++) {
             const sim_node *before = now->before.list[k].node;
             if (before->number == x)
@@ -96,6 +104,7 @@ static bool depends_on(sim_parts *parts, const sim_node *node, size_t x)
                 return true;
             parts->open[top++] = before;
         }
+    }
     return false;
 }
 
@@ -132,10 +141,12 @@ static bool is_ordered(sim_parts *parts, const sim_node *node, size_t x, bool af
 }
 
 /* Adds step `x` to the sets of the node, if no edge of the node orders it and it is not there yet. Returns false if
- * memory runs out. */
+ * memory runs out, or if the launch has spent all of its steps. */
 static bool add_apart(sim_parts *parts, const sim_node *node, size_t x)
 {
     part *p = &parts->list[node->number];
+    if (parts->work > WORK_MOST)
+        return false;
     if (find_apart(parts, node->number, x) || is_ordered(parts, node, x, false))
         return true;
     if (!kiln__grow(sim_memory(), &parts->aparts, &parts->apart_room, parts->apart_count + 1, sizeof *parts->aparts))

@@ -85,7 +85,8 @@ static uint32_t read_operand(const vm_warp *w, uint32_t slot, uint32_t lane, uin
  * arrivals and transactions can reach other blocks. */
 static bool is_elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
 {
-    const uint64_t window = (address - (i->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0)) / VM_SHARED_WINDOW;
+    const uint64_t offset = i->space == PTX_SPACE_GENERIC ? address - VM_SHARED_BASE : (uint32_t)address;
+    const uint64_t window = offset / VM_SHARED_WINDOW;
     const bool local = i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL || i->size == VM_BAR_TEST;
     return local && window && window <= w->block->cluster->size && window != w->block->rank + 1;
 }
@@ -322,7 +323,7 @@ enum { RESPONSE_WORDS = 4 };
 /* Returns true if the address is in the shared memory of the warp's own block. */
 static bool is_own_shared(const vm_warp *w, const vm_side *side, uint64_t address)
 {
-    const uint64_t offset = address - (side->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0);
+    const uint64_t offset = side->space == PTX_SPACE_GENERIC ? address - VM_SHARED_BASE : (uint32_t)address;
     const uint64_t window = offset / VM_SHARED_WINDOW;
     return window == 0 || window == w->block->rank + 1;
 }

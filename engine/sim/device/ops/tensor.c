@@ -132,6 +132,8 @@ static bool open_along_w(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *bo
     const uint32_t halo = vm_r32(w, x->offset[0])[lane] & 0xffff, offset = vm_r32(w, x->offset[1])[lane] & 0xffff;
     if (halo >= (fixed ? HALO_W128 : HALO_W) || offset >= OFFSET)
         return raise_fault(w, i, lane, 0, "a halo or an offset that im2col along W does not have");
+    if (!fixed && box->map.pixels == 0)
+        return raise_fault(w, i, lane, 0, "the tensor map has no valid box");
     box->group = fixed ? GROUP : box->map.pixels;
     box->halo = halo;
     box->rows = fixed ? WHOLE / GROUP * (GROUP + halo) : box->map.pixels + halo;
@@ -300,8 +302,8 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 /* Returns the rank in the cluster of the block that a shared address names. */
 static uint32_t rank_of(const vm_warp *w, uint64_t address)
 {
-    const uint64_t window = address / VM_SHARED_WINDOW;
-    return window ? (uint32_t)window - 1 : w->block->rank;
+    const uint32_t window = (uint32_t)address / (uint32_t)VM_SHARED_WINDOW; /* the upper half does not matter */
+    return window ? window - 1 : w->block->rank;
 }
 
 /* An address without a rank names the even block. On a GPU the address of a variable has the rank of its block in its upper
@@ -311,7 +313,7 @@ uint64_t ops_tensor_bar(const vm_warp *w, const vm_tensor *x, uint64_t bar, uint
 {
     if (!x->pair)
         return vm_target(bar, ranks);
-    const uint32_t odd = bar < VM_SHARED_WINDOW ? 0 : rank_of(w, bar) & 1;
+    const uint32_t odd = (uint32_t)bar < VM_SHARED_WINDOW ? 0 : rank_of(w, bar) & 1;
     return vm_rank_address(bar, (rank_of(w, to) & ~1u) | odd);
 }
 
@@ -325,7 +327,8 @@ void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         uint32_t ranks;
         if (!ops_box_open(w, i, lane, &box) || !ops_multicast(w, i, lane, x->multicast, &ranks))
             return;
-        if (x->pair && !x->multicast && bar >= VM_SHARED_WINDOW && (rank_of(w, bar) ^ rank_of(w, box.shared)) & ~1u) {
+        if (x->pair && !x->multicast && (uint32_t)bar >= VM_SHARED_WINDOW &&
+            (rank_of(w, bar) ^ rank_of(w, box.shared)) & ~1u) {
             raise_fault(w, i, lane, bar, "the mbarrier is not in the pair of blocks that gets the copy");
             return;
         }

@@ -66,6 +66,8 @@ static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect 
 {
     const vm_bulk *b = i->extra;
     const bool cancel = effect == PTX_EFFECT_CANCEL, remote = effect == PTX_EFFECT_REMOTE || cancel;
+    /* a store has none, and space 0; the other instructions may have a generic address, which is also space 0 */
+    const bool completes = remote || b->bar.space;
     if (b->once)
         m &= 0 - m;
     uint32_t good = m;
@@ -75,14 +77,13 @@ static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect 
         uint32_t ranks;
         if (!ops_bulk_ranks(w, i, lane, &ranks))
             return 0;
-        const uint64_t to = vm_side_address(w, &b->to, lane),
-                       bar = b->bar.space ? vm_side_address(w, &b->bar, lane) : 0;
+        const uint64_t to = vm_side_address(w, &b->to, lane), bar = completes ? vm_side_address(w, &b->bar, lane) : 0;
         bool fine = true, reads = !remote;
         const bool same = !remote && (m & ((1u << lane) - 1)) &&
                           is_same_store(w, b, i, lane, (uint32_t)__builtin_ctz(m));
         do {
             const uint64_t at = vm_target(bar, ranks);
-            const uint32_t flight = begin_copy(w, i, lane, b->bar.space ? &at : NULL, 0, remote && !cancel);
+            const uint32_t flight = begin_copy(w, i, lane, completes ? &at : NULL, 0, remote && !cancel);
             if (reads)
                 fine = check_stretch(w, i, lane, b->from.space, vm_side_address(w, &b->from, lane), bytes, VM_READS,
                                      flight);
@@ -91,7 +92,7 @@ static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect 
                 record_push(w, at, flight);
             if (!same)
                 fine = fine && check_stretch(w, i, lane, b->to.space, vm_target(to, ranks), bytes, kind, flight);
-            fine = fine && (!b->bar.space || check_complete_tx(w, i, lane, at, bytes, flight));
+            fine = fine && (!completes || check_complete_tx(w, i, lane, at, bytes, flight));
             ranks &= ranks - 1;
         } while (ranks);
         good &= fine ? VM_ALL : ~(1u << lane);

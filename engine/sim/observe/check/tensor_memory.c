@@ -390,31 +390,32 @@ static void check_move(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_
 
 /* ---- products ---- */
 
-/* Checks that the operand stays in one shared variable if it begins in one. Returns false after a finding. */
-static bool check_reach(visit *v, const vm_module *module, uint32_t begin, uint32_t at, const char *what)
+/* Returns the shared variable in which an address lies, and sets *base to its address. Returns NULL if there is none. */
+static const ptx_symbol *find_variable(const vm_module *module, uint32_t address, uint64_t *base)
 {
-    const ptx_module *ptx = module->ptx;
-    for (uint32_t n = 0; n < ptx->symbol_count; n++) {
-        const ptx_symbol *s = &ptx->symbols[n];
-        const uint64_t base = module->address[n];
-        if (s->space != PTX_SPACE_SHARED || !s->bytes || begin < base || begin >= base + s->bytes)
-            continue;
-        if (at >= base && at + PIECE <= base + s->bytes)
-            return true;
-        kiln_check_finding *f = check_find_finding(v->w, KILN_CHECK_BOUNDS, false, v->insn, VM_NO_INSN, v->lane, 1);
-        if (!f)
-            return false;
-        f->at.what = ptx_op_name((ptx_op)v->op);
-        f->space = "shared";
-        f->address = at;
-        f->bytes = PIECE;
-        f->message = check_print(check_of(v->w),
-                                 "the descriptor of %s of %s begins in '%s' (%llu bytes at shared address 0x%llx) and "
-                                 "reaches shared address 0x%x outside of it",
-                                 what, f->at.what, s->name, (unsigned long long)s->bytes, (unsigned long long)base, at);
-        return false;
+    for (uint32_t n = 0; n < module->ptx->symbol_count; n++) {
+        const ptx_symbol *s = &module->ptx->symbols[n];
+        *base = module->address[n];
+        if (s->space == PTX_SPACE_SHARED && s->bytes && address >= *base && address < *base + s->bytes)
+            return s;
     }
-    return true;
+    return NULL;
+}
+
+/* Reports an operand that begins in the shared variable `s` and reaches the address `at` outside of it. */
+static void report_reach(const visit *v, const ptx_symbol *s, uint64_t base, uint32_t at, const char *what)
+{
+    kiln_check_finding *f = check_find_finding(v->w, KILN_CHECK_BOUNDS, false, v->insn, VM_NO_INSN, v->lane, 1);
+    if (!f)
+        return;
+    f->at.what = ptx_op_name((ptx_op)v->op);
+    f->space = "shared";
+    f->address = at;
+    f->bytes = PIECE;
+    f->message = check_print(check_of(v->w),
+                             "the descriptor of %s of %s begins in '%s' (%llu bytes at shared address 0x%llx) and "
+                             "reaches shared address 0x%x outside of it",
+                             what, f->at.what, s->name, (unsigned long long)s->bytes, (unsigned long long)base, at);
 }
 
 /* The encoding of a tensor map for a descriptor's swizzle, + 1. */
@@ -424,18 +425,24 @@ static uint8_t get_layout(uint64_t descriptor)
     return layouts[descriptor >> 61];
 }
 
-/* Checks the reads of a matrix in shared memory of one block: `count` rows or columns, each with `length` bytes along K. */
+/* Checks the reads of a matrix in shared memory of one block: `count` rows or columns, each with `length` bytes along K.
+ * A matrix that begins in a shared variable must stay in it. A module may have many variables, so they are searched once
+ * for all pieces. */
 static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uint64_t descriptor, bool across,
                           unsigned type, uint32_t length, uint32_t count, const char *what)
 {
     const uint32_t bytes = ptx_type_bytes((ptx_type)type), each = across ? PIECE / bytes : 1;
     const uint32_t parts = length / (across ? bytes : PIECE), begin = (uint32_t)(descriptor & 0x3fff) << 4;
-    bool inside = true;
+    uint64_t base;
+    const ptx_symbol *variable = find_variable(v->w->runner->run->launch->module, begin, &base);
     v->f->layout = get_layout(descriptor);
     for (uint32_t at = 0; at < count; at += each)
         for (uint32_t part = 0; part < parts; part++) {
             const uint32_t address = ops_tcgen_piece(descriptor, across, at, part, bytes);
-            inside = inside && check_reach(v, v->w->runner->run->launch->module, begin, address, what);
+            if (variable && (address < base || address + PIECE > base + variable->bytes)) {
+                report_reach(v, variable, base, address, what);
+                variable = NULL; /* reported once */
+            }
             if (!check_stretch(v->w, i, v->lane, PTX_SPACE_SHARED, vm_rank_address(address, block->rank), PIECE,
                                VM_READS, v->f->id))
                 return false;
