@@ -120,7 +120,7 @@ for line in '| [turn](turn.md) | default | tiled | 1.000 | 2.00 | cuBLAS geam |'
             '| tiled | 100.0 µs | 4,000 | 1.000 | TILE=16 |' \
             '| *cuBLAS geam* (peer) | 200.0 µs | 2,000 | 0.500 |  |' \
             '| naive | 400.0 µs | 1,000 | 0.250 | BLOCK=32 FAST=true |' \
-            'M=4, N=3. The bound is the copy: 4,000 GB/s. 4 configurations in 1.5 s. Failed: 1 x KILN_ERROR_WRONG_ANSWER.'; do
+            'The sizes are M=4, N=3. The bound is the rate of a copy of 1 GiB: 4,000 GB/s. The sweep tried 4 configurations in 1.5 s. Failed: 1 x KILN_ERROR_WRONG_ANSWER.'; do
     grep -qxF "$line" "$work/kernel_src/results/README.md" "$work/kernel_src/results/turn.md" ||
         { cat "$work/kernel_src/results/"*.md; echo "no line: $line"; exit 1; }
 done
