@@ -509,7 +509,7 @@ static void apply_scales(const scaled_format *f, const kiln_array *elements, con
     static const float e2m1[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
     const unsigned char *from = elements->data, *of = scales->data;
     for (uint64_t i = 0; i < rows * k; i++) {
-        const unsigned code = f->packed ? from[i / 2] >> i % 2 * 4 & 15 : from[i];
+        const unsigned code = f->packed ? (unsigned)from[i / 2] >> i % 2 * 4 & 15 : from[i];
         const unsigned scale = of[i / k * (k / f->block) + i % k / f->block];
         const double element = f->packed ? (double)(code & 8 ? -e2m1[code & 7] : e2m1[code & 7])
                                          : kiln__narrow_to_double(KILN_f8e4m3, (uint16_t)code);

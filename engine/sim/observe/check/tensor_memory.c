@@ -433,7 +433,7 @@ static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uin
 {
     const uint32_t bytes = ptx_type_bytes((ptx_type)type), each = across ? PIECE / bytes : 1;
     const uint32_t parts = length / (across ? bytes : PIECE), begin = (uint32_t)(descriptor & 0x3fff) << 4;
-    uint64_t base;
+    uint64_t base = 0;
     const ptx_symbol *variable = find_variable(v->w->runner->run->launch->module, begin, &base);
     v->f->layout = get_layout(descriptor);
     for (uint32_t at = 0; at < count; at += each)
