@@ -216,7 +216,7 @@ static uint32_t expect_packed(const product *x, const tile *t, unsigned row, uns
         for (unsigned k = from; k < from + each; k++) {
             const number a = element(E2M1, t->a[row][k]), b = element(E2M1, t->b[k][column]);
             if (t->stored[row][k])
-                quarters += a.part * b.part << (a.power + b.power + 2);
+                quarters += a.part * b.part * (INT64_C(1) << (a.power + b.power + 2));
         }
         all.nan |= sa.nan || sb.nan;
         if (!sa.nan && !sb.nan)
