@@ -495,6 +495,8 @@ static bool ptx_match_scales(ptx_parser *p, const ptx_raw *raws, ptx_operand *op
     for (unsigned side = 0; side < SIDES; side++) {
         const ptx_raw *data = &raws[side * 2], *selector = data + 1;
         ptx_operand own[EACH] = {{.type = PTX_B32}, {.type = PTX_U16}, {.type = PTX_U16}};
+        if (data->kind == PTX_RAW_VECTOR && data->count == 1) /* {%r1}, as CUTLASS writes it */
+            data = &p->parts[data->first];
         if (data->negate || data->second || data->minus || data->select)
             return ptx_mismatch(p, "'|', '!', '-' and selected parts are not allowed in scales");
         if (!ptx_match_reg(p, data, PTX_B32, false, &own[0]))
