@@ -40,6 +40,9 @@
 #ifndef DEEP
 #define DEEP 4 // tensor: elements along K of an instruction of 16 x 8: 4, 8 or 16; 0: the instruction of 8 x 8 x 4
 #endif
+#ifndef AHEAD
+#define AHEAD 1 // tensor_boxes: 1: loads a step's operands to registers while the step before is multiplied
+#endif
 #ifndef RESIDENT
 #define RESIDENT 1 // tensor: blocks that must fit on an SM
 #endif
@@ -296,34 +299,51 @@ struct warp_part {
     enum : unsigned { down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 8, together = DEEP / 4 };
     double sums[down][across][4];
 
-    // Adds the product of the stage at `at`. The warp's rows begin at `row` and its columns at `column`.
-    __device__ __forceinline__ void add(const unsigned char *at, unsigned row, unsigned column)
+    // Operands of one instruction in each of the warp's squares.
+    struct operands {
+        double a[down][OF_A], b[across][OF_B];
+    };
+
+    // Loads the operands of step `s` of a stage. `rows` and `columns` are the shared addresses of the lane's first element of
+    // A and of B in the first step; the elements of other steps differ from it in some address bits.
+    static __device__ __forceinline__ void load(operands &to, unsigned rows, unsigned columns, unsigned s)
+    {
+        const unsigned box = s * together / 4;
+#pragma unroll
+        for (unsigned l = 0; l < together; ++l) {
+            const unsigned k = (s * together + l) % 4;
+#pragma unroll
+            for (unsigned i = 0; i < 2 * down; ++i)
+                to.a[i / 2][2 * l + i % 2] = shared_double((rows ^ k * 16) + box * stage::box_a + i * 1024);
+#pragma unroll
+            for (unsigned j = 0; j < across; ++j)
+                to.b[j][l] = shared_double((columns ^ (k * 288 ^ j % 2 * 64)) + box * 2048 + j / 2 * stage::box_b);
+        }
+    }
+    static __device__ __forceinline__ double shared_double(unsigned address)
+    {
+        double value;
+        asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(address));
+        return value;
+    }
+    // Returns the place of the lane's first element of A in a stage, for a warp whose rows begin at `row`.
+    static __device__ __forceinline__ unsigned place_in_a(unsigned row)
     {
         const unsigned g = lane_id() / 4, t = lane_id() % 4;
-        const unsigned char *of_rows = at + (row + g) * 128, *of_columns = at + stage::of_a + column / 16 * stage::box_b;
+        return (row + g) * 128 + ((t + t % 2 * 4) ^ g) * 16 + t / 2 * 8;
+    }
+    static __device__ __forceinline__ unsigned place_in_b(unsigned column)
+    {
+        const unsigned g = lane_id() / 4, t = lane_id() % 4, k = 2 * (t + t % 2 * 4) + t / 2;
+        return stage::of_a + column / 16 * stage::box_b + k * 128 + (g / 2 ^ k % 8) * 16 + g % 2 * 8;
+    }
+    __device__ __forceinline__ void add(const operands &of)
+    {
 #pragma unroll
-        for (unsigned box = 0; box < TILE_K / 16; ++box)
+        for (unsigned i = 0; i < down; ++i)
 #pragma unroll
-            for (unsigned s = 0; s < 4; s += together) {
-                double a[down][OF_A], b[across][OF_B];
-#pragma unroll
-                for (unsigned l = 0; l < together; ++l) {
-                    const unsigned piece = (t ^ (s + l)) + t % 2 * 4, k = 2 * piece + t / 2;
-#pragma unroll
-                    for (unsigned i = 0; i < 2 * down; ++i)
-                        a[i / 2][2 * l + i % 2] =
-                            *(const double *)(of_rows + box * stage::box_a + i * 1024 + (piece ^ g) * 16 + t / 2 * 8);
-#pragma unroll
-                    for (unsigned j = 0; j < across; ++j)
-                        b[j][l] = *(const double *)(of_columns + j / 2 * stage::box_b + (16 * box + k) * 128 +
-                                                    ((j % 2 * 4 + g / 2) ^ k % 8) * 16 + g % 2 * 8);
-                }
-#pragma unroll
-                for (unsigned i = 0; i < down; ++i)
-#pragma unroll
-                    for (unsigned j = 0; j < across; ++j)
-                        multiply(sums[i][j], a[i], b[j]);
-            }
+            for (unsigned j = 0; j < across; ++j)
+                multiply(sums[i][j], of.a[i], of.b[j]);
     }
     // Writes the sums to rows from `row` and columns from `column` on. N is even.
     __device__ __forceinline__ void write(double *C, unsigned row, unsigned column, unsigned M, unsigned N) const
@@ -342,10 +362,11 @@ struct warp_part {
 enum : unsigned {
     CONSUMER_WARPS = WARPS_M * WARPS_N, // a multiple of 4
     BOXES_THREADS = WARP * (CONSUMER_WARPS + 4),
-    // Each of an SM's four parts has 512 registers for each lane of a warp. Each block has one idle or loading warp there.
-    OF_PRODUCER = 24,
-    OF_CONSUMER_ALL = (512 / RESIDENT - OF_PRODUCER) / (CONSUMER_WARPS / 4) / 8 * 8,
-    OF_CONSUMER = OF_CONSUMER_ALL < 240 ? OF_CONSUMER_ALL : 240
+    OF_PRODUCER = 24, // registers of a thread
+    // Registers that a thread has at the launch. The block's warps share them anew, in each of an SM's four parts.
+    AT_LAUNCH = 65536 / RESIDENT / BOXES_THREADS / 8 * 8,
+    SHARE = (AT_LAUNCH * (CONSUMER_WARPS / 4 + 1) - OF_PRODUCER) / (CONSUMER_WARPS / 4) / 8 * 8,
+    OF_CONSUMER = SHARE < 240 ? SHARE : 240
 };
 
 // One warp loads the tiles by tensor maps, and the other warps only read and multiply. In dgemm_tensor all warps stop at a
@@ -399,15 +420,48 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, RESIDENT)
     }
     registers_take<OF_CONSUMER>();
     const unsigned row = warp / WARPS_N * (TILE_M / WARPS_M), column = warp % WARPS_N * (TILE_N / WARPS_N);
+    enum : unsigned { in_stage = TILE_K / 4 / warp_part::together };
+    const unsigned rows = warp_part::place_in_a(row), columns = warp_part::place_in_b(column);
+    const unsigned own = blockIdx.x < tiles_m * tiles_n ? ceil_div(tiles_m * tiles_n - blockIdx.x, gridDim.x) * steps : 0;
+    unsigned left = own; // steps of all tiles of this block that are not loaded
+    unsigned base = shared_address(stages);
+    asm volatile("" : "+r"(base)); // otherwise the compiler computes the address anew in each step
+    typename warp_part::operands of[2];
+    // Loads the operands of step `s` of the stage `at`.
+    auto load = [&](unsigned s) {
+        const unsigned from = base + at * stage::bytes;
+        warp_part::load(of[s % 2], from + rows, from + columns, s);
+    };
+    if (AHEAD) {
+        barrier_wait(full + at, phase);
+        load(0);
+    }
     for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
         const tile_place place = find_tile(tile, tiles_m, tiles_n, walk);
         warp_part part = {};
-        for (unsigned step = 0; step < steps; ++step, advance()) {
-            barrier_wait(full + at, phase);
-            part.add(stages + at * stage::bytes, row, column);
-            __syncwarp();
-            if (lane_id() == 0)
-                barrier_arrive(empty + at);
+        for (unsigned step = 0; step < steps; ++step) {
+#pragma unroll
+            for (unsigned s = 0; s < in_stage; ++s) {
+                if (!AHEAD) {
+                    if (s == 0)
+                        barrier_wait(full + at, phase);
+                    load(s);
+                }
+                if (s + 1 < in_stage) {
+                    if (AHEAD)
+                        load(s + 1);
+                } else {
+                    __syncwarp();
+                    if (lane_id() == 0)
+                        barrier_arrive(empty + at);
+                    advance();
+                    if (AHEAD && --left > 0) {
+                        barrier_wait(full + at, phase);
+                        load(0);
+                    }
+                }
+                part.add(of[s % 2]);
+            }
         }
         part.write(C, place.row + row, place.column + column, M, N);
     }
