@@ -20,7 +20,7 @@ static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const ui
                            bool generic)
 {
     const bool load = bar != NULL;
-    vm_block *home = load ? check_home(w, *bar) : w->block;
+    vm_block *home = load ? check_find_home(w, *bar) : w->block;
     vm_flight *f = home ? check_flight_new(w, i, load ? VM_FLIGHT_LOAD : VM_FLIGHT_STORE, 1u << lane, home) : NULL;
     if (!f)
         return 0;
@@ -36,7 +36,7 @@ static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const ui
  * not end before that. */
 static void record_push(const vm_warp *w, uint64_t bar, uint32_t flight)
 {
-    const vm_block *home = check_home(w, bar);
+    const vm_block *home = check_find_home(w, bar);
     if (home && home != w->block)
         w->block->check->pushed[home->rank] = flight;
 }

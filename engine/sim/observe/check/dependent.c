@@ -16,7 +16,6 @@
  * start of this launch, the lanes that get it are added to `after`. */
 #include "dependent_internal.h"
 
-static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
 /* `early` equal to `launch` means that the launch has no prerequisite launches: all lanes are then in `after` from the start. For
@@ -34,13 +33,13 @@ void check_dependent_start(const vm_block *block, vm_clock *c)
  * the launch has no prerequisite launches. */
 void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
-    vm_check *check = check_of(w);
+    vm_check *check = get_check(w);
     vm_check_block *b = w->block->check;
     vm_clock *c = clock_of(w);
     if (m == 0)
         return;
     if (ptx_has(in, PTX_MOD_WAIT)) {
-        const uint32_t now = vm_check_tick(check);
+        const uint32_t now = check_advance_time(check);
         check->first_wait = check->first_wait ? check->first_wait : now;
         check->dependence.waited = b->waited = true;
         c->after |= m;
@@ -60,13 +59,13 @@ vm_dependence check_dependence(const vm_check *check) { return check->dependence
 
 uint32_t check_dependent_known(const vm_warp *w)
 {
-    return clock_of(w)->after ? check_of(w)->launch : clock_of(w)->early;
+    return clock_of(w)->after ? get_check(w)->launch : clock_of(w)->early;
 }
 
 void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes)
 {
     vm_clock *c = clock_of(w);
-    if (known >= check_of(w)->launch)
+    if (known >= get_check(w)->launch)
         c->after |= lanes;
     else if (known > c->early)
         c->early = known;
@@ -76,7 +75,7 @@ void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes)
  * warp that reads the flag count as having waited too. This may order too much, but never too little. */
 void check_dependent_acquire(vm_warp *w, uint32_t known)
 {
-    const vm_check *check = check_of(w);
+    const vm_check *check = get_check(w);
     if (known < check->launch)
         check_dependent_learn(w, known, 0);
     else if (check->first_wait && check->first_wait <= known)

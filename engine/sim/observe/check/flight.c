@@ -15,14 +15,13 @@
 #include "look_internal.h"
 #include "vm_checks_internal.h"
 
-static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
 /* The last VM_FLIGHTS operations are kept in a ring by number. `dirty` makes the next block that uses this place
  * clear its cells. */
 vm_flight *check_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home)
 {
-    vm_check *check = check_of(w);
+    vm_check *check = get_check(w);
     if (!check->flights)
         check->flights = kiln__calloc(check->mem, VM_FLIGHTS, sizeof *check->flights);
     if (!check->flights || !clock_of(w)->more || check->flight == UINT32_MAX) {
@@ -60,10 +59,10 @@ void check_flight_pend(vm_warp *w, const vm_flight *f)
 {
     vm_clock *c = clock_of(w);
     if (c->pending_count >= 2 * VM_FLIGHTS)
-        drop_forgotten(check_of(w), c);
+        drop_forgotten(get_check(w), c);
     if (!kiln__grow(w->runner->run->device->mem, &c->pending, &c->pending_capacity, c->pending_count + 1,
                     sizeof *c->pending)) {
-        check_of(w)->starved = true;
+        get_check(w)->starved = true;
         return;
     }
     c->pending[c->pending_count++] = f->id;
@@ -105,7 +104,7 @@ uint32_t check_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
 static bool wait_for_flight(const vm_warp *w, vm_flight *f, uint32_t m, uint32_t leave, bool read)
 {
     const vm_clock *c = clock_of(w);
-    const uint32_t now = check_of(w)->time;
+    const uint32_t now = get_check(w)->time;
     switch ((vm_flight_kind)f->kind) {
     case VM_FLIGHT_COPY:
         VM_EACH(lane, m & f->lanes & ~f->waited) {
@@ -142,7 +141,7 @@ void check_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t lea
     size_t kept = 0;
     charge_pass(w);
     for (size_t n = 0; n < c->pending_count; n++) {
-        vm_flight *f = check_flight_at(check_of(w), c->pending[n]);
+        vm_flight *f = check_flight_at(get_check(w), c->pending[n]);
         if (f && ((vm_flight_kind)f->kind != kind || !wait_for_flight(w, f, m, leave, read)))
             c->pending[kept++] = c->pending[n];
     }
@@ -154,7 +153,7 @@ void check_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
     const vm_clock *c = clock_of(w);
     charge_pass(w);
     for (size_t n = 0; n < c->pending_count; n++) {
-        vm_flight *f = check_flight_at(check_of(w), c->pending[n]);
+        vm_flight *f = check_flight_at(get_check(w), c->pending[n]);
         if (!f || f->kind != VM_FLIGHT_COPY || !(m & f->lanes & ~f->bound))
             continue;
         f->bound |= m & f->lanes;
@@ -186,7 +185,7 @@ void check_flight_read(vm_look *k, vm_cell *c)
     if (c->readers[0] == k->flight || c->readers[1] == k->flight)
         return;
     bool keep = c->readers[0] &&
-                !check_flight_before(k->w, c->readers[0], 0, (uint32_t)__builtin_ctz(k->a->lanes), true);
+                !check_flight_is_complete(k->w, c->readers[0], 0, (uint32_t)__builtin_ctz(k->a->lanes), true);
     if (keep)
         c->readers[1] = c->readers[0];
     c->readers[0] = k->flight;
@@ -199,7 +198,7 @@ void check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
         const vm_flight *f = check_flight_at(k->check, c->readers[n]);
         if (!f || f->id == k->flight)
             continue;
-        if (check_flight_before(k->w, f->id, 0, lane, true)) {
+        if (check_flight_is_complete(k->w, f->id, 0, lane, true)) {
             c->readers[n] = 0;
             continue;
         }
@@ -255,7 +254,8 @@ static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, 
  * so no fence can be missing between them. */
 static bool may_meet(const vm_look *k, const vm_mark *s, uint32_t lane)
 {
-    return k->strong && s->who & VM_STRONG_SIDE && s->stamp > k->limit && !check_before(k->w, s, lane, k->shared);
+    return k->strong && s->who & VM_STRONG_SIDE && s->stamp > k->limit &&
+           !check_happened_before(k->w, s, lane, k->shared);
 }
 
 /* Copies in the generic proxy, marks of other operations, and marks older than the block or the launch need no proxy
@@ -292,7 +292,7 @@ void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offs
     const vm_flight *f = check_flight_at(k->check, k->flight);
     if (!f || f->kind != VM_FLIGHT_LOAD || f->generic || k->told || s->who & VM_PENDING ||
         s->stamp <= k->home->check->base || s->block != (uint32_t)k->w->block->number ||
-        !check_before(k->w, s, lane, true) || check_view_fenced(k->w, s, lane))
+        !check_happened_before(k->w, s, lane, true) || check_view_fenced(k->w, s, lane))
         return;
     kiln_check_finding *found = check_start(k, KILN_CHECK_ASYNC, true, s->insn, lane, 1u << lane);
     if (!found)
@@ -321,7 +321,7 @@ static void report_unfinished(vm_block *block, const vm_flight *f, const char *w
     found->at.what = check_flight_name(f);
     const bool pushed = f->kind == VM_FLIGHT_LOAD && f->block != (uint32_t)block->number;
     found->message = check_print(
-        check_of(w), "the block ends while %s may still %s its shared memory: %s", check_flight_name(f), what,
+        get_check(w), "the block ends while %s may still %s its shared memory: %s", check_flight_name(f), what,
         pushed ? "it does not know that a thread of the other block has waited for the mbarrier's phase"
         : f->kind == VM_FLIGHT_LOAD   ? "no thread waited for the mbarrier's phase"
         : f->kind == VM_FLIGHT_TENSOR ? "no thread of the block waited for the mbarrier of its tcgen05.commit"
@@ -368,7 +368,7 @@ static void report_late_arrival(vm_block *block, const vm_bar *bar)
     if (!found)
         return;
     found->at.what = "arrival";
-    found->message = check_print(check_of(w),
+    found->message = check_print(get_check(w),
                                  "the block at whose mbarrier another block arrives may have ended before: it does not "
                                  "wait for the arrival");
 }
@@ -391,7 +391,7 @@ static void check_visitors(vm_block *block)
             continue;
         found->at.what = "access";
         found->space = "shared";
-        found->message = check_print(check_of(w),
+        found->message = check_print(get_check(w),
                                      "the block whose shared memory this access uses may have exited before: it does "
                                      "not wait for the access. Let the cluster synchronise after its last access");
     }

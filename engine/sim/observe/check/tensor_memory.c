@@ -28,7 +28,6 @@
 
 enum { GROUP_LANES = VM_TENSOR_LANES / VM_TENSOR_GROUPS, PIECE = VM_TCGEN_PIECE };
 
-static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
@@ -82,7 +81,7 @@ void check_tensor_end(vm_block *block)
         f->space = "tensor";
         f->address = column;
         f->bytes = (uint64_t)count * VM_TENSOR_LANES * 4;
-        f->message = check_print(check_of(w),
+        f->message = check_print(get_check(w),
                                  "the block ends without freeing %u columns of tensor memory from column %u on: "
                                  "execute tcgen05.dealloc before the end",
                                  count, column);
@@ -97,7 +96,7 @@ static void fence_before(const vm_warp *w)
 {
     uint32_t *last = w->block->check->tensor->warps[w->index].before;
     memmove(last + 1, last, VM_FENCES * sizeof *last);
-    last[0] = vm_check_tick(check_of(w));
+    last[0] = check_advance_time(get_check(w));
 }
 
 /* tcgen05.fence::after_thread_sync: copies the warp's vector clock. */
@@ -105,7 +104,7 @@ static void fence_after(const vm_warp *w, uint32_t m)
 {
     const vm_clock *c = clock_of(w);
     vm_tensor_warp *t = &w->block->check->tensor->warps[w->index];
-    check_tell(w);
+    check_share_flags(w);
     t->horizon = c->horizon;
     memcpy(t->know, c->know, sizeof t->know);
     for (uint32_t v = 0; v < VM_LANES; v++)
@@ -121,7 +120,7 @@ static void fence_after(const vm_warp *w, uint32_t m)
 static bool is_before(const vm_warp *w, const vm_flight *f, uint32_t when, uint32_t lane)
 {
     const vm_mark s = {.stamp = when, .who = f->who, .block = f->block};
-    return check_before(w, &s, lane, true) ||
+    return check_happened_before(w, &s, lane, true) ||
            (f->block != (uint32_t)w->block->number &&
             check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when));
 }
@@ -260,7 +259,7 @@ static void report_order(visit *v, const vm_flight *f, role was, role is, vm_ord
 {
     static const char *const verbs[] = {[READS] = "reads", [ADDS] = "adds to", [WRITES] = "writes"};
     static const char *const done[] = {[READS] = "read", [WRITES] = "written"};
-    vm_check *check = check_of(v->w);
+    vm_check *check = get_check(v->w);
     const bool fence = found == VM_NO_BEFORE || found == VM_NO_AFTER;
     const bool note = fence && !v->w->runner->run->launch->module->check->tensor_fences;
     if (v->told || (note && check->fence_told))
@@ -285,7 +284,7 @@ static void check_pair(visit *v, uint32_t id, role was, role is, uint32_t cell)
 {
     if (!id || id == v->ordered[was] || v->told || (v->f && id == v->f->id))
         return;
-    const vm_flight *f = check_flight_at(check_of(v->w), id);
+    const vm_flight *f = check_flight_at(get_check(v->w), id);
     const vm_order found = f ? find_order(v, f, was, is) : VM_IN_ORDER;
     if (found == VM_IN_ORDER)
         v->ordered[was] = id;
@@ -297,7 +296,7 @@ static void check_pair(visit *v, uint32_t id, role was, role is, uint32_t cell)
  * loaded before, its load is lost, and a write after it is not checked against it. */
 static void record_load(const visit *v, vm_tensor_cell *c)
 {
-    const vm_flight *last = check_flight_at(check_of(v->w), c->loads[0]);
+    const vm_flight *last = check_flight_at(get_check(v->w), c->loads[0]);
     if (last && (last->who != v->f->who || last->block != v->f->block))
         c->loads[1] = c->loads[0];
     c->loads[0] = v->f->id;
@@ -343,7 +342,7 @@ static void check_unwritten_cells(visit *v, const char *what, uint32_t address)
     const uint32_t cell = (address & 0xffff) * VM_TENSOR_GROUPS + (address >> 16) / GROUP_LANES;
     kiln_check_finding *f = start_finding(v, KILN_CHECK_UNINITIALISED, note, VM_NO_INSN, cell);
     if (f)
-        f->message = check_print(check_of(v->w),
+        f->message = check_print(get_check(v->w),
                                  "%s reads %s from column %u of tensor memory on, which nothing has written since it "
                                  "was allocated%s",
                                  f->at.what, what, address & 0xffff, note ? " in part" : "");
@@ -357,7 +356,7 @@ static bool open_visit(visit *v, vm_warp *w, const vm_code *i, const ptx_insn *i
     if (!v->f)
         return false;
     v->f->op = (uint16_t)in->op;
-    v->f->begun = check_of(w)->time;
+    v->f->begun = get_check(w)->time;
     v->f->group = ptx_has(in, PTX_MOD_CTA_GROUP_2) ? 2 : 1;
     return true;
 }
@@ -412,7 +411,7 @@ static void report_reach(const visit *v, const ptx_symbol *s, uint64_t base, uin
     f->space = "shared";
     f->address = at;
     f->bytes = PIECE;
-    f->message = check_print(check_of(v->w),
+    f->message = check_print(get_check(v->w),
                              "the descriptor of %s of %s begins in '%s' (%llu bytes at shared address 0x%llx) and "
                              "reaches shared address 0x%x outside of it",
                              what, f->at.what, s->name, (unsigned long long)s->bytes, (unsigned long long)base, at);

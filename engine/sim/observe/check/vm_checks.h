@@ -24,8 +24,8 @@ void check_free(vm_check *check);
 /* Attaches a check to a device: from now on its allocations have shadow memory, and those that exist count as
  * written. If `check` is NULL, removes the shadow memory. No launch may run meanwhile. */
 void check_attach(vm_device *device, vm_check *check);
-size_t check_count(const vm_check *check);
-const kiln_check_finding *check_at(const vm_check *check, size_t index);
+size_t check_count_findings(const vm_check *check);
+const kiln_check_finding *check_get_finding(const vm_check *check, size_t index);
 /* Names the function that tells which findings nobody wants to see. They stay in the list, and take no room of the
  * other findings. Call this before the first launch. */
 void check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_finding *finding));
@@ -78,15 +78,15 @@ typedef struct vm_dependence {
 /* Returns the dependence of the launches since check_concurrent(). */
 vm_dependence check_dependence(const vm_check *check);
 /* Returns the time and advances it. The time restarts at 1 after about 2^31 steps. */
-uint32_t check_tick_host(vm_check *check);
+uint32_t check_host_advance_time(vm_check *check);
 /* Advances the time to `time`, but never back. Devices whose kernels use each other's memory share one time, so the
  * driver advances the check of each of them. */
-void check_time(vm_check *check, uint32_t time);
+void check_raise_time(vm_check *check, uint32_t time);
 /* Forgets all accesses and sets the time to 1. The caller knows that all work so far is ordered before all work to
  * come. */
-void check_anew(vm_device *device, vm_check *check);
+void check_forget_accesses(vm_device *device, vm_check *check);
 /* Adds the names of the launches that `from` has seen in the interval, for messages about accesses of other devices. */
-void check_heard(vm_check *check, const vm_check *from, vm_period span);
+void check_copy_launches(vm_check *check, const vm_check *from, vm_period span);
 /* Reports a copy or a fill that the driver refuses because the memory is not there completely, or is registered as
  * read-only. `what` names the operation: "the host's copy". */
 void check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write);
@@ -253,7 +253,7 @@ typedef enum vm_flight_kind {
     VM_FLIGHT_TENSOR_STORE /* tcgen05.st: completes at tcgen05.wait::st of its warp */
 } vm_flight_kind;
 /* An asynchronous operation. check_flight_new() makes it, and from then on it is in flight. It is complete for a thread
- * when check_flight_before() is true for that thread; for another thread it may still be in flight. It is forgotten
+ * when check_flight_is_complete() is true for that thread; for another thread it may still be in flight. It is forgotten
  * VM_FLIGHTS operations later, when another operation takes its place. */
 typedef struct vm_flight {
     uint32_t id, insn, block, group;
@@ -312,7 +312,7 @@ typedef struct vm_clock {
     /* the entry that holds for each thread of the cluster; check_refresh_fast() derives it from the other fields */
     uint32_t fast;
     uint32_t horizon;            /* the entry that holds for each thread of the grid */
-    uint32_t heard, heard_lanes; /* the entry that flags have given to these lanes alone, see check_hear() */
+    uint32_t heard, heard_lanes; /* the entry that flags have given to these lanes alone, see check_acquire_flag() */
     uint32_t full;               /* the warp's own entry in its vector clock */
     uint32_t firm; /* the part of `full` that does not rest on shuffles and votes, which order no memory */
     /* The entry for prerequisite launches (VM_APART_UNTIL_WAIT). `after`: the lanes for which all prerequisite
