@@ -100,6 +100,7 @@ vm_flight *check_flight_at(const vm_check *check, uint32_t id)
 
 /* ---- tcgen05.commit ---- */
 
+/* Returns true if one of the commits in a phase tracks the operation: the same thread has executed it later. */
 static bool tracks(const vm_committed *c, const vm_flight *f)
 {
     for (uint32_t k = 0; k < c->count && k < VM_COMMITS; k++)
@@ -139,8 +140,8 @@ static vm_order find_own_commit(const vm_warp *w, const vm_flight *f, uint32_t l
     return result;
 }
 
-/* The same by the mbarriers of the other blocks of the cluster. A thread of such a block has waited for the phase, and
- * this warp has synchronised with that block later. */
+/* Tells the same for the mbarriers of the other blocks of the cluster. The operation is complete for this warp if a
+ * thread of such a block has waited for the phase, and this warp has then synchronised with that block. */
 static vm_order find_far_commit(const vm_warp *w, const vm_flight *f)
 {
     const vm_cluster *cluster = w->block->cluster;
@@ -202,7 +203,7 @@ static bool product_is_complete(const vm_warp *w, const vm_flight *f)
     return false;
 }
 
-/* Like the function above, for a product of another block of the cluster. */
+/* Does the same as product_is_complete() for a product of another block of the cluster. */
 static bool far_product_is_complete(const vm_warp *w, const vm_flight *f)
 {
     for (uint32_t k = 0; k < 4; k++)

@@ -1,5 +1,4 @@
-/* flight.c - asynchronous operations in flight: the operations that are not complete yet, and the threads that touch
- * their memory.
+/* flight.c - asynchronous operations in flight, and accesses to the memory that they use.
  *
  * The simulator executes each operation completely when it is issued. For the checks the operation stays in flight
  * until a thread has waited for it by the rules of PTX. So the checks find an access that comes too early, although
@@ -17,8 +16,8 @@
 
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
-/* The last VM_FLIGHTS operations are kept in a ring by number. `dirty` makes the next block that uses this place
- * clear its cells. */
+/* The last VM_FLIGHTS operations are kept in a ring by number. Cells of shared memory name operations by their numbers.
+ * `dirty` makes the next block that gets this shadow memory clear its cells. */
 vm_flight *check_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home)
 {
     vm_check *check = get_check(w);
@@ -41,7 +40,7 @@ vm_flight *check_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, u
     return f;
 }
 
-/* Removes the operations that are forgotten from the warp's list: it then has at most VM_FLIGHTS. */
+/* Removes forgotten operations from the warp's list, which then has at most VM_FLIGHTS operations. */
 static void drop_forgotten(const vm_check *check, vm_clock *c)
 {
     size_t kept = 0;
@@ -82,8 +81,6 @@ const char *check_flight_name(const vm_flight *f)
     return "wgmma";
 }
 
-/* ---- when it is complete ---- */
-
 /* ---- groups ---- */
 
 uint32_t check_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
@@ -99,8 +96,13 @@ uint32_t check_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
     return f->id;
 }
 
-/* Notes that lanes have waited for all groups of the operation's kind but the last `leave`. Returns true if the warp
- * need not wait for the operation any more. */
+/* Records in the operation that the lanes m have waited for all groups of its kind except the last `leave` groups. For
+ * cp.async, UINT32_MAX stands for wait_all, which also covers copies that are in no group yet. Returns true if the warp
+ * need not wait for the operation any more:
+ *   cp.async                   each of its lanes has waited;
+ *   bulk copy, no mbarrier     the lane that issued it has waited; after a wait with .read only its reads are complete;
+ *   wgmma                      this warp of the warpgroup has waited;
+ *   tcgen05.ld, st             the warp has waited. */
 static bool wait_for_flight(const vm_warp *w, vm_flight *f, uint32_t m, uint32_t leave, bool read)
 {
     const vm_clock *c = clock_of(w);
@@ -191,7 +193,7 @@ void check_flight_read(vm_look *k, vm_cell *c)
     c->readers[0] = k->flight;
 }
 
-/* A complete reader is removed from the cell. One finding for each access is enough. */
+/* Removes readers that are complete from the cell. An access gets at most one finding. */
 void check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
 {
     for (unsigned n = 0; n < 2; n++) {
@@ -250,16 +252,16 @@ static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, 
                              get_swizzle(copy), f->allocation);
 }
 
-/* Returns true if an atomic access and a bulk reduction meet, and nothing orders them. They may meet in either order,
- * so no fence can be missing between them. */
+/* Returns true if the access is a bulk reduction, the mark is of an atomic access, and nothing orders the two. They may
+ * then run in either order, so a missing proxy fence between them is no error. */
 static bool may_meet(const vm_look *k, const vm_mark *s, uint32_t lane)
 {
     return k->strong && s->who & VM_STRONG_SIDE && s->stamp > k->limit &&
            !check_happened_before(k->w, s, lane, k->shared);
 }
 
-/* Copies in the generic proxy, marks of other operations, and marks older than the block or the launch need no proxy
- * fence. Writes of other blocks of a cluster are not checked. */
+/* A proxy fence is not needed for a copy in the generic proxy, after a write by another asynchronous operation, or
+ * after a write that is older than the block or the launch. Writes of other blocks of a cluster are not checked. */
 void check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     const vm_flight *f = check_flight_at(k->check, k->flight);
@@ -310,7 +312,7 @@ void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offs
 
 /* ---- the end of a block ---- */
 
-/* Reports an operation that may still use the shared memory of a block that ends. `what`: "read" or "write". */
+/* Reports an operation that may still use the memory of a block that ends. `what`: "read", "write" or "use". */
 static void report_unfinished(vm_block *block, const vm_flight *f, const char *what)
 {
     vm_warp *w = &block->warps[f->who / VM_LANES];
@@ -328,9 +330,8 @@ static void report_unfinished(vm_block *block, const vm_flight *f, const char *w
                                       : "its thread did not wait for the group");
 }
 
-/* Returns true if the copy `f` to the shared memory of the block `rank` is known to have read this block's memory.
- * This is known if a thread of the other block has waited for the copy, and a thread of this block knows of that
- * wait. */
+/* Returns true if this block knows that the copy `f` from its memory to the block `rank` is complete: a thread of the
+ * other block has waited for the copy, and that wait happened before the end of this block. */
 static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *f)
 {
     const vm_block *home = block->cluster->blocks[rank];
@@ -346,8 +347,9 @@ static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *
     return known;
 }
 
-/* Returns true if another block's last arrival at the mbarrier is ordered before the end of this block. The wait
- * succeeded in this run. The check tells whether it succeeds in every run. */
+/* Returns true if another block's last arrival at the mbarrier comes before the end of this block in every run, and not
+ * only in this run: a thread of this block has waited for the arrival's phase, or has synchronised with the arriving
+ * thread after the arrival. */
 static bool arrival_came(const vm_block *block, uint32_t n)
 {
     const vm_bar *bar = &block->check->bars[n];
@@ -373,8 +375,8 @@ static void report_late_arrival(vm_block *block, const vm_bar *bar)
                                  "wait for the arrival");
 }
 
-/* Reports a plain access of another block to the shared memory of a block that may have ended before the access. In this
- * run the block has ended later. */
+/* Reports plain accesses of other blocks to the shared memory of this block, if this block does not wait for them. In
+ * this run the accesses came before the end of the block; in another run they may come after it. */
 static void check_visitors(vm_block *block)
 {
     for (uint32_t rank = 0; block->cluster->size > 1 && rank < block->cluster->size; rank++) {
@@ -397,9 +399,10 @@ static void check_visitors(vm_block *block)
     }
 }
 
-/* Counts the end of the block for its dependent launches. Reports operations that may still use the shared memory of a
- * block that ends, because another block gets that memory. It has six passes: plain accesses of other blocks, bulk copies
- * from that memory, copies into it, arrivals of other blocks, operations on tensor memory, and copies to other blocks. */
+/* Counts the end of the block for dependent launches. Then reports operations that may still use the memory of the
+ * block, because another block will get that memory. The passes, in this order: plain accesses of other blocks, bulk
+ * copies from shared to global memory, copies into shared memory, arrivals of other blocks, operations on tensor
+ * memory, and copies from shared memory to other blocks. */
 void check_block_end(vm_block *block)
 {
     vm_check_block *b = block->check;
