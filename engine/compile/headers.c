@@ -1,14 +1,15 @@
 /* headers.c - headers of the host, which NVRTC lacks. Many sources include some of them. So Kiln provides small
- * replacements, or uses the headers of libcu++. For all others it adds a sentence to the error that says what to do. */
+ * replacements, or uses the headers of libcu++. If a source includes any other header of the host, Kiln adds a sentence
+ * to the error that says what to do. */
 #include <stdio.h>
 #include <string.h>
 
 #include "compile_internal.h"
 
-/* ---- headers that Kiln provides. libcu++ defines the same names unconditionally, so its headers are used where they
- * exist ---- */
-
-/* Each line here is a line of the header. */
+/* ---- headers that Kiln provides ----
+ *
+ * libcu++ defines the same names unconditionally, so its headers are used if they exist. In the texts below, each line
+ * of C is a line of the header. */
 // clang-format off
 #define ONCE "#pragma once\n"
 #define STD(of, names) ONCE "#include <" of ">\nnamespace std {\n" names "}\n"

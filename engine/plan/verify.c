@@ -589,9 +589,11 @@ static kiln_status fail_shape(kiln_plan *plan, const kiln__verify *verify, const
     return status;
 }
 
-/* ---- the answer of another variant ---- If a reference has only a part of the elements, it cannot show that the
- * others are right. But if two variants with different code agree in all elements, and agree with the reference in its
- * elements, a mistake would have to be in both variants. */
+/* ---- the answer of another variant ----
+ *
+ * If a reference has only a part of the elements, it cannot show that the other elements are right. But if two variants
+ * with different code agree in all elements, and agree with the reference in its elements, a mistake would have to be
+ * in both variants. */
 
 #define ANSWER "answer " /* prefix of the keys of kept answers, by the output's name */
 

@@ -139,8 +139,8 @@ static void give_way(vm_warp *w, unsigned op)
         w->event |= VM_EVENT_YIELD;
 }
 
-/* Updates 32-bit words of the own block's shared memory without atomics, because shared memory belongs to one host
- * thread. Returns false, without an effect, if the access has another form or an address is not valid. */
+/* Updates 32-bit words in the shared memory of the warp's block without atomics, because one host thread runs the
+ * block. Returns false, without an effect, if the access has another form or an address is not valid. */
 #define EACH_WORD(next)                                                                                                \
     VM_EACH(lane, m) {                                                                                                 \
         vm_u32 *p = (vm_u32 *)(void *)(shared + at[lane]);                                                             \

@@ -20,7 +20,7 @@
 /* The shared memory of a block is in a window of this size, whatever its own size is. */
 #define VM_SHARED_WINDOW 0x1000000ull
 #define VM_CLUSTER_MOST 16u /* blocks of a cluster */
-/* Shared addresses: one window for the memory of the own block, then one window for the block of each rank. */
+/* Shared addresses: one window for the memory of the thread's own block, then one window for the block of each rank. */
 #define VM_CLUSTER_WINDOW ((VM_CLUSTER_MOST + 1) * VM_SHARED_WINDOW)
 #define VM_REGISTERS_MAX 0x1000000u /* largest number of bytes of the registers of a function */
 /* New memory of kernels consists of this byte. */

@@ -38,8 +38,9 @@ vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t siz
     return NULL;
 }
 
-/* Splits a lane's address into a window and an offset. The window is 0 for the own block, and r + 1 for the block of
- * rank r. If i->size is 1, the address is generic. Returns false if the address is in no window of the cluster. */
+/* Splits a lane's address into a window and an offset. The window is 0 for the warp's own block, and r + 1 for the
+ * block of rank r. If i->size is 1, the address is generic. Returns false if the address is in no window of the
+ * cluster. */
 static bool window_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t *offset, uint64_t *window)
 {
     uint64_t address = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
@@ -48,8 +49,8 @@ static bool window_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t *off
     return *window <= w->block->cluster->size;
 }
 
-/* mapa: d becomes the address in the block of rank b that corresponds to the address a in the own block. `size` is 1 if
- * the addresses are generic. */
+/* mapa: d becomes the address in the block of rank b that corresponds to the address a in the warp's own block. `size`
+ * is 1 if the addresses are generic. */
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t size = w->block->cluster->size;

@@ -1,33 +1,30 @@
 /* order.c - the happens-before order of streams, for the checks.
  *
- * The simulator completes work when it is enqueued, so streams never run concurrently. Vector clocks compute which
- * work could be concurrent on a GPU. A *lane* is a stream in the vector clocks. The works of a lane are numbered
- * from 1. `known[lane]` is the vector clock of the lane: for each other lane, the number of that lane's works that
- * happened before this lane's next work. Two launches or copies race if they are not ordered, access the same
- * memory, and one of them writes.
+ * The simulator completes work when it is enqueued, so streams never run concurrently. Vector clocks compute which work
+ * could be concurrent on a GPU. A *lane* is a stream in the vector clocks. The works of a lane are numbered from 1.
+ * `known[lane]` is the vector clock of the lane: for each other lane, the number of that lane's works that happened
+ * before this lane's next work. Two launches or copies race if they are not ordered, access the same memory, and one of
+ * them writes.
  *
- * One order serves all contexts of the process, and their checks share one time. So streams of two devices are
- * compared like streams of one. The host has one more clock, for all of its threads together. After a call that
- * waits, everything that the host enqueues later is ordered after the work for which it has waited. A flag that a
- * kernel writes in mapped memory bypasses the driver, so it gives no order. Nodes of one graph count as ordered,
- * except the nodes that sim_order_part() names.
+ * One order serves all contexts of the process, and their checks share one time. So streams of two devices are compared
+ * like streams of one. The host has one more clock, for all of its threads together. After a call that waits,
+ * everything that the host enqueues later is ordered after the work for which it has waited. A flag that a kernel
+ * writes in mapped memory bypasses the driver, so it gives no order. Nodes of one graph count as ordered, except the
+ * nodes that sim_order_part() names.
  *
- * **Dependent launches.** A launch may begin before the launches before it in its stream have ended. So the own
- * entry of a lane's clock does not tell which works of the lane are ordered before its next work. Two sets of the
- * last 64 works do. The set `begun` has the works that are ordered before the begin of a dependent launch. The set
- * `waited` has the works that are ordered before its accesses after griddepcontrol.wait. Bit i stands for the work
- * that is i + 1 works before the next work. Older works count as ordered. All other work of the lane is ordered
+ * **Dependent launches.** A launch may begin before the launches before it in its stream have ended. So the entry that
+ * a lane's clock has for the lane itself does not tell which works of the lane are ordered before its next work. Two
+ * sets of the last 64 works do. The set `begun` has the works that are ordered before the begin of a dependent launch.
+ * The set `waited` has the works that are ordered before its accesses after griddepcontrol.wait. Bit i stands for the
+ * work that is i + 1 works before the next work. Older works count as ordered. All other work of the lane is ordered
  * after all earlier works of the lane. finish_launch() computes the sets of the next launch from the sets of this
- * launch and from its vm_dependence. The next launch begins when the blocks of this launch have triggered. That is
- * after everything for which a block had waited before it triggered.
+ * launch and from its vm_dependence. The next launch begins when all blocks of this launch have triggered. If a block
+ * waited for work before it triggered, the next launch therefore begins after that work.
  *
  * A work has two states. It runs from sim_order_begin() until sim_order_end(): its `span.until` is UINT32_MAX, and
  * sim_order_touch() adds its ranges. Then it has ended, and later works are compared with it. The work is removed from
- * the list in four cases:
- *  - forget_works(): the host has waited for it, so all later work is ordered after it.
- *  - drop_old(): the list is full.
- *  - keep_time(): the time restarts.
- *  - leave_order(): its context ends. */
+ * the list in four cases:  - forget_works(): the host has waited for it, so all later work is ordered after it.  -
+ * drop_old(): the list is full.  - keep_time(): the time restarts.  - leave_order(): its context ends. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>

@@ -252,7 +252,7 @@ bool check_flight_is_complete(const vm_warp *w, uint32_t id, uint32_t by, uint32
 
 /* The central question: is the mark's time covered by the entry of the lane's vector clock for the mark's thread? This
  * is the test epoch <= clock of FastTrack. The order of the cases: operations in flight, the horizon, earlier launches,
- * other blocks, several threads at once, other warps, and lanes of the own warp. */
+ * other blocks, several threads at once, other warps of the block, and other lanes of the same warp. */
 bool check_happened_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
