@@ -222,7 +222,7 @@ void decode_wgmma(vm_decoder *d)
         slots[k] = decode_dest(d, sum, 4);
     }
     if (!has_shape(d))
-        decode_set_error(d, "a number of columns that integers do not have");
+        decode_set_error(d, "a number of columns that products of integers do not have");
     x->a_shared = a->kind != PTX_OPERAND_VECTOR;
     x->tile.sparse = sparse;
     x->tile.satfinite = HAS(SATFINITE);

@@ -72,7 +72,7 @@ void decode_tcgen05_move(vm_decoder *d)
                          .absolute = HAS(ABS),
                          .keeps_nan = HAS(NAN)};
     if (split && OPERAND(address + 1)->imm >= VM_TENSOR_COLUMNS)
-        decode_set_error(d, "a distance that no two columns of tensor memory have");
+        decode_set_error(d, "a distance that is larger than tensor memory, which has 512 columns,");
     decode_emit_op(d, ops_tcgen_move)->extra = x;
 }
 
@@ -131,9 +131,9 @@ static void read_kind(vm_decoder *d, vm_tcgen_mma *x)
     x->by_count = HAS(SCALE_VEC_1X) || HAS(SCALE_VEC_2X) || HAS(SCALE_VEC_4X);
 }
 
-/* Decodes tcgen05.mma and tcgen05.mma.ws. The operands are D, A, B, the metadata of a sparse A, the instruction descriptor,
- * the scale factors or the lanes that are not written, the predicate, and the scale of D or the zero-column mask. A is a
- * descriptor or an address of tensor memory. */
+/* Decodes tcgen05.mma and tcgen05.mma.ws. The operands are D, A, B, the metadata of a sparse A, the instruction
+ * descriptor, the scale factors or the lanes that are not written, the predicate, and the scale of D or the zero-column
+ * mask. A is a descriptor or an address of tensor memory. */
 void decode_tcgen05_mma(vm_decoder *d)
 {
     vm_tcgen_mma *x = decode_allocate(d, sizeof *x);

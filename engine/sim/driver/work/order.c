@@ -241,8 +241,8 @@ static void join_clocks(uint32_t *to, const uint32_t *from)
         to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-/* Joins a clock into the clock of a lane's next work. Its own entry names works of the lane that happened before, so it
- * adds them to the lane's sets. */
+/* Joins a clock into the clock of a lane's next work. The entry that the clock has for this lane names works of the
+ * lane that happened before, so the function adds them to the lane's sets. */
 static void join_lane(sim_order *o, uint32_t lane, const uint32_t *from)
 {
     join_clocks(o->known[lane], from);
@@ -394,8 +394,9 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
         get_clock_of_all(o, context, event->known);
 }
 
-/* The event's clock is the clock at which the launch began, or at which it had triggered. Its own entry names the last
- * work of the lane in the launch's set, as if all works before that one were in the set. This may order too much. */
+/* The event's clock is the clock at which the launch began, or at which it had triggered. The entry for the launch's
+ * own lane names the last work of the lane that is in the launch's set. It stands for all works up to that one,
+ * although some of them may not be in the set. This may order too much. */
 void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event, sim_trigger trigger)
 {
     sim_order_record(context, &stream, event);

@@ -351,7 +351,9 @@ void check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
             f->message = check_print(get_check(w), "barrier %u for %u threads while others wait there for %u", id, need,
                                      barrier->need);
         else
-            f->message = check_print(get_check(w), "barrier %u for %u threads: there are 0 to 15, for a multiple of 32",
+            f->message = check_print(get_check(w),
+                                     "barrier %u for %u threads: barriers have the numbers 0 to 15, and a number of "
+                                     "threads that is a multiple of 32",
                                      id, need);
         return;
     }
@@ -416,11 +418,11 @@ static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
             gate->know[VM_LANES + k] = now;
 }
 
-/* Publishes all accesses before a barrier, if every thread that waits there has executed a fence for the device since its
- * last barrier. Barriers of the grid rely on this: all threads execute __threadfence() and __syncthreads(), and then the
- * first thread sets a flag. PTX's model demands the fence of the thread that sets the flag. The device performs the
- * writes of each thread before that thread's fence completes, so the other order is enough. The rule is approximate: an
- * access between the fence and the barrier counts as published too. */
+/* Publishes all accesses before a barrier, if every thread that waits there has executed a fence for the device since
+ * its last barrier. Barriers of the grid rely on this: all threads execute __threadfence() and __syncthreads(), and
+ * then the first thread sets a flag. PTX's model demands a fence of the thread that sets the flag, after the barrier.
+ * But the device performs the writes of each thread before that thread's fence completes, so fences before the barrier
+ * are enough. The rule is approximate: an access between the fence and the barrier counts as published too. */
 static void publish_barrier(vm_block *block, const uint32_t lanes[VM_LANES], uint32_t now)
 {
     bool fenced = true;

@@ -39,8 +39,9 @@ const vm_prior *check_prior_at(const vm_check *check, uint32_t stamp)
     return NULL;
 }
 
-/* An asynchronous operation has no time. It gets the first time of its launch, which the list of launches knows by the
- * numbers of operations. If everything is ordered before this launch, any earlier time does. */
+/* The mark of an asynchronous operation has no time. It counts as made at the first time of its launch, which the list
+ * of launches tells by the numbers of operations. If everything is ordered before this launch, any earlier time is
+ * right. */
 uint32_t check_earlier_stamp(const vm_check *check, const vm_mark *s)
 {
     if (!(s->who & VM_PENDING))

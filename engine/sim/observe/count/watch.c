@@ -90,8 +90,8 @@ static void end(vm_run_state *run)
         checks->end(run);
 }
 
-/* Limits the grid to the traced blocks if the trace needs no other blocks. Launches by the launch's kernels are not
- * limited. */
+/* Limits the grid to the traced blocks if the trace needs no other blocks. Grids that the kernels of this launch launch
+ * themselves are not limited. */
 static void grid(vm_run_state *run)
 {
     const struct vm_trace *trace = run->launch->watch->trace;

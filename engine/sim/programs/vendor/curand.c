@@ -2,9 +2,9 @@
  * Philox4x32-10, with the numbers that cuRAND itself gives.
  *
  * cuRAND generates with many threads at once. Thread t has the subsequence t of the generator, and the threads take
- * turns: each gives one number (XORWOW and MRG32k3a), a pair of normal numbers, or four numbers (Philox), and then the
- * next thread is next. After the last thread the first one goes on. A later call begins at the thread where the last
- * one ended. This order was read off cuRAND 10.4 on an H200; NVIDIA's guide describes it under "Order". Integers and
+ * turns. In its turn a thread gives one number (XORWOW and MRG32k3a), a pair of normal numbers, or four numbers
+ * (Philox). After the last thread it is the first thread's turn again. A later call begins at the thread where the last
+ * call ended. This order was read off cuRAND 10.4 on an H200; NVIDIA's guide describes it under "Order". Integers and
  * uniform numbers are equal bit for bit. Normal and log-normal numbers differ in the last digits, because the host's
  * logarithm and sine do. Poisson numbers have the right distribution, but other values.
  *
