@@ -199,7 +199,7 @@ void sim_parts_begin(sim_context *context, const sim_exec *exec, size_t step)
     const sim_context *in = sim_op_context(context, &exec->steps[step]->op);
     sim_order_time();
     p->did = (vm_dependence){0};
-    p->span = (vm_period){.after = in && in->check ? check_tick_host(in->check) : 0};
+    p->span = (vm_period){.after = in && in->check ? check_host_advance_time(in->check) : 0};
 }
 
 void sim_parts_end(const sim_context *in, const sim_exec *exec, size_t step)
@@ -208,7 +208,7 @@ void sim_parts_end(const sim_context *in, const sim_exec *exec, size_t step)
     if (!parts || !in || !in->check)
         return;
     sim_order_time();
-    parts->list[step].span.until = check_tick_host(in->check);
+    parts->list[step].span.until = check_host_advance_time(in->check);
     if (exec->steps[step]->op.what.type == CU_GRAPH_NODE_TYPE_KERNEL)
         parts->list[step].did = check_dependence(in->check);
 }

@@ -197,7 +197,7 @@ vm_sync *vm_diverge(vm_warp *w, const vm_code *meet)
 #define LOOKS 16u
 #define LONG 512 /* instructions; longer code would take seconds to compile */
 #define SHORT 24 /* compiling the shortest code takes as long as compiling this number of instructions */
-void vm_count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
+void vm_add_heat(vm_warp *w, const vm_code *i, const vm_code *first)
 {
     struct vm_jit *jit = w->runner->jit;
     if (VM_LIKELY(!jit) || i - first > LONG)
@@ -256,7 +256,7 @@ void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
         w->pc = i->target;
         count_spin(w, i, i->target);
         if (i->target <= i && m == VM_ALL)
-            vm_count_heat(w, i, i->target);
+            vm_add_heat(w, i, i->target);
         return;
     }
     count_split(w, i);

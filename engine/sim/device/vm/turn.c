@@ -39,7 +39,7 @@ static uint64_t run_fresh(vm_block *block, uint64_t *spent)
     block->next_warp = block->next_warp == block->warp_count ? 0 : block->next_warp;
     runner->clock += ran;
     if (ran)
-        vm_count_steps(block, &block->warps[block->next_warp], ran);
+        vm_charge_steps(block, &block->warps[block->next_warp], ran);
     return begun;
 }
 
@@ -81,7 +81,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
         spent += w->issued - before;
         runner->clock += w->issued - before;
         spent += w->charge;
-        vm_count_steps(block, w, w->issued - before + w->charge);
+        vm_charge_steps(block, w, w->issued - before + w->charge);
         w->charge = 0;
         if (atomic_load_explicit(&run->family->stop, memory_order_relaxed))
             break;

@@ -19,7 +19,7 @@ typedef enum vm_turn { VM_TURN_OVER, VM_TURN_WAITS, VM_TURN_ENDED } vm_turn;
 vm_turn vm_block_run(vm_block *block, uint64_t quantum);
 /* Counts work against the launch's budget of steps. Raises a fault if the budget is used up, the deadline has passed,
  * or the launch was asked to stop. */
-void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps);
+void vm_charge_steps(vm_block *block, vm_warp *w, uint64_t steps);
 /* Frees the paths of all warps, and the frames of calls. The frames of the kernel stay for the next block. */
 void vm_block_drop_paths(vm_block *block);
 

@@ -450,15 +450,15 @@ static void keep_time(sim_order *o)
 {
     uint32_t most = 0;
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any)) {
-        const uint32_t now = any->check ? check_tick_host(any->check) : 0;
+        const uint32_t now = any->check ? check_host_advance_time(any->check) : 0;
         most = now > most ? now : most;
     }
     const bool anew = o && most > TIME_MOST;
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         if (any->check && anew)
-            check_anew(any->device, any->check);
+            check_forget_accesses(any->device, any->check);
         else if (any->check)
-            check_time(any->check, most + 1);
+            check_raise_time(any->check, most + 1);
     if (!anew)
         return;
     o->work_count = o->range_count = 0; /* nothing is guarded at this point */
@@ -555,7 +555,7 @@ static void begin_work(sim_context *context, sim_order *o, uint32_t lane, const 
     known[lane] = ++o->done[lane];
     o->works[o->work_count++] = (work){.lane = lane,
                                        .number = known[lane],
-                                       .span = {.after = check_tick_host(context->check), .until = UINT32_MAX},
+                                       .span = {.after = check_host_advance_time(context->check), .until = UINT32_MAX},
                                        .context = context};
 }
 
@@ -694,7 +694,7 @@ static void share_launches(vm_period span)
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         for (sim_context *other = sim_context_after(NULL); other && any->check; other = sim_context_after(other))
             if (other != any && other->check)
-                check_heard(other->check, any->check, span);
+                check_copy_launches(other->check, any->check, span);
 }
 
 /* Closes the span of the running work, compares what its kernels have touched with earlier concurrent copies, and adds
@@ -708,7 +708,7 @@ void sim_order_end(sim_context *context)
     if (!now)
         return;
     keep_time(NULL);
-    now->span.until = check_tick_host(context->check);
+    now->span.until = check_host_advance_time(context->check);
     const vm_dependence did = check_dependence(context->check);
     if (o->now_kernel)
         finish_launch(o, now->lane, did);

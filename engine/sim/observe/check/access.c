@@ -120,7 +120,8 @@ static inline bool is_same_group(const vm_look *k, const vm_mark *a, const vm_ma
  * replaces the old read. Otherwise the mark represents several threads (VM_MANY). */
 static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
 {
-    if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 || check_before(k->w, r, me->who % VM_LANES, k->shared)) {
+    if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 ||
+        check_happened_before(k->w, r, me->who % VM_LANES, k->shared)) {
         *r = *me;
         return;
     }
@@ -157,7 +158,7 @@ static void acquire_flag(vm_look *k, const vm_cell *c, uint32_t lanes)
     }
     if (known <= k->clock->horizon)
         return;
-    check_hear(k->w, known, lanes);
+    check_acquire_flag(k->w, known, lanes);
     k->clock->synced = k->now;
     k->limit = get_limit(k->clock, k->shared, k->a->lanes);
     if (k->clock->more)

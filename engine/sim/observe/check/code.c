@@ -11,7 +11,7 @@ static const unsigned char see_of_effect[] = {
 #include "effects.def"
 };
 
-/* Returns how an instruction is checked, by its effect on memory. check_met() checks operations among lanes.
+/* Returns how an instruction is checked, by its effect on memory. check_order_meeting() checks operations among lanes.
  * Textures are not checked (CHECKS.md). */
 static enum vm_check_see classify(const ptx_insn *in)
 {

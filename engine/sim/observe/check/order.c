@@ -18,8 +18,6 @@
 #include "vm_checks_internal.h"
 #include "vm_collective.h"
 
-static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
-
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 /* Returns how many entries of a clock are in use. Entries of other blocks exist only in clusters. */
@@ -74,7 +72,7 @@ void check_block_start(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
     vm_check_block *b = block->check;
-    b->base = vm_check_tick(check);
+    b->base = check_advance_time(check);
     memset(b->gates, 0, sizeof b->gates);
     memset(b->visitors, 0, sizeof b->visitors);
     if (b->local_words)
@@ -106,7 +104,7 @@ void check_block_start(vm_block *block)
 
 void check_children(vm_block *block)
 {
-    uint32_t now = vm_check_tick(block->runner->run->device->check);
+    uint32_t now = check_advance_time(block->runner->run->device->check);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         block->check->warps[k].horizon = now;
         check_refresh_fast(block, &block->check->warps[k]);
@@ -120,11 +118,11 @@ void check_children(vm_block *block)
  * lanes. */
 void check_join_lanes(vm_warp *w, uint32_t mask)
 {
-    vm_check *check = check_of(w);
+    vm_check *check = get_check(w);
     vm_clock *c = &w->block->check->warps[w->index];
-    uint32_t now = vm_check_tick(check);
+    uint32_t now = check_advance_time(check);
     if (c->heard_lanes & mask)
-        check_hear(w, c->heard, mask);
+        check_acquire_flag(w, c->heard, mask);
     if (c->more)
         check_more_lanes(w, mask);
     if (c->after & mask)
@@ -171,7 +169,7 @@ static const char *op_name(const ptx_insn *in) { return ptx_op_name((ptx_op)in->
 static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_u32 *masks, uint32_t m,
                         uint32_t arrived)
 {
-    vm_check *check = check_of(w);
+    vm_check *check = get_check(w);
     VM_EACH(lane, m) {
         kiln_check_finding *f = NULL;
         if (!(masks[lane] >> lane & 1)) {
@@ -220,14 +218,14 @@ static void check_shuffle(vm_warp *w, const vm_share *share, const vm_meeting *t
         if (!f)
             continue;
         f->at.what = op_name(&share->frame->function->ptx->insns[i->insn]);
-        f->message = check_print(check_of(w), "%s by lane %u reads from lane %u, which %s", f->at.what, lane, j & 31,
+        f->message = check_print(get_check(w), "%s by lane %u reads from lane %u, which %s", f->at.what, lane, j & 31,
                                  w->dead >> (j & 31) & 1 ? "has exited or does not exist" : "does not take part");
     }
 }
 
 /* Orders the lanes of a complete warp operation: each group of lanes with a common mask is ordered, and no other
  * lanes. */
-void check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
+void check_order_meeting(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
 {
     const ptx_function *f = w->frame->function->ptx;
     if (i->insn >= f->insn_count)
@@ -260,12 +258,12 @@ void check_arrive(vm_warp *w, uint32_t id)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     vm_gate *gate = &w->block->check->gates[id];
-    check_tell(w);
+    check_share_flags(w);
     for (uint32_t v = 0; v < clock_length(w->block); v++)
         gate->know[v] = larger(gate->know[v], c->know[v]);
     gate->horizon = larger(gate->horizon, c->horizon);
     gate->early = larger(gate->early, check_dependent_known(w));
-    gate->know[w->index] = vm_check_tick(check_of(w));
+    gate->know[w->index] = check_advance_time(get_check(w));
     if (c->more)
         check_more_join(w->block, &w->block->check->gate_more[id], c->more);
 }
@@ -288,7 +286,7 @@ void check_cluster_arrive(vm_warp *w, bool relaxed)
         return;
     }
     check_arrive(w, VM_BARRIERS);
-    uint32_t now = vm_check_tick(check_of(w));
+    uint32_t now = check_advance_time(get_check(w));
     for (uint32_t k = 0; k < cluster->size; k++) {
         vm_gate *gate = &cluster->blocks[k]->check->gates[VM_BARRIERS];
         gate->horizon = larger(gate->horizon, c->horizon);
@@ -323,7 +321,7 @@ static void pass_gate(vm_warp *w, const vm_gate *gate, const vm_more *more, uint
 void check_know_all(vm_warp *w)
 {
     vm_clock *c = &w->block->check->warps[w->index];
-    c->horizon = c->synced = vm_check_tick(check_of(w));
+    c->horizon = c->synced = check_advance_time(get_check(w));
     check_dependent_acquire(w, c->horizon);
     if (c->more)
         check_more_acquire(w, c->horizon);
@@ -333,7 +331,7 @@ void check_know_all(vm_warp *w)
 void check_cluster_wait(vm_warp *w, uint32_t m)
 {
     w->block->check->warps[w->index].met = true;
-    pass_gate(w, &w->block->check->opened, NULL, m, vm_check_tick(check_of(w)));
+    pass_gate(w, &w->block->check->opened, NULL, m, check_advance_time(get_check(w)));
 }
 
 /* Reports wrong numbers and counts of a barrier; otherwise joins the clock of the arriving warp into it. */
@@ -343,17 +341,17 @@ void check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
     uint32_t need = i->b ? vm_r32(w, i->b)[__builtin_ctz(m)] : 0;
     const vm_barrier *barrier = id < VM_BARRIERS ? &w->block->barriers[id] : NULL;
     if (!barrier || (i->b && (need == 0 || need % VM_LANES)) || (barrier->arrived && barrier->need != need)) {
-        check_of(w)->told = true; /* a fault follows */
+        get_check(w)->told = true; /* a fault follows */
         kiln_check_finding *f = check_find_finding(w, KILN_CHECK_BARRIER, false, vm_insn_of(w, i), VM_NO_INSN,
                                                    (uint32_t)__builtin_ctz(m), (unsigned)__builtin_popcount(m));
         if (!f)
             return;
         f->at.what = "barrier";
         if (barrier && barrier->arrived)
-            f->message = check_print(check_of(w), "barrier %u for %u threads while others wait there for %u", id, need,
+            f->message = check_print(get_check(w), "barrier %u for %u threads while others wait there for %u", id, need,
                                      barrier->need);
         else
-            f->message = check_print(check_of(w), "barrier %u for %u threads: there are 0 to 15, for a multiple of 32",
+            f->message = check_print(get_check(w), "barrier %u for %u threads: there are 0 to 15, for a multiple of 32",
                                      id, need);
         return;
     }
@@ -400,10 +398,10 @@ static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path
         return;
     found->at.what = found->other.what = "barrier";
     if (apart)
-        found->message = check_print(check_of(w), "lanes of one warp wait at barrier %u at different places", id);
+        found->message = check_print(get_check(w), "lanes of one warp wait at barrier %u at different places", id);
     else {
         found->other.what = NULL;
-        found->message = check_print(check_of(w),
+        found->message = check_print(get_check(w),
                                      "barrier %u opens for lanes 0x%08x of a warp whose lanes 0x%08x did not arrive",
                                      id, lanes, ~(lanes | w->dead));
     }
@@ -443,7 +441,7 @@ void check_open(vm_block *block, uint32_t id)
 {
     vm_check *check = block->runner->run->device->check;
     vm_gate *gate = &block->check->gates[id];
-    uint32_t now = vm_check_tick(check), lanes[VM_LANES], insn = VM_NO_INSN;
+    uint32_t now = check_advance_time(check), lanes[VM_LANES], insn = VM_NO_INSN;
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
         const vm_path *first;
@@ -476,7 +474,7 @@ void check_open(vm_block *block, uint32_t id)
         block->check->warps[k].met |= lanes[k] != 0;
     if (id < VM_BARRIERS)
         publish_barrier(block, lanes, now);
-    vm_check_tick(check);
+    check_advance_time(check);
     if (id == VM_BARRIERS)
         block->check->opened = *gate;
     memset(gate, 0, sizeof *gate);
@@ -569,7 +567,7 @@ void check_deadlock(vm_block *block)
 void check_release(vm_warp *w, bool block)
 {
     vm_clock *c = &w->block->check->warps[w->index];
-    uint32_t now = vm_check_tick(check_of(w));
+    uint32_t now = check_advance_time(get_check(w));
     c->released_cta = now;
     if (!block)
         c->released = now;

@@ -10,7 +10,6 @@
 #include "vm_checks_internal.h"
 #include "vm_matrix.h"
 
-static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
 /* ---- which registers: static ---- */
@@ -151,11 +150,11 @@ static void report_register(use *u, bool note, uint32_t other, const char *what,
     kiln_check_finding *f = check_find_finding(u->w, KILN_CHECK_ASYNC, note, u->insn, other, u->lane, 1);
     if (!f)
         return;
-    f->at.what = check_print(check_of(u->w), "%s", ptx_op_name((ptx_op)u->in->op));
+    f->at.what = check_print(get_check(u->w), "%s", ptx_op_name((ptx_op)u->in->op));
     f->other.what = what;
     vm_mark s = {.who = u->w->index * VM_LANES + u->lane, .block = (uint32_t)u->w->block->number};
     check_side_thread(u->w, &s, &f->other);
-    f->message = check_print(check_of(u->w), "%s %s", f->at.what, message);
+    f->message = check_print(get_check(u->w), "%s %s", f->at.what, message);
 }
 
 /* Notes that a register of a tcgen05.ld is used before its tcgen05.wait::ld, once for each load. This is only a note: a
@@ -179,7 +178,7 @@ static void check_register(void *user, uint32_t reg)
     vm_reg *r = u->number[reg] ? &u->regs[u->number[reg] - 1] : NULL;
     if (!r)
         return;
-    vm_flight *f = check_flight_at(check_of(u->w), r->flight);
+    vm_flight *f = check_flight_at(get_check(u->w), r->flight);
     if (f && f->kind == VM_FLIGHT_TENSOR_LOAD)
         check_loaded(u, f);
     else if (f && f->block == (uint32_t)u->w->block->number && !f->done[u->w->index % 4] && (u->writes || r->sum))
@@ -312,7 +311,7 @@ uint32_t check_product_reads(vm_warp *w, const vm_code *i, const ptx_insn *in, u
         b->products[group].flight = made ? made->id : 0;
     }
     c->product_count++;
-    vm_flight *f = check_flight_at(check_of(w), b->products[group].flight);
+    vm_flight *f = check_flight_at(get_check(w), b->products[group].flight);
     if (!f)
         return m;
     f->who = (uint16_t)(group * 4 * VM_LANES);

@@ -348,7 +348,7 @@ static bool try_shared(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
     const uint64_t base = (uint32_t)((i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] : vm_r64(w, i->a)[lane]) + i->imm);
     const uint64_t first = base + (uint64_t)p->low, end = base + (uint64_t)p->high + p->bytes;
     uint64_t low, high;
-    if (!vm_check_shared_bounds(run, base, run->launch->module->check->owner[k->insn], &low, &high) || first < low ||
+    if (!check_find_shared_bounds(run, base, run->launch->module->check->owner[k->insn], &low, &high) || first < low ||
         first > base || end > high || (base | p->bits) & (p->bytes - 1) || w->block->cluster->size > 1 ||
         run->shared_system)
         return false;

@@ -189,7 +189,7 @@ void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t la
     if (are_ordered(k, s) || k->told)
         return;
     VM_EACH(lane, lanes)
-        if (!check_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
+        if (!check_happened_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
             /* One finding for each access, even if it touches many cells. A note hides no finding: the thread that
              * wrote the same value may be ordered otherwise than a thread that has read the old one. */
             k->told = !(k->write && other_writes && !(s->who & VM_PENDING) && writes_same(k, lane));

@@ -16,9 +16,9 @@ void check_concurrent(vm_check *check, const vm_prior *priors, size_t count)
     check->dependence = (vm_dependence){0};
 }
 
-uint32_t check_tick_host(vm_check *check) { return vm_check_tick(check); }
+uint32_t check_host_advance_time(vm_check *check) { return check_advance_time(check); }
 
-void check_time(vm_check *check, uint32_t time) { check->time = time > check->time ? time : check->time; }
+void check_raise_time(vm_check *check, uint32_t time) { check->time = time > check->time ? time : check->time; }
 
 void check_known(vm_check *check)
 {
@@ -97,7 +97,7 @@ void check_launched(vm_check *check, const vm_run_state *run)
 
 /* Inserts the launches of the check `from` into the list of this check, by time. It skips launches that `from` itself
  * got from another check in this way. */
-void check_heard(vm_check *check, const vm_check *from, vm_period span)
+void check_copy_launches(vm_check *check, const vm_check *from, vm_period span)
 {
     size_t first = from->launch_count;
     while (first > 0 && from->launches[first - 1].after >= span.after)

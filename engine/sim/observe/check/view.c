@@ -163,7 +163,7 @@ void check_more_acquire(vm_warp *w, uint32_t known)
 void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
 {
     const vm_clock *c = clock_of(w);
-    check_tell(w);
+    check_share_flags(w);
     /* also the lanes that they have synchronised with */
     for (uint32_t k = 0; c->lanes && k < VM_LANES * VM_LANES; k++)
         lanes |= (uint32_t)(lanes >> k / VM_LANES & 1 && c->lanes[k] > c->full) << k % VM_LANES;
@@ -194,7 +194,7 @@ void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, 
     if (!bar->owner)
         bar->owner = ++check->far_owner;
     const uint32_t rank = w->block->rank, own = VM_LANES + rank, known = c->know[VM_LANES + home->rank];
-    check_tell(w);
+    check_share_flags(w);
     to->more.read[rank] = check_far_arrive(w, to->more.read[rank], bar->owner, lanes, now);
     to->gate.know[own] = larger(to->gate.know[own], c->released);
     if (!cluster)
@@ -259,7 +259,7 @@ void check_view_fence(vm_warp *w, uint32_t m)
 {
     vm_clock *c = clock_of(w);
     vm_check *check = w->runner->run->device->check;
-    const uint32_t now = check->last_fence = vm_check_tick(check);
+    const uint32_t now = check->last_fence = check_advance_time(check);
     VM_EACH(lane, m) {
         uint32_t *last = w->block->check->fences[w->index * VM_LANES + lane];
         memmove(last + 1, last, VM_FENCES * sizeof *last);
