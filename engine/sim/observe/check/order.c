@@ -66,8 +66,8 @@ void check_block_free(vm_block *block)
 }
 
 /* Resets the clocks for the next block. Its shared memory counts as unwritten, because all marks are older than `base`.
- * Cells are cleared only if they name asynchronous operations, because the
- * time of such a mark is above all others. */
+ * Cells are cleared only if they name asynchronous operations, because the time of such a mark is above all other
+ * times. */
 void check_block_start(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
@@ -115,7 +115,8 @@ void check_children(vm_block *block)
 
 /* If all live lanes take part, the warp's own entry rises to the current time. Otherwise each named lane gets, as its
  * row of the lane matrix, the join of the rows of all named lanes, with the current time in the entries of the named
- * lanes. */
+ * lanes. In both cases the named lanes share what some of them have learnt from flags and from phases of mbarriers. If
+ * one of them has waited for the prerequisite launches, all of them count as having waited. */
 void check_join_lanes(vm_warp *w, uint32_t mask)
 {
     vm_check *check = get_check(w);
@@ -223,8 +224,8 @@ static void check_shuffle(vm_warp *w, const vm_share *share, const vm_meeting *t
     }
 }
 
-/* Orders the lanes of a complete warp operation: each group of lanes with a common mask is ordered, and no other
- * lanes. */
+/* Orders the lanes of a complete warp operation: each group of lanes with a common mask is ordered, and no other lanes.
+ * Only bar.warp.sync orders memory. After any other operation, races are only notes (join_loosely()). */
 void check_order_meeting(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
 {
     const ptx_function *f = w->frame->function->ptx;
@@ -269,14 +270,15 @@ void check_arrive(vm_warp *w, uint32_t id)
 }
 
 /* Joins the warp's clock into the cluster's barrier. The other blocks get a single entry for this whole block, not one
- * entry per warp. */
+ * entry per warp. A relaxed arrival joins only the time of the warp's last fence. It also counts as an order for
+ * check_visitors(): a block does not exit before the arrival, so not before the earlier accesses of this warp
+ * either. */
 void check_cluster_arrive(vm_warp *w, bool relaxed)
 {
     const vm_cluster *cluster = w->block->cluster;
     const vm_clock *c = &w->block->check->warps[w->index];
-    if (relaxed) { /* joins only what the warp has published with a fence */
+    if (relaxed) {
         for (uint32_t k = 0; k < cluster->size; k++) {
-            /* a relaxed arrival orders no memory, but the other block does not exit before it */
             vm_mark *visit = &cluster->blocks[k]->check->visitors[w->block->rank];
             if ((visit->who & VM_WHO) / VM_LANES == w->index)
                 visit->stamp = 0;
@@ -297,8 +299,8 @@ void check_cluster_arrive(vm_warp *w, bool relaxed)
     }
 }
 
-/* Gives the join of a barrier to lanes that pass it. `more` is the asynchronous part. If `more` is NULL, the lanes
- * learn everything that the warps of their block know. */
+/* Gives the join of a barrier to lanes that pass it. `more` is the asynchronous part of the join. If `more` is NULL,
+ * the lanes get the asynchronous parts of all warps of their block instead. */
 static void pass_gate(vm_warp *w, const vm_gate *gate, const vm_more *more, uint32_t lanes, uint32_t now)
 {
     vm_clock *c = &w->block->check->warps[w->index];
@@ -437,8 +439,9 @@ static void publish_barrier(vm_block *block, const uint32_t lanes[VM_LANES], uin
     }
 }
 
-/* Opens a barrier: checks how its warps wait, and gives the join to each of them. Exited warps count as arrived if the
- * barrier is for all threads. */
+/* Opens a barrier: checks how its warps wait, gives the join to each of them, and then empties the join. The barrier
+ * VM_BARRIERS is the cluster's barrier, whose join is kept for warps that wait later. Exited warps count as arrived if
+ * the barrier is for all threads. */
 void check_open(vm_block *block, uint32_t id)
 {
     vm_check *check = block->runner->run->device->check;
