@@ -225,7 +225,8 @@ static void check_shuffle(vm_warp *w, const vm_share *share, const vm_meeting *t
 }
 
 /* Orders the lanes of a complete warp operation: each group of lanes with a common mask is ordered, and no other lanes.
- * Only bar.warp.sync orders memory. After any other operation, races are only notes (join_loosely()). */
+ * Only bar.warp.sync orders memory. If only other operations lie between a write and a read of two lanes, the read gets
+ * a note (is_loose() in race.c). */
 void check_order_meeting(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
 {
     const ptx_function *f = w->frame->function->ptx;
