@@ -16,10 +16,12 @@
 #include "verify_internal.h"
 #include "weak_internal.h"
 
-/* ---- references ---- A reference is a list of arrays by the names of outputs. The shared part stores it under a key
- * of everything that determines it: sizes, inputs, initial contents. Contents from the caller have no key, so a
- * reference that depends on them is used for one run only. A variant's own inputs may depend on its params. They are in
- * the key only if the host function reads them. */
+/* ---- references ----
+ *
+ * A reference is a list of arrays by the names of outputs. The shared part stores it under a key of everything that
+ * determines it: sizes, inputs, initial contents. Contents from the caller have no key, so a reference that depends on
+ * them is used for one run only. A variant's own inputs may depend on its params. They are in the key only if the host
+ * function reads them. */
 
 #define ONCE "once " /* prefix of the keys of references for one run */
 #define OWN "own "   /* prefix for references that depend on the variant's own inputs */

@@ -44,7 +44,8 @@ static uint64_t run_fresh(vm_block *block, uint64_t *spent)
 }
 
 /* Runs the warps of a block in turn, for about `quantum` operations. Returns when the quantum is used up, the block has
- * ended, all its warps wait in vain, or the block needs another block of its cluster. If no warp can continue and no
+ * ended, all its warps wait in vain, or the block needs another block of its cluster. In a cluster it also returns when
+ * a warp has completed a phase of an mbarrier, so that the other blocks see the phase. If no warp can continue and no
  * other block of the cluster can, releases lanes at reconvergence points. If that does not help, the launch ends as a
  * deadlock. */
 vm_turn vm_block_run(vm_block *block, uint64_t quantum)

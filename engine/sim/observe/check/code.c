@@ -26,10 +26,12 @@ static bool is_tensor_memory(ptx_effect effect)
            effect == PTX_EFFECT_TENSOR_PRODUCT;
 }
 
-/* ---- the shared variable of an address ---- A forward data-flow analysis without control flow: compilers write each
- * register once. The lattice of a register is NOTHING_YET, one variable, ANYTHING. A register holds an address in one
- * variable if only that variable's address and values that are not pointers were added. Opcodes that get_result() does
- * not list are safe: their results are ANYTHING. */
+/* ---- the shared variable of an address ----
+ *
+ * This is a forward data-flow analysis without control flow, because compilers write each register once. The lattice of
+ * a register is NOTHING_YET, one variable, ANYTHING. A register holds an address in one variable if only that
+ * variable's address and values that are not pointers were added. Opcodes that get_result() does not list are safe:
+ * their results are ANYTHING. */
 
 #define NOTHING_YET 0u
 #define ANYTHING UINT32_MAX /* every other value is a symbol + 1 */

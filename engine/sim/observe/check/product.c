@@ -31,7 +31,8 @@ static bool is_product(const ptx_insn *in)
 {
     return ptx_effect_of(in) == PTX_EFFECT_WARPGROUP || ptx_effect_of(in) == PTX_EFFECT_TENSOR_LOAD;
 }
-/* Returns how many of the first operands are registers in use until then: A and D of wgmma, or the results of a load. */
+/* Returns how many of the first operands are registers in use until then: A and D of wgmma, or the results of a
+ * load. */
 static unsigned count_results(const ptx_insn *in)
 {
     return ptx_effect_of(in) == PTX_EFFECT_TENSOR_LOAD && in->op != PTX_OP_TCGEN05_LD_RED ? 1 : 2;
@@ -68,8 +69,8 @@ static uint32_t find_set(uint32_t *sets, uint32_t reg)
     return reg;
 }
 
-/* Numbers the registers that copies connect with numbered registers. `sets` has room for a number for each register: the
- * copies join sets of registers, of which each is numbered as a whole or not at all. */
+/* Numbers the registers that copies connect with numbered registers. `sets` has room for a number for each register:
+ * the copies join sets of registers, of which each is numbered as a whole or not at all. */
 static void number_copies(const ptx_function *f, numbering *to, uint32_t *sets)
 {
     for (uint32_t r = 0; r < f->reg_count; r++)
@@ -85,8 +86,8 @@ static void number_copies(const ptx_function *f, numbering *to, uint32_t *sets)
             number_register(to, r);
 }
 
-/* Two passes over each function that has products: number their registers and all copies of them, then flag each
- * instruction that uses a numbered register. */
+/* Two passes over each function that has products or tcgen05.ld: number their registers and all copies of them, then
+ * flag each other instruction that uses a numbered register. */
 bool check_number_registers(vm_module *module, vm_check_code *code, uint8_t *kind)
 {
     const ptx_module *ptx = module->ptx;
@@ -170,8 +171,9 @@ static void check_loaded(use *u, vm_flight *f)
                               : "uses a register of a tcgen05.ld before tcgen05.wait::ld");
 }
 
-/* Checks one register of an instruction that is not a product. Sums must not be read or written before the wait;
- * registers of A must not be written. */
+/* Checks one register of an instruction that is not a product. Sums must not be read or written before the wait, and
+ * registers of A must not be written. Then records the access for take_register(), which demands a wgmma.fence between
+ * this access and the next product. */
 static void check_register(void *user, uint32_t reg)
 {
     use *u = user;
