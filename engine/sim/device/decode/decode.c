@@ -14,7 +14,8 @@ static vm_decode_fn *const decoders[PTX_OP_COUNT] = {
 };
 
 /* Gives each register of the function a slot, and sets the size of the register file. The order is: the predicate that
- * is always true (slot 0), temporary predicates, the function's predicates, its other registers, temporaries, the sink.
+ * is always true (slot 0), temporary predicates, the function's predicates, the block's window, the function's other
+ * registers, temporaries, the sink.
  * Rows of lanes start at a multiple of 64 bytes. Returns false after a message if the function has too many registers,
  * or more bytes of parameters than a thread's stack. */
 static bool lay_out_registers(vm_decoder *d)
@@ -28,6 +29,8 @@ static bool lay_out_registers(vm_decoder *d)
         if (f->regs[r].type == PTX_PRED)
             d->fn->reg_slot[r] = (uint32_t)at, at += 4;
     at = (at + 63) & ~(uint64_t)63;
+    d->fn->window = (uint32_t)at;
+    at += 4 * VM_LANES;
     for (uint32_t r = 0; r < f->reg_count; r++)
         if (f->regs[r].type != PTX_PRED)
             d->fn->reg_slot[r] = (uint32_t)at, at += decode_container(f->regs[r].type) * VM_LANES;

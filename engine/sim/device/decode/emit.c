@@ -110,10 +110,31 @@ uint32_t decode_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
     return made->slot | 1;
 }
 
+static bool is_shared_symbol(const vm_decoder *d, uint32_t index)
+{
+    return d->module->ptx->symbols[index].space == PTX_SPACE_SHARED;
+}
+
+/* Emits the steps that compute the address of a shared variable at this offset in the block's window. */
+static uint32_t shared_source(vm_decoder *d, uint64_t offset, unsigned bytes)
+{
+    vm_code *i = decode_step(d, VM_H_add_u32);
+    const uint32_t narrow = decode_temp(d);
+    i->d = narrow, i->a = d->fn->window, i->b = decode_constant_slot(d, offset, 4);
+    if (bytes == 4)
+        return narrow;
+    i = decode_step(d, VM_H_ext64_u32);
+    const uint32_t wide = decode_temp(d);
+    i->d = wide, i->a = narrow;
+    return wide;
+}
+
 static uint32_t symbol_source(vm_decoder *d, uint32_t index, uint64_t offset, unsigned bytes)
 {
     const ptx_symbol *symbol = &d->module->ptx->symbols[index];
     uint64_t address = d->module->address[index];
+    if (is_shared_symbol(d, index))
+        return shared_source(d, address + offset, bytes);
     if (symbol->space == PTX_SPACE_LOCAL || d->module->home[index]) {
         vm_code *i = decode_step_op(d, ops_local_address);
         uint32_t temp = decode_take_temp(d);
@@ -220,6 +241,10 @@ vm_place decode_address(vm_decoder *d, const ptx_operand *o, unsigned want)
         unsigned have = decode_reg_bytes(d, &base);
         place.slot = decode_source(d, &base, want ? want : have);
         place.addr32 = (want ? want : have) == 4;
+    } else if (o->base == PTX_BASE_SYMBOL && want != 8 && is_shared_symbol(d, o->index)) {
+        place.addr32 = true;
+        place.slot = d->fn->window;
+        place.offset += (int64_t)d->module->address[o->index];
     } else {
         place.addr32 = want == 4;
         place.slot = o->base == PTX_BASE_SYMBOL ? symbol_source(d, o->index, 0, want == 4 ? 4 : 8)

@@ -92,7 +92,7 @@ static bool analyse_function(compiler *c, made_function *made, const vm_function
         made->shuffles = made->shuffles || function->code[at].masked == vm_op_shfl;
     }
     made->live = jit_live_new(c->mem, function, made->insns);
-    if (made->live && function->ptx->entry && jit_live_blank(made->live))
+    if (made->live && function->ptx->entry && jit_live_blank(made->live, function))
         atomic_store_explicit(&function->compiled->blank, true, memory_order_relaxed);
     return made->live != NULL;
 }
@@ -154,7 +154,7 @@ static void observe(const vm_warp *w, made_function *made, const vm_function *fu
         const vm_code *i = &function->code[at];
         const uint32_t slot = jit_address(function, made->insns, at);
         const bool word = jit_shapes[made->insns[at].id].shared && slot == i->a;
-        if (word ? vm_r32(w, slot)[0] == 0 : vm_r64(w, slot)[0] == 0)
+        if (slot != function->window && (word ? vm_r32(w, slot)[0] == 0 : vm_r64(w, slot)[0] == 0))
             return; /* a register is zero until it is written, so the first lane did not execute the access */
         *known = (uint8_t)merge_patterns(*known, get_pattern(w, i, slot, word));
     }

@@ -88,9 +88,9 @@ static uint32_t read_operand(const vm_warp *w, uint32_t slot, uint32_t lane, uin
 static bool is_elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
 {
     const uint64_t offset = i->space == PTX_SPACE_GENERIC ? address - VM_SHARED_BASE : (uint32_t)address;
-    const uint64_t window = offset / VM_SHARED_WINDOW;
+    const uint64_t rank = offset / VM_SHARED_WINDOW;
     const bool local = i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL || i->size == VM_BAR_TEST;
-    return local && window && window <= w->block->cluster->size && window != w->block->rank + 1;
+    return local && rank < w->block->cluster->size && rank != w->block->rank;
 }
 
 /* Executes an operation on an mbarrier: `size` names the operation (VM_BAR_...). The address comes from `a`, `imm` and
@@ -326,8 +326,7 @@ enum { RESPONSE_WORDS = 4 };
 static bool is_own_shared(const vm_warp *w, const vm_side *side, uint64_t address)
 {
     const uint64_t offset = side->space == PTX_SPACE_GENERIC ? address - VM_SHARED_BASE : (uint32_t)address;
-    const uint64_t window = offset / VM_SHARED_WINDOW;
-    return window == 0 || window == w->block->rank + 1;
+    return offset / VM_SHARED_WINDOW == w->block->rank;
 }
 
 /* Writes the response to one block, and counts its bytes at the mbarrier there. */

@@ -32,6 +32,10 @@ vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
     block->warps = kiln__calloc(mem, block->warp_count, sizeof *block->warps);
     block->local_taken = (size_t)local;
     block->shared = vm_guard_take(&run->device->guards, (size_t)run->shared_reach, VM_GUARD_OWN, false);
+    block->window = rank * VM_SHARED_WINDOW;
+    block->shared_low = block->window + run->shared_low;
+    block->shared_reach = block->window + run->shared_reach;
+    block->shared_at = (uintptr_t)block->shared - (uintptr_t)block->window;
     if (local)
         block->local = vm_guard_take(&run->device->guards, block->local_taken, VM_GUARD_OWN, false);
     if (!block->warps || !block->shared || (local && !block->local) || (run->hooks && !run->hooks->block_new(block))) {

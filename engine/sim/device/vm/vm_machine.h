@@ -20,8 +20,8 @@
 /* The shared memory of a block is in a window of this size, whatever its own size is. */
 #define VM_SHARED_WINDOW 0x1000000ull
 #define VM_CLUSTER_MOST 16u /* blocks of a cluster */
-/* Shared addresses: one window for the memory of the thread's own block, then one window for the block of each rank. */
-#define VM_CLUSTER_WINDOW ((VM_CLUSTER_MOST + 1) * VM_SHARED_WINDOW)
+/* Shared addresses: one window for the block of each rank. The upper 8 bits of an address are the rank, as on a GPU. */
+#define VM_CLUSTER_WINDOW (VM_CLUSTER_MOST * VM_SHARED_WINDOW)
 #define VM_REGISTERS_MAX 0x1000000u /* largest number of bytes of the registers of a function */
 /* New memory of kernels consists of this byte. */
 #define VM_POISON 0xA5
@@ -232,6 +232,11 @@ struct vm_block {
     const vm_function *left_in;
     vm_warp *warps;
     unsigned char *shared, *local; /* host memory, each between two guard pages */
+    /* `window` is the shared address of the first byte of `shared`: the first address of the window of the block's rank.
+     * The kernel can access the shared addresses [shared_low, shared_reach). A shared address plus `shared_at` is a host
+     * address. */
+    uint64_t window, shared_low, shared_reach;
+    uintptr_t shared_at;
     size_t local_taken;
     bool moved;    /* in the block's last turn a warp made progress, and did not only wait */
     uint64_t held; /* bytes of host memory that count against the launch's limit: vm_hold() */
@@ -490,6 +495,7 @@ struct vm_function {
     bool uses_dynamic, recursive;
     size_t first_tally;           /* index of its first instruction among the module's */
     uint32_t temp_base, sink;     /* slots for intermediate values of the decoder (decode.c) */
+    uint32_t window;              /* slot of a register with vm_block.window in all lanes, which frame.c writes */
     struct vm_compiled *compiled; /* vm_jit.h */
 };
 

@@ -451,8 +451,9 @@ static uint32_t check_each_block(vm_look *k, const vm_access *a)
     while (left) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
         char why[200] = "";
-        uint64_t own = a->address[lane];
-        vm_block *home = vm_block_at(k->w, &own, why, sizeof why);
+        uint64_t address = vm_window_address(k->w->block, a->address[lane]);
+        k->rank = vm_rank_of(address);
+        vm_block *home = vm_block_at(k->w, &address, why, sizeof why);
         vm_access part = {.space = a->space, .kind = a->kind, .bytes = a->bytes};
         VM_EACH(other, left)
             if (a->address[other] / VM_SHARED_WINDOW == a->address[lane] / VM_SHARED_WINDOW) {
@@ -460,7 +461,6 @@ static uint32_t check_each_block(vm_look *k, const vm_access *a)
                 part.address[other] = a->address[other] % VM_SHARED_WINDOW;
             }
         left &= ~part.lanes;
-        k->window = a->address[lane] / VM_SHARED_WINDOW;
         if (home && !(k->see == VM_SEE_COPY && k->write && home != k->w->block)) {
             k->home = home;
             k->a = &part;
@@ -566,22 +566,6 @@ static void poison_registers(const vm_warp *w, const vm_code *i, unsigned see, u
     }
 }
 
-/* Reads the addresses of all lanes from the registers, also of lanes that do not take part. */
-static void read_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
-{
-    if (i->flags & VM_ADDR32) {
-        const vm_u32 *r = vm_r32(w, i->a);
-        uint32_t offset = (uint32_t)i->imm;
-        for (uint32_t l = 0; l < VM_LANES; l++)
-            a->address[l] = (uint32_t)(r[l] + offset);
-        return;
-    }
-    const vm_u64 *r = vm_r64(w, i->a);
-    uint64_t offset = i->imm, keep = i->space == PTX_SPACE_SHARED ? UINT32_MAX : UINT64_MAX;
-    for (uint32_t l = 0; l < VM_LANES; l++)
-        a->address[l] = (r[l] + offset) & keep;
-}
-
 /* Performs the release fence that .release, .acq_rel or .sc implies, before the access is recorded. */
 static void perform_release(vm_look *k)
 {
@@ -617,7 +601,7 @@ uint32_t check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
         list[0].kind = kind == VM_SEE_LOAD ? VM_READS : VM_WRITE;
         list[0].lanes = m;
         list[0].bytes = (uint32_t)i->size * i->count;
-        read_addresses(w, i, &list[0]);
+        count_read_addresses(w, i, &list[0]);
     } else {
         perform_release(&k);
         k.now = k.check->time;
@@ -739,10 +723,10 @@ bool check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, 
 {
     enum { PIECE = 16, MOST = 1 << 20 };
     bool good = bytes <= MOST; /* if the count is too large, the instruction itself reports that */
-    if (space == PTX_SPACE_GENERIC) {
+    if (space == PTX_SPACE_GENERIC)
         space = address - VM_SHARED_BASE < VM_CLUSTER_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
-        address -= space == PTX_SPACE_SHARED ? VM_SHARED_BASE : 0;
-    }
+    if (space == PTX_SPACE_SHARED)
+        address = vm_window_offset(w->block, address);
     for (uint64_t at = 0; good && at < bytes; at += PIECE) {
         vm_access a = {.space = (uint8_t)space,
                        .kind = (uint8_t)(kind | (flight ? VM_ASYNC : 0)),

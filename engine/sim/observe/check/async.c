@@ -167,7 +167,7 @@ static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         bool fine = true;
         do {
             box.shared = vm_target(shared, ranks);
-            const uint64_t at = x->bar.space ? ops_tensor_bar(w, x, bar, ranks, box.shared) : 0;
+            const uint64_t at = x->bar.space ? ops_tensor_bar(x, bar, ranks, box.shared) : 0;
             const uint32_t flight = begin_copy(w, i, lane, x->bar.space ? &at : NULL, box.map.swizzle + 1u, false);
             fine = fine && check_box(w, i, lane, box, flight, same) &&
                    (!x->bar.space || check_complete_tx(w, i, lane, at, vm_box_bytes(&box), flight));

@@ -120,7 +120,6 @@ static void record_commit(const vm_warp *w, uint32_t lane, const vm_block *home,
 vm_block *check_find_home(const vm_warp *w, uint64_t address)
 {
     char why[200] = "";
-    address -= address >= VM_SHARED_BASE ? VM_SHARED_BASE : 0;
     return vm_block_at(w, &address, why, sizeof why);
 }
 

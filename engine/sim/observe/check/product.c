@@ -7,6 +7,7 @@
 #include "finding_internal.h"
 #include "flight_internal.h"
 #include "product_internal.h"
+#include "vm_block.h"
 #include "vm_checks_internal.h"
 #include "vm_matrix.h"
 
@@ -292,7 +293,7 @@ static void check_matrix(vm_warp *w, const vm_code *i, vm_flight *f, uint64_t de
     for (unsigned line = 0; line < lines; line++)
         for (unsigned part = 0; part < parts; part++) {
             uint32_t at = ops_wgmma_address(descriptor, across, across ? first / 8 + line : first + line, part);
-            if (!check_stretch(w, i, 0, PTX_SPACE_SHARED, at, PIECE, VM_READS, f->id))
+            if (!check_stretch(w, i, 0, PTX_SPACE_SHARED, vm_window_address(w->block, at), PIECE, VM_READS, f->id))
                 return;
         }
 }

@@ -23,7 +23,7 @@ static bool writes_same(const vm_look *k, uint32_t lane)
         return false;
     const uint32_t *slots = i->extra;
     uint64_t address = k->a->address[lane];
-    if (k->shared && k->home != k->w->block)
+    if (k->shared)
         address = vm_rank_address(address, k->home->rank);
     const unsigned char *host = vm_reach(k->w, i, lane, k->a->space, address, k->a->bytes, true);
     bool same = host != NULL;

@@ -2,6 +2,7 @@
  * issued. The record says in which phase of an mbarrier the copy completes, so that the replay can complete it
  * later. */
 #include "vm_access.h"
+#include "vm_block.h"
 #include "vm_tensor.h"
 #include "vm_trace.h"
 
@@ -33,10 +34,10 @@ static vm_trace_bar *open_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint3
     vm_trace_block *b = find_block(w);
     const kiln_allocator *mem = get_trace(w)->mem;
     address -= space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0;
-    if (address >= VM_SHARED_WINDOW && address / VM_SHARED_WINDOW != w->block->rank + 1)
-        return NULL; /* the mbarrier belongs to another block of the cluster */
-    address %= VM_SHARED_WINDOW;
     int parity = ops_mbarrier_parity(w, i, lane, PTX_SPACE_SHARED, address);
+    address = vm_window_offset(w->block, address);
+    if (address >= VM_SHARED_WINDOW)
+        return NULL; /* the mbarrier belongs to another block of the cluster */
     if (parity < 0)
         return NULL;
     size_t at = 0;
