@@ -162,6 +162,7 @@ typedef struct kiln__size {
     int64_t fixed; /* the literal number of the launch, for both sets; 0: not known */
     bool bake;
     bool any;        /* a trial run has shown that the size need not be a multiple of a tile */
+    bool odd;        /* `tiny` is one more than such a multiple */
     const char *why; /* the reason why it must be a multiple; NULL: no trial has shown one */
 } kiln__size;
 
@@ -231,6 +232,8 @@ typedef struct kiln__draft {
     size_t size_count;
     kiln__axis axes[3];
     const char *trouble; /* the error of the trial, or NULL */
+    const char
+        *even; /* the reason why the sizes of `tiny` are multiples although `any` allows others; NULL: no reason */
     bool tried;
     bool untried;   /* some values of params were not tried to the end, because of a limit */
     uint64_t steps; /* steps of the simulated device that are left for the trials of values */
@@ -369,9 +372,10 @@ bool kiln__can_go_on(kiln_engine *engine, const kiln_error *why);
 /* Returns the next value of a list such as "64, 128", or NULL at its end. Moves *at behind the value. */
 const char *kiln__next_value(const kiln__draft *draft, const char **at);
 /* Runs the draft with one other value of a param for at most `seconds`. If `verify` is true, compares the answer with the
- * answer of the default configuration. */
+ * answer of the default configuration. If `name` is NULL, all params have their defaults. If `finding` is not NULL, runs under
+ * all checks, and *finding gets the kind of the first finding, or NULL. */
 kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const char *name, const char *value,
-                            bool verify, double seconds, kiln_error **error);
+                            bool verify, double seconds, const char **finding, kiln_error **error);
 /* Returns true if the failure is due to the value. A constraint that excludes the value together with the defaults of the
  * other params, a time limit and a lack of memory say nothing about the value. */
 bool kiln__is_due_to_value(kiln_status status);
@@ -388,6 +392,8 @@ bool kiln__size_varies(const kiln__size *size);
  * also after a failure. */
 kiln_status kiln__run_size(kiln_engine *engine, const kiln_spec *spec, const kiln__size *size, double seconds,
                            kiln_plan **plan, const char **finding, kiln_error **error);
+/* Keeps the kind of the first finding as a text in the const char ** that `user` points to. A callback of the checks. */
+int kiln__keep_finding(void *user, const kiln_check_finding *finding);
 /* Writes the section `judge`. */
 void kiln__draft_write_contract(const kiln__draft *draft, kiln__text *out);
 

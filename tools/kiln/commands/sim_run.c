@@ -457,6 +457,7 @@ static int show_findings(const cli *c, const char *folder, int details, const si
     for (size_t i = 0; i < files.count; i++)
         if (!findings_read(&found, files.items[i]))
             unread++;
+    findings_read_sources(&found, program_file(c));
     code = unread ? cli_exit_code(KILN_ERROR_IO) : 0;
     remove_files(&files);
     if (details >= 0) {
