@@ -163,8 +163,8 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
 
 /* Trials 0 to 3 have fixed sizes: the least values, all sizes 1, a mixture of small odd numbers, and the largest values
  * that fit. In the phase of checks, trials 6 to 8 have sizes that are multiples of four and of no tile, and trial 8 has
- * many blocks. In the phase of answers, first each size in turn has its largest value. Of the later trials, every
- * second one has a number of the candidate's code as one of its sizes, and every eighth has whole tiles. */
+ * many blocks. In the phase of answers, first each size in turn has its largest value. Every second later trial has a
+ * number of the candidate's code as one of its sizes, and every eighth has whole tiles. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {

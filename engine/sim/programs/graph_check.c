@@ -109,9 +109,9 @@ static bool depends_on(sim_parts *parts, const sim_node *node, size_t x)
     return false;
 }
 
-/* Tells how an edge passes on the sets of its first node. *itself is true if the edge does not order the first node
- * before the second node. *waited is true if it orders the steps for which the first node waits by griddepcontrol.wait.
- * `after_wait`: the question is about accesses of the second node after its own wait. */
+/* Tells how an edge passes on the sets of its first node. Sets *itself if the edge does not order the first node before
+ * the second node. Sets *waited if the edge orders the steps for which the first node waits by griddepcontrol.wait. If
+ * `after_wait` is true, the answers are about accesses of the second node after its own wait. */
 static void read_edge(const sim_parts *parts, const sim_edge *edge, bool after_wait, bool *itself, bool *waited)
 {
     const vm_dependence did = parts->list[edge->node->number].did;

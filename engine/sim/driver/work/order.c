@@ -21,10 +21,13 @@
  * launch and from its vm_dependence. The next launch begins when all blocks of this launch have triggered. If a block
  * waited for work before it triggered, the next launch therefore begins after that work.
  *
- * A work has two states. It runs from sim_order_begin() until sim_order_end(): its `span.until` is UINT32_MAX, and
+ * A work has two states. From sim_order_begin() until sim_order_end() it runs: its `span.until` is UINT32_MAX, and
  * sim_order_touch() adds its ranges. Then it has ended, and later works are compared with it. The work is removed from
- * the list in four cases:  - forget_works(): the host has waited for it, so all later work is ordered after it.  -
- * drop_old(): the list is full.  - keep_time(): the time restarts.  - leave_order(): its context ends. */
+ * the list in four cases:
+ *   forget_works  the host has waited for it, so all later work is ordered after it
+ *   drop_old      the list is full
+ *   keep_time     the time restarts
+ *   leave_order   its context ends */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>

@@ -407,8 +407,8 @@ typedef struct vm_tensor_state {
     vm_tensor_cell cells[VM_TENSOR_CELLS]; /* column after column */
     uint32_t made[512];                    /* by column: the instruction that allocated it, + 1; 0: it is free */
     uint32_t maker[512];                   /* by column: the thread that allocated it */
-    /* The last tcgen05.alloc whose columns are not in `made` yet: its instruction, + 1, and its thread. 0: there is
-     * none. */
+    /* The last tcgen05.alloc whose columns are not in `made` yet: its instruction, + 1, or 0,
+     * and its thread. */
     uint32_t pending, pending_who;
     uint32_t lost; /* operations up to this number count as complete, because a commit could not be recorded */
     /* By rank of a block of the cluster: the last tcgen05.mma, cp or shift of that block on this block's memory. */
