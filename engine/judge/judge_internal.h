@@ -168,8 +168,8 @@ typedef struct kiln__judge {
     size_t range_count;
     size_t *sets; /* the numbers of the size sets that the constraints of the variant allow */
     size_t set_count;
-    bool
-        few; /* the spec's launches depend on the number of multiprocessors, and its own kernel runs with few of them */
+    /* The spec's launches depend on the number of multiprocessors, and its own kernel runs with few of them. */
+    bool few;
     kiln__settings few_device; /* the names device.*, with few multiprocessors */
     /* The following members belong to the trial that is being run. */
     kiln__once_buffer *buffers;

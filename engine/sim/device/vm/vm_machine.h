@@ -475,8 +475,8 @@ struct vm_function {
     const vm_module *module;
     vm_code *code;
     uint32_t code_count;
-    uint32_t
-        *start; /* indexed by PTX instruction: the index in `code` of its first operation; insn_count + 1 entries */
+    /* Indexed by PTX instruction: the index in `code` of its first operation; insn_count + 1 entries. */
+    uint32_t *start;
     uint32_t *reg_slot;
     unsigned char *constants;
     uint32_t constant_bytes, reg_bytes;
