@@ -218,7 +218,7 @@ INLINE bool may_write(const quick_access *k, const vm_cells *g, x8 in, x8 who, b
 
 /* ---- patterns ---- */
 
-/* Computes which cells of which groups a pattern touches, if the first lane's cell is number `first` of its group.
+/* Computes the groups and their cells that a pattern touches, if the first lane's cell is number `first` of its group.
  * Returns NULL if memory runs out or the pattern touches more than MOST groups. */
 static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first, unsigned shift)
 {

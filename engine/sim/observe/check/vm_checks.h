@@ -117,7 +117,7 @@ bool check_flagged(vm_device *device, uint64_t address, vm_period span);
  * write the page. Reports nothing if no kernel has touched the same cell in the interval, or, with `written`, if none
  * has written it. */
 void check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where);
-/* Reports that nothing orders two copies or fills by the host, of which one writes. */
+/* Reports that nothing orders two copies or fills by the host, and that at least one of them writes. */
 void check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address);
 /* Reports that the host has touched pinned memory of a copy for which it has not waited. `written`: the copy writes
  * the memory. */
