@@ -309,10 +309,9 @@ typedef struct vm_run_state {
     unsigned char *params; /* the kernel's, between guards */
     const vm_function *kernel;
     uint64_t shared_low, shared_gap, shared_dynamic, shared_end; /* valid: [low, gap) and [dynamic, end) */
-    uint64_t
-        /* If the module uses the system's shared memory: where its VM_SYSTEM_SHARED bytes begin, below
-         * `shared_reach`; otherwise 0. */
-        shared_system;
+    /* If the module uses the system's shared memory: the address at which its VM_SYSTEM_SHARED bytes begin, below
+     * `shared_reach`; otherwise 0. */
+    uint64_t shared_system;
     uint64_t shared_reach; /* end of the memory that can be accessed, [low, reach), as on a GPU */
     uint32_t local_bytes;
     uint32_t block_threads, warps_per_block;
