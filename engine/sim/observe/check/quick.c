@@ -430,8 +430,8 @@ bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
         p->bytes & (p->bytes - 1) || !has_same_distances(p, w, i, m) ||
         (write && p->count < (unsigned)__builtin_popcount(m)))
         return false;
-    /* The warp has synchronised at the current time, so a later comparison would not find a read that is recorded now
-     * equal. */
+    /* The warp has synchronised at the current time. A read that is recorded now would have a time that is not newer
+     * than `synced`. merge_reads() would later take it for a read before the synchronisation, so access.c decides. */
     if (VM_UNLIKELY(k.clock->synced >= k.now))
         return false;
     return i->space == PTX_SPACE_SHARED ? try_shared(w, i, m, p, &k, write) : try_global(w, i, m, p, &k, write);
