@@ -62,6 +62,11 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
     }
 }
 
+uint64_t ops_atomic_step(const vm_code *i, unsigned type, unsigned op, uint64_t old, uint64_t b, uint64_t c)
+{
+    return step(i, type, op, old, b, c);
+}
+
 /* An integer addition is one atomic. Any other operation is a loop of compare-and-swap. */
 uint64_t ops_atomic_update(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint64_t b, uint64_t c)
 {

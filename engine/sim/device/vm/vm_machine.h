@@ -394,8 +394,11 @@ typedef struct vm_allocation {
     bool constant;    /* a .const variable, which kernels must not write */
     bool read_only;   /* global memory that kernels may not write */
     bool shared;      /* shared with the host, which may write it at any time; base is the host's pointer */
-    bool outside;     /* another process may write it */
-    uint64_t mapped;  /* bytes of `file` that are mapped at `host`; 0: no file */
+    /* not NULL: a part of a multicast object, which only multimem accesses; it has no `host` */
+    const struct vm_team *team;
+    uint64_t team_offset; /* the offset of that part in the object */
+    bool outside;         /* another process may write it */
+    uint64_t mapped;      /* bytes of `file` that are mapped at `host`; 0: no file */
     int file;
     /* bytes of address space at `host` whose pages take memory when they are used; 0: the memory is at `raw` */
     uint64_t reserved;

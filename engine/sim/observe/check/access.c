@@ -27,6 +27,7 @@
 #include "vm_block.h"
 #include "vm_builtin.h"
 #include "vm_memory.h"
+#include "vm_multimem.h"
 
 #define CELL_BYTES_MOST ((size_t)1 << 31) /* limit for shadow cells of global memory; beyond it races may be missed */
 #define POISON32 0xa5a5a5a5u
@@ -547,10 +548,15 @@ static uint32_t check_one_access(vm_look *k, vm_access *a)
  * such registers here. */
 static void poison_registers(const vm_warp *w, const vm_code *i, unsigned see, uint32_t lanes)
 {
-    const uint32_t *slots = i->extra;
-    uint32_t count = see == VM_SEE_LOAD ? i->count : see == VM_SEE_ATOMIC && i->d ? 1 : 0, half = i->size == 16 ? 2 : 1;
+    const bool team = see == VM_SEE_TEAM && !(i->flags & VM_WRITES);
+    const uint32_t *slots = team ? ((const vm_multimem *)i->extra)->slots : i->extra;
+    uint32_t count = see == VM_SEE_LOAD || team     ? i->count
+                     : see == VM_SEE_ATOMIC && i->d ? 1
+                                                    : 0,
+             half = i->size == 16 ? 2 : 1;
     for (uint32_t k = 0; k < count * half; k++) {
-        uint32_t slot = (see == VM_SEE_ATOMIC || i->count == 1 ? i->d : slots[k / half]) + (k % half) * 8 * VM_LANES;
+        uint32_t slot = (see == VM_SEE_ATOMIC || (i->count == 1 && !team) ? i->d : slots[k / half]) +
+                        (k % half) * 8 * VM_LANES;
         VM_EACH(lane, lanes) {
             if (i->flags & VM_REG64)
                 vm_r64(w, slot)[lane] = (uint64_t)POISON32 << 32 | POISON32;

@@ -262,7 +262,8 @@ bool check_analyse_module(vm_module *module, const kiln_allocator *mem)
             code->async |= see == VM_SEE_COPY || see == VM_SEE_ASYNC;
             code->tensor |= is_tensor_memory(ptx_effect_of(in));
             code->tensor_fences |= in->op == PTX_OP_TCGEN05_FENCE_BEFORE || in->op == PTX_OP_TCGEN05_FENCE_AFTER;
-            if ((see == VM_SEE_LOAD || see == VM_SEE_STORE || see == VM_SEE_ATOMIC) && get_shift(in) < code->shift)
+            if ((see == VM_SEE_LOAD || see == VM_SEE_STORE || see == VM_SEE_ATOMIC || see == VM_SEE_TEAM) &&
+                get_shift(in) < code->shift)
                 code->shift = get_shift(in);
         }
         find_owners(module, n, regs, regs + most + 1, owner + first, pieces + first);

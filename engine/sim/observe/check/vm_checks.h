@@ -238,6 +238,7 @@ enum vm_check_see {
     VM_SEE_CALL,
     VM_SEE_GRID,  /* griddepcontrol */
     VM_SEE_ASYNC, /* groups, bulk copies, mbarriers, products, proxy fences, barrier.cluster */
+    VM_SEE_TEAM,  /* multimem */
     VM_SEE_OTHER  /* other accesses to memory: matrix loads and stores */
 };
 #define VM_SEE_REGISTERS 128u /* a flag: it uses registers that products use */
