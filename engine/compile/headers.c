@@ -238,8 +238,8 @@ static const struct {
 static const char empty_text[] = "#pragma once\n/* empty: a header of the host */\n";
 /* cublas_api.h includes the headers of CUDA's 16-bit types, and sources rely on that. */
 static const char cublas_text[] = ONCE "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <stdint.h>\n";
-/* PyTorch's names of CUDA's 16-bit types, of its atomic addition and of its warp functions (ATen/cuda/DeviceUtils.cuh),
- * because kernels use these names. */
+/* PyTorch has names of its own for CUDA's 16-bit types, for its atomic addition and for its warp functions
+ * (ATen/cuda/DeviceUtils.cuh). Kernels use these names, so the text defines them. */
 static const char torch_text[] = ONCE
     "#ifndef KILN_TORCH_TYPES\n"
     "#define KILN_TORCH_TYPES\n"

@@ -378,7 +378,7 @@ static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_
     return KILN_OK;
 }
 
-/* Says why there is no verdict, and what to do. */
+/* Tells the reason why there is no verdict, and the remedy. */
 static void leave_undecided(kiln__judge *judge)
 {
     const double budget = judge->options.budget, references = (double)judge->reference_ns * 1e-9;

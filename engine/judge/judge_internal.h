@@ -168,8 +168,8 @@ typedef struct kiln__judge {
     size_t range_count;
     size_t *sets; /* the numbers of the size sets that the constraints of the variant allow */
     size_t set_count;
-    bool
-        few; /* the spec's launches depend on the number of multiprocessors, and its own kernel runs with few of them */
+    /* The spec's launches depend on the number of multiprocessors, and its own kernel runs with few of them. */
+    bool few;
     kiln__settings few_device; /* the names device.*, with few multiprocessors */
     /* The following members belong to the trial that is being run. */
     kiln__once_buffer *buffers;
@@ -222,7 +222,7 @@ kiln_status kiln__judge_keep_globals(kiln__judge *judge, kiln_error **error);
 /* Finds the elements that the last call has changed. Under checks they count as never written from now on. A note names
  * each variable. */
 kiln_status kiln__judge_forget_globals(kiln__judge *judge, bool checked, kiln_error **error);
-/* Returns the number of calls before which variables are to be spoilt: 0 if no call has changed a variable. */
+/* Returns the number of calls before which the judge spoils variables: 0 if no call has changed a variable. */
 unsigned kiln__judge_count_spoilt(const kiln__judge *judge);
 /* Writes random bytes to changed elements before spoilt call `number`. */
 kiln_status kiln__judge_spoil_globals(kiln__judge *judge, uint64_t seed, unsigned number, kiln_error **error);

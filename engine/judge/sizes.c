@@ -125,10 +125,10 @@ void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln_
 }
 
 /* Draws sizes of whole tiles, because a kernel may have another path for them, and sizes drawn one by one are hardly
- * ever all whole. All sizes get the largest power of two of which the product fits. Then sizes are doubled in turn
- * while the product fits. Two of the seven kinds add -1, 0 or 1 to each size. One adds -4, 0 or 4, because a kernel
- * that loads four elements at once may take an incomplete tile for a whole one. In three kinds one size is 1: if the
- * work for an element is large, tiles in all dimensions would take too long. */
+ * ever all whole. First all sizes get the same power of two, the largest with which their product fits. Then sizes are
+ * doubled in turn while the product fits. Two of the seven kinds add -1, 0 or 1 to each size. One kind adds -4, 0 or 4,
+ * because a kernel that loads four elements at once may take an incomplete tile for a whole tile. In three kinds one
+ * size is 1: if the work for an element is large, tiles in all dimensions would take too long. */
 static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned kind, kiln__judge_trial *trial)
 {
     enum { KINDS = 7, UNIT_BITS = 7, PAIR_BITS = 17 };
@@ -163,8 +163,8 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
 
 /* Trials 0 to 3 have fixed sizes: the least values, all sizes 1, a mixture of small odd numbers, and the largest values
  * that fit. In the phase of checks, trials 6 to 8 have sizes that are multiples of four and of no tile, and trial 8 has
- * many blocks. In the phase of answers, first each size in turn has its largest value. Of the later trials, every
- * second one has a number of the candidate's code as one of its sizes, and every eighth has whole tiles. */
+ * many blocks. In the phase of answers, first each size in turn has its largest value. Every second later trial has a
+ * number of the candidate's code as one of its sizes, and every eighth has whole tiles. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {

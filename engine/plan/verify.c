@@ -109,8 +109,8 @@ static bool may_leave_elements(const kiln_plan *plan, const char *host)
 }
 
 /* Tells whether a host function may export sums with random weights in place of most elements of its output
- * (kiln__array_compare_projected). It may if the spec compares one buffer with its outputs, and by tolerances. It may
- * not if the caller needs the whole answer. */
+ * (kiln__array_compare_projected). It may if exactly one `verify` entry compares with its outputs, by tolerances and
+ * without `sampled`. It may not if the caller needs the whole answer. */
 static bool may_project(const kiln_plan *plan, const char *host)
 {
     size_t count = 0;

@@ -1,19 +1,19 @@
 /* lead.c - the start of a search: the configurations that are tried first, and the variants that are known to be slow.
  *
- * find_lead() in source.c uses this file for a search whose strategy learns, whose objective is time, and which runs no
- * checks. Such a search begins with the configurations that are shipped with the spec for the nearest device and sizes.
- * If none are shipped, it begins with the defaults of the variants. On a GPU, if the sweep may leave slow variants out,
- * the defaults are in the order of their estimated times.
+ * Only a search whose strategy learns, whose objective is time, and which runs no checks uses this file: find_lead() in
+ * source.c decides. Such a search begins with the configurations that are shipped with the spec for the nearest device
+ * and sizes. If none are shipped, it begins with the defaults of the variants. On a GPU, if the sweep may leave slow
+ * variants out, the defaults are in the order of their estimated times.
  *
- * kiln__tune_source_expect() may later replace the defaults by the best two samples that the store has of another
- * device or other sizes. It does not do so in a repeatable sweep, nor after the sweep has made estimates
+ * The function kiln__tune_source_expect() may later replace the defaults by the best two samples that the store has of
+ * another device or other sizes. It does not do so in a repeatable sweep, nor after the sweep has made estimates
  * (`--estimates`).
  *
  * A variant is slow if its best known time at the nearest known sizes is at least SLOW times the best known time of the
  * sweep's variants there. If nothing is shipped, it is slow if its estimated time is at least SLOW times the best
- * estimate of a contender. The last contender is never left out (drop_slow() in source.c). A sweep with a time limit
- * that names no variants leaves slow variants out (`leaves_slow`), because one measurement of a slow variant may take
- * as long as many measurements of the others. */
+ * estimate of a contender. In source.c, drop_slow() never leaves out the last contender. A sweep with a time limit that
+ * names no variants leaves slow variants out (`leaves_slow`), because one measurement of a slow variant may take as
+ * long as many measurements of the others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -477,8 +477,8 @@ static size_t count_findings(const char *first, const char *second, kiln_check_k
     b.params.out = own;
     CU_ASSERT_EQUAL(check_bench_run(&b, "two", 1, 64, 0), VM_OK);
     size_t found = 0;
-    for (size_t k = 0; k < check_count(b.check); k++)
-        found += check_at(b.check, k)->kind == kind && !check_at(b.check, k)->note;
+    for (size_t k = 0; k < check_count_findings(b.check); k++)
+        found += check_get_finding(b.check, k)->kind == kind && !check_get_finding(b.check, k)->note;
     close_team(b.device, &team);
     check_bench_end(&b);
     return found;

@@ -1,12 +1,12 @@
 /* graph_check.c - for the checks: which nodes of a graph are not ordered before a node.
  *
  * Nodes of a graph count as ordered, except where an edge says that a node does not wait for the end of a kernel: a
- * programmatic dependency, or a dependency on the begin of a kernel. For each step of a launch two sets are kept: the
- * steps that are not ordered before its begin, and the subset of the steps that are not ordered after its
- * griddepcontrol.wait either. The sets of node N follow from its edges. A candidate is the first node of such an edge,
- * or a step in the sets of the first node. The candidate is in a set of N if no edge of N orders it before N. A copy or
- * a fill never executes griddepcontrol.wait (its `did` is zero). So the steps in its set are in the sets of the nodes
- * after it too.
+ * programmatic dependency, or a dependency that only waits until the kernel has begun. For each step of a launch two
+ * sets are kept: the steps that are not ordered before its beginning, and the subset of the steps that are not ordered
+ * after its griddepcontrol.wait either. The sets of node N follow from its edges. A candidate is the first node of such
+ * an edge, or a step in the sets of the first node. The candidate is in a set of N if no edge of N orders it before N.
+ * A copy or a fill never executes griddepcontrol.wait (its `did` is zero). So the steps in its set are in the sets of
+ * the nodes after it too.
  *
  * The sets of a chain of nodes that never wait grow with each node, so the time and the memory would have no limit.
  * Therefore a launch spends at most WORK_MOST steps on its sets. Nodes that get no sets after that count as ordered. */
@@ -109,9 +109,9 @@ static bool depends_on(sim_parts *parts, const sim_node *node, size_t x)
     return false;
 }
 
-/* Tells how an edge passes on the sets of its first node. *itself is true if the edge does not order the first node
- * before the second node. *waited is true if it orders the steps for which the first node waits by griddepcontrol.wait.
- * `after_wait`: the question is about accesses of the second node after its own wait. */
+/* Tells how an edge passes on the sets of its first node. Sets *itself if the edge does not order the first node before
+ * the second node. Sets *waited if the edge orders the steps for which the first node waits by griddepcontrol.wait. If
+ * `after_wait` is true, the answers are about accesses of the second node after its own wait. */
 static void read_edge(const sim_parts *parts, const sim_edge *edge, bool after_wait, bool *itself, bool *waited)
 {
     const vm_dependence did = parts->list[edge->node->number].did;

@@ -25,7 +25,7 @@ void decode_multimem(vm_decoder *d)
     const bool load = d->in->op == PTX_OP_MULTIMEM_LD_REDUCE, store = d->in->op == PTX_OP_MULTIMEM_ST;
     const unsigned count = d->in->vector ? d->in->vector : 1, type = d->in->types[0], bytes = decode_container(type);
     const ptx_operand *values = OPERAND(load ? 0 : 1);
-    vm_multimem *x = decode_keep(d, sizeof *x);
+    vm_multimem *x = decode_allocate(d, sizeof *x);
     if (!x)
         return;
     *x = (vm_multimem){.type = type,

@@ -191,7 +191,8 @@ vm_sync *vm_diverge(vm_warp *w, const vm_code *meet)
 
 /* Counts how often whole warps have executed the code from `first` to `i`, which is a loop or a kernel. The counter is
  * in its last instruction, a branch or an exit. Counts may be lost if several host threads count at the same time. When
- * the count reaches a threshold, which grows with the length of long code, the compiler compiles the code (vm_jit.h).
+ * the count reaches a threshold, the compiler compiles the code (vm_jit.h). The threshold is higher for long code,
+ * whose compile takes longer, and for very short code, of which each execution saves little time.
  * From half of the threshold on, the compiler is also called at every 1 / LOOKS of the threshold, about LOOKS / 2 times,
  * to observe how the code runs. */
 #define LOOKS 16u

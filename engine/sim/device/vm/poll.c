@@ -1,5 +1,6 @@
-/* poll.c - recognises warps that wait for other threads in a loop (polling). vm_poll() counts equal reads, and marks
- * lanes as waiting, so that their path gives way to other paths. endless.c ends a launch in which all warps wait. */
+/* poll.c - recognises warps that wait for other threads in a loop (polling). The function vm_poll() counts equal reads,
+ * and marks lanes as waiting, so that their path gives way to other paths. If all warps of a launch wait, endless.c
+ * ends the launch. */
 #include "vm_hooks.h"
 #include "vm_poll.h"
 

@@ -14,17 +14,20 @@
  *
  * **Dependent launches.** A launch may begin before the launches before it in its stream have ended. So the entry that
  * a lane's clock has for the lane itself does not tell which works of the lane are ordered before its next work. Two
- * sets of the last 64 works do. The set `begun` has the works that are ordered before the begin of a dependent launch.
- * The set `waited` has the works that are ordered before its accesses after griddepcontrol.wait. Bit i stands for the
- * work that is i + 1 works before the next work. Older works count as ordered. All other work of the lane is ordered
- * after all earlier works of the lane. finish_launch() computes the sets of the next launch from the sets of this
- * launch and from its vm_dependence. The next launch begins when all blocks of this launch have triggered. If a block
- * waited for work before it triggered, the next launch therefore begins after that work.
+ * sets of the last 64 works tell it. The set `begun` has the works that are ordered before the start of a dependent
+ * launch. The set `waited` has the works that are ordered before its accesses after griddepcontrol.wait. Bit i
+ * stands for the work that is i + 1 works before the next work. Older works count as ordered. All other work of the
+ * lane is ordered after all earlier works of the lane. finish_launch() computes the sets of the next launch from the
+ * sets of this launch and from its vm_dependence. The next launch begins when all blocks of this launch have
+ * triggered. If a block waited for work before it triggered, the next launch therefore begins after that work.
  *
- * A work has two states. It runs from sim_order_begin() until sim_order_end(): its `span.until` is UINT32_MAX, and
+ * A work has two states. From sim_order_begin() until sim_order_end() it runs: its `span.until` is UINT32_MAX, and
  * sim_order_touch() adds its ranges. Then it has ended, and later works are compared with it. The work is removed from
- * the list in four cases:  - forget_works(): the host has waited for it, so all later work is ordered after it.  -
- * drop_old(): the list is full.  - keep_time(): the time restarts.  - leave_order(): its context ends. */
+ * the list in four cases:
+ *   forget_works  the host has waited for it, so all later work is ordered after it
+ *   drop_old      the list is full
+ *   keep_time     the time restarts
+ *   leave_order   its context ends */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -489,7 +492,7 @@ static void start_sets(sim_order *o, uint32_t lane, const sim_op *op)
     o->begun[lane] = o->waited[lane] = UINT64_MAX;
 }
 
-/* Sets the lane's sets for the work after a launch. The launch itself is not ordered before the begin of the next
+/* Sets the lane's sets for the work after a launch. The launch itself is not ordered before the start of the next
  * launch. A launch that never waits may end before its prerequisite launches do. */
 static void finish_launch(sim_order *o, uint32_t lane, vm_dependence did)
 {

@@ -150,7 +150,7 @@ static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
 }
 
 /* Performs the acquire of a strong load or an atomic. The reader of a flag then knows all accesses up to the last fence
- * of the flag's writer. A fence for the block (published_cta) counts only if the last write is of the reader's block. A
+ * of the flag's writer. A fence for the block (published_cta) counts only if the reader's block made the last write. A
  * cell keeps a single time for the whole release sequence, so the lanes' entry for all other threads rises to this
  * time. This orders the accesses of all threads up to that time, which may be too many. */
 static void acquire_flag(vm_look *k, const vm_cell *c, uint32_t lanes)

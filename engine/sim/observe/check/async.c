@@ -33,8 +33,8 @@ static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const ui
     return f->id;
 }
 
-/* Records the last copy from this block's shared memory that completes on another block's mbarrier. The block must not
- * end before that copy is complete (check_block_end()). */
+/* Records the last copy from this block's shared memory that completes on another block's mbarrier. If the block ends
+ * before that copy is complete, check_block_end() reports it. */
 static void record_push(const vm_warp *w, uint64_t bar, uint32_t flight)
 {
     const vm_block *home = check_find_home(w, bar);

@@ -49,7 +49,7 @@ static uint32_t meet_owners(uint32_t a, uint32_t b)
 
 static bool is_owner(uint32_t a) { return a != NOTHING_YET && a != ANYTHING; }
 
-/* Returns the variable of which an operand is the address, as a lattice value. */
+/* Returns the variable whose address the operand has, as a lattice value. */
 static uint32_t get_owner(const ptx_module *ptx, const uint32_t *regs, const ptx_operand *o)
 {
     if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL)) {

@@ -252,7 +252,7 @@ static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, 
                              get_swizzle(copy), f->allocation);
 }
 
-/* Returns true if the access is a bulk reduction, the mark is of an atomic access, and nothing orders the two. They may
+/* Returns true if the access is a bulk reduction, an atomic access made the mark, and nothing orders the two. They may
  * then run in either order, so a missing proxy fence between them is no error. */
 static bool may_meet(const vm_look *k, const vm_mark *s, uint32_t lane)
 {
@@ -330,8 +330,8 @@ static void report_unfinished(vm_block *block, const vm_flight *f, const char *w
                                       : "its thread did not wait for the group");
 }
 
-/* Returns true if this block knows that the copy `f` from its memory to the block `rank` is complete: a thread of the
- * other block has waited for the copy, and that wait happened before the end of this block. */
+/* Returns true if this block knows that the copy `f` from its memory to the block `rank` is complete. It knows this if
+ * a thread of the other block has waited for the copy, and that wait happened before the end of this block. */
 static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *f)
 {
     const vm_block *home = block->cluster->blocks[rank];

@@ -255,8 +255,8 @@ static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_ba
     found->at.what = "arrival";
     found->message =
         check_print(get_check(w),
-                    "an arrival may count in the mbarrier's phase before: the thread does not know that it "
-                    "is complete, %s",
+                    "an arrival may count in the previous phase of the mbarrier: the thread does not know that this "
+                    "phase is complete, %s",
                     found->allocation);
 }
 
@@ -402,14 +402,14 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
     f->at.what = "wait for an mbarrier";
     f->message =
         check_print(get_check(w),
-                    "whether a wait for parity %u of an mbarrier passes depends on timing: the thread knows of %u "
-                    "complete phases, after which it passes at once, but %u are complete, %s",
+                    "whether a wait for parity %u of an mbarrier passes at once depends on timing: it does if only the "
+                    "%u phases are complete that the thread knows to be complete, but %u are complete, %s",
                     parity, known, bar->phase, f->allocation);
 }
 
-/* Reports a wait for a phase after which another phase is complete already. Nothing keeps the other threads from completing
- * that phase before this wait. That phase has the other parity, so the wait lasts until one more phase is complete. If there is
- * no further phase, it never ends. */
+/* Reports a wait for a phase after which another phase is complete already. Nothing keeps the other threads from
+ * completing that phase before this wait. That phase has the other parity, so the wait lasts until one more phase is
+ * complete. If there is no further phase, it never ends. */
 static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     const vm_bar *bar = &w->block->check->bars[n];

@@ -70,8 +70,8 @@ static uint32_t find_set(uint32_t *sets, uint32_t reg)
     return reg;
 }
 
-/* Numbers the registers that copies connect with numbered registers. `sets` has room for a number for each register:
- * the copies join sets of registers, of which each is numbered as a whole or not at all. */
+/* Numbers the registers that copies connect with numbered registers. Copies join registers into sets (union-find). If
+ * one register of a set is numbered, all registers of the set are. `sets` has room for a number for each register. */
 static void number_copies(const ptx_function *f, numbering *to, uint32_t *sets)
 {
     for (uint32_t r = 0; r < f->reg_count; r++)

@@ -218,7 +218,7 @@ INLINE bool may_write(const quick_access *k, const vm_cells *g, x8 in, x8 who, b
 
 /* ---- patterns ---- */
 
-/* Computes which cells of which groups a pattern touches, if the first lane's cell is number `first` of its group.
+/* Computes the groups and their cells that a pattern touches, if the first lane's cell is number `first` of its group.
  * Returns NULL if memory runs out or the pattern touches more than MOST groups. */
 static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first, unsigned shift)
 {
@@ -430,8 +430,8 @@ bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
         p->bytes & (p->bytes - 1) || !has_same_distances(p, w, i, m) ||
         (write && p->count < (unsigned)__builtin_popcount(m)))
         return false;
-    /* The warp has synchronised at the current time, so a later comparison would not find a read that is recorded now
-     * equal. */
+    /* The warp has synchronised at the current time. A read that is recorded now would have a time that is not newer
+     * than `synced`. merge_reads() would later take it for a read before the synchronisation, so access.c decides. */
     if (VM_UNLIKELY(k.clock->synced >= k.now))
         return false;
     return i->space == PTX_SPACE_SHARED ? try_shared(w, i, m, p, &k, write) : try_global(w, i, m, p, &k, write);

@@ -405,8 +405,8 @@ static void check_move(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_
 
 /* ---- products ---- */
 
-/* Returns the shared variable in which an address lies, and sets *base to its address. Returns NULL if there is
- * none. */
+/* Returns the shared variable in which an address lies, and sets *base to the address of
+ * the variable. Returns NULL if the address lies in no variable. */
 static const ptx_symbol *find_variable(const vm_module *module, uint32_t address, uint64_t *base)
 {
     for (uint32_t n = 0; n < module->ptx->symbol_count; n++) {

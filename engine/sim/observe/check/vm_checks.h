@@ -117,7 +117,7 @@ bool check_flagged(vm_device *device, uint64_t address, vm_period span);
  * write the page. Reports nothing if no kernel has touched the same cell in the interval, or, with `written`, if none
  * has written it. */
 void check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where);
-/* Reports that nothing orders two copies or fills by the host, of which one writes. */
+/* Reports that nothing orders two copies or fills by the host, and that at least one of them writes. */
 void check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address);
 /* Reports that the host has touched pinned memory of a copy for which it has not waited. `written`: the copy writes
  * the memory. */
@@ -408,8 +408,8 @@ typedef struct vm_tensor_state {
     vm_tensor_cell cells[VM_TENSOR_CELLS]; /* column after column */
     uint32_t made[512];                    /* by column: the instruction that allocated it, + 1; 0: it is free */
     uint32_t maker[512];                   /* by column: the thread that allocated it */
-    /* The last tcgen05.alloc whose columns are not in `made` yet: its instruction, + 1, and its thread. 0: there is
-     * none. */
+    /* The last tcgen05.alloc whose columns are not in `made` yet: its instruction, + 1, or 0,
+     * and its thread. */
     uint32_t pending, pending_who;
     uint32_t lost; /* operations up to this number count as complete, because a commit could not be recorded */
     /* By rank of a block of the cluster: the last tcgen05.mma, cp or shift of that block on this block's memory. */

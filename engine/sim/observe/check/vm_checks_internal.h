@@ -23,8 +23,8 @@ typedef struct vm_pattern {
     int64_t at[VM_LANES];
     uint32_t who[VM_LANES];
     uint8_t lane[VM_LANES];
-    const vm_allocation
-        *allocation; /* the allocation of the last access, valid while `generation` equals the device's generation */
+    /* The allocation of the last access, valid while `generation` equals the device's generation. */
+    const vm_allocation *allocation;
     uint64_t generation;
 } vm_pattern;
 #define VM_PATTERNS 2048u

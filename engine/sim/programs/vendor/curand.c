@@ -417,7 +417,7 @@ static uint32_t write_pair(const work *w, size_t at)
     return 2;
 }
 
-/* Writes the numbers from `at` on that one draw gives. Returns their number. */
+/* Draws once, and writes the numbers of this draw from place `at` on. Returns how many numbers the draw gave. */
 static uint32_t write_next(const work *w, size_t at)
 {
     generator *g = w->g;
