@@ -189,8 +189,9 @@ static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function
 }
 
 /* Installs a function as a region, so that other threads run it from now on. A new vm_native replaces the old
- * vm_native. The new vm_native takes over the other function of the old one: that for whole warps if `partial`,
- * otherwise that for paths. Does nothing if `address` is 0 or memory runs out. */
+ * vm_native. A vm_native has a function for whole warps and a function for paths. If `partial` is true, this is the
+ * function for paths, and the new vm_native takes over the other function of the old one. If it is false, the reverse.
+ * Does nothing if `address` is 0 or memory runs out. */
 static void install(compiler *c, made_function *made, const vm_function *function, uint32_t head, uint64_t address,
                     uint32_t need, uint32_t first, uint32_t last, bool partial)
 {

@@ -149,7 +149,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
         run->hooks->block_start(block);
     /* Even a block of an empty kernel has a cost, because its memory was cleared. */
     uint64_t cleared = run->shared_end + block->local_taken;
-    vm_count_steps(block, &block->warps[0], 1 + (cleared >> 16));
+    vm_charge_steps(block, &block->warps[0], 1 + (cleared >> 16));
     return true;
 }
 
@@ -269,7 +269,7 @@ bool vm_block_release_waiting(vm_block *block)
 /* Counts work against the launch's budget. Raises a fault if the budget is used up, the deadline has passed, or the
  * launch was asked to stop. A warp that has ended cannot raise a fault. Then the next call tests the limits again, at
  * the latest at the start of the next block. */
-void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps)
+void vm_charge_steps(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_runner *runner = block->runner;
     atomic_ullong *all = &runner->run->family->steps;

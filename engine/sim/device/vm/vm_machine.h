@@ -314,10 +314,9 @@ typedef struct vm_run_state {
     unsigned char *params; /* the kernel's, between guards */
     const vm_function *kernel;
     uint64_t shared_low, shared_gap, shared_dynamic, shared_end; /* valid: [low, gap) and [dynamic, end) */
-    uint64_t
-        /* If the module uses the system's shared memory: where its VM_SYSTEM_SHARED bytes begin, below
-         * `shared_reach`; otherwise 0. */
-        shared_system;
+    /* If the module uses the system's shared memory: the address at which its VM_SYSTEM_SHARED bytes begin, below
+     * `shared_reach`; otherwise 0. */
+    uint64_t shared_system;
     uint64_t shared_reach; /* end of the memory that can be accessed, [low, reach), as on a GPU */
     uint32_t local_bytes;
     uint32_t block_threads, warps_per_block;
@@ -400,8 +399,11 @@ typedef struct vm_allocation {
     bool constant;    /* a .const variable, which kernels must not write */
     bool read_only;   /* global memory that kernels may not write */
     bool shared;      /* shared with the host, which may write it at any time; base is the host's pointer */
-    bool outside;     /* another process may write it */
-    uint64_t mapped;  /* bytes of `file` that are mapped at `host`; 0: no file */
+    /* not NULL: a part of a multicast object, which only multimem accesses; it has no `host` */
+    const struct vm_team *team;
+    uint64_t team_offset; /* the offset of that part in the object */
+    bool outside;         /* another process may write it */
+    uint64_t mapped;      /* bytes of `file` that are mapped at `host`; 0: no file */
     int file;
     /* bytes of address space at `host` whose pages take memory when they are used; 0: the memory is at `raw` */
     uint64_t reserved;
@@ -480,8 +482,8 @@ struct vm_function {
     const vm_module *module;
     vm_code *code;
     uint32_t code_count;
-    uint32_t
-        *start; /* indexed by PTX instruction: the index in `code` of its first operation; insn_count + 1 entries */
+    /* Indexed by PTX instruction: the index in `code` of its first operation; insn_count + 1 entries. */
+    uint32_t *start;
     uint32_t *reg_slot;
     unsigned char *constants;
     uint32_t constant_bytes, reg_bytes;

@@ -212,7 +212,7 @@ bool check_variable_bounds(const vm_look *k, uint64_t address, uint32_t owner, u
 {
     const vm_run_state *run = k->w->runner->run;
     switch (k->a->space) {
-    case PTX_SPACE_SHARED: return vm_check_shared_bounds(run, address, owner, low, end);
+    case PTX_SPACE_SHARED: return check_find_shared_bounds(run, address, owner, low, end);
     case PTX_SPACE_LOCAL:
         *low = 0;
         *end = k->w->frame->local_top;

@@ -4,6 +4,7 @@
 #include "vm_count.h"
 #include "vm_hooks.h"
 #include "vm_matrix.h"
+#include "vm_memory.h"
 #include "vm_trace.h"
 
 /* Adds a lane to the access of this space, kind and size in out[0 .. count - 1], or makes a new access. Returns the
@@ -144,6 +145,33 @@ static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, un
     return count;
 }
 
+/* Lists a multimem instruction: the n-th access has the n-th location of each lane. Only locations that this device can
+ * also access by an ordinary address are listed, with that address. A lane whose address is not in the memory of a
+ * multicast object is listed with its own address. */
+static unsigned list_team(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
+{
+    vm_device *device = w->runner->run->device;
+    const uint32_t bytes = (uint32_t)i->size * i->count;
+    unsigned count = 0;
+    VM_EACH(lane, m) {
+        const uint64_t address = vm_lane_address(w, i, i->a, lane);
+        const vm_allocation *part = vm_team_at(device, address, bytes);
+        const uint64_t offset = part ? part->team_offset + (address - part->base) : 0;
+        unsigned listed = 0;
+        for (uint32_t k = 0; k < (part ? part->team->count : 1); k++) {
+            const vm_replica *one = part ? vm_replica_of(part->team, k, offset, bytes) : NULL;
+            const uint64_t at = one && one->alias ? one->alias + (offset - one->offset) : part ? 0 : address;
+            if (!at || (part && !vm_allocation_of(device, at)))
+                continue;
+            if (listed == count)
+                out[count++] = (vm_access){.space = PTX_SPACE_GLOBAL, .kind = (uint8_t)kind, .bytes = bytes};
+            out[listed].lanes |= 1u << lane;
+            out[listed++].address[lane] = at;
+        }
+    }
+    return count;
+}
+
 /* Returns true if the instruction accesses a parameter that is not in memory. A parameter is in local memory only if
  * its address is taken. */
 static bool is_param(const vm_code *i, const ptx_insn *in)
@@ -165,6 +193,9 @@ enum {
     ACCESS_LOAD,
     ACCESS_STORE,
     ACCESS_ATOMIC,
+    ACCESS_TEAM_LOAD,
+    ACCESS_TEAM_STORE,
+    ACCESS_TEAM_ATOMIC,
     ACCESS_COPY,
     ACCESS_ROWS_LOAD,
     ACCESS_ROWS_STORE,
@@ -187,6 +218,9 @@ unsigned count_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_acces
     case ACCESS_LOAD: return is_param(i, in) ? 0 : list_plain(w, i, in, m, VM_READS | get_order(in), out);
     case ACCESS_STORE: return is_param(i, in) ? 0 : list_plain(w, i, in, m, VM_WRITE | get_order(in), out);
     case ACCESS_ATOMIC: return list_plain(w, i, in, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
+    case ACCESS_TEAM_LOAD: return list_team(w, i, m, VM_READS | get_order(in), out);
+    case ACCESS_TEAM_STORE: return list_team(w, i, m, VM_WRITE | get_order(in), out);
+    case ACCESS_TEAM_ATOMIC: return list_team(w, i, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
     case ACCESS_COPY: return list_copy(w, i, m, out);
     case ACCESS_ROWS_LOAD: return list_matrix_rows(w, i, m, VM_READS, out);
     case ACCESS_ROWS_STORE: return list_matrix_rows(w, i, m, VM_WRITE, out);
