@@ -282,6 +282,7 @@ typedef struct vm_fault {
 
 /* cudaLimitStackSize, PrintfFifoSize, MallocHeapSize, DevRuntimeSyncDepth, DevRuntimePendingLaunchCount */
 #define VM_LIMITS 5u
+#define VM_LATE ((uint64_t)1 << 63)
 typedef struct vm_launch {
     const vm_module *module;
     int kernel;
@@ -290,7 +291,8 @@ typedef struct vm_launch {
     uint64_t dynamic_shared;
     const void *params; /* the kernel's parameter block, of param_bytes bytes */
     bool cooperative;   /* all blocks are resident together */
-    /* the order in which clusters start: 0 ascending, 1 descending, any other value is the seed of a shuffle */
+    /* the order in which clusters start: 0 ascending, 1 descending, any other value is the seed of a shuffle. With
+     * VM_LATE the turns of clusters have different lengths. */
     uint64_t order;
     const volatile int *stop; /* not NULL: the launch ends with VM_FAULT_STOPPED once this flag is not 0 */
     uint64_t deadline;        /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`
