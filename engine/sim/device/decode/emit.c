@@ -119,12 +119,12 @@ static bool is_shared_symbol(const vm_decoder *d, uint32_t index)
 static uint32_t shared_source(vm_decoder *d, uint64_t offset, unsigned bytes)
 {
     vm_code *i = decode_step(d, VM_H_add_u32);
-    const uint32_t narrow = decode_temp(d);
+    const uint32_t narrow = decode_take_temp(d);
     i->d = narrow, i->a = d->fn->window, i->b = decode_constant_slot(d, offset, 4);
     if (bytes == 4)
         return narrow;
     i = decode_step(d, VM_H_ext64_u32);
-    const uint32_t wide = decode_temp(d);
+    const uint32_t wide = decode_take_temp(d);
     i->d = wide, i->a = narrow;
     return wide;
 }
