@@ -467,7 +467,10 @@ enum : unsigned {
     // The transposed tile consists of boxes with rows of BOX_KEYS bytes, the largest swizzle that divides a tile.
     BOX_KEYS = TILE_K % 128 == 0 ? 128 : TILE_K % 64 == 0 ? 64 : 32,
     BOX_BYTES = BOX_KEYS * HEAD_DIM,
-    TURNERS = 3 // warps that transpose
+    TURNERS = 3, // warps that transpose
+    // Registers of a thread. Groups share what the block has at its launch: 168, 128 or 96 for each of its threads.
+    OF_PRODUCER = GROUPS == 4 ? (TURN_INSIDE ? 32 : 24) : TURN_INSIDE ? (GROUPS == 2 ? 40 : 56) : (GROUPS == 2 ? 24 : 32),
+    OF_CONSUMER = GROUPS == 4 ? 112 : TURN_INSIDE ? (GROUPS == 2 ? 232 : 152) : (GROUPS == 2 ? 240 : 160)
 };
 
 typedef Ring<TILE_BYTES, ROW_BYTES> RowRing;
@@ -618,7 +621,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     __syncthreads();
     Turns turns(heads * ceil_div(queries, (unsigned)ROOM_QUERIES));
     if (group == GROUPS) { // the producer
-        registers_give<TURN_INSIDE ? (GROUPS == 2 ? 40 : 56) : (GROUPS == 2 ? 24 : 32)>();
+        registers_give<OF_PRODUCER>();
         const unsigned warp = warp_id() % 4;
         if (TURN_INSIDE && warp > 0) {
             for (; turns.more(); turns.next()) {
@@ -675,7 +678,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         }
         return;
     }
-    registers_take<TURN_INSIDE ? (GROUPS == 2 ? 232 : 152) : (GROUPS == 2 ? 240 : 160)>();
+    registers_take<OF_CONSUMER>();
     const unsigned warp_row = group * GROUP_QUERIES + warp_id() % 4 * 16;
     // Group g begins products when the group before it has begun its own. It waits at barrier 1 + g.
     const bool in_turn = IN_TURN;
