@@ -248,17 +248,19 @@ struct QuickSoftmax : Softmax {
             p[i / 4][i % 4] = pack_quad(e[0], e[1], e[2], e[3]);
         }
     }
-    // Turns scores into exponentials. Returns whether earlier sums of O must be multiplied by `scale`.
-    template <unsigned count>
+    // Turns scores into exponentials. Returns whether earlier sums of O must be multiplied by `scale`. With `at_once`,
+    // exponentials are made before it is known whether the bases are right.
+    template <bool at_once, unsigned count>
     __device__ __forceinline__ bool take(unsigned (&p)[count / 16][4], const float (&s)[count], float (&scale)[2], float units)
     {
         const bool exceeded = is_exceeded(s);
         float more[2];
-        make(p, s, more, units);
-        if (exceeded) {
-            find_bases(s, scale, units);
+        if (at_once)
             make(p, s, more, units);
-        }
+        if (exceeded)
+            find_bases(s, scale, units);
+        if (!at_once || exceeded)
+            make(p, s, more, units);
         sum[0] += more[0], sum[1] += more[1];
         return exceeded;
     }
@@ -444,7 +446,7 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
 #define GROUPS 2 // consumer warp groups, each with 64 queries
 #endif
 #ifndef OVERLAP
-#define OVERLAP 1 // 1: multiplies the scores of the next tile before the values of this tile
+#define OVERLAP 1 // 1: multiplies the scores of the next tile before the values of this tile; 2: two tiles of scores
 #endif
 #ifndef IN_TURN
 #define IN_TURN 0 // 1: one of two groups multiplies while the other computes exponentials
@@ -719,7 +721,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             ring_k.leave();
             if (t >= whole)
                 softmax.mask(s, t * TILE_K, seen);
-            grew = softmax.take(to, s, scale, units);
+            grew = softmax.take<true>(to, s, scale, units);
         };
         auto take_sums = [&] { // after the product with values
             wgmma_keep(sums);
@@ -731,7 +733,62 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         };
         barrier_wait(&rings.q_full[second], phase);
         queries_of.begin(shared_address(room + second * q_bytes + group * GROUP_QUERIES * ROW_BYTES));
-        if (tiles > 0) {
+        // For two tiles of scores: makes the exponentials of tile t, whose scores `now` are complete. The next tile's scores and
+        // the product of the values of the tile before run at the same time.
+        auto exponentials_ahead = [&](float(&now)[TILE_K / 2], unsigned(&make)[TILE_K / 32][4], unsigned t)
+            __attribute__((always_inline)) {
+            if (t >= whole)
+                softmax.mask(now, t * TILE_K, seen);
+            grew = softmax.take<false>(make, now, scale, units);
+            // This barrier has completed already. The wait only keeps the next wait behind the exponentials.
+            barrier_wait(&rings.q_full[second], phase ^ (unsigned)__any_sync(ALL_LANES, (int)make[TILE_K / 32 - 1][3] < 0));
+        };
+        auto leave_before = [&](unsigned t) __attribute__((always_inline)) { // the values of the tile before t have been multiplied
+            wgmma_keep(sums);
+            if (t > 0)
+                ring_v.leave();
+            if (grew)
+                scale_rows(sums, scale);
+        };
+        auto step_ahead = [&](float(&now)[TILE_K / 2], float(&next)[TILE_K / 2], unsigned(&make)[TILE_K / 32][4], unsigned t)
+            __attribute__((always_inline)) {
+            ring_k.wait_full();
+            queries_of.begin_scores(next, ring_k.descriptor());
+            exponentials_ahead(now, make, t);
+            wgmma_wait<1>();
+            leave_before(t);
+            next_values(make);
+            wgmma_wait<1>();
+            wgmma_keep(next);
+            ring_k.leave();
+        };
+        auto last_step = [&](float(&now)[TILE_K / 2], unsigned(&make)[TILE_K / 32][4], unsigned t) __attribute__((always_inline)) {
+            exponentials_ahead(now, make, t);
+            wgmma_wait<0>();
+            leave_before(t);
+            next_values(make);
+            values_end();
+        };
+        if (OVERLAP == 2 && tiles > 0) {
+            float other[TILE_K / 2];
+            unsigned made[TILE_K / 32][4];
+            ring_k.wait_full();
+            next_scores();
+            wgmma_wait<0>();
+            wgmma_keep(s);
+            ring_k.leave();
+            unsigned t = 0;
+            for (; t + 2 < tiles; t += 2) {
+                step_ahead(s, other, p, t);
+                step_ahead(other, s, made, t + 1);
+            }
+            if (t + 1 < tiles) {
+                step_ahead(s, other, p, t);
+                last_step(other, made, t + 1);
+            } else {
+                last_step(s, p, t);
+            }
+        } else if (tiles > 0) {
             ring_k.wait_full();
             if (in_turn && JOINED)
                 group_sync(own_turn, 2 * GROUP);
@@ -765,7 +822,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 wgmma_wait<1>();
                 take_sums();
             }
-            wgmma_wait<OVERLAP>();
+            wgmma_wait<OVERLAP != 0>();
             exponentials(make, t);
             if (OVERLAP) {
                 // A branch that depends on the exponentials keeps ptxas from moving the wait before them (attention.cu).
@@ -777,9 +834,9 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             if (grew)
                 scale_rows(sums, scale);
         };
-        if (OVERLAP && tiles > 1)
+        if (OVERLAP == 1 && tiles > 1)
             ring_k.wait_full();
-        if (OVERLAP) {
+        if (OVERLAP == 1) {
             unsigned other[TILE_K / 32][4];
             unsigned t = 1;
             for (; t + 1 < tiles; t += 2) {
@@ -794,7 +851,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 next_values(p);
                 values_end();
             }
-        } else {
+        } else if (OVERLAP == 0) {
             for (unsigned t = 1; t < tiles; ++t)
                 step(p, p, t);
             if (tiles > 0) {
