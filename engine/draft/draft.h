@@ -63,8 +63,8 @@ typedef struct kiln__scan {
     kiln__word *words; /* word number 0 is empty */
     size_t *closes;    /* for each word the word that closes it as a bracket; the word count: none */
     size_t count;
-    size_t
-        own; /* number of words of the source itself. The words of its headers and of the file with the launch follow */
+    /* Number of words of the source itself. The words of its headers and of the file with the launch follow. */
+    size_t own;
     size_t launch;          /* the first word of the file with the launch; 0: the source has the launch */
     unsigned launch_lines;  /* the number of lines before that file */
     uint16_t *inside;       /* for each word: the branch of #if in which it stands; 0: none */
@@ -203,8 +203,8 @@ typedef struct kiln__host_launch {
     /* the use of the macro, the call of the template or the case of the switch in which this launch stands; NULL: none
      */
     const kiln__frame *frame;
-    const char
-        *values[KILN__MOST_LIST]; /* all values that launches give to a parameter of the template; NULL: only one */
+    /* All values that launches give to a parameter of the template; NULL: only one. */
+    const char *values[KILN__MOST_LIST];
 } kiln__host_launch;
 
 typedef struct kiln__axis { /* one axis of the launch */
@@ -238,12 +238,12 @@ typedef struct kiln__draft {
     bool untried;   /* some values of params were not tried to the end, because of a limit */
     uint64_t steps; /* steps of the simulated device that are left for the trials of values */
     kiln__host_launch host;
-    kiln__host_launch
-        *launches; /* all launches of the kernel; kiln__host_choose() keeps those that #if distinguishes */
+    /* All launches of the kernel; kiln__host_choose() keeps those that #if distinguishes. */
+    kiln__host_launch *launches;
     size_t launch_count;
-    const char
-        *nearby;    /* a file near the source that has the launch; NULL: the source has it, or the user named a file */
-    bool one_place; /* all launches that count stand at the same place, so the tests around it hold */
+    /* A file near the source that has the launch; NULL: the source has it, or the user named a file. */
+    const char *nearby;
+    bool one_place;    /* all launches that count stand at the same place, so the tests around it hold */
     size_t conditions; /* limited: conditions that are read in each other */
     /* limited: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that were compared */
     size_t looked, nested, nodes, compared;

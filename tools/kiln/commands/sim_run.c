@@ -74,7 +74,8 @@ static bool collects(const cli *c)
     return ((const sim_args *)c->args)->check && !(format && *format) && !(file && *file);
 }
 
-/* Returns the profile of an architecture such as "sm_90". Returns the name itself if no profile has this architecture. */
+/* Returns the profile of an architecture such as "sm_90". Returns the name itself if no profile has this
+ * architecture. */
 static const char *profile_of_arch(const char *name)
 {
     const char *device = cli_printf("sim:%s", name), *profile = name;
@@ -485,8 +486,8 @@ static int show_findings(const cli *c, const char *folder, int details, const si
     return findings_severe(&found) ? CLI_FOUND : code;
 }
 
-/* Shows the results. Standard output belongs to the program, so they go elsewhere. Returns 0, or the exit code that
- * the findings give. */
+/* Shows the findings, the profile and the traces in the places `to`. Standard output belongs to the program, so the
+ * command does not write there. Returns 0, or the exit code that the findings give. */
 static int show(const cli *c, const char *folder, const result_places *to, const sim_end *end)
 {
     const sim_args *args = c->args;
