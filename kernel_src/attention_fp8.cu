@@ -176,6 +176,78 @@ __device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned address)
     to[3] = __byte_perm(squares[2], squares[3], 0x7531);
 }
 
+// The online softmax with few steps that wait for each other (QUICK). A tile's scores mostly do not exceed a row's base by
+// more than SLACK. Then no lane needs to know the greatest score of the row: it is enough that no lane has a score
+// above the limit, which one vote tells. Otherwise rebase() finds new bases as Softmax does. Exponentials are added and
+// converted soon after they are made, so that their instructions run while the next ones are made.
+//
+// EXP_POLY of eight exponentials are made by a polynomial of degree 2, whose relative error is below 2e-3. The largest error of
+// rounding to e4m3 is 30 times as large.
+struct QuickSoftmax : Softmax {
+    float from[2]; // subtracted from a score in units of powers of 2
+    int limit[2];  // the bits of the greatest score that needs no new base, or the smallest number if this score is negative
+
+    __device__ __forceinline__ void begin()
+    {
+        Softmax::begin();
+        from[0] = from[1] = -RAISE;
+        limit[0] = limit[1] = 1 << 31;
+    }
+    // Returns whether a score of the warp is above the limit of its row. The bits of floats are compared as integers: a float
+    // that is above a positive limit is also the greater integer, and with a negative limit the answer is true.
+    template <unsigned count> __device__ __forceinline__ bool is_exceeded(const float (&s)[count]) const
+    {
+        int most[2][2];
+#pragma unroll
+        for (unsigned r = 0; r < 2; ++r) {
+#pragma unroll
+            for (unsigned half = 0; half < 2; ++half) {
+                most[r][half] = limit[r];
+#pragma unroll
+                for (unsigned i = 2 * r + half * count / 2; i < (half + 1) * count / 2; i += 4)
+                    most[r][half] = max(most[r][half], max(__float_as_int(s[i]), __float_as_int(s[i + 1])));
+            }
+        }
+        const int above = max(most[0][0], most[0][1]) > limit[0] | max(most[1][0], most[1][1]) > limit[1];
+        return __any_sync(ALL_LANES, above | (limit[0] | limit[1]) < 0);
+    }
+    // Finds new bases. Earlier sums must be multiplied by `scale`.
+    template <unsigned count> __device__ __forceinline__ void find_bases(const float (&s)[count], float (&scale)[2], float units)
+    {
+#pragma unroll
+        for (unsigned r = 0; r < 2; ++r) {
+            const float base_now = rebase(greatest<false>(s, r) * units, scale[r], r);
+            const float most = __fdividef(base_now + SLACK, units);
+            from[r] = base_now - RAISE;
+            limit[r] = base[r] == least() || most < 0 ? 1 << 31 : __float_as_int(most);
+        }
+    }
+    static __device__ __forceinline__ float exponential(float power, unsigned number)
+    {
+        if ((number % 8 + 1) * EXP_POLY / 8 == number % 8 * EXP_POLY / 8)
+            return exp2_fast(power);
+        constexpr float whole = 12582912; // 1.5 2^23, as in exp2_by_polynomial()
+        power = fmaxf(power, -127);
+        const float shifted = power + whole, f = power - (shifted - whole);
+        return __uint_as_float(__float_as_uint(fmaf(fmaf(0.24006954f, f, 0.70302966f), f, 1)) + __float_as_uint(shifted) * (1u << 23));
+    }
+    // Makes exponentials of scores, adds them to the sums of the rows, and converts them.
+    template <unsigned count>
+    __device__ __forceinline__ void make(unsigned (&p)[count / 16][4], const float (&s)[count], float units)
+    {
+#pragma unroll
+        for (unsigned i = 0; i < count / 4; ++i) { // in the order of as_quads()
+            const unsigned at = i / 4 * 16 + i / 2 % 2 * 8 + i % 2 * 2, r = i % 2;
+            float e[4];
+#pragma unroll
+            for (unsigned l = 0; l < 4; ++l)
+                e[l] = exponential(fmaf(s[at + l / 2 * 4 + l % 2], units, -from[r]), 4 * (i / 2) + l);
+            sum[r] += (e[0] + e[1]) + (e[2] + e[3]);
+            p[i / 4][i % 4] = pack_quad(e[0], e[1], e[2], e[3]);
+        }
+    }
+};
+
 // Returns the four neighbours of a row of O that a lane has in block `b` of 16 columns: columns 4 (lane % 4) and on. `half`
 // is 0 for row lane / 4 and 1 for row lane / 4 + 8.
 __device__ __forceinline__ uint2 neighbours(const float (&o)[HEAD_DIM / 2], unsigned b, unsigned half)
@@ -360,6 +432,12 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
 #endif
 #ifndef IN_TURN
 #define IN_TURN 0 // 1: one of two groups multiplies while the other computes exponentials
+#endif
+#ifndef JOINED
+#define JOINED 0 // 1, with OVERLAP 0: a group begins the next scores right after the values
+#endif
+#ifndef QUICK
+#define QUICK 1 // 1: QuickSoftmax
 #endif
 #ifndef Q_REGISTERS
 #define Q_REGISTERS 0 // 1: the queries of a warp group are in registers. 0: wgmma reads them from shared memory
@@ -585,10 +663,11 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     }
     registers_take<TURN_INSIDE ? (GROUPS == 2 ? 232 : 152) : (GROUPS == 2 ? 240 : 160)>();
     const unsigned warp_row = group * GROUP_QUERIES + warp_id() % 4 * 16;
-    // Group g begins products when the other group has begun its own. It waits at barrier 1 + g.
-    const bool in_turn = IN_TURN && GROUPS == 2;
-    if (in_turn && group == 1)
-        group_arrive(1, 2 * GROUP);
+    // Group g begins products when the group before it has begun its own. It waits at barrier 1 + g.
+    const bool in_turn = IN_TURN;
+    const unsigned own_turn = 1 + group, next_turn = 1 + (group + 1) % GROUPS;
+    if (in_turn && group == GROUPS - 1)
+        group_arrive(next_turn, 2 * GROUP);
     for (; turns.more(); turns.next()) {
         const Place at(n, ROOM_QUERIES, turns.number);
         const unsigned second = turns.taken % 2, phase = turns.taken / 2 % 2;
@@ -599,7 +678,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         const int fewest = keys_seen(begin, n);
         const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
         const float units = score_units({q_scale, k_scale, v_scale}, at), values_scale = v_scale[at.kv_head];
-        Softmax softmax;
+        choose<QUICK, Softmax, QuickSoftmax> softmax;
         softmax.begin();
         float s[TILE_K / 2], sums[HEAD_DIM / 2], scale[2];
         unsigned p[TILE_K / 32][4];
@@ -609,13 +688,13 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
             sums[i] = 0;
         auto next_scores = [&] {
-            if (in_turn)
-                group_sync(1 + group, 2 * GROUP);
+            if (in_turn && !JOINED)
+                group_sync(own_turn, 2 * GROUP);
             queries_of.begin_scores(s, ring_k.descriptor());
         };
-        auto next_values = [&] {
+        auto next_values = [&](const unsigned(&use)[TILE_K / 32][4]) {
             ring_v.wait_full();
-            begin_values(sums, p, ring_v.descriptor());
+            begin_values(sums, use, ring_v.descriptor());
         };
         // Makes the exponentials of a tile's scores. The product of the previous values may still run.
         auto exponentials = [&](unsigned t) {
@@ -623,7 +702,20 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             ring_k.leave();
             if (t >= whole)
                 softmax.mask(s, t * TILE_K, seen);
+#if QUICK
+            grew = softmax.is_exceeded(s);
+            if (grew)
+                softmax.find_bases(s, scale, units);
+#else
             grew = softmax.take(s, scale, units);
+#endif
+        };
+        auto convert = [&](unsigned(&to)[TILE_K / 32][4]) {
+#if QUICK
+            softmax.make(to, s, units);
+#else
+            as_quads(to, s);
+#endif
         };
         auto values_end = [&] {
             wgmma_wait<0>();
@@ -634,29 +726,45 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         queries_of.begin(shared_address(room + second * q_bytes + group * GROUP_QUERIES * ROW_BYTES));
         if (tiles > 0) {
             ring_k.wait_full();
+            if (in_turn && JOINED)
+                group_sync(own_turn, 2 * GROUP);
             next_scores();
             if (in_turn)
-                group_arrive(2 - group, 2 * GROUP);
+                group_arrive(next_turn, 2 * GROUP);
             wgmma_wait<0>();
             exponentials(0);
-            as_quads(p, s);
+            convert(p);
         }
-        if (OVERLAP && tiles > 1)
-            ring_k.wait_full();
-        for (unsigned t = 1; t < tiles; ++t) {
-            if (!OVERLAP) {
-                next_values();
+        // Makes the exponentials of tile t. Multiplies those of the tile before by its values. With OVERLAP and QUICK, `make` is
+        // written while `use` is multiplied. Otherwise both are the same array.
+        auto step = [&](unsigned(&use)[TILE_K / 32][4], unsigned(&make)[TILE_K / 32][4], unsigned t)
+            __attribute__((always_inline)) {
+            if (JOINED) {
+                ring_v.wait_full();
+                ring_k.wait_full();
+                if (in_turn)
+                    group_sync(own_turn, 2 * GROUP);
+                begin_values(sums, use, ring_v.descriptor());
+            } else if (!OVERLAP) {
+                next_values(use);
                 values_end();
                 ring_k.wait_full();
             }
             next_scores();
             if (OVERLAP)
-                next_values();
+                next_values(use);
             if (in_turn)
-                group_arrive(2 - group, 2 * GROUP);
+                group_arrive(next_turn, 2 * GROUP);
+            if (JOINED) {
+                wgmma_wait<1>();
+                wgmma_keep(sums);
+                ring_v.leave();
+            }
             wgmma_wait<OVERLAP>();
             exponentials(t);
             if (OVERLAP) {
+                if (QUICK)
+                    convert(make);
                 // A branch that depends on the exponentials keeps ptxas from moving the wait before them (attention.cu).
                 // The argument is always false, because no sum is below 0.
                 if (t + 1 < tiles)
@@ -665,26 +773,48 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             }
             if (grew)
                 scale_rows(sums, scale);
-            as_quads(p, s);
-        }
-        if (tiles > 0) {
-            next_values();
-            values_end();
+            if (!OVERLAP || !QUICK)
+                convert(make);
+        };
+        if (OVERLAP && tiles > 1)
+            ring_k.wait_full();
+        if (OVERLAP && QUICK) {
+            unsigned other[TILE_K / 32][4];
+            unsigned t = 1;
+            for (; t + 1 < tiles; t += 2) {
+                step(p, other, t);
+                step(other, p, t + 1);
+            }
+            if (t < tiles) {
+                step(p, other, t);
+                next_values(other);
+                values_end();
+            } else if (tiles > 0) {
+                next_values(p);
+                values_end();
+            }
+        } else {
+            for (unsigned t = 1; t < tiles; ++t)
+                step(p, p, t);
+            if (tiles > 0) {
+                next_values(p);
+                values_end();
+            }
         }
         // Tiles that only other groups multiply. One warp waits, and one thread arrives (attention.cu).
         for (unsigned t = tiles; t < all_tiles; ++t) {
             if (warp_id() % 4 == 0)
                 ring_k.wait_full();
             if (in_turn) {
-                group_sync(1 + group, 2 * GROUP);
-                group_arrive(2 - group, 2 * GROUP);
+                group_sync(own_turn, 2 * GROUP);
+                group_arrive(next_turn, 2 * GROUP);
             }
             ring_k.leave();
             if (warp_id() % 4 == 0)
                 ring_v.wait_full();
             ring_v.leave();
         }
-        group_sync(3 + group, GROUP); // no warp of the group reads the queries any more, or waits for them
+        group_sync(1 + GROUPS + group, GROUP); // no warp of the group reads the queries any more, or waits for them
         if (threadIdx.x % GROUP == 0)
             barrier_arrive(&rings.q_empty[second]);
         softmax.end(scale);
@@ -693,7 +823,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         write_rows(room_o + warp_row * 128, box_bytes, sums, o, first, at.head);
     }
     if (in_turn && group == 0)
-        group_sync(1, 2 * GROUP); // pairs with the last arrival of group 1
+        group_sync(own_turn, 2 * GROUP); // pairs with the last arrival of the last group
     if (lane_id() == 0)
         tensor_store_wait<0>();
 }

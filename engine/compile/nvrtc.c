@@ -263,9 +263,9 @@ static bool search_near_us(search *found)
     return false;
 }
 
-/* Determines which libnvrtc.so.MAJOR the loader would find, without loading it: the file beside the one builtins
- * library of that version that the loader finds. Returns false if the loader finds no such builtins library, or more
- * than one. */
+/* Determines which libnvrtc.so.MAJOR the loader would find, without loading it. The loader must find exactly one
+ * builtins library of that version. Then it is the file beside this library. Returns false if the loader finds no such
+ * builtins library, or more than one. */
 static bool recognize_by_name(search *found, int major)
 {
     char *path = NULL;
@@ -470,6 +470,7 @@ void kiln__nvrtc_close(kiln__nvrtc *nvrtc)
     kiln__free(nvrtc->mem, nvrtc->path);
     kiln__toolkit_free(nvrtc->mem, nvrtc->toolkit);
     pthread_mutex_destroy(&nvrtc->lock);
+    kiln__free(nvrtc->mem, nvrtc->host.items);
     kiln__free(nvrtc->mem, nvrtc->include);
     kiln__free(nvrtc->mem, nvrtc->cccl);
     kiln__free(nvrtc->mem, nvrtc->identity);

@@ -168,8 +168,8 @@ typedef struct kiln__judge {
     size_t range_count;
     size_t *sets; /* the numbers of the size sets that the constraints of the variant allow */
     size_t set_count;
-    bool
-        few; /* the spec's launches depend on the number of multiprocessors, and its own kernel runs with few of them */
+    /* The spec's launches depend on the number of multiprocessors, and its own kernel runs with few of them. */
+    bool few;
     kiln__settings few_device; /* the names device.*, with few multiprocessors */
     /* The following members belong to the trial that is being run. */
     kiln__once_buffer *buffers;
@@ -181,6 +181,14 @@ typedef struct kiln__judge {
     int64_t *sized;   /* the ranged sizes that the plans have now, unless sized_set is SIZE_MAX */
     size_t sized_set;
     bool sized_few;
+    uint64_t elements; /* of all buffers */
+    double flops;
+    uint64_t steps;                  /* the most steps of a run of the trial (patience.c) */
+    uint64_t trusted_steps;          /* the most steps of a run of a reference */
+    uint64_t steps_given;            /* the limit of steps; 0: the sizes give it */
+    uint64_t steps_most, steps_left; /* of the present run */
+    double
+        steps_each; /* the most steps for an element, of all trials with many elements, of the candidate or of a reference */
     bool lacks_memory; /* a large trial did not fit into the memory of the device */
     bool broken;       /* the context is lost: nothing can run any more */
     /* results */
@@ -219,10 +227,10 @@ void kiln__judge_reset_globals(const kiln__judge *judge);
 /* state.c: variables of the module between calls. */
 /* Keeps the contents of all variables before a call. */
 kiln_status kiln__judge_keep_globals(kiln__judge *judge, kiln_error **error);
-/* Finds the elements that the last call has changed. Under checks they count as never written from now on. A note names each
- * variable. */
+/* Finds the elements that the last call has changed. Under checks they count as never written from now on. A note names
+ * each variable. */
 kiln_status kiln__judge_forget_globals(kiln__judge *judge, bool checked, kiln_error **error);
-/* Returns the number of calls before which variables are to be spoilt: 0 if no call has changed a variable. */
+/* Returns the number of calls before which the judge spoils variables: 0 if no call has changed a variable. */
 unsigned kiln__judge_count_spoilt(const kiln__judge *judge);
 /* Writes random bytes to changed elements before spoilt call `number`. */
 kiln_status kiln__judge_spoil_globals(kiln__judge *judge, uint64_t seed, unsigned number, kiln_error **error);
@@ -236,7 +244,8 @@ bool kiln__judge_read_ranges(kiln__judge *judge);
 /* Tells whether the constraints of the spec allow a choice. Nothing is compiled. Without memory, replaces *error. */
 kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const kiln_choice *choice, bool *allowed,
                                kiln_error **error);
-/* Makes the names of a device with few multiprocessors, if the spec uses their number. Returns false if memory runs out. */
+/* Makes the names of a device with few multiprocessors, if the spec uses their number. Returns false if memory runs
+ * out. */
 bool kiln__judge_make_few(kiln__judge *judge);
 /* Gives all plans the number of multiprocessors that the device has, or few of them, from their next sizes on. */
 void kiln__judge_choose_device(kiln__judge *judge, bool few);
@@ -245,12 +254,18 @@ kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error);
 /* Draws the sizes of trial `number` of a phase. The product of the ranged sizes is at most `most`. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial);
-/* Returns the number of checks with a size above an integer of the PTX; at most 4. Up to two integers above the sizes of small trials
- * that are possible sizes have two checks each, because a kernel may have another path above such a size. */
+/* Returns the number of checks with a size above an integer of the PTX; at most 4. A kernel may have another path above
+ * such an integer. So each of up to two integers that are possible sizes, and larger than the sizes of small trials,
+ * gets two checks. */
 unsigned kiln__judge_thresholds(const kiln__judge *judge);
-/* Sets a size above a threshold, and all others to small values. In check 0 and 2 the size is just above the threshold. In check 1 and
- * 3 it has an incomplete tile of whole quadruples of elements there. */
+/* Sets one size above a threshold, and all other sizes to small values. In checks 0 and 2 the size is just above the
+ * threshold. In checks 1 and 3 it is about TILE_END above the threshold, a multiple of 4 and of no larger tile. */
 void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
+/* Gives size `number` more than a thousand, and all others small ones. All of them are multiples of 8, as many kernels with large
+ * tiles need it. So there are several tiles along this size. */
+void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
+/* Takes all sizes from a size set. A size whose value is not in its range gets the nearest one. */
+void kiln__judge_take_set(const kiln__judge *judge, size_t set, kiln__judge_trial *trial);
 /* Returns the largest multiple in the range. */
 int64_t kiln__judge_last(const kiln__judge_range *range);
 /* Writes the integer sizes that the plans have now, `most` at most. Returns their number. */
@@ -304,31 +319,53 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
  * compiled anew for them and does not compile, or has become forbidden, *fault tells it. */
 kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln__judge_fault *fault,
                                kiln_error **error);
-/* Returns false if a trial with the plans' sizes would take too long here. Notes the largest number of elements otherwise.
- * on_host: the host holds all arrays of the trial. Otherwise the arrays may be as large as the memory of a GPU. */
+/* Returns false if a trial with the plans' sizes would take too long here. Notes the largest number of elements
+ * otherwise. on_host: the host holds all arrays of the trial. Otherwise the arrays may be as large as the memory of a
+ * GPU. */
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host);
 /* Notes a write `offset` bytes after the end of a buffer; if it is negative, before the beginning. */
 void kiln__judge_note_outside(kiln__judge *judge, const kiln__once_buffer *b, int64_t offset, kiln__judge_fault *fault);
-/* Turns a failed run into a fault of the kernel, and takes over `why`. Returns the status of a failure that the kernel has
- * not caused. */
+/* Turns a failed run into a fault of the kernel, and takes over `why`. Returns the status of a failure that the kernel
+ * has not caused. */
 kiln_status kiln__judge_take_failure(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
                                      kiln_error **error);
 
 /* large.c */
-/* Sets the sizes of large trial `number`. Returns false after the last one. *larger tells whether they are larger than the sizes
- * of other trials. */
+/* Sets the sizes of large trial `number`. Returns false after the last one. *larger tells whether they are larger than
+ * the sizes of other trials. */
 bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial, bool *larger);
 /* Runs a large trial. *fault and *fits are set as by kiln__judge_try(). */
 kiln_status kiln__judge_large(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
                               kiln__judge_fault *fault, bool *fits, kiln_error **error);
+
+/* judge.c: runs a trial of any phase, of the candidate or of the original. *fault and *fits are set as by kiln__judge_try(). */
+kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
+                                  kiln__judge_fault *fault, bool *fits, kiln_error **error);
+
+/* patience.c */
+/* Returns the time limit of a run in seconds. */
+double kiln__judge_seconds(const kiln__judge *judge);
+/* Call these before and after a run of the candidate or of the original. On a simulated device they limit and count its steps,
+ * and a limit keeps the context usable. The second one returns the status of the run, whose error is *why. */
+void kiln__judge_begin_steps(kiln__judge *judge);
+kiln_status kiln__judge_end_steps(kiln__judge *judge, kiln_status status, kiln_error **why);
+/* Runs a reference once. It may take the rest of the budget. */
+kiln_status kiln__judge_run_trusted(kiln__judge *judge, kiln_plan *plan, kiln_error **error);
+/* Looks again at a run that a limit ended on a simulated device: compares its steps with the steps that the variant's own source needs,
+ * and gives it more steps if it had few. Then *fault is the fault of the longer run. *fails is set if the variant's own source
+ * fails too. *most gets the limit that shows that the candidate does not end, or 0. */
+kiln_status kiln__judge_look_at_late(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
+                                     bool *fits, bool *fails, uint64_t *most, kiln_error **error);
+/* Adds both numbers of steps to the message. */
+void kiln__judge_tell_late(kiln__judge *judge, uint64_t taken, uint64_t needs, kiln__judge_fault *fault);
 
 /* trial.c */
 /* Runs the trial of several calls in one memory. *fault and *fits are set as by kiln__judge_try(). */
 kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                               kiln_error **error);
 
-/* Runs the trial of two calls at the same time, in two streams and in two memories. The fault is a variable of the module that both
- * calls use, or a wrong answer. *fault and *fits are set as by kiln__judge_try(). */
+/* Runs the trial of two calls at the same time, in two streams and in two memories. The fault is a variable of the
+ * module that both calls use, or a wrong answer. *fault and *fits are set as by kiln__judge_try(). */
 kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
                                 bool *fits, kiln_error **error);
 
@@ -336,8 +373,8 @@ kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *tri
 typedef struct kiln__judge_repeats kiln__judge_repeats;
 /* Makes the contents at the sizes of a set. *repeats is NULL if that is not possible, and a note says why. */
 kiln_status kiln__judge_open_repeats(kiln__judge *judge, size_t set, kiln__judge_repeats **repeats, kiln_error **error);
-/* Call these before and after the plan is measured. If it was measured, the second one looks at answers, and sets *fault if one of
- * them is wrong. */
+/* Call these before and after the plan is measured. If it was measured, the second one looks at answers, and sets
+ * *fault if one of them is wrong. */
 void kiln__judge_begin_repeats(kiln__judge_repeats *repeats, kiln_plan *plan);
 kiln_status kiln__judge_end_repeats(kiln__judge_repeats *repeats, bool measured, kiln__judge_fault *fault,
                                     kiln_error **error);
@@ -348,8 +385,8 @@ kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_
 /* Chooses the size set with the most elements among those with at most `most` elements; 0: the limit of times on this
  * device. *set gets its number. *found is false if all sets are too large. */
 kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error);
-/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. *fault is set if its answer is wrong or the device
- * ends with a fault. `fault` may be NULL. Then these cases are notes. */
+/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. *fault is set if its answer is wrong or
+ * the device ends with a fault. `fault` may be NULL. Then these cases are notes. */
 kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
                                   kiln__judge_fault *fault, kiln_error **error);
 

@@ -284,6 +284,12 @@ static void test_faults(void)
          NULL,
          VM_OK,
          {1}},
+        /* Without a state space the address is generic, but a GPU takes only its lower half, which is a shared address. */
+        {"mbarrier.init.shared.b64 [bar], 32; mov.u64 %d4, bar; tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%d4];\n"
+         "mbarrier.test_wait.parity.shared.b64 %p1, [bar], 0; selp.u32 %r4, 1, 0, %p1; st.global.u32 [%d0], %r4;",
+         NULL,
+         VM_OK,
+         {1}},
         {"mbarrier.init.shared.b64 [bar], 33; tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%d4];",
          "",
          VM_FAULT_ADDRESS,
@@ -349,8 +355,8 @@ static unsigned find_errors(const char *body, char text[512], uint32_t threads)
     vm_counters counters;
     vm_run(device, &launch, &counters, &fault);
     snprintf(text, 512, "%s", fault.message);
-    for (size_t k = 0; k < check_count(check); k++) {
-        const kiln_check_finding *f = check_at(check, k);
+    for (size_t k = 0; k < check_count_findings(check); k++) {
+        const kiln_check_finding *f = check_get_finding(check, k);
         if (!f->note && ++errors)
             snprintf(text, 512, "%s: %s", kiln_check_text(f->kind), f->message);
     }
@@ -367,6 +373,7 @@ static unsigned find_errors(const char *body, char text[512], uint32_t threads)
     "; @!%p2 bra wait" #n "; bar.sync 0;\n"
 #define BEGIN "setp.eq.u32 %p1, %r0, 0; @!%p1 bra begun; mbarrier.init.shared.b64 [bar], 1; begun: bar.sync 0;\n"
 #define ARRIVE "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n"
+#define ARRIVE_AT "tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%d4];\n"
 
 #define FILL(column)                                                                                                   \
     "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2+" #column "], {%r0, %r0}; tcgen05.wait::st.sync.aligned;\n"
@@ -379,6 +386,10 @@ static void test_checks(void)
     if (errors)
         fprintf(stderr, "%s\n", text);
     CHECK(errors == 0 && !text[0]);
+    errors = find_errors(BEGIN "mov.u64 %d4, bar; cvta.shared.u64 %d4, %d4;\n" ROUND(0, ARRIVE_AT), text, 32);
+    CHECK(errors == 0 && !text[0]);
+    errors = find_errors(BEGIN "mov.u64 %d4, bar;\n" ROUND(0, ARRIVE_AT), text, 32);
+    CHECK(errors == 1 && strstr(text, "takes a generic address, and 0x") && strstr(text, "write .shared::cluster"));
     errors = find_errors(BEGIN ROUND(0, ARRIVE) ROUND(1, ""), text, 32);
     CHECK(errors == 1 && strstr(text, "barrier misuse: a wait for parity 1 of an mbarrier never ends"));
     /* An access that is a fault without the checks is also a fault with them. */

@@ -64,6 +64,7 @@ typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
     X(bool, has_context, (const void *context))                                                                        \
     X(void, limit, (uint64_t deadline, const volatile int *stop))                                                      \
     X(void, steps, (uint64_t * left))                                                                                  \
+    X(void, keep, (bool keep))                                                                                         \
     X(void, order, (uint64_t order))                                                                                   \
     /* estimates of times */                                                                                           \
     X(bool, has_model, (void))                                                                                         \

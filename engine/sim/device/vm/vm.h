@@ -77,6 +77,27 @@ void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
  * address within a range from vm_reserve(). vm_free() ends this. Returns false if memory runs out, or if the
  * addresses are in use. */
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
+/* Memory that a device of a team has bound to a part of a multicast object. */
+typedef struct vm_replica {
+    uint32_t member;        /* index of the device in the team */
+    uint64_t offset, bytes; /* the part of the object that this memory is bound to */
+    unsigned char *host;
+    uint64_t alias; /* an address of the same memory for ordinary accesses, for observers; 0: none is known */
+    uint64_t from;  /* for the driver: offset in the bound memory */
+} vm_replica;
+enum { VM_TEAM_MOST = 16 };
+/* The devices that share a multicast object, and the memory that they have bound. The driver owns it, and changes it only
+ * while no kernel runs. */
+typedef struct vm_team {
+    uint32_t count, number[VM_TEAM_MOST]; /* the devices of the team, by their numbers (vm_limits.number) */
+    vm_replica *replicas;
+    size_t replica_count;
+} vm_team;
+/* Makes [address, address + bytes), which is within a range from vm_reserve(), stand for the part of a multicast object
+ * that begins at `offset`. Only multimem instructions can access such memory. vm_free() ends this. Returns false if
+ * memory runs out, or if the addresses are in use. */
+bool vm_adopt_team(vm_device *device, uint64_t address, const vm_team *team, uint64_t offset, uint64_t bytes,
+                   bool read_only);
 /* Fills a large allocation, from its start, with the `period` bytes of `pattern`, repeated. A page takes memory only
  * after the first write to it, so an allocation takes little memory if little of it is used. `period` must be a
  * multiple of 4096. Returns false if the allocation does not take memory page by page, or if memory runs out; then
@@ -262,6 +283,7 @@ typedef struct vm_fault {
 
 /* cudaLimitStackSize, PrintfFifoSize, MallocHeapSize, DevRuntimeSyncDepth, DevRuntimePendingLaunchCount */
 #define VM_LIMITS 5u
+#define VM_LATE ((uint64_t)1 << 63)
 typedef struct vm_launch {
     const vm_module *module;
     int kernel;
@@ -270,7 +292,8 @@ typedef struct vm_launch {
     uint64_t dynamic_shared;
     const void *params; /* the kernel's parameter block, of param_bytes bytes */
     bool cooperative;   /* all blocks are resident together */
-    /* the order in which clusters start: 0 ascending, 1 descending, any other value is the seed of a shuffle */
+    /* the order in which clusters start: 0 ascending, 1 descending, any other value is the seed of a shuffle. With
+     * VM_LATE the turns of clusters have different lengths. */
     uint64_t order;
     const volatile int *stop; /* not NULL: the launch ends with VM_FAULT_STOPPED once this flag is not 0 */
     uint64_t deadline;        /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`

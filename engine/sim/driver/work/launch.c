@@ -11,6 +11,8 @@ typedef struct shape {
     unsigned shared;
     bool cooperative;
     unsigned cluster[3];         /* 0: the kernel's directives decide */
+    unsigned preferred[3];       /* the preferred cluster, which is only checked; 0: none */
+    unsigned unknown;            /* an attribute that the simulated device does not support; 0: none */
     CUaccessPolicyWindow window; /* only stored, for queries of a graph's node */
     bool dependent;              /* it may begin before the kernel before it in its stream has ended */
     CUevent marks[SIM_TRIGGERS]; /* the events that mark times of the launch; NULL: none */
@@ -133,6 +135,7 @@ static _Thread_local struct {
     uint64_t deadline, *steps;
     const volatile int *stop;
     uint64_t order;
+    bool keep;
 } limited;
 
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
@@ -143,7 +146,19 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
 
 void kiln__sim_steps(uint64_t *left) { limited.steps = left; }
 
+void kiln__sim_keep(bool keep) { limited.keep = keep; }
+
 void kiln__sim_order(uint64_t order) { limited.order = order; }
+
+/* Tells a program that does not know Kiln why one of its kernels has failed. libkiln returns the reason instead. */
+static void tell_reason(const char *reason)
+{
+#ifdef SIM_TELL
+    SIM_TELL(reason);
+#else
+    (void)reason;
+#endif
+}
 
 /* Runs a kernel with the limits of the context (CU_LIMIT_*), its observers, and the settings of the thread. Stores
  * the message of a fault in the context. A fault of the kernel itself makes the context unusable (`sticky`), and the
@@ -161,6 +176,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
                       .deadline = limited.deadline,
                       .steps_left = limited.steps,
                       .stop = limited.stop ? limited.stop : sim_ending()};
+    _Static_assert(KILN__SIM_LATE == VM_LATE, "the order has the same bits");
     _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
                    "the driver's numbers are the runtime's");
     memcpy(what.grid, launch->grid, sizeof what.grid);
@@ -195,10 +211,12 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     if (kind == VM_OK)
         return CUDA_SUCCESS;
     snprintf(context->fault, sizeof context->fault, "%s", fault.message);
+    if (kind != VM_FAULT_STOPPED && !context->check) /* the checks have a finding for a fault */
+        tell_reason(fault.message);
     if (kind == VM_FAULT_MEMORY) /* the host is out of memory: the context stays usable */
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (kind == VM_FAULT_STOPPED) /* the caller's flag has stopped the kernel: the context stays usable */
-        return CUDA_ERROR_TIMEOUT;
+    if (kind == VM_FAULT_STOPPED || (limited.keep && (kind == VM_FAULT_STEPS || kind == VM_FAULT_TIME)))
+        return CUDA_ERROR_TIMEOUT; /* the caller's flag or limit has stopped the kernel: the context stays usable */
     context->sticky = get_result(kind);
     return CUDA_SUCCESS;
 }
@@ -282,14 +300,25 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
                                   : result;
 }
 
-/* Reports to the checks why a launch was refused. A program that launches with <<<>>> may never query the error. */
+/* Reports to the checks why a launch was refused. A program that launches with <<<>>> may never query the error. An attribute
+ * that only the simulated device refuses is told without checks too. */
 static void report_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
 {
-    const sim_function *function = context->check ? sim_object_find(context, handle, SIM_FUNCTION) : NULL;
+    const sim_function *function = context->check || launch->unknown ? sim_object_find(context, handle, SIM_FUNCTION)
+                                                                     : NULL;
     if (!function)
         return;
-    char text[256];
-    const char *name = NULL;
+    char text[512];
+    const char *name = NULL, *kernel = vm_module_ptx(function->module->vm)->functions[function->kernel].name;
+    if (launch->unknown) {
+        snprintf(text, sizeof text,
+                 "the simulated device does not support launch attribute %u of cuda.h: kernel '%.200s'",
+                 launch->unknown, kernel);
+        check_host_launch(context->device, kernel, text);
+        if (!context->check)
+            tell_reason(text);
+        return;
+    }
     sim_cuGetErrorName(why, &name);
     snprintf(
         text, sizeof text,
@@ -297,7 +326,7 @@ static void report_refused(sim_context *context, CUfunction handle, const shape 
         "in a block and %d bytes",
         name ? name : "an error", launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
         launch->block[2], launch->shared, (unsigned)function->resources.max_threads, function->dynamic_limit);
-    check_host_launch(context->device, vm_module_ptx(function->module->vm)->functions[function->kernel].name, text);
+    check_host_launch(context->device, kernel, text);
 }
 
 /* Checks the events that shall mark times of the launch: they must have no timing, and belong to one process. */
@@ -309,6 +338,19 @@ static CUresult check_marks(const sim_context *context, const shape *launch)
             return CUDA_ERROR_INVALID_HANDLE;
         if (event && (!(event->flags & CU_EVENT_DISABLE_TIMING) || event->flags & CU_EVENT_INTERPROCESS))
             return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Checks the preferred cluster of a launch: a multiple of the regular cluster that divides the grid. A device may always
+ * launch regular clusters, and the simulated device does. */
+static CUresult check_preferred(const shape *launch)
+{
+    for (int i = 0; launch->preferred[0] && i < 3; i++) {
+        const unsigned regular = launch->cluster[0] ? launch->cluster[i] : 1, preferred = launch->preferred[i];
+        if (!regular || !preferred || preferred % regular || launch->grid[i] % preferred ||
+            (i == 2 && preferred != regular))
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     }
     return CUDA_SUCCESS;
 }
@@ -335,7 +377,9 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
     sim_op op = {.cooperative = launch->cooperative, .dependent = launch->dependent, .window = launch->window};
     memcpy(op.marks, launch->marks, sizeof op.marks);
     memcpy(op.cluster, launch->cluster, sizeof op.cluster);
-    CUresult result = check_marks(context, launch);
+    CUresult result = launch->unknown ? CUDA_ERROR_NOT_SUPPORTED : check_marks(context, launch);
+    if (result == CUDA_SUCCESS)
+        result = check_preferred(launch);
     if (result == CUDA_SUCCESS)
         result = sim_right_window(&launch->window) ? sim_kernel_make(context, &what, &op) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
@@ -380,6 +424,11 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch
         launch->cluster[1] = attribute->value.clusterDim.y;
         launch->cluster[2] = attribute->value.clusterDim.z;
         return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+        launch->preferred[0] = attribute->value.preferredClusterDim.x;
+        launch->preferred[1] = attribute->value.preferredClusterDim.y;
+        launch->preferred[2] = attribute->value.preferredClusterDim.z;
+        return launch->preferred[0] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
         launch->window = attribute->value.accessPolicyWindow;
         return CUDA_SUCCESS;
@@ -400,7 +449,7 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: return CUDA_SUCCESS;
-    default: return CUDA_ERROR_NOT_SUPPORTED;
+    default: launch->unknown = (unsigned)attribute->id; return CUDA_SUCCESS; /* launch_kernel() refuses it */
     }
 }
 

@@ -6,6 +6,7 @@
 #define SIM_PAGE (2u << 20) /* accesses are checked by pages of this size, as on a GPU */
 #define SIM_ZEROED true
 #define SIM_NVIDIA sim_library_nvidia
+#define SIM_TELL sim_library_tell
 #define SIM_PROGRAMS &sim_all_programs
 #include "choose.h"
 #include "cu_graph.h"
@@ -29,14 +30,17 @@
 #include "../../driver/work/launch.c"
 #include "../join.c"
 #include "../library.c"
+#include "../multicast.c"
 #include "../../driver/objects/link.c"
 #include "../../driver/work/memory.c"
 #include "../../driver/objects/module.c"
 #include "../../driver/objects/occupancy.c"
 #include "../../driver/work/op.c"
 #include "../old_launch.c"
+#include "../physical.c"
 #include "../pool.c"
 #include "../pool_share.c"
+#include "../range.c"
 #include "../../driver/work/stream.c"
 #include "../../driver/work/table.c"
 #include "../../driver/objects/tensor_map.c"
