@@ -798,8 +798,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             wgmma_wait<0>();
             exponentials(p, 0);
         }
-        // Makes the exponentials of tile t. Multiplies the exponentials of the tile before by its values. With OVERLAP, `make` is
-        // written while `use` is multiplied. Otherwise both are the same array.
+        // Makes the exponentials of tile t. Multiplies the exponentials of tile t - 1 by its values. With OVERLAP,
+        // `make` is written while `use` is multiplied. Otherwise both are the same array.
         auto step = [&](unsigned(&use)[TILE_K / 32][4], unsigned(&make)[TILE_K / 32][4], unsigned t)
             __attribute__((always_inline)) {
             if (JOINED) {
