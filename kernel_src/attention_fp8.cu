@@ -177,9 +177,9 @@ __device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned address)
 }
 
 // The online softmax with few steps that wait for each other. A tile's scores mostly do not exceed a row's base by more than
-// SLACK. So exponentials are made with the old bases, while other instructions find whether a score is above its row's limit.
-// No lane needs to know the greatest score of a row, because one vote of the warp answers this question. Only if the answer
-// is yes, find_bases() finds new bases, and the exponentials are made again.
+// SLACK. No lane needs to know the greatest score of a row then. It is enough that no lane has a score above the limit of its
+// row, which one vote of the warp tells. Otherwise find_bases() finds new bases. An exponential is added and converted soon
+// after it is made, so that these instructions run while the next exponentials are made.
 //
 // EXP_POLY of eight exponentials are made by a polynomial of degree 2, whose relative error is below 2e-3. The largest error of
 // rounding to e4m3 is 30 times as large.
@@ -232,11 +232,11 @@ struct QuickSoftmax : Softmax {
         const float shifted = power + whole, f = power - (shifted - whole);
         return __uint_as_float(__float_as_uint(fmaf(fmaf(0.24006954f, f, 0.70302966f), f, 1)) + __float_as_uint(shifted) * (1u << 23));
     }
-    // Makes exponentials of scores with the bases, and converts them in the order of as_quads(). `more` becomes their sums.
+    // Makes exponentials of scores with the bases, and adds them to the sums of the rows, and converts them in
+    // the order of as_quads().
     template <unsigned count>
-    __device__ __forceinline__ void make(unsigned (&p)[count / 16][4], const float (&s)[count], float (&more)[2], float units) const
+    __device__ __forceinline__ void make(unsigned (&p)[count / 16][4], const float (&s)[count], float units)
     {
-        more[0] = more[1] = 0;
 #pragma unroll
         for (unsigned i = 0; i < count / 4; ++i) {
             const unsigned at = i / 4 * 16 + i / 2 % 2 * 8 + i % 2 * 2;
@@ -244,24 +244,18 @@ struct QuickSoftmax : Softmax {
 #pragma unroll
             for (unsigned l = 0; l < 4; ++l)
                 e[l] = exponential(fmaf(s[at + l / 2 * 4 + l % 2], units, -from[i % 2]), 4 * (i / 2) + l);
-            more[i % 2] += (e[0] + e[1]) + (e[2] + e[3]);
+            sum[i % 2] += (e[0] + e[1]) + (e[2] + e[3]);
             p[i / 4][i % 4] = pack_quad(e[0], e[1], e[2], e[3]);
         }
     }
-    // Turns scores into exponentials. Returns whether earlier sums of O must be multiplied by `scale`. With `at_once`,
-    // exponentials are made before it is known whether the bases are right.
-    template <bool at_once, unsigned count>
+    // Turns scores into exponentials. Returns whether earlier sums of O must be multiplied by `scale`.
+    template <unsigned count>
     __device__ __forceinline__ bool take(unsigned (&p)[count / 16][4], const float (&s)[count], float (&scale)[2], float units)
     {
         const bool exceeded = is_exceeded(s);
-        float more[2];
-        if (at_once)
-            make(p, s, more, units);
         if (exceeded)
             find_bases(s, scale, units);
-        if (!at_once || exceeded)
-            make(p, s, more, units);
-        sum[0] += more[0], sum[1] += more[1];
+        make(p, s, units);
         return exceeded;
     }
 };
@@ -446,7 +440,7 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
 #define GROUPS 2 // consumer warp groups, each with 64 queries
 #endif
 #ifndef OVERLAP
-#define OVERLAP 1 // 1: multiplies the scores of the next tile before the values of this tile; 2: two tiles of scores
+#define OVERLAP 1 // 1: multiplies the scores of the next tile before the values of this tile
 #endif
 #ifndef IN_TURN
 #define IN_TURN 0 // 1: one of two groups multiplies while the other computes exponentials
@@ -566,7 +560,7 @@ __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const
 
 // The structure of attention.cu's flash_wgmma: one warp loads all tiles by tensor maps, GROUPS warp groups of 64 queries each
 // multiply them by wgmma, and blocks stay and take tile after tile of queries. With OVERLAP, exponentials are computed while
-// the values of the tile before are multiplied. With OVERLAP 2, the scores of the next tile are multiplied at this time too.
+// the values of the tile before are multiplied.
 // With JOINED, the values of a tile and the scores of the next one are multiplied without a pause. With IN_TURN, the groups
 // begin products one after the other, so that one group multiplies while others compute exponentials.
 //
@@ -575,8 +569,9 @@ __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const
 // from attention8_turn, which reads and writes V once.
 //
 // Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with heads of
-// 128, and 256 with heads of 64. Exponentials take 512. On an H200, no unit is the only bound of the work default: in 1.94
-// million clocks, tensor cores are busy for 53 %, the special-function unit for 54 %, and 38 % of the issue slots are used.
+// 128, and 256 with heads of 64. Exponentials take 512. On an H200, no unit is the only bound of the work default.
+// In 1.94 million clocks, tensor cores are busy for 53 %, the special-function unit for 54 %, and 38 % of the issue slots are
+// used.
 // With one stage, groups wait for the same tiles, so all groups multiply and then all compute exponentials. Each of these two
 // phases fills its unit, and together they take 90 % of the time. If groups are at different places, the instructions of one
 // warp are the bound: 1,300 clocks for the exponentials of 96 keys, of which the special-function unit needs 384. A warp waits
@@ -723,7 +718,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             ring_k.leave();
             if (t >= whole)
                 softmax.mask(s, t * TILE_K, seen);
-            grew = softmax.take<true>(to, s, scale, units);
+            grew = softmax.take(to, s, scale, units);
         };
         auto take_sums = [&] { // after the product with values
             wgmma_keep(sums);
@@ -735,62 +730,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         };
         barrier_wait(&rings.q_full[second], phase);
         queries_of.begin(shared_address(room + second * q_bytes + group * GROUP_QUERIES * ROW_BYTES));
-        // For two tiles of scores: makes the exponentials of tile t, whose scores `now` are complete. The next tile's scores and
-        // the product of the values of the tile before run at the same time.
-        auto exponentials_ahead = [&](float(&now)[TILE_K / 2], unsigned(&make)[TILE_K / 32][4], unsigned t)
-            __attribute__((always_inline)) {
-            if (t >= whole)
-                softmax.mask(now, t * TILE_K, seen);
-            grew = softmax.take<false>(make, now, scale, units);
-            // This barrier has completed already. The wait only keeps the next wait behind the exponentials.
-            barrier_wait(&rings.q_full[second], phase ^ (unsigned)__any_sync(ALL_LANES, (int)make[TILE_K / 32 - 1][3] < 0));
-        };
-        auto leave_before = [&](unsigned t) __attribute__((always_inline)) { // the values of the tile before t have been multiplied
-            wgmma_keep(sums);
-            if (t > 0)
-                ring_v.leave();
-            if (grew)
-                scale_rows(sums, scale);
-        };
-        auto step_ahead = [&](float(&now)[TILE_K / 2], float(&next)[TILE_K / 2], unsigned(&make)[TILE_K / 32][4], unsigned t)
-            __attribute__((always_inline)) {
-            ring_k.wait_full();
-            queries_of.begin_scores(next, ring_k.descriptor());
-            exponentials_ahead(now, make, t);
-            wgmma_wait<1>();
-            leave_before(t);
-            next_values(make);
-            wgmma_wait<1>();
-            wgmma_keep(next);
-            ring_k.leave();
-        };
-        auto last_step = [&](float(&now)[TILE_K / 2], unsigned(&make)[TILE_K / 32][4], unsigned t) __attribute__((always_inline)) {
-            exponentials_ahead(now, make, t);
-            wgmma_wait<0>();
-            leave_before(t);
-            next_values(make);
-            values_end();
-        };
-        if (OVERLAP == 2 && tiles > 0) {
-            float other[TILE_K / 2];
-            unsigned made[TILE_K / 32][4];
-            ring_k.wait_full();
-            next_scores();
-            wgmma_wait<0>();
-            wgmma_keep(s);
-            ring_k.leave();
-            unsigned t = 0;
-            for (; t + 2 < tiles; t += 2) {
-                step_ahead(s, other, p, t);
-                step_ahead(other, s, made, t + 1);
-            }
-            if (t + 1 < tiles) {
-                step_ahead(s, other, p, t);
-                last_step(other, made, t + 1);
-            } else {
-                last_step(s, p, t);
-            }
-        } else if (tiles > 0) {
+        if (tiles > 0) {
             ring_k.wait_full();
             if (in_turn && JOINED)
                 group_sync(own_turn, 2 * GROUP);
@@ -824,7 +764,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 wgmma_wait<1>();
                 take_sums();
             }
-            wgmma_wait<OVERLAP != 0>();
+            wgmma_wait<OVERLAP>();
             exponentials(make, t);
             if (OVERLAP) {
                 // A branch that depends on the exponentials keeps ptxas from moving the wait before them (attention.cu).
@@ -836,9 +776,9 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             if (grew)
                 scale_rows(sums, scale);
         };
-        if (OVERLAP == 1 && tiles > 1)
+        if (OVERLAP && tiles > 1)
             ring_k.wait_full();
-        if (OVERLAP == 1) {
+        if (OVERLAP) {
             unsigned other[TILE_K / 32][4];
             unsigned t = 1;
             for (; t + 1 < tiles; t += 2) {
@@ -853,7 +793,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 next_values(p);
                 values_end();
             }
-        } else if (OVERLAP == 0) {
+        } else {
             for (unsigned t = 1; t < tiles; ++t)
                 step(p, p, t);
             if (tiles > 0) {
