@@ -5,7 +5,7 @@
 //
 // Each kernel improves the kernel before it: in how the tiles are copied, in who waits for whom, or in where the sums
 // are. The first three kernels and the kernel direct take any M, N and K, also 0. Elements outside a matrix count as
-// zero and are not written, and rows may begin at any address. The kernel thin is the same for few k. The other kernels
+// zero and are not written, and rows may begin at any address. The kernel thin does the same for small K. The other kernels
 // copy by tensor maps, which need rows of whole pieces of 16 bytes and no extent of 0. The spec states this as a constraint.
 //
 // A sum is added up in order of k, in blocks of 32 bytes along K. The tensor core adds each block at once and cuts the
@@ -969,7 +969,7 @@ __device__ __forceinline__ void store_lines(result *to, const result *from, unsi
 }
 
 #if defined(GEMM_THIN) || !defined(GEMM_ONE)
-// For products with few k, whose time is the time to write C. All k of a tile are in shared memory at once: STEPS times 32
+// For products with a small K, whose time is the time to write C. All k of a tile are in shared memory at once: STEPS times 32
 // bytes of a row hold them. Rows of A follow each other in memory without a gap, so the rows of a tile are one stretch of
 // bytes. cp.async copies the aligned pieces of 16 bytes that contain it, wherever it begins. The same holds for B by
 // columns. If B lies by rows, each row is a stretch of its own. Lanes read the stretches by elements.

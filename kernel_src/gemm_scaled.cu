@@ -1,5 +1,5 @@
 // gemm_scaled.cu - C = A B of floats of 8 or 4 bits, with a scale for each block of elements along K. A is M x K by rows,
-// B is K x N by columns (N x K by rows), and C is M x N by rows.
+// B is K x N by columns (in memory: N x K by rows), and C is M x N by rows.
 //
 // FORMAT is one of three:
 // - 0, mxf8: elements are e4m3, 8 bits. A block of 32 has a scale that is a power of two (ue8m0, 8 bits).
@@ -16,8 +16,8 @@
 // The kernels `mma_scaled` and `tcgen05` need devices that were not available. They were never run on hardware, and were
 // tested on the simulated device alone. Their code is left out on other devices.
 //
-// The tuning parameters are macros. A kernel is compiled if its own macro SCALED_<NAME> is set, or if SCALED_ONE is not
-// set.
+// The tuning parameters are macros. If SCALED_ONE is set, only the kernels whose macro SCALED_<NAME> is set are compiled.
+// Otherwise all kernels are compiled.
 
 #ifndef FORMAT
 #define FORMAT 0
@@ -26,7 +26,7 @@
 #define TILE 16 // plain: rows and columns of C that a block makes
 #endif
 
-// The parts that gemm.cuh and gemm_tcgen05.cuh have for all products see bytes here, by columns, 128 of a row in a step.
+// The shared parts of gemm.cuh and gemm_tcgen05.cuh see matrices of bytes, B by columns, and 128 bytes of a row in a step.
 #undef ELEMENT
 #undef COLUMNS
 #undef TILE_K
@@ -57,17 +57,19 @@ enum : unsigned {
 // ---- the formats ----
 
 // Returns the value of a float of 8 bits. Its exponent and fraction move to the places that they have in a float of 32
-// bits, and a multiplication corrects the exponent. Subnormal numbers become normal in the same way. NaN is not known.
+// bits, and a multiplication corrects the exponent. It also makes subnormal numbers normal. The code of NaN gives 480.
 __device__ __forceinline__ float of_e4m3(unsigned code)
 {
     return __uint_as_float((code & 0x80) << 24 | (code & 0x7f) << 20) * 0x1p120f;
 }
 
+// Does the same for a float of 4 bits.
 __device__ __forceinline__ float of_e2m1(unsigned code)
 {
     return __uint_as_float((code & 8) << 28 | (code & 7) << 22) * 0x1p126f;
 }
 
+// Returns the value of a scale of this format.
 __device__ __forceinline__ float of_scale(unsigned code)
 {
     if (FORMAT == 2)
@@ -119,9 +121,9 @@ extern "C" __global__ void __launch_bounds__(TILE *TILE)
 #if defined(SCALED_ARRANGE) || !defined(SCALED_ONE)
 // Puts scales into the order that tensor cores and cuBLAS take. A chunk has four scales of each of 128 rows, a word for each
 // row. Word r of a chunk is at word r % 32 * 4 + r / 32: four words, 16 bytes, have the rows r, r + 32, r + 64, r + 96.
-// Chunks of the same rows follow each other along K, up to the end of the last step. Rows after the last one, and scales
-// after the last one, are 0. They scale zeros, so that their value does not matter, but it must not be NaN. A thread makes
-// a word.
+// Chunks of the same rows follow each other along K, up to the end of the last step. Scales of rows after the last row, and
+// scales after the last scale of a row, are 0. They scale elements that are zero, so any scale but NaN would do. A thread
+// makes a word.
 extern "C" __global__ void __launch_bounds__(128)
     scaled_arrange(const byte *__restrict__ scales, unsigned *__restrict__ words, unsigned rows, unsigned blocks)
 {
@@ -142,12 +144,12 @@ extern "C" __global__ void __launch_bounds__(128)
 #define HAS_SCALED_MMA 0
 #endif
 
-// Adds a product of a warp to d, with the shapes and fragments of tensor.cuh. A word of four scales comes from some lanes of
-// each four neighbours:
+// Adds a product of a warp to d, with the shapes and fragments of tensor.cuh. The instruction reads words of four scales
+// from these lanes, and ignores the words of the other lanes:
 //     scales_a   lane 4 i has the scales of row i, and lane 4 i + 1 the scales of row i + 8
 //     scales_b   lane 4 i has the scales of column i
-// `part` is the number of this product among the products that share the words. A product of mxf8 has one block, so four
-// products share a word. A product of mxf4 has two blocks, and a product of nvf4 has four.
+// `part` is the number of this product among the products that share the words. A product of mxf8 needs one scale of a row,
+// so four products share a word. A product of mxf4 needs two scales, and a product of nvf4 needs four.
 __device__ __forceinline__ void multiply_scaled(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
                                                 unsigned scales_a, unsigned scales_b, unsigned part)
 {
@@ -202,8 +204,8 @@ __device__ __forceinline__ void copy_lines(byte *to, const byte *from, unsigned 
     }
 }
 
-// All threads of the block begin to copy the chunks of scales of a step. `first` is the first row of the tile. If the tile
-// has fewer than 128 rows, it needs a part of a chunk only, but the whole chunk is copied.
+// All threads of the block begin to copy the chunks of scales of a step. `first` is the first row of the tile. A tile with
+// fewer than 128 rows needs only a part of a chunk, but the whole chunk is copied.
 template <unsigned rows, unsigned threads>
 __device__ __forceinline__ void copy_scales(byte *to, const byte *from, unsigned first, unsigned all, unsigned word,
                                             unsigned words)
@@ -218,7 +220,7 @@ __device__ __forceinline__ void copy_scales(byte *to, const byte *from, unsigned
     }
 }
 
-// Products of warps with scales, from compute capability 12.0 on, which has no tensor memory. As in
+// Warps multiply by mma.sync with scales, on devices of compute capability 12.x, which have no tensor memory. As in
 // gemm_mma_async, cp.async fills a ring of STAGES steps. Elements of 4 bits need no other code than elements of 8 bits,
 // because a product always reads 32 bytes along K of each row. Only the number of scales differs.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
@@ -310,8 +312,8 @@ struct scaled_step {
         columns = WORDS * (4 + columns_b)
     };
 
-    // Begins to copy the step that begins at byte k of the rows. `words` is the number of chunks along K. A chunk of rows
-    // that B does not have is replaced by the last one: its products are not written.
+    // Begins to copy a step. `words` is the number of chunks along K, and `chunks_n` their number along N. If a chunk of
+    // rows is beyond the end of B, its last chunk is copied instead: the products of these rows are not written.
     static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
                                                 const byte *scales_a, const byte *scales_b, unsigned row, unsigned column,
                                                 unsigned step, unsigned words, unsigned chunks_n, barrier *full)
@@ -334,8 +336,9 @@ struct scaled_step {
 // differences:
 // - The producer also copies chunks of scales, which are contiguous.
 // - The issuer copies the scales of a step from shared memory to tensor memory before it issues the products of the step.
-//   Products see them without a wait. But a copy may overtake earlier products, so each stage has its own columns. When the
-//   copies of a stage arrive, the products that read these columns before are complete: the producer has waited for them.
+//   These products see the scales without a wait. But such a copy may overtake earlier products, so each stage has its own
+//   columns. The earlier products that read the columns of a stage are complete: the producer waits for them before it
+//   fills the stage again.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     scaled_tcgen05(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                    const __grid_constant__ tensor_map map_c, const byte *__restrict__ scales_a,

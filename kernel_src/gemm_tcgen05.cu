@@ -4,8 +4,8 @@
 // simulated device alone. Their params were never measured.
 //
 // Read gemm_wgmma_specialised in gemm.cu first. These kernels have the same ring of tiles and the same order of tiles.
-// They differ in who does what: the sums are not in registers, so no warp group is needed to multiply. A block has six
-// warps with three roles:
+// But they have other roles: the sums are not in registers, so one thread can issue all products, and no warp group is
+// needed for them. A block has six warps with three roles:
 //     warp 0         producer: one thread begins the copies of tiles to the ring
 //     warp 1         issuer: one thread issues all products of the block; the warp also allocates tensor memory
 //     warps 2 to 5   writers: they read the sums from tensor memory, apply the epilogue, and write C
@@ -16,15 +16,15 @@
 //     taken[set]     writers to issuer: the sums have been read, and the next tile may overwrite them
 //
 // M, N and K need not be multiples of a tile. Tensor maps read zeros outside of A and B, and do not write outside of C.
-// Rows of A, B and C must be whole pieces of 16 bytes, and no extent is 0. The specs state this as a constraint.
+// The length of a row of A, B and C is a multiple of 16 bytes, and no extent is 0. The specs state this as a constraint.
 //
 // A sum is added up in order of k, in blocks of 32 bytes along K, as in gemm.cu. Each kernel gives the same bits in
-// every run. The code is left out on other devices, so that the whole file compiles for any device.
+// every run. On other devices the kernels are empty, so that the whole file compiles for any device.
 
 #include "gemm_tcgen05.cuh"
 
 #ifndef PAIRS
-#define PAIRS 1 // tcgen05_pair: pairs of blocks in a cluster, beside each other in C
+#define PAIRS 1 // tcgen05_pair: pairs of blocks in a cluster; their tiles are beside each other in C
 #endif
 
 #if FUSED
@@ -57,10 +57,10 @@ __device__ __forceinline__ void finish_row(const epilogue &after, float (&sums)[
 #if defined(GEMM_TCGEN05) || defined(GEMM_TCGEN05_DYNAMIC) || !defined(GEMM_ONE)
 typedef room_of<stage> room;
 
-// The issuer adds the products of the next `steps` steps of the ring to the sums at `tensor`. `count` is the number of
-// steps before them. A step is TILE_K / STEP products of 32 bytes along K for each 128 rows. The commit after them
-// frees the stage. There is no wait in between: products that add to the same sums run in order, and the issuer is some
-// steps ahead of them.
+// Issues the products of the next `steps` steps of the ring, which add to the sums at `tensor`. `count` is the number of
+// steps before them. A step has TILE_K / STEP products for each 128 rows, each with 32 bytes along K. The commit after a
+// step frees its stage when its products are complete. The issuer does not wait for them: products that add to the same
+// sums run in order, and the next step can be issued while they run.
 __device__ __forceinline__ void issue_tile(const room &room, unsigned tensor, unsigned steps, unsigned &count)
 {
     constexpr unsigned shape = tcgen05_shape<element>(sums_place::rows, TILE_N, !COLUMNS);
@@ -84,7 +84,7 @@ __device__ __forceinline__ void issue_tile(const room &room, unsigned tensor, un
     }
 }
 
-// The three roles at work. `order` tells the tiles of this block; each role walks along them on its own.
+// Makes all tiles of this block, in the three roles. `order` tells the tiles; each role has its own copy of it.
 template <class Order>
 __device__ __forceinline__ void multiply_tiles(const room &room, const tensor_map &map_a, const tensor_map &map_b,
                                                const tensor_map &map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -175,9 +175,9 @@ struct fixed_order {
     }
 };
 
-// If the grid has a block for each tile, each block makes one. If the grid has as many blocks as the device has
-// multiprocessors, the blocks stay, and the ring already fills for the next tile while one is multiplied. With two sets of
-// sums the writers work at the same time, too.
+// If the grid has a block for each tile, each block makes one tile. If the grid has as many blocks as the device has
+// multiprocessors, a block makes many tiles, and the ring fills for the next tile while a tile is multiplied. With two
+// sets of sums, the writers write a tile while the next tile is multiplied.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     gemm_tcgen05(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                  const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -193,14 +193,14 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
 
 #if defined(GEMM_TCGEN05_DYNAMIC) || !defined(GEMM_ONE)
 // The answers to requests for a tile, in shared memory. Request number r uses place r % 2. Barrier `full` counts the bytes
-// of an answer. On `empty` each role arrives that has read the answer: the producer, the issuer, and the writers' warps.
+// of an answer. On `empty` the producer, the issuer and each writers' warp arrive when they have read the answer.
 struct answers {
     uint4 answer[2];
     barrier full[2], empty[2];
 };
 
 // The launch has a block for each tile, but a block takes over tiles of blocks that have not started: it cancels such a
-// block, and makes its tile. The producer asks for the next tile when it begins a tile, so the answer is there in time.
+// block, and makes its tile. The producer asks for the next tile when it begins a tile. So the answer comes during a tile.
 struct dynamic_order {
     answers &all;
     unsigned tile;
@@ -244,9 +244,9 @@ struct dynamic_order {
     }
 };
 
-// The same with tiles that blocks take as they become free (clusterlaunchcontrol). Blocks that stay and take every n-th tile
-// have equal work. Here a multiprocessor that other work has slowed down takes fewer tiles. The number of blocks does not
-// depend on the device, and a kernel of higher priority can start between two tiles. A tile costs one request.
+// Does the same as gemm_tcgen05, but a block takes its next tile when it becomes free (clusterlaunchcontrol). The blocks of
+// gemm_tcgen05 take equal numbers of tiles. Here a multiprocessor that other work slows down takes fewer tiles. The number
+// of blocks does not depend on the device, and a kernel of higher priority can start between two tiles. A tile costs a request.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     gemm_tcgen05_dynamic(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                          const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -301,7 +301,7 @@ struct half_stage {
 
 // Two blocks of a cluster make a tile of 256 rows. Compared with gemm_tcgen05: one product has 256 rows and TILE_N
 // columns, but each block loads only 128 rows of A and half of the columns of B, because the product reads the shared
-// memory of both blocks. So at TILE_N = 256 a stage is smaller by a third, the ring has more of them, and the L2 is read less.
+// memory of both blocks. So at TILE_N = 256 a stage is smaller by a third: the ring has more stages, and L2 is read less.
 //
 // The block of even rank leads the pair. Only its issuer works, and only its barriers `full` and `taken` are used:
 //     full     counts the bytes of both blocks; the leader's producer expects all of them

@@ -40,12 +40,13 @@ __host__ __device__ constexpr unsigned tensor_columns(unsigned needed)
 }
 
 // Two neighbouring blocks of a cluster can work as a pair (cta_group::2): one product then reads the shared memory of both,
-// and writes to the tensor memory of both. `group` is the number of blocks that work together, 1 or 2. All functions of a
-// kernel have the same group.
+// and writes to the tensor memory of both. `group` is the number of blocks that work together, 1 or 2. All calls of these
+// functions in a kernel must have the same `group`.
 
 // One warp allocates columns and writes their address to `place` in shared memory. The address has the lane in its upper
-// half and the column in its lower half. If other blocks of the SM have the columns, the warp waits. No warp of the
-// block may allocate again: a block that waits for this right would wait for ever. In a pair, a warp of each block calls.
+// half and the column in its lower half. If other blocks of the SM have the columns, the warp waits. It then gives up the
+// block's right to allocate, for which another block may wait, so no warp of the block may call this again. In a pair, a
+// warp of each block must call it.
 template <unsigned columns, unsigned group = 1> __device__ __forceinline__ void tensor_allocate(unsigned *place)
 {
     if (group == 1)
@@ -60,7 +61,7 @@ template <unsigned columns, unsigned group = 1> __device__ __forceinline__ void 
                      : "memory");
 }
 
-// The same warp frees the columns, after the last access of any warp. A block must not end without it.
+// Frees the columns. The warp that allocated them must call it, after the last access of any warp and before the block ends.
 template <unsigned columns, unsigned group = 1> __device__ __forceinline__ void tensor_free(unsigned address)
 {
     if (group == 1)
@@ -71,6 +72,7 @@ template <unsigned columns, unsigned group = 1> __device__ __forceinline__ void 
 
 // ---- order ----
 
+// The two fences are explained at the top of the file.
 __device__ __forceinline__ void tcgen05_fence_before()
 {
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
@@ -146,7 +148,7 @@ __device__ __forceinline__ offset tcgen05_descriptor(unsigned address, unsigned 
            (offset)1 << 46 | kind << 61;
 }
 
-// The number of a type in the descriptor of an instruction. It counts within the kind of the product.
+// The number of a type in the descriptor of an instruction. Each kind of product (f16, f8f6f4, tf32) has its own numbers.
 template <class T> struct tcgen05_type;
 template <> struct tcgen05_type<f16> {
     enum : unsigned { number = 0 };
@@ -174,9 +176,9 @@ template <class T> __host__ __device__ constexpr unsigned tcgen05_shape(unsigned
            n / 8 << 17 | m / 16 << 24;
 }
 
-// One thread issues the product. `d` is an address in tensor memory. If `add` is 0, d is overwritten instead of added
-// to. The first argument gives the type of the elements. In a pair, a thread of the block of even rank issues it. Each
-// block has half of the rows of a and d, and half of the columns of b, at the same addresses.
+// Issues a product. One thread calls it; in a pair it is a thread of the block of even rank. `d` is an address in tensor
+// memory. If `add` is 0, the product overwrites d and does not add to it. The first argument gives the type of the elements.
+// In a pair each block has half of the rows of a and d, and half of the columns of b, at the same addresses.
 #define TCGEN05_MULTIPLY(T, KIND)                                                                                      \
     template <unsigned group = 1>                                                                                      \
     __device__ __forceinline__ void tcgen05_multiply(T, unsigned d, offset a, offset b, unsigned shape, unsigned add)  \
@@ -198,8 +200,8 @@ TCGEN05_MULTIPLY(f8e4m3, "f8f6f4")
 TCGEN05_MULTIPLY(tf32, "tf32")
 #undef TCGEN05_MULTIPLY
 
-// Does the same with 16-bit elements, and with a in tensor memory. There a row has its elements along K in neighbouring
-// columns, two in each column.
+// Does the same with 16-bit elements, and with `a` in tensor memory: `a` is an address there. The elements of a row along K
+// are in neighbouring columns, two in each column.
 __device__ __forceinline__ void tcgen05_multiply_tensor(unsigned d, unsigned a, offset b, unsigned shape, unsigned add)
 {
     asm volatile("{.reg .pred add; setp.ne.b32 add, %4, 0;\n"
@@ -212,9 +214,9 @@ __device__ __forceinline__ void tcgen05_multiply_tensor(unsigned d, unsigned a, 
 //
 // Each block of elements along K has a scale.
 //
-// The scales of 128 rows of a, or of 128 columns of b, are in four columns of tensor memory: a word of four scales in lane
-// r % 32 and column r / 32. All four quarters of the lanes have the same words, because each quarter has its own
-// multipliers. A product names the first of its scales in the word: 0 to 3 if it needs one, 0 or 2 if it needs two.
+// The scales of 128 rows of a, or of 128 columns of b, are in four columns of tensor memory. Row r has a word of four
+// scales in lane r % 32 and column r / 32. All four quarters of the lanes have the same words, because each quarter has its
+// own multipliers. A product names the first of its scales in the word: 0 to 3 if it needs one, 0 or 2 if it needs two.
 
 // Copies the words of 128 rows from shared memory to four columns of tensor memory. In shared memory the four words of the
 // rows r, r + 32, r + 64 and r + 96 are 16 neighbouring bytes. One thread issues the copy. Products that the thread issues
@@ -225,10 +227,10 @@ __device__ __forceinline__ void tcgen05_copy_scales(unsigned to, unsigned from)
                  : "memory");
 }
 
-// The formats: `type` is the number of the type of elements, and `powers` tells that scales are powers of two.
+// Defines a format. `type` is the number of the type of the elements. `powers` is 1 if the scales are powers of two.
 #define TCGEN05_SCALED(name, type, powers, KIND)                                                                       \
     struct name {                                                                                                      \
-        /* Returns the descriptor of an instruction for a product of m x n. `first` is the first scale in the words. */ \
+        /* Returns the instruction descriptor of a product of m x n. `first` is the number of the first scale in a word. */ \
         static __host__ __device__ constexpr unsigned shape(unsigned m, unsigned n, unsigned first)                    \
         {                                                                                                              \
             return first << 4 | type << 7 | type << 10 | n / 8 << 17 | powers << 23 | m / 128 << 27 | first << 29;     \
@@ -264,7 +266,7 @@ __device__ __forceinline__ void tensor_load(float (&to)[32], unsigned address)
                  : "r"(address));
 }
 
-// Waits until all loads of this thread are complete. The arguments keep the compiler from reading them earlier.
+// Waits until all loads of this thread are complete. Because `to` is an argument, the compiler cannot read it earlier.
 template <unsigned count> __device__ __forceinline__ void tensor_load_wait(float (&to)[count])
 {
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");
@@ -273,7 +275,7 @@ template <unsigned count> __device__ __forceinline__ void tensor_load_wait(float
         asm volatile("" : "+f"(to[i])::"memory");
 }
 
-// Begins to store 32 columns.
+// Begins to store 32 columns from `address` on. The lane of the address is the first lane of this warp.
 __device__ __forceinline__ void tensor_put(unsigned address, const unsigned (&from)[32])
 {
     asm volatile("tcgen05.st.sync.aligned.32x32b.x32.b32 [%32], " TENSOR_R32 ";" ::TENSOR_IN(0), TENSOR_IN(4), TENSOR_IN(8),

@@ -423,6 +423,29 @@ static kiln_status answer_defaults(kiln__best_search *s, kiln_best **best, kiln_
     return status;
 }
 
+/* ---- changes of the code ---- */
+
+/* Sets *changed if the present code of a configuration differs from the code of its sample. The function compiles nothing:
+ * it compares the hash of source, headers, options and compiler. It leaves *changed as it is if one of the two hashes is not
+ * known, for example because the source is missing: opening a plan then tells the reason. */
+static kiln_status compare_code(const kiln__best_search *s, const kiln__config *config, const kiln__known *known,
+                                int *changed, kiln_error **error)
+{
+    kiln__code_job *job = NULL;
+    if (!known->code || !*known->code)
+        return KILN_OK;
+    kiln_error *why = NULL;
+    kiln_status status = kiln__code_prepare(s->engine, config, NULL, s->engine->want_cubin, &job, &why);
+    kiln_error_free(why);
+    if (status == KILN_OK) {
+        char code[33];
+        kiln__hash_print(kiln__code_key(job), code);
+        *changed = strcmp(code, known->code) != 0;
+        kiln__code_cancel(job);
+    }
+    return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
+}
+
 /* ---- entry points ---- */
 
 kiln_status kiln__best_next(kiln__best_search *s, kiln_best **best, kiln_error **error)
@@ -435,6 +458,13 @@ kiln_status kiln__best_next(kiln__best_search *s, kiln_best **best, kiln_error *
         kiln_status status = validate_candidate(s, known->variant, known->params, &config, error);
         if (status == KILN_OK && config)
             status = make_answer(s, config, candidate, best, error);
+        if (status == KILN_OK && *best && s->compares && candidate->from == KILN_BEST_EXACT) {
+            status = compare_code(s, config, known, &(*best)->code_changed, error);
+            if (status != KILN_OK) {
+                kiln_best_free(*best);
+                *best = NULL;
+            }
+        }
         kiln__config_free(config);
         if (status != KILN_OK || *best)
             return status;
@@ -486,6 +516,7 @@ kiln_status kiln_best_find(kiln_engine *engine, const kiln_spec *spec, const kil
     if (status != KILN_OK)
         return status;
     kiln_best *found = NULL;
+    search.compares = true;
     status = kiln__best_next(&search, &found, error);
     kiln__best_close(&search);
     if (status == KILN_OK)

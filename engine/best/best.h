@@ -42,6 +42,7 @@ typedef struct kiln__best_search {
     kiln__known_list list;   /* samples of the spec from the store and the caller */
     kiln__candidate *items;
     size_t count, at;
+    bool compares;   /* kiln__best_next() compares the present code with the code of the sample */
     bool ended;      /* the defaults were returned already */
     kiln_error *cut; /* the error if no valid configuration was found within the limits */
 } kiln__best_search;

@@ -42,6 +42,7 @@ static int collect_sample(void *user, const kiln_record *r)
         .inputs_seconds = result->inputs_seconds,
         .copy_seconds = result->copy_seconds,
         .input_functions = result->input_functions.text,
+        .code = r->source_key,
     };
     c->failed = !kiln__known_add(c->list, &known);
     return c->failed;

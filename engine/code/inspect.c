@@ -1,5 +1,5 @@
-/* inspect.c - tells what the compiler makes of a configuration: registers, spills, occupancy, findings. The
- * architecture may be one of which the machine has no device. */
+/* inspect.c - tells what the compiler makes of a configuration: registers, spills, occupancy, findings. The machine
+ * need not have a device of the architecture. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,9 @@
 /* build.c - one compile in this process. It assembles the options and runs NVRTC. If one of the engine's own options
  * may be the reason of a failure, it tries again without that option. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "compile_internal.h"
 #include "words.h"
@@ -217,6 +219,38 @@ static kiln_status get_names(const attempt *try, kiln__text *lowered, nvrtcResul
     return lowered->failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
+static bool is_given_name(const kiln__compile_request *request, const char *name, size_t length)
+{
+    if (strlen(request->name) == length && memcmp(request->name, name, length) == 0)
+        return true;
+    for (size_t i = 0; i < request->include_count; i++)
+        if (strlen(request->includes[i].name) == length && memcmp(request->includes[i].name, name, length) == 0)
+            return true;
+    return false;
+}
+
+/* The source and its headers are texts without files, but NVRTC's .file lines name them as files of the current folder.
+ * The cache gives PTX to processes in other folders, whose findings have to name the same files. So this function removes
+ * the current folder from these lines. Files that NVRTC read itself keep their paths. */
+static void remove_folder_of_files(const kiln__compile_request *request, char *ptx)
+{
+    char folder[PATH_MAX];
+    if (!getcwd(folder, sizeof folder - 1))
+        return;
+    size_t length = strlen(folder);
+    if (folder[length - 1] != '/')
+        folder[length++] = '/';
+    for (char *line = strstr(ptx, "\t.file\t"); line; line = strstr(line + 1, "\t.file\t")) {
+        size_t width = strcspn(line, "\n"), before = strcspn(line, "\"");
+        char *path = line + before + 1, *end;
+        if (before >= width || strncmp(path, folder, length) != 0)
+            continue;
+        end = strchr(path, '"');
+        if (end && end < line + width && is_given_name(request, path + length, (size_t)(end - path) - length))
+            memmove(path, path + length, strlen(path + length) + 1);
+    }
+}
+
 /* Collects PTX, machine code, symbols and log of a successful compile into a unit. With `types` of the attempt, the
  * unit has only symbols and log. */
 static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **error)
@@ -239,6 +273,8 @@ static kiln_status get_results(attempt *try, kiln__unit *unit, kiln_error **erro
         cubin = get_text(try, nvrtc->nvrtcGetCUBINSize, nvrtc->nvrtcGetCUBIN, &cubin_size, &cubin_result);
     if (status == KILN_OK && (!try->ptx || (try->request->cubin && !cubin)))
         status = kiln__fail_memory(error);
+    if (try->ptx)
+        remove_folder_of_files(try->request, try->ptx);
     size_t length = try->ptx ? strlen(try->ptx) : 0; /* NVRTC counts the terminating NUL */
     if (status == KILN_OK && (length == 0 || (try->request->cubin && cubin_size == 0)))
         status = kiln__fail(try->mem, error, KILN_ERROR_COMPILE,

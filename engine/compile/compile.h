@@ -256,8 +256,8 @@ bool kiln__is_relocatable(const void *cubin, size_t length);
 typedef struct kiln__occupancy {
     int blocks_per_sm;
     double occupancy;
-    const char
-        *limited_by; /* a static text: "registers", "shared memory", "threads", "blocks", "barriers", "nothing" */
+    /* A static text: "registers", "shared memory", "threads", "blocks", "barriers", "nothing". */
+    const char *limited_by;
 } kiln__occupancy;
 /* Computes the occupancy of blocks of `threads` threads with `dynamic_shared` bytes. A kernel that needs more
  * registers or shared memory than any device has gets 0 blocks. Returns KILN_ERROR_UNSUPPORTED if the limits of

@@ -60,7 +60,7 @@ void kiln__header_hints(kiln__text *text, const char *include, const kiln__inclu
                         const char *log);
 
 /* Blanks declarations that have an error in `log` and contain nothing of the device (__global__, __device__,
- * __constant__, ...). These are main(), functions that call the runtime, and std:: variables. `name` is the name of the
+ * __constant__, ...): main(), functions that call the runtime, and std:: variables. `name` is the name of the
  * text in the log, unless a #line changes the name. Returns the number of blanked declarations; 0 also if there is no
  * memory. Adds their positions to `places`. */
 /* Blanks explicit instantiations of kernels in the text. Returns false if memory runs out. */

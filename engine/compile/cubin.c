@@ -9,8 +9,9 @@
  *   .nv.constant2.KERNEL the compiler's constants
  *   .nv.constant3        __constant__ of the module
  *
- * A record is: format (1 byte), attribute (1 byte), then 16 bits. These are the value or, with format 4, the length
- * of the value that follows. The file is untrusted: each size is checked, and anything unexpected is skipped. */
+ * A record has a format (1 byte), an attribute (1 byte), and a number of 16 bits. With format 4 this number is the
+ * length of the value, which follows. With other formats it is the value itself. The file is untrusted: each size is
+ * checked, and anything unexpected is skipped. */
 #include <elf.h>
 #include <gelf.h>
 #include <libelf.h>

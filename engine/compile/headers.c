@@ -1,14 +1,15 @@
 /* headers.c - headers of the host, which NVRTC lacks. Many sources include some of them. So Kiln provides small
- * replacements, or uses the headers of libcu++. For all others it adds a sentence to the error that says what to do. */
+ * replacements, or uses the headers of libcu++. If a source includes any other header of the host, Kiln adds a sentence
+ * to the error that says what to do. */
 #include <stdio.h>
 #include <string.h>
 
 #include "compile_internal.h"
 
-/* ---- headers that Kiln provides. libcu++ defines the same names unconditionally, so its headers are used where they
- * exist ---- */
-
-/* Each line here is a line of the header. */
+/* ---- headers that Kiln provides ----
+ *
+ * libcu++ defines the same names unconditionally, so its headers are used if they exist. In the texts below, each line
+ * of C is a line of the header. */
 // clang-format off
 #define ONCE "#pragma once\n"
 #define STD(of, names) ONCE "#include <" of ">\nnamespace std {\n" names "}\n"
@@ -237,8 +238,8 @@ static const struct {
 static const char empty_text[] = "#pragma once\n/* empty: a header of the host */\n";
 /* cublas_api.h includes the headers of CUDA's 16-bit types, and sources rely on that. */
 static const char cublas_text[] = ONCE "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <stdint.h>\n";
-/* PyTorch's names of CUDA's 16-bit types, of its atomic addition and of its warp functions (ATen/cuda/DeviceUtils.cuh),
- * because kernels use these names. */
+/* PyTorch has names of its own for CUDA's 16-bit types, for its atomic addition and for its warp functions
+ * (ATen/cuda/DeviceUtils.cuh). Kernels use these names, so the text defines them. */
 static const char torch_text[] = ONCE
     "#ifndef KILN_TORCH_TYPES\n"
     "#define KILN_TORCH_TYPES\n"

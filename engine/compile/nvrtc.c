@@ -263,9 +263,9 @@ static bool search_near_us(search *found)
     return false;
 }
 
-/* Determines which libnvrtc.so.MAJOR the loader would find, without loading it: the file beside the one builtins
- * library of that version that the loader finds. Returns false if the loader finds no such builtins library, or more
- * than one. */
+/* Determines which libnvrtc.so.MAJOR the loader would find, without loading it. The loader must find exactly one
+ * builtins library of that version. Then it is the file beside this library. Returns false if the loader finds no such
+ * builtins library, or more than one. */
 static bool recognize_by_name(search *found, int major)
 {
     char *path = NULL;

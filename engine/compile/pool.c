@@ -8,10 +8,11 @@
  *   its queue. kiln__compile_cancel() only marks it `abandoned`; the slot frees it after the answer.
  * - FOLLOWING: an equal request is QUEUED or RUNNING (its leader). The leader's answer -> DONE. If a queued leader is
  *   cancelled, the first follower becomes QUEUED in its place.
- * - DONE: kiln__compile_take() takes the outcome and frees the job. A group is a job that the pool makes for several
- *   QUEUED jobs which NVRTC can compile as one program (group.c). They become its followers. The group is RUNNING until
- *   it is freed. If it fails, its followers become QUEUED again, and each is compiled alone, so that every job has the
- *   error of its own kernels.
+ * - DONE: kiln__compile_take() takes the outcome and frees the job.
+ *
+ * A group is a job that the pool makes for several QUEUED jobs which NVRTC can compile as one program (group.c). They
+ * become its followers. The group is RUNNING until it is freed. If it fails, its followers become QUEUED again, and
+ * each is compiled alone, so that every job has the error of its own kernels.
  *
  * States of a slot's thread (serve_jobs):
  * - idle: waits until there is a job and no other slot retries alone (`lone`).
@@ -20,8 +21,12 @@
  *   worker.
  * - ending: the pool closes, or the worker's machine is gone.
  *
- * Condition variables: `work` (a job waits, or `lone` ended), `done` (a job is DONE), `quiet` (a compile ended). One
- * mutex guards all fields except `closing` and `warned`. kiln__compiler_close() joins all threads. */
+ * Condition variables:
+ * - work: a job waits, or `lone` ended.
+ * - done: a job is DONE.
+ * - quiet: a compile ended.
+ *
+ * One mutex guards all fields except `closing` and `warned`. kiln__compiler_close() joins all threads. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -335,8 +340,8 @@ static void retry_alone(slot *self, kiln__compile_job *job)
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* Returns the queue for a job that goes back. A job that was requested during the hold, or that such a job follows, must
- * not wait for the release: its caller may release only when the job is done. The caller holds the lock. */
+/* Returns the queue for a job that goes back. A job that was requested during the hold, or that such a job follows,
+ * must not wait for the release: its caller may release only when the job is done. The caller holds the lock. */
 static queue *queue_for(kiln__compiler *compiler, const kiln__compile_job *job)
 {
     if (!compiler->holds || job->hold == compiler->last_hold)

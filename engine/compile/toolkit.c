@@ -164,8 +164,8 @@ static int compare_words(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Hashes the words of each line from its first '#' on, and of lines that continue it. These are at least the words of
- * all directives. */
+/* Hashes the words of each line from its first '#' on, and of the lines that continue it. So it hashes the words of all
+ * directives, and perhaps other words. */
 static bool read_words(const kiln__nvrtc *nvrtc, file *at, const char *text)
 {
     at->word_count = 0;

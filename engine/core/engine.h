@@ -137,9 +137,9 @@ long kiln__exclusive_holder(int fd);
 kiln__turn kiln__exclusive_take(int fd, double seconds, bool (*ends)(void *user), void *user);
 void kiln__exclusive_give(int fd);
 
-/* kiln__engine_enter() makes the engine's context current in the calling thread. *previous gets the context that was
- * current, which kiln__engine_leave() restores. kiln__engine_enter() and kiln__engine_leave() are cheap if the engine's
- * context was current. Returns KILN_ERROR_TIMEOUT if the engine is `stuck`. */
+/* Makes the engine's context current in the calling thread. *previous gets the context that was current, which
+ * kiln__engine_leave() restores. Both functions are cheap if the engine's context was current. Returns
+ * KILN_ERROR_TIMEOUT if the engine is `stuck`. */
 kiln_status kiln__engine_enter(kiln_engine *engine, CUcontext *previous, kiln_error **error);
 void kiln__engine_leave(kiln_engine *engine, CUcontext previous);
 /* Makes a new context of a simulated device after a fault. The engine must own the old context. All memory and

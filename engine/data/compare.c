@@ -365,9 +365,11 @@ void kiln__array_compare_sample(const char *name, const kiln_array *got, const k
     compare(name, &c, difference);
 }
 
-/* ---- products of matrices, by random sums ---- R. Freivalds, "Probabilistic machines can use less running time",
- * 1977: C = A B is checked by C r = A (B r) for a random r, which takes as long as reading the matrices. Here r covers
- * KILN__PROJECTED columns at a time, so that one wrong element is not lost among thousands of right elements.
+/* ---- products of matrices, by random sums ----
+ *
+ * C = A B is checked by C r = A (B r) for a random vector r, which takes as long as reading the matrices (R. Freivalds,
+ * "Probabilistic machines can use less running time", 1977). Here r covers KILN__PROJECTED columns at a time, so that
+ * one wrong element is not lost among thousands of right elements.
  *
  * The bound. Let e_j be the errors of a row of right elements, |e_j| <= t_j = atol + rtol |want_j|. The weights r_j are
  * independent, symmetric about 0, and |r_j| <= 1; they do not depend on the errors. By Hoeffding's inequality

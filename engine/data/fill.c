@@ -123,7 +123,7 @@ static double unit(uint64_t word) /* [0, 1), 53 bits */ { return (double)(word >
 static const double LN2_HIGH = 0x1.62e42fefa38p-1,
                     LN2_LOW = 0x1.ef35793c7673p-45; /* their sum is ln 2; the high part has few bits */
 
-/* Returns ln x for x > 0. With x = m 2^e, m in [1/sqrt 2, sqrt 2) and s = (m - 1) / (m + 1), it is
+/* Returns ln x for x > 0. With x = m 2^e, m in [1/sqrt 2, sqrt 2) and s = (m - 1) / (m + 1), ln x is
  * 2 atanh s + e ln 2. */
 static double ln(double x)
 {

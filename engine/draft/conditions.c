@@ -22,8 +22,8 @@ static kiln__tree *number(kiln__draft *draft, bool value)
     return tree;
 }
 
-/* Returns true if macro number i is defined before the word `at`. The words of the headers follow the words of the source,
- * which begins with their #includes. */
+/* Returns true if macro number i is defined before the word `at`. The words of the headers follow the words of the
+ * source, which begins with their #includes. */
 static bool is_before(const kiln__scan *scan, size_t i, size_t at)
 {
     const size_t from = scan->macros[i].from, headers_end = scan->launch ? scan->launch : scan->count;
@@ -61,8 +61,8 @@ static bool set_zeros(kiln__tree *tree)
     return set_zeros(tree->a) && set_zeros(tree->b);
 }
 
-/* Reads the own condition of a branch, without the conditions of the branches before it. Returns NULL if it cannot be
- * read. */
+/* Reads the condition of this branch alone, without the conditions of the branches before it. Returns NULL if the
+ * condition cannot be read. */
 static kiln__tree *read_own(kiln__draft *draft, const kiln__branch *branch)
 {
     kiln__tree *tree = NULL;

@@ -19,8 +19,8 @@ static int64_t find_tile(const kiln__size *size)
     return tile;
 }
 
-/* Keeps the kind of the first finding as a text. kiln_check_text() belongs to a room that this room does not use. */
-static int keep_finding(void *user, const kiln_check_finding *finding)
+/* kiln_check_text() belongs to a room that this room does not use. */
+int kiln__keep_finding(void *user, const kiln_check_finding *finding)
 {
     static const char *const texts[] = {
 #define KILN_X(name, text) text,
@@ -41,7 +41,7 @@ kiln_status kiln__run_size(kiln_engine *engine, const kiln_spec *spec, const kil
     const kiln_run_options options = {.size = sizeof options,
                                       .flags = KILN_RUN_NO_MEASURE | KILN_RUN_CHECK,
                                       .sample_timeout = seconds,
-                                      .check = keep_finding,
+                                      .check = kiln__keep_finding,
                                       .check_user = finding};
     const kiln_result *result = NULL;
     *finding = NULL;

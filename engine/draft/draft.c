@@ -18,6 +18,9 @@ enum { MOST_SOURCE = 16 << 20 };
 #define MOST_VALUES 24       /* trials of other values of params; each needs a compile */
 #define MOST_SHARED_EACH 512 /* bytes of an extern __shared__ array for each thread */
 
+static const char unwritten_part[] = "a part of an output is not written";
+static const char too_many_steps[] = "the trial takes too many steps"; /* this proves nothing about the kernel */
+
 /* ---- the kernel ---- */
 
 /* Chooses the kernel of this name, or without a name the first kernel. Kernels of headers of the project count if the
@@ -258,9 +261,9 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
     return KILN_OK;
 }
 
-/* Runs the draft with one value of a param. Subtracts the steps of the run from draft->steps. */
+/* Runs the draft with one value of a param, as kiln__run_value() does. Subtracts the steps of the run from draft->steps. */
 static kiln_status try_value(kiln_engine *engine, kiln__draft *draft, const char *name, const char *value, bool proves,
-                             kiln_error **error)
+                             const char **finding, kiln_error **error)
 {
     kiln_spec *spec = NULL;
     const uint64_t most = draft->steps < TRIAL_STEPS ? draft->steps : TRIAL_STEPS;
@@ -268,7 +271,7 @@ static kiln_status try_value(kiln_engine *engine, kiln__draft *draft, const char
     kiln_status status = parse(engine, draft, &spec, error);
     engine->driver.simulator->steps(&left);
     if (status == KILN_OK)
-        status = kiln__run_value(engine, spec, name, value, proves, TRIAL_SECONDS, error);
+        status = kiln__run_value(engine, spec, name, value, proves, TRIAL_SECONDS, finding, error);
     engine->driver.simulator->steps(NULL);
     draft->steps -= most - left;
     /* the limit of the trial says nothing about the value */
@@ -285,7 +288,7 @@ static kiln_status repair_or_leave_out(kiln_engine *engine, kiln__draft *draft, 
                                        const char *value, bool proves, kiln_error **why)
 {
     kiln__draft *before = NULL;
-    kiln_status status = try_value(engine, draft, tunable->name, value, proves, why);
+    kiln_status status = try_value(engine, draft, tunable->name, value, proves, NULL, why);
     while (kiln__is_due_to_value(status) && kiln__can_go_on(engine, *why)) {
         if (!before && (before = kiln__arena_alloc(draft->arena, sizeof *before)) != NULL)
             *before = *draft;
@@ -294,9 +297,9 @@ static kiln_status repair_or_leave_out(kiln_engine *engine, kiln__draft *draft, 
         kiln__guess_shapes(draft);
         kiln_error_free(*why);
         *why = NULL;
-        status = try_value(engine, draft, tunable->name, value, proves, why);
+        status = try_value(engine, draft, tunable->name, value, proves, NULL, why);
         if (status == KILN_OK)
-            status = try_value(engine, draft, tunable->name, tunable->chosen, false, why);
+            status = try_value(engine, draft, tunable->name, tunable->chosen, false, NULL, why);
     }
     if (status != KILN_OK && before) {
         before->steps = draft->steps;
@@ -307,15 +310,22 @@ static kiln_status repair_or_leave_out(kiln_engine *engine, kiln__draft *draft, 
     return status;
 }
 
+/* Returns false if an output is the same everywhere: a comparison of such outputs proves nothing. */
+static bool gives_evidence(const kiln__draft *draft)
+{
+    bool proves = true;
+    for (size_t i = 0; i < draft->argument_count; i++)
+        proves &= !draft->arguments[i].same;
+    return proves;
+}
+
 /* Runs the draft once for each other value of each param, and leaves out a value with which the kernel does not compile,
  * faults, or gives another answer than with the defaults. The draft has run with the defaults. */
 static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     size_t tried = 0;
     draft->steps = VALUES_STEPS;
-    bool proves = true; /* an output that is the same everywhere is no evidence */
-    for (size_t i = 0; i < draft->argument_count; i++)
-        proves &= !draft->arguments[i].same;
+    const bool proves = gives_evidence(draft);
     for (size_t i = 0; i < draft->tunable_count && draft->tried && !draft->trouble; i++) {
         kiln__tunable *tunable = &draft->tunables[i];
         const char *at = tunable->size ? "" : tunable->values, *value = NULL;
@@ -361,12 +371,12 @@ static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error
         engine->driver.simulator->steps(NULL);
         *copy = *draft; /* a mark at this size is no mark of the draft */
         if (status == KILN_OK && !size->why && look_at_outputs(plan, copy))
-            size->why = "a part of an output is not written";
+            size->why = unwritten_part;
         if (status != KILN_OK && !size->why)
             size->why = kiln__first_line(draft, kiln_error_message(why));
         kiln_plan_close(plan);
-        if (status != KILN_OK && left == 0) /* this proves nothing about the size */
-            size->why = "the trial takes too many steps";
+        if (status != KILN_OK && left == 0)
+            size->why = too_many_steps;
         size->any = !size->why;
         over = status != KILN_OK && !kiln__can_go_on(engine, why);
         kiln_error_free(why);
@@ -379,6 +389,76 @@ static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error
     }
     kiln_spec_free(spec);
     return status;
+}
+
+/* Runs the draft under all checks with a value of a param, or with the defaults if `name` is NULL. If the run fails, or the
+ * checks find something, *why gets the reason. */
+static kiln_status try_odd(kiln_engine *engine, kiln__draft *draft, const char *name, const char *value,
+                           const char **why)
+{
+    kiln_error *error = NULL;
+    const char *finding = NULL;
+    const kiln_status status = try_value(engine, draft, name, value, name && gives_evidence(draft), &finding, &error);
+    if (finding)
+        *why = finding;
+    else if (status != KILN_OK && status != KILN_ERROR_CONSTRAINT)
+        *why = status == KILN_ERROR_TIMEOUT ? too_many_steps : kiln__first_line(draft, kiln_error_message(error));
+    if (*why && name)
+        *why = kiln__arena_printf(draft->arena, "%s = %s: %s", name, value, *why);
+    const bool over = status != KILN_OK && !kiln__can_go_on(engine, error);
+    kiln_error_free(error);
+    return status == KILN_ERROR_INTERRUPTED || status == KILN_ERROR_MEMORY || over ? status : KILN_OK;
+}
+
+/* Gives `tiny` odd sizes where try_sizes() has shown that the kernel takes them. Otherwise every block is complete, and
+ * kiln check cannot find an access that only an incomplete block makes. The defaults and each other value of each param run
+ * under all checks with the odd sizes. If a run fails, the sizes stay multiples, because a value may need whole tiles, and
+ * draft->even gets the reason. A size that is a macro stays a multiple, because another value would cost compiles. */
+static kiln_status take_odd_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
+{
+    size_t odd = 0, tried = 0;
+    const char *why = NULL;
+    for (size_t i = 0; i < draft->size_count; i++) {
+        kiln__size *size = &draft->sizes[i];
+        size->odd = size->any && !size->bake && size->tiny % 2 == 0 && kiln__size_varies(size);
+        size->tiny += size->odd;
+        odd += size->odd;
+    }
+    kiln_status status = odd ? try_odd(engine, draft, NULL, NULL, &why) : KILN_OK;
+    for (size_t i = 0; i < draft->tunable_count && odd && !why && status == KILN_OK; i++) {
+        const kiln__tunable *tunable = &draft->tunables[i];
+        const char *at = tunable->size ? "" : tunable->values, *value = NULL;
+        while (!why && status == KILN_OK && (value = kiln__next_value(draft, &at)) != NULL)
+            if (strcmp(value, tunable->chosen) != 0 && tried++ < MOST_VALUES)
+                status = try_odd(engine, draft, tunable->name, value, &why);
+    }
+    for (size_t i = 0; i < draft->size_count && why; i++) {
+        draft->sizes[i].tiny -= draft->sizes[i].odd;
+        draft->sizes[i].odd = false;
+    }
+    draft->even = why;
+    return status == KILN_ERROR_INTERRUPTED ? kiln__fail(engine->mem, error, status, "kiln init was interrupted")
+           : status == KILN_ERROR_MEMORY    ? kiln__fail_memory(error)
+                                            : KILN_OK; /* a failure is an answer */
+}
+
+/* Warns of a size with which a trial run failed, because this may be an error of the kernel. */
+static void warn_of_tiles(const kiln_engine *engine, const kiln__draft *draft)
+{
+    for (size_t i = 0; i < draft->size_count; i++) {
+        const kiln__size *size = &draft->sizes[i];
+        if (!size->why || size->why == too_many_steps)
+            continue;
+        const char *command = size->why == unwritten_part
+                                  ? ""
+                                  : kiln__arena_printf(draft->arena, ": kiln check SPEC -s %s=%lld", size->name,
+                                                       (long long)size->tiny + 1);
+        kiln__logf(
+            &engine->log, KILN_LOG_WARNING,
+            "a trial run with %s = %lld failed: %s. If the kernel must handle such a size, the kernel has an error%s",
+            size->name, (long long)size->tiny + 1, size->why, command ? command : "");
+        return;
+    }
 }
 
 /* Warns once of the values that try_values() left out. The default of a faulty kernel counts as right there, so the fault may
@@ -559,6 +639,8 @@ static kiln_status finish(kiln_engine *engine, kiln__draft *draft, const char *t
         KILN__TRY(try_it(engine, draft, error));
         KILN__TRY(try_values(engine, draft, error));
         KILN__TRY(try_sizes(engine, draft, error));
+        KILN__TRY(take_odd_sizes(engine, draft, error));
+        warn_of_tiles(engine, draft);
         warn_of_left_out(engine, draft);
     }
     return draft->arena->failed ? kiln__fail_memory(error) : KILN_OK;

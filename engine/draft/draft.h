@@ -63,8 +63,8 @@ typedef struct kiln__scan {
     kiln__word *words; /* word number 0 is empty */
     size_t *closes;    /* for each word the word that closes it as a bracket; the word count: none */
     size_t count;
-    size_t
-        own; /* number of words of the source itself. The words of its headers and of the file with the launch follow */
+    /* Number of words of the source itself. The words of its headers and of the file with the launch follow. */
+    size_t own;
     size_t launch;          /* the first word of the file with the launch; 0: the source has the launch */
     unsigned launch_lines;  /* the number of lines before that file */
     uint16_t *inside;       /* for each word: the branch of #if in which it stands; 0: none */
@@ -162,6 +162,7 @@ typedef struct kiln__size {
     int64_t fixed; /* the literal number of the launch, for both sets; 0: not known */
     bool bake;
     bool any;        /* a trial run has shown that the size need not be a multiple of a tile */
+    bool odd;        /* `tiny` is one more than such a multiple */
     const char *why; /* the reason why it must be a multiple; NULL: no trial has shown one */
 } kiln__size;
 
@@ -202,8 +203,8 @@ typedef struct kiln__host_launch {
     /* the use of the macro, the call of the template or the case of the switch in which this launch stands; NULL: none
      */
     const kiln__frame *frame;
-    const char
-        *values[KILN__MOST_LIST]; /* all values that launches give to a parameter of the template; NULL: only one */
+    /* All values that launches give to a parameter of the template; NULL: only one. */
+    const char *values[KILN__MOST_LIST];
 } kiln__host_launch;
 
 typedef struct kiln__axis { /* one axis of the launch */
@@ -231,16 +232,18 @@ typedef struct kiln__draft {
     size_t size_count;
     kiln__axis axes[3];
     const char *trouble; /* the error of the trial, or NULL */
+    const char
+        *even; /* the reason why the sizes of `tiny` are multiples although `any` allows others; NULL: no reason */
     bool tried;
     bool untried;   /* some values of params were not tried to the end, because of a limit */
     uint64_t steps; /* steps of the simulated device that are left for the trials of values */
     kiln__host_launch host;
-    kiln__host_launch
-        *launches; /* all launches of the kernel; kiln__host_choose() keeps those that #if distinguishes */
+    /* All launches of the kernel; kiln__host_choose() keeps those that #if distinguishes. */
+    kiln__host_launch *launches;
     size_t launch_count;
-    const char
-        *nearby;    /* a file near the source that has the launch; NULL: the source has it, or the user named a file */
-    bool one_place; /* all launches that count stand at the same place, so the tests around it hold */
+    /* A file near the source that has the launch; NULL: the source has it, or the user named a file. */
+    const char *nearby;
+    bool one_place;    /* all launches that count stand at the same place, so the tests around it hold */
     size_t conditions; /* limited: conditions that are read in each other */
     /* limited: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that were compared */
     size_t looked, nested, nodes, compared;
@@ -369,9 +372,10 @@ bool kiln__can_go_on(kiln_engine *engine, const kiln_error *why);
 /* Returns the next value of a list such as "64, 128", or NULL at its end. Moves *at behind the value. */
 const char *kiln__next_value(const kiln__draft *draft, const char **at);
 /* Runs the draft with one other value of a param for at most `seconds`. If `verify` is true, compares the answer with the
- * answer of the default configuration. */
+ * answer of the default configuration. If `name` is NULL, all params have their defaults. If `finding` is not NULL, runs under
+ * all checks, and *finding gets the kind of the first finding, or NULL. */
 kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const char *name, const char *value,
-                            bool verify, double seconds, kiln_error **error);
+                            bool verify, double seconds, const char **finding, kiln_error **error);
 /* Returns true if the failure is due to the value. A constraint that excludes the value together with the defaults of the
  * other params, a time limit and a lack of memory say nothing about the value. */
 bool kiln__is_due_to_value(kiln_status status);
@@ -388,6 +392,8 @@ bool kiln__size_varies(const kiln__size *size);
  * also after a failure. */
 kiln_status kiln__run_size(kiln_engine *engine, const kiln_spec *spec, const kiln__size *size, double seconds,
                            kiln_plan **plan, const char **finding, kiln_error **error);
+/* Keeps the kind of the first finding as a text in the const char ** that `user` points to. A callback of the checks. */
+int kiln__keep_finding(void *user, const kiln_check_finding *finding);
 /* Writes the section `judge`. */
 void kiln__draft_write_contract(const kiln__draft *draft, kiln__text *out);
 

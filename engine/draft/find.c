@@ -679,7 +679,8 @@ kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **er
         draft->launch_count = count;
         return count ? ask_launch(draft, line, error)
                      : kiln__fail(draft->mem, error, KILN_ERROR_NOT_FOUND,
-                                  "%s: kernel %s: no launch of it (<<<grid, block>>>) is found, also not in line %u",
+                                  "%s: kernel %s: no launch of it (<<<grid, block>>>) is found, neither in line %u nor "
+                                  "elsewhere",
                                   kiln__kernel_place(draft), draft->kernel->name, line);
     }
     for (size_t i = 0; i < draft->launch_count; i++) {

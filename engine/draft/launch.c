@@ -5,8 +5,9 @@
 #include "draft.h"
 
 /* Limits, because the source is untrusted text. MOST_STEPS: words that are read for one product, with the definitions
- * that are followed. MOST_BACK: words before a comparison in which the compared variable is searched. */
-enum { MOST_FACTORS = 8, MOST_PLACES = 16, MOST_STEPS = 200, MOST_BACK = 256 };
+ * that are followed. MOST_BACK: words before a comparison in which the compared variable is searched. MOST_SUMS: sums that are
+ * followed for one axis. */
+enum { MOST_FACTORS = 8, MOST_PLACES = 16, MOST_STEPS = 200, MOST_BACK = 256, MOST_SUMS = 32 };
 static const char *const axis_names[] = {"x", "y", "z"};
 
 typedef struct factors { /* factors of a block's share of an axis: blockDim.x * ITEMS */
@@ -285,9 +286,10 @@ static limit limit_of(const kiln__draft *draft, size_t variable)
 {
     const char *name = kiln__word_copy(draft->scan, variable);
     for (size_t i = draft->kernel->body_from; name && i < draft->kernel->body_to; i++) {
-        size_t other = kind_of_word(draft, i) == '<'                                        ? i + 1
-                       : kind_of_word(draft, i) == '>' && kind_of_word(draft, i + 1) == '=' ? i + 2
-                                                                                            : 0;
+        const bool equal = kind_of_word(draft, i + 1) == '=';
+        size_t other = kind_of_word(draft, i) == '<'            ? i + 1 + equal
+                       : kind_of_word(draft, i) == '>' && equal ? i + 2
+                                                                : 0;
         limit found = other ? read_limit(draft, other) : (limit){0};
         for (size_t k = i; found.text && k-- > draft->kernel->body_from && i - k < MOST_BACK &&
                            !strchr("(;{}&|", kind_of_word(draft, k));)
@@ -295,6 +297,30 @@ static limit limit_of(const kiln__draft *draft, size_t variable)
                 return found;
     }
     return (limit){0};
+}
+
+/* Returns the limit of a variable, or of a variable that is set to a sum with it: the limit of y for `y0 = blockIdx.y * BY;
+ * y = y0 + threadIdx.y; if (y < height)`. A sum with a size is an index in another array, so it does not count. `depth` is the number of
+ * sums that were followed. *left is the number of variables that may still be searched, because the source is untrusted text. */
+static limit limit_of_sum(const kiln__draft *draft, size_t variable, int depth, int *left)
+{
+    enum { MOST_DEPTH = 3 };
+    const kiln__kernel *kernel = draft->kernel;
+    limit found = limit_of(draft, variable);
+    const char *name = !found.text && depth < MOST_DEPTH ? kiln__word_copy(draft->scan, variable) : NULL;
+    for (size_t i = kernel->body_from; name && i<kernel->body_to && * left> 0 && !found.text; i++) {
+        if (!kiln__word_is(draft->scan, i, name) || !is_one_of(draft, i - 1, "=+") || !is_one_of(draft, i + 1, "+;,"))
+            continue;
+        const size_t set = set_by(draft, i);
+        bool sum = set && !kiln__word_is(draft->scan, set, name);
+        for (size_t k = set + 2; sum && k < kernel->body_to && !is_one_of(draft, k, ";,"); k++)
+            sum = is_one_of(draft, k, "w0+*.()") && !size_named(draft, k);
+        if (!sum)
+            continue;
+        --*left;
+        found = limit_of_sum(draft, set, depth + 1, left);
+    }
+    return found;
 }
 
 /* Guesses the size of an axis from the names: x runs over columns, y over rows. */
@@ -561,9 +587,10 @@ static void find_rows(kiln__draft *draft)
     place places[MOST_PLACES];
     size_t count = find_places(draft, 0, places);
     const char *length = row_length(draft, places, count);
+    int left = MOST_SUMS;
     for (size_t i = 0; i < count && length; i++) {
         size_t variable = set_by(draft, places[i].from);
-        if (variable && limit_of(draft, variable).text)
+        if (variable && limit_of_sum(draft, variable, 0, &left).text)
             length = NULL;
     }
     if (!length)
@@ -597,11 +624,12 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
     limit size = {0};
     factors divisor = {0};
     size_t count = find_places(draft, axis, places);
+    int left = MOST_SUMS;
     for (size_t i = 0; i < count && f.count == 0; i++) {
         read_factors(draft, places[i], &f);
         size_t variable = f.count || !size.text ? set_by(draft, places[i].from) : 0;
         const size_t quotient = variable && f.count ? read_divisor(draft, places[i], variable, &divisor) : 0;
-        limit found = variable ? limit_of(draft, quotient ? quotient : variable) : (limit){0};
+        limit found = variable ? limit_of_sum(draft, quotient ? quotient : variable, 0, &left) : (limit){0};
         if (!quotient || !found.text)
             divisor = (factors){0};
         size = found.text ? found : size;

@@ -34,6 +34,8 @@ const char *kiln__next_value(const kiln__draft *draft, const char **at)
 /* Returns the value of a param that the text of the spec has: a number, true or false, or a text. */
 static kiln_value read_value(const char *text)
 {
+    if (!text)
+        return (kiln_value){0};
     char *end = NULL;
     const long long number = strtoll(text, &end, 10);
     if (*text && !*end)
@@ -44,15 +46,20 @@ static kiln_value read_value(const char *text)
 }
 
 kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const char *name, const char *value,
-                            bool verify, double seconds, kiln_error **error)
+                            bool verify, double seconds, const char **finding, kiln_error **error)
 {
     kiln_plan *plan = NULL;
     const kiln_setting param = {name, read_value(value)};
-    const kiln_choice choice = {.size_set = "tiny", .params = &param, .param_count = 1};
+    const kiln_choice choice = {.size_set = "tiny", .params = &param, .param_count = name != NULL};
     const kiln_result *result = NULL;
     const kiln_run_options options = {.size = sizeof options,
-                                      .flags = KILN_RUN_NO_MEASURE | (verify ? 0 : KILN_RUN_NO_VERIFY),
-                                      .sample_timeout = seconds};
+                                      .flags = KILN_RUN_NO_MEASURE | (verify ? 0 : KILN_RUN_NO_VERIFY) |
+                                               (finding ? KILN_RUN_CHECK : 0),
+                                      .sample_timeout = seconds,
+                                      .check = finding ? kiln__keep_finding : NULL,
+                                      .check_user = finding};
+    if (finding)
+        *finding = NULL;
     kiln_status status = kiln_plan_open(engine, spec, &choice, &plan, error);
     if (status == KILN_OK)
         status = kiln_plan_run(plan, &options, &result, error);

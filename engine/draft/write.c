@@ -1,6 +1,7 @@
 /* write.c - writes a draft as the text of a spec, with comments for its reader. */
 #include <string.h>
 
+#include "data.h"
 #include "draft.h"
 #include "expr.h"
 
@@ -64,10 +65,17 @@ static void write_sizes(const kiln__draft *draft, kiln__text *out)
     kiln__text_puts(
         out, "# The problem's sizes: `default` is for a GPU (check: use the sizes of your program), `tiny` for the "
              "simulated device.\n");
-    if (draft->size_count > 0)
+    bool odd = false;
+    for (size_t i = 0; i < draft->size_count; i++)
+        odd |= draft->sizes[i].odd;
+    if (odd)
+        kiln__text_puts(out, "# `tiny` has odd sizes, so that kiln check reaches incomplete blocks.\n");
+    else if (draft->size_count > 0)
         kiln__text_puts(
             out, "# `tiny` may have whole blocks only. If the kernel takes any size, give `tiny` odd sizes, so that "
                  "kiln check\n# reaches incomplete blocks.\n");
+    if (draft->even)
+        kiln__text_printf(out, "# A trial run with odd sizes failed: %s\n", draft->even);
     kiln__text_puts(out, "sizes:\n");
     for (int set = 0; set < 2; set++) {
         kiln__text_puts(out, set ? "  tiny: {" : "  default: {");
@@ -221,6 +229,27 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
                                              : "");
     }
     kiln__text_puts(out, first ? "" : "\n");
+}
+
+/* Writes the key `metrics` as a comment, with the bytes of each array once, as far as the types are known. */
+static void write_metrics(const kiln__draft *draft, kiln__text *out)
+{
+    bool first = true;
+    for (size_t i = 0; i < draft->argument_count; i++) {
+        const kiln__draft_argument *argument = &draft->arguments[i];
+        kiln_type type;
+        if (argument->role != KILN__ROLE_BUFFER || argument->symbol || (draft->tried && !argument->seen) ||
+            !kiln__type_named(type_of(argument), &type))
+            continue;
+        kiln__text_puts(
+            out, first ? "# For GB/s and GFLOP/s (check: each array counts once; give the operations of a run):\n"
+                         "# metrics: {bytes: \""
+                       : " + ");
+        kiln__text_printf(out, strpbrk(argument->shape, "+-/%?<") ? "%zu * (%s)" : "%zu * %s", kiln__type_bytes(type),
+                          argument->shape);
+        first = false;
+    }
+    kiln__text_puts(out, first ? "" : "\", flops: 0}\n\n");
 }
 
 /* Returns true if the output has the same shape in every configuration. */
@@ -429,6 +458,7 @@ void kiln__draft_write(const kiln__draft *draft, kiln__text *out)
     write_sizes(draft, out);
     write_params(draft, out);
     write_buffers(draft, out);
+    write_metrics(draft, out);
     write_symbols(draft, out);
     kiln__draft_write_contract(draft, out);
     write_verify(draft, out);

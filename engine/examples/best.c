@@ -4,7 +4,7 @@
  *
  * `kiln tune first.yaml` finds configurations, and `kiln best --export known.yaml first.yaml` writes the best of each
  * device and each set of sizes to a text file. A program ships this file. At run time the answer is, in this order: the
- * same sizes on this kind of device, the nearest sizes, another device, the defaults. The answer says which it is. */
+ * same sizes on this kind of device, the nearest sizes, another device, the defaults. The answer names its source. */
 #include <kiln_tune.h>
 #include <stdio.h>
 

@@ -617,9 +617,9 @@ KILN_API kiln_status kiln_variant_supported(kiln_engine *engine, const kiln_spec
 typedef enum kiln_spec_key_need {
     KILN_KEY_OPTIONAL,
     KILN_KEY_REQUIRED,
-    /* The mapping has exactly one of its keys that are marked like this. */
+    /* Several keys of the mapping have this value. The mapping must have exactly one of them. */
     KILN_KEY_ONE_OF,
-    /* The mapping accepts any key. `name` stands for such a key in texts. */
+    /* The mapping accepts any key. In help and documentation, `name` stands for the key. */
     KILN_KEY_ANY
 } kiln_spec_key_need;
 typedef struct kiln_spec_key_info {
@@ -766,8 +766,8 @@ KILN_API kiln_status kiln_capture(kiln_engine *engine, const kiln_capture_option
 /* Captures the next launch of this plan, or the checked run of its next kiln_plan_run(), in a folder below `folder`.
  * A NULL `folder` means the default of kiln_capture_options. If the capture fails, that launch or run fails too. */
 KILN_API kiln_status kiln_plan_capture(kiln_plan *plan, const char *folder, kiln_error **error);
-/* Returns the folder of the last captured launch of this plan, or NULL if no launch was captured. The text lives until the
- * next capture. */
+/* Returns the folder of the last captured launch of this plan, or NULL if no launch was captured. The text lives until
+ * the next capture. */
 KILN_API const char *kiln_plan_captured(const kiln_plan *plan);
 
 /* ---- run: fill, launch, verify, measure ---------------------------------------------------------------------- */

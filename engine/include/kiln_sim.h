@@ -92,7 +92,8 @@ struct kiln_check_finding {
  * function. */
 KILN_API int kiln_check_is_suppressed(const char *rules, const kiln_check_finding *finding);
 
-/* ---- profile: the work of kernels, counted on the simulated device ------------------------------------------------ */
+/* ---- profile: the work of kernels, counted on the simulated device
+ * ------------------------------------------------ */
 
 /* The classes of PTX instructions. X(name, text) */
 #define KILN_CLASS_MAP(X)                                                                                              \
@@ -226,7 +227,7 @@ typedef struct kiln_profiling kiln_profiling;
 typedef struct kiln_profiled_kernel {
     const char *name, *symbol; /* the kernel's name in the spec, and in the module */
     uint64_t launches, blocks, warps;
-    unsigned grid[3], block[3]; /* the grid and the block of the first launch; dynamic_shared is of this launch too */
+    unsigned grid[3], block[3]; /* the grid and the block of the first launch, to which dynamic_shared belongs, too */
     uint64_t static_shared, dynamic_shared, local_bytes;
     int registers; /* registers of a thread */
     /* 1: `registers` comes from machine code for the device's architecture. 0: `registers` is estimated from the

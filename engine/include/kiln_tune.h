@@ -541,6 +541,10 @@ typedef struct kiln_best {
     const kiln_setting *known_features; /* features of the sample's input; set if `near_inputs` is not 0 */
     size_t known_feature_count;
     const char *size_set; /* the size set that `sizes` come from; the text lives as long as the spec */
+    /* 1: the source, a header, an option or the compiler changed after the sample was made, so the present code may be
+     * slower, or wrong. 0: nothing changed, or it is not known: only kiln_best_find() compares the code, and only with a
+     * sample of a store whose sizes and device are those of the problem. It does not compare references and inputs. */
+    int code_changed;
 } kiln_best;
 
 /* Finds the best-known configuration for the sizes of `choice` on the engine's device. If `choice` gives a variant or
@@ -556,7 +560,7 @@ typedef struct kiln_best {
  * - if the defaults break a constraint, the first configuration that breaks no constraint.
  *
  * It skips configurations that the spec no longer has. It also skips configurations that break a constraint at these
- * sizes on this device. It does not consider changes of the source, so the answer is a suggestion.
+ * sizes on this device. It takes samples of an older source too, so the answer is a suggestion; `code_changed` tells.
  * KILN_ERROR_CONSTRAINT: no configuration is valid at these sizes. */
 KILN_API kiln_status kiln_best_find(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                     const kiln_best_options *options, kiln_best **best, kiln_error **error);

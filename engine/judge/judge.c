@@ -18,8 +18,8 @@ enum {
 };
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
-/* The number of this set of trials. It becomes larger after every change of the trials, so that no verdict of earlier trials
- * is taken from a cache. */
+/* The number of this set of trials. It becomes larger after every change of the trials, so that no verdict of earlier
+ * trials is taken from a cache. */
 #define TRIALS 11
 
 /* ---- opening ---- */
@@ -56,8 +56,8 @@ static kiln_status copy_spec(kiln__judge *judge, const char *text, size_t length
     return own->source_text && own->source_folder ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Opens a plan of a variant at the engine's default sizes. If the constraints of the variant exclude them, opens it at the
- * first size set that they allow. If they allow none, fails with the error of the default sizes. */
+/* Opens a plan of a variant at the engine's default sizes. If the constraints of the variant exclude them, opens it at
+ * the first size set that they allow. If they allow none, fails with the error of the default sizes. */
 static kiln_status open_plan(kiln__judge *judge, const kiln_spec *spec, const char *variant, bool judged,
                              kiln_plan **plan, kiln_error **error)
 {
@@ -153,7 +153,8 @@ kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *t
 }
 
 /* Sets *fails if the variant's own source has a fault in the same trial. Then the spec allows more than its own kernel
- * can do, and the fault is not held against the candidate. If it fails only with few multiprocessors, no later trial has few. */
+ * can do, and the fault is not held against the candidate. If the source fails only with few multiprocessors, all later
+ * trials have the real number. */
 static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *trial, bool *fails, kiln_error **error)
 {
     kiln__judge_fault fault, whole = {.kind = KILN_JUDGED_PASS};
@@ -327,7 +328,8 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
         trial->order = KILN__SIM_LATE | kiln__random_mix(judge->options.seed);
         most = (uint64_t)1 << 17;
     }
-    /* three trials with whole tiles keep the fill: among few different values a wrong element is often equal to the right one */
+    /* three trials with whole tiles keep the fill: among few different values a wrong element is often equal to the
+     * right one */
     if (phase == KILN__JUDGE_PHASE_ANSWERS && number > 2 && number % 24 != 7 && number < ANSWERS)
         trial->class = kiln__judge_choose_class(judge, number);
     if (phase == KILN__JUDGE_PHASE_ORDERS) {
@@ -377,8 +379,8 @@ static kiln_status check_device(kiln__judge *judge, kiln_error **error)
                : KILN_OK;
 }
 
-/* Runs the first large trial that fits, with few multiprocessors and with all of them. A note says if the memory was too small for a
- * larger one. */
+/* Runs the first large trial that fits, with few multiprocessors and with all of them. A note says if the memory was
+ * too small for a larger one. */
 static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
 {
     for (unsigned number = 0;
@@ -406,7 +408,7 @@ static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_
     return KILN_OK;
 }
 
-/* Says why there is no verdict, and what to do. */
+/* Tells the reason why there is no verdict, and the remedy. */
 static void leave_undecided(kiln__judge *judge)
 {
     const double budget = judge->options.budget, references = (double)judge->reference_ns * 1e-9;

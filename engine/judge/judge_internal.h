@@ -168,8 +168,8 @@ typedef struct kiln__judge {
     size_t range_count;
     size_t *sets; /* the numbers of the size sets that the constraints of the variant allow */
     size_t set_count;
-    bool
-        few; /* the spec's launches depend on the number of multiprocessors, and its own kernel runs with few of them */
+    /* The spec's launches depend on the number of multiprocessors, and its own kernel runs with few of them. */
+    bool few;
     kiln__settings few_device; /* the names device.*, with few multiprocessors */
     /* The following members belong to the trial that is being run. */
     kiln__once_buffer *buffers;
@@ -227,10 +227,10 @@ void kiln__judge_reset_globals(const kiln__judge *judge);
 /* state.c: variables of the module between calls. */
 /* Keeps the contents of all variables before a call. */
 kiln_status kiln__judge_keep_globals(kiln__judge *judge, kiln_error **error);
-/* Finds the elements that the last call has changed. Under checks they count as never written from now on. A note names each
- * variable. */
+/* Finds the elements that the last call has changed. Under checks they count as never written from now on. A note names
+ * each variable. */
 kiln_status kiln__judge_forget_globals(kiln__judge *judge, bool checked, kiln_error **error);
-/* Returns the number of calls before which variables are to be spoilt: 0 if no call has changed a variable. */
+/* Returns the number of calls before which the judge spoils variables: 0 if no call has changed a variable. */
 unsigned kiln__judge_count_spoilt(const kiln__judge *judge);
 /* Writes random bytes to changed elements before spoilt call `number`. */
 kiln_status kiln__judge_spoil_globals(kiln__judge *judge, uint64_t seed, unsigned number, kiln_error **error);
@@ -244,7 +244,8 @@ bool kiln__judge_read_ranges(kiln__judge *judge);
 /* Tells whether the constraints of the spec allow a choice. Nothing is compiled. Without memory, replaces *error. */
 kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const kiln_choice *choice, bool *allowed,
                                kiln_error **error);
-/* Makes the names of a device with few multiprocessors, if the spec uses their number. Returns false if memory runs out. */
+/* Makes the names of a device with few multiprocessors, if the spec uses their number. Returns false if memory runs
+ * out. */
 bool kiln__judge_make_few(kiln__judge *judge);
 /* Gives all plans the number of multiprocessors that the device has, or few of them, from their next sizes on. */
 void kiln__judge_choose_device(kiln__judge *judge, bool few);
@@ -253,11 +254,12 @@ kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error);
 /* Draws the sizes of trial `number` of a phase. The product of the ranged sizes is at most `most`. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial);
-/* Returns the number of checks with a size above an integer of the PTX; at most 4. Up to two integers above the sizes of small trials
- * that are possible sizes have two checks each, because a kernel may have another path above such a size. */
+/* Returns the number of checks with a size above an integer of the PTX; at most 4. A kernel may have another path above
+ * such an integer. So each of up to two integers that are possible sizes, and larger than the sizes of small trials,
+ * gets two checks. */
 unsigned kiln__judge_thresholds(const kiln__judge *judge);
-/* Sets a size above a threshold, and all others to small values. In check 0 and 2 the size is just above the threshold. In check 1 and
- * 3 it has an incomplete tile of whole quadruples of elements there. */
+/* Sets one size above a threshold, and all other sizes to small values. In checks 0 and 2 the size is just above the
+ * threshold. In checks 1 and 3 it is about TILE_END above the threshold, a multiple of 4 and of no larger tile. */
 void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
 /* Gives size `number` more than a thousand, and all others small ones. All of them are multiples of 8, as many kernels with large
  * tiles need it. So there are several tiles along this size. */
@@ -317,19 +319,20 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
  * compiled anew for them and does not compile, or has become forbidden, *fault tells it. */
 kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln__judge_fault *fault,
                                kiln_error **error);
-/* Returns false if a trial with the plans' sizes would take too long here. Notes the largest number of elements otherwise.
- * on_host: the host holds all arrays of the trial. Otherwise the arrays may be as large as the memory of a GPU. */
+/* Returns false if a trial with the plans' sizes would take too long here. Notes the largest number of elements
+ * otherwise. on_host: the host holds all arrays of the trial. Otherwise the arrays may be as large as the memory of a
+ * GPU. */
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host);
 /* Notes a write `offset` bytes after the end of a buffer; if it is negative, before the beginning. */
 void kiln__judge_note_outside(kiln__judge *judge, const kiln__once_buffer *b, int64_t offset, kiln__judge_fault *fault);
-/* Turns a failed run into a fault of the kernel, and takes over `why`. Returns the status of a failure that the kernel has
- * not caused. */
+/* Turns a failed run into a fault of the kernel, and takes over `why`. Returns the status of a failure that the kernel
+ * has not caused. */
 kiln_status kiln__judge_take_failure(kiln__judge *judge, kiln_status status, kiln_error *why, kiln__judge_fault *fault,
                                      kiln_error **error);
 
 /* large.c */
-/* Sets the sizes of large trial `number`. Returns false after the last one. *larger tells whether they are larger than the sizes
- * of other trials. */
+/* Sets the sizes of large trial `number`. Returns false after the last one. *larger tells whether they are larger than
+ * the sizes of other trials. */
 bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial, bool *larger);
 /* Runs a large trial. *fault and *fits are set as by kiln__judge_try(). */
 kiln_status kiln__judge_large(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
@@ -348,7 +351,7 @@ void kiln__judge_begin_steps(kiln__judge *judge);
 kiln_status kiln__judge_end_steps(kiln__judge *judge, kiln_status status, kiln_error **why);
 /* Runs a reference once. It may take the rest of the budget. */
 kiln_status kiln__judge_run_trusted(kiln__judge *judge, kiln_plan *plan, kiln_error **error);
-/* Looks again at a run that a limit ended on a simulated device: compares its steps with those of the variant's own source, and
+/* Looks again at a run that a limit ended on a simulated device: compares its steps with the steps of the variant's own source, and
  * gives it more steps if it had few. Then *fault is the fault of the longer run. *fails is set if the variant's own source
  * fails too. *most gets the limit that shows that the candidate does not end, or 0. */
 kiln_status kiln__judge_look_at_late(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
@@ -361,8 +364,8 @@ void kiln__judge_tell_late(kiln__judge *judge, uint64_t taken, uint64_t needs, k
 kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                               kiln_error **error);
 
-/* Runs the trial of two calls at the same time, in two streams and in two memories. The fault is a variable of the module that both
- * calls use, or a wrong answer. *fault and *fits are set as by kiln__judge_try(). */
+/* Runs the trial of two calls at the same time, in two streams and in two memories. The fault is a variable of the
+ * module that both calls use, or a wrong answer. *fault and *fits are set as by kiln__judge_try(). */
 kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
                                 bool *fits, kiln_error **error);
 
@@ -370,8 +373,8 @@ kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *tri
 typedef struct kiln__judge_repeats kiln__judge_repeats;
 /* Makes the contents at the sizes of a set. *repeats is NULL if that is not possible, and a note says why. */
 kiln_status kiln__judge_open_repeats(kiln__judge *judge, size_t set, kiln__judge_repeats **repeats, kiln_error **error);
-/* Call these before and after the plan is measured. If it was measured, the second one looks at answers, and sets *fault if one of
- * them is wrong. */
+/* Call these before and after the plan is measured. If it was measured, the second one looks at answers, and sets
+ * *fault if one of them is wrong. */
 void kiln__judge_begin_repeats(kiln__judge_repeats *repeats, kiln_plan *plan);
 kiln_status kiln__judge_end_repeats(kiln__judge_repeats *repeats, bool measured, kiln__judge_fault *fault,
                                     kiln_error **error);
@@ -382,8 +385,8 @@ kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_
 /* Chooses the size set with the most elements among those with at most `most` elements; 0: the limit of times on this
  * device. *set gets its number. *found is false if all sets are too large. */
 kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error);
-/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. *fault is set if its answer is wrong or the device
- * ends with a fault. `fault` may be NULL. Then these cases are notes. */
+/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. *fault is set if its answer is wrong or
+ * the device ends with a fault. `fault` may be NULL. Then these cases are notes. */
 kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
                                   kiln__judge_fault *fault, kiln_error **error);
 

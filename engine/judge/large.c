@@ -1,9 +1,9 @@
 /* large.c - a trial with the largest arrays that fit: past 2^31 elements on a GPU, where indices of 32 bits overflow.
  *
- * Such arrays are too large for the host. So the contents repeat a pattern whose length is odd, and the expected output comes
- * from a variant of the spec that runs on the device. Only windows are compared: the two ends, the neighbourhood of 2^31 and
- * 2^32 elements and bytes, and random places. Small arrays are compared as a whole. If a host function is the reference, the
- * trial is an ordinary one with sizes that the host can hold. */
+ * Such arrays are too large for the host. So the contents repeat a pattern whose length is odd, and the expected output
+ * comes from a variant of the spec that runs on the device. Only windows are compared: the two ends, the neighbourhood
+ * of 2^31 and 2^32 elements and bytes, and random places. Small arrays are compared as a whole. If a host function is
+ * the reference, the trial is an ordinary one with sizes that the host can hold. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@ enum {
     RANDOM_WINDOWS = 24
 };
 
-/* The memory of one buffer. The reference shares the inputs of the kernel, and has its own memory for all other buffers. */
+/* The memory of one buffer. The reference shares the inputs of the kernel, and has its own memory for all other
+ * buffers. */
 typedef struct place {
     CUdeviceptr base, at;    /* base: of the allocation, with guard zones */
     CUdeviceptr other;       /* the reference's own buffer; 0: it has none */
@@ -45,8 +46,8 @@ static void set_size(const kiln__judge *judge, kiln__judge_trial *trial, size_t 
 
 static uint64_t divide_up(uint64_t a, int64_t b) { return b > 0 ? (a + (uint64_t)b - 1) / (uint64_t)b : a; }
 
-/* Gives two sizes (or one, if they are equal) a product near `product`, and all others their least values. The values are
- * odd where the contract allows it. Returns false if the product is not larger than in other trials. */
+/* Gives two sizes (or one, if they are equal) a product near `product`, and all others their least values. The values
+ * are odd where the contract allows it. Returns false if the product is not larger than in other trials. */
 static bool spread_product(const kiln__judge *judge, kiln__judge_trial *trial, size_t first, size_t second,
                            uint64_t product)
 {
@@ -74,9 +75,11 @@ static bool stays_on_device(const kiln__judge *judge)
 
 bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial, bool *larger)
 {
-    /* The host takes the first product that fits. The first two are above 2^24 and 2^23, where a sum of the sums of blocks takes
-     * several turns. The others are the number of elements of 1, 2, 3, 4 or 6 equal buffers. All products are larger than the 2^17
-     * of other trials. On a GPU the largest product that fits counts most, whatever sizes it is spread over. */
+    /* The products of the sizes with a range, in the order in which they are tried. All are larger than the 2^17 of
+     * other trials. The first two of the host are above 2^24 and 2^23, where a sum of the sums of blocks takes several
+     * turns. The last five divide 10^6 elements among 1, 2, 3, 4 or 6 equal buffers. On a GPU the largest product that
+     * fits matters most, so each product is tried in all ways to divide it among the sizes before the next smaller
+     * product. */
     static const uint64_t host[] = {17000000, 8500000, 4200000, 2100000, 1000000, 500000, 340000, 250000, 170000};
     static const uint64_t device[] = {(uint64_t)1 << 31, (uint64_t)1 << 30, 1 << 29, 1 << 28,
                                       1 << 26,           1 << 24,           1 << 22};
@@ -121,8 +124,8 @@ static bool has_memory(const kiln__judge *judge)
            (driver_of(judge)->cuMemGetInfo_(&available, &all) == CUDA_SUCCESS && bytes < 0.8 * (double)available);
 }
 
-/* Makes the content of a buffer, or the pattern that it repeats. *fits is false if the whole content would be needed and is
- * too large for the host. */
+/* Makes the content of a buffer, or the pattern that it repeats. *fits is false if the whole content would be needed
+ * and is too large for the host. */
 static kiln_status make_pattern(kiln__judge *judge, const kiln__judge_trial *trial, size_t i, place *to, bool *fits,
                                 kiln_error **error)
 {
@@ -274,8 +277,8 @@ static kiln_status check_inputs(kiln__judge *judge, const place *places, uint64_
     return KILN_OK;
 }
 
-/* Runs the reference of a verify entry on the kernel's inputs and its own copies. If it cannot run, *fits is false, and a note says
- * why. */
+/* Runs the reference of a verify entry on the kernel's inputs and its own copies. If it cannot run, *fits is false, and
+ * a note says why. */
 static kiln_status run_reference(kiln__judge *judge, size_t v, const place *places, bool *fits, kiln_error **error)
 {
     kiln_plan *reference = judge->references[v].plan;
@@ -326,7 +329,8 @@ static kiln_status read_window(kiln__judge *judge, const comparing *c, const kil
                                                       judge->buffers[c->buffer].buffer->name);
 }
 
-/* Changes one element of every pattern that is repeated, or changes it back. The second call must follow the first one. */
+/* Changes one element of every pattern that is repeated, or changes it back. The second call must follow the first
+ * one. */
 static kiln_status change_patterns(kiln__judge *judge, place *places, kiln_error **error)
 {
     for (size_t i = 0; i < judge->buffer_count; i++) {
@@ -354,11 +358,12 @@ static kiln_status change_patterns(kiln__judge *judge, place *places, kiln_error
     return KILN_OK;
 }
 
-/* Looks again at the windows that are wrong with the spec's own tolerance. Sums over a whole repeated pattern are larger than sums of
- * random numbers, and so are their errors. Then the tolerance is multiplied by the number of periods, which is an upper bound. Other
- * operations keep the spec's tolerance, however large the arrays are. The function tells them apart by the reference: it changes one
- * element of each pattern. If more than half of the elements of a window change, an element depends on about a whole pattern or
- * more. An elementwise operation changes one of 2^18 elements. */
+/* Looks again at the windows that are wrong with the spec's own tolerance. Sums over a whole repeated pattern are
+ * larger than sums of random numbers, and so are their errors. Then the tolerance is multiplied by the number of
+ * periods, which is an upper bound. Other operations keep the spec's tolerance, however large the arrays are. The
+ * function tells them apart by the reference: it changes one element of each pattern. If more than half of the elements
+ * of a window change, an element depends on about a whole pattern or more. An elementwise operation changes one of 2^18
+ * elements. */
 static kiln_status compare_again(kiln__judge *judge, comparing *c, const kiln_plan *plan, bool *fits,
                                  kiln__judge_fault *fault, kiln_error **error)
 {

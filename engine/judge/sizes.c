@@ -12,7 +12,7 @@ static const int64_t usual[] = {0,   1,   2,    3,    5,    7,    8,    13,   16
                                 64,  65,  97,   100,  127,  128,  129,  191,  255,  256,  257,  300,  511, 512, 513,
                                 521, 777, 1000, 1021, 1023, 1024, 1025, 2047, 2048, 2049, 4093, 4096, 4097};
 
-/* A size that is this far above a tile ends with whole quadruples of elements, which are no whole tile. */
+/* A multiple of 8 plus this number is a multiple of 4, and not of 8 or of a larger tile. */
 enum { TILE_END = 132 };
 
 bool kiln__judge_read_ranges(kiln__judge *judge)
@@ -157,11 +157,11 @@ void kiln__judge_take_set(const kiln__judge *judge, size_t set, kiln__judge_tria
             trial->ranged[at] = clamp(&judge->ranges[at], settings->items[i].value.as.i, UINT64_MAX);
 }
 
-/* Draws sizes of whole tiles, because a kernel may have another path for them, and sizes drawn one by one are hardly ever
- * all whole. All sizes get the largest power of two of which the product fits. Then sizes are doubled in turn while the
- * product fits. Two of the seven kinds add -1, 0 or 1 to each size. One adds -4, 0 or 4, because a kernel that loads four
- * elements at once may take an incomplete tile for a whole one. In three kinds one size is 1: if the work for an element
- * is large, tiles in all dimensions would take too long. */
+/* Draws sizes of whole tiles, because a kernel may have another path for them, and sizes drawn one by one are hardly
+ * ever all whole. First all sizes get the same power of two, the largest with which their product fits. Then sizes are
+ * doubled in turn while the product fits. Two of the seven kinds add -1, 0 or 1 to each size. One kind adds -4, 0 or 4,
+ * because a kernel that loads four elements at once may take an incomplete tile for a whole tile. In three kinds one
+ * size is 1: if the work for an element is large, tiles in all dimensions would take too long. */
 static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned kind, kiln__judge_trial *trial)
 {
     enum { KINDS = 7, UNIT_BITS = 7, PAIR_BITS = 17 };
@@ -194,15 +194,16 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
     }
 }
 
-/* Trials 0 to 3 have fixed sizes: the least ones, ones, a mixture of small odd ones, and the largest that fit. In the
- * phase of checks trials 6 and 7 have incomplete tiles of whole quadruples of elements, trial 8 has many blocks with
- * such an end, and the sizes of trial 9 lack one element to a whole quadruple. In the phase of answers each
- * size is the largest one in turn, every second later trial has a number of the candidate's code as one of its sizes,
- * and every eighth has whole tiles. */
+/* Trials 0 to 3 have fixed sizes: the least values, all sizes 1, a mixture of small odd numbers, and the largest values
+ * that fit. In the phase of checks, trials 6 to 8 have sizes that are multiples of four and of no tile, and trial 8 has
+ * many blocks. The sizes of trial 9 lack one element to a multiple of four. In the phase of answers, first each size in
+ * turn has its largest value. Every second later trial has a number of the candidate's code as one of its sizes, and
+ * every eighth has whole tiles. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {
-    /* the first check with whole quadruples of elements; the one with more blocks; the one whose sizes are 3 modulo 4 */
+    /* numbers of checks: the first one with whole quadruples of elements, the one with more blocks, and the one whose sizes
+     * are 3 modulo 4 */
     enum { QUADS = 6, BLOCKS = 8, THREES = 9 };
     static const int64_t odd[] = {33, 17, 45, 7};
     uint64_t left = most;
@@ -274,8 +275,8 @@ kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *tri
     return sizes;
 }
 
-/* A kernel whose grid fills the device walks over its arrays in a loop. With 132 multiprocessors this loop makes one turn at all sizes
- * of trials. With few of them it makes several turns. */
+/* A kernel whose grid fills the device walks over its arrays in a loop. With 132 multiprocessors this loop makes only
+ * one turn at all sizes of trials. With few multiprocessors it makes several turns. */
 bool kiln__judge_make_few(kiln__judge *judge)
 {
     enum { FEW = 4 };
@@ -327,8 +328,8 @@ kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const 
     return kiln__fail_memory(error);
 }
 
-/* A size set counts if its own sizes are allowed, or these sizes with small numbers for the sizes that have a range. No set is
- * compiled here. If no set is allowed, all of them count, and the trials tell which sizes are excluded. */
+/* A size set counts if its own sizes are allowed, or these sizes with small numbers for the sizes that have a range. No
+ * set is compiled here. If no set is allowed, all of them count, and the trials tell which sizes are excluded. */
 kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
 {
     enum { FROM, SMALL, OWN };

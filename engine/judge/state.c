@@ -1,9 +1,9 @@
 /* state.c - variables of the candidate's module between calls.
  *
- * Under the checks of the simulated device the variables that a call has changed count as never written, and the checks report
- * a later call that reads such a variable before it writes it. A GPU has no checks. There the judge spoils the changed
- * elements with random bytes before further calls. A call that writes them before it reads them is not affected. A
- * call that reads them first gives a wrong answer, fails, or leaves them as they are. */
+ * Under the checks of the simulated device the variables that a call has changed count as never written, and the checks
+ * report a later call that reads such a variable before it writes it. A GPU has no checks. There the judge spoils the
+ * changed elements with random bytes before further calls. A call that writes these elements before it reads them is
+ * not affected. A call that reads them first gives a wrong answer, fails, or leaves the random bytes in place. */
 #include <string.h>
 
 #include "judge_internal.h"
@@ -62,7 +62,7 @@ static void mark_changed(kiln__judge_global *g, const unsigned char *now)
     }
 }
 
-/* A counter that every call sets back is not changed, and stays as it is. */
+/* A counter that every call sets back to its old value does not count as changed. */
 kiln_status kiln__judge_forget_globals(kiln__judge *judge, bool checked, kiln_error **error)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {
@@ -107,8 +107,8 @@ unsigned kiln__judge_count_spoilt(const kiln__judge *judge)
     return count ? ALL + PARTS + (count < EACH ? count : EACH) : 0;
 }
 
-/* Returns whether the element of a variable is spoilt before call `number`. `which` is the number of the variable among the
- * changed ones. */
+/* Returns whether the element of a variable is spoilt before call `number`. `which` is the number of the variable among
+ * the changed ones. */
 static bool is_spoilt(unsigned number, unsigned which, kiln__random *random)
 {
     return number < ALL           ? true
@@ -145,8 +145,8 @@ kiln_status kiln__judge_spoil_globals(kiln__judge *judge, uint64_t seed, unsigne
     return KILN_OK;
 }
 
-/* Looks for elements that every call has left as they were spoilt, although the first call has changed them. A call that does
- * not read them would have written them again, because the contents are equal. */
+/* Looks for elements that every call has left as they were spoilt, although the first call has changed them. A call
+ * that does not read them would have written them again, because the contents are equal. */
 static kiln_status find_left(kiln__judge *judge, unsigned number, kiln__judge_fault *fault, kiln_error **error)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {

@@ -70,7 +70,8 @@ kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t se
     return KILN_OK;
 }
 
-/* Times a plan of the judged variant. On a GPU each repetition has new inputs (`repeats`), and some answers are compared. */
+/* Times a plan of the judged variant. On a GPU each repetition has new inputs (`repeats`), and some answers are
+ * compared. */
 static kiln_status time_repeats(kiln__judge *judge, kiln__judge_repeats *repeats, kiln_plan *plan, size_t set,
                                 const kiln_result **result, kiln_result *kept, kiln__judge_fault *fault,
                                 kiln_error **error)
@@ -89,8 +90,8 @@ static kiln_status time_repeats(kiln__judge *judge, kiln__judge_repeats *repeats
     return status == KILN_OK ? ended : status;
 }
 
-/* Times the candidate, and then the variant's own source. If the candidate has a fault and the own source has one too, the spec
- * allows more than its own kernel can do, and a note replaces the fault. */
+/* Times the candidate, and then the variant's own source. If the candidate and the variant's own source both have a
+ * fault, the spec allows more than its own kernel can do, and a note replaces the fault. */
 static kiln_status time_both(kiln__judge *judge, kiln__judge_repeats *repeats, size_t set, kiln__judge_fault *fault,
                              kiln_error **error)
 {
@@ -126,8 +127,9 @@ static kiln_status time_both(kiln__judge *judge, kiln__judge_repeats *repeats, s
     return KILN_OK;
 }
 
-/* Times the candidate and the variant's own source at a size set that fits the device. Sets *fault if an answer is wrong there, or
- * if a measured time is shorter than the peaks of the device allow. If there is no time, a note says why. */
+/* Times the candidate and the variant's own source at a size set that fits the device. Sets *fault if an answer is
+ * wrong there, or if a measured time is shorter than the peaks of the device allow. If there is no time, a note says
+ * why. */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error)
 {
     const kiln__simulator *simulator = judge->engine->driver.simulator;

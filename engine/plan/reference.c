@@ -1,16 +1,15 @@
 /* reference.c - references that are kept on disk, so that the next run or sweep begins without computing them.
  *
- * A reference depends only on the arguments and the code of its function. Its key is a text with all of them: the
- * spec, the name and the code of the function, every number and text, and type, shape and hash of every array. So no
- * code has to track which size, param, fill, seed or file changes which reference. The cache (engine/cache) compares
- * the whole key, and treats a damaged entry as a miss. The content of an entry is a list of exports
- * (engine/data/exports.c).
+ * A reference depends only on the arguments and the code of its function. Its key is a text with all of them: the spec,
+ * the name and the code of the function, every number and text, and type, shape and hash of every array. So no code has
+ * to track which size, param, fill, seed or file changes which reference. The cache (engine/cache) compares the whole
+ * key, and treats a damaged entry as a miss. The content of an entry is a list of exports (engine/data/exports.c).
  *
  * Three kinds of references are not kept. A host function that an application registered may depend on state of the
  * application. A host function may read a file itself. And a reference may be computed by another variant.
  *
- * A process in a sandbox cannot write. It sends a reference to the sweep before its first kernel runs
- * (kiln__shared_on_keep()). Later the sweep accepts no reference. The sweep also checks that the key begins with the
+ * A process in a sandbox cannot write. It sends a reference to the sweep before its first kernel runs, in the callback
+ * of kiln__shared_on_keep(). Later the sweep accepts no reference. The sweep also checks that the key begins with the
  * hash of its spec. So even if a hostile spec takes over such a process, it can only change references of the same
  * spec. */
 #include <dirent.h>
@@ -88,8 +87,8 @@ static bool put_arguments(kiln_plan *plan, const kiln__call_args *args, size_t f
     return !key->failed;
 }
 
-/* Tells whether the caller has written or bound a buffer. Its data may differ in the next run, so a reference of these data is not
- * stored. */
+/* Tells whether the caller has written or bound a buffer. Its data may differ in the next run, so a reference of these
+ * data is not stored. */
 static bool has_data_of_the_caller(const kiln_plan *plan)
 {
     for (size_t i = 0; i < plan->spec->buffer_count; i++)

@@ -689,7 +689,8 @@ static void reset_slots(kiln_plan *plan)
         plan->slots[i] = (unsigned)i;
 }
 
-/* Walks the steps into the program. *dynamic becomes true if there are too many to store. */
+/* Builds the program, the array of driver calls, by a walk over the steps. *dynamic becomes true if there are too many
+ * calls to store. */
 static kiln_status build(kiln_plan *plan, kiln__program *program, const kiln__step *steps, size_t count, bool *dynamic,
                          kiln_error **error)
 {

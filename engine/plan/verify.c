@@ -16,10 +16,12 @@
 #include "verify_internal.h"
 #include "weak_internal.h"
 
-/* ---- references ---- A reference is a list of arrays by the names of outputs. The shared part stores it under a key
- * of everything that determines it: sizes, inputs, initial contents. Contents from the caller have no key, so a
- * reference that depends on them is used for one run only. A variant's own inputs may depend on its params. They are in
- * the key only if the host function reads them. */
+/* ---- references ----
+ *
+ * A reference is a list of arrays by the names of outputs. The shared part stores it under a key of everything that
+ * determines it: sizes, inputs, initial contents. Contents from the caller have no key, so a reference that depends on
+ * them is used for one run only. A variant's own inputs may depend on its params. They are in the key only if the host
+ * function reads them. */
 
 #define ONCE "once " /* prefix of the keys of references for one run */
 #define OWN "own "   /* prefix for references that depend on the variant's own inputs */
@@ -107,8 +109,8 @@ static bool may_leave_elements(const kiln_plan *plan, const char *host)
 }
 
 /* Tells whether a host function may export sums with random weights in place of most elements of its output
- * (kiln__array_compare_projected). It may if the spec compares one buffer with its outputs, and by tolerances. It may
- * not if the caller needs the whole answer. */
+ * (kiln__array_compare_projected). It may if exactly one `verify` entry compares with its outputs, by tolerances and
+ * without `sampled`. It may not if the caller needs the whole answer. */
 static bool may_project(const kiln_plan *plan, const char *host)
 {
     size_t count = 0;
@@ -589,9 +591,11 @@ static kiln_status fail_shape(kiln_plan *plan, const kiln__verify *verify, const
     return status;
 }
 
-/* ---- the answer of another variant ---- If a reference has only a part of the elements, it cannot show that the
- * others are right. But if two variants with different code agree in all elements, and agree with the reference in its
- * elements, a mistake would have to be in both variants. */
+/* ---- the answer of another variant ----
+ *
+ * If a reference has only a part of the elements, it cannot show that the other elements are right. But if two variants
+ * with different code agree in all elements, and agree with the reference in its elements, a mistake would have to be
+ * in both variants. */
 
 #define ANSWER "answer " /* prefix of the keys of kept answers, by the output's name */
 

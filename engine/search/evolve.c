@@ -1,5 +1,6 @@
-/* evolve.c - strategies with a population. A member is replaced as soon as a better answer arrives, without generations
- * (a steady-state scheme). So any number of answers may be pending. */
+/* evolve.c - strategies with a population. Until MEMBERS configurations have run, a strategy has no proposal, and
+ * search.c draws random points. After that, an answer that is good enough replaces a member at once, without
+ * generations (a steady-state scheme). So any number of answers may be pending. */
 #include <math.h>
 #include <string.h>
 
@@ -19,6 +20,8 @@ static double read_value(const kiln__search *s, const population *p, size_t memb
     return s->entries[p->members[member]].value;
 }
 
+/* Adds an entry to the population. If the population is full, the entry replaces the worst member if it is better. A
+ * failure is never a member. */
 static void admit_member(const kiln__search *s, population *p, size_t entry)
 {
     if (s->entries[entry].value == HUGE_VAL)
@@ -40,8 +43,12 @@ static const uint32_t *draw_member(kiln__search *s, const population *p)
     return kiln__search_point(s, p->members[kiln__random_below(&s->random, p->count)]);
 }
 
-/* ---- genetic algorithm: tournaments of two, uniform crossover, mutation of a geometric number of params; the worst
- * member is replaced ---- */
+/* ---- genetic algorithm ----
+ *
+ * Two tournaments of two members each choose the parents. Uniform crossover takes each param from one of them. If the
+ * parents belong to different variants, there is no crossover, and the child begins as a copy of the first parent. Then
+ * random params change; their number has a geometric distribution. A child that is better than the worst member
+ * replaces it. */
 
 static const uint32_t *run_tournament(kiln__search *s, const population *p)
 {
@@ -87,9 +94,12 @@ static uint32_t round_position(double position, uint32_t values)
     return at <= 0 ? 0 : at >= values - 1.0 ? values - 1 : (uint32_t)at;
 }
 
-/* Proposes target + weight * (best - target) + weight * (a - b) on a random subset of the axes, where a and b are
- * random members. On an axis of texts a difference has no meaning, so the value is copied from the best or from a. Entries
- * remember their target in `tag`, which they replace if they are better. */
+/* Proposes target + weight * (best - target) + weight * (a - b) on a random subset of the axes, where `best` is the
+ * best answer of the search, and a and b are random members. The result is rounded up or down at random. On an axis of
+ * texts a difference has no meaning, so the value is copied from the best or from a. If these points belong to
+ * different variants, or if the new point is known, one random param of it changes. The entry of a proposal remembers
+ * its target in `tag`: an answer that is better than the target replaces it. All other answers are treated as in the
+ * genetic algorithm. */
 static kiln_status evolution_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
     (void)error;
@@ -115,7 +125,7 @@ static kiln_status evolution_propose(kiln__search *s, void *state, uint32_t *tag
             s->next[i] = kiln__random_below(&s->random, 2) ? best[i] : a[i];
     }
     if (!alike || kiln__search_find(s, s->next) != KILN__NO_ENTRY)
-        kiln__search_kick(s, 1); /* The members belong to different variants, or all are equal */
+        kiln__search_kick(s, 1);
     return KILN_OK;
 }
 

@@ -23,8 +23,9 @@ enum {
  * goals fits into 32 bits. */
 static const double goal_unit = 0x1p-17;
 
-typedef struct
-    node { /* A node sends a row to the child `left` if its position is at most `cut`, and to the child `left` + 1 otherwise. A leaf is its own left child. */
+/* A node of a tree. It sends a row to the child `left` if the row's position on the axis is at most `cut`, and to the
+ * child `left` + 1 otherwise. A leaf is its own left child. */
+typedef struct node {
     uint32_t axis, cut, left;
     float mean;
 } node;

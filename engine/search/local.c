@@ -1,7 +1,7 @@
 /* local.c - strategies that step from one configuration to a neighbour: greedy local search, iterated local search,
- * simulated annealing. All these strategies accept that several proposals have no answer yet. If greedy or iterated
- * local search waits for an answer, or if no configuration has run yet, the strategy has no proposal, and the search draws a
- * random point. */
+ * simulated annealing. All these strategies accept that several proposals have no answer yet. A strategy has no
+ * proposal if no configuration has run yet. Greedy and iterated local search have none either while they wait for an
+ * answer. Then search.c draws a random point. */
 #include <math.h>
 #include <string.h>
 
@@ -69,9 +69,12 @@ static size_t find_better_neighbour(const kiln__search *s, const around *a, bool
     return best == a->current ? KILN__NO_ENTRY : best;
 }
 
-/* ---- greedy: best improvement, with restarts. States: not started (until any configuration runs, the search draws random points) and
- * started (the adjacent configurations of `current` are proposed). When all neighbours have answers, it moves to the
- * best neighbour. At a local optimum it returns to the first state ---- */
+/* ---- greedy: best improvement, with restarts ----
+ *
+ * States:
+ *   not started  It has no proposal. The first answer that is no failure, of whatever configuration, starts it there.
+ *   started      It proposes the adjacent configurations of `current`. When all of them have answers, it moves to the
+ *                best one. If none is better than `current`, it is not started any more. */
 
 /* The state of `greedy`. */
 typedef struct greedy {
@@ -122,21 +125,28 @@ const kiln__strategy kiln__strategy_greedy = {.name = "greedy",
                                               .told = greedy_told,
                                               .end = free_neighbours};
 
-/* ---- iterated local search (Lourenço, Martin and Stützle, 2003) with first improvement. States: not started;
- * descending (neighbours of `current` are proposed); kicking (random steps from the best local optimum are
- * proposed, until an answer starts a new descent) ---- */
+/* ---- iterated local search (Lourenço, Martin and Stützle, 2003) with first improvement ----
+ *
+ * States:
+ *   not started  It has no proposal. The first answer that is no failure, of whatever configuration, starts a descent.
+ *   descending   It proposes the neighbours of `current`. An answer that is better than `current` moves it there. When
+ *                all neighbours have answers and none is better, `current` is a local optimum, and it begins to kick.
+ *   kicking      It proposes random steps from `home`, the best local optimum. Any answer that is no failure starts a
+ *                new descent there, even if it is worse than `home`. But a late answer of a neighbour of an earlier
+ *                descent does so only if it is better than `home`. */
 
 /* The state of `ils`. */
 typedef struct ils {
     around around;
     bool started, kicking;
     size_t home; /* the best local optimum, where a kick begins */
-    /* descents in a row that did not improve `home`. The kick grows by one random step after every two of them, from 2 to 5,
-     * and then begins at 2 again. */
+    /* descents in a row that did not improve `home`. The kick grows by one random step after every two of them, from 2
+     * to 5, and then begins at 2 again. */
     unsigned fruitless;
 } ils;
 
-/* Tags of proposals: a neighbour, a kick. A random point, which the search draws, has the tag 0. */
+/* Tags of proposals: a neighbour, a kick. ils_told() tells late answers by them. A random point, which search.c draws,
+ * has the tag 0. */
 enum { ILS_STEP = 1, ILS_KICK = 2 };
 
 static void record_local_optimum(const kiln__search *s, ils *l)
@@ -210,7 +220,7 @@ const kiln__strategy kiln__strategy_ils = {
 typedef struct annealing {
     size_t current;
     bool started;
-    double steps;   /* answers so far, which lower the temperature */
+    double steps;   /* answers since the start, at most 50 after a return to the best; each lowers the temperature */
     unsigned still; /* answers in a row without a new best */
 } annealing;
 
@@ -222,6 +232,9 @@ static bool accept_step(kiln__search *s, const annealing *a, double value)
     return value <= here || kiln__random_unit(&s->random) < exp(-(value - here) / (fabs(here) * temperature + 1e-300));
 }
 
+/* Walks from `current` over configurations whose answers are known until it finds an unknown one, and proposes that
+ * one. If it finds none in WALK steps, it proposes a known point. search.c then asks again, and at last draws a random
+ * point. */
 static kiln_status annealing_propose(kiln__search *s, void *state, uint32_t *tag, bool *found, kiln_error **error)
 {
     (void)error;

@@ -13,8 +13,9 @@
 typedef struct kiln__part_axis {
     uint32_t values; /* number of values; 0 only if the set is empty */
     bool ordered;    /* neighbouring values are similar; true for numbers, false for texts */
-    const bool *
-        powers; /* one flag for each value: it is a power of two. NULL unless the list has at least two powers of two and another size */
+    /* For each value: true if it is a power of two. NULL unless the list has at least two powers of two and another
+     * size. */
+    const bool *powers;
 } kiln__part_axis;
 
 /* A part of the set. */

@@ -1,6 +1,6 @@
 /* search.c - the part that all strategies share: the table of answers, and the rule that a point is proposed once and
- * only if it is valid. A strategy proposes candidates; kiln__search_ask() checks them, and draws a random point if the
- * strategy has none. */
+ * only if it is valid. A strategy proposes candidates. kiln__search_ask() checks them, and draws a random point if the
+ * strategy has no proposal. */
 #include <math.h>
 #include <string.h>
 

@@ -48,9 +48,9 @@ kiln_status kiln__search_hint(kiln__search *search, const uint32_t *point, doubl
 kiln_status kiln__search_ask(kiln__search *search, uint32_t *point, bool *found, kiln_error **error);
 /* Marks a valid point that the caller chose as proposed. *fresh is false if it was proposed or answered before. */
 kiln_status kiln__search_claim(kiln__search *search, const uint32_t *point, bool *fresh, kiln_error **error);
-/* Reports the answer for a point. A second report for the same point is KILN_ERROR_ARGUMENT. A smaller value is better; HUGE_VAL means that the point failed.
- * `cost` is the time in seconds that trying it took; 0 means unknown. A point that was never proposed becomes known,
- * and will not be proposed. */
+/* Reports the answer for a point. A smaller value is better; HUGE_VAL means that the point failed. `cost` is the time
+ * in seconds that trying the point took; 0 means unknown. A point that was never proposed becomes known, and will not
+ * be proposed. A second report for the same point fails with KILN_ERROR_ARGUMENT. */
 kiln_status kiln__search_tell(kiln__search *search, const uint32_t *point, double value, double cost,
                               kiln_error **error);
 #endif

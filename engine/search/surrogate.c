@@ -2,8 +2,8 @@
  *
  * The model is a Gaussian process (gaussian.c) while there are few answers, and a random forest (forest.c) later. The
  * acquisition function is a lower confidence bound, mean - b * deviation, whose factor b is drawn at random for each
- * proposal. That is nearest to randomised GP-UCB (Berk et al., Randomised Gaussian Process Upper Confidence Bound for
- * Bayesian Optimisation, 2020). README.md lists the differences from published methods.
+ * proposal. The nearest published method is randomised GP-UCB (Berk et al., Randomised Gaussian Process Upper
+ * Confidence Bound for Bayesian Optimisation, 2020). README.md lists the differences from published methods.
  *
  * States of a search, as surrogate_propose() sees them:
  * - Design: fewer than FIRST answers, or no configuration that ran. propose_first() chooses points far apart, or points
@@ -223,9 +223,9 @@ static void set_candidate(const kiln__search *s, kiln__batch *b, size_t i, const
             b->items[i].axis = a - 1;
 }
 
-/* Takes a random point of the pool, changes some axes, and writes it to s->next. If finding a
- * point by its number is slow, fill_pool() calls this function for most new candidates instead. *found is false if none of
- * SLOW_TRIES points was valid. */
+/* Takes a random point of the pool, changes some axes, and writes it to s->next. If finding a point by its number is
+ * slow, fill_pool() calls this function for most new candidates instead. *found is false if none of SLOW_TRIES points
+ * was valid. */
 static kiln_status change_pool_point(kiln__search *s, const kiln__batch *drawn, bool *found, kiln_error **error)
 {
     *found = false;

@@ -10,7 +10,7 @@
     EITHER(SCALAR, "{\"type\": \"array\", \"minItems\": " least ", \"items\": " SCALAR "}")
 #define BY_NAME(least, item)                                                                                           \
     "{\"type\": \"object\", \"minProperties\": " least ", " SPLIT ", \"additionalProperties\": " item "}"
-/* From `{x: max(a, b)}` YAML makes two keys, of which `b)` has no value. Kiln joins them again. */
+/* From `{x: max(a, b)}` YAML makes two keys. The second key, `b)`, has no value. Kiln joins them again. */
 #define SPLIT "\"patternProperties\": {\"\\\\)\": {\"type\": \"null\"}}"
 #define LABEL_PATTERN "\"pattern\": \"^[A-Za-z0-9_-]{1,63}$\""
 

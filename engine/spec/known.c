@@ -73,6 +73,7 @@ bool kiln__known_add(kiln__known_list *list, const kiln__known *known)
     kept->device = kiln__arena_strdup(arena, known->device);
     kept->cc = kiln__arena_strdup(arena, known->cc);
     kept->input_functions = kiln__arena_strdup(arena, known->input_functions ? known->input_functions : "");
+    kept->code = kiln__arena_strdup(arena, known->code ? known->code : "");
     kept->sizes = kiln__settings_sorted(arena, known->sizes);
     kept->params = kiln__settings_sorted(arena, known->params);
     kept->features = kiln__settings_sorted(arena, known->features);

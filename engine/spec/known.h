@@ -29,6 +29,7 @@ typedef struct kiln__known {
     int64_t taken;                       /* when a sweep last took it from a store; 0: never; a file does not have it */
     double inputs_seconds, copy_seconds; /* see kiln_result; a file does not have them */
     const char *input_functions;         /* NULL means "" */
+    const char *code; /* the hash of its code as a text; NULL or "": not known; a file does not have it */
 } kiln__known;
 
 /* A list of configurations. Set it to zero, then set arena.mem. The arena owns the texts. */

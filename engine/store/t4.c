@@ -227,7 +227,7 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
 /* ---- a document of them ---- */
 
 /* Gives every configuration all params, as a recorded space requires. A param that a variant lacks becomes "".
- * Refuses samples of which each has params of its own: the file would grow with the square of their number. */
+ * Refuses samples that have too many different params: the file would grow with the square of the number of samples. */
 static kiln_status fill_configurations(kiln_store *store, writer *w, json_t *results, kiln_error **error)
 {
     enum { TIMES_LARGER = 16, LEAST = 1 << 20 };

@@ -59,6 +59,8 @@ static bool is_chosen(const finals *f, const kiln_sample *sample)
     return false;
 }
 
+/* Chooses at most `most` finalists: the fastest contenders whose measurement did not stop early, as far as their times
+ * are within NEAR and NEAR_SECONDS of the fastest. */
 static void choose(finals *f, size_t most)
 {
     double bound = HUGE_VAL;

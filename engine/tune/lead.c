@@ -1,15 +1,19 @@
 /* lead.c - the start of a search: the configurations that are tried first, and the variants that are known to be slow.
  *
- * A search that learns, with time as its objective and without checks, begins (find_lead() in source.c) with the
- * configurations that are shipped with the spec for the nearest device and sizes. If none are shipped, it begins with the
- * defaults of the variants. If the store has samples of another device or other sizes, kiln__tune_source_expect() puts the
- * best two of these samples in place of the defaults, unless the sweep is repeatable or makes estimates. On a GPU, if the
- * sweep may leave slow variants out, the defaults are in the order of their estimated times.
+ * Only a search whose strategy learns, whose objective is time, and which runs no checks uses this file: find_lead() in
+ * source.c decides. Such a search begins with the configurations that are shipped with the spec for the nearest device
+ * and sizes. If none are shipped, it begins with the defaults of the variants. On a GPU, if the sweep may leave slow
+ * variants out, the defaults are in the order of their estimated times.
  *
- * A variant is slow if its best known time at the nearest known sizes, or its estimated time, is at least SLOW times the
- * best of the contenders. The last contender is never left out (drop_slow() in source.c). A sweep with a time limit that
- * names no variants leaves slow variants out (`leaves_slow`), because one measurement of a slow variant may take as long
- * as many measurements of the others. */
+ * The function kiln__tune_source_expect() may later replace the defaults by the best two samples that the store has of
+ * another device or other sizes. It does not do so in a repeatable sweep, nor after the sweep has made estimates
+ * (`--estimates`).
+ *
+ * A variant is slow if its best known time at the nearest known sizes is at least SLOW times the best known time of the
+ * sweep's variants there. If nothing is shipped, it is slow if its estimated time is at least SLOW times the best
+ * estimate of a contender. In source.c, drop_slow() never leaves out the last contender. A sweep with a time limit that
+ * names no variants leaves slow variants out (`leaves_slow`), because one measurement of a slow variant may take as
+ * long as many measurements of the others. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,16 +25,17 @@
 #include "model_internal.h"
 #include "plan.h"
 
-#define SLOW 10    /* times the best */
-#define NEAR 4     /* farther known sizes tell nothing about slow variants: kiln__size_distance(), a factor of 16 */
-#define ALIKE 1.25 /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
-#define PROBLEMS 3 /* the best of each of the PROBLEMS nearest pairs of device and sizes comes first */
-#define MOST 6     /* configurations that are tried first because they are known */
-#define DEFAULTS_MOST 8   /* defaults that are tried first; at most half of max_configurations plus one, too */
+#define SLOW 10           /* times the best */
+#define NEAR 4            /* kiln__size_distance() beyond which known sizes do not count: a factor of 16 in one size */
+#define ALIKE 1.25        /* a variant at the nearest sizes comes first if it takes at most ALIKE times the best time */
+#define PROBLEMS 3        /* number of the nearest pairs of device and sizes whose best configurations come first */
+#define MOST 6            /* configurations that are tried first because they are known */
+#define DEFAULTS_MOST 8   /* defaults that are tried first; with max_configurations at most half of that number, + 1 */
 #define SHARE 0.1         /* share of the sweep's time that the estimates of defaults may take */
 #define LEAST 1e-3        /* seconds of an estimate after the time is over, because a limit of 0 means no limit */
 #define ESTIMATE_MOST 2.0 /* seconds for one estimate in a repeatable sweep */
 
+/* Returns true if one of the steps, or of the steps within them, runs on the host. */
 static bool has_host_step(const kiln__step *steps, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -75,7 +80,8 @@ static void leave_out(const kiln__lead_question *q, kiln__lead *lead, const char
 
 /* ---- what is shipped ---- */
 
-/* Finds the variants that took at least SLOW times the best time at the nearest known sizes. */
+/* Leaves out the variants that took at least SLOW times the best time at the nearest known sizes. `list` is sorted: the
+ * nearest sizes come first. */
 static void leave_known_slow(const kiln__lead_question *q, const kiln__shipped *list, size_t count, double best,
                              kiln__arena *arena, kiln__lead *lead)
 {
@@ -85,7 +91,7 @@ static void leave_known_slow(const kiln__lead_question *q, const kiln__shipped *
                 q, lead, list[i].variant,
                 kiln__arena_printf(
                     arena,
-                    "the best configuration of this variant took %.0f times longer than the best configuration of all "
+                    "the best configuration of this variant takes %.0f times as long as the best configuration of all "
                     "variants on %s at %s; --variants %s tries it",
                     list[i].seconds / best, list[i].device, list[i].sizes, list[i].variant));
 }
@@ -100,8 +106,10 @@ static size_t keep_variants(const kiln__lead_question *q, kiln__shipped *list, s
     return kept;
 }
 
-/* Lists the shipped configurations that are tried first, and leaves slow variants out. All of `list` are of variants of the sweep, so
- * `best` is the best known time of these variants at the nearest sizes. */
+/* Lists the shipped configurations that are tried first, and leaves slow variants out. `list` has only configurations
+ * of the sweep's variants, the nearest pair of device and sizes first. From each of the PROBLEMS nearest pairs it takes
+ * the best configuration. From the nearest pair it also takes the best configuration of each other variant, if its time
+ * is at most ALIKE times `best`, the best known time there. */
 static void lead_by_shipped(const kiln__lead_question *q, const kiln__shipped *list, size_t count, kiln__arena *arena,
                             kiln__lead *lead)
 {
@@ -175,9 +183,9 @@ static void end_guess(kiln_engine *model, guess *g, double seconds)
     kiln_plan_close(plan);
 }
 
-/* Estimates the defaults of all variants. In a repeatable sweep each estimate takes at most ESTIMATE_MOST.
- * Otherwise all estimates together take at most SHARE of the time limit. First all defaults are compiled at the same time,
- * then they are simulated one after another. */
+/* Estimates the defaults of all variants. It begins all compiles, and then simulates one default after another. In a
+ * repeatable sweep each estimate takes at most ESTIMATE_MOST. Otherwise all estimates together take at most SHARE of
+ * the time limit. */
 static kiln_status guess_all(kiln_engine *engine, const kiln__lead_question *q, guess *guesses, kiln_error **error)
 {
     kiln__arena arena = {.mem = engine->mem};
@@ -212,8 +220,9 @@ static kiln__settings default_params(const kiln__variant *variant, kiln__arena *
     return (kiln__settings){items ? variant->param_count : 0, items};
 }
 
-/* Lists the defaults of the variants in the order of their estimates. Defaults without an estimate come last, in the
- * order of the spec. Variants with `contender: false` are not in the list. */
+/* Lists the defaults of the variants in the order of their estimates, and leaves slow variants out. Defaults without an
+ * estimate come last, in the order of the spec. Variants with `contender: false` are not in the list, and their
+ * estimates do not count for `best`. */
 static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, kiln__arena *arena, kiln__lead *lead)
 {
     double best = HUGE_VAL;
@@ -229,8 +238,8 @@ static void lead_by_defaults(const kiln__lead_question *q, guess *guesses, kiln_
                 q, lead, q->variants[v]->name,
                 kiln__arena_printf(
                     arena,
-                    "its default configuration has an estimated time that is %.0f times longer than the best estimate "
-                    "of another variant; --variants %s tries it",
+                    "its default configuration has an estimated time that is %.0f times the best estimate of another "
+                    "variant; --variants %s tries it",
                     guesses[v].seconds / best, q->variants[v]->name));
     for (size_t taken = 0; taken < q->count && lead->count < most && lead->count < DEFAULTS_MOST; taken++) {
         size_t at = q->count;

@@ -4,6 +4,7 @@
 
 #include "known_internal.h"
 
+/* A sweep for which first configurations are wanted. */
 typedef struct kiln__lead_question {
     const kiln_spec *spec;
     const kiln_tune_options *options;
@@ -12,11 +13,12 @@ typedef struct kiln__lead_question {
     kiln__settings sizes;
     bool leaves_slow; /* variants that are known or estimated to be slow are left out */
 } kiln__lead_question;
+/* The answer. */
 typedef struct kiln__lead {
     kiln__known *items; /* configurations to try first, in order; some may be invalid */
     size_t count;
-    const char *whence;  /* origin of the configurations: "the defaults of the variants" */
-    bool shipped;        /* true: `items` are known to be good; false: they are defaults */
+    const char *whence;  /* the kind of the configurations, for a message: "the defaults of the variants" */
+    bool shipped;        /* true: `items` are shipped with the spec; false: they are defaults */
     kiln_left_out *slow; /* variants to leave out */
     size_t slow_count;
 } kiln__lead;

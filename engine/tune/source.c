@@ -245,8 +245,8 @@ static void drop_slow(kiln__tune_source *s)
     }
 }
 
-/* Finds the configurations with which the search begins. Does so only for strategies that learn, and only if time is
- * the objective. Other strategies, such as `random`, begin with their own proposals. */
+/* Finds the configurations with which the search begins. Does so only if the strategy learns, time is the objective,
+ * and the sweep runs no checks. Other searches, such as `random`, begin with the proposals of their strategy. */
 static kiln_status find_lead(kiln__tune_source *s, kiln_error **error)
 {
     if (!kiln__strategy_learns(s->strategy) || !kiln__goals_by_time(s->options) || s->count == 0 ||
@@ -261,7 +261,7 @@ static kiln_status find_lead(kiln__tune_source *s, kiln_error **error)
     KILN__TRY(kiln__lead_find(s->engine, &question, &s->arena, &s->lead, error));
     drop_slow(s);
     if (s->lead.count)
-        kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: the search begins with %s", s->spec->name, s->lead.whence);
+        kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: to be tried first: %s", s->spec->name, s->lead.whence);
     return KILN_OK;
 }
 
@@ -551,8 +551,8 @@ kiln_status kiln__tune_source_expect(kiln__tune_source *s, kiln__recorder *recor
     if (found)
         s->lead.count = found;
     if (used)
-        kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: the search begins with predictions from %zu samples of %s",
-                   s->spec->name, used, device);
+        kiln__logf(&s->engine->log, KILN_LOG_INFO, "%s: hints for the search: %zu samples of %s%s", s->spec->name, used,
+                   device, found ? "; the best of them are tried first, in place of the defaults" : "");
     kiln__free(s->engine->mem, list);
     return status;
 }

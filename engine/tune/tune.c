@@ -5,7 +5,8 @@
  *   open      open_sweep(): goals, source, devices, queue, store, inputs; runner processes are started
  *   recall    recall(): a search that learns first hears the estimates and the samples that the store has
  *   greet     await_crew_open(): compiles begin while the runner processes open their devices
- *   measure   run_with_crew() or run_alone(), until the budget is used, the source is drained, or an error ends the sweep
+ *   measure   run_with_crew() or run_alone(), until the budget is used, the source is drained, or an error ends the
+ *             sweep
  *   finals    hold_finals(), only if no error ended the sweep
  *   finish    the ranking, the front, the store's pending rows; then close_sweep()
  * If the first phase fails, there is no tuning. The same holds in go_without_crew() if the sweep needs runner
@@ -28,8 +29,10 @@
  *   counted   count() gave the sample to the tuning and answered the ticket; the job is forgotten
  * An error that ends the sweep forgets the job in whatever state it is.
  *
- * wants_more() stops the drawing of jobs under three conditions: `drained`, the source has no more configurations;
- * `alone`, a sample is retried while nothing else may run; or a limit is reached.
+ * wants_more() stops the drawing of jobs under three conditions:
+ *   drained   the source has no more configurations
+ *   alone     a sample is retried while nothing else may run
+ *   a limit   of the sweep is reached
  *
  * The file is long because drawing configurations, compiling ahead and measuring share one state. */
 #include <math.h>
@@ -325,8 +328,8 @@ static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool 
 }
 
 /* Gives a search that learns its first knowledge: the estimates if the caller asks for them, otherwise times from other
- * devices and sizes, and then the stored samples of its space. A stored sample that does not fit this sweep is dropped, and
- * the search may propose its configuration again. A repeatable sweep skips all this. */
+ * devices and sizes, and then the stored samples of its space. A stored sample that does not fit this sweep is dropped,
+ * and the search may propose its configuration again. A repeatable sweep skips all this. */
 static kiln_status recall(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK, failed;
@@ -359,9 +362,9 @@ static kiln_status recall(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Takes one configuration from the source. Afterwards it is counted, or it is a job at the end of the queue, or the source
- * is drained and `end` of the budget says why. A configuration that cannot be compiled becomes a failed sample. The sweep
- * ends only for errors that every configuration would have, and for a source that cannot be read. */
+/* Takes one configuration from the source. Afterwards it is counted, or it is a job at the end of the queue, or the
+ * source is drained and `end` of the budget says why. A configuration that cannot be compiled becomes a failed sample.
+ * The sweep ends only for errors that every configuration would have, and for a source that cannot be read. */
 static kiln_status draw(sweep *s, kiln_error **error)
 {
     uint64_t most = s->options->max_configurations;
@@ -452,10 +455,10 @@ static bool awaits_known(const sweep *s)
     return s->tuning->totals.configurations == 0 && !is_flying(s) && kiln__tune_source_begins_known(s->source);
 }
 
-/* Tells whether another configuration shall be drawn now. The limit is the length of the queue. A repeatable sweep counts
- * open jobs instead, because their number must not depend on times. A search that learns is asked only until each device
- * has a job and one more is ready: its proposals are better after more answers. While the first measurement waits for one
- * code, half of the workers stay idle: side by side, NVRTC's compiles take up to twice as long. */
+/* Tells whether another configuration shall be drawn now. The limit is the length of the queue. A repeatable sweep
+ * counts open jobs instead, because their number must not depend on times. A search that learns is asked only until
+ * each device has a job and one more is ready: its proposals are better after more answers. While the first measurement
+ * waits for one code, half of the workers stay idle: side by side, NVRTC's compiles take up to twice as long. */
 static bool wants_more(sweep *s)
 {
     if (s->drained || s->alone || s->count >= s->ahead || is_over(s))
@@ -489,8 +492,8 @@ static size_t find_ready(const sweep *s)
     return s->count;
 }
 
-/* Takes the job number `index` and its compiled code from the queue. If *taken has no sample afterwards, there is nothing
- * to measure: the compile failed or the store had the sample, and the sample was counted, or the sweep ends. */
+/* Takes the job number `index` and its compiled code from the queue. If *taken has no sample afterwards, there is
+ * nothing to measure: the compile failed or the store had the sample, and the sample was counted, or the sweep ends. */
 static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **error)
 {
     *taken = s->jobs[index];
@@ -547,8 +550,8 @@ static kiln_status finish(sweep *s, job *done, kiln_status status, kiln_error *w
 
 /* ---- measuring here ---- */
 
-/* Runs a plan and sets *result. If the answer was verified at the smaller sizes, *result holds that verdict before the call
- * and keeps it. */
+/* Runs a plan and sets *result. If the answer was verified at the smaller sizes, *result holds that verdict before the
+ * call and keeps it. */
 static kiln_status run_plan(sweep *s, kiln_plan *plan, const kiln_run_options *how, kiln_result *result,
                             kiln_error **error)
 {
@@ -581,9 +584,9 @@ static kiln_status run_code(sweep *s, job *taken, const kiln__trial *trial, kiln
     return status;
 }
 
-/* Tells whether a run may have run only a few blocks of each kernel, as an estimate does if nobody looks at the results. A
- * kernel may then fault because an earlier kernel wrote only a part of its addresses. The caller therefore runs the sample
- * once more with all blocks, in a new context. */
+/* Tells whether a run may have run only a few blocks of each kernel, as an estimate does if nobody looks at the
+ * results. A kernel may then fault because an earlier kernel wrote only a part of its addresses. So if such a run
+ * faults, the caller runs the sample once more with all blocks, in a new context. */
 static bool may_be_of_parts(const sweep *s)
 {
     const kiln__simulator *simulator = s->engine->driver.simulator;
@@ -832,8 +835,8 @@ static kiln_status measure_again(void *user, const kiln_sample *sample, const ki
     return status;
 }
 
-/* Writes a sample over its row in the store, with new times, or with the stored ones if `times` is NULL. If it cannot be
- * written, the old row stays, and the log says why. */
+/* Writes a sample over its row in the store, with new times, or with the stored ones if `times` is NULL. If it cannot
+ * be written, the old row stays, and the log says why. */
 static void keep_again(void *user, const kiln_sample *sample, const double *times, size_t count, const kiln_error *why)
 {
     sweep *s = user;
@@ -1031,9 +1034,9 @@ static kiln_status open_sites(sweep *s, kiln_error **error)
     return s->flying && !arena->failed ? KILN_OK : kiln__fail_memory(error);
 }
 
-/* Opens everything that the sweep needs, in the order in which each part needs the earlier ones. After a failure the caller
- * calls close_sweep(), which accepts a half-open sweep, and frees the tuning. The runner processes come last: they start
- * only if all names and options are right. */
+/* Opens everything that the sweep needs, in the order in which each part needs the earlier ones. After a failure the
+ * caller calls close_sweep(), which accepts a half-open sweep, and frees the tuning. The runner processes come last:
+ * they start only if all names and options are right. */
 static kiln_status open_sweep(sweep *s, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
@@ -1081,8 +1084,9 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Frees the jobs that were not measured. Code that is compiled is kept, and so is a compile that has begun when the time
- * limit ended the sweep: the same command again goes on from there. After an error or a request to stop nothing is kept. */
+/* Frees the jobs that were not measured. Code that is compiled is kept, and so is a compile that has begun when the
+ * time limit ended the sweep: the same command again goes on from there. After an error or a request to stop nothing is
+ * kept. */
 static void leave_jobs(sweep *s)
 {
     const kiln_end end = s->tuning ? s->tuning->totals.end : KILN_END_EARLY;
@@ -1162,8 +1166,8 @@ kiln_status kiln__tune(kiln_engine *engine, const kiln_spec *spec, const kiln_tu
     return status;
 }
 
-/* If all samples failed with one status, fails with that status. If their statuses differ, there are several reasons, and
- * the samples tell them; then the sweep does not fail. */
+/* If all samples failed with one status, fails with that status. If their statuses differ, there are several reasons,
+ * and the samples tell them; then the sweep does not fail. */
 static kiln_status check_one_worked(const kiln_engine *engine, const kiln_tuning *tuning, kiln_error **error)
 {
     const size_t count = kiln_tuning_count(tuning);

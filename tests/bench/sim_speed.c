@@ -415,8 +415,8 @@ static double kernel(const machine *m, const work *w, clockid_t clock, unsigned 
             exit(1);
         }
     }
-    if (m->check && check_count(m->check)) {
-        fprintf(stderr, "sim_speed: %s has findings: %s\n", w->kernel, check_at(m->check, 0)->message);
+    if (m->check && check_count_findings(m->check)) {
+        fprintf(stderr, "sim_speed: %s has findings: %s\n", w->kernel, check_get_finding(m->check, 0)->message);
         exit(1);
     }
     return median(times, runs);

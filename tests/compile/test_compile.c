@@ -170,8 +170,12 @@ static void test_headers(void)
                                                " { *x = A; }\n"};
     kiln__unit unit;
     kiln_error *error = NULL;
+    static const char *const lines[] = {"-lineinfo"};
+    request.options = lines;
+    request.option_count = 1;
     CHECK_OK(compile(&request, &unit, &error), error);
     CHECK(unit.ptx && strstr(unit.ptx, "42") != NULL);
+    CHECK(unit.ptx && strstr(unit.ptx, "\"h.cu\"") != NULL); /* the current folder is not in the lines .file */
     kiln__unit_free(&unit);
     if (*kiln__nvrtc_include(nvrtc)) { /* CUDA's own headers use names that -minimal leaves out */
         request = (kiln__compile_request){.name = "fp16.cu", .arch = 80, .source = source_fp16};

@@ -203,9 +203,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (vm_module_ptx(module)->functions[k].entry && vm_module_ptx(module)->functions[k].defined &&
             kernels++ < KERNELS)
             run_turns(device, module, (int)k, address, entries > FEW ? 2u >> (parity + k) % 2 : 3, true);
-    for (size_t k = 0; k < check_count(check); k++)
-        WANT(check_at(check, k)->message && check_at(check, k)->count);
-    if (check_count(check) & 1) /* the device is freed before the checks or after them */
+    for (size_t k = 0; k < check_count_findings(check); k++)
+        WANT(check_get_finding(check, k)->message && check_get_finding(check, k)->count);
+    if (check_count_findings(check) & 1) /* the device is freed before the checks or after them */
         check_attach(device, NULL);
     vm_module_unload(device, module);
     WANT(vm_memory_used(device) >= used); /* memory that a kernel's malloc() made stays allocated */

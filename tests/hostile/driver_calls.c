@@ -66,6 +66,11 @@
     X(cuMemMap)                                                                                                        \
     X(cuMemUnmap)                                                                                                      \
     X(cuMemSetAccess)                                                                                                  \
+    X(cuMulticastCreate)                                                                                               \
+    X(cuMulticastAddDevice)                                                                                            \
+    X(cuMulticastBindMem)                                                                                              \
+    X(cuMulticastBindAddr)                                                                                             \
+    X(cuMulticastUnbind)                                                                                               \
     X(cuModuleLoadData)                                                                                                \
     X(cuModuleUnload)                                                                                                  \
     X(cuModuleGetFunction)                                                                                             \
@@ -90,7 +95,7 @@ typedef struct round {
     CUtensorMap map;
     CUipcMemHandle ipc;
     CUdeviceptr reserved;
-    CUmemGenericAllocationHandle piece;
+    CUmemGenericAllocationHandle piece, multicast;
 } round;
 
 static const char text[] =
@@ -409,7 +414,9 @@ static void call_share(round *r)
     const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
                                     .flags = (CUmemAccess_flags)hostile_below(r->s, 4)};
     const size_t piece = 2 << 20;
-    switch (hostile_below(r->s, 9)) {
+    const CUmulticastObjectProp object = {.numDevices = 1, .size = hostile_chance(r->s, 80) ? 2 * piece : size(r)};
+    const size_t from = hostile_chance(r->s, 60) ? 0 : hostile_chance(r->s, 60) ? piece : size(r);
+    switch (hostile_below(r->s, 14)) {
     case 0: r->cuIpcGetMemHandle_(&r->ipc, address(r)); break;
     case 1: ((unsigned char *)&r->ipc)[hostile_below(r->s, sizeof r->ipc)] = (unsigned char)hostile_next(r->s); break;
     case 2:
@@ -428,7 +435,7 @@ static void call_share(round *r)
         break;
     case 5:
         r->cuMemMap_(hostile_chance(r->s, 70) ? r->reserved : address(r), hostile_chance(r->s, 70) ? piece : size(r),
-                     hostile_chance(r->s, 90) ? 0 : size(r), r->piece, 0);
+                     hostile_chance(r->s, 90) ? 0 : from, hostile_chance(r->s, 70) ? r->piece : r->multicast, 0);
         break;
     case 6:
         r->cuMemSetAccess_(hostile_chance(r->s, 70) ? r->reserved : address(r),
@@ -437,6 +444,20 @@ static void call_share(round *r)
     case 7:
         r->cuMemUnmap_(hostile_chance(r->s, 70) ? r->reserved : address(r), hostile_chance(r->s, 70) ? piece : size(r));
         break;
+    case 8: /* a call that waits for a device of the team would wait for long */
+        if (!r->multicast && r->cuMulticastCreate_(&r->multicast, &object) == CUDA_SUCCESS)
+            r->cuMulticastAddDevice_(r->multicast, 0);
+        break;
+    case 9: r->cuMulticastAddDevice_(r->multicast, (CUdevice)hostile_below(r->s, 3)); break;
+    case 10:
+        r->cuMulticastBindMem_(r->multicast, from, r->piece, hostile_chance(r->s, 70) ? 0 : size(r),
+                               hostile_chance(r->s, 70) ? piece : size(r), 0);
+        break;
+    case 11:
+        r->cuMulticastBindAddr_(r->multicast, from, hostile_chance(r->s, 70) ? r->reserved : address(r),
+                                hostile_chance(r->s, 70) ? piece : size(r), 0);
+        break;
+    case 12: r->cuMulticastUnbind_(r->multicast, 0, from, hostile_chance(r->s, 70) ? piece : size(r)); break;
     default: r->cuMemAddressFree_(address(r), size(r)); break;
     }
 }
@@ -484,7 +505,7 @@ static bool begin(round *r)
     CUdevice device;
     r->point_count = 0;
     memset(r->arrays, 0, sizeof r->arrays);
-    r->reserved = 0, r->piece = 0;
+    r->reserved = 0, r->piece = 0, r->multicast = 0;
     if (r->cuInit_(0) != CUDA_SUCCESS || r->cuDeviceGet_(&device, 0) != CUDA_SUCCESS ||
         r->cuDevicePrimaryCtxRetain_(&r->context, device) != CUDA_SUCCESS ||
         r->cuCtxSetCurrent_(r->context) != CUDA_SUCCESS)

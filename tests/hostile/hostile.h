@@ -31,7 +31,8 @@ bool hostile_chance(hostile_source *s, uint32_t percent);
  *   y stride of a matrix                   d dimension of a launch                                 o handle of a stream
  *   a argument list of printf              i parameters of a copy of three dimensions              X coordinate, a float
  *   T address of tensor memory              C number of its columns            D I Z descriptors of tcgen05.mma
- *   j function                             u buffer of a launch's parameters                        M memory by malloc() */
+ *   j function                             u buffer of a launch's parameters                        M memory by malloc()
+ *   W address of a multicast object */
 typedef struct hostile_case {
     const char *addresses,
         *values; /* kinds of the address operands, and of the other operands, in order; the last kind repeats */
@@ -128,6 +129,10 @@ typedef struct hostile_world {
     unsigned char *arena; /* mapped host memory, parts of which belong to the guest */
     size_t arena_bytes;
     void *storage, *linear;
+    vm_team team; /* a multicast object of two devices, at the address `team_address` */
+    vm_replica replicas[2];
+    uint64_t team_address;
+    void *team_storage;
     uint64_t handles[16];
     vm_image images[16];
     unsigned handle_count;

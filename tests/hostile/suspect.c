@@ -84,7 +84,7 @@ static bool collect(const hostile_world *w, bool suspects, words *out)
 {
     for (size_t k = 0; k < w->device->live_count; k++) {
         const vm_allocation *a = w->device->live[k];
-        if (a->constant || a->read_only)
+        if (a->constant || a->read_only || a->team)
             continue;
         for (size_t at = 0; at + 8 <= a->bytes; at += 8) {
             uint64_t value;

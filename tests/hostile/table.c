@@ -36,6 +36,9 @@ static bool effect_reaches(ptx_effect effect)
     case PTX_EFFECT_STORE:
     case PTX_EFFECT_ATOMIC:
     case PTX_EFFECT_REDUCTION:
+    case PTX_EFFECT_TEAM_LOAD:
+    case PTX_EFFECT_TEAM_STORE:
+    case PTX_EFFECT_TEAM_REDUCTION:
     case PTX_EFFECT_TEXTURE:
     case PTX_EFFECT_ROWS_LOAD:
     case PTX_EFFECT_ROWS_STORE:

@@ -201,6 +201,7 @@ static uint64_t benign(hostile_source *s, const hostile_world *w, const hostile_
     case 'y': return 16 * (uint64_t)(1 + hostile_below(s, 4));
     case 'd': return 1 + hostile_below(s, 2);
     case 'o': return hostile_below(s, 5);
+    case 'W': return w->team_address + 16 * (uint64_t)hostile_below(s, 128);
     case 'f':
     case 'a':
     case 'i':
@@ -231,6 +232,9 @@ static uint64_t hostile(hostile_source *s, const hostile_world *w, const hostile
     case 'j':
     case 'M':
     case 'u': return point(s, w) + step(s);
+    case 'W':
+        return hostile_chance(s, 70) ? w->team_address + 2048 * (uint64_t)hostile_below(s, 5) + step(s)
+                                     : point(s, w) + step(s);
     case 'S': return hostile(s, w, kernel, 's', from) + VM_SHARED_BASE;
     case 'B': return hostile(s, w, kernel, 'b', from) + VM_SHARED_BASE;
     case 's':

@@ -142,6 +142,26 @@ static bool adopt_neighbours(hostile_world *w)
     return done;
 }
 
+/* A multicast object of two devices. The second device has bound only a half of it. */
+static bool adopt_team(hostile_world *w)
+{
+    w->team_address = vm_reserve(w->device, 2 * PART, PART);
+    unsigned char *block = w->team_address ? malloc(4 * (PART + 512)) : NULL;
+    if (!block)
+        return false;
+    w->team_storage = block;
+    fill(block, 4 * (PART + 512));
+    for (uint32_t k = 0; k < 2; k++) {
+        unsigned char *host = block + 256 + k * (2 * PART + 512);
+        w->replicas[k] = (vm_replica){.member = k, .bytes = (2 - k) * PART, .host = host};
+        poison(host - 256, host);
+        poison(host + (2 - k) * PART, host + (2 - k) * PART + 256);
+    }
+    w->team = (vm_team){.count = 2, .number = {0, 1}, .replicas = w->replicas, .replica_count = 2};
+    add_point(w, w->team_address, 2 * PART);
+    return vm_adopt_team(w->device, w->team_address, &w->team, 0, 2 * PART, false);
+}
+
 /* Memory of the host. The guest may write one part and read another, and knows the addresses of all parts. */
 static bool adopt_arena(hostile_world *w)
 {
@@ -293,7 +313,8 @@ bool hostile_world_open(hostile_source *s, hostile_world *w, const hostile_kerne
     if (engine == HOSTILE_JIT && !sim_jit_open(w->device, 1))
         return false;
     add_windows(w);
-    if (!allocate_all(s, w) || !adopt_neighbours(w) || !adopt_arena(w) || !add_objects(w, w->targets[3]))
+    if (!allocate_all(s, w) || !adopt_neighbours(w) || !adopt_team(w) || !adopt_arena(w) ||
+        !add_objects(w, w->targets[3]))
         return false;
     if (w->other) {
         const uint64_t far = vm_alloc(w->other, PART);
@@ -328,8 +349,11 @@ void hostile_world_close(hostile_world *w)
 #ifdef HOSTILE_ASAN
     if (w->storage)
         ASAN_UNPOISON_MEMORY_REGION(w->storage, 3 * (PART + 512));
+    if (w->team_storage)
+        ASAN_UNPOISON_MEMORY_REGION(w->team_storage, 4 * (PART + 512));
 #endif
     free(w->storage);
+    free(w->team_storage);
     free(w->sets);
     *w = (hostile_world){0};
 }

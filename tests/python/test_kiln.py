@@ -649,6 +649,13 @@ class Tunes(Case):
             plan = self.spec.best_plan(store=store)
             self.assertEqual((plan.best["from"], plan.best.params["BLOCK"]), ("BEST_EXACT", 64))
             self.assertEqual(plan.run().verified, 1)
+            shipped, other = pathlib.Path(self.folder, "known.yaml"), pathlib.Path(self.folder, "none.yaml")
+            self.assertEqual(store.export_best(shipped, self.spec), 1)
+            with self.assertRaisesRegex(kiln.NotFoundError, "no successful sample of spec .*, variant nobody"):
+                store.export_best(other, self.spec, variant="nobody")
+            self.assertFalse(other.exists())
+        plan = self.spec.best_plan(knowledge=shipped)
+        self.assertEqual((plan.best["from"], plan.best.params["BLOCK"]), ("BEST_EXACT", 64))
         with self.assertRaises(kiln.ClosedError):
             self.spec.tune(store=store)
         self.assertEqual(self.spec.best_plan().best["from"], "BEST_DEFAULT")

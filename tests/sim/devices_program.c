@@ -1,6 +1,7 @@
 /* A program for the CUDA driver API on several simulated devices ($KILN_SIM_DEVICES=3). It tests which memory and
  * objects two devices may share. It prints each error. Without an error it ends with 0. With an argument it prints
  * the devices. */
+#include <stdint.h>
 #include <string.h>
 
 #include "program.h"
@@ -312,6 +313,180 @@ static void mapped(void)
     OK(cuCtxSetCurrent(context[0]));
 }
 
+/* ---- multicast ---- */
+
+static const char reductions[] =
+    ".version 8.2\n.target sm_90\n.address_size 64\n"
+    /* each of n elements of the team becomes the sum of all devices' elements plus `more` */
+    ".visible .entry all_reduce(.param .u64 team, .param .u32 n, .param .u32 more)\n{\n"
+    " .reg .b32 %r<6>; .reg .b64 %d<4>; .reg .pred %p<2>;\n"
+    " ld.param.u64 %d1, [team]; ld.param.u32 %r1, [n]; ld.param.u32 %r2, [more]; mov.u32 %r3, %tid.x;\n"
+    " setp.ge.u32 %p1, %r3, %r1; @%p1 ret; mul.wide.u32 %d2, %r3, 4; add.u64 %d3, %d1, %d2;\n"
+    " multimem.ld_reduce.relaxed.sys.global.add.u32 %r4, [%d3]; add.u32 %r4, %r4, %r2;\n"
+    " multimem.st.relaxed.sys.global.u32 [%d3], %r4; ret;\n}\n";
+
+/* A team of some devices, each with one unit of physical memory in the second unit of an object of two units, and a mapping
+ * of that second unit. */
+typedef struct team {
+    size_t unit;
+    int count;
+    CUmemGenericAllocationHandle object, memory[DEVICES];
+    CUdeviceptr own[DEVICES], at;
+} team;
+
+static void give(CUdeviceptr at, size_t bytes, int on)
+{
+    CUmemAccessDesc all = {{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device[on]}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    OK(cuMemSetAccess(at, bytes, &all, 1));
+}
+
+static void open_team(team *t, int count)
+{
+    const CUmulticastObjectProp prop = {.numDevices = (unsigned)count, .size = 2 * ((size_t)2 << 20)};
+    *t = (team){.count = count};
+    OK(cuMulticastGetGranularity(&t->unit, &prop, CU_MULTICAST_GRANULARITY_MINIMUM));
+    CHECK(prop.size == 2 * t->unit);
+    OK(cuMulticastCreate(&t->object, &prop));
+    for (int i = 0; i < count; i++)
+        OK(cuMulticastAddDevice(t->object, device[i]));
+    OK(cuMemAddressReserve(&t->at, t->unit, 0, 0, 0));
+    for (int i = 0; i < count; i++) {
+        const CUmemAllocationProp how = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                         .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device[i]}};
+        OK(cuCtxSetCurrent(context[i]));
+        OK(cuMemCreate(&t->memory[i], t->unit, &how, 0));
+        OK(cuMemAddressReserve(&t->own[i], t->unit, 0, 0, 0));
+        OK(cuMemMap(t->own[i], t->unit, 0, t->memory[i], 0));
+        give(t->own[i], t->unit, i);
+        if (i % 2) /* the other way */
+            OK(cuMulticastBindAddr(t->object, t->unit, t->own[i], t->unit, 0));
+        else
+            OK(cuMulticastBindMem(t->object, t->unit, t->memory[i], 0, t->unit, 0));
+    }
+    OK(cuMemMap(t->at, t->unit, t->unit, t->object, 0));
+    for (int i = 0; i < count; i++)
+        give(t->at, t->unit, i);
+}
+
+/* The bound memory and the object live as long as the mappings, although their handles are released first. */
+static void close_team(team *t)
+{
+    OK(cuMemRelease(t->object));
+    IS(cuMemRelease(t->object), CUDA_ERROR_INVALID_VALUE);
+    for (int i = 0; i < t->count; i++) {
+        OK(cuMemRelease(t->memory[i]));
+        OK(cuMemUnmap(t->own[i], t->unit));
+        OK(cuMemAddressFree(t->own[i], t->unit));
+    }
+    OK(cuMemUnmap(t->at, t->unit));
+    OK(cuMemAddressFree(t->at, t->unit));
+}
+
+/* Each device of the team reduces in turn. After a device, all have the sum of its elements and the device's number. */
+static void reduce_in_turn(int count, const CUfunction *all_reduce)
+{
+    enum { ELEMENTS = 37 };
+    team t;
+    unsigned want[ELEMENTS], got[ELEMENTS], n = ELEMENTS;
+    open_team(&t, count);
+    for (unsigned k = 0; k < ELEMENTS; k++) {
+        want[k] = 0;
+        for (int i = 0; i < count; i++) {
+            const unsigned value = 1000 * k + 77 * (unsigned)i + 1;
+            OK(cuMemcpyHtoD(t.own[i] + 4 * k, &value, 4));
+            want[k] += value;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        unsigned more = (unsigned)i + 5;
+        void *arguments[] = {&t.at, &n, &more};
+        OK(cuCtxSetCurrent(context[i]));
+        OK(cuLaunchKernel(all_reduce[i], 1, 1, 1, 64, 1, 1, 0, NULL, arguments, NULL));
+        OK(cuCtxSynchronize());
+        for (unsigned k = 0; k < ELEMENTS; k++)
+            want[k] = (i ? (unsigned)count : 1) * want[k] + more;
+        for (int other = 0; other < count; other++) {
+            OK(cuMemcpyDtoH(got, t.own[other], sizeof got));
+            CHECK(memcmp(got, want, sizeof want) == 0);
+        }
+        CHECK(read_back(t.own[i] + sizeof got) == 0);
+    }
+    close_team(&t);
+}
+
+/* What the functions refuse. */
+static void refuse_multicast(void)
+{
+    team t;
+    CUmemGenericAllocationHandle object, kept;
+    CUdeviceptr plain, pooled;
+    unsigned value = 0;
+    open_team(&t, 2);
+    const size_t unit = t.unit;
+    CUmulticastObjectProp prop = {.numDevices = DEVICES + 1, .size = unit};
+    IS(cuMulticastCreate(&object, &prop), CUDA_ERROR_INVALID_VALUE);
+    prop.numDevices = 2, prop.size = unit + 4096;
+    IS(cuMulticastCreate(&object, &prop), CUDA_ERROR_INVALID_VALUE);
+    prop.size = unit, prop.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    IS(cuMulticastCreate(&object, &prop), CUDA_ERROR_NOT_SUPPORTED);
+    IS(cuMulticastAddDevice(t.object, device[0]), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMulticastAddDevice(t.object, device[2]), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMulticastAddDevice(t.memory[0], device[0]), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMulticastBindMem(t.object, unit, t.memory[0], 0, unit, 0), CUDA_ERROR_INVALID_VALUE); /* bound already */
+    IS(cuMulticastBindMem(t.object, 0, t.memory[0], unit, unit, 0), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMulticastBindMem(t.object, 2 * unit, t.memory[0], 0, unit, 0), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMulticastBindMem(t.object, 4096, t.memory[0], 0, unit, 0), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMulticastUnbind(t.object, device[0], 0, unit), CUDA_ERROR_INVALID_VALUE);
+    IS(cuMulticastUnbind(t.object, device[2], unit, unit), CUDA_ERROR_INVALID_VALUE);
+    const CUmemAllocationProp how = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                     .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device[2]}};
+    OK(cuMemCreate(&kept, unit, &how, 0));
+    IS(cuMulticastBindMem(t.object, 0, kept, 0, unit, 0), CUDA_ERROR_INVALID_DEVICE); /* of no device of the team */
+    OK(cuMemRelease(kept));
+    OK(cuCtxSetCurrent(context[0]));
+    OK(cuMemAlloc(&plain, unit));
+    IS(cuMulticastBindAddr(t.object, 0, plain, unit, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(cuMemFree(plain));
+    OK(cuMemAllocAsync(&pooled, unit, NULL));
+    OK(cuMemsetD32(pooled, 41, 1));
+    OK(cuMulticastBindAddr(t.object, 0, pooled, unit, 0));
+    CHECK(read_back(pooled) == 41); /* its memory is now in a file */
+    OK(cuMulticastUnbind(t.object, device[0], 0, unit));
+    OK(cuMemFreeAsync(pooled, NULL));
+    IS(cuMemcpyDtoH(&value, t.at, 4), CUDA_ERROR_INVALID_VALUE); /* no ordinary access */
+    OK(cuMemRetainAllocationHandle(&kept, (void *)(uintptr_t)(t.at + 64)));
+    CHECK(kept == t.object);
+    OK(cuMemRelease(kept));
+    close_team(&t);
+    prop.handleTypes = 0;
+    OK(cuMulticastCreate(&object, &prop));
+    OK(cuMulticastAddDevice(object, device[1]));
+    /* a GPU would wait for ever, because the second device never joins */
+    OK(cuMemAddressReserve(&plain, unit, 0, 0, 0));
+    IS(cuMemMap(plain, unit, 0, object, 0), CUDA_ERROR_ILLEGAL_STATE);
+    OK(cuMemAddressFree(plain, unit));
+    OK(cuMemRelease(object));
+}
+
+/* Multicast objects, with teams of one, two and three devices. */
+static void multicast(void)
+{
+    CUfunction all_reduce[DEVICES];
+    for (int i = 0; i < DEVICES; i++) {
+        CUmodule module;
+        int can = 0;
+        OK(cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, device[i]));
+        CHECK(can == 1);
+        OK(cuCtxSetCurrent(context[i]));
+        OK(cuModuleLoadData(&module, reductions));
+        OK(cuModuleGetFunction(&all_reduce[i], module, "all_reduce"));
+    }
+    for (int count = 1; count <= DEVICES; count++)
+        reduce_in_turn(count, all_reduce);
+    refuse_multicast();
+    OK(cuCtxSetCurrent(context[0]));
+}
+
 /* A capture with streams of two devices: each kernel runs on the device of its stream. */
 static void captured(void)
 {
@@ -412,6 +587,7 @@ int main(int argc, char **argv)
     streams();
     pools();
     mapped();
+    multicast();
     captured();
     fault();
     return wrong > 0;

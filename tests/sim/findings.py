@@ -104,6 +104,17 @@ check(f"SARIF: {sarif}", sarif["version"] == "2.1.0" and len(result) == 1 and re
 again = run(command("a"), "--sarif", "again.sarif") and json.loads(pathlib.Path("again.sarif").read_text())
 check("the fingerprint tells kernels apart", again["runs"][0]["results"][0]["partialFingerprints"] != result[0]["partialFingerprints"])
 
+# The line of the source stands below a finding, unless the source was changed after the program was built.
+os.mkdir("sub dir")
+source = pathlib.Path("sub dir/wrong.cu")
+source.write_text("//\n" * 6 + "    p[1024] = threadIdx.x;\n")
+pathlib.Path("program").write_text("exec " + command("k"))
+for older in (True, False):
+    os.utime(source, (1e9, 1e9 if older else os.stat("program").st_mtime + 1))
+    done = subprocess.run([KILN, "sim", "run", "-q", "--check", "sh", "program"], capture_output=True, text=True)
+    check(f"the line of the source: {done}", done.returncode == 1 and ("    7 | p[1024] = threadIdx.x;\n" in done.stderr) == older)
+source.unlink()
+
 # Twenty lines: a table of twelve, and the first in full. The names are shortened.
 long = ",".join(f"_Z5twiceIN4deep{k + 1}{'a' * (k + 1)}EEvPf" if k < 8 else f"kernel{k}" for k in range(20))
 code, text = run(command(long, 100, "lines"))

@@ -213,7 +213,7 @@ static void test_long_name_of_a_variable(void)
     begin_count();
     CU_ASSERT_EQUAL(vm_run(b.device, &launch, &counters, &fault), VM_OK);
     end_count();
-    CU_ASSERT_EQUAL(check_count(check), 1);
+    CU_ASSERT_EQUAL(check_count_findings(check), 1);
     bench_end(&b);
     check_free(check);
 }

@@ -244,8 +244,8 @@ static bool is_at(const kiln_check_side *side, const char *file, unsigned line)
 
 static void show(const check_bench *b)
 {
-    for (size_t k = 0; k < check_count(b->check); k++) {
-        const kiln_check_finding *f = check_at(b->check, k);
+    for (size_t k = 0; k < check_count_findings(b->check); k++) {
+        const kiln_check_finding *f = check_get_finding(b->check, k);
         fprintf(stderr, "  %s%s %s:%u (%s) block %u thread %u: %s; other %s %s:%u thread %u; %llu\n",
                 f->note ? "note: " : "", kiln_check_text(f->kind), f->at.file, f->at.line, f->at.inlined,
                 f->at.block[0], f->at.thread[0], f->message, f->other.what ? f->other.what : "-", f->other.file,
@@ -280,12 +280,12 @@ static void run_cases(const expected *cases, size_t count, const char *name)
             check_rows(b.device, b.params.raw, 100, 128);
         check_bench_run(&b, e->kernel, e->blocks, e->threads, e->dynamic);
         bool right = e->kind < 0 && b.fault.kind == VM_OK;
-        for (size_t n = 0; n < check_count(b.check); n++) {
-            const kiln_check_finding *f = check_at(b.check, n);
+        for (size_t n = 0; n < check_count_findings(b.check); n++) {
+            const kiln_check_finding *f = check_get_finding(b.check, n);
             right = e->kind < 0 ? right && e->note && f->note : right || fits(e, f, source, file);
         }
         if (!right) {
-            fprintf(stderr, "%s: %zu findings, %s\n", e->kernel, check_count(b.check), b.fault.message);
+            fprintf(stderr, "%s: %zu findings, %s\n", e->kernel, check_count_findings(b.check), b.fault.message);
             show(&b);
         }
         CU_ASSERT_TRUE(right);
@@ -320,8 +320,8 @@ static size_t count_races(const char *fence)
     check_bench b = check_bench_new(text, strlen(text));
     size_t races = 0;
     check_bench_run(&b, "last", 1, 32, 0);
-    for (size_t k = 0; k < check_count(b.check); k++)
-        races += check_at(b.check, k)->kind == KILN_CHECK_RACE;
+    for (size_t k = 0; k < check_count_findings(b.check); k++)
+        races += check_get_finding(b.check, k)->kind == KILN_CHECK_RACE;
     check_bench_end(&b);
     return races;
 }
@@ -351,8 +351,8 @@ static size_t count_flag_races(const char *access)
     check_bench b = check_bench_new(text, strlen(text));
     size_t races = 0;
     check_bench_run(&b, "later", 1, 64, 0);
-    for (size_t k = 0; k < check_count(b.check); k++)
-        races += check_at(b.check, k)->kind == KILN_CHECK_RACE;
+    for (size_t k = 0; k < check_count_findings(b.check); k++)
+        races += check_get_finding(b.check, k)->kind == KILN_CHECK_RACE;
     check_bench_end(&b);
     return races;
 }

@@ -16,8 +16,8 @@ static void load(void)
 
 static const kiln_check_finding *only(const check_bench *b, kiln_check_kind kind, bool note)
 {
-    CHECK(check_count(b->check) == 1);
-    const kiln_check_finding *f = check_count(b->check) ? check_at(b->check, 0) : NULL;
+    CHECK(check_count_findings(b->check) == 1);
+    const kiln_check_finding *f = check_count_findings(b->check) ? check_get_finding(b->check, 0) : NULL;
     CHECK(f && f->kind == kind && f->note == note && f->message[0]);
     return f;
 }
@@ -33,7 +33,7 @@ static void test_freed_by_host(void)
     int32_t *out = vm_pointer(b.device, b.params.out, COUNT * sizeof *out);
     CHECK((uint32_t)out[5] == 0xa5a5a5a5u); /* what could not be loaded */
     check_host_free(b.device, b.params.raw);
-    CHECK(check_count(b.check) == 2 && check_at(b.check, 1)->kind == KILN_CHECK_BAD_FREE);
+    CHECK(check_count_findings(b.check) == 2 && check_get_finding(b.check, 1)->kind == KILN_CHECK_BAD_FREE);
     check_bench_end(&b);
 }
 
@@ -43,14 +43,14 @@ static void test_leaks(void)
     check_bench b = check_bench_new(text, text_length);
     CHECK(check_bench_run(&b, "bug_leak", 1, 2, 0) == VM_OK);
     check_leaks(b.device, false);
-    CHECK(check_count(b.check) == 2);
-    for (size_t k = 0; k < check_count(b.check); k++) {
-        const kiln_check_finding *f = check_at(b.check, k);
+    CHECK(check_count_findings(b.check) == 2);
+    for (size_t k = 0; k < check_count_findings(b.check); k++) {
+        const kiln_check_finding *f = check_get_finding(b.check, k);
         CHECK(f->kind == KILN_CHECK_LEAK && f->bytes == 96 && f->at.line > 0 && f->at.thread[0] == k);
         CHECK_TEXT(f->at.file, "memory.cu");
     }
     check_leaks(b.device, true); /* `in`, `out` and `raw` belong to the host */
-    CHECK(check_count(b.check) == 5);
+    CHECK(check_count_findings(b.check) == 5);
     check_bench_end(&b);
 }
 
@@ -60,10 +60,10 @@ static void test_host_reads(void)
     check_bench b = check_bench_new(text, text_length);
     uint64_t fresh = vm_alloc(b.device, 256);
     check_host_reads(b.device, b.params.in, 64);
-    CHECK(check_count(b.check) == 0);
+    CHECK(check_count_findings(b.check) == 0);
     CHECK(vm_pointer(b.device, fresh, 100) != NULL); /* taken for writing: those are written */
     check_host_reads(b.device, fresh, 100);
-    CHECK(check_count(b.check) == 0);
+    CHECK(check_count_findings(b.check) == 0);
     CHECK(vm_pointer_read(b.device, fresh, 256) != NULL);
     check_host_reads(b.device, fresh, 256);
     const kiln_check_finding *f = only(&b, KILN_CHECK_UNINITIALISED, true);
@@ -87,7 +87,7 @@ static void test_copies(void)
     b = check_bench_new(text, text_length);
     CHECK(vm_pointer(b.device, b.params.raw, COUNT * 4) != NULL);
     CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK);
-    CHECK(check_count(b.check) == 0);
+    CHECK(check_count_findings(b.check) == 0);
     check_forget_bytes(b.device, b.params.raw + 28, 4);
     CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK);
     f = only(&b, KILN_CHECK_UNINITIALISED, false);
@@ -102,13 +102,13 @@ static void test_attach(void)
     load();
     check_bench b = check_bench_new(text, text_length);
     check_attach(b.device, NULL);
-    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && check_count(b.check) == 0);
-    CHECK(check_bench_run(&b, "bug_far", 1, 32, 0) == VM_FAULT_ADDRESS && check_count(b.check) == 0);
+    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && check_count_findings(b.check) == 0);
+    CHECK(check_bench_run(&b, "bug_far", 1, 32, 0) == VM_FAULT_ADDRESS && check_count_findings(b.check) == 0);
     check_attach(b.device, b.check);
-    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && check_count(b.check) == 0);
-    CHECK(check_bench_run(&b, "bug_far", 1, 32, 0) == VM_OK && check_count(b.check) == 1);
+    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && check_count_findings(b.check) == 0);
+    CHECK(check_bench_run(&b, "bug_far", 1, 32, 0) == VM_OK && check_count_findings(b.check) == 1);
     check_forget_bytes(b.device, b.params.raw, 4096);
-    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && check_count(b.check) == 2);
+    CHECK(check_bench_run(&b, "bug_unwritten", 1, 32, 0) == VM_OK && check_count_findings(b.check) == 2);
     check_bench_end(&b);
 }
 
@@ -124,10 +124,10 @@ static void test_repeats(void)
         check_bench a = check_bench_new(order, length), b = check_bench_new(order, length);
         check_bench_run(&a, kernels[k], 3, 64, 0);
         check_bench_run(&b, kernels[k], 3, 64, 0);
-        CHECK(check_count(a.check) > 0 && check_count(a.check) == check_count(b.check));
-        for (size_t n = 0; n < check_count(a.check) && n < check_count(b.check); n++) {
-            CHECK_TEXT(check_at(a.check, n)->message, check_at(b.check, n)->message);
-            CHECK(check_at(a.check, n)->count == check_at(b.check, n)->count);
+        CHECK(check_count_findings(a.check) > 0 && check_count_findings(a.check) == check_count_findings(b.check));
+        for (size_t n = 0; n < check_count_findings(a.check) && n < check_count_findings(b.check); n++) {
+            CHECK_TEXT(check_get_finding(a.check, n)->message, check_get_finding(b.check, n)->message);
+            CHECK(check_get_finding(a.check, n)->count == check_get_finding(b.check, n)->count);
         }
         check_bench_end(&a);
         check_bench_end(&b);
@@ -178,7 +178,7 @@ static void test_oom(void)
                 CHECK(kind == VM_OK || kind == VM_FAULT_MEMORY);
             }
             check_leaks(device, true);
-            check_heard(other, check, (vm_period){0, UINT32_MAX});
+            check_copy_launches(other, check, (vm_period){0, UINT32_MAX});
         }
         whole = !oom.failed;
         oom.countdown = -1;

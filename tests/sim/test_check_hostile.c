@@ -34,9 +34,9 @@ static void test_thread_of_a_child(void)
     // clang-format on
     check_bench b = check_bench_new(text, sizeof text - 1);
     CU_ASSERT_EQUAL(check_bench_run(&b, "parent", 1, 1, 0), VM_OK);
-    CU_ASSERT_FATAL(check_count(b.check) > 0);
-    CU_ASSERT_EQUAL(check_at(b.check, 0)->kind, KILN_CHECK_ASYNC);
-    CU_ASSERT_PTR_NOT_NULL(strstr(check_at(b.check, 0)->message, "without fence.proxy.async between them"));
+    CU_ASSERT_FATAL(check_count_findings(b.check) > 0);
+    CU_ASSERT_EQUAL(check_get_finding(b.check, 0)->kind, KILN_CHECK_ASYNC);
+    CU_ASSERT_PTR_NOT_NULL(strstr(check_get_finding(b.check, 0)->message, "without fence.proxy.async between them"));
     check_bench_end(&b);
 }
 
@@ -68,7 +68,7 @@ static void test_moves_by_a_kernel(void)
     // clang-format on
     check_bench b = check_bench_new(text, sizeof text - 1);
     CU_ASSERT_EQUAL(check_bench_run(&b, "parent", 1, 1, 0), VM_OK);
-    CU_ASSERT_EQUAL(check_count(b.check), 0);
+    CU_ASSERT_EQUAL(check_count_findings(b.check), 0);
     check_bench_end(&b);
 }
 
@@ -126,9 +126,9 @@ static void test_end_of_a_large_frame(void)
     // clang-format on
     check_bench b = check_bench_new(text, sizeof text - 1);
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 64, 0), VM_FAULT_DEADLOCK);
-    CU_ASSERT_EQUAL_FATAL(check_count(b.check), 2);
+    CU_ASSERT_EQUAL_FATAL(check_count_findings(b.check), 2);
     for (size_t k = 0; k < 2; k++)
-        CU_ASSERT_PTR_NOT_NULL(strstr(check_at(b.check, k)->message, "at offset 0 of 'bar' (8 bytes)"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(check_get_finding(b.check, k)->message, "at offset 0 of 'bar' (8 bytes)"));
     check_bench_end(&b);
 }
 
@@ -146,7 +146,7 @@ static void test_wait_beside_long_work(void)
     // clang-format on
     check_bench b = check_bench_new(text, sizeof text - 1);
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 32, 0), VM_OK);
-    CU_ASSERT_EQUAL(check_count(b.check), 0);
+    CU_ASSERT_EQUAL(check_count_findings(b.check), 0);
     check_bench_end(&b);
 }
 
@@ -204,9 +204,9 @@ static void test_many_allocations(void)
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
     CU_ASSERT(c.most - before < 200000);
     check_leaks(b.device, false);
-    CU_ASSERT_EQUAL_FATAL(check_count(b.check), 1);
-    CU_ASSERT_STRING_EQUAL(check_at(b.check, 0)->at.file, "a_file_with_a_name.cu");
-    CU_ASSERT_EQUAL(check_at(b.check, 0)->at.line, 7);
+    CU_ASSERT_EQUAL_FATAL(check_count_findings(b.check), 1);
+    CU_ASSERT_STRING_EQUAL(check_get_finding(b.check, 0)->at.file, "a_file_with_a_name.cu");
+    CU_ASSERT_EQUAL(check_get_finding(b.check, 0)->at.line, 7);
     check_bench_end(&b);
     CU_ASSERT_EQUAL(c.now, 0);
 }
@@ -232,7 +232,7 @@ static void test_long_names_of_files(void)
     count_memory(&b, &mem);
     const size_t before = c.now;
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
-    CU_ASSERT_EQUAL(check_count(b.check), LOADS);
+    CU_ASSERT_EQUAL(check_count_findings(b.check), LOADS);
     CU_ASSERT(c.most - before < 2u << 20);
     check_bench_end(&b);
     kiln__text_free(&text);
@@ -261,8 +261,8 @@ static void test_many_shared_variables(void)
     kiln__text_printf(&text, "ret; }\n");
     check_bench b = check_bench_new(text.data, text.length);
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
-    CU_ASSERT_EQUAL_FATAL(check_count(b.check), VM_FOUND_MOST);
-    CU_ASSERT_PTR_NOT_NULL(strstr(check_at(b.check, 0)->message, "at offset 48000 of 'own' (48001 bytes)"));
+    CU_ASSERT_EQUAL_FATAL(check_count_findings(b.check), VM_FOUND_MOST);
+    CU_ASSERT_PTR_NOT_NULL(strstr(check_get_finding(b.check, 0)->message, "at offset 48000 of 'own' (48001 bytes)"));
     check_bench_end(&b);
     kiln__text_free(&text);
 }

@@ -86,7 +86,7 @@ static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uin
         /* the second launch meets the marks of the first, which may run at the same time */
         check_concurrent(o.bench.check, &first, k && seed % 7 == 0 ? 1 : 0);
         vm_run(device, &launch, &o.bench.counters, &o.bench.fault);
-        first.span.until = check_tick_host(o.bench.check);
+        first.span.until = check_host_advance_time(o.bench.check);
     }
     check_concurrent(o.bench.check, NULL, 0);
     o.parts[0] = vm_allocation_of(device, params.steps);
@@ -100,9 +100,9 @@ static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uin
 
 static bool same_findings(const vm_check *a, const vm_check *b)
 {
-    bool same = check_count(a) == check_count(b);
-    for (size_t k = 0; same && k < check_count(a); k++) {
-        const kiln_check_finding *x = check_at(a, k), *y = check_at(b, k);
+    bool same = check_count_findings(a) == check_count_findings(b);
+    for (size_t k = 0; same && k < check_count_findings(a); k++) {
+        const kiln_check_finding *x = check_get_finding(a, k), *y = check_get_finding(b, k);
         same = x->kind == y->kind && x->note == y->note && x->count == y->count && x->at.ptx_line == y->at.ptx_line &&
                x->other.ptx_line == y->other.ptx_line && strcmp(x->message, y->message) == 0 &&
                memcmp(x->at.thread, y->at.thread, sizeof x->at.thread) == 0 &&
@@ -143,10 +143,11 @@ static void test_both(void)
             same = same && same_marks(fast.parts[k], slow.parts[k]);
         if (!same)
             fprintf(stderr, "program %llu: not the same; %zu findings by vectors, %zu cell by cell\n",
-                    (unsigned long long)seed, check_count(fast.bench.check), check_count(slow.bench.check));
+                    (unsigned long long)seed, check_count_findings(fast.bench.check),
+                    check_count_findings(slow.bench.check));
         wrong += !same;
         quick += fast.quick;
-        findings += check_count(slow.bench.check);
+        findings += check_count_findings(slow.bench.check);
         CU_ASSERT_FALSE(slow.quick);
         check_bench_end(&fast.bench);
         check_bench_end(&slow.bench);
@@ -205,8 +206,8 @@ static void test_long_names(void)
     check_bench b = check_bench_new(text.data, text.length);
     check_bench_run(&b, "k", 1, 1, 0);
     bool found = false;
-    for (size_t k = 0; k < check_count(b.check); k++)
-        found |= strstr(check_at(b.check, k)->allocation, "at offset 4 of 's' (16 bytes)") != NULL;
+    for (size_t k = 0; k < check_count_findings(b.check); k++)
+        found |= strstr(check_get_finding(b.check, k)->allocation, "at offset 4 of 's' (16 bytes)") != NULL;
     CU_ASSERT_TRUE(found);
     check_bench_end(&b);
     kiln__text_free(&text);
@@ -233,7 +234,7 @@ static void test_copies_of_different_sizes(void)
         CU_ASSERT_PTR_NOT_NULL_FATAL(in);
         memset(in, 0, size);
         check_bench_run(&b, "k", 1, 32, 0);
-        CU_ASSERT_EQUAL(check_count(b.check), bytes > 2);
+        CU_ASSERT_EQUAL(check_count_findings(b.check), bytes > 2);
         check_bench_end(&b);
     }
 }
@@ -254,7 +255,7 @@ static void test_bulk_reductions(void)
         check_bench b = check_bench_new(text, sizeof text - 1);
         b.params.n = written;
         CU_ASSERT_EQUAL(check_bench_run(&b, "k", written ? 1 : 2, 1, 0), VM_OK);
-        CU_ASSERT_EQUAL(check_count(b.check), (size_t)written);
+        CU_ASSERT_EQUAL(check_count_findings(b.check), (size_t)written);
         check_bench_end(&b);
     }
 }
@@ -276,7 +277,7 @@ static void test_reduction_and_atomic(void)
         check_bench b = check_bench_new(text, sizeof text - 1);
         b.params.n = first;
         CU_ASSERT_EQUAL(check_bench_run(&b, "k", 2, 1, 0), VM_OK);
-        CU_ASSERT_EQUAL(check_count(b.check), 0);
+        CU_ASSERT_EQUAL(check_count_findings(b.check), 0);
         check_bench_end(&b);
     }
 }
@@ -301,7 +302,7 @@ static void test_remote_reductions(void)
         check_bench b = check_bench_new(text, sizeof text - 1);
         b.params.n = fenced;
         CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
-        CU_ASSERT_EQUAL(check_count(b.check), (size_t)!fenced);
+        CU_ASSERT_EQUAL(check_count_findings(b.check), (size_t)!fenced);
         check_bench_end(&b);
     }
 }
@@ -326,7 +327,7 @@ static size_t count_after_reduction(const char *wait, const char *other)
                                 wait, other);
     check_bench b = check_bench_new(text, (size_t)length);
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 64, 0), VM_OK);
-    const size_t count = check_count(b.check);
+    const size_t count = check_count_findings(b.check);
     check_bench_end(&b);
     return count;
 }

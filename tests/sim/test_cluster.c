@@ -136,6 +136,32 @@ static void addresses(void)
     }
 }
 
+/* The address of a variable has the rank of its block in its upper 8 bits, as on a GPU. CUTLASS clears the lowest of these
+ * bits to name the mbarrier of the even block of a pair. The loop makes the compiler of hot code do the same. */
+static void ranks_in_addresses(void)
+{
+    CU_ASSERT_EQUAL(
+        try(KERNEL(
+                "mov.u64 %d4, sh; add.u32 %r8, %r2, 0; @!%p0 bra W;\n"
+                "mbarrier.init.shared.b64 [sh+8], 2; fence.mbarrier_init.release.cluster;\n" SYNC
+                "and.b32 %r7, %r1, 0xFEFFFFFF; mbarrier.arrive.shared::cluster.b64 _, [%r7+8];\n"
+                "getctarank.shared::cluster.u32 %r9, %r7; and.b32 %r10, %r2, 1; setp.eq.u32 %p1, %r10, 1; @%p1 bra E;\n"
+                "P: mbarrier.try_wait.parity.shared::cta.b64 %p2, [sh+8], 0; @!%p2 bra P;\n"
+                "E: " SYNC "cvt.u32.u64 %r11, %d4;\n"
+                "st.shared.b32 [sh+16], 0; mov.u32 %r12, 0;\n"
+                "L: atom.shared.add.u32 %r13, [sh+16], %r12; ld.shared.u32 %r14, [sh+16]; st.shared.u32 [sh+20], %r14;\n"
+                "mov.u32 %r15, sh; ld.shared.u32 %r16, [%r15+20];\n"
+                "add.u32 %r12, %r12, 1; setp.lt.u32 %p3, %r12, 5000; @%p3 bra L;\n"
+                "st.global.v4.b32 [%d1], {%r1, %r9, %r11, %r16}; ret;\n"
+                "W: " SYNC SYNC),
+            sixteen),
+        VM_OK);
+    for (uint32_t k = 0; k < 16; k++) {
+        const uint32_t want[] = {k << 24 | 0x400, k & ~1u, k << 24 | 0x400, 4999 * 5000 / 2};
+        CU_ASSERT_EQUAL(memcmp(rows[k], want, sizeof want), 0);
+    }
+}
+
 static void is_fault(const char *text, shape how, vm_fault_kind kind, const char *says)
 {
     CU_ASSERT_EQUAL(try(text, how), kind);
@@ -199,7 +225,8 @@ static void progress(void)
 
 int main(int count, char **arguments)
 {
-    static const check_case cases[] = {
-        {"answers", answers}, {"places", places}, {"addresses", addresses}, {"faults", faults}, {"progress", progress}};
+    static const check_case cases[] = {{"answers", answers},     {"places", places},
+                                       {"addresses", addresses}, {"ranks in addresses", ranks_in_addresses},
+                                       {"faults", faults},       {"progress", progress}};
     return check_main(count, arguments, "clusters", cases, KILN__COUNT(cases));
 }

@@ -258,6 +258,23 @@ static CUresult launch_in(CUfunction function, unsigned grid, unsigned x, unsign
     void *arguments[] = {&written};
     return call_cuLaunchKernelEx(&config, function, arguments, NULL);
 }
+/* Launches 16 blocks in clusters of 2 blocks along x, with this preferred cluster. */
+static CUresult prefer(CUfunction function, unsigned x, unsigned y, unsigned z)
+{
+    CUlaunchAttribute both[] = {
+        {.id = CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, .value.preferredClusterDim = {x, y, z}},
+        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}}};
+    CUlaunchConfig config = {.gridDimX = 16,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = 1,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .attrs = both,
+                             .numAttrs = 2};
+    void *arguments[] = {&written};
+    return call_cuLaunchKernelEx(&config, function, arguments, NULL);
+}
 static bool wrote(unsigned grid, unsigned size)
 {
     unsigned got[64][2];
@@ -287,6 +304,13 @@ static void test_clusters(void)
     FAILS(INVALID_CLUSTER_SIZE, launch_in(any, 64, 32, 1));
     OK(launch_in(any, 8, 0, 0));
     CHECK(wrote(8, 1));
+    OK(prefer(any, 4, 1, 1)); /* the device may launch the regular clusters, and it does */
+    CHECK(wrote(16, 2));
+    FAILS(INVALID_CLUSTER_SIZE, prefer(any, 3, 1, 1));
+    FAILS(INVALID_CLUSTER_SIZE, prefer(any, 6, 1, 1));
+    FAILS(INVALID_CLUSTER_SIZE, prefer(any, 4, 2, 1));
+    FAILS(INVALID_CLUSTER_SIZE, prefer(any, 4, 1, 0));
+    FAILS(INVALID_CLUSTER_SIZE, prefer(any, 0, 1, 1));
 
     OK(launch_in(pairs, 8, 0, 0));
     CHECK(wrote(8, 2));

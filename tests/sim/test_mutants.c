@@ -416,8 +416,8 @@ static outcome run(const char *text, size_t length, const idiom *of, unsigned cc
                             .hooks = &count_watch_hooks,
                             .watch = &watch};
         vm_run(device, &launch, &counters, &fault);
-        for (size_t k = 0; k < check_count(check); k++) {
-            const kiln_check_finding *f = check_at(check, k);
+        for (size_t k = 0; k < check_count_findings(check); k++) {
+            const kiln_check_finding *f = check_get_finding(check, k);
             o.notes += f->note && strstr(f->message, "tcgen05.fence");
             if (!f->note && !o.findings++)
                 snprintf(o.text, sizeof o.text, "%s:%u %s (%s:%u)", kiln_check_text(f->kind), f->at.line, f->message,

@@ -180,11 +180,11 @@ static void test_modules(void)
 static void test_many(void)
 {
     CHECK(
-        ptx_read(PTX_KERNEL("ex2.f32 %f1, %f2;\nmov.u32 %r1, 1;\nbra gone;\nmultimem.st {%f1, %f2}, %r1;\n{ nonsense; "
+        ptx_read(PTX_KERNEL("ex2.f32 %f1, %f2;\nmov.u32 %r1, 1;\nbra gone;\nmultimem.cp {%f1, %f2}, %r1;\n{ nonsense; "
                             "}\n") ".entry l() {\nfoo;\n}\n.bogus x;\n") == NULL);
     CHECK(ptx_answer == PTX_INVALID);
     CHECK_TEXT(ptx_log, LINE "10; error   : Illegal modifiers or types for instruction 'ex2': 'ex2.f32'" IN_K "\n" LINE
-                             "13; error   : instruction 'multimem.st' is not supported by the simulated device" IN_K
+                             "13; error   : instruction 'multimem.cp' is not supported by the simulated device" IN_K
                              "\n" LINE "14; error   : Unknown instruction 'nonsense'" IN_K "\n" LINE
                              "12; error   : label 'gone' is not defined in this function" IN_K "\n" LINE
                              "19; error   : Unknown instruction 'foo'; did you mean 'fma'? (kernel 'l')\n" LINE
@@ -258,9 +258,6 @@ static void test_damage(void)
 static void test_later(void)
 {
     static const char *const lines[] = {
-        "multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];",
-        "multimem.st.weak.global.f32 [%rd1], %f1;",
-        "multimem.red.relaxed.gpu.global.add.f16x2 [%rd1], %r1;",
         "multimem.cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], %r2;",
         "multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%r1], %r2;",
     };

@@ -180,12 +180,13 @@ static void check(const char *text, uint32_t kind, const char *message)
 {
     check_bench b = check_bench_new(text, strlen(text));
     const vm_fault_kind fault = check_bench_run(&b, "k", 8, WARP, 0);
-    const size_t count = check_count(b.check);
-    const bool right = message ? count > 0 && check_at(b.check, 0)->kind == kind &&
-                                     strstr(check_at(b.check, 0)->message, message) != NULL
+    const size_t count = check_count_findings(b.check);
+    const bool right = message ? count > 0 && check_get_finding(b.check, 0)->kind == kind &&
+                                     strstr(check_get_finding(b.check, 0)->message, message) != NULL
                                : count == 0 && fault == VM_OK;
     if (!right)
-        fprintf(stderr, "%zu findings, %s; %s\n", count, count ? check_at(b.check, 0)->message : "", b.fault.message);
+        fprintf(stderr, "%zu findings, %s; %s\n", count, count ? check_get_finding(b.check, 0)->message : "",
+                b.fault.message);
     CU_ASSERT_TRUE(right);
     check_bench_end(&b);
 }

@@ -148,9 +148,9 @@ static void checked(void)
     for (uint32_t k = 0; k < 25; k++)
         host[k] = k + 1;
     CU_ASSERT_EQUAL(check_bench_run(&b, "k", 1, 1, 0), VM_OK);
-    CU_ASSERT_EQUAL(check_count(b.check), 2);
-    for (size_t k = 0; k < check_count(b.check); k++)
-        CU_ASSERT_EQUAL(check_at(b.check, k)->kind, KILN_CHECK_BOUNDS);
+    CU_ASSERT_EQUAL(check_count_findings(b.check), 2);
+    for (size_t k = 0; k < check_count_findings(b.check); k++)
+        CU_ASSERT_EQUAL(check_get_finding(b.check, k)->kind, KILN_CHECK_BOUNDS);
     const uint32_t *out = vm_pointer(b.device, b.params.out, 8);
     CU_ASSERT_EQUAL(out[0], 25);
     CU_ASSERT_EQUAL(out[1], 0xa5a5a5a5);
@@ -180,9 +180,9 @@ static void fetched(uint32_t threads, size_t findings)
     const uint32_t *out = vm_pointer(b.device, b.params.out, 48);
     for (uint32_t k = 0; k < 12; k++)
         CU_ASSERT_EQUAL(out[k], k < 8 && k < threads ? k : 0);
-    CU_ASSERT_EQUAL(check_count(b.check), findings);
-    for (size_t k = 0; k < check_count(b.check); k++) {
-        const kiln_check_finding *f = check_at(b.check, k);
+    CU_ASSERT_EQUAL(check_count_findings(b.check), findings);
+    for (size_t k = 0; k < check_count_findings(b.check); k++) {
+        const kiln_check_finding *f = check_get_finding(b.check, k);
         CU_ASSERT(f->kind == KILN_CHECK_BOUNDS && !f->note && f->at.thread[0] == 8 && f->count == threads - 8);
     }
     check_bench_end(&b);

@@ -349,8 +349,8 @@ static unsigned find_errors(const char *body, char text[512], uint32_t threads)
     vm_counters counters;
     vm_run(device, &launch, &counters, &fault);
     snprintf(text, 512, "%s", fault.message);
-    for (size_t k = 0; k < check_count(check); k++) {
-        const kiln_check_finding *f = check_at(check, k);
+    for (size_t k = 0; k < check_count_findings(check); k++) {
+        const kiln_check_finding *f = check_get_finding(check, k);
         if (!f->note && ++errors)
             snprintf(text, 512, "%s: %s", kiln_check_text(f->kind), f->message);
     }

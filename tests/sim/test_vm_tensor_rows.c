@@ -287,10 +287,10 @@ static void test_wide(void)
 static void test_pairs(void)
 {
     static const char *const texts[] = {
-        /* the address has no rank: the even block */
-        HEAD IN BEGIN("64") "@%p0 bra X;\n" PAIR_LOAD(
-            "", "[%r2]") "X: setp.ne.u32 %p3, %r8, 0; @%p3 bra Y;\n" WAIT
-                         "Y: barrier.cluster.arrive; barrier.cluster.wait;\n" OUT END,
+        /* CUTLASS clears the lowest bit of the rank in the address: the even block */
+        HEAD IN BEGIN("64") "and.b32 %r10, %r2, 0xFEFFFFFF;\n@%p0 bra X;\n" PAIR_LOAD(
+            "", "[%r10]") "X: setp.ne.u32 %p3, %r8, 0; @%p3 bra Y;\n" WAIT
+                          "Y: barrier.cluster.arrive; barrier.cluster.wait;\n" OUT END,
         /* the address of the even block's mbarrier */
         HEAD IN BEGIN("64") "mapa.shared::cluster.u32 %r10, %r2, 0;\n@%p0 bra X;\n" PAIR_LOAD(
             "", "[%r10]") "X: setp.ne.u32 %p3, %r8, 0; @%p3 bra Y;\n" WAIT
@@ -306,9 +306,9 @@ static void test_pairs(void)
                               "Y: barrier.cluster.arrive; barrier.cluster.wait;\n" OUT END,
         /* a multicast to both blocks by the odd block */
         HEAD IN BEGIN(
-            "64") "mov.b16 %h1, 3; setp.ne.or.u32 %p4, %r8, 1, %p0;\n@%p4 bra X;\n"
+            "64") "mov.b16 %h1, 3; and.b32 %r10, %r2, 0xFEFFFFFF; setp.ne.or.u32 %p4, %r8, 1, %p0;\n@%p4 bra X;\n"
                   "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster.cta_group::2 "
-                  "[%r1], [%d1, {0, 1}], [%r2], %h1;\n"
+                  "[%r1], [%d1, {0, 1}], [%r10], %h1;\n"
                   "X: setp.ne.u32 %p3, %r8, 0; @%p3 bra Y;\n" WAIT
                   "Y: barrier.cluster.arrive; barrier.cluster.wait;\n" OUT END};
     for (unsigned k = 0; k < KILN__COUNT(texts); k++) {

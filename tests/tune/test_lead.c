@@ -156,8 +156,8 @@ static void what_is_shipped_is_first(void)
     teardown(&f);
 }
 
-/* If only a variant outside of the sweep is known at the nearest sizes, the next sizes take their place: a variant that is
- * three times slower than the best one there is not tried first. */
+/* If only a variant outside of the sweep is known at the nearest sizes, the next sizes take their place: a variant that
+ * is three times slower than the best one there is not tried first. */
 static void known_times_of_other_variants_do_not_count(void)
 {
     static const char *const named[] = {"slow", "fast"};
@@ -241,8 +241,7 @@ static void slow_variants_are_left_out_of_a_limited_sweep(void)
     kiln_tune_options options = {.size = sizeof options, .max_seconds = 600, .max_configurations = 20};
     kiln_tuning *tuning = tune(&f, &options);
     CHECK(leaves_out(tuning, "hosted", "has steps on the host"));
-    CHECK(
-        leaves_out(tuning, "slow", "20 times longer than the best configuration of all variants on Some GPU at N=64"));
+    CHECK(leaves_out(tuning, "slow", "20 times as long as the best configuration of all variants on Some GPU at N=64"));
     CHECK(!tries(tuning, "slow") && !tries(tuning, "hosted") && tries(tuning, "fast") && tries(tuning, "bound"));
     kiln_tuning_free(tuning);
     options.size_set = "other"; /* at this size set it takes three times the best time */

@@ -1,8 +1,10 @@
 /* capture.c - captures a launch: contents before it and outputs after it, in a folder that appears when it is
  * complete. CAPTURE.md says which files are written and why.
  *
- * States of a capture: begun (contents before the launch are written to a hidden folder) -> ended (outputs and the
- * spec are written, and the folder is renamed) or dropped (the hidden folder is removed). */
+ * States of a capture:
+ *   begun    contents before the launch are written to a hidden folder
+ *   ended    outputs and the spec are written, and the folder is renamed
+ *   dropped  after a failure: the hidden folder is removed */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* condition.c - conditional nodes of graphs: if, while, switch. A condition is a word in device memory, and its
- * handle is the word's address, which cudaGraphSetConditional in a kernel writes (device/vm/runtime.c). It lives as long as
+/* condition.c - conditional nodes of graphs: if, while, switch. A condition is a word in device memory, and its handle
+ * is the word's address, which cudaGraphSetConditional in a kernel writes (device/vm/runtime.c). It lives as long as
  * its context, because executable graphs and kernels may use it after the graph for which it was made. */
 #include <string.h>
 
@@ -46,8 +46,10 @@ CUresult sim_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CU
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* ---- nodes: the operation owns the bodies' handles twice. It uses the first copy. The program gets the second copy,
- * so that it cannot change the first copy. ---- */
+/* ---- nodes ----
+ *
+ * The operation has two copies of the list of its bodies' handles. It uses the first copy. The program gets the second
+ * copy, so that it cannot change the first one. */
 
 unsigned sim_condition_count(const sim_op *op)
 {

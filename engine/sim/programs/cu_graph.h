@@ -106,8 +106,8 @@ typedef struct sim_exec {
     size_t step_count, step_capacity;
     cuuint64_t flags;
     bool busy, doomed; /* see above */
-    struct sim_parts
-        *parts; /* during a checked launch, if some node does not wait for the end of another (graph_check.c) */
+    /* During a checked launch, if some node does not wait for the end of another (graph_check.c). */
+    struct sim_parts *parts;
 } sim_exec;
 
 /* ---- operations of nodes (graph_op.c) ---- */

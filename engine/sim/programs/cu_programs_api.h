@@ -157,6 +157,12 @@
     X(cuMemSetAccess, 10020)                                                                                           \
     X(cuMemSetMemPool, 13000)                                                                                          \
     X(cuMemUnmap, 10020)                                                                                               \
+    X(cuMulticastAddDevice, 12010)                                                                                     \
+    X(cuMulticastBindAddr, 12010)                                                                                      \
+    X(cuMulticastBindMem, 12010)                                                                                       \
+    X(cuMulticastCreate, 12010)                                                                                        \
+    X(cuMulticastGetGranularity, 12010)                                                                                \
+    X(cuMulticastUnbind, 12010)                                                                                        \
     X(cuPointerSetAttribute, 6000)
 
 #define SIM_PROGRAMS_PTDS_MAP(X)

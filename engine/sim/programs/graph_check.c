@@ -1,11 +1,12 @@
 /* graph_check.c - for the checks: which nodes of a graph are not ordered before a node.
  *
  * Nodes of a graph count as ordered, except where an edge says that a node does not wait for the end of a kernel: a
- * programmatic dependency, or a dependency on the begin of a kernel. For each step of a launch two sets are kept: the
- * steps that are not ordered before its begin, and the subset of the steps that are not ordered after its
- * griddepcontrol.wait either. The sets of a step follow from the sets of the steps on which it depends. A step is in a
- * set of node N if some edge of N brings it there, and no edge of N orders it. A copy or a fill never executes
- * griddepcontrol.wait (its `did` is zero). So the steps in its set are in the sets of the nodes after it too.
+ * programmatic dependency, or a dependency that only waits until the kernel has begun. For each step of a launch two
+ * sets are kept: the steps that are not ordered before its beginning, and the subset of the steps that are not ordered
+ * after its griddepcontrol.wait either. The sets of node N follow from its edges. A candidate is the first node of such
+ * an edge, or a step in the sets of the first node. The candidate is in a set of N if no edge of N orders it before N.
+ * A copy or a fill never executes griddepcontrol.wait (its `did` is zero). So the steps in its set are in the sets of
+ * the nodes after it too.
  *
  * The sets of a chain of nodes that never wait grow with each node, so the time and the memory would have no limit.
  * Therefore a launch spends at most WORK_MOST steps on its sets. Nodes that get no sets after that count as ordered. */
@@ -108,9 +109,9 @@ static bool depends_on(sim_parts *parts, const sim_node *node, size_t x)
     return false;
 }
 
-/* Tells how an edge passes on the sets of its first node. `itself`: the first node is not ordered. `waited`: the steps
- * for which the first node waits by griddepcontrol.wait are ordered. `after_wait` asks for the order after the second
- * node's wait. */
+/* Tells how an edge passes on the sets of its first node. Sets *itself if the edge does not order the first node before
+ * the second node. Sets *waited if the edge orders the steps for which the first node waits by griddepcontrol.wait. If
+ * `after_wait` is true, the answers are about accesses of the second node after its own wait. */
 static void read_edge(const sim_parts *parts, const sim_edge *edge, bool after_wait, bool *itself, bool *waited)
 {
     const vm_dependence did = parts->list[edge->node->number].did;
@@ -199,7 +200,7 @@ void sim_parts_begin(sim_context *context, const sim_exec *exec, size_t step)
     const sim_context *in = sim_op_context(context, &exec->steps[step]->op);
     sim_order_time();
     p->did = (vm_dependence){0};
-    p->span = (vm_period){.after = in && in->check ? check_tick_host(in->check) : 0};
+    p->span = (vm_period){.after = in && in->check ? check_host_advance_time(in->check) : 0};
 }
 
 void sim_parts_end(const sim_context *in, const sim_exec *exec, size_t step)
@@ -208,7 +209,7 @@ void sim_parts_end(const sim_context *in, const sim_exec *exec, size_t step)
     if (!parts || !in || !in->check)
         return;
     sim_order_time();
-    parts->list[step].span.until = check_tick_host(in->check);
+    parts->list[step].span.until = check_host_advance_time(in->check);
     if (exec->steps[step]->op.what.type == CU_GRAPH_NODE_TYPE_KERNEL)
         parts->list[step].did = check_dependence(in->check);
 }

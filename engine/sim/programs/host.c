@@ -303,8 +303,8 @@ static place find_place(sim_context **in, CUdeviceptr pointer)
 /* Writes one attribute of a pointer. */
 static CUresult answer_query(const sim_context *context, const place *at, CUpointer_attribute attribute, void *data)
 {
-    /* The results differ in type: `wide` is written for results with a pointer's size; the others are unsigned or
-     * bool. */
+    /* The results differ in type: `wide` is for results of the size of a pointer, `narrow` for unsigned results, and
+     * `is` for boolean results. */
     uint64_t wide = 0;
     unsigned narrow = 0;
     bool is = false;

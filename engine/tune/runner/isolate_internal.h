@@ -21,8 +21,8 @@ bool kiln__runner_is_idle(const kiln__runner *runner); /* a sample may be starte
 kiln_status kiln__runner_begin(kiln__runner *runner, const kiln_sample *sample, const kiln__trial *trial,
                                const kiln__code *code, const kiln__code *small, kiln_error **error);
 void kiln__runner_stop(kiln__runner *runner); /* ends a running sample: KILN_ERROR_INTERRUPTED */
-/* The process ended during the sample. After such an end, kiln__runner_waits() is true until kiln__runner_retry()
- * starts another process for the sample. kiln__runner_retries() is true until the outcome of the sample is taken. */
+/* The process may end during the sample. Then kiln__runner_waits() is true until kiln__runner_retry() starts another
+ * process for the sample, and kiln__runner_retries() is true until the outcome of the sample is taken. */
 bool kiln__runner_waits(const kiln__runner *runner);
 bool kiln__runner_retries(const kiln__runner *runner);
 void kiln__runner_retry(kiln__runner *runner);

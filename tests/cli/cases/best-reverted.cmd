@@ -12,8 +12,13 @@ items=${first##*ITEMS=}
 sed "s/^    for (int k = 0/    for (int slow = 0; ITEMS == $items \&\& slow < 50; slow++)\n        for (int k = 0; k < ITEMS; k++)\n            if (i + k < n)\n                ((volatile float *)z)[i + k] = 0;\n&/" "$SPECS/add.cu" > own/add.cu
 tune
 [ "$(best)" = "$first" ] || echo "another one is the best"
+kiln best own/add.yaml -s tiny | grep changed || echo "the code is the present one"
 cp "$SPECS/add.cu" own
+# The sample of the edit is the latest one, but the source is another one now.
+kiln best own/add.yaml -s tiny | sed -n '/changed/p'
+kiln best own/add.yaml -s tiny --json | grep code_changed
 tune
+kiln best own/add.yaml -s tiny --json | grep code_changed
 [ "$(best)" = "$first" ] && echo "the first one is the best again"
 kiln best own/add.yaml --export out.yaml
 grep -c "ITEMS: $items" out.yaml

@@ -3,9 +3,7 @@
 cat >asm.cu <<'X'
 extern "C" __global__ void odd(unsigned *x)
 {
-    unsigned r;
-    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.u32 %0, [%1];" : "=r"(r) : "l"(x));
-    x[0] = r;
+    asm volatile("multimem.cp.async.bulk.global.shared::cta.bulk_group [%0], [%0], 16;" ::"l"(x));
 }
 X
 cat >asm.yaml <<'X'

@@ -297,6 +297,9 @@ const char *cli_tuned_set(const kiln_spec *spec, bool simulated, bool device_nam
                           const kiln_size_set **small);
 /* Returns why a command took a set of sizes, as a sentence without a full stop; NULL: the user chose the sizes. */
 const char *cli_why_set(const kiln_spec *spec, const char *set, bool simulated, bool tuned, const cli_list *sizes);
+/* Returns the text behind sizes that come from a set: " (tiny)", or " (tiny, N changed)" if the user changed the size N. "": the
+ * user gave every size. */
+const char *cli_set_text(const kiln_spec *spec, const char *set, const kiln_setting *sizes, size_t count);
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set,
                        kiln_setting **sizes);
 const char *cli_value_text(kiln_value value);

@@ -478,6 +478,24 @@ const char *cli_why_set(const kiln_spec *spec, const char *set, bool simulated, 
                             cli_shell_word(first));
 }
 
+const char *cli_set_text(const kiln_spec *spec, const char *name, const kiln_setting *sizes, size_t count)
+{
+    const char *changed = "";
+    size_t changes = 0;
+    for (size_t s = 0; s < kiln_spec_size_set_count(spec); s++) {
+        const kiln_size_set *set = kiln_spec_size_set(spec, s);
+        for (size_t i = 0; strcmp(set->name, name) == 0 && i < count; i++) {
+            const kiln_setting *own = find_setting(set->settings, set->count, sizes[i].name);
+            if (own && strcmp(cli_settings_text(own, 1), cli_settings_text(&sizes[i], 1)) == 0)
+                continue;
+            changed = cli_printf("%s%s%s", changed, changes++ ? " and " : "", sizes[i].name);
+        }
+    }
+    return changes == 0      ? cli_printf(" (%s)", name)
+           : changes < count ? cli_printf(" (%s, %s changed)", name, changed)
+                             : "";
+}
+
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set_name,
                        kiln_setting **out)
 {

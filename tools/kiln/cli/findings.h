@@ -36,6 +36,9 @@ json_t *findings_json(const findings *list);
 /* Adds the findings of a file that a process wrote with KILN_SIM_CHECK_FORMAT=json. Returns false after a message if the
  * file cannot be read or does not have this format. Findings before a wrong element stay added. */
 bool findings_read(findings *list, const char *path);
+/* Reads the lines of the sources that the findings name, if the files are there. A source that was changed after the program
+ * was built has other lines, so a source that is newer than the file `program` gives no text. */
+void findings_read_sources(findings *list, const char *program);
 /* Prints the findings on one screen: all of them in full if there are few; otherwise a table, and the first in full. */
 void findings_summary(const findings *list);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "findings.h"
 
@@ -108,6 +109,50 @@ bool findings_read(findings *list, const char *path)
     json_decref(array);
     return right;
 }
+
+/* ---- lines of sources ---- */
+
+/* The source that was read last: the findings of a program mostly belong to one file. */
+typedef struct last_source {
+    const char *path, *text; /* text: NULL if the file cannot be read, or is newer than the program */
+} last_source;
+
+/* Returns true if both files exist and the first one changed later. */
+static bool is_newer(const char *path, const char *than)
+{
+    struct stat a, b;
+    return stat(path, &a) == 0 && stat(than, &b) == 0 &&
+           (a.st_mtim.tv_sec > b.st_mtim.tv_sec ||
+            (a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec > b.st_mtim.tv_nsec));
+}
+
+static void read_line(kiln_check_side *side, const char *program, last_source *last)
+{
+    enum { BYTES_MOST = 16 << 20 };
+    if (!side->what || !side->file[0] || side->text[0] || !side->line)
+        return;
+    if (!last->path || strcmp(last->path, side->file) != 0)
+        *last = (last_source){side->file,
+                              is_newer(side->file, program) ? NULL : cli_read_file(side->file, BYTES_MOST, NULL)};
+    const char *at = last->text;
+    for (unsigned line = 1; at && line < side->line; line++) {
+        at = strchr(at, '\n');
+        at = at ? at + 1 : NULL;
+    }
+    if (at)
+        side->text = cli_printf("%.*s", (int)strcspn(at, "\r\n"), at);
+}
+
+void findings_read_sources(findings *list, const char *program)
+{
+    last_source last = {0};
+    for (size_t k = 0; k < list->count; k++) {
+        read_line(&list->items[k].f.at, program, &last);
+        read_line(&list->items[k].f.other, program, &last);
+    }
+}
+
+/* ---- rules ---- */
 
 /* Returns the kind as a rule writes it, with dashes in place of spaces. */
 static const char *kind_word(kiln_check_kind kind)

@@ -76,6 +76,15 @@ static void show_tie_rule(const kiln_best *best)
         out_puts("nearly equal estimates " CLI_TIE_RULE "\n");
 }
 
+/* Warns of an answer whose sample belongs to older code. */
+static void show_change(const cli *c, const kiln_best *best)
+{
+    if (best->code_changed)
+        out_printf(
+            "the source, a header, an option or the compiler has changed since then: 'kiln tune %s' makes new samples\n",
+            cli_shell_word(c->words.items[0]));
+}
+
 /* Prints the work of the host before the first repetition. */
 static void show_inputs(const kiln_best *best)
 {
@@ -92,7 +101,8 @@ static void show_text(const cli *c, const kiln_device_info *device, const kiln_b
     const char *params = cli_settings_text(best->params, best->param_count);
     const char *sizes = cli_settings_text(best->sizes, best->size_count);
     out_printf("%s%s%s%s%s\n", out_bold(), best->variant, *params ? " " : "", params, out_plain());
-    out_printf("for %s, %s (%s), on %s\n", kiln_spec_name(c->spec), sizes, best->size_set, cli_device_name(device));
+    out_printf("for %s, %s%s, on %s\n", kiln_spec_name(c->spec), sizes,
+               cli_set_text(c->spec, best->size_set, best->sizes, best->size_count), cli_device_name(device));
     if (why)
         out_printf("%s\n", why);
     switch (best->from) {
@@ -122,6 +132,7 @@ static void show_text(const cli *c, const kiln_device_info *device, const kiln_b
                    best->distance);
     out_printf("; %s%s, %s, %s\n", cli_seconds(best->seconds), best->from == KILN_BEST_EXACT ? "" : " there",
                kind_text(best), day_text(best->made));
+    show_change(c, best);
     show_tie_rule(best);
     show_inputs(best);
 }
@@ -166,6 +177,7 @@ static void show_json(const cli *c, const kiln_device_info *device, const kiln_b
         js_set(known, "inputs_seconds", js_real(best->inputs_seconds));
         js_set(known, "input_functions", js_host_times(best->input_functions));
         js_set(known, "copy_seconds", js_real(best->copy_seconds));
+        js_set(known, "code_changed", json_boolean(best->code_changed));
         js_set(object, "known", known);
     }
     js_print(object);
@@ -361,7 +373,7 @@ const cli_command cli_best_command = {
         "Without a GPU, if no device and no sizes are named, the sizes are those that `kiln tune` takes: the first set, or "
         "`tiny` if only that was tuned. With a simulated device by name they are `tiny`.\n\n"
         "It skips configurations that break a constraint at these sizes, and configurations that the spec no longer "
-        "has. It also uses samples that are older than the last change of the source.\n\n"
+        "has. It also uses samples that are older than the last change of the source, and says so.\n\n"
         "--export writes the known configurations to a text file. You can keep this file beside the sources, or ship "
         "it with a program, which loads it with kiln_knowledge_load().",
     .max_words = 1,

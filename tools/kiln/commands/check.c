@@ -108,49 +108,70 @@ static void show_json(const cli *c, const check_view *view)
     js_print(object);
 }
 
-/* Tells whether every integer size above 1 is a multiple of an extent of the block, for all kernels of the plan. */
-static bool has_whole_blocks(kiln_plan *plan)
+/* The sizes that are multiples of an extent of the block, in every plan so far. */
+typedef struct whole_sizes {
+    kiln_setting *items;
+    size_t count;
+    bool all; /* no integer size above 1 was removed */
+} whole_sizes;
+
+/* Returns true if an extent of each kernel's block divides the size. */
+static bool is_multiple(kiln_plan *plan, const kiln_setting *size)
 {
     const kiln_kernel_info *kernel;
-    const kiln_setting *size;
-    bool any = false;
-    for (size_t k = 0; (kernel = kiln_plan_kernel(plan, k)) != NULL; k++)
-        for (size_t i = 0; (size = kiln_plan_size(plan, i)) != NULL; i++) {
-            bool multiple = size->value.kind != KILN_INT || size->value.as.i <= 1;
-            any = any || !multiple;
-            for (int d = 0; d < 3 && !multiple; d++)
-                multiple = kernel->block[d] > 1 && size->value.as.i % kernel->block[d] == 0;
-            if (!multiple)
-                return false;
-        }
-    return any;
+    bool multiple = size->value.kind == KILN_INT && size->value.as.i > 1;
+    for (size_t k = 0; multiple && (kernel = kiln_plan_kernel(plan, k)) != NULL; k++) {
+        multiple = false;
+        for (int d = 0; d < 3 && !multiple; d++)
+            multiple = kernel->block[d] > 1 && size->value.as.i % kernel->block[d] == 0;
+    }
+    return multiple;
 }
 
-/* Returns the sizes if all blocks of the default configurations are whole there. Then an access past the end of an array that the
- * kernel makes only in an incomplete block stays hidden. The function opens plans, so it must be called before the first run, which may
- * give up rights. It stops at the first variant with an incomplete block. */
+/* Removes the sizes that this plan does not divide into whole blocks. */
+static void keep_multiples(whole_sizes *sizes, kiln_plan *plan)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < sizes->count; i++)
+        if (is_multiple(plan, &sizes->items[i]))
+            sizes->items[kept++] = sizes->items[i];
+        else
+            sizes->all = sizes->all && (sizes->items[i].value.kind != KILN_INT || sizes->items[i].value.as.i <= 1);
+    sizes->count = kept;
+}
+
+/* Returns the sizes along which all blocks of the default configurations are whole. An access past the end of an array that the
+ * kernel makes only in an incomplete block stays hidden there. If there are incomplete blocks along another size, a small size
+ * does not count: it is hardly the size of the problem. The function opens plans, so it must be called before the first run, which
+ * may give up rights. */
 static const char *find_whole_sizes(cli *c, const check_args *args)
 {
-    const char *sizes = NULL;
+    enum { SMALL = 16 };
+    whole_sizes sizes = {0};
     const size_t count = args->variants.count, all = count ? count : kiln_spec_variant_count(c->spec);
     for (size_t i = 0; i < all; i++) {
         kiln_plan *plan = NULL;
         cli_choice chosen;
+        size_t length = 0;
         const char *name = count ? args->variants.items[i] : kiln_spec_variant_name(c->spec, i);
         if (!cli_make_choice(c, &args->choice, name, &chosen) ||
             kiln_plan_open(c->engine, c->spec, &chosen.choice, &plan, NULL) != KILN_OK)
             return NULL; /* the sweep reports the error */
-        const bool whole = has_whole_blocks(plan);
-        size_t length = 0;
         while (kiln_plan_size(plan, length))
             length++;
-        if (whole && !sizes)
-            sizes = cli_printf("%s", cli_settings_text(kiln_plan_size(plan, 0), length));
+        if (i == 0)
+            sizes = (whole_sizes){cli_alloc((length + 1) * sizeof *sizes.items), length, true};
+        for (size_t k = 0; i == 0 && k < length; k++)
+            sizes.items[k] = (kiln_setting){cli_printf("%s", kiln_plan_size(plan, k)->name),
+                                            kiln_plan_size(plan, k)->value};
+        keep_multiples(&sizes, plan);
         kiln_plan_close(plan);
-        if (!whole)
-            return NULL;
     }
-    return sizes;
+    size_t kept = 0;
+    for (size_t i = 0; i < sizes.count; i++)
+        if (sizes.all || sizes.items[i].value.as.i >= SMALL)
+            sizes.items[kept++] = sizes.items[i];
+    return kept ? cli_settings_text(sizes.items, kept) : NULL;
 }
 
 /* Sweeps these variants (all variants if `count` is 0), and adds the results to the view. Prints a message if the

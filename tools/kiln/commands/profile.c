@@ -121,8 +121,9 @@ static void show_head(cli *c, const profile_view *view)
 {
     out_printf("%s%s %s%s  %s\n", out_bold(), kiln_spec_name(c->spec), view->variant, out_plain(),
                cli_settings_text(view->params, view->param_count));
-    out_printf("  sizes %s (%s), counted on %s for sm_%d%d\n", cli_settings_text(view->sizes, view->size_count),
-               view->size_set, view->device->id, view->device->cc_major, view->device->cc_minor);
+    out_printf("  sizes %s%s, counted on %s for sm_%d%d\n", cli_settings_text(view->sizes, view->size_count),
+               cli_set_text(c->spec, view->size_set, view->sizes, view->size_count), view->device->id,
+               view->device->cc_major, view->device->cc_minor);
 }
 
 static void show_classes(const kiln_profiled_kernel *kernel)

@@ -116,8 +116,7 @@ static const char *others_text(const kiln_result *r)
 {
     if (r->worst_error == 0)
         return "";
-    return cli_printf(", of half the elements at most %s",
-                      r->median_error == 0 ? "0" : cli_significant(r->median_error, 2));
+    return cli_printf(", the median is %s", r->median_error == 0 ? "0" : cli_significant(r->median_error, 2));
 }
 
 /* Prints the result of a run as a table. Rows without a value are left out. */
@@ -130,7 +129,8 @@ static void show_text(cli *c, const run_view *view, const kiln_result *r)
     table_start(&table, "ll");
     table.indent = 2;
     table_cell(&table, "sizes");
-    table_cell(&table, "%s (%s)", cli_settings_text(view->sizes, view->size_count), view->size_set);
+    table_cell(&table, "%s%s", cli_settings_text(view->sizes, view->size_count),
+               cli_set_text(c->spec, view->size_set, view->sizes, view->size_count));
     table_cell(&table, "device");
     table_cell(&table, "%s, %s, sm_%d%d", cli_device_name(view->device), view->device->id, view->device->cc_major,
                view->device->cc_minor);

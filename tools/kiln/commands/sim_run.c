@@ -74,7 +74,8 @@ static bool collects(const cli *c)
     return ((const sim_args *)c->args)->check && !(format && *format) && !(file && *file);
 }
 
-/* Returns the profile of an architecture such as "sm_90". Returns the name itself if no profile has this architecture. */
+/* Returns the profile of an architecture such as "sm_90". Returns the name itself if no profile has this
+ * architecture. */
 static const char *profile_of_arch(const char *name)
 {
     const char *device = cli_printf("sim:%s", name), *profile = name;
@@ -457,6 +458,7 @@ static int show_findings(const cli *c, const char *folder, int details, const si
     for (size_t i = 0; i < files.count; i++)
         if (!findings_read(&found, files.items[i]))
             unread++;
+    findings_read_sources(&found, program_file(c));
     code = unread ? cli_exit_code(KILN_ERROR_IO) : 0;
     remove_files(&files);
     if (details >= 0) {
@@ -484,8 +486,8 @@ static int show_findings(const cli *c, const char *folder, int details, const si
     return findings_severe(&found) ? CLI_FOUND : code;
 }
 
-/* Shows the results. Standard output belongs to the program, so they go elsewhere. Returns 0, or the exit code that
- * the findings give. */
+/* Shows the findings, the profile and the traces in the places `to`. Standard output belongs to the program, so the
+ * command does not write there. Returns 0, or the exit code that the findings give. */
 static int show(const cli *c, const char *folder, const result_places *to, const sim_end *end)
 {
     const sim_args *args = c->args;

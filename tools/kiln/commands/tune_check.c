@@ -101,7 +101,7 @@ static int check_winners(cli *c, const tune_view *view, const kiln_tuning *tunin
     const char *set = NULL;
     kiln_setting *sizes = NULL;
     size_t count = cli_whole_sizes(c->spec, &choice, true, &set, &sizes);
-    checked->sizes = cli_printf("%s (%s)", cli_settings_text(sizes, count), set);
+    checked->sizes = cli_printf("%s%s", cli_settings_text(sizes, count), cli_set_text(c->spec, set, sizes, count));
     for (size_t i = 0; i < MOST_WINNERS && !cli_interrupted(); i++) {
         const kiln_sample *sample = kiln_tuning_sample(tuning, i);
         if (!sample || sample->status != KILN_OK || (i > 0 && !sample->tied))

@@ -602,8 +602,9 @@ static void show_rest(const cli *c, const tune_view *view, const kiln_tuning_tot
 void tune_text(cli *c, const tune_view *view, const kiln_tuning *tuning)
 {
     const kiln_sample *best = best_of(tuning);
-    out_printf("%s%s%s on %s, %s (%s)\n", out_bold(), kiln_spec_name(c->spec), out_plain(),
-               cli_device_name(view->device), cli_settings_text(view->sizes, view->size_count), view->size_set);
+    out_printf("%s%s%s on %s, %s%s\n", out_bold(), kiln_spec_name(c->spec), out_plain(), cli_device_name(view->device),
+               cli_settings_text(view->sizes, view->size_count),
+               cli_set_text(c->spec, view->size_set, view->sizes, view->size_count));
     if (best) {
         out_puts("\n");
         show_ranked(c, tuning, best);

@@ -42,8 +42,9 @@ static double loss(const report_quantity *q, const report_sample *s)
 
 /* ---- the quantities that the samples have ---- */
 
-/* Returns the objective if it is "min:" or "max:" and `name`, where the word tells the better direction. Returns ""
- * if it is `name` alone, and NULL if it means another quantity. */
+/* Returns the direction that an objective gives for the quantity `name`. If the objective is "min:NAME" or "max:NAME",
+ * the result is the objective, which begins with the direction. If it is NAME alone, the result is "". If it is about
+ * another quantity, the result is NULL. */
 static const char *direction(const char *objective, const char *name)
 {
     bool given = strncmp(objective, "min:", 4) == 0 || strncmp(objective, "max:", 4) == 0;

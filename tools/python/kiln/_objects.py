@@ -161,9 +161,9 @@ def interruptible() -> Iterator[Any]:
 
 # The ints of the library's structs that are 0 or 1. tests/python/test_kiln.py holds this list against the headers.
 FLAGS = frozenset((
-    "best", "contender", "cooperative", "counted", "cut_off", "estimated", "from_cache", "front", "intact", "measured",
-    "needed", "ok", "output", "overlap", "partly", "required", "reusable", "reused", "sampled", "simulated",
-    "stopped_early", "tied", "uncounted", "verified"))
+    "best", "code_changed", "contender", "cooperative", "counted", "cut_off", "estimated", "from_cache", "front",
+    "intact", "measured", "needed", "ok", "output", "overlap", "partly", "required", "reusable", "reused",
+    "sampled", "simulated", "stopped_early", "tied", "uncounted", "verified"))
 
 
 class Record(dict[str, Any]):

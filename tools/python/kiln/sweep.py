@@ -3,17 +3,18 @@ import contextlib
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import notebook
 from ._kiln import ffi, lib
 from ._objects import Kept, Owned, Path, Record, flags, in_callback, interruptible, record, text
-from .errors import Error, InterruptedError, call
+from .errors import Error, InterruptedError, NotFoundError, call
 from .plan import run_options
 
 if TYPE_CHECKING:
     from .engine import Engine
     from .problem import Problem
+    from .spec import Spec
 
 # A kiln_progress; a kiln_sample, or None between two samples.
 Callback = Callable[[Record, Optional[Record]], Any]
@@ -165,7 +166,30 @@ class Store(Owned):
             call(lib.kiln_store_open, pointer, ffi.NULL if path is None else kept.text(path),
                  flags(STORE_READ=read_only), out)
             self._own(out[0], lib.kiln_store_close, engine)
+        self.engine = engine
         self.path = text(lib.kiln_store_path(out[0]))
+
+    def export_best(self, path: Path, spec: "Union[None, str, Spec]" = None, *, variant: Optional[str] = None,
+                    device: Optional[str] = None) -> int:
+        """Writes the best configuration of each variant to a text file, for every device and set of sizes in the store, as
+        `kiln best --export` does. `best_plan(knowledge=path)` and kiln_knowledge_load() read the file. `spec` is a spec, or
+        the name of specs; `device` is a part of a device's name. Returns the number of configurations. If no sample fits,
+        NotFoundError is raised and no file is written."""
+        kept, known, written = Kept(), ffi.new("kiln_knowledge **"), ffi.new("uint64_t *")
+        name, of = (spec, None) if spec is None or isinstance(spec, str) else (spec.name, spec.path)
+        chosen = kept.struct("kiln_store_filter", spec=name, path=of, variant=variant, device=device)
+        with self.engine._use() as engine, self._use() as store, interruptible():
+            call(lib.kiln_knowledge_collect, engine, store, chosen, known)
+            try:
+                if not lib.kiln_knowledge_count(known[0]):
+                    asked = [f"{key} {value}" for key, value in (("spec", name), ("variant", variant), ("device", device))
+                             if value is not None]
+                    raise NotFoundError("ERROR_NOT_FOUND", f"there is nothing to export: the store {self.path} has no "
+                                        f"successful sample{' of ' if asked else ''}{', '.join(asked)}")
+                call(lib.kiln_knowledge_save, known[0], kept.text(path), written)
+            finally:
+                lib.kiln_knowledge_free(known[0])
+        return int(written[0])
 
     @staticmethod
     @contextlib.contextmanager

@@ -91,7 +91,7 @@ static bool pairs_or_mixed(vm_decoder *d, unsigned op, unsigned sources)
             continue;
         vm_code *widen = decode_step_op(d, ops_cvt);
         widen->a = slot[k];
-        widen->d = slot[k] = decode_temp(d);
+        widen->d = slot[k] = decode_take_temp(d);
         widen->space = PTX_F32, widen->count = TYPE(1), widen->size = PTX_MOD_RN;
     }
     uint32_t to = decode_dest(d, OPERAND(0), 4);
@@ -384,7 +384,7 @@ void decode_lop3(vm_decoder *d)
     bool with_pred = HAS(OR) || HAS(AND);
     uint32_t to = decode_dest(d, OPERAND(0), 4);
     if (with_pred && OPERAND(0)->kind == PTX_OPERAND_SINK)
-        to = decode_temp(d);
+        to = decode_take_temp(d);
     vm_code *i = with_pred ? decode_guarded_step(d, VM_H_lop3) : decode_emit(d, VM_H_lop3);
     i->d = to, i->a = a, i->b = b, i->c = c;
     i->imm = OPERAND(4)->imm;
@@ -393,7 +393,7 @@ void decode_lop3(vm_decoder *d)
     bool negated;
     uint32_t q = decode_pred_plain(d, OPERAND(5), &negated), zero = decode_constant_slot(d, 0, 4);
     i = decode_emit(d, VM_H_eq_u32); /* p = (d != 0) op q */
-    i->d = OPERAND(0)->pred ? decode_second_pred(d, OPERAND(0)) : decode_temp_pred(d);
+    i->d = OPERAND(0)->pred ? decode_second_pred(d, OPERAND(0)) : decode_take_temp_pred(d);
     i->a = to, i->b = zero, i->c = q;
     i->flags = (uint8_t)(VM_INVERT | (HAS(OR) ? VM_BOOL_OR : VM_BOOL_AND) | (negated ? VM_COMBINE_NOT : 0));
 }
@@ -514,7 +514,7 @@ void decode_video(vm_decoder *d)
                              [PTX_OP_VSHL] = {VM_VIDEO_SHL, 1},          [PTX_OP_VSHR] = {VM_VIDEO_SHR, 1},
                              [PTX_OP_VMAD] = {VM_VIDEO_MAD, 1}};
     static const ptx_mod compares[] = {PTX_MOD_EQ, PTX_MOD_NE, PTX_MOD_LT, PTX_MOD_LE, PTX_MOD_GT, PTX_MOD_GE};
-    vm_video *v = decode_keep(d, sizeof *v);
+    vm_video *v = decode_allocate(d, sizeof *v);
     if (!v)
         return;
     *v = (vm_video){.op = table[d->in->op].op,
@@ -540,14 +540,14 @@ void decode_video(vm_decoder *d)
     v->c_negate = third && OPERAND(3)->negate;
     if (!parts_fit(v->a_select, v->lanes, false) || !parts_fit(v->b_select, v->lanes, false) ||
         !parts_fit(v->d_select, v->lanes, true) || (third && OPERAND(3)->count))
-        decode_fail(d, "part of a register that the instruction does not have");
+        decode_set_error(d, "part of a register that the instruction does not have");
     if (v->op != VM_VIDEO_MAD && (v->a_negate || v->b_negate || v->c_negate))
-        decode_fail(d, "negated operand");
+        decode_set_error(d, "negated operand");
     if (v->op == VM_VIDEO_MAD &&
         (v->a_negate + v->b_negate + v->c_negate > 1 || (v->plus_one && (v->a_negate || v->b_negate || v->c_negate))))
-        decode_fail(d, "more than one of a negated factor, a negated addend and .po");
+        decode_set_error(d, "more than one of a negated factor, a negated addend and .po");
     if (v->lanes == 1 && third && !v->d_select && !v->second && v->op != VM_VIDEO_MAD)
-        decode_fail(d, "third operand without an operation on it");
+        decode_set_error(d, "third operand without an operation on it");
     uint32_t a = decode_source(d, OPERAND(1), 4), b = decode_source(d, OPERAND(2), 4),
              c = third ? decode_source(d, OPERAND(3), 4) : 0;
     uint32_t to = decode_dest(d, OPERAND(0), 4);

@@ -96,7 +96,7 @@ static unsigned operation(const vm_decoder *d)
 void decode_bulk(vm_decoder *d)
 {
     bool out = HAS(BULK_GROUP), local = HAS(SHARED_CLUSTER) && HAS(SHARED_CTA);
-    vm_bulk *b = decode_keep(d, sizeof *b);
+    vm_bulk *b = decode_allocate(d, sizeof *b);
     if (!b)
         return;
     *b = (vm_bulk){.to = side(d, OPERAND(0), out ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED),
@@ -119,7 +119,7 @@ void decode_bulk(vm_decoder *d)
 void decode_remote(vm_decoder *d)
 {
     const ptx_operand *value = OPERAND(1);
-    vm_bulk *b = decode_keep(d, sizeof *b);
+    vm_bulk *b = decode_allocate(d, sizeof *b);
     if (!b)
         return;
     *b = (vm_bulk){.to = side(d, OPERAND(0), d->in->space),
@@ -137,12 +137,12 @@ void decode_remote(vm_decoder *d)
 
 void decode_st_bulk(vm_decoder *d)
 {
-    vm_bulk *b = decode_keep(d, sizeof *b);
+    vm_bulk *b = decode_allocate(d, sizeof *b);
     if (!b)
         return;
     *b = (vm_bulk){.to = side(d, OPERAND(0), d->in->space)};
     if (OPERAND(2)->imm)
-        decode_fail(d, "st.bulk of a value that is not 0");
+        decode_set_error(d, "st.bulk of a value that is not 0");
     uint32_t bytes = decode_source(d, OPERAND(1), 8);
     vm_code *i = decode_emit_op(d, ops_st_bulk);
     i->a = bytes;
@@ -153,7 +153,7 @@ void decode_st_bulk(vm_decoder *d)
 void decode_try_cancel(vm_decoder *d)
 {
     const unsigned space = d->in->space;
-    vm_bulk *b = decode_keep(d, sizeof *b);
+    vm_bulk *b = decode_allocate(d, sizeof *b);
     if (!b)
         return;
     *b = (vm_bulk){.to = side(d, OPERAND(0), space),
@@ -171,7 +171,7 @@ void decode_query_cancel(vm_decoder *d)
     enum { AXES = 3 };
     const ptx_operand *to = OPERAND(0);
     const uint32_t response = decode_source(d, OPERAND(1), 16);
-    uint32_t *slots = decode_keep(d, AXES * sizeof *slots), pred = 0;
+    uint32_t *slots = decode_allocate(d, AXES * sizeof *slots), pred = 0;
     if (!slots)
         return;
     memset(slots, 0, AXES * sizeof *slots);

@@ -14,20 +14,23 @@ static vm_decode_fn *const decoders[PTX_OP_COUNT] = {
 };
 
 /* Gives each register of the function a slot, and sets the size of the register file. The order is: the predicate that
- * is always true (slot 0), temporary predicates, the function's predicates, its other registers, temporaries, the sink.
+ * is always true (slot 0), temporary predicates, the function's predicates, the block's window, the function's other
+ * registers, temporaries, the sink.
  * Rows of lanes start at a multiple of 64 bytes. Returns false after a message if the function has too many registers,
  * or more bytes of parameters than a thread's stack. */
 static bool lay_out_registers(vm_decoder *d)
 {
     const ptx_function *f = d->f;
     uint64_t at = 4 + 4 * VM_TEMP_PREDS;
-    d->fn->reg_slot = decode_keep(d, ((size_t)f->reg_count + 1) * sizeof *d->fn->reg_slot);
+    d->fn->reg_slot = decode_allocate(d, ((size_t)f->reg_count + 1) * sizeof *d->fn->reg_slot);
     if (!d->fn->reg_slot)
         return false;
     for (uint32_t r = 0; r < f->reg_count; r++)
         if (f->regs[r].type == PTX_PRED)
             d->fn->reg_slot[r] = (uint32_t)at, at += 4;
     at = (at + 63) & ~(uint64_t)63;
+    d->fn->window = (uint32_t)at;
+    at += 4 * VM_LANES;
     for (uint32_t r = 0; r < f->reg_count; r++)
         if (f->regs[r].type != PTX_PRED)
             d->fn->reg_slot[r] = (uint32_t)at, at += decode_container(f->regs[r].type) * VM_LANES;
@@ -36,12 +39,12 @@ static bool lay_out_registers(vm_decoder *d)
     d->sink = d->fn->sink = (uint32_t)at;
     at += SINK_BYTES;
     if (at > VM_REGISTERS_MAX) {
-        decode_fail(d, "too many registers");
+        decode_set_error(d, "too many registers");
         return false;
     }
     d->fn->reg_bytes = (uint32_t)at;
     if (f->frame_bytes > VM_LOCAL_BYTES_MAX || (!f->entry && f->param_bytes > VM_LOCAL_BYTES_MAX)) {
-        decode_fail(d, "more bytes of parameters than a thread's stack has");
+        decode_set_error(d, "more bytes of parameters than a thread's stack has");
         return false;
     }
     return true;
@@ -94,8 +97,8 @@ static void link_branches(vm_decoder *d)
 static bool take_over(vm_decoder *d)
 {
     vm_function *fn = d->fn;
-    unsigned char *raw = decode_keep(d, (size_t)d->constant_bytes + 64);
-    char *code = decode_keep(d, d->count * sizeof *fn->code + 64);
+    unsigned char *raw = decode_allocate(d, (size_t)d->constant_bytes + 64);
+    char *code = decode_allocate(d, d->count * sizeof *fn->code + 64);
     if (!raw || !code)
         return false;
     fn->constants = (unsigned char *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);
@@ -138,7 +141,7 @@ bool decode_function(vm_module *module, uint32_t index, kiln__text *log, const v
     bool *meet = NULL;
     if (!lay_out_registers(&d) || !(meet = meeting_points(&d)))
         goto done;
-    d.fn->start = decode_keep(&d, ((size_t)d.f->insn_count + 1) * sizeof *d.fn->start);
+    d.fn->start = decode_allocate(&d, ((size_t)d.f->insn_count + 1) * sizeof *d.fn->start);
     if (!d.fn->start)
         goto done;
     move_home(&d);

@@ -6,7 +6,7 @@
 
 #define CONSTANTS_MOST (1u << 30)
 
-void decode_fail(vm_decoder *d, const char *what)
+void decode_set_error(vm_decoder *d, const char *what)
 {
     if (!d->failed)
         kiln__text_printf(d->log, "ptxas application ptx input, line %u; error   : %s in '%s', instruction '%s'\n",
@@ -17,7 +17,7 @@ void decode_fail(vm_decoder *d, const char *what)
 
 void decode_no_memory(vm_decoder *d) { d->failed = d->out_of_memory = true; }
 
-void *decode_keep(vm_decoder *d, size_t bytes)
+void *decode_allocate(vm_decoder *d, size_t bytes)
 {
     void *made = kiln__arena_alloc(&d->module->arena, bytes);
     if (!made)
@@ -67,19 +67,19 @@ unsigned decode_reg_bytes(const vm_decoder *d, const ptx_operand *o)
     return o->kind == PTX_OPERAND_REG ? decode_container(d->f->regs[o->index].type) : 0;
 }
 
-uint32_t decode_temp(vm_decoder *d)
+uint32_t decode_take_temp(vm_decoder *d)
 {
     if (d->temp_used == VM_TEMPS) {
-        decode_fail(d, "too many operands");
+        decode_set_error(d, "too many operands");
         return d->temp_base;
     }
     return d->temp_base + VM_TEMP_BYTES * d->temp_used++;
 }
 
-uint32_t decode_temp_pred(vm_decoder *d)
+uint32_t decode_take_temp_pred(vm_decoder *d)
 {
     if (d->temp_pred_used == VM_TEMP_PREDS) {
-        decode_fail(d, "too many predicates");
+        decode_set_error(d, "too many predicates");
         return 4;
     }
     return 4 + 4 * d->temp_pred_used++; /* slot 0 is the predicate that is always true */
@@ -95,7 +95,7 @@ uint32_t decode_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
     if (*known && d->constants[*known - 1].value == value && d->constants[*known - 1].bytes == bytes)
         return d->constants[*known - 1].slot | 1;
     if (d->constant_bytes >= CONSTANTS_MOST) {
-        decode_fail(d, "too many constants");
+        decode_set_error(d, "too many constants");
         return 1;
     }
     if (!kiln__grow(d->module->device->mem, &d->constants, &d->constant_capacity, d->constant_count + 1,
@@ -110,23 +110,44 @@ uint32_t decode_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
     return made->slot | 1;
 }
 
+static bool is_shared_symbol(const vm_decoder *d, uint32_t index)
+{
+    return d->module->ptx->symbols[index].space == PTX_SPACE_SHARED;
+}
+
+/* Emits the steps that compute the address of a shared variable at this offset in the block's window. */
+static uint32_t shared_source(vm_decoder *d, uint64_t offset, unsigned bytes)
+{
+    vm_code *i = decode_step(d, VM_H_add_u32);
+    const uint32_t narrow = decode_take_temp(d);
+    i->d = narrow, i->a = d->fn->window, i->b = decode_constant_slot(d, offset, 4);
+    if (bytes == 4)
+        return narrow;
+    i = decode_step(d, VM_H_ext64_u32);
+    const uint32_t wide = decode_take_temp(d);
+    i->d = wide, i->a = narrow;
+    return wide;
+}
+
 static uint32_t symbol_source(vm_decoder *d, uint32_t index, uint64_t offset, unsigned bytes)
 {
     const ptx_symbol *symbol = &d->module->ptx->symbols[index];
     uint64_t address = d->module->address[index];
+    if (is_shared_symbol(d, index))
+        return shared_source(d, address + offset, bytes);
     if (symbol->space == PTX_SPACE_LOCAL || d->module->home[index]) {
         vm_code *i = decode_step_op(d, ops_local_address);
-        uint32_t temp = decode_temp(d);
+        uint32_t temp = decode_take_temp(d);
         i->imm = address + offset;
         i->flags = bytes == 8 ? VM_REG64 : 0;
         return i->d = temp;
     }
     if (symbol->space == PTX_SPACE_PARAM) {
         if (!d->f->entry || !symbol->formal)
-            decode_fail(d, "the address of a .param variable of a call, or of a return value, cannot be taken");
+            decode_set_error(d, "the address of a .param variable of a call, or of a return value, cannot be taken");
         address = symbol->offset;
     } else if (symbol->linkage == PTX_EXTERN && symbol->space != PTX_SPACE_SHARED) {
-        decode_fail(d, "unresolved extern variable");
+        decode_set_error(d, "unresolved extern variable");
     }
     return decode_constant_slot(d, address + offset, bytes);
 }
@@ -145,14 +166,14 @@ uint32_t decode_source(vm_decoder *d, const ptx_operand *o, unsigned bytes)
         if (have == bytes || d->f->regs[o->index].type == PTX_PRED)
             return slot;
         vm_code *i = decode_step(d, have > bytes ? VM_H_low_b32 : VM_H_ext64_u32);
-        uint32_t temp = decode_temp(d);
+        uint32_t temp = decode_take_temp(d);
         i->a = slot;
         return i->d = temp;
     }
     case PTX_OPERAND_IMM: return decode_constant_slot(d, o->imm, bytes);
     case PTX_OPERAND_SREG: {
         vm_code *i = decode_step_op(d, ops_special);
-        uint32_t temp = decode_temp(d);
+        uint32_t temp = decode_take_temp(d);
         d->module->uses_system_shared |= o->index == PTX_SREG_RESERVED_SMEM_1;
         i->b = o->index;
         i->flags = decode_sreg_flags(o, bytes);
@@ -160,7 +181,7 @@ uint32_t decode_source(vm_decoder *d, const ptx_operand *o, unsigned bytes)
     }
     case PTX_OPERAND_SYMBOL: return symbol_source(d, o->index, o->imm, bytes);
     case PTX_OPERAND_FUNCTION: return decode_constant_slot(d, VM_CODE_BASE + 16 * (uint64_t)o->index, bytes);
-    default: decode_fail(d, "operand of a kind that is not supported here"); return 1;
+    default: decode_set_error(d, "operand of a kind that is not supported here"); return 1;
     }
 }
 
@@ -169,12 +190,12 @@ uint32_t decode_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes)
     if (o->kind == PTX_OPERAND_SINK)
         return d->sink;
     if (o->kind != PTX_OPERAND_REG) {
-        decode_fail(d, "destination is not a register");
+        decode_set_error(d, "destination is not a register");
         return d->sink;
     }
     unsigned have = d->f->regs[o->index].type == PTX_PRED ? 0 : decode_reg_bytes(d, o);
     if (have != bytes)
-        decode_fail(d, "destination register has the wrong size");
+        decode_set_error(d, "destination register has the wrong size");
     return d->fn->reg_slot[o->index];
 }
 
@@ -187,7 +208,7 @@ uint32_t decode_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated)
         *negated = (o->imm == 0) != (o->negate != 0);
         return 0;
     }
-    decode_fail(d, "operand is not a predicate");
+    decode_set_error(d, "operand is not a predicate");
     return 0;
 }
 
@@ -198,7 +219,7 @@ uint32_t decode_pred_source(vm_decoder *d, const ptx_operand *o)
     if (!negated)
         return slot;
     vm_code *i = decode_step_op(d, ops_pred_logic);
-    uint32_t temp = decode_temp_pred(d);
+    uint32_t temp = decode_take_temp_pred(d);
     i->a = i->b = slot;
     i->flags = 1;
     return i->d = temp;
@@ -212,7 +233,7 @@ vm_place decode_address(vm_decoder *d, const ptx_operand *o, unsigned want)
 {
     vm_place place = {.offset = o->offset};
     if (o->kind != PTX_OPERAND_ADDRESS) {
-        decode_fail(d, "operand is not an address");
+        decode_set_error(d, "operand is not an address");
         return place;
     }
     if (o->base == PTX_BASE_REG) {
@@ -220,6 +241,10 @@ vm_place decode_address(vm_decoder *d, const ptx_operand *o, unsigned want)
         unsigned have = decode_reg_bytes(d, &base);
         place.slot = decode_source(d, &base, want ? want : have);
         place.addr32 = (want ? want : have) == 4;
+    } else if (o->base == PTX_BASE_SYMBOL && want != 8 && is_shared_symbol(d, o->index)) {
+        place.addr32 = true;
+        place.slot = d->fn->window;
+        place.offset += (int64_t)d->module->address[o->index];
     } else {
         place.addr32 = want == 4;
         place.slot = o->base == PTX_BASE_SYMBOL ? symbol_source(d, o->index, 0, want == 4 ? 4 : 8)

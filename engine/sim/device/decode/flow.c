@@ -21,7 +21,7 @@ void decode_brx(vm_decoder *d)
 {
     const ptx_operand *list = OPERAND(1);
     uint32_t index = decode_source(d, OPERAND(0), 4);
-    uint32_t *targets = decode_keep(d, ((size_t)list->count + 1) * sizeof *targets);
+    uint32_t *targets = decode_allocate(d, ((size_t)list->count + 1) * sizeof *targets);
     if (!targets)
         return;
     for (uint32_t k = 0; k < list->count; k++)
@@ -39,7 +39,7 @@ void decode_brx(vm_decoder *d)
 static bool list_of(vm_decoder *d, const ptx_operand *list, uint32_t *count, const vm_transfer **out, bool result)
 {
     *count = list->kind == PTX_OPERAND_LIST ? list->count : 0;
-    vm_transfer *made = decode_keep(d, ((size_t)*count + 1) * sizeof *made);
+    vm_transfer *made = decode_allocate(d, ((size_t)*count + 1) * sizeof *made);
     if (!made)
         return false;
     for (uint32_t k = 0; k < *count; k++) {
@@ -48,7 +48,7 @@ static bool list_of(vm_decoder *d, const ptx_operand *list, uint32_t *count, con
         if (e->kind == PTX_OPERAND_SYMBOL) {
             const ptx_symbol *symbol = &d->module->ptx->symbols[e->index];
             if (symbol->space != PTX_SPACE_PARAM || symbol->formal) {
-                decode_fail(d, "call with a variable that is not of .param space");
+                decode_set_error(d, "call with a variable that is not of .param space");
                 return false;
             }
             t->from = (uint32_t)symbol->offset;
@@ -60,7 +60,7 @@ static bool list_of(vm_decoder *d, const ptx_operand *list, uint32_t *count, con
         t->bytes = ptx_type_bytes((ptx_type)type);
         t->wide = t->bytes > 4;
         if (type == PTX_PRED || t->bytes > 8) {
-            decode_fail(d, "call with an argument of an unsupported type");
+            decode_set_error(d, "call with an argument of an unsupported type");
             return false;
         }
         t->slot = result ? decode_dest(d, e, decode_container(type)) : decode_source(d, e, decode_container(type));
@@ -77,13 +77,13 @@ static bool check_lists(vm_decoder *d, const vm_call *call, const ptx_function *
         fits = d->module->ptx->symbols[f->params[k]].bytes == t->bytes;
     }
     if (!fits)
-        decode_fail(d, "call whose arguments do not fit the function");
+        decode_set_error(d, "call whose arguments do not fit the function");
     return fits;
 }
 
 void decode_call(vm_decoder *d)
 {
-    vm_call *call = decode_keep(d, sizeof *call);
+    vm_call *call = decode_allocate(d, sizeof *call);
     if (!call || !list_of(d, OPERAND(0), &call->result_count, &call->results, true) ||
         !list_of(d, OPERAND(2), &call->argument_count, &call->arguments, false))
         return;
@@ -93,7 +93,7 @@ void decode_call(vm_decoder *d)
     if (target->kind == PTX_OPERAND_FUNCTION) {
         const ptx_function *f = &d->module->ptx->functions[target->index];
         if (f->entry) {
-            decode_fail(d, "call of a kernel");
+            decode_set_error(d, "call of a kernel");
             return;
         }
         call->callee = &d->module->functions[target->index];
@@ -111,7 +111,7 @@ void decode_call(vm_decoder *d)
         bool runtime = call->builtin > VM_BUILTINS;
         if (runtime ? !vm_runtime_fits(call->builtin - VM_BUILTINS - 1, f, d->module->ptx)
                     : call->builtin && call->argument_count < least[call->builtin - 1])
-            decode_fail(d, "call of a function of the device that is declared with other parameters");
+            decode_set_error(d, "call of a function of the device that is declared with other parameters");
         else if (runtime && !vm_runtime_texts(d->module, call->builtin - VM_BUILTINS - 1))
             d->failed = d->out_of_memory = true;
     } else {
@@ -141,7 +141,7 @@ void decode_setmaxnreg(vm_decoder *d)
     enum { LEAST = 24, MOST = 256, STEP = 8 };
     uint64_t count = d->in->operands[0].imm;
     if (count < LEAST || count > MOST || count % STEP)
-        decode_fail(d, "a number of registers that is not a multiple of 8 from 24 to 256");
+        decode_set_error(d, "a number of registers that is not a multiple of 8 from 24 to 256");
     decode_nop(d);
 }
 
@@ -159,7 +159,7 @@ void decode_stack(vm_decoder *d)
     else
         to = decode_dest(d, OPERAND(0), bytes);
     if (align == 0 || align & (align - 1) || align > 4096)
-        decode_fail(d, "alignment is not a power of two");
+        decode_set_error(d, "alignment is not a power of two");
     vm_code *i = decode_emit_op(d, vm_op_stack);
     i->d = to, i->a = a, i->c = kind;
     i->imm = align < 16 ? 16 : align;

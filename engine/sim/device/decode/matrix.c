@@ -9,7 +9,7 @@
 static vm_matrix *new_matrix(vm_decoder *d)
 {
     const ptx_shape shape = ptx_shape_of(d->in);
-    vm_matrix *x = decode_keep(d, sizeof *x);
+    vm_matrix *x = decode_allocate(d, sizeof *x);
     if (!x)
         return NULL;
     *x = (vm_matrix){.rounding = (uint8_t)vm_rounding(d->in), .m = shape.m, .n = shape.n, .k = shape.k};
@@ -26,7 +26,7 @@ static void fragment(vm_decoder *d, vm_fragment *f, const ptx_operand *o, unsign
     unsigned bytes = type == PTX_F64 ? 8 : 4, per = vm_per_register(type), used = elements / (per * VM_LANES);
     *f = (vm_fragment){.count = (uint8_t)(o->kind == PTX_OPERAND_VECTOR ? o->count : 1), .type = (uint8_t)type};
     if (f->count > VM_FRAGMENT) {
-        decode_fail(d, "fragment with too many registers");
+        decode_set_error(d, "fragment with too many registers");
         return;
     }
     for (unsigned k = 0; k < f->count; k++)
@@ -64,13 +64,13 @@ static void scales(vm_decoder *d, vm_matrix *x)
                           .byte = decode_source(d, &own[1], 4),
                           .thread = decode_source(d, &own[2], 4)};
         if (own[1].kind == PTX_OPERAND_IMM && (own[1].imm > 3 || own[1].imm % x->blocks))
-            decode_fail(
+            decode_set_error(
                 d,
                 side ? "the byte selector of the scales of B must be at most 3, and a multiple of N of scale_vec::NX"
                      : "the byte selector of the scales of A must be at most 3, and a multiple of N of scale_vec::NX");
         if (own[2].kind == PTX_OPERAND_IMM && own[2].imm > (side ? 3 : 1))
-            decode_fail(d, side ? "the thread selector of the scales of B must be from 0 to 3"
-                                : "the thread selector of the scales of A must be 0 or 1");
+            decode_set_error(d, side ? "the thread selector of the scales of B must be from 0 to 3"
+                                     : "the thread selector of the scales of A must be 0 or 1");
     }
 }
 
@@ -110,7 +110,7 @@ void decode_mma(vm_decoder *d)
         x->metadata = decode_source(d, OPERAND(4), 4);
         x->selector = (uint8_t)OPERAND(5)->imm;
         if (OPERAND(5)->imm > most)
-            decode_fail(d, "sparsity selector does not select lanes with metadata");
+            decode_set_error(d, "sparsity selector does not select lanes with metadata");
     }
     tensor_core(d, x);
     decode_emit(d, VM_H_mma)->extra = x;
@@ -156,7 +156,7 @@ static void rows(vm_decoder *d)
     bool store = d->in->op == PTX_OP_STMATRIX, tall = HAS(M16N16), bytes = tall || HAS(M8N16) || HAS(M16N8);
     const ptx_operand *registers = OPERAND(store ? 1 : 0);
     unsigned count = registers->kind == PTX_OPERAND_VECTOR ? registers->count : 1;
-    uint32_t *slots = decode_keep(d, count * sizeof *slots);
+    uint32_t *slots = decode_allocate(d, count * sizeof *slots);
     if (!slots)
         return;
     for (unsigned k = 0; k < count; k++)
@@ -191,9 +191,9 @@ static void constants(vm_decoder *d, vm_wgmma *x, const ptx_operand *list)
         value[k] = d->f->elements[list->index + k].imm;
     for (unsigned k = 0; k < 2; k++)
         if (value[k] != 1 && value[k] != UINT32_MAX)
-            decode_fail(d, "a scale that is neither 1 nor -1");
+            decode_set_error(d, "a scale that is neither 1 nor -1");
     if (value[2] > 1 || value[3] > 1)
-        decode_fail(d, "a transposition that is neither 0 nor 1");
+        decode_set_error(d, "a transposition that is neither 0 nor 1");
     x->a_negative = value[0] != 1;
     x->b_negative = value[1] != 1;
     x->a_across = x->a_shared && value[2];
@@ -210,19 +210,19 @@ void decode_wgmma(vm_decoder *d)
     const unsigned after = sparse ? 5 : 3; /* the number of operands before the predicate */
     const ptx_operand *a = OPERAND(1), *sums = OPERAND(0);
     const vm_matrix *shape = new_matrix(d);
-    uint32_t *slots = decode_keep(d, (sums->count ? sums->count : 1) * sizeof *slots);
-    vm_wgmma *x = decode_keep(d, sizeof *x);
+    uint32_t *slots = decode_allocate(d, (sums->count ? sums->count : 1) * sizeof *slots);
+    vm_wgmma *x = decode_allocate(d, sizeof *x);
     if (!shape || !slots || !x)
         return;
     *x = (vm_wgmma){.tile = *shape, .d = slots, .tiles = d->in->tiles, .each = TYPE(0) == PTX_F16 ? 2 : 4};
     for (uint32_t k = 0; k < sums->count; k++) {
         const ptx_operand *sum = element(d, sums, k);
         if (sum->kind == PTX_OPERAND_SINK)
-            decode_fail(d, "a sum that is not in a register");
+            decode_set_error(d, "a sum that is not in a register");
         slots[k] = decode_dest(d, sum, 4);
     }
     if (!has_shape(d))
-        decode_fail(d, "a number of columns that integers do not have");
+        decode_set_error(d, "a number of columns that products of integers do not have");
     x->a_shared = a->kind != PTX_OPERAND_VECTOR;
     x->tile.sparse = sparse;
     x->tile.satfinite = HAS(SATFINITE);
@@ -242,7 +242,7 @@ void decode_wgmma(vm_decoder *d)
         x->tile.metadata = decode_source(d, OPERAND(3), 4);
         x->tile.selector = (uint8_t)OPERAND(4)->imm;
         if (OPERAND(4)->imm > most)
-            decode_fail(d, "sparsity selector does not select lanes with metadata");
+            decode_set_error(d, "sparsity selector does not select lanes with metadata");
     }
     x->scale = decode_pred_source(d, OPERAND(after));
     if (d->in->operand_count > after + 1)

@@ -78,7 +78,7 @@ static bool land(vm_decoder *d, const ptx_operand *o, unsigned count, unsigned t
 {
     unsigned bytes = decode_container(type);
     out->after_count = 0;
-    out->slots = decode_keep(d, count * sizeof *out->slots);
+    out->slots = decode_allocate(d, count * sizeof *out->slots);
     if (!out->slots)
         return false;
     for (uint32_t k = 0; k < count; k++) {
@@ -90,7 +90,7 @@ static bool land(vm_decoder *d, const ptx_operand *o, unsigned count, unsigned t
         uint32_t slot = d->fn->reg_slot[e->index];
         unsigned reg = ptx_type_bytes((ptx_type)d->f->regs[e->index].type), have = decode_reg_bytes(d, e);
         bool short_register = reg == 2 && type == PTX_S8;
-        out->slots[k] = have != bytes ? decode_temp(d) : slot;
+        out->slots[k] = have != bytes ? decode_take_temp(d) : slot;
         if (have != bytes || short_register)
             out->after[out->after_count++] = (widening){out->slots[k], slot,
                                                         short_register       ? VM_H_ext32_u16
@@ -133,12 +133,12 @@ static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slo
     uint64_t at = symbol->offset + (uint64_t)address->offset, total = (uint64_t)bytes * count;
     uint64_t limit = symbol->formal ? d->f->param_bytes : d->f->frame_bytes;
     if (at > limit || total > limit - at) {
-        decode_fail(d, "parameter access beyond its end");
+        decode_set_error(d, "parameter access beyond its end");
         return true;
     }
     bool entry = d->f->entry && symbol->formal;
     if (entry && write) {
-        decode_fail(d, "store to a kernel parameter");
+        decode_set_error(d, "store to a kernel parameter");
         return true;
     }
     bool hot = entry && count == 1 && (bytes == 4 || bytes == 8);
@@ -162,7 +162,7 @@ static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const p
         if (slots[k] == place.slot) {
             vm_code *copy = decode_step(d, place.addr32 ? VM_H_mov_b32 : VM_H_mov_b64);
             copy->a = place.slot;
-            place.slot = copy->d = decode_temp(d);
+            place.slot = copy->d = decode_take_temp(d);
             break;
         }
     vm_code *i = id == VM_H_COUNT ? decode_emit_op(d, slow) : decode_emit(d, id);
@@ -217,14 +217,14 @@ void decode_ld(vm_decoder *d)
 void decode_st(vm_decoder *d)
 {
     unsigned count = d->in->vector ? d->in->vector : 1, type = TYPE(0), space = space_of(d, OPERAND(0));
-    uint32_t *slots = decode_keep(d, count * sizeof *slots);
+    uint32_t *slots = decode_allocate(d, count * sizeof *slots);
     for (uint32_t k = 0; slots && k < count; k++)
         slots[k] = decode_source(d, element(d, OPERAND(1), k), decode_container(type));
     if (!slots || (space == PTX_SPACE_PARAM && param(d, OPERAND(0), slots, count, type, true)))
         return;
     bool strong = is_shared_by_threads(d, space);
     if (space == PTX_SPACE_CONST) {
-        decode_fail(d, "store to constant memory");
+        decode_set_error(d, "store to constant memory");
         return;
     }
     vm_code *i = access(d, strong ? VM_H_COUNT : fast_handler(space, type, false), vm_store_slow, OPERAND(0), space,
@@ -246,7 +246,7 @@ void decode_atom(vm_decoder *d)
     for (unsigned k = 0; k < KILN__COUNT(operations); k++)
         if (ptx_has(d->in, operations[k]))
             op = operations[k];
-    uint32_t *how = decode_keep(d, (2 + 2 * count) * sizeof *how);
+    uint32_t *how = decode_allocate(d, (2 + 2 * count) * sizeof *how);
     if (!how)
         return;
     how[0] = type;
@@ -279,7 +279,7 @@ void decode_cp_async(vm_decoder *d)
     } else if (d->in->operand_count > 3 && OPERAND(3)->type == PTX_U32) {
         bytes = decode_source(d, OPERAND(3), 4);
     }
-    int64_t *offset = decode_keep(d, sizeof *offset);
+    int64_t *offset = decode_allocate(d, sizeof *offset);
     if (!offset)
         return;
     *offset = to.offset;
@@ -293,7 +293,7 @@ void decode_cp_async(vm_decoder *d)
     uint64_t size = OPERAND(2)->imm;
     i->size = (uint8_t)size;
     if (size != 16 && (HAS(CG) || (size != 4 && size != 8)))
-        decode_fail(d, HAS(CG) ? "cp.async.cg needs size 16" : "cp.async needs size 4, 8 or 16");
+        decode_set_error(d, HAS(CG) ? "cp.async.cg needs size 16" : "cp.async needs size 4, 8 or 16");
 }
 
 void decode_cp_async_group(vm_decoder *d) { decode_emit_op(d, ops_nop); }

@@ -68,7 +68,7 @@ static compare_form compare_int(unsigned mod, unsigned type)
 static uint32_t flushed(vm_decoder *d, uint32_t slot)
 {
     vm_code *i = decode_step(d, VM_H_flush_f32);
-    uint32_t temp = decode_temp(d);
+    uint32_t temp = decode_take_temp(d);
     i->a = slot;
     i->flags = VM_FTZ;
     return i->d = temp;
@@ -91,9 +91,9 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
         c = decode_pred_plain(d, third, &negated);
     if (vm_is_half(type)) {
         bool pair = type == PTX_F16X2 || type == PTX_BF16X2;
-        uint32_t low = combine || (!pair && q) ? decode_temp_pred(d) : p, high = 0;
+        uint32_t low = combine || (!pair && q) ? decode_take_temp_pred(d) : p, high = 0;
         if (pair)
-            high = combine ? decode_temp_pred(d) : q;
+            high = combine ? decode_take_temp_pred(d) : q;
         vm_code *i = low == p && !step ? decode_emit_op(d, ops_half_compare) : decode_step_op(d, ops_half_compare);
         i->d = low, i->e = high, i->a = a, i->b = b;
         i->space = (uint8_t)type, i->count = (uint8_t)mod;
@@ -103,7 +103,7 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
         unsigned op = HAS(AND) ? PTX_MOD_AND : HAS(OR) ? PTX_MOD_OR : HAS(XOR) ? PTX_MOD_XOR : 0;
         if (q && c == q) { /* q is written before p is computed, and c is the same register, so its value is saved */
             i = decode_step_op(d, ops_pred_logic);
-            i->a = i->b = c, i->d = c = decode_temp_pred(d);
+            i->a = i->b = c, i->d = c = decode_take_temp_pred(d);
         }
         if (q) {
             i = step ? decode_step_op(d, ops_pred_logic) : decode_emit_op(d, ops_pred_logic);
@@ -131,7 +131,7 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
 void decode_setp(vm_decoder *d)
 {
     uint32_t q = decode_second_pred(d, OPERAND(0));
-    uint32_t p = OPERAND(0)->kind == PTX_OPERAND_SINK ? decode_temp_pred(d) : decode_dest(d, OPERAND(0), 0);
+    uint32_t p = OPERAND(0)->kind == PTX_OPERAND_SINK ? decode_take_temp_pred(d) : decode_dest(d, OPERAND(0), 0);
     compare(d, TYPE(0), OPERAND(3), p, q, false);
 }
 
@@ -139,7 +139,7 @@ void decode_set(vm_decoder *d)
 {
     unsigned to = TYPE(0), from = TYPE(1);
     bool pair = from == PTX_F16X2 || from == PTX_BF16X2;
-    uint32_t low = decode_temp_pred(d), high = pair ? decode_temp_pred(d) : 0;
+    uint32_t low = decode_take_temp_pred(d), high = pair ? decode_take_temp_pred(d) : 0;
     compare(d, from, OPERAND(3), low, high, true);
     uint32_t dest = decode_dest(d, OPERAND(0), 4);
     if (pair) {
@@ -186,7 +186,7 @@ void decode_slct(vm_decoder *d)
 
 static const uint32_t *element_slots(vm_decoder *d, const ptx_operand *o, unsigned bytes, bool dest)
 {
-    uint32_t *slots = decode_keep(d, (o->count ? o->count : 1) * sizeof *slots);
+    uint32_t *slots = decode_allocate(d, (o->count ? o->count : 1) * sizeof *slots);
     for (uint32_t k = 0; slots && k < o->count; k++) {
         const ptx_operand *e = &d->f->elements[o->index + k];
         slots[k] = dest ? (e->kind == PTX_OPERAND_SINK ? 0 : decode_dest(d, e, bytes)) : decode_source(d, e, bytes);
@@ -286,7 +286,7 @@ static void convert_int(vm_decoder *d, unsigned to, unsigned from)
         chain[count++].id = reg == 8 ? VM_H_mov_b64 : VM_H_mov_b32;
     for (unsigned k = 0; k < count; k++) {
         bool last = k + 1 == count;
-        uint32_t next = last ? dest : decode_temp(d);
+        uint32_t next = last ? dest : decode_take_temp(d);
         vm_code *i = last ? decode_emit(d, chain[k].id) : decode_step(d, chain[k].id);
         i->a = slot, i->d = next;
         slot = next;
@@ -300,7 +300,7 @@ static void convert_narrow(vm_decoder *d)
     uint32_t *slots = NULL, a, b = 0, c = 0;
     unsigned next = 2;
     if (first->kind == PTX_OPERAND_VECTOR) {
-        slots = decode_keep(d, first->count * sizeof *slots);
+        slots = decode_allocate(d, first->count * sizeof *slots);
         for (uint32_t k = 0; slots && k < first->count; k++)
             slots[k] = decode_source(d, &d->f->elements[first->index + k], 4);
         if (!slots)
@@ -351,7 +351,7 @@ void decode_cvt(vm_decoder *d)
     }
     bool float_to = to >= PTX_F16 && to <= PTX_F64, float_from = from >= PTX_F16 && from <= PTX_F64;
     if (OPERAND(0)->kind != PTX_OPERAND_REG) {
-        decode_fail(d, "destination is not a register");
+        decode_set_error(d, "destination is not a register");
         return;
     }
     if (!float_to && !float_from && !HAS(SAT)) {

@@ -10,7 +10,7 @@ static vm_side tensor_side(vm_decoder *d, const ptx_operand *o)
 {
     const vm_place place = decode_address(d, o, 0);
     if (o->base != PTX_BASE_REG || !place.addr32)
-        decode_fail(d, "an address of tensor memory that is not in a register of 32 bits");
+        decode_set_error(d, "an address of tensor memory that is not in a register of 32 bits");
     return (vm_side){.slot = place.slot, .addr32 = true, .offset = place.offset};
 }
 
@@ -47,8 +47,8 @@ void decode_tcgen05_move(vm_decoder *d)
     const unsigned address = store ? 0 : reduce ? 2 : 1;
     const ptx_operand *at = OPERAND(address), *values = OPERAND(!store ? 0 : split ? 2 : 1);
     const uint32_t count = values->kind == PTX_OPERAND_VECTOR ? values->count : 1;
-    vm_tcgen_move *x = decode_keep(d, sizeof *x);
-    uint32_t *slots = decode_keep(d, count * sizeof *slots);
+    vm_tcgen_move *x = decode_allocate(d, sizeof *x);
+    uint32_t *slots = decode_allocate(d, count * sizeof *slots);
     if (!x || !slots)
         return;
     for (uint32_t k = 0; k < count; k++) {
@@ -72,13 +72,13 @@ void decode_tcgen05_move(vm_decoder *d)
                          .absolute = HAS(ABS),
                          .keeps_nan = HAS(NAN)};
     if (split && OPERAND(address + 1)->imm >= VM_TENSOR_COLUMNS)
-        decode_fail(d, "a distance that no two columns of tensor memory have");
+        decode_set_error(d, "a distance that is larger than tensor memory, which has 512 columns,");
     decode_emit_op(d, ops_tcgen_move)->extra = x;
 }
 
 void decode_tcgen05_commit(vm_decoder *d)
 {
-    vm_bulk *b = decode_keep(d, sizeof *b);
+    vm_bulk *b = decode_allocate(d, sizeof *b);
     if (!b)
         return;
     const vm_place place = decode_address(d, OPERAND(0), 0);
@@ -96,7 +96,7 @@ void decode_tcgen05_commit(vm_decoder *d)
 
 void decode_tcgen05_copy(vm_decoder *d)
 {
-    vm_tcgen_copy *x = decode_keep(d, sizeof *x);
+    vm_tcgen_copy *x = decode_allocate(d, sizeof *x);
     if (!x)
         return;
     const bool copy = d->in->op == PTX_OP_TCGEN05_CP;
@@ -131,12 +131,12 @@ static void read_kind(vm_decoder *d, vm_tcgen_mma *x)
     x->by_count = HAS(SCALE_VEC_1X) || HAS(SCALE_VEC_2X) || HAS(SCALE_VEC_4X);
 }
 
-/* Decodes tcgen05.mma and tcgen05.mma.ws. The operands are D, A, B, the metadata of a sparse A, the instruction descriptor,
- * the scale factors or the lanes that are not written, the predicate, and the scale of D or the zero-column mask. A is a
- * descriptor or an address of tensor memory. */
+/* Decodes tcgen05.mma and tcgen05.mma.ws. The operands are D, A, B, the metadata of a sparse A, the instruction
+ * descriptor, the scale factors or the lanes that are not written, the predicate, and the scale of D or the zero-column
+ * mask. A is a descriptor or an address of tensor memory. */
 void decode_tcgen05_mma(vm_decoder *d)
 {
-    vm_tcgen_mma *x = decode_keep(d, sizeof *x);
+    vm_tcgen_mma *x = decode_allocate(d, sizeof *x);
     if (!x)
         return;
     unsigned next = 3;
@@ -169,7 +169,7 @@ void decode_tcgen05_mma(vm_decoder *d)
     } else if (next < d->in->operand_count) {
         x->scale = (uint8_t)OPERAND(next)->imm;
         if (OPERAND(next)->imm > 15)
-            decode_fail(d, "a scale of D above 15");
+            decode_set_error(d, "a scale of D above 15");
     }
     vm_code *i = decode_emit(d, VM_H_tcgen05);
     i->e = decode_cache_slot(d);

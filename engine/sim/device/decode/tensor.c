@@ -29,7 +29,7 @@ void decode_tensor(vm_decoder *d)
 {
     const bool store = HAS(BULK_GROUP);
     const ptx_operand *map = OPERAND(store ? 0 : 1), *part = &d->f->elements[map->index];
-    vm_tensor *x = decode_keep(d, sizeof *x);
+    vm_tensor *x = decode_allocate(d, sizeof *x);
     if (!x)
         return;
     const unsigned coordinates = map->count - 1;
@@ -70,7 +70,7 @@ void decode_tensormap_replace(vm_decoder *d)
         PTX_MOD_SWIZZLE_MODE,   PTX_MOD_FILL_MODE};
     const bool ordered = d->in->operand_count > 2;
     const unsigned bytes = ptx_type_bytes((ptx_type)d->in->types[0]);
-    vm_bulk *b = decode_keep(d, sizeof *b);
+    vm_bulk *b = decode_allocate(d, sizeof *b);
     if (!b)
         return;
     *b = (vm_bulk){.to = side(d, OPERAND(0))};
@@ -80,7 +80,7 @@ void decode_tensormap_replace(vm_decoder *d)
         size = decode_constant_slot(d, VM_TENSOR_BYTES, 8);
     const uint64_t ord = ordered ? OPERAND(1)->imm : 0;
     if (ord >= VM_TENSOR_RANK - (HAS(GLOBAL_STRIDE) ? 1u : 0u))
-        decode_fail(d, "tensormap.replace of a dimension that no tensor map has");
+        decode_set_error(d, "tensormap.replace of a dimension that no tensor map has");
     vm_code *i = decode_emit_op(d, ops_tensormap);
     i->a = size, i->b = value, i->c = ord < VM_TENSOR_RANK ? (uint32_t)ord : 0;
     i->e = decode_cache_slot(d);
@@ -95,13 +95,13 @@ void decode_tensormap_replace(vm_decoder *d)
  * The fence has no effect in the simulator. */
 void decode_cp_fenceproxy(vm_decoder *d)
 {
-    vm_bulk *b = decode_keep(d, sizeof *b);
+    vm_bulk *b = decode_allocate(d, sizeof *b);
     if (!b)
         return;
     *b = (vm_bulk){.to = side(d, OPERAND(0)), .from = side(d, OPERAND(1)), .once = true};
     b->to.space = PTX_SPACE_GLOBAL;
     if (OPERAND(2)->imm != VM_TENSOR_BYTES)
-        decode_fail(d, "tensormap.cp_fenceproxy of another size than 128");
+        decode_set_error(d, "tensormap.cp_fenceproxy of another size than 128");
     const uint32_t size = decode_constant_slot(d, VM_TENSOR_BYTES, 4);
     vm_code *i = decode_emit_op(d, ops_bulk);
     i->a = size;

@@ -28,7 +28,7 @@ static const ptx_operand *element(const vm_decoder *d, const ptx_operand *o, uin
 /* Makes a lookup in which all slots are absent. Returns NULL if memory runs out. */
 static vm_lookup *lookup_new(vm_decoder *d)
 {
-    vm_lookup *l = decode_keep(d, sizeof *l);
+    vm_lookup *l = decode_allocate(d, sizeof *l);
     if (!l)
         return NULL;
     memset(l, 0, sizeof *l);

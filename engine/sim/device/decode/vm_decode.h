@@ -55,7 +55,7 @@ vm_code *decode_step(vm_decoder *d, vm_handler_id id);
 vm_code *decode_step_op(vm_decoder *d, vm_handler handler);
 vm_code *decode_guarded_step(vm_decoder *d, vm_handler_id id);
 vm_code *decode_guarded_step_op(vm_decoder *d, vm_handler h);
-void decode_fail(vm_decoder *d, const char *what);
+void decode_set_error(vm_decoder *d, const char *what);
 void decode_no_memory(vm_decoder *d);
 
 /* The functions below return the slot of an operand. `bytes` is the width of the operand: 4 for all types up to 32
@@ -65,8 +65,8 @@ uint8_t decode_sreg_flags(const ptx_operand *o, unsigned bytes);
 uint32_t decode_source(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t decode_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t decode_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes);
-uint32_t decode_temp(vm_decoder *d);
-uint32_t decode_temp_pred(vm_decoder *d);
+uint32_t decode_take_temp(vm_decoder *d);
+uint32_t decode_take_temp_pred(vm_decoder *d);
 /* returns a slot that already has the negation; may emit a step */
 uint32_t decode_pred_source(vm_decoder *d, const ptx_operand *o);
 uint32_t decode_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated);
@@ -77,7 +77,7 @@ unsigned decode_reg_bytes(const vm_decoder *d, const ptx_operand *o);
 /* Returns the bytes of a register that holds the type: at least 4. */
 unsigned decode_container(unsigned type);
 /* allocates memory that lives as long as the module; returns NULL, after setting `failed`, if memory runs out */
-void *decode_keep(vm_decoder *d, size_t bytes);
+void *decode_allocate(vm_decoder *d, size_t bytes);
 /* Returns the number of a new entry of vm_runner.cache. */
 uint32_t decode_cache_slot(vm_decoder *d);
 /* The address of a memory operand: a slot, an offset, and whether the slot holds 32 bits. `want` is the width of the

@@ -671,9 +671,9 @@ static void emit_entry(jit_emitter *e)
     e->cache = jit_load_host(e, runner, offsetof(vm_runner, cache), "i64", true);
     e->params = jit_load_host(e, run, offsetof(vm_run_state, params), "i64", true);
     e->launch = jit_load_host(e, run, offsetof(vm_run_state, launch), "i64", true);
-    e->shared = jit_load_host(e, e->block, offsetof(vm_block, shared), "i64", true);
-    e->shared_low = jit_load_host(e, run, offsetof(vm_run_state, shared_low), "i64", true);
-    e->shared_end = jit_load_host(e, run, offsetof(vm_run_state, shared_reach), "i64", true);
+    e->shared = jit_load_host(e, e->block, offsetof(vm_block, shared_at), "i64", true);
+    e->shared_low = jit_load_host(e, e->block, offsetof(vm_block, shared_low), "i64", true);
+    e->shared_end = jit_load_host(e, e->block, offsetof(vm_block, shared_reach), "i64", true);
     static const char *const counters[] = {"%ncount", "%nlanes", "%nsteps"};
     for (unsigned k = 0; k < 3; k++) {
         jit_line(e, "%s = alloca i64", counters[k]);

@@ -92,7 +92,7 @@ static bool analyse_function(compiler *c, made_function *made, const vm_function
         made->shuffles = made->shuffles || function->code[at].masked == vm_op_shfl;
     }
     made->live = jit_live_new(c->mem, function, made->insns);
-    if (made->live && function->ptx->entry && jit_live_blank(made->live))
+    if (made->live && function->ptx->entry && jit_live_blank(made->live, function))
         atomic_store_explicit(&function->compiled->blank, true, memory_order_relaxed);
     return made->live != NULL;
 }
@@ -154,7 +154,7 @@ static void observe(const vm_warp *w, made_function *made, const vm_function *fu
         const vm_code *i = &function->code[at];
         const uint32_t slot = jit_address(function, made->insns, at);
         const bool word = jit_shapes[made->insns[at].id].shared && slot == i->a;
-        if (word ? vm_r32(w, slot)[0] == 0 : vm_r64(w, slot)[0] == 0)
+        if (slot != function->window && (word ? vm_r32(w, slot)[0] == 0 : vm_r64(w, slot)[0] == 0))
             return; /* a register is zero until it is written, so the first lane did not execute the access */
         *known = (uint8_t)merge_patterns(*known, get_pattern(w, i, slot, word));
     }
@@ -189,8 +189,9 @@ static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function
 }
 
 /* Installs a function as a region, so that other threads run it from now on. A new vm_native replaces the old
- * vm_native. The new vm_native takes over the other function of the old one: that for whole warps if `partial`,
- * otherwise that for paths. Does nothing if `address` is 0 or memory runs out. */
+ * vm_native. A vm_native has a function for whole warps and a function for paths. If `partial` is true, this is the
+ * function for paths, and the new vm_native takes over the other function of the old one. If it is false, the reverse.
+ * Does nothing if `address` is 0 or memory runs out. */
 static void install(compiler *c, made_function *made, const vm_function *function, uint32_t head, uint64_t address,
                     uint32_t need, uint32_t first, uint32_t last, bool partial)
 {

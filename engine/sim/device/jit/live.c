@@ -156,10 +156,11 @@ bool jit_live_at(const jit_live *live, uint32_t at, uint32_t slot, unsigned widt
     return live->in[at * live->words + n / 64] >> n % 64 & 1;
 }
 
-bool jit_live_blank(const jit_live *live)
+bool jit_live_blank(const jit_live *live, const vm_function *function)
 {
+    const uint32_t window = get_number(live, function->window, JIT_32);
     uint64_t any = 0;
     for (size_t k = 0; live->in && k < live->words; k++)
-        any |= live->in[k];
+        any |= live->in[k] & ~((uint64_t)(k == window / 64) << window % 64);
     return live->in && !any;
 }

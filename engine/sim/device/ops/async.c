@@ -1,5 +1,6 @@
-/* async.c - mbarriers and copies that complete on them. Everything that is asynchronous on a GPU is completed when the
- * instruction is executed, so waiting for a copy never blocks; a correct program cannot tell the difference. */
+/* async.c - mbarriers, copies that complete on them, and clusterlaunchcontrol. An operation that is asynchronous on a
+ * GPU is complete here when its instruction has executed. So a wait for a copy never blocks after the copy was issued.
+ * A correct program cannot tell the difference. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -69,8 +70,9 @@ bool ops_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
         return raise_fault(w, i, lane, address, "more bytes than an mbarrier can count");
     bar = make(pending_of(bar) - arrive, expected_of(bar) - drop, (int32_t)due, ops_mbarrier_parity_of(bar));
     memcpy(p, &bar, 8);
-    /* A GPU completes copies and products later than they are issued, so the warps that wait for this phase see it before
-     * the same thread can complete the next one. Here they must get a turn for that. */
+    /* A GPU completes copies and products later than they are issued. So the warps that wait for this phase see its end
+     * before the same thread can end the next phase. Here the event gives these warps a turn, so that they see it
+     * too. */
     if (i->masked != ops_mbarrier && ops_mbarrier_parity_of(bar) != ops_mbarrier_parity_of(*before))
         w->event |= VM_EVENT_PHASE;
     return true;
@@ -81,14 +83,14 @@ static uint32_t read_operand(const vm_warp *w, uint32_t slot, uint32_t lane, uin
     return slot ? vm_r32(w, slot)[lane] : otherwise;
 }
 
-/* Returns true if the operation must not access an mbarrier of another block, and the address is in another block. Only
- * arrivals and transactions can reach other blocks. */
+/* Returns true if the mbarrier is in another block, and the operation may access only mbarriers of its own block: init,
+ * inval and tests. Arrivals and transactions can reach other blocks. */
 static bool is_elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
 {
     const uint64_t offset = i->space == PTX_SPACE_GENERIC ? address - VM_SHARED_BASE : (uint32_t)address;
-    const uint64_t window = offset / VM_SHARED_WINDOW;
+    const uint64_t rank = offset / VM_SHARED_WINDOW;
     const bool local = i->size == VM_BAR_INIT || i->size == VM_BAR_INVAL || i->size == VM_BAR_TEST;
-    return local && window && window <= w->block->cluster->size && window != w->block->rank + 1;
+    return local && rank < w->block->cluster->size && rank != w->block->rank;
 }
 
 /* Executes an operation on an mbarrier: `size` names the operation (VM_BAR_...). The address comes from `a`, `imm` and
@@ -314,9 +316,9 @@ void ops_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- clusterlaunchcontrol ---- */
 
-/* PTX does not define the 16 bytes of a response. In the simulator the first three words are the index of the first block
- * of the cancelled cluster. The last word is a mark, which distinguishes a response from other data, plus 1 if the request
- * has succeeded. */
+/* PTX does not define the 16 bytes of a response. In the simulator the first three words are the index of the first
+ * block of the cancelled cluster. The last word is a mark, which distinguishes a response from other data. Its lowest
+ * bit is 1 if the request has succeeded. */
 #define RESPONSE_MARK 0x434c4300u
 enum { RESPONSE_WORDS = 4 };
 
@@ -324,8 +326,7 @@ enum { RESPONSE_WORDS = 4 };
 static bool is_own_shared(const vm_warp *w, const vm_side *side, uint64_t address)
 {
     const uint64_t offset = side->space == PTX_SPACE_GENERIC ? address - VM_SHARED_BASE : (uint32_t)address;
-    const uint64_t window = offset / VM_SHARED_WINDOW;
-    return window == 0 || window == w->block->rank + 1;
+    return offset / VM_SHARED_WINDOW == w->block->rank;
 }
 
 /* Writes the response to one block, and counts its bytes at the mbarrier there. */
@@ -340,8 +341,8 @@ static bool respond(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t to, ui
     return ops_mbarrier_count(w, i, lane, b->bar.space, bar, 0, 0, -(int64_t)VM_CANCEL_BYTES, &before);
 }
 
-/* clusterlaunchcontrol.try_cancel. `extra` has the addresses of the response and of the mbarrier. The request is complete when
- * it is issued. */
+/* clusterlaunchcontrol.try_cancel. `extra` has the addresses of the response and of the mbarrier. The request is
+ * complete when it is issued. */
 void ops_try_cancel(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -373,8 +374,9 @@ void ops_try_cancel(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* clusterlaunchcontrol.query_cancel: `size` names the result, and `a` is the response. `d` is the predicate. `extra` has the
- * slots of the coordinates; a coordinate with slot 0 is not used. */
+/* clusterlaunchcontrol.query_cancel. `size` tells which of the two queries it is (VM_QUERY_...). `a` is the slot of the
+ * response. `d` is the slot of the predicate of is_canceled. `extra` has the slots of the coordinates of
+ * get_first_ctaid; a coordinate with slot 0 is not used. */
 void ops_query_cancel(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;

@@ -62,6 +62,11 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
     }
 }
 
+uint64_t ops_atomic_step(const vm_code *i, unsigned type, unsigned op, uint64_t old, uint64_t b, uint64_t c)
+{
+    return step(i, type, op, old, b, c);
+}
+
 /* An integer addition is one atomic. Any other operation is a loop of compare-and-swap. */
 uint64_t ops_atomic_update(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint64_t b, uint64_t c)
 {
@@ -139,8 +144,8 @@ static void give_way(vm_warp *w, unsigned op)
         w->event |= VM_EVENT_YIELD;
 }
 
-/* Updates 32-bit words of the own block's shared memory without atomics, because shared memory belongs to one host
- * thread. Returns false, without an effect, if the access has another form or an address is not valid. */
+/* Updates 32-bit words in the shared memory of the warp's block without atomics, because one host thread runs the
+ * block. Returns false, without an effect, if the access has another form or an address is not valid. */
 #define EACH_WORD(next)                                                                                                \
     VM_EACH(lane, m) {                                                                                                 \
         vm_u32 *p = (vm_u32 *)(void *)(shared + at[lane]);                                                             \
@@ -156,19 +161,19 @@ static bool update_shared(vm_warp *w, const vm_code *i, uint32_t m, unsigned typ
     if (i->space != PTX_SPACE_SHARED || i->size != 4 || i->count != 1)
         return false;
     const vm_u32 *b = vm_r32(w, i->b);
-    unsigned char *shared = w->block->shared;
+    unsigned char *shared = w->block->shared; /* indexed by at[] */
     vm_u32 *d = i->d ? vm_r32(w, i->d) : unused;
-    const vm_run_state *run = w->runner->run;
+    const vm_block *block = w->block;
     const uint64_t first = vm_lane_address(w, i, i->a, (uint32_t)__builtin_ctz(m));
     uint64_t bits = 0, low = first, high = first;
     for (uint32_t l = 0; l < VM_LANES; l++) {
         const uint64_t address = m >> l & 1 ? vm_lane_address(w, i, i->a, l) : first;
-        at[l] = (uint32_t)address;
+        at[l] = (uint32_t)(address - block->window);
         bits |= address;
         low = address < low ? address : low;
         high = address > high ? address : high;
     }
-    if (bits & 3 || low < run->shared_low || high >= run->shared_reach)
+    if (bits & 3 || low < block->shared_low || high >= block->shared_reach)
         return false;
     if (op == PTX_MOD_ADD && (type == PTX_U32 || type == PTX_S32)) {
         EACH_WORD(x + y)

@@ -259,14 +259,16 @@ uint64_t ops_tile_address(const vm_tile *t, unsigned r, unsigned s, uint32_t lan
  * it. Otherwise returns NULL and raises no fault. */
 static unsigned char *reach_all(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write)
 {
-    const vm_run_state *run = w->runner->run;
+    const vm_block *block = w->block;
     uint32_t space = i->space;
     if (space == PTX_SPACE_GENERIC && low >= VM_GLOBAL_BASE)
         space = PTX_SPACE_GLOBAL;
-    else if (space == PTX_SPACE_GENERIC && low - VM_SHARED_BASE < VM_SHARED_WINDOW)
+    else if (space == PTX_SPACE_GENERIC && low - VM_SHARED_BASE < VM_CLUSTER_WINDOW)
         space = PTX_SPACE_SHARED, low -= VM_SHARED_BASE, high -= VM_SHARED_BASE;
     if (space == PTX_SPACE_SHARED)
-        return low >= run->shared_low && low < high && high <= run->shared_reach ? w->block->shared + low : NULL;
+        return low >= block->shared_low && low < high && high <= block->shared_reach
+                   ? block->shared + (low - block->window)
+                   : NULL;
     const vm_span *c = &w->runner->cache[i->e];
     if (space != PTX_SPACE_GLOBAL || low >= high)
         return NULL;

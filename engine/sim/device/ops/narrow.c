@@ -69,7 +69,7 @@ static uint32_t to_narrow(unsigned type, double x, bool relu, uint32_t random, u
     return sign | (code > f.most ? f.most : (uint32_t)code);
 }
 
-static double from_narrow(unsigned type, uint32_t bits)
+double ops_narrow_get(unsigned type, uint32_t bits)
 {
     narrow f = narrow_of(type);
     uint32_t sign = bits >> sign_shift(type) & 1, code = bits & ((1u << sign_shift(type)) - 1);
@@ -81,6 +81,8 @@ static double from_narrow(unsigned type, uint32_t bits)
         x = f.bits == 8 && f.mantissa == 2 && code == 0x7c ? INFINITY : NAN;
     return sign ? -x : x;
 }
+
+uint32_t ops_narrow_put(unsigned type, double value) { return to_narrow(type, value, false, 0, 0); }
 
 /* Converts the magnitude of a single to a power of two in the format ue8m0, which has bias 127, no sign, and 255 for
  * NaN. Rounds towards zero, or up if `up` is true (.rp). */
@@ -137,8 +139,8 @@ void ops_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
             for (unsigned k = 0; k < 2; k++) {
                 double x = from == PTX_UE8M0X2
                                ? ((a >> 8 * k & 255) == 255 ? NAN : ldexp(1, (int)(a >> 8 * k & 255) - 127))
-                           : from == PTX_E2M1X2 ? from_narrow(from, a >> 4 * k & 15)
-                                                : from_narrow(from, a >> 8 * k & 255);
+                           : from == PTX_E2M1X2 ? ops_narrow_get(from, a >> 4 * k & 15)
+                                                : ops_narrow_get(from, a >> 8 * k & 255);
                 if (relu && x <= 0)
                     x = 0;
                 r |= ops_half_put(half, x, PTX_MOD_RN) << 16 * k;

@@ -115,8 +115,8 @@ uint32_t ops_tcgen_extent(const vm_tcgen_move *x, uint32_t *columns)
     return whole ? 32 : 16;
 }
 
-/* The hardware does not need the warp's number in the address (DeepGEMM leaves it out), so an address in the first quarter
- * of the lanes stands for the same lanes of the warp's own quarter. */
+/* The hardware does not need the warp's number in the address (DeepGEMM leaves it out), so an address in the first
+ * quarter of the lanes stands for the same lanes of the warp's own quarter. */
 uint32_t ops_tcgen_own_lanes(const vm_warp *w, uint32_t address)
 {
     return address >> 16 < VM_LANES ? address + vm_tensor_address(w->index % 4 * VM_LANES, 0) : address;
@@ -392,7 +392,8 @@ bool ops_tcgen_check_descriptor(vm_warp *w, const vm_code *i, uint32_t lane, uin
     return !why;
 }
 
-/* Checks the lanes of tensor memory at which D or A begins. A block's 64 rows take half of the lanes. */
+/* Checks the lane of tensor memory at which D or A begins. A matrix that takes half of each 32 lanes (`half`) may also
+ * begin at the second half. */
 static bool check_lanes(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcgen_product *p, uint32_t address)
 {
     const uint32_t row = address >> 16;
@@ -421,8 +422,8 @@ static bool find_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t co
     return true;
 }
 
-/* Reads and checks the addresses of the scale factors. The upper two bits are a byte of a column in CUTLASS's addresses:
- * the instruction descriptor has the same bits, so the hardware ignores them here. */
+/* Reads and checks the addresses of the scale factors. In the addresses of CUTLASS the upper two bits are the number of
+ * a byte in a column. The instruction descriptor has the same number, so the hardware ignores it here. */
 static bool read_scale_addresses(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product *p)
 {
     const vm_tcgen_mma *x = i->extra;
@@ -451,6 +452,7 @@ static bool read_metadata_address(vm_warp *w, const vm_code *i, uint32_t lane, v
     return false;
 }
 
+/* Checks .ashift, which needs all lanes. Returns false with a fault recorded. */
 static bool check_shift(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcgen_product *p)
 {
     const vm_tcgen_mma *x = i->extra;
@@ -529,7 +531,7 @@ uint32_t ops_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t
     return (swizzle == BASE32 ? address ^ (line & 3) << 5 : address ^ (line & (wide - 1)) << 4) & SHARED_MASK;
 }
 
-/* Unpacks 16 elements of `bits` bits from the start of a piece: each becomes a byte. */
+/* Unpacks in place: the 16 elements of `bits` bits at the start of a piece become 16 bytes. */
 static void unpack_piece(unsigned char *piece, unsigned bits)
 {
     unsigned char packed[VM_TCGEN_PIECE + 1] = {0};

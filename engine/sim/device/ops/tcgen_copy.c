@@ -1,5 +1,5 @@
-/* tcgen_copy.c - tcgen05.cp, which copies shared memory to tensor memory, and tcgen05.shift, which moves lanes of tensor
- * memory. TENSOR_MEMORY.md has the layouts. Both are complete when they are issued. */
+/* tcgen_copy.c - tcgen05.cp, which copies shared memory to tensor memory, and tcgen05.shift, which moves lanes of
+ * tensor memory. TENSOR_MEMORY.md has the layouts. Both are complete when they are issued. */
 #include <string.h>
 
 #include "vm_fault.h"
@@ -7,8 +7,8 @@
 
 enum { SHIFT_COLUMNS = 8 };
 
-/* The rows that an instruction copies. Row r goes to lane (r / part) * apart + r % part, and to `copies` - 1 more lanes,
- * each `again` lanes after the one before. */
+/* The rows that tcgen05.cp copies, `bytes` bytes each. Row r goes to lane (r / part) * apart + r % part of tensor
+ * memory, and to `copies` - 1 more lanes, each of them `again` lanes after the lane before. */
 typedef struct copy_layout {
     uint8_t rows, bytes, part, apart, copies, again;
 } copy_layout;
@@ -88,11 +88,11 @@ void ops_tcgen_copy(vm_warp *w, const vm_code *i, uint32_t m)
             if (!copy_matrix(w, i, lane, blocks[k], descriptor, address))
                 return;
     }
-    vm_charge(w, 8); /* once for the instruction, however many threads execute it; a shift is not charged */
+    vm_charge(w, 8); /* once for the instruction, because usually one thread executes it; a shift is not charged */
 }
 
-/* tcgen05.shift. In each quarter of the lanes of tensor memory, from the address's lane on, every lane gets the 32 bytes of the next lane; the last lane keeps its
- * own. */
+/* tcgen05.shift. From the lane of the address on, every lane of tensor memory gets the 32 bytes of the next lane. The
+ * last lane of each quarter keeps its own bytes. */
 void ops_tcgen_shift(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tcgen_copy *x = i->extra;
@@ -119,6 +119,7 @@ void ops_tcgen_shift(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
+/* A quarter of tensor memory has VM_LANES lanes, as many as a warp has. */
 void ops_tcgen_move_down(uint32_t *cells, uint32_t lanes, uint32_t columns)
 {
     for (uint32_t at = 0; at + 1 < lanes; at++)

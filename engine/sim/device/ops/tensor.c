@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "vm_access.h"
+#include "vm_block.h"
 #include "vm_fault.h"
 #include "vm_tensor.h"
 
@@ -299,22 +300,9 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
     return true;
 }
 
-/* Returns the rank in the cluster of the block that a shared address names. */
-static uint32_t rank_of(const vm_warp *w, uint64_t address)
+uint64_t ops_tensor_bar(const vm_tensor *x, uint64_t bar, uint32_t ranks, uint64_t to)
 {
-    const uint32_t window = (uint32_t)address / (uint32_t)VM_SHARED_WINDOW; /* the upper half does not matter */
-    return window ? window - 1 : w->block->rank;
-}
-
-/* An address without a rank names the even block. On a GPU the address of a variable has the rank of its block in its upper
- * bits, and CUTLASS clears the lowest bit of the rank there to name the even block of the pair. In the simulator such an address
- * has no rank, so both addresses are the same. */
-uint64_t ops_tensor_bar(const vm_warp *w, const vm_tensor *x, uint64_t bar, uint32_t ranks, uint64_t to)
-{
-    if (!x->pair)
-        return vm_target(bar, ranks);
-    const uint32_t odd = (uint32_t)bar < VM_SHARED_WINDOW ? 0 : rank_of(w, bar) & 1;
-    return vm_rank_address(bar, (rank_of(w, to) & ~1u) | odd);
+    return x->pair ? vm_rank_address(bar, (vm_rank_of(to) & ~1u) | (vm_rank_of(bar) & 1)) : vm_target(bar, ranks);
 }
 
 /* cp.async.bulk.tensor and cp.reduce.async.bulk.tensor. `extra` describes the copy. */
@@ -327,8 +315,7 @@ void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         uint32_t ranks;
         if (!ops_box_open(w, i, lane, &box) || !ops_multicast(w, i, lane, x->multicast, &ranks))
             return;
-        if (x->pair && !x->multicast && (uint32_t)bar >= VM_SHARED_WINDOW &&
-            (rank_of(w, bar) ^ rank_of(w, box.shared)) & ~1u) {
+        if (x->pair && !x->multicast && (vm_rank_of(bar) ^ vm_rank_of(box.shared)) & ~1u) {
             raise_fault(w, i, lane, bar, "the mbarrier is not in the pair of blocks that gets the copy");
             return;
         }
@@ -341,9 +328,8 @@ void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m)
             to.shared = vm_target(box.shared, ranks);
             if (!copy(w, i, lane, &to))
                 return;
-            if (x->bar.space &&
-                !ops_mbarrier_count(w, i, lane, x->bar.space, ops_tensor_bar(w, x, bar, ranks, to.shared), 0, 0,
-                                    -(int64_t)vm_box_bytes(&box), &before))
+            if (x->bar.space && !ops_mbarrier_count(w, i, lane, x->bar.space, ops_tensor_bar(x, bar, ranks, to.shared),
+                                                    0, 0, -(int64_t)vm_box_bytes(&box), &before))
                 return;
             vm_charge(w, box.rows + vm_box_bytes(&box) / 256);
             ranks &= ranks - 1;

@@ -90,7 +90,7 @@ static uint32_t scalar(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 }
 
 /* Computes two or four elements. An operand's element may come from any position in the pair of a and b. Only the
- * elements in the mask are written; the other ones come from c. */
+ * elements in the mask are written; the other elements of the result come from c. */
 static uint32_t several(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     unsigned count = v->lanes, bits = 32 / count;

@@ -33,10 +33,12 @@ static inline uint64_t vm_side_address(const vm_warp *w, const vm_side *side, ui
     return side->addr32 ? (uint32_t)sum : sum;
 }
 
+/* The operands of an instruction that completes on an mbarrier, or that copies in bulk: bulk copies and reductions,
+ * st.async, red.async, st.bulk, tcgen05.commit, clusterlaunchcontrol.try_cancel. tensormap.replace uses `to`. */
 typedef struct vm_bulk {
-    vm_side to, from, bar; /* if bar.space is 0, the copy completes on no mbarrier */
+    vm_side to, from, bar; /* a bulk copy whose bar.space is 0 completes in a bulk group, and on no mbarrier */
     uint8_t op, type;      /* op and type of a reduction (ptx_mod, ptx_type); op is 0 for a copy */
-    uint8_t count;         /* for st.async and red.async: the number of elements */
+    uint8_t count;         /* for st.async and red.async: the number of elements, whose slots are in `slots` */
     uint32_t slots[4];
     uint32_t multicast; /* slot of the mask of blocks; 0: no multicast */
     bool everywhere;    /* a multicast to all blocks of the cluster */

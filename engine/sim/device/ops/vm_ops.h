@@ -67,6 +67,8 @@ VM_RACY void ops_bits_store(unsigned char *at, unsigned size, uint64_t value);
 /* Updates i->size bytes at `at` by one atomic operation of the host, and returns the old value. Only i->size and the
  * flag VM_SIGNED are used. */
 uint64_t ops_atomic_update(const vm_code *i, unsigned char *at, unsigned type, unsigned op, uint64_t b, uint64_t c);
+/* Returns the new value of an element that had the value `old`, without an access. */
+uint64_t ops_atomic_step(const vm_code *i, unsigned type, unsigned op, uint64_t old, uint64_t b, uint64_t c);
 void ops_atom(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_fence(vm_warp *w, const vm_code *i, uint32_t m);
 
@@ -96,6 +98,9 @@ int ops_host_rounding(unsigned rounding); /* returns the rounding mode of <fenv.
 float ops_round_to_f32(unsigned op, float a, float b, float c, unsigned flags);
 void ops_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_pair32(vm_warp *w, const vm_code *i, uint32_t m);
+/* Numbers of 8, 6 and 4 bits; the type is a pair. A number that is too large becomes the greatest finite number. */
+double ops_narrow_get(unsigned type, uint32_t bits);
+uint32_t ops_narrow_put(unsigned type, double value);
 double ops_half_get(unsigned type, uint32_t bits);
 uint32_t ops_half_put(unsigned type, double value, unsigned rounding);
 double ops_half_fma(double a, double b, double c);

@@ -74,7 +74,7 @@ typedef struct vm_tcgen_mma {
 static inline bool vm_tcgen_is_scaled(const vm_tcgen_mma *x) { return x->kind >= VM_TCGEN_MXF8F6F4; }
 static inline bool vm_tcgen_is_packed(const vm_tcgen_mma *x) { return x->kind >= VM_TCGEN_MXF4; }
 
-/* One matrix product, as one lane describes it. ops_tcgen_open() fills it in and checks it. */
+/* One matrix product, as one lane describes it. */
 typedef struct vm_tcgen_product {
     uint32_t m, n, k;          /* of the whole product; m and n are divided between the blocks of a pair */
     uint32_t stored;           /* elements of a row of A in memory */
@@ -85,7 +85,8 @@ typedef struct vm_tcgen_product {
     uint32_t d, a; /* addresses in tensor memory */
     uint64_t a_descriptor, b_descriptor;
     uint32_t masks[8];
-    /* Scale factors of A and B: where they begin, the first byte of a column, how many there are along K, their type. */
+    /* Scale factors of A and B: where they begin, the first byte of a column, how many there are along K, their
+     * type. */
     uint32_t scales[2], scale_byte[2], factors;
     bool ue8m0;
     uint32_t metadata, selector; /* where the metadata of a sparse A begins; the column of the first two that has it */
@@ -95,8 +96,10 @@ typedef struct vm_tcgen_product {
      * true, D takes the first half of each 32 lanes. */
     uint32_t banks;
     bool half;
-    vm_block *block[2]; /* the two blocks of the pair, the even rank first */
+    vm_block *block[2]; /* the two blocks of the pair, the even rank first; with cta_group::1 the warp's block */
 } vm_tcgen_product;
+/* Reads the operands of one lane, sets *p, and checks descriptors, shapes and the lanes of addresses. Bounds of tensor
+ * memory are checked by vm_tensor_reach(). Returns false with a fault recorded. */
 bool ops_tcgen_open(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product *p);
 
 /* Returns the lane that has row `row` of a block, and sets *column to the column of element `j` of D. The lane and the
@@ -116,9 +119,9 @@ enum {
  * `at`. If `across` is true, returns the piece that contains element `part` along K of row `at`. `bytes` is the size
  * of an element. */
 uint32_t ops_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t part, uint32_t bytes);
-/* Reads `count` rows of A or columns of B from shared memory of `block`, each `bytes` bytes. Across, `first` and `count`
- * are multiples of the elements in a piece. If the elements are not packed, an element with 4 or 6 bits becomes a byte.
- * Returns false with a fault recorded. */
+/* Reads `count` rows of A or columns of B from shared memory of `block`, each `bytes` bytes. Across, `first` and
+ * `count` are multiples of the elements in a piece. If the elements are not packed, an element with 4 or 6 bits becomes
+ * a byte. Returns false with a fault recorded. */
 bool ops_tcgen_fetch(vm_warp *w, const vm_code *i, uint32_t lane, const vm_block *block, uint64_t descriptor,
                      bool across, unsigned type, bool packed, uint32_t bytes, uint32_t first, uint32_t count,
                      unsigned char (*out)[VM_TCGEN_LINE]);
@@ -135,24 +138,27 @@ bool ops_tcgen_check_mask(vm_warp *w, const vm_code *i, uint32_t lane, const vm_
 /* Returns the column of B that is multiplied for column j of D, and sets *zero if it counts as a column of zeros. */
 uint32_t ops_tcgen_masked_column(const vm_tcgen_product *p, uint32_t j, bool *zero);
 
-enum { VM_TCGEN_FACTORS = 6, VM_TCGEN_MOST = 256 }; /* largest number of scale factors along K; of columns of B */
+/* The largest numbers of scale factors of a row along K, and of columns of B. */
+enum { VM_TCGEN_FACTORS = 6, VM_TCGEN_MOST = 256 };
 /* Returns how many rows of A (`side` 0) or columns of B (1) have scale factors in each part of the lanes, and sets
  * *columns to the columns that they take. */
 uint32_t ops_tcgen_scales_extent(const vm_tcgen_product *p, unsigned side, uint32_t *columns);
-/* Reads the scale factors of a block's rows of A (`side` 0) or of all columns of B (`side` 1) from the block's tensor memory.
- * Returns false with a fault recorded, also if the copies in the four quarters of the lanes differ. */
+/* Reads the scale factors of a block's rows of A (`side` 0) or of all columns of B (`side` 1) from the block's tensor
+ * memory. Returns false with a fault recorded, also if the copies in the four quarters of the lanes differ. */
 bool ops_tcgen_scales(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcgen_product *p, uint32_t block,
                       unsigned side, uint8_t (*out)[VM_TCGEN_FACTORS]);
 
 /* Checks a descriptor of a matrix in shared memory, with `bytes` bytes along K. Returns false with a fault recorded. */
 bool ops_tcgen_check_descriptor(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t d, bool across, uint32_t bytes);
-/* Moves each lane's columns to the lane before, in each quarter of the lanes; the last lane of a quarter keeps its own. */
+/* Moves the columns of each lane of tensor memory to the lane before. The last lane of a quarter keeps its own. `cells`
+ * is the first of `lanes` lanes, and begins a quarter. */
 void ops_tcgen_move_down(uint32_t *cells, uint32_t lanes, uint32_t columns);
 
 /* tcgen05.ld and st: returns the address in the warp's own quarter of the lanes, if it is in the first quarter. */
 uint32_t ops_tcgen_own_lanes(const vm_warp *w, uint32_t address);
 
-/* tcgen05.cp and tcgen05.shift. The names of the shapes are the PTX ISA's; the digits are pairs of warps. */
+/* The shapes of tcgen05.cp. The names are the PTX ISA's. In 02_13 and 01_23 the digits are two pairs of warps: the
+ * instruction copies the same rows to the lanes of both pairs. */
 typedef enum vm_tcgen_copy_shape {
     VM_TCGEN_128X256B,
     VM_TCGEN_4X256B,
@@ -161,14 +167,16 @@ typedef enum vm_tcgen_copy_shape {
     VM_TCGEN_64X128B_01_23,
     VM_TCGEN_32X128B
 } vm_tcgen_copy_shape;
+/* The operands of tcgen05.cp. tcgen05.shift uses `to` and `group`. */
 typedef struct vm_tcgen_copy {
     vm_side to;
     uint32_t descriptor; /* slot */
     uint8_t shape, group;
-    uint8_t type; /* of elements that become bytes: PTX_E2M1 with 4 bits, PTX_E3M2 with 6 bits; PTX_B8 without that */
+    uint8_t type; /* PTX_E2M1 or PTX_E3M2: elements of 4 or 6 bits become bytes. PTX_B8: the copy changes no elements */
 } vm_tcgen_copy;
 
-/* Sets the number of rows that tcgen05.cp copies, and their size. */
+/* Sets the number of rows that tcgen05.cp copies, and their size. The checks use it. The lanes of the rows are not part
+ * of the result: check_copy() of the checks has them a second time. */
 void ops_tcgen_copy_extent(const vm_tcgen_copy *x, uint32_t *rows, uint32_t *bytes);
 /* Finds the blocks whose tensor memory tcgen05.cp or shift changes: the warp's own, or both blocks of its pair. Returns
  * their number, or 0 with a fault recorded. */

@@ -54,7 +54,7 @@ static inline uint64_t vm_box_bytes(const vm_box *box) { return box->rows * box-
 
 /* Returns the address of the mbarrier on which a copy to the shared address `to` completes. `bar` is the operand. With
  * cta_group::2 it chooses the even or the odd block of the pair that contains the target. */
-uint64_t ops_tensor_bar(const vm_warp *w, const vm_tensor *x, uint64_t bar, uint32_t ranks, uint64_t to);
+uint64_t ops_tensor_bar(const vm_tensor *x, uint64_t bar, uint32_t ranks, uint64_t to);
 void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_tensormap(vm_warp *w, const vm_code *i, uint32_t m);
 

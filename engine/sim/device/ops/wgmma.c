@@ -1,6 +1,7 @@
 /* wgmma.c - the operands of wgmma in shared memory: descriptors and the layouts that they describe. README.md,
  * "Warpgroups", has the formulas. */
 #include "vm_access.h"
+#include "vm_block.h"
 #include "vm_fault.h"
 #include "vm_matrix.h"
 
@@ -34,7 +35,8 @@ bool ops_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool acr
     for (unsigned line = 0; line < lines; line++)
         for (unsigned part = 0; part < parts; part++) {
             uint32_t address = ops_wgmma_address(descriptor, across, across ? first / 8 + line : first + line, part);
-            const unsigned char *from = vm_reach(w, i, 0, PTX_SPACE_SHARED, address, PIECE, false);
+            const unsigned char *from = vm_reach(w, i, 0, PTX_SPACE_SHARED, vm_window_address(w->block, address), PIECE,
+                                                 false);
             if (!from)
                 return false;
             if (!across)

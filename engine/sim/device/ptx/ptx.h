@@ -376,7 +376,10 @@ typedef enum ptx_space {
     X(GATHER4, "tile::gather4")                                                                                        \
     X(SCATTER4, "tile::scatter4")                                                                                      \
     X(IM2COL_W, "im2col::w")                                                                                           \
-    X(IM2COL_W128, "im2col::w::128")
+    X(IM2COL_W128, "im2col::w::128")                                                                                   \
+    /* multimem: the precision of the sum */                                                                           \
+    X(ACC_F32, "acc::f32")                                                                                             \
+    X(ACC_F16, "acc::f16")
 #define PTX_MOD_WORDS 6u
 typedef enum ptx_mod {
 #define PTX_X(name, text) PTX_MOD_##name,

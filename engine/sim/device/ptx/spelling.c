@@ -89,8 +89,8 @@ static bool ptx_unknown_opcode(ptx_parser *p, uint32_t line, const char *text, s
                      near ? "'?" : "");
 }
 
-/* Finds a suffix. The shape of a warpgroup's product has a variable number of columns, of which *tiles counts the
- * groups of 8: "m64n96k16" is found as "m64n8k16" with 12 tiles. *tiles stays the same for other suffixes. */
+/* Finds a suffix. The shape of a warpgroup's product has a variable number of columns, and *tiles gets the number of
+ * groups of 8 columns: "m64n96k16" is found as "m64n8k16" with 12 tiles. For other suffixes *tiles stays unchanged. */
 static ptx_suffix find_suffix(const char *text, size_t length, uint8_t *tiles)
 {
     enum { MOST = 256, EACH = 8 };
@@ -255,7 +255,7 @@ static bool is_suffix_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == ':';
 }
 
-/* Reads a mnemonic, of which the current token is the opcode. Spaces may separate the suffixes ("add .u32"). *text
+/* Reads a mnemonic that begins with the current token, the opcode. Spaces may separate the suffixes ("add .u32"). *text
  * points into the source; if there were spaces, it points to a joined copy in the scratch arena. The text does not end
  * in a zero. Returns false if memory runs out. */
 bool ptx_mnemonic(ptx_parser *p, const char **text, size_t *length)

@@ -37,9 +37,6 @@ static const struct {
  * spelling. */
 static const char *const ptx_later_ops[] = {
     "multimem.cp",
-    "multimem.ld_reduce",
-    "multimem.red",
-    "multimem.st",
 };
 
 static const char *const ptx_later_suffixes[] = {

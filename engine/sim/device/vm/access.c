@@ -256,12 +256,12 @@ void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Returns true if the offset is in the block's own shared memory. If `other` is set, it may be in the shared memory of
- * any block of the cluster. */
-static bool is_shared(const vm_warp *w, uint64_t offset, bool other)
+/* Returns true if the shared address is in the block's own window. If `other` is set, it may be in the window of any
+ * block of the cluster. */
+static bool is_shared(const vm_warp *w, uint64_t address, bool other)
 {
-    const uint64_t window = offset / VM_SHARED_WINDOW;
-    return window == 0 || (other ? window <= w->block->cluster->size : window == w->block->rank + 1);
+    const uint64_t rank = address / VM_SHARED_WINDOW;
+    return other ? rank < w->block->cluster->size : rank == w->block->rank;
 }
 
 void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)

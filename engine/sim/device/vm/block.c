@@ -32,6 +32,10 @@ vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank)
     block->warps = kiln__calloc(mem, block->warp_count, sizeof *block->warps);
     block->local_taken = (size_t)local;
     block->shared = vm_guard_take(&run->device->guards, (size_t)run->shared_reach, VM_GUARD_OWN, false);
+    block->window = rank * VM_SHARED_WINDOW;
+    block->shared_low = block->window + run->shared_low;
+    block->shared_reach = block->window + run->shared_reach;
+    block->shared_at = (uintptr_t)block->shared - (uintptr_t)block->window;
     if (local)
         block->local = vm_guard_take(&run->device->guards, block->local_taken, VM_GUARD_OWN, false);
     if (!block->warps || !block->shared || (local && !block->local) || (run->hooks && !run->hooks->block_new(block))) {
@@ -145,7 +149,7 @@ bool vm_block_start(vm_block *block, uint64_t number)
         run->hooks->block_start(block);
     /* Even a block of an empty kernel has a cost, because its memory was cleared. */
     uint64_t cleared = run->shared_end + block->local_taken;
-    vm_count_steps(block, &block->warps[0], 1 + (cleared >> 16));
+    vm_charge_steps(block, &block->warps[0], 1 + (cleared >> 16));
     return true;
 }
 
@@ -265,7 +269,7 @@ bool vm_block_release_waiting(vm_block *block)
 /* Counts work against the launch's budget. Raises a fault if the budget is used up, the deadline has passed, or the
  * launch was asked to stop. A warp that has ended cannot raise a fault. Then the next call tests the limits again, at
  * the latest at the start of the next block. */
-void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps)
+void vm_charge_steps(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_runner *runner = block->runner;
     atomic_ullong *all = &runner->run->family->steps;

@@ -57,7 +57,9 @@ void vm_describe(vm_device *device, uint64_t address, char *text, size_t size)
     const vm_allocation *a = find_nearest(device, address);
     bool inside = a && address - a->base < a->bytes;
     char what[160];
-    if (a && a->label)
+    if (a && a->team)
+        snprintf(what, sizeof what, "memory of a multicast object, which only multimem can access,");
+    else if (a && a->label)
         snprintf(what, sizeof what, "'%.80s', %s", a->label, a->role);
     else if (a && a->name)
         snprintf(what, sizeof what, "'%.120s'", a->name);

@@ -128,9 +128,9 @@ static bool step_harmless(vm_warp *w)
     return memcmp(before, after, sizeof before) == 0;
 }
 
-/* Returns true if the path comes back to its instruction with the same registers, and has changed nothing on the way.
- * Runs the path for at most LOOP_MOST operations. Then the path is endless, because its next round is the same
- * again. */
+/* Runs the path for at most LOOP_MOST operations. Returns true if the path comes back to its instruction with the same
+ * registers, and has changed nothing on the way. Then its next round is the same again, so the path is endless unless
+ * another warp changes the memory that it reads. */
 static bool path_repeats(vm_warp *w, uint32_t at)
 {
     const vm_code *from = w->paths[at].pc;

@@ -10,7 +10,7 @@ void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
     vm_block *block = w->block;
     vm_sync *sync = w->sync;
     if (m == VM_ALL)
-        vm_count_heat(w, i, w->frame->function->code);
+        vm_add_heat(w, i, w->frame->function->code);
     w->dead |= m;
     block->cluster->arrived -= vm_lanes_of(w->cluster_arrived & m);
     block->cluster->live -= vm_lanes_of(m);

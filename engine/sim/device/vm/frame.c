@@ -75,6 +75,16 @@ void vm_pool_clear(vm_runner *runner)
     runner->pool.bytes = 0;
 }
 
+/* Writes the registers that a function never writes: the predicate that is always true, and the block's window, which
+ * most blocks need not write because it is 0. */
+static void write_fixed_registers(const vm_warp *w, const vm_frame *frame)
+{
+    vm_u32 *window = (vm_u32 *)(void *)(frame->regs + frame->function->window);
+    memset(frame->regs, 0xff, 4);
+    for (uint32_t lane = 0; lane < VM_LANES && w->block->window; lane++)
+        window[lane] = (uint32_t)w->block->window;
+}
+
 /* Allocates a frame and lays out registers, parameters and variables in it. Registers are zero, so that every run
  * gives the same results. Returns NULL if memory runs out. */
 vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller)
@@ -97,7 +107,7 @@ vm_frame *vm_frame_new(vm_warp *w, const vm_function *function, vm_frame *caller
     frame->vars = frame->params + params;
     frame->local_base = caller ? caller->local_top : 0;
     frame->local_top = frame->local_base + function->local_bytes;
-    memset(frame->regs, 0xff, 4); /* the predicate that is always true; all other registers are zero */
+    write_fixed_registers(w, frame);
     vm_charge(w, bytes >> 14);
     return frame;
 }
@@ -113,7 +123,7 @@ bool vm_frame_renew(vm_warp *w, const vm_function *kernel)
     const size_t vars = (size_t)kernel->ptx->frame_bytes * VM_LANES;
     if (!atomic_load_explicit(&kernel->compiled->blank, memory_order_relaxed))
         memset(frame->regs, 0, (size_t)(frame->vars - frame->regs) + vars);
-    memset(frame->regs, 0xff, 4);
+    write_fixed_registers(w, frame);
     frame->join = (vm_sync){0};
     /* frees the memory that alloca has taken in the previous block */
     frame->local_top = frame->local_base + kernel->local_bytes;

@@ -1,5 +1,5 @@
-/* guard.c - host memory of kernels, between pages that nothing may touch. Every access of a kernel is compared with its
- * bounds first (vm_reach_span()). If such a comparison has a bug, an access just outside the bounds meets a guard page,
+/* guard.c - host memory of kernels, between pages that nothing may touch. First vm_reach_span() compares every access
+ * of a kernel with its bounds. If such a comparison has a bug, an access just outside the bounds meets a guard page,
  * and a signal ends the process. Without the guard page the access would reach the host's own memory.
  *
  * There are two kinds. A separate region is one mapping: a guard, the memory, a guard. Small memory shares an arena:

@@ -407,31 +407,54 @@ bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes)
     return allocate_placed(device, PLACE_AT, address, bytes, true, NULL) != NULL;
 }
 
-bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only)
+/* Inserts memory that the device does not own. Takes ownership of `made`, which may be NULL if memory ran out. */
+static bool adopt(vm_device *device, vm_allocation *made)
 {
-    vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
     if (!made)
         return false;
-    *made = (vm_allocation){.home = device,
-                            .base = address,
-                            .bytes = bytes,
-                            .reach = bytes,
-                            .host = host,
-                            .read_only = read_only,
-                            .shared = address == (uintptr_t)host};
+    const uint64_t address = made->base;
     pthread_rwlock_wrlock(&device->lock);
     if (device->hooks) /* the memory counts as written */
-        made->shadow = device->hooks->shadow_new(device, bytes, true);
+        made->shadow = device->hooks->shadow_new(device, made->bytes, true);
     /* Addresses in the device's own range must have been reserved; host pointers must be outside it. */
     bool clear = !made->shared || address >= device->next_address || address < device->limits.first_address;
     if (clear && !made->shared)
-        drop_fillers(device, address, bytes);
-    bool done = clear && (made->shadow || !device->hooks) && is_free(device, address, bytes) &&
+        drop_fillers(device, address, made->bytes);
+    bool done = clear && (made->shadow || !device->hooks) && is_free(device, address, made->bytes) &&
                 insert_live(device, made);
     pthread_rwlock_unlock(&device->lock);
     if (!done)
         free_allocation(device, made);
     return done;
+}
+
+bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only)
+{
+    vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
+    if (made)
+        *made = (vm_allocation){.home = device,
+                                .base = address,
+                                .bytes = bytes,
+                                .reach = bytes,
+                                .host = host,
+                                .read_only = read_only,
+                                .shared = address == (uintptr_t)host};
+    return adopt(device, made);
+}
+
+bool vm_adopt_team(vm_device *device, uint64_t address, const vm_team *team, uint64_t offset, uint64_t bytes,
+                   bool read_only)
+{
+    vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
+    if (made)
+        *made = (vm_allocation){.home = device,
+                                .base = address,
+                                .bytes = bytes,
+                                .reach = bytes,
+                                .read_only = read_only,
+                                .team = team,
+                                .team_offset = offset};
+    return adopt(device, made);
 }
 
 bool vm_hand_over(vm_allocation *allocation, vm_device *to)
@@ -626,8 +649,9 @@ const void *vm_pointer_read(vm_device *device, uint64_t address, uint64_t bytes)
 {
     pthread_rwlock_rdlock(&device->lock);
     const vm_allocation *found = find_live(device, address, bytes ? 1 : 0);
-    const void *pointer = found && covers(device, found, address, bytes, false) ? found->host + (address - found->base)
-                                                                                : NULL;
+    const void *pointer = found && !found->team && covers(device, found, address, bytes, false)
+                              ? found->host + (address - found->base)
+                              : NULL;
     pthread_rwlock_unlock(&device->lock);
     return pointer;
 }
@@ -636,7 +660,9 @@ void *vm_pointer(vm_device *device, uint64_t address, uint64_t bytes)
 {
     pthread_rwlock_wrlock(&device->lock);
     const vm_allocation *found = find_live(device, address, bytes ? 1 : 0);
-    void *pointer = found && covers(device, found, address, bytes, true) ? found->host + (address - found->base) : NULL;
+    void *pointer = found && !found->team && covers(device, found, address, bytes, true)
+                        ? found->host + (address - found->base)
+                        : NULL;
     for (size_t at = pointer ? vm_search(device, address) - 1 : 0; pointer && bytes > 0; at++) {
         const vm_allocation *a = device->live[at];
         uint64_t here = a->bytes - (address - a->base) < bytes ? a->bytes - (address - a->base) : bytes;
@@ -653,7 +679,7 @@ const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address)
 {
     pthread_rwlock_rdlock(&device->lock);
     const vm_allocation *found = find_live(device, address, 1);
-    found = found && address - found->base < found->bytes ? found : NULL;
+    found = found && !found->team && address - found->base < found->bytes ? found : NULL;
     pthread_rwlock_unlock(&device->lock);
     if (!found && device->limits.group) {
         found = vm_elsewhere(device, address);

@@ -191,13 +191,14 @@ vm_sync *vm_diverge(vm_warp *w, const vm_code *meet)
 
 /* Counts how often whole warps have executed the code from `first` to `i`, which is a loop or a kernel. The counter is
  * in its last instruction, a branch or an exit. Counts may be lost if several host threads count at the same time. When
- * the count reaches a threshold, which grows with the length of long code, the compiler compiles the code (vm_jit.h).
+ * the count reaches a threshold, the compiler compiles the code (vm_jit.h). The threshold is higher for long code,
+ * whose compile takes longer, and for very short code, of which each execution saves little time.
  * From half of the threshold on, the compiler is also called at every 1 / LOOKS of the threshold, about LOOKS / 2 times,
  * to observe how the code runs. */
 #define LOOKS 16u
 #define LONG 512 /* instructions; longer code would take seconds to compile */
 #define SHORT 24 /* compiling the shortest code takes as long as compiling this number of instructions */
-void vm_count_heat(vm_warp *w, const vm_code *i, const vm_code *first)
+void vm_add_heat(vm_warp *w, const vm_code *i, const vm_code *first)
 {
     struct vm_jit *jit = w->runner->jit;
     if (VM_LIKELY(!jit) || i - first > LONG)
@@ -256,7 +257,7 @@ void vm_op_bra(vm_warp *w, const vm_code *i, uint32_t m)
         w->pc = i->target;
         count_spin(w, i, i->target);
         if (i->target <= i && m == VM_ALL)
-            vm_count_heat(w, i, i->target);
+            vm_add_heat(w, i, i->target);
         return;
     }
     count_split(w, i);

@@ -1,12 +1,14 @@
-/* poll.c - recognises warps that wait for other threads in a loop (polling). vm_poll() counts equal reads, and marks
- * lanes as waiting, so that their path gives way to other paths. endless.c ends a launch in which all warps wait. */
+/* poll.c - recognises warps that wait for other threads in a loop (polling). The function vm_poll() counts equal reads,
+ * and marks lanes as waiting, so that their path gives way to other paths. If all warps of a launch wait, endless.c
+ * ends the launch. */
 #include "vm_hooks.h"
 #include "vm_poll.h"
 
 #define SAME 4u /* number of repetitions of an equal read after which the lanes of an instruction count as waiting */
 
-/* For each lane that is the first of a path, w->polls keeps the last two polling instructions, because a loop may poll
- * two places. */
+/* Compares what the instruction has seen with its last execution by the same lanes. If it has changed memory or has
+ * seen something else, the warp has moved. After SAME equal executions in a row the lanes wait in vain. For each lane
+ * that is the first of a path, w->polls keeps the last two polling instructions, because a loop may poll two places. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed)
 {
     vm_polling *ways = w->polls[__builtin_ctz(m)];

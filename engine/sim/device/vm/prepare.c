@@ -89,7 +89,7 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     if (!vm_frame_fits(run->device, run->kernel))
         return vm_launch_refuse(
             fault, VM_FAULT_STACK,
-            "kernel '%.80s' needs %llu bytes of stack a thread for parameters of calls, of which there are %u", name,
+            "kernel '%.80s' needs %llu bytes of stack per thread for parameters of calls; %u are available", name,
             (unsigned long long)run->kernel->ptx->frame_bytes, vm_local_most(run->device));
     run->local_bytes = ((uint32_t)run->kernel->closure_local + 15) & ~15u;
     run->cooperative = launch->cooperative;

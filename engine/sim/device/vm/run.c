@@ -1,5 +1,5 @@
-/* run.c - a launch: its clusters are started one after the other, in the order that the launch asks for, on several host
- * threads (runners). Several clusters are resident on each runner. */
+/* run.c - a launch: its clusters are started one after the other, in the order that the launch asks for, on several
+ * host threads (runners). Several clusters are resident on each runner. */
 #include <fenv.h>
 #include <sched.h>
 #include <stdio.h>
@@ -180,12 +180,13 @@ static bool start_next_cluster(vm_runner *runner)
     return true;
 }
 
-/* Cancels the cluster that would start next. The counter of started clusters makes sure that each cluster either starts or
- * is cancelled, and only once.
+/* Cancels the cluster that would start next. The counter of started clusters makes sure that each cluster either starts
+ * or is cancelled, and only once.
  *
- * A request also fails in these cases. All blocks of a cooperative launch start at once, so none is left. If observers
- * run only some blocks, the others are not simulated, so nobody can take their work. In a shuffled order one request in
- * eight fails although clusters are left, because a GPU may refuse a request at any time. */
+ * A request fails if no cluster is left, and also in these cases. In a cooperative launch all blocks start at once, so
+ * none can be cancelled. If observers run only some blocks, the other blocks are not simulated, so nobody can take
+ * their work. In a shuffled order one request in eight fails although clusters are left, because a GPU may refuse a
+ * request at any time. */
 bool vm_cluster_cancel(vm_warp *w, uint32_t first[3])
 {
     enum { SHUFFLED = 2 };

@@ -20,7 +20,8 @@ const vm_allocation *vm_reached(vm_device *device, uint64_t address)
 {
     pthread_rwlock_rdlock(&device->lock);
     const size_t at = vm_search(device, address);
-    const vm_allocation *found = at && address - device->live[at - 1]->base < device->live[at - 1]->reach
+    const vm_allocation *found = at && !device->live[at - 1]->team &&
+                                         address - device->live[at - 1]->base < device->live[at - 1]->reach
                                      ? device->live[at - 1]
                                      : NULL;
     pthread_rwlock_unlock(&device->lock);

@@ -7,7 +7,8 @@ bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant,
 {
     pthread_rwlock_rdlock(&device->lock);
     const size_t at = vm_search(device, address);
-    const vm_allocation *found = at && address - device->live[at - 1]->base < device->live[at - 1]->reach
+    const vm_allocation *found = at && !device->live[at - 1]->team &&
+                                         address - device->live[at - 1]->base < device->live[at - 1]->reach
                                      ? device->live[at - 1]
                                      : NULL;
     if (found) {

@@ -40,12 +40,13 @@ static uint64_t run_fresh(vm_block *block, uint64_t quantum, uint64_t *spent)
     block->next_warp = block->next_warp == block->warp_count ? 0 : block->next_warp;
     runner->clock += ran;
     if (ran)
-        vm_count_steps(block, &block->warps[block->next_warp], ran);
+        vm_charge_steps(block, &block->warps[block->next_warp], ran);
     return begun;
 }
 
 /* Runs the warps of a block in turn, for about `quantum` operations. Returns when the quantum is used up, the block has
- * ended, all its warps wait in vain, or the block needs another block of its cluster. If no warp can continue and no
+ * ended, all its warps wait in vain, or the block needs another block of its cluster. In a cluster it also returns when
+ * a warp has completed a phase of an mbarrier, so that the other blocks see the phase. If no warp can continue and no
  * other block of the cluster can, releases lanes at reconvergence points. If that does not help, the launch ends as a
  * deadlock. */
 vm_turn vm_block_run(vm_block *block, uint64_t quantum)
@@ -83,7 +84,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
         spent += w->issued - before;
         runner->clock += w->issued - before;
         spent += w->charge;
-        vm_count_steps(block, w, w->issued - before + w->charge);
+        vm_charge_steps(block, w, w->issued - before + w->charge);
         w->charge = 0;
         if (atomic_load_explicit(&run->family->stop, memory_order_relaxed))
             break;

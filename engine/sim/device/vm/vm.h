@@ -77,6 +77,26 @@ void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
  * address within a range from vm_reserve(). vm_free() ends this. Returns false if memory runs out, or if the
  * addresses are in use. */
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
+/* A multicast object: the memory that the devices of a team have bound at its offsets. The driver owns it, and changes it
+ * only while no kernel runs. */
+typedef struct vm_replica {
+    uint32_t member;        /* index of the device in the team */
+    uint64_t offset, bytes; /* the part of the object that this memory is bound to */
+    unsigned char *host;
+    uint64_t alias; /* an address of the same memory for ordinary accesses, for observers; 0: none is known */
+    uint64_t from;  /* for the driver: offset in the bound memory */
+} vm_replica;
+enum { VM_TEAM_MOST = 16 };
+typedef struct vm_team {
+    uint32_t count, number[VM_TEAM_MOST]; /* the devices of the team, by their numbers (vm_limits.number) */
+    vm_replica *replicas;
+    size_t replica_count;
+} vm_team;
+/* Makes [address, address + bytes), which is within a range from vm_reserve(), stand for the part of a multicast object
+ * that begins at `offset`. Only multimem instructions can access such memory. vm_free() ends this. Returns false if
+ * memory runs out, or if the addresses are in use. */
+bool vm_adopt_team(vm_device *device, uint64_t address, const vm_team *team, uint64_t offset, uint64_t bytes,
+                   bool read_only);
 /* Fills a large allocation, from its start, with the `period` bytes of `pattern`, repeated. A page takes memory only
  * after the first write to it, so an allocation takes little memory if little of it is used. `period` must be a
  * multiple of 4096. Returns false if the allocation does not take memory page by page, or if memory runs out; then

@@ -19,7 +19,7 @@ typedef enum vm_turn { VM_TURN_OVER, VM_TURN_WAITS, VM_TURN_ENDED } vm_turn;
 vm_turn vm_block_run(vm_block *block, uint64_t quantum);
 /* Counts work against the launch's budget of steps. Raises a fault if the budget is used up, the deadline has passed,
  * or the launch was asked to stop. */
-void vm_count_steps(vm_block *block, vm_warp *w, uint64_t steps);
+void vm_charge_steps(vm_block *block, vm_warp *w, uint64_t steps);
 /* Frees the paths of all warps, and the frames of calls. The frames of the kernel stay for the next block. */
 void vm_block_drop_paths(vm_block *block);
 
@@ -42,11 +42,25 @@ void vm_cluster_deadlock(vm_cluster *cluster); /* raises a fault that says where
 void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m);
-/* Converts `address`, a shared or generic address in the own block, to the corresponding address in the block of that
- * rank. The upper half of a generic address stays: VM_SHARED_BASE is a multiple of 2^32. */
+/* Converts `address`, a shared or generic address in any block of the cluster, to the corresponding address in the block of
+ * that rank. The upper half of a generic address stays, because
+ * VM_SHARED_BASE is a multiple of 2^32. */
 static inline uint64_t vm_rank_address(uint64_t address, uint32_t rank)
 {
-    return (address & ~(uint64_t)UINT32_MAX) + (rank + 1) * VM_SHARED_WINDOW + address % VM_SHARED_WINDOW;
+    return (address & ~(uint64_t)UINT32_MAX) + rank * VM_SHARED_WINDOW + address % VM_SHARED_WINDOW;
+}
+/* Returns the rank of the block to which a shared address belongs. The cluster may have fewer blocks. The upper half of the
+ * address does not matter, as on a GPU: DeepGEMM passes generic addresses. */
+static inline uint32_t vm_rank_of(uint64_t address) { return (uint32_t)address / (uint32_t)VM_SHARED_WINDOW; }
+/* Converts a shared address to an offset from the own block's window, and back. Offsets below VM_SHARED_WINDOW are in the
+ * own block. */
+static inline uint64_t vm_window_offset(const vm_block *own, uint64_t address)
+{
+    return (uint32_t)(address - own->window);
+}
+static inline uint64_t vm_window_address(const vm_block *own, uint64_t offset)
+{
+    return (uint32_t)(offset + own->window);
 }
 /* Returns the block that owns a shared address, and makes the address relative to that block. Returns NULL and says
  * `why` if no live block owns it. */

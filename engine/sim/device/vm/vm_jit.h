@@ -43,7 +43,7 @@ typedef struct vm_compiled {
 /* A device's compiler. Its functions may be called by several host threads at once. */
 struct vm_jit {
     /* a loop or kernel of usual length is compiled after about this number of executions by warps; see
-     * vm_count_heat() */
+     * vm_add_heat() */
     uint32_t threshold;
     /* Called some times for the loop or kernel from `first` to `last`, when it has run at least half as often as
      * `threshold` demands. The warp has just executed this code, so its registers show how the code runs. `enough`:

@@ -20,8 +20,8 @@
 /* The shared memory of a block is in a window of this size, whatever its own size is. */
 #define VM_SHARED_WINDOW 0x1000000ull
 #define VM_CLUSTER_MOST 16u /* blocks of a cluster */
-/* Shared addresses: one window for the memory of the own block, then one window for the block of each rank. */
-#define VM_CLUSTER_WINDOW ((VM_CLUSTER_MOST + 1) * VM_SHARED_WINDOW)
+/* Shared addresses: one window for the block of each rank. The upper 8 bits of an address are the rank, as on a GPU. */
+#define VM_CLUSTER_WINDOW (VM_CLUSTER_MOST * VM_SHARED_WINDOW)
 #define VM_REGISTERS_MAX 0x1000000u /* largest number of bytes of the registers of a function */
 /* New memory of kernels consists of this byte. */
 #define VM_POISON 0xA5
@@ -232,6 +232,11 @@ struct vm_block {
     const vm_function *left_in;
     vm_warp *warps;
     unsigned char *shared, *local; /* host memory, each between two guard pages */
+    /* `window` is the shared address of the first byte of `shared`: the first address of the window of the block's rank.
+     * The kernel can access the shared addresses [shared_low, shared_reach). A shared address plus `shared_at` is a host
+     * address. */
+    uint64_t window, shared_low, shared_reach;
+    uintptr_t shared_at;
     size_t local_taken;
     bool moved;    /* in the block's last turn a warp made progress, and did not only wait */
     uint64_t held; /* bytes of host memory that count against the launch's limit: vm_hold() */
@@ -309,10 +314,9 @@ typedef struct vm_run_state {
     unsigned char *params; /* the kernel's, between guards */
     const vm_function *kernel;
     uint64_t shared_low, shared_gap, shared_dynamic, shared_end; /* valid: [low, gap) and [dynamic, end) */
-    uint64_t
-        /* If the module uses the system's shared memory: where its VM_SYSTEM_SHARED bytes begin, below
-         * `shared_reach`; otherwise 0. */
-        shared_system;
+    /* If the module uses the system's shared memory: the address at which its VM_SYSTEM_SHARED bytes begin, below
+     * `shared_reach`; otherwise 0. */
+    uint64_t shared_system;
     uint64_t shared_reach; /* end of the memory that can be accessed, [low, reach), as on a GPU */
     uint32_t local_bytes;
     uint32_t block_threads, warps_per_block;
@@ -395,8 +399,11 @@ typedef struct vm_allocation {
     bool constant;    /* a .const variable, which kernels must not write */
     bool read_only;   /* global memory that kernels may not write */
     bool shared;      /* shared with the host, which may write it at any time; base is the host's pointer */
-    bool outside;     /* another process may write it */
-    uint64_t mapped;  /* bytes of `file` that are mapped at `host`; 0: no file */
+    /* not NULL: a part of a multicast object, which only multimem accesses; it has no `host` */
+    const struct vm_team *team;
+    uint64_t team_offset; /* the offset of that part in the object */
+    bool outside;         /* another process may write it */
+    uint64_t mapped;      /* bytes of `file` that are mapped at `host`; 0: no file */
     int file;
     /* bytes of address space at `host` whose pages take memory when they are used; 0: the memory is at `raw` */
     uint64_t reserved;
@@ -475,8 +482,8 @@ struct vm_function {
     const vm_module *module;
     vm_code *code;
     uint32_t code_count;
-    uint32_t
-        *start; /* indexed by PTX instruction: the index in `code` of its first operation; insn_count + 1 entries */
+    /* Indexed by PTX instruction: the index in `code` of its first operation; insn_count + 1 entries. */
+    uint32_t *start;
     uint32_t *reg_slot;
     unsigned char *constants;
     uint32_t constant_bytes, reg_bytes;
@@ -487,6 +494,7 @@ struct vm_function {
     bool uses_dynamic, recursive;
     size_t first_tally;           /* index of its first instruction among the module's */
     uint32_t temp_base, sink;     /* slots for intermediate values of the decoder (decode.c) */
+    uint32_t window;              /* slot of a register with vm_block.window in all lanes, which frame.c writes */
     struct vm_compiled *compiled; /* vm_jit.h */
 };
 

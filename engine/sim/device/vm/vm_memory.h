@@ -32,7 +32,7 @@ vm_allocation *vm_allocate_shared(vm_device *device, uint64_t bytes, const char 
  * fault, and fresh pages are zero. Returns false if the page has no allocation, or if the address was freed. */
 bool vm_fill(vm_device *device, uint64_t address);
 /* Returns the allocation that holds the address, or NULL. It may belong to another device (`home`) whose memory this
- * device may use. */
+ * device may use. Memory of multicast objects is not found: see vm_team_at(). */
 const vm_allocation *vm_allocation_of(vm_device *device, uint64_t address);
 bool vm_was_freed(vm_device *device, uint64_t address);
 /* Releases all freed memory that no runner can have in its caches any more. The caller holds the lock. */
@@ -54,6 +54,18 @@ bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found);
 void vm_runner_enter(vm_device *device, vm_runner *runner);
 void vm_runner_leave(vm_device *device, vm_runner *runner);
 void vm_runner_update(vm_runner *runner, uint64_t generation);
+
+/* ---- team.c: memory of multicast objects ---- */
+/* Returns the part of a multicast object that holds [address, address + bytes), or NULL. */
+const vm_allocation *vm_team_at(vm_device *device, uint64_t address, uint64_t bytes);
+/* Returns the memory of the member of the team that holds all of [offset, offset + bytes) of the object. Returns NULL if
+ * the device has bound no such memory. */
+const vm_replica *vm_replica_of(const vm_team *team, uint32_t member, uint64_t offset, uint64_t bytes);
+/* Sets hosts[k] to the host pointer of one lane's range on device k of the team, and returns how many devices the team
+ * has. The address is a multiple of `bytes`. Returns 0 after raising a fault: the address is no multicast memory, is
+ * misaligned, may not be written, or a device has bound no memory there. */
+uint32_t vm_reach_team(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint32_t bytes, bool write,
+                       unsigned char *hosts[VM_TEAM_MOST]);
 
 /* Does the same as vm_allocation_of(), but only for the device's own memory. It also finds an allocation by the bytes
  * after its end that kernels can access. */

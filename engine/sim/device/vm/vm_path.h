@@ -32,7 +32,7 @@ bool vm_warp_release_waiting(vm_warp *w);
 vm_sync *vm_diverge(vm_warp *w, const vm_code *meet);
 void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);
 /* Counts an execution of the code from `first` to `i` by a whole warp, for the compiler of hot code. */
-void vm_count_heat(vm_warp *w, const vm_code *i, const vm_code *first);
+void vm_add_heat(vm_warp *w, const vm_code *i, const vm_code *first);
 
 /* ---- call.c, frame.c ---- */
 void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m);

@@ -21,51 +21,46 @@ static void explain_exit(const vm_block *gone, char *why, size_t size)
 vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size)
 {
     const vm_cluster *cluster = w->block->cluster;
-    /* a shared address has 32 bits, as on a GPU; DeepGEMM passes a generic address, whose upper bits do not matter */
-    *address = (uint32_t)*address;
-    if (*address < VM_SHARED_WINDOW)
-        return w->block;
-    const uint64_t rank = *address / VM_SHARED_WINDOW - 1;
+    const uint32_t rank = vm_rank_of(*address);
     if (rank >= cluster->size) {
         snprintf(why, size, "the cluster has %u block%s", cluster->size, cluster->size == 1 ? "" : "s");
         return NULL;
     }
     vm_block *block = cluster->blocks[rank];
     *address %= VM_SHARED_WINDOW;
-    if (block->live)
+    if (block == w->block || block->live)
         return block;
     explain_exit(block, why, size);
     return NULL;
 }
 
-/* Splits a lane's address into a window and an offset. The window is 0 for the own block, and r + 1 for the block of
- * rank r. If i->size is 1, the address is generic. Returns false if the address is in no window of the cluster. */
-static bool window_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t *offset, uint64_t *window)
+/* Reads a lane's shared address. If i->size is 1, the operand is generic. Returns false if the address is in no window of
+ * the cluster. */
+static bool read_shared_address(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t *address)
 {
-    uint64_t address = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
-    *offset = address - (i->size ? VM_SHARED_BASE : 0);
-    *window = *offset / VM_SHARED_WINDOW;
-    return *window <= w->block->cluster->size;
+    *address = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
+    *address -= i->size ? VM_SHARED_BASE : 0;
+    return *address / VM_SHARED_WINDOW < w->block->cluster->size;
 }
 
-/* mapa: d becomes the address in the block of rank b that corresponds to the address a in the own block. `size` is 1 if
+/* mapa: d becomes the address in the block of rank b that corresponds to the address a of any block. `size` is 1 if
  * the addresses are generic. */
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t size = w->block->cluster->size;
     VM_EACH(lane, m) {
-        uint64_t offset, window;
+        uint64_t address;
         uint32_t rank = vm_r32(w, i->b)[lane];
         if (rank >= size) {
             vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "mapa to block %u of a cluster of %u block%s", rank,
                            size, size == 1 ? "" : "s");
             return;
         }
-        if (!window_of(w, i, lane, &offset, &window)) {
+        if (!read_shared_address(w, i, lane, &address)) {
             vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "mapa of an address that is not in shared memory");
             return;
         }
-        const uint64_t address = vm_rank_address(offset, rank) + (i->size ? VM_SHARED_BASE : 0);
+        address = vm_rank_address(address, rank) + (i->size ? VM_SHARED_BASE : 0);
         if (i->flags & VM_REG64)
             vm_r64(w, i->d)[lane] = address;
         else
@@ -78,8 +73,7 @@ void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
 void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
-        uint64_t offset, window;
-        const bool shared = window_of(w, i, lane, &offset, &window);
-        vm_r32(w, i->d)[lane] = !shared ? UINT32_MAX : window ? (uint32_t)window - 1 : w->block->rank;
+        uint64_t address;
+        vm_r32(w, i->d)[lane] = read_shared_address(w, i, lane, &address) ? vm_rank_of(address) : UINT32_MAX;
     }
 }

@@ -71,8 +71,8 @@ void kiln__sim_check_end(kiln_check_fn report, void *user)
             context->order_end(context);
     }
     sim_end_work(context, CUDA_SUCCESS); /* `report` is called without a lock */
-    for (size_t k = 0; check && report && k < check_count(check); k++)
-        if (report(user, check_at(check, k)))
+    for (size_t k = 0; check && report && k < check_count_findings(check); k++)
+        if (report(user, check_get_finding(check, k)))
             break;
     check_free(check);
 }

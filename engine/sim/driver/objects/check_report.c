@@ -381,13 +381,14 @@ bool sim_report_suppresses(const kiln_check_finding *f)
 /* Adds the findings that the journal does not have yet, so that they are on disk even if the process is killed. */
 void sim_report_new(sim_context *context)
 {
-    if (!context->check_shown || !context->check || context->check_told == check_count(context->check))
+    if (!context->check_shown || !context->check || context->check_told == check_count_findings(context->check))
         return;
     begin_report();
     if (!context->check_id)
         context->check_id = ++report.checks;
-    for (; report.format == FORMAT_JSON && context->check_told < check_count(context->check); context->check_told++) {
-        const kiln_check_finding *f = check_at(context->check, context->check_told);
+    for (; report.format == FORMAT_JSON && context->check_told < check_count_findings(context->check);
+         context->check_told++) {
+        const kiln_check_finding *f = check_get_finding(context->check, context->check_told);
         if (!sim_report_suppresses(f))
             put_as_json(f, context->check_id, context->check_told);
     }
@@ -400,8 +401,8 @@ static void end_journal(sim_context *context, size_t suppressed)
     const vm_check *check = context->check;
     kiln__text out = {0};
     kiln__text_printf(&out, "{\"check\": %u, \"counts\": [", context->check_id);
-    for (size_t k = 0; k < check_count(check); k++)
-        kiln__text_printf(&out, "%s%" PRIu64, k ? ", " : "", check_at(check, k)->count);
+    for (size_t k = 0; k < check_count_findings(check); k++)
+        kiln__text_printf(&out, "%s%" PRIu64, k ? ", " : "", check_get_finding(check, k)->count);
     kiln__text_printf(&out, "], \"suppressed\": %zu, \"dropped\": %" PRIu64 ", \"starved\": %s}", suppressed,
                       check_dropped(check), check_starved(check) ? "true" : "false");
     sim_journal_add(&report.journal, &out);
@@ -429,12 +430,12 @@ void sim_report(sim_context *context)
     size_t errors = 0, notes = 0, suppressed = 0;
     begin_report();
     sim_report_new(context);
-    for (size_t k = 0; k < check_count(check); k++)
-        suppressed += sim_report_suppresses(check_at(check, k));
+    for (size_t k = 0; k < check_count_findings(check); k++)
+        suppressed += sim_report_suppresses(check_get_finding(check, k));
     if (report.format == FORMAT_JSON)
         end_journal(context, suppressed);
-    for (size_t k = 0; k < check_count(check); k++) {
-        const kiln_check_finding *f = check_at(check, k);
+    for (size_t k = 0; k < check_count_findings(check); k++) {
+        const kiln_check_finding *f = check_get_finding(check, k);
         if (sim_report_suppresses(f))
             continue;
         notes += f->note != 0;

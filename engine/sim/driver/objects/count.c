@@ -144,7 +144,9 @@ static bool is_cached(const ptx_insn *in)
     for (size_t k = 0; k < KILN__COUNT(past); k++)
         if (ptx_has(in, past[k]))
             return false;
-    return ptx_effect_of(in) != PTX_EFFECT_ATOMIC && ptx_effect_of(in) != PTX_EFFECT_REDUCTION;
+    const ptx_effect effect = ptx_effect_of(in);
+    return effect != PTX_EFFECT_ATOMIC && effect != PTX_EFFECT_REDUCTION && effect != PTX_EFFECT_TEAM_LOAD &&
+           effect != PTX_EFFECT_TEAM_STORE && effect != PTX_EFFECT_TEAM_REDUCTION;
 }
 
 static void describe_insn(const ptx_module *ptx, const ptx_insn *in, kiln__arena *arena, kiln__sim_insn *out)

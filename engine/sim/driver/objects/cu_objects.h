@@ -95,7 +95,8 @@ typedef enum sim_kind {
     SIM_PHYSICAL,
     SIM_IMPORT,
     SIM_CONDITION,
-    SIM_PIECE
+    SIM_PIECE,
+    SIM_MULTICAST
 } sim_kind; /* fits into five bits of a handle */
 
 typedef struct sim_context sim_context;

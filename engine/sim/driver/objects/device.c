@@ -153,7 +153,8 @@ size_t sim_profile_count = 2;
 
 /* Computes an attribute that follows from the architecture. Returns false for any other attribute. Persisting lines may
  * take 3/4 of the L2 on compute capability 8.x, as on an A100, and 5/8 on later ones (not measured). Persisting lines
- * and compression do not change times in the simulator. */
+ * and compression do not change times in the simulator. Devices of data centres count as connected by switches, which
+ * multicast needs. */
 static bool derive_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value)
 {
     enum { WINDOW_MOST = 128 << 20 };
@@ -162,6 +163,7 @@ static bool derive_attribute(const sim_profile *profile, CUdevice_attribute attr
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH: *value = major >= 9; return true;
     case CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED: *value = major >= 8; return true;
+    case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED: *value = major == 9 || major == 10; return true;
     case CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE:
         *value = major < 8 ? 0 : major == 8 ? l2 / 4 * 3 : l2 / 8 * 5;
         return true;

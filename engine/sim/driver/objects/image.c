@@ -86,9 +86,11 @@ void sim_texts_free(sim_texts *texts)
     texts->capacity = 0;
 }
 
-/* ---- the output of cuLinkComplete() ---- The image begins with 8 bytes of magic, a hash of the rest, the length of
- * the whole image, and the number of texts. For each text follow the length of its name, its own length, the name, and
- * the text. All numbers have 8 bytes, little-endian. */
+/* ---- the output of cuLinkComplete() ----
+ *
+ * The image begins with 8 bytes of magic, a hash of the rest, the length of the whole image, and the number of texts.
+ * Then each text follows: the length of its name, its own length, the name, and the text. All numbers have 8 bytes,
+ * little-endian. */
 
 static const unsigned char linked_magic[8] = {0x7f, 'k', 'i', 'l', 'n', 'P', 'T', 'X'};
 enum { LINKED_HASH = 8, LINKED_LENGTH = 16, LINKED_COUNT = 24, LINKED_HEADER = 32, LINKED_ENTRY = 16 };
@@ -317,8 +319,9 @@ static sim_image_result refuse_cubin(const char *name, kiln__text *log)
     return SIM_IMAGE_NO_BINARY;
 }
 
-/* Reads the sections with fat binaries of one object. Thousands of section headers may name the same bytes, so that reading
- * them would take memory and time without bound. Therefore the sections together must not be longer than the object. */
+/* Reads the sections with fat binaries of one object. Thousands of section headers may name the same bytes, so that
+ * reading them would take memory and time without bound. Therefore the sections together must not be longer than the
+ * object. */
 static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name, int cc, bool lazy, kiln__text *log)
 {
     GElf_Ehdr header;

@@ -58,7 +58,8 @@ void sim_jit_log_put(const sim_jit_log *log, const char *text)
 
 /* ---- loading ---- */
 
-/* The PTX ISA's major version in the CUDA 13 toolkits. Minor versions are not checked: each instruction is. */
+/* The PTX ISA's major version in the CUDA 13 toolkits. Minor versions are not checked, because each instruction is
+ * checked itself. */
 enum { PTX_MAJOR = 9 };
 
 CUresult sim_ptx_result(ptx_result result)

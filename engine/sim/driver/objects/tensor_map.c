@@ -170,7 +170,7 @@ bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault 
     if (map->swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B ||
         map->swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B)
         return set_fault(fault, KILN__TENSOR_SWIZZLE, 0,
-                         "the simulated device has atoms of 16 and 32 bytes of a swizzle, without a flip");
+                         "the simulated device has swizzles with atoms of 16 and 32 bytes only, and none with a flip");
     return true;
 }
 

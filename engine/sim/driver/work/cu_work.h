@@ -78,7 +78,7 @@ bool sim_right_window(const CUaccessPolicyWindow *window);
 /* ---- the order of streams ---- */
 
 /* The happens-before order of the work of checked contexts (order.c). Without checks these functions do nothing.
- * Functions about work that runs need both locks; the other ones need the state lock. */
+ * Functions about work that runs need both locks; all other functions need the state lock. */
 typedef struct sim_order sim_order;
 /* Begins work in the stream. `op`: the operation, or NULL for work that is not one operation. */
 void sim_order_begin(sim_context *context, CUstream stream, const sim_op *op);

@@ -11,6 +11,7 @@ typedef struct shape {
     unsigned shared;
     bool cooperative;
     unsigned cluster[3];         /* 0: the kernel's directives decide */
+    unsigned preferred[3];       /* the preferred cluster, which is only checked; 0: none */
     CUaccessPolicyWindow window; /* only stored, for queries of a graph's node */
     bool dependent;              /* it may begin before the kernel before it in its stream has ended */
     CUevent marks[SIM_TRIGGERS]; /* the events that mark times of the launch; NULL: none */
@@ -317,6 +318,19 @@ static CUresult check_marks(const sim_context *context, const shape *launch)
     return CUDA_SUCCESS;
 }
 
+/* Checks the preferred cluster of a launch: a multiple of the regular cluster that divides the grid. A device may always
+ * launch regular clusters, and the simulated device does. */
+static CUresult check_preferred(const shape *launch)
+{
+    for (int i = 0; launch->preferred[0] && i < 3; i++) {
+        const unsigned regular = launch->cluster[0] ? launch->cluster[i] : 1, preferred = launch->preferred[i];
+        if (!regular || !preferred || preferred % regular || launch->grid[i] % preferred ||
+            (i == 2 && preferred != regular))
+            return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    }
+    return CUDA_SUCCESS;
+}
+
 /* Makes the operation of a launch and submits it to the stream. */
 static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream stream, void **arguments, void **extra)
 {
@@ -340,6 +354,8 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
     memcpy(op.marks, launch->marks, sizeof op.marks);
     memcpy(op.cluster, launch->cluster, sizeof op.cluster);
     CUresult result = check_marks(context, launch);
+    if (result == CUDA_SUCCESS)
+        result = check_preferred(launch);
     if (result == CUDA_SUCCESS)
         result = sim_right_window(&launch->window) ? sim_kernel_make(context, &what, &op) : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
@@ -384,6 +400,11 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch
         launch->cluster[1] = attribute->value.clusterDim.y;
         launch->cluster[2] = attribute->value.clusterDim.z;
         return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+        launch->preferred[0] = attribute->value.preferredClusterDim.x;
+        launch->preferred[1] = attribute->value.preferredClusterDim.y;
+        launch->preferred[2] = attribute->value.preferredClusterDim.z;
+        return launch->preferred[0] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CLUSTER_SIZE;
     case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
         launch->window = attribute->value.accessPolicyWindow;
         return CUDA_SUCCESS;

@@ -1,33 +1,33 @@
 /* order.c - the happens-before order of streams, for the checks.
  *
- * The simulator completes work when it is enqueued, so streams never run concurrently. Vector clocks compute which
- * work could be concurrent on a GPU. A *lane* is a stream in the vector clocks. The works of a lane are numbered
- * from 1. `known[lane]` is the vector clock of the lane: for each other lane, the number of that lane's works that
- * happened before this lane's next work. Two launches or copies race if they are not ordered, access the same
- * memory, and one of them writes.
+ * The simulator completes work when it is enqueued, so streams never run concurrently. Vector clocks compute which work
+ * could be concurrent on a GPU. A *lane* is a stream in the vector clocks. The works of a lane are numbered from 1.
+ * `known[lane]` is the vector clock of the lane: for each other lane, the number of that lane's works that happened
+ * before this lane's next work. Two launches or copies race if they are not ordered, access the same memory, and one of
+ * them writes.
  *
- * One order serves all contexts of the process, and their checks share one time. So streams of two devices are
- * compared like streams of one. The host has one more clock, for all of its threads together. After a call that
- * waits, everything that the host enqueues later is ordered after the work for which it has waited. A flag that a
- * kernel writes in mapped memory bypasses the driver, so it gives no order. Nodes of one graph count as ordered,
- * except the nodes that sim_order_part() names.
+ * One order serves all contexts of the process, and their checks share one time. So streams of two devices are compared
+ * like streams of one. The host has one more clock, for all of its threads together. After a call that waits,
+ * everything that the host enqueues later is ordered after the work for which it has waited. A flag that a kernel
+ * writes in mapped memory bypasses the driver, so it gives no order. Nodes of one graph count as ordered, except the
+ * nodes that sim_order_part() names.
  *
- * **Dependent launches.** A launch may begin before the launches before it in its stream have ended. So the own
- * entry of a lane's clock does not tell which works of the lane are ordered before its next work. Two sets of the
- * last 64 works do. The set `begun` has the works that are ordered before the begin of a dependent launch. The set
- * `waited` has the works that are ordered before its accesses after griddepcontrol.wait. Bit i stands for the work
- * that is i + 1 works before the next work. Older works count as ordered. All other work of the lane is ordered
- * after all earlier works of the lane. finish_launch() computes the sets of the next launch from the sets of this
- * launch and from its vm_dependence. The next launch begins when the blocks of this launch have triggered. That is
- * after everything for which a block had waited before it triggered.
+ * **Dependent launches.** A launch may begin before the launches before it in its stream have ended. So the entry that
+ * a lane's clock has for the lane itself does not tell which works of the lane are ordered before its next work. Two
+ * sets of the last 64 works tell it. The set `begun` has the works that are ordered before the start of a dependent
+ * launch. The set `waited` has the works that are ordered before its accesses after griddepcontrol.wait. Bit i
+ * stands for the work that is i + 1 works before the next work. Older works count as ordered. All other work of the
+ * lane is ordered after all earlier works of the lane. finish_launch() computes the sets of the next launch from the
+ * sets of this launch and from its vm_dependence. The next launch begins when all blocks of this launch have
+ * triggered. If a block waited for work before it triggered, the next launch therefore begins after that work.
  *
- * A work has two states. It runs from sim_order_begin() until sim_order_end(): its `span.until` is UINT32_MAX, and
+ * A work has two states. From sim_order_begin() until sim_order_end() it runs: its `span.until` is UINT32_MAX, and
  * sim_order_touch() adds its ranges. Then it has ended, and later works are compared with it. The work is removed from
  * the list in four cases:
- *  - forget_works(): the host has waited for it, so all later work is ordered after it.
- *  - drop_old(): the list is full.
- *  - keep_time(): the time restarts.
- *  - leave_order(): its context ends. */
+ *   forget_works  the host has waited for it, so all later work is ordered after it
+ *   drop_old      the list is full
+ *   keep_time     the time restarts
+ *   leave_order   its context ends */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -244,8 +244,8 @@ static void join_clocks(uint32_t *to, const uint32_t *from)
         to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-/* Joins a clock into the clock of a lane's next work. Its own entry names works of the lane that happened before, so it
- * adds them to the lane's sets. */
+/* Joins a clock into the clock of a lane's next work. The entry that the clock has for this lane names works of the
+ * lane that happened before, so the function adds them to the lane's sets. */
 static void join_lane(sim_order *o, uint32_t lane, const uint32_t *from)
 {
     join_clocks(o->known[lane], from);
@@ -397,8 +397,9 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
         get_clock_of_all(o, context, event->known);
 }
 
-/* The event's clock is the clock at which the launch began, or at which it had triggered. Its own entry names the last
- * work of the lane in the launch's set, as if all works before that one were in the set. This may order too much. */
+/* The event's clock is the clock at which the launch began, or at which it had triggered. The entry for the launch's
+ * own lane names the last work of the lane that is in the launch's set. It stands for all works up to that one,
+ * although some of them may not be in the set. This may order too much. */
 void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event, sim_trigger trigger)
 {
     sim_order_record(context, &stream, event);
@@ -450,15 +451,15 @@ static void keep_time(sim_order *o)
 {
     uint32_t most = 0;
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any)) {
-        const uint32_t now = any->check ? check_tick_host(any->check) : 0;
+        const uint32_t now = any->check ? check_host_advance_time(any->check) : 0;
         most = now > most ? now : most;
     }
     const bool anew = o && most > TIME_MOST;
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         if (any->check && anew)
-            check_anew(any->device, any->check);
+            check_forget_accesses(any->device, any->check);
         else if (any->check)
-            check_time(any->check, most + 1);
+            check_raise_time(any->check, most + 1);
     if (!anew)
         return;
     o->work_count = o->range_count = 0; /* nothing is guarded at this point */
@@ -491,7 +492,7 @@ static void start_sets(sim_order *o, uint32_t lane, const sim_op *op)
     o->begun[lane] = o->waited[lane] = UINT64_MAX;
 }
 
-/* Sets the lane's sets for the work after a launch. The launch itself is not ordered before the begin of the next
+/* Sets the lane's sets for the work after a launch. The launch itself is not ordered before the start of the next
  * launch. A launch that never waits may end before its prerequisite launches do. */
 static void finish_launch(sim_order *o, uint32_t lane, vm_dependence did)
 {
@@ -555,7 +556,7 @@ static void begin_work(sim_context *context, sim_order *o, uint32_t lane, const 
     known[lane] = ++o->done[lane];
     o->works[o->work_count++] = (work){.lane = lane,
                                        .number = known[lane],
-                                       .span = {.after = check_tick_host(context->check), .until = UINT32_MAX},
+                                       .span = {.after = check_host_advance_time(context->check), .until = UINT32_MAX},
                                        .context = context};
 }
 
@@ -694,7 +695,7 @@ static void share_launches(vm_period span)
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         for (sim_context *other = sim_context_after(NULL); other && any->check; other = sim_context_after(other))
             if (other != any && other->check)
-                check_heard(other->check, any->check, span);
+                check_copy_launches(other->check, any->check, span);
 }
 
 /* Closes the span of the running work, compares what its kernels have touched with earlier concurrent copies, and adds
@@ -708,7 +709,7 @@ void sim_order_end(sim_context *context)
     if (!now)
         return;
     keep_time(NULL);
-    now->span.until = check_tick_host(context->check);
+    now->span.until = check_host_advance_time(context->check);
     const vm_dependence did = check_dependence(context->check);
     if (o->now_kernel)
         finish_launch(o, now->lane, did);

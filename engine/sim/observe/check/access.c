@@ -27,6 +27,7 @@
 #include "vm_block.h"
 #include "vm_builtin.h"
 #include "vm_memory.h"
+#include "vm_multimem.h"
 
 #define CELL_BYTES_MOST ((size_t)1 << 31) /* limit for shadow cells of global memory; beyond it races may be missed */
 #define POISON32 0xa5a5a5a5u
@@ -116,11 +117,14 @@ static inline bool is_same_group(const vm_look *k, const vm_mark *a, const vm_ma
            (k->shared ? ((a->who ^ b->who) & VM_WHO) / VM_LANES == 0 : a->stamp > k->check->launch);
 }
 
-/* Merges a read into a mark of the same warp or block. If the new read is ordered after the old read, the new read
- * replaces the old read. Otherwise the mark represents several threads (VM_MANY). */
+/* Merges a read into a mark of the same warp or block. If the same thread made both reads, or if the new read is
+ * ordered after the old read, the new read replaces the old read. Otherwise the mark represents several threads
+ * (VM_MANY): it keeps the first thread and its instruction, takes the new time, and is strong only if both reads are
+ * strong. */
 static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
 {
-    if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 || check_before(k->w, r, me->who % VM_LANES, k->shared)) {
+    if (((r->who ^ me->who) & (VM_WHO | VM_MANY)) == 0 ||
+        check_happened_before(k->w, r, me->who % VM_LANES, k->shared)) {
         *r = *me;
         return;
     }
@@ -128,9 +132,11 @@ static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
     r->who = (r->who | VM_MANY) & (me->who | ~(uint32_t)VM_STRONG_SIDE);
 }
 
-/* Records a read in one of the two read slots (r1, r2) of the cell. A slot is free if its mark is ordered before this
- * read. If both slots contain concurrent reads of other warps or blocks, the new read replaces the mark in r2. A race
- * with that mark may then be missed. r2 usually has the older read, but merge_read() may have renewed it. */
+/* Records a read in the two read slots (r1, r2) of the cell. A slot is free if its mark is ordered before this read.
+ * The new read goes to r1 if r1 is free, or is merged into the slot that has a read of the same warp or block.
+ * Otherwise the mark of r1 moves to r2, and the new read goes to r1. If r2 had a concurrent read of a third warp or
+ * block, that mark is lost, and a race with it may be missed. It is usually the oldest of the three, but merge_read()
+ * may have renewed it. */
 static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     if (c->r1.stamp <= k->limit)
@@ -144,8 +150,9 @@ static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
 }
 
 /* Performs the acquire of a strong load or an atomic. The reader of a flag then knows all accesses up to the last fence
- * of the flag's writer. A cell keeps a single time for the whole release sequence, so the lanes' entry for all other
- * threads rises to this time. This orders the accesses of all threads up to that time, which may be too many. */
+ * of the flag's writer. A fence for the block (published_cta) counts only if the reader's block made the last write. A
+ * cell keeps a single time for the whole release sequence, so the lanes' entry for all other threads rises to this
+ * time. This orders the accesses of all threads up to that time, which may be too many. */
 static void acquire_flag(vm_look *k, const vm_cell *c, uint32_t lanes)
 {
     uint32_t known = c->published;
@@ -157,7 +164,7 @@ static void acquire_flag(vm_look *k, const vm_cell *c, uint32_t lanes)
     }
     if (known <= k->clock->horizon)
         return;
-    check_hear(k->w, known, lanes);
+    check_acquire_flag(k->w, known, lanes);
     k->clock->synced = k->now;
     k->limit = get_limit(k->clock, k->shared, k->a->lanes);
     if (k->clock->more)
@@ -435,16 +442,18 @@ static bool has_remote_lane(const vm_access *a)
     return false;
 }
 
-/* Splits an access to shared memory of several blocks of the cluster, and checks the lanes of each block separately.
- * Returns the lanes whose access must not be made. */
+/* Splits an access to shared memory of several blocks of the cluster, and checks the lanes of each block separately. A
+ * cp.async can write only to the shared memory of its own block. For check_visitors() it records the last plain access
+ * in each other block. Returns the lanes whose access must not be made. */
 static uint32_t check_each_block(vm_look *k, const vm_access *a)
 {
     uint32_t left = a->lanes, bad = 0;
     while (left) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left);
         char why[200] = "";
-        uint64_t own = a->address[lane];
-        vm_block *home = vm_block_at(k->w, &own, why, sizeof why);
+        uint64_t address = vm_window_address(k->w->block, a->address[lane]);
+        k->rank = vm_rank_of(address);
+        vm_block *home = vm_block_at(k->w, &address, why, sizeof why);
         vm_access part = {.space = a->space, .kind = a->kind, .bytes = a->bytes};
         VM_EACH(other, left)
             if (a->address[other] / VM_SHARED_WINDOW == a->address[lane] / VM_SHARED_WINDOW) {
@@ -452,7 +461,6 @@ static uint32_t check_each_block(vm_look *k, const vm_access *a)
                 part.address[other] = a->address[other] % VM_SHARED_WINDOW;
             }
         left &= ~part.lanes;
-        k->window = a->address[lane] / VM_SHARED_WINDOW;
         if (home && !(k->see == VM_SEE_COPY && k->write && home != k->w->block)) {
             k->home = home;
             k->a = &part;
@@ -540,10 +548,15 @@ static uint32_t check_one_access(vm_look *k, vm_access *a)
  * such registers here. */
 static void poison_registers(const vm_warp *w, const vm_code *i, unsigned see, uint32_t lanes)
 {
-    const uint32_t *slots = i->extra;
-    uint32_t count = see == VM_SEE_LOAD ? i->count : see == VM_SEE_ATOMIC && i->d ? 1 : 0, half = i->size == 16 ? 2 : 1;
+    const bool team = see == VM_SEE_TEAM && !(i->flags & VM_WRITES);
+    const uint32_t *slots = team ? ((const vm_multimem *)i->extra)->slots : i->extra;
+    uint32_t count = see == VM_SEE_LOAD || team     ? i->count
+                     : see == VM_SEE_ATOMIC && i->d ? 1
+                                                    : 0,
+             half = i->size == 16 ? 2 : 1;
     for (uint32_t k = 0; k < count * half; k++) {
-        uint32_t slot = (see == VM_SEE_ATOMIC || i->count == 1 ? i->d : slots[k / half]) + (k % half) * 8 * VM_LANES;
+        uint32_t slot = (see == VM_SEE_ATOMIC || (i->count == 1 && !team) ? i->d : slots[k / half]) +
+                        (k % half) * 8 * VM_LANES;
         VM_EACH(lane, lanes) {
             if (i->flags & VM_REG64)
                 vm_r64(w, slot)[lane] = (uint64_t)POISON32 << 32 | POISON32;
@@ -551,22 +564,6 @@ static void poison_registers(const vm_warp *w, const vm_code *i, unsigned see, u
                 vm_r32(w, slot)[lane] = i->size == 1 ? POISON32 & 0xff : i->size == 2 ? POISON32 & 0xffff : POISON32;
         }
     }
-}
-
-/* Reads the addresses of all lanes from the registers, also of lanes that do not take part. */
-static void read_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
-{
-    if (i->flags & VM_ADDR32) {
-        const vm_u32 *r = vm_r32(w, i->a);
-        uint32_t offset = (uint32_t)i->imm;
-        for (uint32_t l = 0; l < VM_LANES; l++)
-            a->address[l] = (uint32_t)(r[l] + offset);
-        return;
-    }
-    const vm_u64 *r = vm_r64(w, i->a);
-    uint64_t offset = i->imm, keep = i->space == PTX_SPACE_SHARED ? UINT32_MAX : UINT64_MAX;
-    for (uint32_t l = 0; l < VM_LANES; l++)
-        a->address[l] = (r[l] + offset) & keep;
 }
 
 /* Performs the release fence that .release, .acq_rel or .sc implies, before the access is recorded. */
@@ -604,7 +601,7 @@ uint32_t check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
         list[0].kind = kind == VM_SEE_LOAD ? VM_READS : VM_WRITE;
         list[0].lanes = m;
         list[0].bytes = (uint32_t)i->size * i->count;
-        read_addresses(w, i, &list[0]);
+        count_read_addresses(w, i, &list[0]);
     } else {
         perform_release(&k);
         k.now = k.check->time;
@@ -726,10 +723,10 @@ bool check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, 
 {
     enum { PIECE = 16, MOST = 1 << 20 };
     bool good = bytes <= MOST; /* if the count is too large, the instruction itself reports that */
-    if (space == PTX_SPACE_GENERIC) {
+    if (space == PTX_SPACE_GENERIC)
         space = address - VM_SHARED_BASE < VM_CLUSTER_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
-        address -= space == PTX_SPACE_SHARED ? VM_SHARED_BASE : 0;
-    }
+    if (space == PTX_SPACE_SHARED)
+        address = vm_window_offset(w->block, address);
     for (uint64_t at = 0; good && at < bytes; at += PIECE) {
         vm_access a = {.space = (uint8_t)space,
                        .kind = (uint8_t)(kind | (flight ? VM_ASYNC : 0)),

@@ -14,13 +14,14 @@
 #include "vm_async.h"
 #include "vm_tensor.h"
 
-/* Begins a copy of one lane. `bar` is the mbarrier on which a load completes, or NULL. Returns the number of the
+/* Begins a copy of one lane. `bar` is the address of the mbarrier on which the copy completes, or NULL if it completes
+ * in a bulk group. `layout` and `generic` become members of the operation (vm_flight). Returns the number of the
  * operation, or 0 if the copy is not checked. */
 static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const uint64_t *bar, unsigned layout,
                            bool generic)
 {
     const bool load = bar != NULL;
-    vm_block *home = load ? check_home(w, *bar) : w->block;
+    vm_block *home = load ? check_find_home(w, *bar) : w->block;
     vm_flight *f = home ? check_flight_new(w, i, load ? VM_FLIGHT_LOAD : VM_FLIGHT_STORE, 1u << lane, home) : NULL;
     if (!f)
         return 0;
@@ -32,18 +33,18 @@ static uint32_t begin_copy(vm_warp *w, const vm_code *i, uint32_t lane, const ui
     return f->id;
 }
 
-/* Remembers the last copy from this block's shared memory that completes on another block's mbarrier: the block must
- * not end before that. */
+/* Records the last copy from this block's shared memory that completes on another block's mbarrier. If the block ends
+ * before that copy is complete, check_block_end() reports it. */
 static void record_push(const vm_warp *w, uint64_t bar, uint32_t flight)
 {
-    const vm_block *home = check_home(w, bar);
+    const vm_block *home = check_find_home(w, bar);
     if (home && home != w->block)
         w->block->check->pushed[home->rank] = flight;
 }
 
-/* Returns true if a lane's bulk store has the same operands as the first lane's. Both copies write the same values to
- * the same place, as in CUTLASS, where all lanes of a warp store the same tile. That is not a race: only the first lane
- * counts as the writer. */
+/* Returns true if a lane's bulk store has the same operands as the bulk store of the first lane. Such stores write the
+ * same values to the same place, which is not a race: CUTLASS lets all lanes of a warp store the same tile. Only the
+ * first lane counts as the writer. */
 static bool is_same_store(const vm_warp *w, const vm_bulk *b, const vm_code *i, uint32_t lane, uint32_t first)
 {
     return !b->bar.space && !b->op && vm_side_address(w, &b->to, lane) == vm_side_address(w, &b->to, first) &&
@@ -51,7 +52,8 @@ static bool is_same_store(const vm_warp *w, const vm_bulk *b, const vm_code *i, 
            vm_r32(w, i->a)[lane] == vm_r32(w, i->a)[first];
 }
 
-/* Returns true if a lane's store by a tensor map has the same box as the first lane's. is_same_store() tells why. */
+/* Returns true if a lane's store by a tensor map has the same box as the store of the first lane. is_same_store() tells
+ * why this matters. */
 static bool is_same_box(const vm_tensor *x, const vm_box *a, const vm_box *b)
 {
     /* the bytes after `pixels` have no meaning */
@@ -61,12 +63,14 @@ static bool is_same_box(const vm_tensor *x, const vm_box *a, const vm_box *b)
 }
 
 /* Checks bulk copies, values that lanes send to the block of an mbarrier (st.async, red.async), and responses of
- * clusterlaunchcontrol.try_cancel, which the asynchronous proxy writes. A multicast makes one copy to each block of its mask, but reads its source once. */
+ * clusterlaunchcontrol.try_cancel, which the asynchronous proxy writes. A multicast makes one copy to each block of its
+ * mask, but reads its source once. */
 static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect effect)
 {
     const vm_bulk *b = i->extra;
     const bool cancel = effect == PTX_EFFECT_CANCEL, remote = effect == PTX_EFFECT_REMOTE || cancel;
-    /* a store has none, and space 0; the other instructions may have a generic address, which is also space 0 */
+    /* bar.space is 0 for a bulk store, which has no mbarrier. It may also be 0 for st.async, red.async and try_cancel:
+     * they have an mbarrier, and its address may be generic (space 0). */
     const bool completes = remote || b->bar.space;
     if (b->once)
         m &= 0 - m;
@@ -126,8 +130,7 @@ static bool check_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box 
 }
 
 /* Checks a copy of a box between global and shared memory. Reads of global memory by loads are compared with earlier
- * launches only. Writes of a store that is the `same` as another lane's are left out. A tensor map that is invalid is a fault, which the
- * instruction raises. */
+ * launches only. If `same` is true, the first lane stores the same box, so the writes of this lane are not checked. */
 static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uint32_t flight, bool same)
 {
     const vm_tensor *x = i->extra;
@@ -145,7 +148,8 @@ static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, u
     return fine;
 }
 
-/* Checks copies by tensor maps, lane by lane, with one copy for each block of a multicast. */
+/* Checks copies by tensor maps, lane by lane, with one copy for each block of a multicast. An invalid tensor map is a
+ * fault, which ops_box_open() raises. */
 static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tensor *x = i->extra;
@@ -163,7 +167,7 @@ static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
         bool fine = true;
         do {
             box.shared = vm_target(shared, ranks);
-            const uint64_t at = x->bar.space ? ops_tensor_bar(w, x, bar, ranks, box.shared) : 0;
+            const uint64_t at = x->bar.space ? ops_tensor_bar(x, bar, ranks, box.shared) : 0;
             const uint32_t flight = begin_copy(w, i, lane, x->bar.space ? &at : NULL, box.map.swizzle + 1u, false);
             fine = fine && check_box(w, i, lane, box, flight, same) &&
                    (!x->bar.space || check_complete_tx(w, i, lane, at, vm_box_bytes(&box), flight));
@@ -174,11 +178,11 @@ static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
     return good;
 }
 
-/* Performs commits and waits of groups of bulk copies and products, and wgmma.fence. */
+/* Performs commits and waits of groups of bulk copies and of wgmma, and wgmma.fence. */
 static void update_groups(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     vm_clock *c = &w->block->check->warps[w->index];
-    if (ptx_has(in, PTX_MOD_ALIGNED)) /* instructions of products are .sync, as mma is */
+    if (ptx_has(in, PTX_MOD_ALIGNED)) /* instructions of wgmma synchronise the lanes of the warp, as mma does */
         check_join_lanes(w, m);
     switch (in->op) {
     case PTX_OP_CP_BULK_COMMIT:

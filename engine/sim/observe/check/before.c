@@ -6,7 +6,6 @@
 #include "streams_internal.h"
 #include "vm_checks_internal.h"
 
-static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
@@ -31,7 +30,7 @@ void check_refresh_fast(const vm_block *block, vm_clock *c)
     c->fast = larger(least, c->horizon);
 }
 
-void check_tell(const vm_warp *w)
+void check_share_flags(const vm_warp *w)
 {
     vm_clock *c = clock_of(w);
     if (!c->heard_lanes)
@@ -41,13 +40,13 @@ void check_tell(const vm_warp *w)
     c->heard_lanes = 0;
 }
 
-void check_hear(const vm_warp *w, uint32_t known, uint32_t lanes)
+void check_acquire_flag(const vm_warp *w, uint32_t known, uint32_t lanes)
 {
     vm_clock *c = clock_of(w);
     c->heard = c->heard_lanes ? larger(c->heard, known) : known;
     c->heard_lanes |= lanes;
     if ((c->heard_lanes | w->dead) == VM_ALL)
-        check_tell(w);
+        check_share_flags(w);
 }
 
 /* Returns the rank of a block in its cluster, or the cluster's size if it is not in the cluster. */
@@ -70,8 +69,8 @@ bool check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t la
     const vm_clock *c = &w->block->check->warps[w->index];
     const uint32_t rank = get_rank(w->block->cluster, block);
     return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
-           (c->more && (check_far_knows(check_of(w), c->more->read[rank], warp, lanes, when) ||
-                        check_far_knows(check_of(w), c->more->wrote[rank], warp, lanes, when)));
+           (c->more && (check_far_knows(get_check(w), c->more->read[rank], warp, lanes, when) ||
+                        check_far_knows(get_check(w), c->more->wrote[rank], warp, lanes, when)));
 }
 
 bool check_far_later(const vm_warp *w, uint32_t block, uint32_t when)
@@ -79,7 +78,7 @@ bool check_far_later(const vm_warp *w, uint32_t block, uint32_t when)
     const vm_clock *c = &w->block->check->warps[w->index];
     const uint32_t rank = get_rank(w->block->cluster, block);
     return when <= c->horizon || rank == w->block->cluster->size || when <= c->know[VM_LANES + rank] ||
-           check_far_any(check_of(w), c->more->read[rank], when);
+           check_far_any(get_check(w), c->more->read[rank], when);
 }
 
 /* ---- asynchronous operations ---- */
@@ -101,6 +100,7 @@ vm_flight *check_flight_at(const vm_check *check, uint32_t id)
 
 /* ---- tcgen05.commit ---- */
 
+/* Returns true if one of the commits in a phase tracks the operation: the same thread has executed it later. */
 static bool tracks(const vm_committed *c, const vm_flight *f)
 {
     for (uint32_t k = 0; k < c->count && k < VM_COMMITS; k++)
@@ -140,8 +140,8 @@ static vm_order find_own_commit(const vm_warp *w, const vm_flight *f, uint32_t l
     return result;
 }
 
-/* The same by the mbarriers of the other blocks of the cluster. A thread of such a block has waited for the phase, and
- * this warp has synchronised with that block later. */
+/* Tells the same for the mbarriers of the other blocks of the cluster. The operation is complete for this warp if a
+ * thread of such a block has waited for the phase, and this warp has then synchronised with that block. */
 static vm_order find_far_commit(const vm_warp *w, const vm_flight *f)
 {
     const vm_cluster *cluster = w->block->cluster;
@@ -186,7 +186,7 @@ bool check_tensor_complete(const vm_warp *w, const vm_flight *f, uint32_t lane)
 static bool waited_before(const vm_warp *w, const vm_flight *f, uint32_t who, uint32_t when, uint32_t lane)
 {
     vm_mark s = {.stamp = when, .who = who, .block = f->block};
-    return when && check_before(w, &s, lane, true);
+    return when && check_happened_before(w, &s, lane, true);
 }
 
 /* Returns true if a wait by any warp of the warpgroup happened before the warp's access. One thread's wait is enough
@@ -203,7 +203,7 @@ static bool product_is_complete(const vm_warp *w, const vm_flight *f)
     return false;
 }
 
-/* Like the function above, for a product of another block of the cluster. */
+/* Does the same as product_is_complete() for a product of another block of the cluster. */
 static bool far_product_is_complete(const vm_warp *w, const vm_flight *f)
 {
     for (uint32_t k = 0; k < 4; k++)
@@ -214,9 +214,9 @@ static bool far_product_is_complete(const vm_warp *w, const vm_flight *f)
 
 /* The order of the cases: operations of other blocks first, then by kind. A block of another cluster cannot see this
  * block's shared memory, so only bulk copies to global memory matter there. */
-bool check_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read)
+bool check_flight_is_complete(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read)
 {
-    const vm_flight *f = check_flight_at(check_of(w), id);
+    const vm_flight *f = check_flight_at(get_check(w), id);
     if (!f)
         return true;
     /* the wait for the reads, or for the writes, of a STORE */
@@ -252,22 +252,22 @@ bool check_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t la
 
 /* The central question: is the mark's time covered by the entry of the lane's vector clock for the mark's thread? This
  * is the test epoch <= clock of FastTrack. The order of the cases: operations in flight, the horizon, earlier launches,
- * other blocks, several threads at once, other warps, and lanes of the own warp. */
-bool check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
+ * other blocks, several threads at once, other warps of the block, and other lanes of the same warp. */
+bool check_happened_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
-    const uint32_t earlier = shared ? 0 : check_earlier_stamp(check_of(w), s);
+    const uint32_t earlier = shared ? 0 : check_earlier_stamp(get_check(w), s);
     if (earlier > c->early && !(c->after >> lane & 1)) {
-        const vm_prior *prior = check_prior_at(check_of(w), earlier);
+        const vm_prior *prior = check_prior_at(get_check(w), earlier);
         if (prior && prior->why == VM_APART_UNTIL_WAIT)
             return false;
     }
     if (s->who & VM_PENDING && !earlier)
-        return check_flight_before(w, s->insn, s->who % VM_LANES, lane, false);
+        return check_flight_is_complete(w, s->insn, s->who % VM_LANES, lane, false);
     if (s->stamp <= c->horizon || (s->stamp <= c->heard && c->heard_lanes >> lane & 1))
         return true;
     if (earlier) {
-        const vm_prior *prior = check_prior_at(check_of(w), earlier);
+        const vm_prior *prior = check_prior_at(get_check(w), earlier);
         return !prior || prior->why == VM_APART_UNTIL_WAIT;
     }
     if (s->block != (uint32_t)w->block->number) {
@@ -275,7 +275,7 @@ bool check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared
         uint32_t rank = cluster->size > 1 ? get_rank(cluster, s->block) : cluster->size;
         return rank < cluster->size &&
                (s->stamp <= c->know[VM_LANES + rank] ||
-                (c->more && check_far_knows(check_of(w), c->more->wrote[rank], (s->who & VM_WHO) / VM_LANES,
+                (c->more && check_far_knows(get_check(w), c->more->wrote[rank], (s->who & VM_WHO) / VM_LANES,
                                             1u << s->who % VM_LANES, s->stamp)));
     }
     uint32_t warp = (s->who & VM_WHO) / VM_LANES, other = s->who % VM_LANES;
@@ -312,7 +312,7 @@ bool check_view_fenced(const vm_warp *w, const vm_mark *s, uint32_t lane)
         return true;
     for (unsigned n = 0; n < VM_FENCES; n++) {
         vm_mark fence = {.stamp = last[n], .who = who, .block = s->block};
-        if (s->stamp <= last[n] && check_before(w, &fence, lane, true))
+        if (s->stamp <= last[n] && check_happened_before(w, &fence, lane, true))
             return true;
     }
     return false;

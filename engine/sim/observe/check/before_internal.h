@@ -16,7 +16,7 @@ typedef enum vm_order {
 } vm_order;
 
 /* Returns true if the access `s` happened before the lane's current access. */
-bool check_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
+bool check_happened_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared);
 /* Returns true if the reads that those lanes of another block's warp made up to `when` are ordered before the current
  * access. The current access may then overwrite the data that they read. */
 bool check_far_done(const vm_warp *w, uint32_t block, uint32_t warp, uint32_t lanes, uint32_t when);
@@ -29,15 +29,15 @@ bool check_is_near(const vm_block *block, uint32_t number);
 void check_refresh_fast(const vm_block *block, vm_clock *c);
 /* Performs the acquire of lanes that have read a flag: accesses of all threads up to the time `known` happened before. The
  * other lanes of the warp learn this when they synchronise with one of these lanes. */
-void check_hear(const vm_warp *w, uint32_t known, uint32_t lanes);
+void check_acquire_flag(const vm_warp *w, uint32_t known, uint32_t lanes);
 /* Gives all lanes of the warp what some of them have learnt from flags. */
-void check_tell(const vm_warp *w);
+void check_share_flags(const vm_warp *w);
 /* Returns the operation `id`. Returns NULL if it belongs to an earlier launch or is too old; it then counts as
  * complete. */
 vm_flight *check_flight_at(const vm_check *check, uint32_t id);
 /* Returns true if the operation is complete for the lane's current access. `read`: only its reads have to be
  * complete. */
-bool check_flight_before(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read);
+bool check_flight_is_complete(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read);
 /* Tells whether commits and waits order a product or a copy of tensor memory before the lane's next operation. The result
  * is VM_IN_ORDER, VM_UNCOMMITTED, VM_UNSEEN or VM_NO_AFTER. `lane` is VM_LANES for any lane of the warp. */
 vm_order check_commit_order(const vm_warp *w, const vm_flight *f, uint32_t lane);

@@ -165,8 +165,7 @@ void check_padding(vm_look *k, const vm_shadow *shadow, uint64_t offset, uint32_
 void check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why)
 {
     const vm_cluster *cluster = k->w->block->cluster;
-    const uint64_t rank = k->window - 1;
-    const vm_block *gone = rank < cluster->size && !cluster->blocks[rank]->live ? cluster->blocks[rank] : NULL;
+    const vm_block *gone = k->rank < cluster->size && !cluster->blocks[k->rank]->live ? cluster->blocks[k->rank] : NULL;
     const uint32_t left = gone ? (uint32_t)(gone->left_in->first_tally + gone->left->insn) : VM_NO_INSN;
     kiln_check_finding *f = check_start(k, gone ? KILN_CHECK_FREED : KILN_CHECK_BOUNDS, false, left, lane, lanes);
     if (!f)
@@ -213,7 +212,7 @@ bool check_variable_bounds(const vm_look *k, uint64_t address, uint32_t owner, u
 {
     const vm_run_state *run = k->w->runner->run;
     switch (k->a->space) {
-    case PTX_SPACE_SHARED: return vm_check_shared_bounds(run, address, owner, low, end);
+    case PTX_SPACE_SHARED: return check_find_shared_bounds(run, address, owner, low, end);
     case PTX_SPACE_LOCAL:
         *low = 0;
         *end = k->w->frame->local_top;

@@ -7,8 +7,8 @@
 /* Sets `low` and `end` to the bounds of the shared variable `owner` (symbol + 1). If `owner` is 0, sets them to the
  * bounds of the piece of shared memory around `address`: static variables, dynamic memory or the system's part. Returns
  * false if the variable does not belong to this kernel. */
-static inline bool vm_check_shared_bounds(const vm_run_state *run, uint64_t address, uint32_t owner, uint64_t *low,
-                                          uint64_t *end)
+static inline bool check_find_shared_bounds(const vm_run_state *run, uint64_t address, uint32_t owner, uint64_t *low,
+                                            uint64_t *end)
 {
     if (owner) {
         *low = run->launch->module->address[owner - 1];

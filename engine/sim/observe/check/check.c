@@ -68,8 +68,8 @@ void check_free(vm_check *check)
     kiln__free(check->mem, check);
 }
 
-size_t check_count(const vm_check *check) { return check->found_count; }
-const kiln_check_finding *check_at(const vm_check *check, size_t index)
+size_t check_count_findings(const vm_check *check) { return check->found_count; }
+const kiln_check_finding *check_get_finding(const vm_check *check, size_t index)
 {
     return &check->found[index / VM_FOUND_MOST][index % VM_FOUND_MOST].finding;
 }
@@ -108,7 +108,7 @@ void check_attach(vm_device *device, vm_check *check)
 
 /* ---- a launch ---- */
 
-void check_anew(vm_device *device, vm_check *check)
+void check_forget_accesses(vm_device *device, vm_check *check)
 {
     check_attach(device, check);
     check->time = 1;
@@ -116,7 +116,7 @@ void check_anew(vm_device *device, vm_check *check)
 }
 
 /* Analyses the module at its first launch, and remembers the launch for later findings. */
-static bool vm_check_begin(vm_run_state *run)
+static bool begin_launch(vm_run_state *run)
 {
     vm_check *check = run->device->check;
     /* the analysis of the module is kept in the module */
@@ -125,13 +125,13 @@ static bool vm_check_begin(vm_run_state *run)
         return false;
     /* Without streams all earlier work is ordered before this launch, so the time may restart. */
     if (check->time > UINT32_MAX / 2)
-        check_anew(run->device, check);
+        check_forget_accesses(run->device, check);
     check->launch = check->time;
     check_launched(check, run);
     check_known(check);
     check->launch_flight = check->flight;
     check->told = check->fence_told = false;
-    vm_check_tick(check);
+    check_advance_time(check);
     return true;
 }
 
@@ -271,7 +271,7 @@ static void end_block(vm_block *block)
 static const uint8_t *shown(const vm_runner *runner) { return runner->run->launch->module->check->kind; }
 
 const struct vm_hooks check_hooks = {
-    .begin = vm_check_begin,
+    .begin = begin_launch,
     .end = check_end_launch,
     .block_new = check_block_new,
     .block_free = check_block_free,
@@ -283,7 +283,7 @@ const struct vm_hooks check_hooks = {
     .children = check_children,
     .insn = check_insn,
     .shown = shown,
-    .met = check_met,
+    .met = check_order_meeting,
     .outside = check_outside,
     .malloced = check_malloced,
     .shadow_new = shadow_new,

@@ -11,7 +11,7 @@ static const unsigned char see_of_effect[] = {
 #include "effects.def"
 };
 
-/* Returns how an instruction is checked, by its effect on memory. check_met() checks operations among lanes.
+/* Returns how an instruction is checked, by its effect on memory. check_order_meeting() checks operations among lanes.
  * Textures are not checked (CHECKS.md). */
 static enum vm_check_see classify(const ptx_insn *in)
 {
@@ -26,10 +26,12 @@ static bool is_tensor_memory(ptx_effect effect)
            effect == PTX_EFFECT_TENSOR_PRODUCT;
 }
 
-/* ---- the shared variable of an address ---- A forward data-flow analysis without control flow: compilers write each
- * register once. The lattice of a register is NOTHING_YET, one variable, ANYTHING. A register holds an address in one
- * variable if only that variable's address and values that are not pointers were added. Opcodes that get_result() does
- * not list are safe: their results are ANYTHING. */
+/* ---- the shared variable of an address ----
+ *
+ * This is a forward data-flow analysis without control flow, because compilers write each register once. The lattice of
+ * a register is NOTHING_YET, one variable, ANYTHING. A register holds an address in one variable if only that
+ * variable's address and values that are not pointers were added. Opcodes that get_result() does not list are safe:
+ * their results are ANYTHING. */
 
 #define NOTHING_YET 0u
 #define ANYTHING UINT32_MAX /* every other value is a symbol + 1 */
@@ -47,7 +49,7 @@ static uint32_t meet_owners(uint32_t a, uint32_t b)
 
 static bool is_owner(uint32_t a) { return a != NOTHING_YET && a != ANYTHING; }
 
-/* Returns the variable of which an operand is the address, as a lattice value. */
+/* Returns the variable whose address the operand has, as a lattice value. */
 static uint32_t get_owner(const ptx_module *ptx, const uint32_t *regs, const ptx_operand *o)
 {
     if (o->kind == PTX_OPERAND_SYMBOL || (o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL)) {
@@ -260,7 +262,8 @@ bool check_analyse_module(vm_module *module, const kiln_allocator *mem)
             code->async |= see == VM_SEE_COPY || see == VM_SEE_ASYNC;
             code->tensor |= is_tensor_memory(ptx_effect_of(in));
             code->tensor_fences |= in->op == PTX_OP_TCGEN05_FENCE_BEFORE || in->op == PTX_OP_TCGEN05_FENCE_AFTER;
-            if ((see == VM_SEE_LOAD || see == VM_SEE_STORE || see == VM_SEE_ATOMIC) && get_shift(in) < code->shift)
+            if ((see == VM_SEE_LOAD || see == VM_SEE_STORE || see == VM_SEE_ATOMIC || see == VM_SEE_TEAM) &&
+                get_shift(in) < code->shift)
                 code->shift = get_shift(in);
         }
         find_owners(module, n, regs, regs + most + 1, owner + first, pieces + first);

@@ -1,26 +1,25 @@
 /* dependent.c - programmatic dependent launches: the order between a thread and the prerequisite launches of its
  * launch.
  *
- * A dependent launch may begin when each block of its prerequisite launch has executed
- * griddepcontrol.launch_dependents or has ended. Nothing orders its accesses after the accesses of the prerequisite
- * launch, until a thread executes griddepcontrol.wait (PTX ISA, griddepcontrol). The simulator runs the prerequisite
- * launch to its end first. By check_concurrent() the driver tells the checks which earlier launches are
- * prerequisites. The marks that these launches have left in the shadow count as concurrent with every thread that
- * has not waited.
+ * A dependent launch may begin when each block of its prerequisite launch has executed griddepcontrol.launch_dependents
+ * or has ended. Nothing orders its accesses after the accesses of the prerequisite launch, until a thread executes
+ * griddepcontrol.wait (PTX ISA, griddepcontrol). The simulator runs the prerequisite launch to its end first. By
+ * check_concurrent() the driver tells the checks which earlier launches are prerequisites. The marks that these
+ * launches have left in the shadow count as concurrent with every thread that has not waited.
  *
- * Two fields of a warp's vector clock describe this. `after` has the lanes for which all prerequisite launches
- * happened before. A wait adds its own lanes. A barrier, an mbarrier or a flag passes this on for whole warps: one lane that
- * has waited counts for its warp. This may order too much, but never too little. `early` is an entry for the
- * other lanes: accesses of prerequisite launches up to this time happened before. A flag that a prerequisite launch
- * has published raises this entry. Barriers and mbarriers join it like the other entries. If the join reaches the
- * start of this launch, the lanes that get it are added to `after`. */
+ * Two fields of a warp's vector clock describe this. `after` has the lanes for which all prerequisite launches happened
+ * before. A wait adds the lanes that execute it. A barrier, an mbarrier or a flag passes this on for whole warps: one
+ * lane that has waited counts for its warp. So the checks may order too much, and miss a race. They never order too
+ * little. `early` is an entry for the other lanes: accesses of prerequisite launches up to this time happened before. A
+ * flag that a prerequisite launch has published raises this entry. Barriers and mbarriers join it like the other
+ * entries. If the join reaches the start of this launch, the lanes that get it are added to `after`. */
 #include "dependent_internal.h"
 
-static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
-/* `early` equal to `launch` means that the launch has no prerequisite launches: all lanes are then in `after` from the start. For
- * a grid that a kernel launches, all prerequisite launches count as ordered: its launcher may have waited. */
+/* `early` equal to `launch` means that the launch has no prerequisite launches. Then all lanes are in `after` from the
+ * start. For a grid that a kernel launches, all prerequisite launches count as ordered, because its launcher may have
+ * waited. */
 void check_dependent_start(const vm_block *block, vm_clock *c)
 {
     const vm_check *check = block->runner->run->device->check;
@@ -29,18 +28,18 @@ void check_dependent_start(const vm_block *block, vm_clock *c)
     c->after = ordered ? VM_ALL : 0;
 }
 
-/* `wait` adds the lanes that execute it to `after`. The first launch_dependents of a block counts for the whole
- * block, whichever thread executes it. `waited_first` means that a lane executed it for which nothing was left to wait, also because
- * the launch has no prerequisite launches. */
+/* `wait` adds the lanes that execute it to `after`. The first launch_dependents of a block counts for the whole block,
+ * whichever thread executes it. It sets `waited_first` if a lane that executes it is in `after`. In a launch without
+ * prerequisite launches all lanes are in `after`. */
 void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
-    vm_check *check = check_of(w);
+    vm_check *check = get_check(w);
     vm_check_block *b = w->block->check;
     vm_clock *c = clock_of(w);
     if (m == 0)
         return;
     if (ptx_has(in, PTX_MOD_WAIT)) {
-        const uint32_t now = vm_check_tick(check);
+        const uint32_t now = check_advance_time(check);
         check->first_wait = check->first_wait ? check->first_wait : now;
         check->dependence.waited = b->waited = true;
         c->after |= m;
@@ -60,23 +59,24 @@ vm_dependence check_dependence(const vm_check *check) { return check->dependence
 
 uint32_t check_dependent_known(const vm_warp *w)
 {
-    return clock_of(w)->after ? check_of(w)->launch : clock_of(w)->early;
+    return clock_of(w)->after ? get_check(w)->launch : clock_of(w)->early;
 }
 
 void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes)
 {
     vm_clock *c = clock_of(w);
-    if (known >= check_of(w)->launch)
+    if (known >= get_check(w)->launch)
         c->after |= lanes;
     else if (known > c->early)
         c->early = known;
 }
 
-/* A flag carries only a time, not a clock. So if any thread of this launch had waited before that time, all lanes of the
- * warp that reads the flag count as having waited too. This may order too much, but never too little. */
+/* A flag carries only a time, and not a clock. A flag of an earlier launch raises `early` to that time. For a flag of
+ * this launch: if any thread of the launch had waited before that time, all lanes of the warp that reads the flag are
+ * added to `after`. This may order too much, but never too little. */
 void check_dependent_acquire(vm_warp *w, uint32_t known)
 {
-    const vm_check *check = check_of(w);
+    const vm_check *check = get_check(w);
     if (known < check->launch)
         check_dependent_learn(w, known, 0);
     else if (check->first_wait && check->first_wait <= known)

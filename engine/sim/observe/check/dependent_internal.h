@@ -15,10 +15,10 @@ void check_dependent_start(const vm_block *block, vm_clock *c);
 void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m);
 /* Counts the end of a block: it allows the dependent launches to begin. */
 void check_dependent_end(const vm_block *block);
-/* For a warp that publishes its clock. Returns the start of this launch if a lane of the warp has waited: all prerequisite launches
- * then happened before. Otherwise returns the time up to which they did. */
+/* Returns the entry for prerequisite launches that a warp publishes. If a lane of the warp is in `after`, it is the
+ * start of this launch, because all prerequisite launches happened before. Otherwise it is `early`. */
 uint32_t check_dependent_known(const vm_warp *w);
-/* Joins such a time into the clock of lanes that acquire it. */
+/* Joins an entry that check_dependent_known() has returned into the clock of lanes that acquire it. */
 void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes);
 /* Performs the acquire of a flag that was published at the time `known`, by this launch or an earlier one. */
 void check_dependent_acquire(vm_warp *w, uint32_t known);

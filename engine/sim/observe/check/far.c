@@ -2,8 +2,8 @@
  * block.
  *
  * To copy a clock of 32 warps for each of 16 blocks at each arrival would be slow. So a thread keeps the number of a
- * record for each block. Records are immutable and shared, so joining two equal records, or two of which one covers the
- * other, copies nothing. Only a phase that still collects arrivals may change the records that it owns. The last
+ * record for each block. Records are immutable and shared, so a join copies nothing if one of the two records contains
+ * the other. Only a phase that still collects arrivals may change the records that it owns. The last
  * VM_FARS records are kept. The number of an older record means that everything is ordered. */
 #include <string.h>
 

@@ -1,5 +1,4 @@
-/* flight.c - asynchronous operations in flight: the operations that are not complete yet, and the threads that touch
- * their memory.
+/* flight.c - asynchronous operations in flight, and accesses to the memory that they use.
  *
  * The simulator executes each operation completely when it is issued. For the checks the operation stays in flight
  * until a thread has waited for it by the rules of PTX. So the checks find an access that comes too early, although
@@ -15,14 +14,13 @@
 #include "look_internal.h"
 #include "vm_checks_internal.h"
 
-static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
-/* The last VM_FLIGHTS operations are kept in a ring by number. `dirty` makes the next block that uses this place
- * clear its cells. */
+/* The last VM_FLIGHTS operations are kept in a ring by number. Cells of shared memory name operations by their numbers.
+ * `dirty` makes the next block that gets this shadow memory clear its cells. */
 vm_flight *check_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home)
 {
-    vm_check *check = check_of(w);
+    vm_check *check = get_check(w);
     if (!check->flights)
         check->flights = kiln__calloc(check->mem, VM_FLIGHTS, sizeof *check->flights);
     if (!check->flights || !clock_of(w)->more || check->flight == UINT32_MAX) {
@@ -42,7 +40,7 @@ vm_flight *check_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, u
     return f;
 }
 
-/* Removes the operations that are forgotten from the warp's list: it then has at most VM_FLIGHTS. */
+/* Removes forgotten operations from the warp's list, which then has at most VM_FLIGHTS operations. */
 static void drop_forgotten(const vm_check *check, vm_clock *c)
 {
     size_t kept = 0;
@@ -60,10 +58,10 @@ void check_flight_pend(vm_warp *w, const vm_flight *f)
 {
     vm_clock *c = clock_of(w);
     if (c->pending_count >= 2 * VM_FLIGHTS)
-        drop_forgotten(check_of(w), c);
+        drop_forgotten(get_check(w), c);
     if (!kiln__grow(w->runner->run->device->mem, &c->pending, &c->pending_capacity, c->pending_count + 1,
                     sizeof *c->pending)) {
-        check_of(w)->starved = true;
+        get_check(w)->starved = true;
         return;
     }
     c->pending[c->pending_count++] = f->id;
@@ -83,8 +81,6 @@ const char *check_flight_name(const vm_flight *f)
     return "wgmma";
 }
 
-/* ---- when it is complete ---- */
-
 /* ---- groups ---- */
 
 uint32_t check_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
@@ -100,12 +96,17 @@ uint32_t check_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
     return f->id;
 }
 
-/* Notes that lanes have waited for all groups of the operation's kind but the last `leave`. Returns true if the warp
- * need not wait for the operation any more. */
+/* Records in the operation that the lanes m have waited for all groups of its kind except the last `leave` groups. For
+ * cp.async, UINT32_MAX stands for wait_all, which also covers copies that are in no group yet. Returns true if the warp
+ * need not wait for the operation any more:
+ *   cp.async                   each of its lanes has waited;
+ *   bulk copy, no mbarrier     the lane that issued it has waited; after a wait with .read only its reads are complete;
+ *   wgmma                      this warp of the warpgroup has waited;
+ *   tcgen05.ld, st             the warp has waited. */
 static bool wait_for_flight(const vm_warp *w, vm_flight *f, uint32_t m, uint32_t leave, bool read)
 {
     const vm_clock *c = clock_of(w);
-    const uint32_t now = check_of(w)->time;
+    const uint32_t now = get_check(w)->time;
     switch ((vm_flight_kind)f->kind) {
     case VM_FLIGHT_COPY:
         VM_EACH(lane, m & f->lanes & ~f->waited) {
@@ -142,7 +143,7 @@ void check_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t lea
     size_t kept = 0;
     charge_pass(w);
     for (size_t n = 0; n < c->pending_count; n++) {
-        vm_flight *f = check_flight_at(check_of(w), c->pending[n]);
+        vm_flight *f = check_flight_at(get_check(w), c->pending[n]);
         if (f && ((vm_flight_kind)f->kind != kind || !wait_for_flight(w, f, m, leave, read)))
             c->pending[kept++] = c->pending[n];
     }
@@ -154,7 +155,7 @@ void check_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
     const vm_clock *c = clock_of(w);
     charge_pass(w);
     for (size_t n = 0; n < c->pending_count; n++) {
-        vm_flight *f = check_flight_at(check_of(w), c->pending[n]);
+        vm_flight *f = check_flight_at(get_check(w), c->pending[n]);
         if (!f || f->kind != VM_FLIGHT_COPY || !(m & f->lanes & ~f->bound))
             continue;
         f->bound |= m & f->lanes;
@@ -186,20 +187,20 @@ void check_flight_read(vm_look *k, vm_cell *c)
     if (c->readers[0] == k->flight || c->readers[1] == k->flight)
         return;
     bool keep = c->readers[0] &&
-                !check_flight_before(k->w, c->readers[0], 0, (uint32_t)__builtin_ctz(k->a->lanes), true);
+                !check_flight_is_complete(k->w, c->readers[0], 0, (uint32_t)__builtin_ctz(k->a->lanes), true);
     if (keep)
         c->readers[1] = c->readers[0];
     c->readers[0] = k->flight;
 }
 
-/* A complete reader is removed from the cell. One finding for each access is enough. */
+/* Removes readers that are complete from the cell. An access gets at most one finding. */
 void check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
 {
     for (unsigned n = 0; n < 2; n++) {
         const vm_flight *f = check_flight_at(k->check, c->readers[n]);
         if (!f || f->id == k->flight)
             continue;
-        if (check_flight_before(k->w, f->id, 0, lane, true)) {
+        if (check_flight_is_complete(k->w, f->id, 0, lane, true)) {
             c->readers[n] = 0;
             continue;
         }
@@ -251,15 +252,16 @@ static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, 
                              get_swizzle(copy), f->allocation);
 }
 
-/* Returns true if an atomic access and a bulk reduction meet, and nothing orders them. They may meet in either order,
- * so no fence can be missing between them. */
+/* Returns true if the access is a bulk reduction, an atomic access made the mark, and nothing orders the two. They may
+ * then run in either order, so a missing proxy fence between them is no error. */
 static bool may_meet(const vm_look *k, const vm_mark *s, uint32_t lane)
 {
-    return k->strong && s->who & VM_STRONG_SIDE && s->stamp > k->limit && !check_before(k->w, s, lane, k->shared);
+    return k->strong && s->who & VM_STRONG_SIDE && s->stamp > k->limit &&
+           !check_happened_before(k->w, s, lane, k->shared);
 }
 
-/* Copies in the generic proxy, marks of other operations, and marks older than the block or the launch need no proxy
- * fence. Writes of other blocks of a cluster are not checked. */
+/* A proxy fence is not needed for a copy in the generic proxy, after a write by another asynchronous operation, or
+ * after a write that is older than the block or the launch. Writes of other blocks of a cluster are not checked. */
 void check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     const vm_flight *f = check_flight_at(k->check, k->flight);
@@ -292,7 +294,7 @@ void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offs
     const vm_flight *f = check_flight_at(k->check, k->flight);
     if (!f || f->kind != VM_FLIGHT_LOAD || f->generic || k->told || s->who & VM_PENDING ||
         s->stamp <= k->home->check->base || s->block != (uint32_t)k->w->block->number ||
-        !check_before(k->w, s, lane, true) || check_view_fenced(k->w, s, lane))
+        !check_happened_before(k->w, s, lane, true) || check_view_fenced(k->w, s, lane))
         return;
     kiln_check_finding *found = check_start(k, KILN_CHECK_ASYNC, true, s->insn, lane, 1u << lane);
     if (!found)
@@ -310,7 +312,7 @@ void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offs
 
 /* ---- the end of a block ---- */
 
-/* Reports an operation that may still use the shared memory of a block that ends. `what`: "read" or "write". */
+/* Reports an operation that may still use the memory of a block that ends. `what`: "read", "write" or "use". */
 static void report_unfinished(vm_block *block, const vm_flight *f, const char *what)
 {
     vm_warp *w = &block->warps[f->who / VM_LANES];
@@ -321,16 +323,15 @@ static void report_unfinished(vm_block *block, const vm_flight *f, const char *w
     found->at.what = check_flight_name(f);
     const bool pushed = f->kind == VM_FLIGHT_LOAD && f->block != (uint32_t)block->number;
     found->message = check_print(
-        check_of(w), "the block ends while %s may still %s its shared memory: %s", check_flight_name(f), what,
+        get_check(w), "the block ends while %s may still %s its shared memory: %s", check_flight_name(f), what,
         pushed ? "it does not know that a thread of the other block has waited for the mbarrier's phase"
         : f->kind == VM_FLIGHT_LOAD   ? "no thread waited for the mbarrier's phase"
         : f->kind == VM_FLIGHT_TENSOR ? "no thread of the block waited for the mbarrier of its tcgen05.commit"
                                       : "its thread did not wait for the group");
 }
 
-/* Returns true if the copy `f` to the shared memory of the block `rank` is known to have read this block's memory.
- * This is known if a thread of the other block has waited for the copy, and a thread of this block knows of that
- * wait. */
+/* Returns true if this block knows that the copy `f` from its memory to the block `rank` is complete. It knows this if
+ * a thread of the other block has waited for the copy, and that wait happened before the end of this block. */
 static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *f)
 {
     const vm_block *home = block->cluster->blocks[rank];
@@ -346,8 +347,9 @@ static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *
     return known;
 }
 
-/* Returns true if another block's last arrival at the mbarrier is ordered before the end of this block. The wait
- * succeeded in this run. The check tells whether it succeeds in every run. */
+/* Returns true if another block's last arrival at the mbarrier comes before the end of this block in every run, and not
+ * only in this run: a thread of this block has waited for the arrival's phase, or has synchronised with the arriving
+ * thread after the arrival. */
 static bool arrival_came(const vm_block *block, uint32_t n)
 {
     const vm_bar *bar = &block->check->bars[n];
@@ -368,13 +370,13 @@ static void report_late_arrival(vm_block *block, const vm_bar *bar)
     if (!found)
         return;
     found->at.what = "arrival";
-    found->message = check_print(check_of(w),
+    found->message = check_print(get_check(w),
                                  "the block at whose mbarrier another block arrives may have ended before: it does not "
                                  "wait for the arrival");
 }
 
-/* Reports a plain access of another block to the shared memory of a block that may have ended before the access. In this
- * run the block has ended later. */
+/* Reports plain accesses of other blocks to the shared memory of this block, if this block does not wait for them. In
+ * this run the accesses came before the end of the block; in another run they may come after it. */
 static void check_visitors(vm_block *block)
 {
     for (uint32_t rank = 0; block->cluster->size > 1 && rank < block->cluster->size; rank++) {
@@ -391,15 +393,16 @@ static void check_visitors(vm_block *block)
             continue;
         found->at.what = "access";
         found->space = "shared";
-        found->message = check_print(check_of(w),
+        found->message = check_print(get_check(w),
                                      "the block whose shared memory this access uses may have exited before: it does "
                                      "not wait for the access. Let the cluster synchronise after its last access");
     }
 }
 
-/* Counts the end of the block for its dependent launches. Reports operations that may still use the shared memory of a
- * block that ends, because another block gets that memory. It has six passes: plain accesses of other blocks, bulk copies
- * from that memory, copies into it, arrivals of other blocks, operations on tensor memory, and copies to other blocks. */
+/* Counts the end of the block for dependent launches. Then reports operations that may still use the memory of the
+ * block, because another block will get that memory. The passes, in this order: plain accesses of other blocks, bulk
+ * copies from shared to global memory, copies into shared memory, arrivals of other blocks, operations on tensor
+ * memory, and copies from shared memory to other blocks. */
 void check_block_end(vm_block *block)
 {
     vm_check_block *b = block->check;

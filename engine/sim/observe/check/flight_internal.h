@@ -4,20 +4,22 @@
 
 #include "look_internal.h"
 
-/* Makes an operation that lanes of the warp begin, on the shared memory of `home`. Returns NULL if memory runs out;
- * nothing is then checked about it. */
+/* Makes an operation that lanes of the warp begin. `home` is the block in whose shared memory the operation completes:
+ * the block of the mbarrier, or the block of the warp. Returns NULL if memory or numbers run out, or if
+ * the warp has no asynchronous state (vm_clock.more). Nothing is then checked about the operation. */
 vm_flight *check_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home);
-/* Adds the operation to those that the warp has to wait for. */
+/* Adds the operation to the list of operations for which the warp has to wait. */
 void check_flight_pend(vm_warp *w, const vm_flight *f);
 /* Returns the name of the operation's instruction, for messages. */
 const char *check_flight_name(const vm_flight *f);
-/* Begins a cp.async of the lanes. Returns its number, or 0 if memory ran out. */
+/* Begins a cp.async of the lanes. Returns its number, or 0 if it is not checked. */
 uint32_t check_flight_copy(vm_warp *w, const vm_code *i, uint32_t m);
 /* Binds the lanes' copies so far to the phase of an mbarrier (cp.async.mbarrier.arrive). */
 void check_flight_bind(vm_warp *w, uint32_t m, uint32_t bar);
-/* Performs a wait_group of the lanes m: all groups but the last `leave` are complete. `read`: only their reads are. */
+/* Performs a wait_group of the lanes m: all groups of the kind except the last `leave` are complete. If `read` is true,
+ * only the reads of these groups are complete. Removes complete operations from the warp's list. */
 void check_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave, bool read);
-/* Turns the mark of a thread into a mark of its operation. */
+/* Records in the cell that the operation writes it. `me` is the mark of the thread that issued the operation. */
 void check_flight_write(vm_look *k, vm_cell *c, const vm_mark *me);
 /* Returns true if the operation goes through the generic proxy: st.async and red.async. */
 bool check_flight_is_generic(const vm_check *check, uint32_t id);
@@ -28,8 +30,8 @@ void check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset);
 /* Reports an access by the asynchronous proxy to a cell that a thread has written, without a fence.proxy.async between
  * them. */
 void check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset);
-/* Reports a bulk copy to shared memory that a thread has read, without a fence.proxy.async between the read and the copy.
- * The finding is a note. */
+/* Reports a bulk copy to shared memory that a thread has read, without a fence.proxy.async between the read and the
+ * copy. The finding is a note. */
 void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset);
 /* Reports operations that still use the shared memory of a block that ends. */
 void check_block_end(vm_block *block);

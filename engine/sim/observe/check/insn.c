@@ -39,6 +39,7 @@ uint32_t check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     case VM_SEE_STORE:
     case VM_SEE_ATOMIC:
     case VM_SEE_COPY:
+    case VM_SEE_TEAM:
     case VM_SEE_OTHER:
     case VM_SEE_NOTHING: break;
     }

@@ -14,7 +14,7 @@ typedef struct vm_look {
     const vm_access *a;
     const vm_pattern *p;
     const vm_block *home; /* the block that owns the shared memory */
-    uint64_t window;      /* the window of a shared address: 0 is the own block's, otherwise a rank + 1 */
+    uint32_t rank;        /* the rank that a shared address of another block has; the cluster may have fewer blocks */
     /* Marks with a stamp of at most `limit` need no further test: they happened before, for any thread that made them. */
     uint32_t insn, limit, now, block, bad;
     uint32_t begin_inside; /* lanes whose load begins inside and ends outside: these get the bytes that exist */

@@ -24,7 +24,6 @@
 #include "vm_fault.h"
 #include "vm_path.h"
 
-static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
@@ -46,7 +45,7 @@ static uint32_t make_bar(vm_warp *w, uint64_t address)
         return n;
     if (!b->more || b->bar_count == VM_BARS ||
         !kiln__grow(w->runner->run->device->mem, &b->bars, &b->bar_capacity, b->bar_count + 1, sizeof *b->bars)) {
-        check_of(w)->starved = true;
+        get_check(w)->starved = true;
         return VM_BAR_NONE;
     }
     b->bars[b->bar_count] = (vm_bar){.address = (uint32_t)address};
@@ -64,7 +63,7 @@ static kiln_check_finding *start_finding(vm_warp *w, uint32_t insn, uint32_t lan
         return NULL;
     vm_access a = {.space = PTX_SPACE_SHARED, .lanes = 1u << lane, .bytes = 8};
     a.address[lane] = bar->address;
-    vm_look k = {.check = check_of(w), .w = w, .a = &a, .home = w->block, .insn = insn, .shared = true};
+    vm_look k = {.check = get_check(w), .w = w, .a = &a, .home = w->block, .insn = insn, .shared = true};
     f->space = "shared";
     f->address = bar->address;
     f->bytes = 8;
@@ -99,7 +98,7 @@ static uint32_t last_commit(const vm_bar *bar)
 static void record_commit(const vm_warp *w, uint32_t lane, const vm_block *home, uint32_t n)
 {
     const vm_commit commit = {
-        .block = (uint32_t)w->block->number, .who = w->index * VM_LANES + lane, .last = check_of(w)->flight};
+        .block = (uint32_t)w->block->number, .who = w->index * VM_LANES + lane, .last = get_check(w)->flight};
     if (n == VM_BAR_NONE) {
         if (w->block->check->tensor)
             w->block->check->tensor->lost = commit.last;
@@ -118,10 +117,9 @@ static void record_commit(const vm_warp *w, uint32_t lane, const vm_block *home,
     c->count++;
 }
 
-vm_block *check_home(const vm_warp *w, uint64_t address)
+vm_block *check_find_home(const vm_warp *w, uint64_t address)
 {
     char why[200] = "";
-    address -= address >= VM_SHARED_BASE ? VM_SHARED_BASE : 0;
     return vm_block_at(w, &address, why, sizeof why);
 }
 
@@ -137,7 +135,7 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
         kiln_check_finding *f = start_finding(w, insn, lane, bar, KILN_CHECK_ASYNC);
         if (f) {
             f->at.what = "mbarrier.init";
-            f->message = check_print(check_of(w), "an mbarrier is initialised again without mbarrier.inval before, %s",
+            f->message = check_print(get_check(w), "an mbarrier is initialised again without mbarrier.inval before, %s",
                                      f->allocation);
         }
     }
@@ -154,7 +152,7 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
                     .pending = count,
                     .expected = count,
                     .phase = phase,
-                    .init = {.stamp = check_of(w)->time,
+                    .init = {.stamp = get_check(w)->time,
                              .who = w->index * VM_LANES + lane,
                              .insn = insn,
                              .block = (uint32_t)w->block->number}};
@@ -164,11 +162,11 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
  * a fence must lie between. */
 static void check_init(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, bool copy)
 {
-    const bool before = check_before(w, &bar->init, lane, true);
+    const bool before = check_happened_before(w, &bar->init, lane, true);
     vm_mark announced = bar->init;
     announced.stamp = bar->announced;
     if (before && (!copy || check_view_fenced(w, &bar->init, lane) ||
-                   (bar->announced && check_before(w, &announced, lane, true))))
+                   (bar->announced && check_happened_before(w, &announced, lane, true))))
         return;
     const uint32_t insn = vm_insn_of(w, i);
     kiln_check_finding *f = start_finding(w, insn, lane, bar, before ? KILN_CHECK_ASYNC : KILN_CHECK_RACE);
@@ -176,18 +174,18 @@ static void check_init(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar
         return;
     const ptx_function *function = w->frame->function->ptx;
     f->at.what = ptx_op_name((ptx_op)function->insns[i->insn].op);
-    f->message = before ? check_print(check_of(w),
+    f->message = before ? check_print(get_check(w),
                                       "%s completes on an mbarrier without fence.mbarrier_init or "
                                       "fence.proxy.async after its initialisation, %s",
                                       f->at.what, f->allocation)
-                        : check_print(check_of(w), "%s of an mbarrier whose initialisation is not ordered before, %s",
+                        : check_print(get_check(w), "%s of an mbarrier whose initialisation is not ordered before, %s",
                                       f->at.what, f->allocation);
 }
 
 void check_announce(vm_warp *w, uint32_t m)
 {
     vm_check_block *b = w->block->check;
-    const uint32_t now = vm_check_tick(check_of(w));
+    const uint32_t now = check_advance_time(get_check(w));
     for (size_t n = 0; n < b->bar_count; n++) {
         const uint32_t who = b->bars[n].init.who;
         if (who / VM_LANES == w->index && m >> who % VM_LANES & 1)
@@ -231,8 +229,8 @@ static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
 {
     const vm_clock *c = clock_of(w);
     const vm_view *view = &bar->phases[(bar->phase - 1) % VM_BAR_PHASES];
-    const vm_flight *f = check_flight_at(check_of(w), bar->last);
-    if (f && f->phase + 1 == bar->phase && !check_flight_before(w, f->id, 0, lane, false))
+    const vm_flight *f = check_flight_at(get_check(w), bar->last);
+    if (f && f->phase + 1 == bar->phase && !check_flight_is_complete(w, f->id, 0, lane, false))
         return false;
     for (uint32_t v = 0; v < w->block->warp_count; v++) {
         const uint32_t known = c->know[v] > c->horizon ? c->know[v] : c->horizon, part = view->more.part[v];
@@ -256,9 +254,9 @@ static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_ba
         return;
     found->at.what = "arrival";
     found->message =
-        check_print(check_of(w),
-                    "an arrival may count in the mbarrier's phase before: the thread does not know that it "
-                    "is complete, %s",
+        check_print(get_check(w),
+                    "an arrival may count in the previous phase of the mbarrier: the thread does not know that this "
+                    "phase is complete, %s",
                     found->allocation);
 }
 
@@ -274,7 +272,7 @@ static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_
     const bool far = home != w->block, cluster = ptx_has(in, PTX_MOD_CLUSTER) && !ptx_has(in, PTX_MOD_RELAXED);
     vm_bar *bar = &home->check->bars[which];
     const bool counts = i->size != VM_BAR_EXPECT && i->size != VM_BAR_COMPLETE;
-    const uint32_t now = vm_check_tick(check_of(w));
+    const uint32_t now = check_advance_time(get_check(w));
     uint32_t left = lanes, arrivals = 0;
     VM_EACH(lane, lanes)
         arrivals += i->size == VM_BAR_ARRIVE && i->b ? vm_r32(w, i->b)[lane] : 1;
@@ -347,7 +345,7 @@ static void report_endless_wait(vm_warp *w)
     kiln_check_finding *f = start_finding(w, c->wait_insn, c->wait_lane, bar, KILN_CHECK_BARRIER);
     if (!f)
         return;
-    vm_check *check = check_of(w);
+    vm_check *check = get_check(w);
     f->at.what = "wait for an mbarrier";
     const char *bytes = bar->expected_tx || bar->came_tx
                             ? check_print(check, " and %" PRIu64 " of %" PRIu64 " bytes that were announced came",
@@ -383,7 +381,7 @@ static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lanes, uint
             if (block->warps[k].dead != VM_ALL && block->check->warps[k].spins)
                 report_endless_wait(&block->warps[k]);
     }
-    check_of(w)->told = true;
+    get_check(w)->told = true;
     vm_fault_raise(w, i, lane, VM_FAULT_DEADLOCK, w->block->check->bars[bar].address, 8,
                    "deadlock: all threads wait for mbarriers or barriers, this one for a phase that never completes");
 }
@@ -403,15 +401,15 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
         return;
     f->at.what = "wait for an mbarrier";
     f->message =
-        check_print(check_of(w),
-                    "whether a wait for parity %u of an mbarrier passes depends on timing: the thread knows of %u "
-                    "complete phases, after which it passes at once, but %u are complete, %s",
+        check_print(get_check(w),
+                    "whether a wait for parity %u of an mbarrier passes at once depends on timing: it does if only the "
+                    "%u phases are complete that the thread knows to be complete, but %u are complete, %s",
                     parity, known, bar->phase, f->allocation);
 }
 
-/* Reports a wait for a phase after which another phase is complete already. Nothing keeps the other threads from completing
- * that phase before this wait. That phase has the other parity, so the wait lasts until one more phase is complete. If there is
- * no further phase, it never ends. */
+/* Reports a wait for a phase after which another phase is complete already. Nothing keeps the other threads from
+ * completing that phase before this wait. That phase has the other parity, so the wait lasts until one more phase is
+ * complete. If there is no further phase, it never ends. */
 static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     const vm_bar *bar = &w->block->check->bars[n];
@@ -421,7 +419,7 @@ static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32
     if (!f)
         return;
     f->at.what = "wait for an mbarrier";
-    f->message = check_print(check_of(w),
+    f->message = check_print(get_check(w),
                              "a wait for parity %u of an mbarrier comes too late: the thread waits for phase %u, and "
                              "phase %u is complete already, because it does not need an arrival after this wait, %s",
                              parity, known, known + 1, f->allocation);
@@ -442,7 +440,7 @@ static void learn_phase(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity,
         phase = bar->phase - VM_BAR_PHASES;
     check_view_learn(w, &bar->phases[phase % VM_BAR_PHASES], lanes);
     if (!bar->learned[phase % VM_BAR_PHASES])
-        bar->learned[phase % VM_BAR_PHASES] = vm_check_tick(check_of(w));
+        bar->learned[phase % VM_BAR_PHASES] = check_advance_time(get_check(w));
     if (next > c->more->seen[n]) {
         c->more->seen[n] = next;
         c->seen_lanes[n] = lanes;
@@ -509,7 +507,7 @@ uint32_t check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies)
             good &= ~lanes;
             continue;
         }
-        const vm_block *home = check_home(w, address);
+        const vm_block *home = check_find_home(w, address);
         address = (address - (i->space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0)) % VM_SHARED_WINDOW;
         if (i->size == VM_BAR_INIT) {
             init_bar(w, i, lane, address, vm_r32(w, i->b)[lane]);
@@ -536,12 +534,12 @@ bool check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t add
 {
     if (!check_stretch(w, i, lane, PTX_SPACE_SHARED, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, 0))
         return false;
-    const vm_block *home = check_home(w, address);
+    const vm_block *home = check_find_home(w, address);
     const uint32_t n = home ? check_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
     vm_bar *bar = n == VM_BAR_NONE ? NULL : &home->check->bars[n];
     if (!bar || !bar->live)
         return true;
-    vm_flight *f = check_flight_at(check_of(w), flight);
+    vm_flight *f = check_flight_at(get_check(w), flight);
     check_init(w, i, lane, bar, f && !f->generic && home == w->block);
     if (f) {
         f->bar = n;
@@ -549,7 +547,7 @@ bool check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t add
         bar->last = flight;
     }
     /* this publishes that the earlier reads of the sender are complete */
-    const uint32_t now = vm_check_tick(check_of(w));
+    const uint32_t now = check_advance_time(get_check(w));
     if (home != w->block)
         check_view_arrive_far(w, home, bar, 1u << lane, false, now);
     else if (f && f->generic) /* st.async */
@@ -562,7 +560,7 @@ bool check_commit_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t spac
 {
     if (!check_stretch(w, i, lane, space, address, 8, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, 0))
         return false;
-    const vm_block *home = check_home(w, address);
+    const vm_block *home = check_find_home(w, address);
     const uint32_t n = home ? check_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
     if (n == VM_BAR_NONE || !home->check->bars[n].live) {
         /* not a live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */

@@ -13,7 +13,7 @@ bool check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t add
  * be made. */
 bool check_commit_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address);
 /* Returns the block that owns the shared address. Returns NULL if no live block owns it. */
-vm_block *check_home(const vm_warp *w, uint64_t address);
+vm_block *check_find_home(const vm_warp *w, uint64_t address);
 /* Returns the number of the mbarrier at an address, or VM_BAR_NONE. */
 uint32_t check_bar_find(const vm_block *block, uint64_t address);
 /* Performs fence.mbarrier_init for the mbarriers that these lanes have initialised. */

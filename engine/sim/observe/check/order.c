@@ -18,8 +18,6 @@
 #include "vm_checks_internal.h"
 #include "vm_collective.h"
 
-static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
-
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 /* Returns how many entries of a clock are in use. Entries of other blocks exist only in clusters. */
@@ -68,13 +66,13 @@ void check_block_free(vm_block *block)
 }
 
 /* Resets the clocks for the next block. Its shared memory counts as unwritten, because all marks are older than `base`.
- * Cells are cleared only if they name asynchronous operations, because the
- * time of such a mark is above all others. */
+ * Cells are cleared only if they name asynchronous operations, because the time of such a mark is above all other
+ * times. */
 void check_block_start(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
     vm_check_block *b = block->check;
-    b->base = vm_check_tick(check);
+    b->base = check_advance_time(check);
     memset(b->gates, 0, sizeof b->gates);
     memset(b->visitors, 0, sizeof b->visitors);
     if (b->local_words)
@@ -106,7 +104,7 @@ void check_block_start(vm_block *block)
 
 void check_children(vm_block *block)
 {
-    uint32_t now = vm_check_tick(block->runner->run->device->check);
+    uint32_t now = check_advance_time(block->runner->run->device->check);
     for (uint32_t k = 0; k < block->warp_count; k++) {
         block->check->warps[k].horizon = now;
         check_refresh_fast(block, &block->check->warps[k]);
@@ -117,14 +115,15 @@ void check_children(vm_block *block)
 
 /* If all live lanes take part, the warp's own entry rises to the current time. Otherwise each named lane gets, as its
  * row of the lane matrix, the join of the rows of all named lanes, with the current time in the entries of the named
- * lanes. */
+ * lanes. In both cases the named lanes share what some of them have learnt from flags and from phases of mbarriers. If
+ * one of them has waited for the prerequisite launches, all of them count as having waited. */
 void check_join_lanes(vm_warp *w, uint32_t mask)
 {
-    vm_check *check = check_of(w);
+    vm_check *check = get_check(w);
     vm_clock *c = &w->block->check->warps[w->index];
-    uint32_t now = vm_check_tick(check);
+    uint32_t now = check_advance_time(check);
     if (c->heard_lanes & mask)
-        check_hear(w, c->heard, mask);
+        check_acquire_flag(w, c->heard, mask);
     if (c->more)
         check_more_lanes(w, mask);
     if (c->after & mask)
@@ -171,7 +170,7 @@ static const char *op_name(const ptx_insn *in) { return ptx_op_name((ptx_op)in->
 static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_u32 *masks, uint32_t m,
                         uint32_t arrived)
 {
-    vm_check *check = check_of(w);
+    vm_check *check = get_check(w);
     VM_EACH(lane, m) {
         kiln_check_finding *f = NULL;
         if (!(masks[lane] >> lane & 1)) {
@@ -220,14 +219,15 @@ static void check_shuffle(vm_warp *w, const vm_share *share, const vm_meeting *t
         if (!f)
             continue;
         f->at.what = op_name(&share->frame->function->ptx->insns[i->insn]);
-        f->message = check_print(check_of(w), "%s by lane %u reads from lane %u, which %s", f->at.what, lane, j & 31,
+        f->message = check_print(get_check(w), "%s by lane %u reads from lane %u, which %s", f->at.what, lane, j & 31,
                                  w->dead >> (j & 31) & 1 ? "has exited or does not exist" : "does not take part");
     }
 }
 
-/* Orders the lanes of a complete warp operation: each group of lanes with a common mask is ordered, and no other
- * lanes. */
-void check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
+/* Orders the lanes of a complete warp operation: each group of lanes with a common mask is ordered, and no other lanes.
+ * Only bar.warp.sync orders memory. If only other operations lie between a write and a read of two lanes, the read gets
+ * a note (is_loose() in race.c). */
+void check_order_meeting(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
 {
     const ptx_function *f = w->frame->function->ptx;
     if (i->insn >= f->insn_count)
@@ -260,25 +260,26 @@ void check_arrive(vm_warp *w, uint32_t id)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
     vm_gate *gate = &w->block->check->gates[id];
-    check_tell(w);
+    check_share_flags(w);
     for (uint32_t v = 0; v < clock_length(w->block); v++)
         gate->know[v] = larger(gate->know[v], c->know[v]);
     gate->horizon = larger(gate->horizon, c->horizon);
     gate->early = larger(gate->early, check_dependent_known(w));
-    gate->know[w->index] = vm_check_tick(check_of(w));
+    gate->know[w->index] = check_advance_time(get_check(w));
     if (c->more)
         check_more_join(w->block, &w->block->check->gate_more[id], c->more);
 }
 
 /* Joins the warp's clock into the cluster's barrier. The other blocks get a single entry for this whole block, not one
- * entry per warp. */
+ * entry per warp. A relaxed arrival joins only the time of the warp's last fence. It also counts as an order for
+ * check_visitors(): a block does not exit before the arrival, so not before the earlier accesses of this warp
+ * either. */
 void check_cluster_arrive(vm_warp *w, bool relaxed)
 {
     const vm_cluster *cluster = w->block->cluster;
     const vm_clock *c = &w->block->check->warps[w->index];
-    if (relaxed) { /* joins only what the warp has published with a fence */
+    if (relaxed) {
         for (uint32_t k = 0; k < cluster->size; k++) {
-            /* a relaxed arrival orders no memory, but the other block does not exit before it */
             vm_mark *visit = &cluster->blocks[k]->check->visitors[w->block->rank];
             if ((visit->who & VM_WHO) / VM_LANES == w->index)
                 visit->stamp = 0;
@@ -288,7 +289,7 @@ void check_cluster_arrive(vm_warp *w, bool relaxed)
         return;
     }
     check_arrive(w, VM_BARRIERS);
-    uint32_t now = vm_check_tick(check_of(w));
+    uint32_t now = check_advance_time(get_check(w));
     for (uint32_t k = 0; k < cluster->size; k++) {
         vm_gate *gate = &cluster->blocks[k]->check->gates[VM_BARRIERS];
         gate->horizon = larger(gate->horizon, c->horizon);
@@ -299,8 +300,8 @@ void check_cluster_arrive(vm_warp *w, bool relaxed)
     }
 }
 
-/* Gives the join of a barrier to lanes that pass it. `more` is the asynchronous part. If `more` is NULL, the lanes
- * learn everything that the warps of their block know. */
+/* Gives the join of a barrier to lanes that pass it. `more` is the asynchronous part of the join. If `more` is NULL,
+ * the lanes get the asynchronous parts of all warps of their block instead. */
 static void pass_gate(vm_warp *w, const vm_gate *gate, const vm_more *more, uint32_t lanes, uint32_t now)
 {
     vm_clock *c = &w->block->check->warps[w->index];
@@ -323,7 +324,7 @@ static void pass_gate(vm_warp *w, const vm_gate *gate, const vm_more *more, uint
 void check_know_all(vm_warp *w)
 {
     vm_clock *c = &w->block->check->warps[w->index];
-    c->horizon = c->synced = vm_check_tick(check_of(w));
+    c->horizon = c->synced = check_advance_time(get_check(w));
     check_dependent_acquire(w, c->horizon);
     if (c->more)
         check_more_acquire(w, c->horizon);
@@ -333,7 +334,7 @@ void check_know_all(vm_warp *w)
 void check_cluster_wait(vm_warp *w, uint32_t m)
 {
     w->block->check->warps[w->index].met = true;
-    pass_gate(w, &w->block->check->opened, NULL, m, vm_check_tick(check_of(w)));
+    pass_gate(w, &w->block->check->opened, NULL, m, check_advance_time(get_check(w)));
 }
 
 /* Reports wrong numbers and counts of a barrier; otherwise joins the clock of the arriving warp into it. */
@@ -343,17 +344,19 @@ void check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
     uint32_t need = i->b ? vm_r32(w, i->b)[__builtin_ctz(m)] : 0;
     const vm_barrier *barrier = id < VM_BARRIERS ? &w->block->barriers[id] : NULL;
     if (!barrier || (i->b && (need == 0 || need % VM_LANES)) || (barrier->arrived && barrier->need != need)) {
-        check_of(w)->told = true; /* a fault follows */
+        get_check(w)->told = true; /* a fault follows */
         kiln_check_finding *f = check_find_finding(w, KILN_CHECK_BARRIER, false, vm_insn_of(w, i), VM_NO_INSN,
                                                    (uint32_t)__builtin_ctz(m), (unsigned)__builtin_popcount(m));
         if (!f)
             return;
         f->at.what = "barrier";
         if (barrier && barrier->arrived)
-            f->message = check_print(check_of(w), "barrier %u for %u threads while others wait there for %u", id, need,
+            f->message = check_print(get_check(w), "barrier %u for %u threads while others wait there for %u", id, need,
                                      barrier->need);
         else
-            f->message = check_print(check_of(w), "barrier %u for %u threads: there are 0 to 15, for a multiple of 32",
+            f->message = check_print(get_check(w),
+                                     "barrier %u for %u threads: barriers have the numbers 0 to 15, and a number of "
+                                     "threads that is a multiple of 32",
                                      id, need);
         return;
     }
@@ -400,10 +403,10 @@ static void check_aligned(vm_warp *w, uint32_t id, uint32_t lanes, const vm_path
         return;
     found->at.what = found->other.what = "barrier";
     if (apart)
-        found->message = check_print(check_of(w), "lanes of one warp wait at barrier %u at different places", id);
+        found->message = check_print(get_check(w), "lanes of one warp wait at barrier %u at different places", id);
     else {
         found->other.what = NULL;
-        found->message = check_print(check_of(w),
+        found->message = check_print(get_check(w),
                                      "barrier %u opens for lanes 0x%08x of a warp whose lanes 0x%08x did not arrive",
                                      id, lanes, ~(lanes | w->dead));
     }
@@ -418,11 +421,11 @@ static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
             gate->know[VM_LANES + k] = now;
 }
 
-/* Publishes all accesses before a barrier, if every thread that waits there has executed a fence for the device since its
- * last barrier. Barriers of the grid rely on this: all threads execute __threadfence() and __syncthreads(), and then the
- * first thread sets a flag. PTX's model demands the fence of the thread that sets the flag. The device performs the
- * writes of each thread before that thread's fence completes, so the other order is enough. The rule is approximate: an
- * access between the fence and the barrier counts as published too. */
+/* Publishes all accesses before a barrier, if every thread that waits there has executed a fence for the device since
+ * its last barrier. Barriers of the grid rely on this: all threads execute __threadfence() and __syncthreads(), and
+ * then the first thread sets a flag. PTX's model demands a fence of the thread that sets the flag, after the barrier.
+ * But the device performs the writes of each thread before that thread's fence completes, so fences before the barrier
+ * are enough. The rule is approximate: an access between the fence and the barrier counts as published too. */
 static void publish_barrier(vm_block *block, const uint32_t lanes[VM_LANES], uint32_t now)
 {
     bool fenced = true;
@@ -437,13 +440,14 @@ static void publish_barrier(vm_block *block, const uint32_t lanes[VM_LANES], uin
     }
 }
 
-/* Opens a barrier: checks how its warps wait, and gives the join to each of them. Exited warps count as arrived if the
- * barrier is for all threads. */
+/* Opens a barrier: checks how its warps wait, gives the join to each of them, and then empties the join. The barrier
+ * VM_BARRIERS is the cluster's barrier, whose join is kept for warps that wait later. Exited warps count as arrived if
+ * the barrier is for all threads. */
 void check_open(vm_block *block, uint32_t id)
 {
     vm_check *check = block->runner->run->device->check;
     vm_gate *gate = &block->check->gates[id];
-    uint32_t now = vm_check_tick(check), lanes[VM_LANES], insn = VM_NO_INSN;
+    uint32_t now = check_advance_time(check), lanes[VM_LANES], insn = VM_NO_INSN;
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_warp *w = &block->warps[k];
         const vm_path *first;
@@ -476,7 +480,7 @@ void check_open(vm_block *block, uint32_t id)
         block->check->warps[k].met |= lanes[k] != 0;
     if (id < VM_BARRIERS)
         publish_barrier(block, lanes, now);
-    vm_check_tick(check);
+    check_advance_time(check);
     if (id == VM_BARRIERS)
         block->check->opened = *gate;
     memset(gate, 0, sizeof *gate);
@@ -569,7 +573,7 @@ void check_deadlock(vm_block *block)
 void check_release(vm_warp *w, bool block)
 {
     vm_clock *c = &w->block->check->warps[w->index];
-    uint32_t now = vm_check_tick(check_of(w));
+    uint32_t now = check_advance_time(get_check(w));
     c->released_cta = now;
     if (!block)
         c->released = now;

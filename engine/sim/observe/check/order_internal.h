@@ -26,7 +26,7 @@ bool check_block_new(vm_block *block);
 void check_block_start(vm_block *block);
 void check_block_free(vm_block *block);
 /* Orders the lanes of a warp operation, and checks their masks (vm_hooks.met). */
-void check_met(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting);
+void check_order_meeting(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting);
 /* Opens a complete barrier: the waiting warps join its clock. The interpreter has not released their paths yet. */
 void check_open(vm_block *block, uint32_t barrier);
 /* Reports barriers in divergent code: some lanes of a warp wait there, others at a reconvergence point. */

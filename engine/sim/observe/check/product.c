@@ -7,10 +7,10 @@
 #include "finding_internal.h"
 #include "flight_internal.h"
 #include "product_internal.h"
+#include "vm_block.h"
 #include "vm_checks_internal.h"
 #include "vm_matrix.h"
 
-static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
 /* ---- which registers: static ---- */
@@ -32,7 +32,8 @@ static bool is_product(const ptx_insn *in)
 {
     return ptx_effect_of(in) == PTX_EFFECT_WARPGROUP || ptx_effect_of(in) == PTX_EFFECT_TENSOR_LOAD;
 }
-/* Returns how many of the first operands are registers in use until then: A and D of wgmma, or the results of a load. */
+/* Returns how many of the first operands are registers in use until then: A and D of wgmma, or the results of a
+ * load. */
 static unsigned count_results(const ptx_insn *in)
 {
     return ptx_effect_of(in) == PTX_EFFECT_TENSOR_LOAD && in->op != PTX_OP_TCGEN05_LD_RED ? 1 : 2;
@@ -69,8 +70,8 @@ static uint32_t find_set(uint32_t *sets, uint32_t reg)
     return reg;
 }
 
-/* Numbers the registers that copies connect with numbered registers. `sets` has room for a number for each register: the
- * copies join sets of registers, of which each is numbered as a whole or not at all. */
+/* Numbers the registers that copies connect with numbered registers. Copies join registers into sets (union-find). If
+ * one register of a set is numbered, all registers of the set are. `sets` has room for a number for each register. */
 static void number_copies(const ptx_function *f, numbering *to, uint32_t *sets)
 {
     for (uint32_t r = 0; r < f->reg_count; r++)
@@ -86,8 +87,8 @@ static void number_copies(const ptx_function *f, numbering *to, uint32_t *sets)
             number_register(to, r);
 }
 
-/* Two passes over each function that has products: number their registers and all copies of them, then flag each
- * instruction that uses a numbered register. */
+/* Two passes over each function that has products or tcgen05.ld: number their registers and all copies of them, then
+ * flag each other instruction that uses a numbered register. */
 bool check_number_registers(vm_module *module, vm_check_code *code, uint8_t *kind)
 {
     const ptx_module *ptx = module->ptx;
@@ -151,11 +152,11 @@ static void report_register(use *u, bool note, uint32_t other, const char *what,
     kiln_check_finding *f = check_find_finding(u->w, KILN_CHECK_ASYNC, note, u->insn, other, u->lane, 1);
     if (!f)
         return;
-    f->at.what = check_print(check_of(u->w), "%s", ptx_op_name((ptx_op)u->in->op));
+    f->at.what = check_print(get_check(u->w), "%s", ptx_op_name((ptx_op)u->in->op));
     f->other.what = what;
     vm_mark s = {.who = u->w->index * VM_LANES + u->lane, .block = (uint32_t)u->w->block->number};
     check_side_thread(u->w, &s, &f->other);
-    f->message = check_print(check_of(u->w), "%s %s", f->at.what, message);
+    f->message = check_print(get_check(u->w), "%s %s", f->at.what, message);
 }
 
 /* Notes that a register of a tcgen05.ld is used before its tcgen05.wait::ld, once for each load. This is only a note: a
@@ -171,15 +172,16 @@ static void check_loaded(use *u, vm_flight *f)
                               : "uses a register of a tcgen05.ld before tcgen05.wait::ld");
 }
 
-/* Checks one register of an instruction that is not a product. Sums must not be read or written before the wait;
- * registers of A must not be written. */
+/* Checks one register of an instruction that is not a product. Sums must not be read or written before the wait, and
+ * registers of A must not be written. Then records the access for take_register(), which demands a wgmma.fence between
+ * this access and the next product. */
 static void check_register(void *user, uint32_t reg)
 {
     use *u = user;
     vm_reg *r = u->number[reg] ? &u->regs[u->number[reg] - 1] : NULL;
     if (!r)
         return;
-    vm_flight *f = check_flight_at(check_of(u->w), r->flight);
+    vm_flight *f = check_flight_at(get_check(u->w), r->flight);
     if (f && f->kind == VM_FLIGHT_TENSOR_LOAD)
         check_loaded(u, f);
     else if (f && f->block == (uint32_t)u->w->block->number && !f->done[u->w->index % 4] && (u->writes || r->sum))
@@ -291,7 +293,7 @@ static void check_matrix(vm_warp *w, const vm_code *i, vm_flight *f, uint64_t de
     for (unsigned line = 0; line < lines; line++)
         for (unsigned part = 0; part < parts; part++) {
             uint32_t at = ops_wgmma_address(descriptor, across, across ? first / 8 + line : first + line, part);
-            if (!check_stretch(w, i, 0, PTX_SPACE_SHARED, at, PIECE, VM_READS, f->id))
+            if (!check_stretch(w, i, 0, PTX_SPACE_SHARED, vm_window_address(w->block, at), PIECE, VM_READS, f->id))
                 return;
         }
 }
@@ -312,7 +314,7 @@ uint32_t check_product_reads(vm_warp *w, const vm_code *i, const ptx_insn *in, u
         b->products[group].flight = made ? made->id : 0;
     }
     c->product_count++;
-    vm_flight *f = check_flight_at(check_of(w), b->products[group].flight);
+    vm_flight *f = check_flight_at(get_check(w), b->products[group].flight);
     if (!f)
         return m;
     f->who = (uint16_t)(group * 4 * VM_LANES);

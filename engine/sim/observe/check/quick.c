@@ -218,7 +218,7 @@ INLINE bool may_write(const quick_access *k, const vm_cells *g, x8 in, x8 who, b
 
 /* ---- patterns ---- */
 
-/* Computes which cells of which groups a pattern touches, if the first lane's cell is number `first` of its group.
+/* Computes the groups and their cells that a pattern touches, if the first lane's cell is number `first` of its group.
  * Returns NULL if memory runs out or the pattern touches more than MOST groups. */
 static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first, unsigned shift)
 {
@@ -348,7 +348,7 @@ static bool try_shared(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
     const uint64_t base = (uint32_t)((i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] : vm_r64(w, i->a)[lane]) + i->imm);
     const uint64_t first = base + (uint64_t)p->low, end = base + (uint64_t)p->high + p->bytes;
     uint64_t low, high;
-    if (!vm_check_shared_bounds(run, base, run->launch->module->check->owner[k->insn], &low, &high) || first < low ||
+    if (!check_find_shared_bounds(run, base, run->launch->module->check->owner[k->insn], &low, &high) || first < low ||
         first > base || end > high || (base | p->bits) & (p->bytes - 1) || w->block->cluster->size > 1 ||
         run->shared_system)
         return false;
@@ -430,8 +430,8 @@ bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
         p->bytes & (p->bytes - 1) || !has_same_distances(p, w, i, m) ||
         (write && p->count < (unsigned)__builtin_popcount(m)))
         return false;
-    /* The warp has synchronised at the current time, so a later comparison would not find a read that is recorded now
-     * equal. */
+    /* The warp has synchronised at the current time. A read that is recorded now would have a time that is not newer
+     * than `synced`. merge_reads() would later take it for a read before the synchronisation, so access.c decides. */
     if (VM_UNLIKELY(k.clock->synced >= k.now))
         return false;
     return i->space == PTX_SPACE_SHARED ? try_shared(w, i, m, p, &k, write) : try_global(w, i, m, p, &k, write);

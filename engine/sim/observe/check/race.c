@@ -1,6 +1,6 @@
 /* race.c - reports races: two accesses to one granule by different threads. At least one of them writes, and no
- * happens-before edge orders them (order.c decides that). Also lanes of one store that write different values, and writes to
- * data that the launch reads as read-only. */
+ * happens-before edge orders them (order.c decides that). It also reports lanes of one store that write different
+ * values, and writes to data that the launch reads as read-only. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static bool writes_same(const vm_look *k, uint32_t lane)
         return false;
     const uint32_t *slots = i->extra;
     uint64_t address = k->a->address[lane];
-    if (k->shared && k->home != k->w->block)
+    if (k->shared)
         address = vm_rank_address(address, k->home->rank);
     const unsigned char *host = vm_reach(k->w, i, lane, k->a->space, address, k->a->bytes, true);
     bool same = host != NULL;
@@ -57,8 +57,8 @@ static const char *explain_apart(vm_check *check, const vm_prior *prior, const v
                        s->who & VM_LATE_SIDE ? " after griddepcontrol.launch_dependents" : "");
 }
 
-/* Returns the instruction that made an access of an earlier launch. Returns VM_NO_INSN if an asynchronous operation
- * made it that is forgotten. */
+/* Returns the instruction that made an access of an earlier launch. If an asynchronous operation made the access, and
+ * the operation is forgotten, returns VM_NO_INSN. */
 static uint32_t get_earlier_insn(const vm_check *check, const vm_mark *s)
 {
     if (!(s->who & VM_PENDING))
@@ -153,8 +153,8 @@ static bool are_ordered(const vm_look *k, const vm_mark *s)
     return !(k->shared && same_warp && s->who & k->sides & VM_VOLATILE_SIDE && !k->flagged);
 }
 
-/* Returns true if another lane of the warp made the write, and only shuffles, votes or similar operations lie between the
- * write and this read of shared memory. PTX lets them order no memory. */
+/* Returns true if another lane of the warp made the write, and only shuffles, votes or similar operations lie between
+ * the write and this read of shared memory. PTX lets them order no memory. */
 static bool is_loose(const vm_look *k, const vm_mark *s, uint32_t lane)
 {
     const vm_clock *c = k->clock;
@@ -181,17 +181,17 @@ static void report_loose(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t o
                              f->at.what, f->address, f->allocation);
 }
 
-/* A mark that is newer than the time up to which all marks are ordered (access.c has tested this) is only a candidate for a race. This
- * function tests for each lane whether the
- * mark happened before. One lane that races is enough for a finding. */
+/* A mark that is newer than the time up to which all marks are ordered (access.c has tested this) is only a candidate
+ * for a race. This function tests for each lane whether the mark happened before. One lane that races is enough for a
+ * finding. */
 void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
 {
     if (are_ordered(k, s) || k->told)
         return;
     VM_EACH(lane, lanes)
-        if (!check_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
-            /* One finding for each access, even if it touches many cells. A note hides no finding: the thread that
-             * wrote the same value may be ordered otherwise than a thread that has read the old one. */
+        if (!check_happened_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
+            /* An access gets one finding, even if it touches many cells. But after a note about two stores of the same
+             * value the search goes on: the access may also race with a read of another thread. */
             k->told = !(k->write && other_writes && !(s->who & VM_PENDING) && writes_same(k, lane));
             report_race(k, s, other_writes, lane, offset);
             return;

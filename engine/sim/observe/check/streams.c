@@ -16,9 +16,9 @@ void check_concurrent(vm_check *check, const vm_prior *priors, size_t count)
     check->dependence = (vm_dependence){0};
 }
 
-uint32_t check_tick_host(vm_check *check) { return vm_check_tick(check); }
+uint32_t check_host_advance_time(vm_check *check) { return check_advance_time(check); }
 
-void check_time(vm_check *check, uint32_t time) { check->time = time > check->time ? time : check->time; }
+void check_raise_time(vm_check *check, uint32_t time) { check->time = time > check->time ? time : check->time; }
 
 void check_known(vm_check *check)
 {
@@ -39,8 +39,9 @@ const vm_prior *check_prior_at(const vm_check *check, uint32_t stamp)
     return NULL;
 }
 
-/* An asynchronous operation has no time. It gets the first time of its launch, which the list of launches knows by the
- * numbers of operations. If everything is ordered before this launch, any earlier time does. */
+/* The mark of an asynchronous operation has no time. It counts as made at the first time of its launch, which the list
+ * of launches tells by the numbers of operations. If everything is ordered before this launch, any earlier time is
+ * right. */
 uint32_t check_earlier_stamp(const vm_check *check, const vm_mark *s)
 {
     if (!(s->who & VM_PENDING))
@@ -97,7 +98,7 @@ void check_launched(vm_check *check, const vm_run_state *run)
 
 /* Inserts the launches of the check `from` into the list of this check, by time. It skips launches that `from` itself
  * got from another check in this way. */
-void check_heard(vm_check *check, const vm_check *from, vm_period span)
+void check_copy_launches(vm_check *check, const vm_check *from, vm_period span)
 {
     size_t first = from->launch_count;
     while (first > 0 && from->launches[first - 1].after >= span.after)

@@ -7,9 +7,9 @@
  *   mma, cp, shift  until a thread knows the phase of an mbarrier in which a later tcgen05.commit of the same thread
  *                   arrived
  *
- * Some pairs of operations of one thread run in the order of their issue, without a wait: is_pipelined() knows them. Between two
- * warps, tcgen05.fence::before_thread_sync and after_thread_sync must surround the barrier. A commit contains the first
- * of these fences.
+ * Some pairs of operations of one thread run in the order of their issue, without a wait: is_pipelined() tells which.
+ * Between two warps, tcgen05.fence::before_thread_sync and after_thread_sync must surround the barrier. A commit
+ * contains the first of these fences.
  *
  * A cell is one column of sixteen lanes, because no instruction but tcgen05.cp.4x256b accesses fewer lanes. An access
  * to fewer lanes counts as an access to all sixteen. */
@@ -28,15 +28,15 @@
 
 enum { GROUP_LANES = VM_TENSOR_LANES / VM_TENSOR_GROUPS, PIECE = VM_TCGEN_PIECE };
 
-static vm_check *check_of(const vm_warp *w) { return w->runner->run->device->check; }
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 /* ---- allocation ---- */
 
 /* Records the columns that the last tcgen05.alloc has taken. The check of an instruction runs before the instruction,
- * so the columns are known at the next instruction of tensor memory only. New columns count as unwritten. */
-static void settle_allocation(const vm_block *block)
+ * so the check learns the columns of an allocation at the next instruction of tensor memory. New columns count as
+ * unwritten. */
+static void record_allocation(const vm_block *block)
 {
     vm_tensor_state *t = block->check->tensor;
     const vm_tensor_memory *memory = block->tensor;
@@ -52,6 +52,7 @@ static void settle_allocation(const vm_block *block)
     t->pending = 0;
 }
 
+/* Returns the number of columns of the allocation that begins at column `from`, or 0 if none begins there. */
 static uint32_t count_columns(const vm_tensor_memory *memory, uint32_t from)
 {
     uint32_t count = 0;
@@ -65,7 +66,7 @@ void check_tensor_end(vm_block *block)
     vm_tensor_state *t = block->check->tensor;
     if (!t || !block->tensor || atomic_load(&block->runner->run->family->stop))
         return;
-    settle_allocation(block);
+    record_allocation(block);
     for (uint32_t column = 0, count; column < VM_TENSOR_COLUMNS; column += count) {
         count = count_columns(block->tensor, column);
         if (!count || !t->made[column]) {
@@ -82,7 +83,7 @@ void check_tensor_end(vm_block *block)
         f->space = "tensor";
         f->address = column;
         f->bytes = (uint64_t)count * VM_TENSOR_LANES * 4;
-        f->message = check_print(check_of(w),
+        f->message = check_print(get_check(w),
                                  "the block ends without freeing %u columns of tensor memory from column %u on: "
                                  "execute tcgen05.dealloc before the end",
                                  count, column);
@@ -91,21 +92,23 @@ void check_tensor_end(vm_block *block)
 
 /* ---- fences around barriers ---- */
 
-/* tcgen05.fence::before_thread_sync. Each warp keeps the times of its last VM_FENCES fences. The last slot has the oldest
- * fence that is kept. An operation before it counts as fenced, without a test of the order. */
+/* tcgen05.fence::before_thread_sync. Each warp keeps the times of its last VM_FENCES + 1 fences. find_fences() tests
+ * the order of the last VM_FENCES. An operation before the oldest fence counts as fenced without a test, because a
+ * fence that is no longer kept may have been ordered. */
 static void fence_before(const vm_warp *w)
 {
     uint32_t *last = w->block->check->tensor->warps[w->index].before;
     memmove(last + 1, last, VM_FENCES * sizeof *last);
-    last[0] = vm_check_tick(check_of(w));
+    last[0] = check_advance_time(get_check(w));
 }
 
-/* tcgen05.fence::after_thread_sync: copies the warp's vector clock. */
+/* tcgen05.fence::after_thread_sync of the lanes m: copies the warp's vector clock. For a later operation of this warp,
+ * an action of another thread is fenced if the copy contains it. */
 static void fence_after(const vm_warp *w, uint32_t m)
 {
     const vm_clock *c = clock_of(w);
     vm_tensor_warp *t = &w->block->check->tensor->warps[w->index];
-    check_tell(w);
+    check_share_flags(w);
     t->horizon = c->horizon;
     memcpy(t->know, c->know, sizeof t->know);
     for (uint32_t v = 0; v < VM_LANES; v++)
@@ -116,18 +119,20 @@ static void fence_after(const vm_warp *w, uint32_t m)
     }
 }
 
-/* Returns true if the action of another thread at the time `when` is ordered before this lane's next operation. If the
- * other thread is in another block, it is enough that its reads are ordered: a barrier then lies between the two threads. */
+/* Returns true if the action at the time `when` of the thread that issued `f` is ordered before this lane's next
+ * operation. If that thread is in another block, it is enough that its reads are ordered: a barrier then lies between
+ * the two threads. */
 static bool is_before(const vm_warp *w, const vm_flight *f, uint32_t when, uint32_t lane)
 {
     const vm_mark s = {.stamp = when, .who = f->who, .block = f->block};
-    return check_before(w, &s, lane, true) ||
+    return check_happened_before(w, &s, lane, true) ||
            (f->block != (uint32_t)w->block->number &&
             check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when));
 }
 
-/* Tells whether both fences surround the barrier between the operation `f` and this lane. `when` is the time at
- * which `f` was complete, or was issued if the visiting operation continues its pipeline. Fences of other blocks are not checked. */
+/* Tells whether both fences surround the barrier between the operation `f` and this lane. `when` is the time at which
+ * `f` was complete, or the time at which it was issued if the visiting operation continues its pipeline. Fences of
+ * other blocks are not checked. */
 static vm_order find_fences(const vm_warp *w, const vm_flight *f, uint32_t when, uint32_t lane)
 {
     if (f->block != (uint32_t)w->block->number || f->who / VM_LANES >= w->block->warp_count)
@@ -145,8 +150,9 @@ static vm_order find_fences(const vm_warp *w, const vm_flight *f, uint32_t when,
 
 /* ---- two operations ---- */
 
-/* How an operation uses a cell. A product that adds to D reads the sums and writes them. */
-typedef enum role { READS, ADDS, WRITES } role;
+/* How an operation uses a cell. A product that adds to D reads the sums and writes them: for an earlier operation, the
+ * cell tells only READS and WRITES. */
+typedef enum role { READS, WRITES, ADDS } role;
 
 /* An operation while its cells are checked. */
 typedef struct visit {
@@ -154,8 +160,9 @@ typedef struct visit {
     uint32_t lane, insn;
     vm_flight *f; /* the operation; NULL: tcgen05.dealloc */
     unsigned op;  /* ptx_op */
-    /* By role of an earlier operation: the last one that is known to be ordered before this operation. */
-    uint32_t ordered[3];
+    /* By role of an earlier operation (READS or WRITES): the number of the last one that is known to be ordered before
+     * this operation. */
+    uint32_t ordered[2];
     uint32_t missing, filled; /* cells that are read: without and with a write before */
     bool told;                /* this operation has a finding; it gets no second one */
 } visit;
@@ -163,11 +170,13 @@ typedef struct visit {
 static bool is_product(unsigned op) { return op == PTX_OP_TCGEN05_MMA || op == PTX_OP_TCGEN05_MMA_WS; }
 static bool is_tensor(const vm_flight *f) { return f && f->kind == VM_FLIGHT_TENSOR; }
 
-/* Returns true if the later operation of the same thread runs after the earlier one without a wait (PTX ISA 9.7.17.6.2).
- * `was` and `is` tell what the two operations do with the common cell. Both must have the same
- * cta_group. Any operation runs after an earlier copy or shift. A product runs after an earlier product if both have the same
- * accumulator and shape. An operation that writes cells which an earlier product only reads (A, scales, metadata) runs after that
- * product. A product that reads an earlier D as A needs a wait. */
+/* Returns true if the later of two operations runs after the earlier one without a wait (PTX ISA 9.7.17.6.2). `was` and
+ * `is` tell what the two operations do with the common cell. Both must have the same cta_group. Then an operation
+ * runs in order
+ *   - after an earlier copy or shift, always;
+ *   - after an earlier product that only reads the cell (A, scale factors, metadata), always;
+ *   - after an earlier product that writes the cell, if it is a product with the same accumulator and shape, and
+ *     does not only read the cell. So a product that reads an earlier D as A needs a wait. */
 static bool is_pipelined(const vm_flight *earlier, role was, const vm_flight *later, role is)
 {
     const bool first = is_product(earlier->op), second = is_product(later->op);
@@ -180,7 +189,13 @@ static bool is_pipelined(const vm_flight *earlier, role was, const vm_flight *la
     return is != READS && earlier->accumulator == later->accumulator && earlier->shape == later->shape;
 }
 
-/* Tells whether the earlier operation `f` on a cell is ordered before the visiting operation. */
+/* Tells whether the earlier operation `f` on a cell is ordered before the visiting operation.
+ *   mma, cp, shift  A commit and its mbarrier order it (check_commit_order()). A later operation of the same pipeline
+ *                   needs neither: it is in order at once if the same thread issues it, or if a barrier with both
+ *                   fences orders the two threads.
+ *   ld, st          The warp of `f` must have executed wait::ld or wait::st. An operation of another warp also needs a
+ *                   barrier with both fences.
+ * tcgen05.dealloc (v->f is NULL) needs no fence, and does not need the wait of a load. */
 static vm_order find_order(const visit *v, const vm_flight *f, role was, role is)
 {
     const vm_warp *w = v->w;
@@ -258,9 +273,9 @@ static kiln_check_finding *start_finding(visit *v, kiln_check_kind kind, bool no
  * have on today's devices. */
 static void report_order(visit *v, const vm_flight *f, role was, role is, vm_order found, uint32_t cell)
 {
-    static const char *const verbs[] = {[READS] = "reads", [ADDS] = "adds to", [WRITES] = "writes"};
+    static const char *const verbs[] = {[READS] = "reads", [WRITES] = "writes", [ADDS] = "adds to"};
     static const char *const done[] = {[READS] = "read", [WRITES] = "written"};
-    vm_check *check = check_of(v->w);
+    vm_check *check = get_check(v->w);
     const bool fence = found == VM_NO_BEFORE || found == VM_NO_AFTER;
     const bool note = fence && !v->w->runner->run->launch->module->check->tensor_fences;
     if (v->told || (note && check->fence_told))
@@ -285,7 +300,7 @@ static void check_pair(visit *v, uint32_t id, role was, role is, uint32_t cell)
 {
     if (!id || id == v->ordered[was] || v->told || (v->f && id == v->f->id))
         return;
-    const vm_flight *f = check_flight_at(check_of(v->w), id);
+    const vm_flight *f = check_flight_at(get_check(v->w), id);
     const vm_order found = f ? find_order(v, f, was, is) : VM_IN_ORDER;
     if (found == VM_IN_ORDER)
         v->ordered[was] = id;
@@ -293,11 +308,11 @@ static void check_pair(visit *v, uint32_t id, role was, role is, uint32_t cell)
         report_order(v, f, was, is, found, cell);
 }
 
-/* Records a load in a cell. The cell keeps the last loads of two threads, the later one first. If a third thread has
- * loaded before, its load is lost, and a write after it is not checked against it. */
+/* Records a load in a cell. The cell keeps the last loads of two threads, the later one first. When a third thread
+ * loads, the oldest of the three loads is lost: a later write of the cell is not checked against it. */
 static void record_load(const visit *v, vm_tensor_cell *c)
 {
-    const vm_flight *last = check_flight_at(check_of(v->w), c->loads[0]);
+    const vm_flight *last = check_flight_at(get_check(v->w), c->loads[0]);
     if (last && (last->who != v->f->who || last->block != v->f->block))
         c->loads[1] = c->loads[0];
     c->loads[0] = v->f->id;
@@ -309,7 +324,7 @@ static void check_cells(visit *v, const vm_block *home, uint32_t groups, uint32_
 {
     vm_tensor_state *t = home->check->tensor;
     if (t)
-        settle_allocation(home);
+        record_allocation(home);
     for (; t && columns && column < VM_TENSOR_COLUMNS; column++, columns--)
         for (uint32_t g = 0; g < VM_TENSOR_GROUPS && t->made[column]; g++) {
             const uint32_t cell = column * VM_TENSOR_GROUPS + g;
@@ -333,8 +348,8 @@ static void check_cells(visit *v, const vm_block *home, uint32_t groups, uint32_
         }
 }
 
-/* Reports a read of columns that nothing has written since they were allocated. If a part of them was written, it is a note.
- * Nothing is reported after another finding of the same operation. */
+/* Reports a read of columns that nothing has written since they were allocated. If some of the columns were written,
+ * the finding is a note. If the operation has another finding, it does not get this one. */
 static void check_unwritten_cells(visit *v, const char *what, uint32_t address)
 {
     const bool note = v->filled;
@@ -343,7 +358,7 @@ static void check_unwritten_cells(visit *v, const char *what, uint32_t address)
     const uint32_t cell = (address & 0xffff) * VM_TENSOR_GROUPS + (address >> 16) / GROUP_LANES;
     kiln_check_finding *f = start_finding(v, KILN_CHECK_UNINITIALISED, note, VM_NO_INSN, cell);
     if (f)
-        f->message = check_print(check_of(v->w),
+        f->message = check_print(get_check(v->w),
                                  "%s reads %s from column %u of tensor memory on, which nothing has written since it "
                                  "was allocated%s",
                                  f->at.what, what, address & 0xffff, note ? " in part" : "");
@@ -357,7 +372,7 @@ static bool open_visit(visit *v, vm_warp *w, const vm_code *i, const ptx_insn *i
     if (!v->f)
         return false;
     v->f->op = (uint16_t)in->op;
-    v->f->begun = check_of(w)->time;
+    v->f->begun = get_check(w)->time;
     v->f->group = ptx_has(in, PTX_MOD_CTA_GROUP_2) ? 2 : 1;
     return true;
 }
@@ -390,7 +405,8 @@ static void check_move(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_
 
 /* ---- products ---- */
 
-/* Returns the shared variable in which an address lies, and sets *base to its address. Returns NULL if there is none. */
+/* Returns the shared variable in which an address lies, and sets *base to the address of
+ * the variable. Returns NULL if the address lies in no variable. */
 static const ptx_symbol *find_variable(const vm_module *module, uint32_t address, uint64_t *base)
 {
     for (uint32_t n = 0; n < module->ptx->symbol_count; n++) {
@@ -412,22 +428,22 @@ static void report_reach(const visit *v, const ptx_symbol *s, uint64_t base, uin
     f->space = "shared";
     f->address = at;
     f->bytes = PIECE;
-    f->message = check_print(check_of(v->w),
+    f->message = check_print(get_check(v->w),
                              "the descriptor of %s of %s begins in '%s' (%llu bytes at shared address 0x%llx) and "
                              "reaches shared address 0x%x outside of it",
                              what, f->at.what, s->name, (unsigned long long)s->bytes, (unsigned long long)base, at);
 }
 
-/* The encoding of a tensor map for a descriptor's swizzle, + 1. */
+/* Returns the number that a tensor map has for the swizzle of a descriptor, + 1, or 0 if there is no such swizzle. */
 static uint8_t get_layout(uint64_t descriptor)
 {
     static const uint8_t layouts[8] = {1, 5, 4, 0, 3, 0, 2, 0};
     return layouts[descriptor >> 61];
 }
 
-/* Checks the reads of a matrix in shared memory of one block: `count` rows or columns, each with `length` bytes along K.
- * A matrix that begins in a shared variable must stay in it. A module may have many variables, so they are searched once
- * for all pieces. */
+/* Checks the reads of a matrix in shared memory of one block: `count` rows or columns, each with `length` bytes along
+ * K. A matrix that begins in a shared variable must stay in it. A module may have many variables, so they are searched
+ * once for all pieces. */
 static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uint64_t descriptor, bool across,
                           unsigned type, uint32_t length, uint32_t count, const char *what)
 {
@@ -450,7 +466,9 @@ static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uin
     return true;
 }
 
-/* Checks that an operation reads columns that something has written, and in order. */
+/* Checks one operand of a product in tensor memory: the order of the accesses to its columns, and that something has
+ * written the columns that are read. The same earlier operation may be in order for one operand and not for another, so
+ * `ordered` begins empty. */
 static void check_columns(visit *v, const vm_block *block, uint32_t groups, uint32_t address, uint32_t columns, role is,
                           const char *what)
 {
@@ -468,7 +486,7 @@ static void check_tensor_operands(visit *v, const vm_tcgen_mma *x, const vm_tcge
     if (x->a_tensor) {
         ops_tcgen_a_extent(p, &columns);
         check_columns(v, block, p->half ? half << (p->a >> 16) / GROUP_LANES : 0xff, p->a, columns,
-                      x->shift ? ADDS : READS, "matrix A");
+                      x->shift ? ADDS : READS, "matrix A"); /* .ashift reads A and writes it */
     }
     if (x->sparse) {
         ops_tcgen_metadata_extent(x, p, &columns);
@@ -549,7 +567,8 @@ static bool check_copy(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_
 
 /* ---- an instruction ---- */
 
-/* Checks tcgen05.dealloc: all operations on the columns must be ordered before. */
+/* Checks tcgen05.dealloc: all operations on the columns must be ordered before it. It counts as a write of the
+ * columns. */
 static void check_release_columns(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     const uint32_t lane = (uint32_t)__builtin_ctz(m), from = vm_r32(w, i->a)[lane], count = vm_r32(w, i->b)[lane];
@@ -585,9 +604,9 @@ uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn *in, u
     const uint32_t lane = (uint32_t)__builtin_ctz(m);
     vm_tensor_state *t = w->block->check->tensor;
     uint32_t good = m;
-    settle_allocation(w->block);
+    record_allocation(w->block);
     switch (in->op) {
-    case PTX_OP_TCGEN05_ALLOC: /* writes the address for the warp as a whole */
+    case PTX_OP_TCGEN05_ALLOC: /* the warp writes one address */
         t->pending = vm_insn_of(w, i) + 1;
         t->pending_who = w->index * VM_LANES + lane;
         return check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 4, VM_WRITE, 0) ? m : 0;

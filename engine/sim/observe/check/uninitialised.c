@@ -31,15 +31,18 @@ void check_written(vm_look *k, vm_shadow *shadow, uint64_t offset, uint32_t lane
         check_unwritten(k, lane, lanes, found != 0);
 }
 
-/* ---- local memory ---- The bits are cleared when the block begins. A called function reuses the frame memory of
- * earlier calls, so some reads of its variables are missed. */
+/* ---- local memory ----
+ *
+ * The bits are cleared when the block begins. A called function reuses the frame memory of earlier calls, so some reads
+ * of its unwritten variables are missed. */
 
 static size_t first_bit(const vm_warp *w, uint32_t lane, uint64_t at)
 {
     return (size_t)(w->index * VM_LANES + lane) * w->runner->run->local_bytes + (size_t)at;
 }
 
-/* The cost is charged to the step budget of the call, because a thread may have 512 KiB of local memory. */
+/* Marks all local memory of the lanes as written. The cost is charged to the step budget of the call, because a thread
+ * may have 512 KiB of local memory. */
 void check_local_known(vm_warp *w, uint32_t lanes)
 {
     vm_check_block *b = w->block->check;
@@ -71,7 +74,8 @@ static bool is_parameter(vm_warp *w, uint64_t at)
     return false;
 }
 
-/* Reads and writes in one pass over the lanes. */
+/* Reports reads of unwritten bytes, and marks the bytes of a write, in one pass over the lanes. If some bytes of a read
+ * were written, the finding is a note. */
 void check_local(vm_look *k)
 {
     const vm_check_block *b = k->w->block->check;

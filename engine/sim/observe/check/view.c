@@ -158,13 +158,12 @@ void check_more_acquire(vm_warp *w, uint32_t known)
     c->more->fenced_horizon = larger(c->more->fenced_horizon, known < fence ? known : fence);
 }
 
-/* The arriving lanes publish their clock and the current time. Lanes that they have synchronised with count as arrived
+/* The arriving lanes publish their clock and the current time. Lanes with which they have synchronised count as arrived
  * too. */
 void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
 {
     const vm_clock *c = clock_of(w);
-    check_tell(w);
-    /* also the lanes that they have synchronised with */
+    check_share_flags(w);
     for (uint32_t k = 0; c->lanes && k < VM_LANES * VM_LANES; k++)
         lanes |= (uint32_t)(lanes >> k / VM_LANES & 1 && c->lanes[k] > c->full) << k % VM_LANES;
     for (uint32_t v = 0; v < w->block->warp_count; v++)
@@ -178,13 +177,14 @@ void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t n
         join_part(w->block, &to->more, to->gate.know, w->index, now, lanes);
     join_more(w->block, &to->more, to->gate.know, c->more);
     for (size_t n = 0; n < w->block->check->bar_count; n++) {
-        uint32_t seen = c->more->seen[n]; /* other lanes at most may know the last phase */
+        uint32_t seen = c->more->seen[n]; /* if none of these lanes knows the last phase, they know one phase less */
         to->more.seen[n] = larger(to->more.seen[n], seen && !(c->seen_lanes[n] & lanes) ? seen - 1 : seen);
     }
 }
 
-/* Every arrival publishes the warp's last fence, in `gate.know` of its block's rank, and that the reads before the
- * arrival have ended. Only an arrival that is a release for the cluster publishes the rest of the vector clock. */
+/* Every arrival publishes two facts: the time of the warp's last fence, in `gate.know` of its block's rank, and that
+ * the reads before the arrival have ended. Only an arrival that is a release for the cluster publishes the rest of the
+ * vector clock. */
 void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster,
                            uint32_t now)
 {
@@ -194,7 +194,7 @@ void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, 
     if (!bar->owner)
         bar->owner = ++check->far_owner;
     const uint32_t rank = w->block->rank, own = VM_LANES + rank, known = c->know[VM_LANES + home->rank];
-    check_tell(w);
+    check_share_flags(w);
     to->more.read[rank] = check_far_arrive(w, to->more.read[rank], bar->owner, lanes, now);
     to->gate.know[own] = larger(to->gate.know[own], c->released);
     if (!cluster)
@@ -213,8 +213,8 @@ void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, 
     to->gate.early = larger(to->gate.early, check_dependent_known(w));
 }
 
-/* Joins the knowledge of the phase about the lanes' own warp, because other threads may have brought this knowledge to
- * the mbarrier. */
+/* Joins the entry that the phase has for the warp of the lanes. Other threads may have brought to the mbarrier what
+ * they know about this warp. */
 static void learn_own(vm_warp *w, const vm_view *from, uint32_t lanes)
 {
     vm_clock *c = clock_of(w);
@@ -254,12 +254,13 @@ void check_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes)
 /* ---- proxy fences ---- */
 
 /* The fence covers the thread's own writes so far and all writes that happened before it. Each thread keeps the times
- * of its last VM_FENCES fences; the last slot keeps an older one. */
+ * of its last VM_FENCES + 1 fences. check_view_fenced() tests the order of the last VM_FENCES. A write before the
+ * oldest fence counts as fenced without a test. */
 void check_view_fence(vm_warp *w, uint32_t m)
 {
     vm_clock *c = clock_of(w);
     vm_check *check = w->runner->run->device->check;
-    const uint32_t now = check->last_fence = vm_check_tick(check);
+    const uint32_t now = check->last_fence = check_advance_time(check);
     VM_EACH(lane, m) {
         uint32_t *last = w->block->check->fences[w->index * VM_LANES + lane];
         memmove(last + 1, last, VM_FENCES * sizeof *last);

@@ -24,8 +24,8 @@ void check_free(vm_check *check);
 /* Attaches a check to a device: from now on its allocations have shadow memory, and those that exist count as
  * written. If `check` is NULL, removes the shadow memory. No launch may run meanwhile. */
 void check_attach(vm_device *device, vm_check *check);
-size_t check_count(const vm_check *check);
-const kiln_check_finding *check_at(const vm_check *check, size_t index);
+size_t check_count_findings(const vm_check *check);
+const kiln_check_finding *check_get_finding(const vm_check *check, size_t index);
 /* Names the function that tells which findings nobody wants to see. They stay in the list, and take no room of the
  * other findings. Call this before the first launch. */
 void check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_finding *finding));
@@ -71,22 +71,24 @@ void check_concurrent(vm_check *check, const vm_prior *priors, size_t count);
 /* How the last launch waited for its prerequisite launches. */
 typedef struct vm_dependence {
     bool waited; /* some thread has executed griddepcontrol.wait */
-    /* Some block had waited before it allowed its dependent launches to begin: it executed launch_dependents, or
-     * ended, after a wait. Its dependent launches begin after the prerequisite launches have completed. */
+    /* Some block had nothing left to wait for when it allowed the dependent launches to begin. Either a lane that
+     * executed its first launch_dependents had waited, or it executed no launch_dependents and ended after a wait. So
+     * the dependent launches begin after the prerequisite launches of this launch have completed. In a launch without
+     * prerequisite launches, the first launch_dependents sets it too. */
     bool waited_first;
 } vm_dependence;
 /* Returns the dependence of the launches since check_concurrent(). */
 vm_dependence check_dependence(const vm_check *check);
 /* Returns the time and advances it. The time restarts at 1 after about 2^31 steps. */
-uint32_t check_tick_host(vm_check *check);
+uint32_t check_host_advance_time(vm_check *check);
 /* Advances the time to `time`, but never back. Devices whose kernels use each other's memory share one time, so the
  * driver advances the check of each of them. */
-void check_time(vm_check *check, uint32_t time);
+void check_raise_time(vm_check *check, uint32_t time);
 /* Forgets all accesses and sets the time to 1. The caller knows that all work so far is ordered before all work to
  * come. */
-void check_anew(vm_device *device, vm_check *check);
+void check_forget_accesses(vm_device *device, vm_check *check);
 /* Adds the names of the launches that `from` has seen in the interval, for messages about accesses of other devices. */
-void check_heard(vm_check *check, const vm_check *from, vm_period span);
+void check_copy_launches(vm_check *check, const vm_check *from, vm_period span);
 /* Reports a copy or a fill that the driver refuses because the memory is not there completely, or is registered as
  * read-only. `what` names the operation: "the host's copy". */
 void check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write);
@@ -115,7 +117,7 @@ bool check_flagged(vm_device *device, uint64_t address, vm_period span);
  * write the page. Reports nothing if no kernel has touched the same cell in the interval, or, with `written`, if none
  * has written it. */
 void check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where);
-/* Reports that nothing orders two copies or fills by the host, of which one writes. */
+/* Reports that nothing orders two copies or fills by the host, and that at least one of them writes. */
 void check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address);
 /* Reports that the host has touched pinned memory of a copy for which it has not waited. `written`: the copy writes
  * the memory. */
@@ -236,6 +238,7 @@ enum vm_check_see {
     VM_SEE_CALL,
     VM_SEE_GRID,  /* griddepcontrol */
     VM_SEE_ASYNC, /* groups, bulk copies, mbarriers, products, proxy fences, barrier.cluster */
+    VM_SEE_TEAM,  /* multimem */
     VM_SEE_OTHER  /* other accesses to memory: matrix loads and stores */
 };
 #define VM_SEE_REGISTERS 128u /* a flag: it uses registers that products use */
@@ -253,8 +256,8 @@ typedef enum vm_flight_kind {
     VM_FLIGHT_TENSOR_STORE /* tcgen05.st: completes at tcgen05.wait::st of its warp */
 } vm_flight_kind;
 /* An asynchronous operation. check_flight_new() makes it, and from then on it is in flight. It is complete for a thread
- * when check_flight_before() is true for that thread; for another thread it may still be in flight. It is forgotten
- * VM_FLIGHTS operations later, when another operation takes its place. */
+ * when check_flight_is_complete() is true for that thread; for another thread it may still be in flight. It is
+ * forgotten VM_FLIGHTS operations later, when another operation takes its place. */
 typedef struct vm_flight {
     uint32_t id, insn, block, group;
     uint32_t bar, phase; /* the mbarrier and its phase: for all lanes of a LOAD, for the lanes in `bound` of a COPY */
@@ -312,7 +315,7 @@ typedef struct vm_clock {
     /* the entry that holds for each thread of the cluster; check_refresh_fast() derives it from the other fields */
     uint32_t fast;
     uint32_t horizon;            /* the entry that holds for each thread of the grid */
-    uint32_t heard, heard_lanes; /* the entry that flags have given to these lanes alone, see check_hear() */
+    uint32_t heard, heard_lanes; /* the entry that flags have given to these lanes alone, see check_acquire_flag() */
     uint32_t full;               /* the warp's own entry in its vector clock */
     uint32_t firm; /* the part of `full` that does not rest on shuffles and votes, which order no memory */
     /* The entry for prerequisite launches (VM_APART_UNTIL_WAIT). `after`: the lanes for which all prerequisite
@@ -386,17 +389,17 @@ typedef struct vm_bar {
     uint32_t old_commit;
 } vm_bar;
 
-/* A cell of the shadow of tensor memory: one column of sixteen lanes. It holds numbers of operations (vm_flight.id); 0:
- * none. */
+/* A cell of the shadow of tensor memory: one column of sixteen lanes. It holds numbers of operations (vm_flight.id). 0
+ * means that there is no such operation. */
 typedef struct vm_tensor_cell {
     uint32_t write;    /* the last operation that wrote it */
     uint32_t loads[2]; /* the last tcgen05.ld of two threads, the later one first */
-    uint32_t used;     /* the last product that read it, or copy */
+    uint32_t used;     /* the last tcgen05.mma that only read it */
 } vm_tensor_cell;
 enum { VM_TENSOR_GROUPS = 8, VM_TENSOR_CELLS = 512 * VM_TENSOR_GROUPS };
 /* The fences of a warp around barriers: tcgen05.fence. */
 typedef struct vm_tensor_warp {
-    uint32_t before[VM_FENCES + 1]; /* the times of its last before_thread_sync, the latest first */
+    uint32_t before[VM_FENCES + 1]; /* the times of its last fences before_thread_sync, the latest first */
     /* The warp's vector clock at its last after_thread_sync; `seen` is by mbarrier. */
     uint32_t horizon, know[VM_KNOWN], seen[VM_BARS];
 } vm_tensor_warp;
@@ -405,9 +408,11 @@ typedef struct vm_tensor_state {
     vm_tensor_cell cells[VM_TENSOR_CELLS]; /* column after column */
     uint32_t made[512];                    /* by column: the instruction that allocated it, + 1; 0: it is free */
     uint32_t maker[512];                   /* by column: the thread that allocated it */
-    uint32_t pending, pending_who;         /* the last tcgen05.alloc, + 1, while it is not in `made` */
-    uint32_t lost; /* operations up to this number count as complete: a commit could not be recorded */
-    /* By rank of a block of the cluster: its last product or copy that uses this block's memory. */
+    /* The last tcgen05.alloc whose columns are not in `made` yet: its instruction, + 1, or 0,
+     * and its thread. */
+    uint32_t pending, pending_who;
+    uint32_t lost; /* operations up to this number count as complete, because a commit could not be recorded */
+    /* By rank of a block of the cluster: the last tcgen05.mma, cp or shift of that block on this block's memory. */
     uint32_t users[VM_CLUSTER_MOST];
     vm_tensor_warp warps[VM_LANES];
 } vm_tensor_state;

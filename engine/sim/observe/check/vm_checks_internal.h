@@ -23,8 +23,8 @@ typedef struct vm_pattern {
     int64_t at[VM_LANES];
     uint32_t who[VM_LANES];
     uint8_t lane[VM_LANES];
-    const vm_allocation
-        *allocation; /* the allocation of the last access, valid while `generation` equals the device's generation */
+    /* The allocation of the last access, valid while `generation` equals the device's generation. */
+    const vm_allocation *allocation;
     uint64_t generation;
 } vm_pattern;
 #define VM_PATTERNS 2048u
@@ -111,10 +111,12 @@ struct vm_check {
 /* The number of no instruction. */
 #define VM_NO_INSN UINT32_MAX
 /* Returns the time and advances it. An access before a tick and an access after it have different stamps. */
-static inline uint32_t vm_check_tick(vm_check *check)
+static inline uint32_t check_advance_time(vm_check *check)
 {
     return check->time == UINT32_MAX - 2 ? check->time : check->time++;
 }
+/* Returns the checks of the device on which the warp runs. */
+static inline vm_check *get_check(const vm_warp *w) { return w->runner->run->device->check; }
 /* Returns the number of an instruction in its module (the tally index). */
 static inline uint32_t vm_insn_of(const vm_warp *w, const vm_code *i)
 {

@@ -1,8 +1,10 @@
 /* accesses.c - which memory an instruction touches, lane by lane. */
 #include "vm_access.h"
+#include "vm_block.h"
 #include "vm_count.h"
 #include "vm_hooks.h"
 #include "vm_matrix.h"
+#include "vm_memory.h"
 #include "vm_trace.h"
 
 /* Adds a lane to the access of this space, kind and size in out[0 .. count - 1], or makes a new access. Returns the
@@ -27,12 +29,15 @@ static unsigned add_lane(vm_access *out, unsigned count, unsigned space, unsigne
     return count;
 }
 
-static unsigned split_window(uint64_t *address)
+/* Returns the space of an address that a lane of the block uses, and makes the address what it is in vm_access. */
+static unsigned split_address(const vm_block *own, unsigned space, uint64_t *address)
 {
-    if (*address >= VM_GLOBAL_BASE)
-        return PTX_SPACE_GLOBAL;
+    if (space == PTX_SPACE_SHARED)
+        *address = vm_window_offset(own, *address);
+    if (space != PTX_SPACE_GENERIC || *address >= VM_GLOBAL_BASE)
+        return space == PTX_SPACE_GENERIC ? PTX_SPACE_GLOBAL : space;
     if (*address - VM_SHARED_BASE < VM_CLUSTER_WINDOW) {
-        *address -= VM_SHARED_BASE;
+        *address = vm_window_offset(own, *address);
         return PTX_SPACE_SHARED;
     }
     if (*address >= VM_LOCAL_BASE && *address < VM_CONST_BASE) {
@@ -40,6 +45,22 @@ static unsigned split_window(uint64_t *address)
         return PTX_SPACE_LOCAL;
     }
     return PTX_SPACE_GLOBAL;
+}
+
+void count_read_addresses(const vm_warp *w, const vm_code *i, vm_access *a)
+{
+    const bool shared = i->space == PTX_SPACE_SHARED;
+    const uint64_t offset = i->imm - (shared ? w->block->window : 0);
+    if (i->flags & VM_ADDR32) {
+        const vm_u32 *r = vm_r32(w, i->a);
+        for (uint32_t l = 0; l < VM_LANES; l++)
+            a->address[l] = (uint32_t)(r[l] + (uint32_t)offset);
+        return;
+    }
+    const vm_u64 *r = vm_r64(w, i->a);
+    const uint64_t keep = shared ? UINT32_MAX : UINT64_MAX;
+    for (uint32_t l = 0; l < VM_LANES; l++)
+        a->address[l] = (r[l] + offset) & keep;
 }
 
 /* Lists a load, a store or an atomic, whose address is in slot a, with the offset imm. */
@@ -52,19 +73,13 @@ static unsigned list_plain(const vm_warp *w, const vm_code *i, const ptx_insn *i
         out->kind = (uint8_t)kind;
         out->lanes = m;
         out->bytes = bytes;
-        uint64_t keep = i->flags & VM_ADDR32 || i->space == PTX_SPACE_SHARED ? UINT32_MAX : UINT64_MAX;
-        const vm_u32 *narrow = vm_r32(w, i->a);
-        const vm_u64 *wide = vm_r64(w, i->a);
-        for (uint32_t lane = 0; lane < VM_LANES && !(i->flags & VM_ADDR32); lane++)
-            out->address[lane] = (wide[lane] + i->imm) & keep;
-        for (uint32_t lane = 0; lane < VM_LANES && i->flags & VM_ADDR32; lane++)
-            out->address[lane] = (narrow[lane] + i->imm) & keep;
+        count_read_addresses(w, i, out);
         return 1;
     }
     unsigned count = 0;
     VM_EACH(lane, m) {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
-        unsigned space = split_window(&address);
+        unsigned space = split_address(w->block, i->space, &address);
         count = add_lane(out, count, space, kind, lane, bytes, address);
     }
     return count;
@@ -78,7 +93,7 @@ static unsigned list_copy(const vm_warp *w, const vm_code *i, uint32_t m, vm_acc
     out[0] = (vm_access){.space = PTX_SPACE_SHARED, .kind = VM_WRITE | VM_ASYNC, .lanes = m, .bytes = i->size};
     VM_EACH(lane, m) {
         uint64_t to = i->flags & VM_REG64 ? vm_r64(w, i->d)[lane] : vm_r32(w, i->d)[lane];
-        out[0].address[lane] = (uint32_t)(to + (uint64_t)*offset);
+        out[0].address[lane] = vm_window_offset(w->block, to + (uint64_t)*offset);
         uint32_t bytes = i->b ? vm_r32(w, i->b)[lane] : i->size;
         /* a lane whose source size is 0, or which ignores its source, reads nothing */
         if (!(ignore >> lane & 1) && bytes)
@@ -99,7 +114,7 @@ static unsigned list_matrix_rows(const vm_warp *w, const vm_code *i, uint32_t m,
     unsigned rows = (ptx_has(in, PTX_MOD_M16N16) ? 16u : 8u) * i->count, count = 0;
     for (uint32_t lane = 0; is_whole(w, m) && lane < rows && lane < VM_LANES; lane++) {
         uint64_t address = vm_lane_address(w, i, i->a, lane);
-        unsigned space = i->space == PTX_SPACE_GENERIC ? split_window(&address) : i->space;
+        unsigned space = split_address(w->block, i->space, &address);
         count = add_lane(out, count, space, kind, lane, 16, address);
     }
     return count;
@@ -121,10 +136,37 @@ static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, un
             unsigned here = 0; /* accesses of this part: one for each space */
             VM_EACH(lane, m) {
                 uint64_t address = ops_tile_address(&t, r, s, lane);
-                unsigned space = i->space == PTX_SPACE_GENERIC ? split_window(&address) : i->space;
+                unsigned space = split_address(w->block, i->space, &address);
                 here = add_lane(out + count, here, space, kind, lane, bytes, address);
             }
             count += here;
+        }
+    }
+    return count;
+}
+
+/* Lists a multimem instruction: the n-th access has the n-th location of each lane. Only locations that this device can
+ * also access by an ordinary address are listed, with that address. A lane whose address is not in the memory of a
+ * multicast object is listed with its own address. */
+static unsigned list_team(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
+{
+    vm_device *device = w->runner->run->device;
+    const uint32_t bytes = (uint32_t)i->size * i->count;
+    unsigned count = 0;
+    VM_EACH(lane, m) {
+        const uint64_t address = vm_lane_address(w, i, i->a, lane);
+        const vm_allocation *part = vm_team_at(device, address, bytes);
+        const uint64_t offset = part ? part->team_offset + (address - part->base) : 0;
+        unsigned listed = 0;
+        for (uint32_t k = 0; k < (part ? part->team->count : 1); k++) {
+            const vm_replica *one = part ? vm_replica_of(part->team, k, offset, bytes) : NULL;
+            const uint64_t at = one && one->alias ? one->alias + (offset - one->offset) : part ? 0 : address;
+            if (!at || (part && !vm_allocation_of(device, at)))
+                continue;
+            if (listed == count)
+                out[count++] = (vm_access){.space = PTX_SPACE_GLOBAL, .kind = (uint8_t)kind, .bytes = bytes};
+            out[listed].lanes |= 1u << lane;
+            out[listed++].address[lane] = at;
         }
     }
     return count;
@@ -151,6 +193,9 @@ enum {
     ACCESS_LOAD,
     ACCESS_STORE,
     ACCESS_ATOMIC,
+    ACCESS_TEAM_LOAD,
+    ACCESS_TEAM_STORE,
+    ACCESS_TEAM_ATOMIC,
     ACCESS_COPY,
     ACCESS_ROWS_LOAD,
     ACCESS_ROWS_STORE,
@@ -173,6 +218,9 @@ unsigned count_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_acces
     case ACCESS_LOAD: return is_param(i, in) ? 0 : list_plain(w, i, in, m, VM_READS | get_order(in), out);
     case ACCESS_STORE: return is_param(i, in) ? 0 : list_plain(w, i, in, m, VM_WRITE | get_order(in), out);
     case ACCESS_ATOMIC: return list_plain(w, i, in, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
+    case ACCESS_TEAM_LOAD: return list_team(w, i, m, VM_READS | get_order(in), out);
+    case ACCESS_TEAM_STORE: return list_team(w, i, m, VM_WRITE | get_order(in), out);
+    case ACCESS_TEAM_ATOMIC: return list_team(w, i, m, VM_READS | VM_WRITE | VM_ATOMIC | VM_ORDERED, out);
     case ACCESS_COPY: return list_copy(w, i, m, out);
     case ACCESS_ROWS_LOAD: return list_matrix_rows(w, i, m, VM_READS, out);
     case ACCESS_ROWS_STORE: return list_matrix_rows(w, i, m, VM_WRITE, out);

@@ -2,6 +2,7 @@
  * issued. The record says in which phase of an mbarrier the copy completes, so that the replay can complete it
  * later. */
 #include "vm_access.h"
+#include "vm_block.h"
 #include "vm_tensor.h"
 #include "vm_trace.h"
 
@@ -33,10 +34,10 @@ static vm_trace_bar *open_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint3
     vm_trace_block *b = find_block(w);
     const kiln_allocator *mem = get_trace(w)->mem;
     address -= space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0;
-    if (address >= VM_SHARED_WINDOW && address / VM_SHARED_WINDOW != w->block->rank + 1)
-        return NULL; /* the mbarrier belongs to another block of the cluster */
-    address %= VM_SHARED_WINDOW;
     int parity = ops_mbarrier_parity(w, i, lane, PTX_SPACE_SHARED, address);
+    address = vm_window_offset(w->block, address);
+    if (address >= VM_SHARED_WINDOW)
+        return NULL; /* the mbarrier belongs to another block of the cluster */
     if (parity < 0)
         return NULL;
     size_t at = 0;
@@ -113,8 +114,8 @@ static copy begin_copy(vm_warp *w, vm_trace_warp *t, bool store)
     return c;
 }
 
-/* Completes the record of a copy. Lanes may copy to different numbers of blocks. The record gets the mean number, weighted
- * by bytes and rounded. */
+/* Completes the record of a copy. Lanes may copy to different numbers of blocks. The record gets the mean number,
+ * weighted by bytes and rounded. */
 static void end_copy(vm_trace_warp *t, const copy *c)
 {
     if (t->failed || t->count <= c->at)
@@ -130,8 +131,8 @@ static void end_copy(vm_trace_warp *t, const copy *c)
     words[3] = c->read ? (uint32_t)((c->bytes + c->read / 2) / c->read) : 1;
 }
 
-/* Adds the lines of consecutive bytes. The first one may be the last line that was added before, of which more sectors
- * are then marked. */
+/* Adds the lines of consecutive bytes. If the first line was also the last line that was added before, it is not added
+ * again: more of its sectors are marked. */
 static void add_bytes(vm_warp *w, vm_trace_warp *t, const copy *c, uint64_t address, uint64_t bytes)
 {
     for (uint64_t at = address & ~(uint64_t)31, end = address + bytes; at < end; at += 32) {
@@ -185,8 +186,9 @@ static void record_tensor(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
     end_copy(t, &c);
 }
 
-/* Records st.async and red.async as one arrival in this block, if a lane sends there. The arrivals from other blocks of the
- * cluster are not recorded: a block that sends to all blocks of its cluster also receives from all at about that time. */
+/* Records st.async and red.async as one arrival in this block, if a lane sends there. The arrivals from other blocks of
+ * the cluster are not recorded: a block that sends to all blocks of its cluster also receives from all at about that
+ * time. */
 static void record_send(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;

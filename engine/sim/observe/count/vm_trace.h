@@ -119,7 +119,10 @@ void count_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t
 uint32_t count_trace_line(uint64_t address, uint32_t sectors);                       /* Returns the word for a line. */
 void count_trace_insn(vm_warp *w, const vm_code *i, uint32_t m);
 void count_trace_unseen(vm_warp *w, const vm_code *i);
-static inline bool vm_trace_wants(const vm_warp *w) { return w->block->trace && !w->block->trace[w->index].closed; }
+static inline bool count_trace_is_open(const vm_warp *w)
+{
+    return w->block->trace && !w->block->trace[w->index].closed;
+}
 /* Returns the length of a warp's next turn, at most `most`. */
 uint64_t count_trace_slice(const vm_warp *w, uint64_t most);
 /* Returns true if the block may end now, because all its warps are recorded. */

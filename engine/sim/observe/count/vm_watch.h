@@ -14,17 +14,22 @@ enum { VM_READS = 1, VM_WRITE = 2, VM_ATOMIC = 4, VM_ORDERED = 8, VM_ASYNC = 16,
 /* The accesses of one instruction of a warp to one space. Generic addresses are distinguished by their window, so an
  * instruction may have several of these, one for each space that its lanes access. */
 typedef struct vm_access {
-    uint8_t space;              /* ptx_space: GLOBAL SHARED LOCAL CONST */
-    uint8_t kind;               /* VM_READS, VM_WRITE and so on */
-    uint32_t lanes;             /* the lanes that take part */
-    uint32_t bytes;             /* bytes that each lane accesses */
-    uint64_t address[VM_LANES]; /* device addresses, or offsets in shared or local memory */
+    uint8_t space;  /* ptx_space: GLOBAL SHARED LOCAL CONST */
+    uint8_t kind;   /* VM_READS, VM_WRITE and so on */
+    uint32_t lanes; /* the lanes that take part */
+    uint32_t bytes; /* bytes that each lane accesses */
+    /* Device addresses, offsets in local memory, or vm_window_offset() of shared addresses: an offset below
+     * VM_SHARED_WINDOW is in the block's own shared memory. */
+    uint64_t address[VM_LANES];
 } vm_access;
 /* largest number of accesses of an instruction: wmma.load, if the elements of a register are not contiguous */
 #define VM_ACCESSES 48u
 
 /* Lists the accesses that the instruction is about to make for the lanes of the mask. Returns how many there are. */
 unsigned count_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES]);
+
+/* Reads the addresses of all lanes of a plain load or store, also of lanes that do not take part, as in vm_access. */
+void count_read_addresses(const vm_warp *w, const vm_code *i, vm_access *a);
 
 /* The executions of one PTX instruction in one launch. */
 typedef struct vm_tally {

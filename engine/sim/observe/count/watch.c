@@ -90,8 +90,8 @@ static void end(vm_run_state *run)
         checks->end(run);
 }
 
-/* Limits the grid to the traced blocks if the trace needs no other blocks. Launches by the launch's kernels are not
- * limited. */
+/* Limits the grid to the traced blocks if the trace needs no other blocks. Grids that the kernels of this launch launch
+ * themselves are not limited. */
 static void grid(vm_run_state *run)
 {
     const struct vm_trace *trace = run->launch->watch->trace;
@@ -154,7 +154,7 @@ static void block_end(vm_block *block)
 static bool enough(const vm_block *block) { return block->trace && count_trace_enough(block); }
 static uint64_t slice(const vm_warp *w, uint64_t most) { return w->block->trace ? count_trace_slice(w, most) : most; }
 
-static bool wants(const vm_warp *w) { return !w->runner->run->launch->watch->trace_alone || vm_trace_wants(w); }
+static bool wants(const vm_warp *w) { return !w->runner->run->launch->watch->trace_alone || count_trace_is_open(w); }
 
 static void barrier(vm_block *block, uint32_t which)
 {

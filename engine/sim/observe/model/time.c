@@ -2,9 +2,12 @@
  * and caches, clock by clock. Latency is hidden as on a GPU: a warp that waits for an operand lets the other resident
  * warps issue. The time of the launch is extrapolated from the time of the replayed blocks.
  *
- * The states of a warp: ready from the clock `soonest` on; waiting at a barrier (`waits`); blocked in a phase of an
- * mbarrier (`blocked`); ended. In the last three states `soonest` is NEVER. release_barrier() and complete_arrival()
- * make it ready again. */
+ * The states of a warp:
+ *   ready    from the clock `soonest` on
+ *   waiting  at a barrier (`waits`), until release_barrier()
+ *   blocked  in a phase of an mbarrier (`blocked`), until complete_arrival()
+ *   ended
+ * In the last three states `soonest` is NEVER. */
 #include <math.h>
 #include <string.h>
 
@@ -15,8 +18,8 @@
 #define SEND_LATENCY                                                                                                   \
     180u /* clocks of the network between SMs: Luo, Fan, Li and others, arXiv 2402.13499 (2024), H100 */
 
-/* The limits on blocks that run one after the other in a slot of the SM. MOST_ROUNDS: a line has four bits for the round
- * of its block (vm_cache.h). */
+/* The limits on blocks that run one after the other in a slot of the SM. MOST_ROUNDS: a line has four bits for the
+ * round of its block (vm_cache.h). */
 enum { LEAST_ROUNDS = 3, MOST_ROUNDS = 16 };
 
 typedef struct replay replay;
@@ -37,7 +40,8 @@ typedef struct warp {
     uint32_t round;          /* round of its block, in the upper bits (see vm_cache.h) */
     const vm_region *region; /* NULL: to be filled */
     uint32_t position;       /* position in the region's order */
-    /* By position in the region: the index of its record in the trace + 2; 1: it has no record; 0: it did not run. */
+    /* By position in the region: 0 if the instruction did not run, 1 if it has no record in the trace, otherwise the
+     * index of its record + 2. */
     uint32_t *executed;
     uint32_t *ready;         /* by register: the clock at which it can be read */
     uint32_t soonest;        /* earliest clock of the next instruction; NEVER: it waits or has ended */
@@ -104,8 +108,8 @@ static uint32_t round_up_clock(double clock) { return clock < 4e9 ? (uint32_t)(c
 
 /* Returns the latency of memory, which grows with the share u of its rate that is in use since the start of the launch.
  * A read waits if its bank is busy, with a probability of about u, and then for a queue whose length grows with u too.
- * So the wait grows with u^2. A write counts twice: its bank must finish the write (tWR of JEDEC's HBM standards) before
- * it can open another row, and the bus changes its direction. */
+ * So the wait grows with u^2. A write counts twice: its bank must finish the write (tWR of JEDEC's HBM standards)
+ * before it can open another row, and the bus changes its direction. */
 static double get_memory_latency(const replay *r, double now)
 {
     const double idle = r->model->dram_latency, total = (double)r->traffic_dram;
@@ -115,8 +119,8 @@ static double get_memory_latency(const replay *r, double now)
     return idle + used * used * (1 + writes) * (r->model->dram_loaded - idle);
 }
 
-/* Returns the clock at which sectors arrive from the L2, or on a miss from memory. `blocks`: the number of blocks that a bulk copy
- * writes to; 0 means that it is a load. */
+/* Returns the clock at which sectors arrive from the L2, or on a miss from memory. `blocks`: the number of blocks that
+ * a bulk copy writes to; 0 means that it is a load. */
 static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write, uint32_t blocks)
 {
     unsigned count = (unsigned)__builtin_popcount(sectors);
@@ -206,8 +210,8 @@ static void set_spills(replay *r, double l1_bytes)
 }
 
 /* Executes the spills that have become due, between two regions. Returns when the warp can continue. A word of a warp
- * is a line of 128 bytes, which the L1 treats as a line of global memory: stores go through to the L2. The warp waits for
- * the words that it loads, because a thread without a free register cannot load them earlier. */
+ * is a line of 128 bytes, which the L1 treats as a line of global memory: stores go through to the L2. The warp waits
+ * for the words that it loads, because a thread without a free register cannot load them earlier. */
 static uint32_t pass_spills(replay *r, warp *w, uint32_t now)
 {
     const double stores = w->due * r->spill_stores, loads = w->due * r->spill_loads, misses = loads * r->spill_misses;
@@ -335,8 +339,8 @@ static void issue_engine(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
     }
 }
 
-/* Returns the clock at which the phase for which the warp waits, according to its record, is complete. Returns NEVER if arrivals are
- * missing. */
+/* Returns the clock at which the phase for which the warp waits, according to its record, is complete. Returns NEVER if
+ * arrivals are missing. */
 static uint32_t get_phase_end(const replay *r, const warp *w, const uint32_t *record)
 {
     const block_slot *p = &r->slots[w->slot];
@@ -425,8 +429,8 @@ static bool read_next_region(replay *r, warp *w)
 
 static void end_warp(replay *r, warp *w, uint32_t now);
 
-/* Returns the clock at which the next instruction has been fetched. Warps fetch lines of eight instructions through one cache. Misses
- * are limited by a rate, and prefetched. */
+/* Returns the clock at which the next instruction has been fetched. Warps fetch lines of eight instructions through one
+ * cache. Misses are limited by a rate, and prefetched. */
 static uint32_t fetch_code(replay *r, warp *w, uint32_t now)
 {
     uint32_t line = r->cost->place[w->current] / 8 + 1, pending;
@@ -830,9 +834,9 @@ static double get_busiest(const replay *r)
 }
 
 /* Replays `blocks` blocks on an SM that holds `places` of them. Returns clocks, or a negative number if memory runs
- * out. If `rate` is not NULL, they make more than count_rounds() - 1 rounds. Then *rate becomes the clocks for each block
- * between the end of the first round and the end of the last but one. At both ends the slots have later blocks, which are
- * partly done. So the rate has neither the empty caches of the start nor the idle slots of the end. */
+ * out. If `rate` is not NULL, they make more than count_rounds() - 1 rounds. Then *rate becomes the clocks for each
+ * block between the end of the first round and the end of the last but one. At both ends the slots have later blocks,
+ * which are partly done. So the rate has neither the empty caches of the start nor the idle slots of the end. */
 static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places, uint32_t blocks,
                             double *rate, vm_time_result *result)
 {

@@ -21,10 +21,10 @@ typedef struct vm_footprint vm_footprint;
 vm_footprint *model_footprint_new(const kiln_allocator *mem, vm_device *device, const struct vm_trace *trace,
                                   const vm_cost *cost, const sim_model *model, uint64_t block_count);
 void model_footprint_free(vm_footprint *footprint);
-/* Returns the bytes that memory transfers: the SM reads them for the first time, or it writes them for the first time,
- * also after a read if the launch touches more than the L2 holds. *share: the part of these bytes that this SM must fetch, because other
- * SMs need them too. *missing: this access must wait for memory. `cold`: the caches were empty at the start of the
- * launch. */
+/* Returns the bytes that memory transfers for an access: bytes that the SM reads or writes for the first time. If the
+ * launch touches more than the L2 holds, the first write also counts if the bytes were read before. Other SMs may need
+ * the same bytes: *share gets the part of them that this SM must fetch. *missing is true if the access must wait for
+ * memory. `cold`: the caches were empty at the start of the launch. */
 double model_footprint_touch(vm_footprint *footprint, uint32_t line, uint32_t sectors, bool write, bool cold,
                              double *share, bool *missing);
 /* The number of atomics at the most used line, in the traced blocks. */

@@ -73,8 +73,8 @@ typedef struct vm_cost {
     uint32_t *order, *registers;
     uint32_t *place; /* by instruction: number of machine instructions before it */
     bool sends;      /* a kernel sends data to other blocks of its cluster (st.async, red.async) */
-    bool
-        polls; /* a kernel reads words that other blocks write meanwhile: loads that are volatile, relaxed or acquire */
+    /* A kernel reads words that other blocks write meanwhile: loads that are volatile, relaxed or acquire. */
+    bool polls;
 } vm_cost;
 
 /* Computes the costs of a module. Returns NULL if memory runs out, or if the module is too large to be timed. */

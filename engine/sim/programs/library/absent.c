@@ -1,5 +1,5 @@
 /* absent.c - functions of libcuda that the simulated device does not support. They belong to texture references, green
- * contexts, multicast objects, external memory and semaphores, batches of copies, checkpoints, core dumps and graphics
+ * contexts, external memory and semaphores, batches of copies, checkpoints, core dumps and graphics
  * interfaces. Other functions are the forms before CUDA 3.2, whose device addresses had 32 bits.
  *
  * The functions exist so that a program that is linked with them starts. They return CUDA_ERROR_NOT_SUPPORTED.
@@ -133,12 +133,6 @@ enum { NOT_SUPPORTED = 801 };
     X(cuModuleGetGlobal)                                                                                               \
     X(cuModuleGetSurfRef)                                                                                              \
     X(cuModuleGetTexRef)                                                                                               \
-    X(cuMulticastAddDevice)                                                                                            \
-    X(cuMulticastBindAddr)                                                                                             \
-    X(cuMulticastBindMem)                                                                                              \
-    X(cuMulticastCreate)                                                                                               \
-    X(cuMulticastGetGranularity)                                                                                       \
-    X(cuMulticastUnbind)                                                                                               \
     X(cuParamSetTexRef)                                                                                                \
     X(cuProfilerInitialize)                                                                                            \
     X(cuSignalExternalSemaphoresAsync)                                                                                 \

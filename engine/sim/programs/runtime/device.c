@@ -69,7 +69,8 @@ cudaError_t cudaDeviceGetByPCIBusId(int *ordinal, const char *id)
     return kiln__rt_record(cudaErrorInvalidDevice);
 }
 
-/* Defines a function that passes a device on, given by its ordinal. OF_TWO does so for two devices. */
+/* Defines a function of the runtime that converts its device number to the driver's device, and calls a function of the
+ * driver. OF_TWO does so for two devices. */
 #define OF_DEVICE(name, declared, function, ...)                                                                       \
     cudaError_t name declared                                                                                          \
     {                                                                                                                  \

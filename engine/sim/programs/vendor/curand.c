@@ -1,16 +1,16 @@
-/* curand.c - libcurand for the simulated device: the host API of cuRAND for the generators XORWOW, MRG32k3a and Philox4x32-10,
- * with the numbers that cuRAND itself gives.
+/* curand.c - libcurand for the simulated device: the host API of cuRAND for the generators XORWOW, MRG32k3a and
+ * Philox4x32-10, with the numbers that cuRAND itself gives.
  *
- * cuRAND generates with many threads at once. Thread t has the subsequence t of the generator, and the threads take turns: each
- * gives one number (XORWOW and MRG32k3a), a pair of normal numbers, or four numbers (Philox), and then the next thread is next.
- * After the last thread the first one goes on. A later call begins at the thread where the last one ended. This order was read
- * off cuRAND 10.4 on an H200; NVIDIA's guide describes it under "Order". Integers and uniform numbers are equal bit for bit.
- * Normal and log-normal numbers differ in the last digits, because the host's logarithm and sine do. Poisson numbers have the
- * right distribution, but other values.
+ * cuRAND generates with many threads at once. Thread t has the subsequence t of the generator, and the threads take
+ * turns. In its turn a thread gives one number (XORWOW and MRG32k3a), a pair of normal numbers, or four numbers
+ * (Philox). After the last thread it is the first thread's turn again. A later call begins at the thread where the last
+ * call ended. This order was read off cuRAND 10.4 on an H200; NVIDIA's guide describes it under "Order". Integers and
+ * uniform numbers are equal bit for bit. Normal and log-normal numbers differ in the last digits, because the host's
+ * logarithm and sine do. Poisson numbers have the right distribution, but other values.
  *
- * The generators: XORWOW of G. Marsaglia, "Xorshift RNGs" (2003); MRG32k3a of P. L'Ecuyer, "Good parameters and implementations
- * for combined multiple recursive random number generators" (1999); Philox of J. Salmon and others, "Parallel random numbers: as
- * easy as 1, 2, 3" (2011). Normal numbers come from the method of Box and Muller.
+ * The generators: XORWOW of G. Marsaglia, "Xorshift RNGs" (2003); MRG32k3a of P. L'Ecuyer, "Good parameters and
+ * implementations for combined multiple recursive random number generators" (1999); Philox of J. Salmon and others,
+ * "Parallel random numbers: as easy as 1, 2, 3" (2011). Normal numbers come from the method of Box and Muller.
  *
  * One thread at a time may use a generator, as in cuRAND. */
 #include <math.h>
@@ -94,8 +94,8 @@ static void make_step_map(bits map[BITS])
     }
 }
 
-/* Thread t begins 2^67 t numbers after the first one. The Weyl counter is then the same, because 2^32 divides 2^67. All threads
- * skip `rounds` numbers. */
+/* Thread t begins 2^67 t numbers after the first one. The Weyl counter is then the same, because 2^32 divides 2^67. All
+ * threads skip `rounds` numbers. */
 static void seed_xorwow(generator *g, uint64_t rounds)
 {
     enum { DISTANCE = 67 };
@@ -277,8 +277,8 @@ static uint32_t draw(generator *g)
         return next_philox(g, g->next, state);
     if (g->kind == XORWOW)
         return next_xorwow(state);
-    /* NVIDIA's factor, which widens the range of MRG32k3a to 32 bits. The largest number would become 2^32. A GPU's conversion
-     * makes it 2^32 - 1. */
+    /* NVIDIA's factor, which widens the range of MRG32k3a to 32 bits. The largest number would become 2^32. A GPU's
+     * conversion makes it 2^32 - 1. */
     const double wide = next_mrg(state) * 1.000000048662;
     return wide >= 0x1p32 ? UINT32_MAX : (uint32_t)wide;
 }
@@ -336,8 +336,8 @@ static void draw_pair(generator *g, const work *w, double pair[2])
     }
 }
 
-/* Draws a Poisson number: by inversion for small means. A larger mean is a sum of small ones, and a very large one a normal
- * number, as in cuRAND. */
+/* Draws a Poisson number: by inversion for small means. A larger mean is a sum of small ones, and a very large one a
+ * normal number, as in cuRAND. */
 static uint32_t draw_poisson(generator *g, double mean)
 {
     enum { SMALL = 500, LARGE = 4000 };
@@ -381,9 +381,9 @@ static bool is_double(const work *w) { return w->size == sizeof(double); }
 
 /* Writes the number `at`, and if it is the first of a pair, also the second. Returns how many it wrote.
  *
- * The four numbers of a thread's turn have fixed places: number p of a turn is made of word p since the turn began, a double of
- * two words from 2 p on. So a call that begins within a turn makes the same number as one that made the whole turn, whatever
- * the calls before it made. A turn of doubles takes eight words. */
+ * The four numbers of a thread's turn have fixed places: number p of a turn is made of word p since the turn began, a
+ * double of two words from 2 p on. So a call that begins within a turn makes the same number as one that made the whole
+ * turn, whatever the calls before it made. A turn of doubles takes eight words. */
 static uint32_t write_philox(const work *w, size_t at)
 {
     generator *g = w->g;
@@ -417,7 +417,7 @@ static uint32_t write_pair(const work *w, size_t at)
     return 2;
 }
 
-/* Writes the numbers from `at` on that one draw gives. Returns their number. */
+/* Draws once, and writes the numbers of this draw from place `at` on. Returns how many numbers the draw gave. */
 static uint32_t write_next(const work *w, size_t at)
 {
     generator *g = w->g;
@@ -595,7 +595,7 @@ VENDOR_API int curandSetGeneratorOffset(generator *g, unsigned long long offset)
     return RAND_DONE;
 }
 
-/* The dynamic order of cuRAND depends on the GPU. Here it is the default one. */
+/* The dynamic order of cuRAND depends on the GPU. Here it is the same as the default order. */
 VENDOR_API int curandSetGeneratorOrdering(generator *g, int order)
 {
     if (!g)
