@@ -202,7 +202,8 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {
-    /* the first check with whole quadruples of elements; the one with more blocks; the one whose sizes are 3 modulo 4 */
+    /* the numbers of the first check with whole quadruples of elements, of the check with more blocks, and of the check whose sizes
+     * are 3 modulo 4 */
     enum { QUADS = 6, BLOCKS = 8, THREES = 9 };
     static const int64_t odd[] = {33, 17, 45, 7};
     uint64_t left = most;
