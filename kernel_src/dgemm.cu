@@ -451,6 +451,25 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
         const unsigned from = base + at * stage::bytes;
         warp_part::load(of[s % 2], from + rows, from + columns, s);
     };
+    // Tells that the warp has read stage `read`, whose last operands are `last`. The arrival does not wait for loads that have
+    // only begun. So its address depends on all values that they bring, by bits that are always 0.
+    const unsigned zero = gridDim.y - 1;
+    auto release = [&](unsigned read, const typename warp_part::operands &last) {
+        unsigned bits = 0;
+#pragma unroll
+        for (unsigned i = 0; i < warp_part::down; ++i)
+#pragma unroll
+            for (unsigned l = 0; l < OF_A; ++l)
+                bits |= (unsigned)__double2hiint(last.a[i][l]);
+#pragma unroll
+        for (unsigned j = 0; j < warp_part::across; ++j)
+#pragma unroll
+            for (unsigned l = 0; l < OF_B; ++l)
+                bits |= (unsigned)__double2hiint(last.b[j][l]);
+        __syncwarp();
+        if (lane_id() == 0)
+            barrier_arrive(empty + read + (bits & zero));
+    };
     if (AHEAD) {
         warp_wait(full + at, phase);
         load(0);
@@ -461,6 +480,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
         for (unsigned step = 0; step < steps; ++step) {
 #pragma unroll
             for (unsigned s = 0; s < in_stage; ++s) {
+                const unsigned read = at; // this step's stage
                 if (!AHEAD) {
                     if (s == 0)
                         warp_wait(full + at, phase);
@@ -470,9 +490,6 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
                     if (AHEAD)
                         load(s + 1);
                 } else {
-                    __syncwarp();
-                    if (lane_id() == 0)
-                        barrier_arrive(empty + at);
                     advance();
                     if (AHEAD && --left > 0) {
                         warp_wait(full + at, phase);
@@ -480,6 +497,8 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
                     }
                 }
                 part.add(of[s % 2]);
+                if (s + 1 == in_stage)
+                    release(read, of[s % 2]);
             }
         }
         part.write(C, place.row + row, place.column + column, M, N);
