@@ -12,6 +12,10 @@
 //     reader:  wait(full, u & 1); ...; arrive(empty);
 // A new barrier is in phase 0. A wait for the parity of the phase before it, 1, returns at once. So the first use of a
 // stage needs no special case.
+//
+// A reader that multiplies by wgmma waits for its products before it arrives. A reader that loads from shared memory by
+// ordinary instructions needs fence_async() between its loads and its arrival, because the copy that overwrites the stage goes
+// through another proxy. Without the fence, copies overwrote on an H200 what loads had begun to read (dgemm.cu).
 
 #ifndef ASYNC_CUH
 #define ASYNC_CUH

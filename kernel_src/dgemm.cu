@@ -359,23 +359,6 @@ struct warp_part {
     }
 };
 
-// All lanes of a warp wait for the phase, and continue together. If each lane waited for itself, some lanes might see the end
-// of the phase before others. Products of a warp need all of its lanes at the same instruction.
-__device__ __forceinline__ void warp_wait(barrier *at, unsigned parity)
-{
-    unsigned done;
-    do {
-        asm volatile("{\n"
-                     ".reg .pred complete;\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, complete;\n"
-                     "}"
-                     : "=r"(done)
-                     : "r"(shared_address(at)), "r"(parity)
-                     : "memory");
-    } while (!__all_sync(ALL_LANES, done));
-}
-
 enum : unsigned {
     CONSUMER_WARPS = WARPS_M * WARPS_N, // a multiple of 4
     BOXES_THREADS = WARP * (CONSUMER_WARPS + 4),
@@ -391,6 +374,9 @@ enum : unsigned {
 // only for the stage that it needs. A ring of several stages lets the warps of a scheduler be at different places. Blocks
 // stay and take tile after tile, so the next tile's stages are loaded while a tile is written. K and N must be even,
 // because rows that a tensor map reads begin at multiples of 16 bytes.
+//
+// On an H200, in the same run as cuBLAS, 4096^3 took 2.30 ms (cuBLAS 2.29), 8192^3 19.07 ms (19.49), and 8192 x 64 x 8192
+// 184 us (200). These times were measured before the arrivals waited for the values of loads.
 extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
     dgemm_boxes(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b, double *__restrict__ C,
                 unsigned M, unsigned N, unsigned K, unsigned walk)
@@ -451,8 +437,9 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
         const unsigned from = base + at * stage::bytes;
         warp_part::load(of[s % 2], from + rows, from + columns, s);
     };
-    // Tells that the warp has read stage `read`, whose last operands are `last`. The arrival does not wait for loads that have
-    // only begun. So its address depends on all values that they bring, by bits that are always 0.
+    // Tells that the warp has read stage `read`, whose last operands are `last`. PTX demands a fence between ordinary loads and
+    // the copy that overwrites the stage. The arrival's address also depends on all values that the loads bring, by bits that
+    // are always 0, because an arrival does not wait for loads that have only begun.
     const unsigned zero = gridDim.y - 1;
     auto release = [&](unsigned read, const typename warp_part::operands &last) {
         unsigned bits = 0;
@@ -466,12 +453,13 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
 #pragma unroll
             for (unsigned l = 0; l < OF_B; ++l)
                 bits |= (unsigned)__double2hiint(last.b[j][l]);
+        fence_async();
         __syncwarp();
         if (lane_id() == 0)
             barrier_arrive(empty + read + (bits & zero));
     };
     if (AHEAD) {
-        warp_wait(full + at, phase);
+        barrier_wait(full + at, phase);
         load(0);
     }
     for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
@@ -483,7 +471,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
                 const unsigned read = at; // this step's stage
                 if (!AHEAD) {
                     if (s == 0)
-                        warp_wait(full + at, phase);
+                        barrier_wait(full + at, phase);
                     load(s);
                 }
                 if (s + 1 < in_stage) {
@@ -492,7 +480,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
                 } else {
                     advance();
                     if (AHEAD && --left > 0) {
-                        warp_wait(full + at, phase);
+                        barrier_wait(full + at, phase);
                         load(0);
                     }
                 }
