@@ -525,6 +525,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
             __syncwarp();
         }
         mine.take(tile, key, work.end);
+        fence_async(); // between these reads and the copy that overwrites them
         __syncwarp(); // all lanes have read the stage
         if (lane_id() == 0)
             load(stage, t + STAGES);

@@ -375,8 +375,8 @@ enum : unsigned {
 // stay and take tile after tile, so the next tile's stages are loaded while a tile is written. K and N must be even,
 // because rows that a tensor map reads begin at multiples of 16 bytes.
 //
-// On an H200, in the same run as cuBLAS, 4096^3 took 2.30 ms (cuBLAS 2.29), 8192^3 19.07 ms (19.49), and 8192 x 64 x 8192
-// 184 us (200). These times were measured before the arrivals waited for the values of loads.
+// On an H200 it took 2.30 ms at 4096^3, where cuBLAS took 2.29 ms in the same run. It took 19.07 ms at 8192^3, where cuBLAS took
+// 19.49 ms. These times were measured before the fence at the end of a stage was there.
 extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
     dgemm_boxes(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b, double *__restrict__ C,
                 unsigned M, unsigned N, unsigned K, unsigned walk)
