@@ -14,10 +14,10 @@ typedef struct kiln__judge_global {
     const char *name;
     CUdeviceptr address; /* 0: the driver does not find it */
     size_t bytes;
-    unsigned char *initial; /* its content after loading; NULL: not known */
+    unsigned char *initial; /* its content after loading; NULL if it is not known */
     unsigned char *before;  /* its content before a call */
     size_t unit;            /* bytes of its elements, at most 4 */
-    unsigned char *changed; /* for each byte, whether a call changed its element; NULL: not known */
+    unsigned char *changed; /* for each byte, whether a call changed its element; NULL if it is not known */
     unsigned char *spoilt;  /* its content before a call whose variables were spoilt */
     bool any;               /* an element has changed */
 } kiln__judge_global;
@@ -93,7 +93,7 @@ typedef struct kiln__judge_trial {
 /* The fault that a trial found. */
 typedef struct kiln__judge_fault {
     kiln_judged kind;   /* KILN_JUDGED_PASS: there is no fault */
-    const char *buffer; /* NULL: not known */
+    const char *buffer; /* NULL if it is not known */
     uint64_t element, wrong, of;
     char index[96], expected[40], got[40];
     const char *message; /* one sentence or more, in the judge's arena */
