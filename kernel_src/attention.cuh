@@ -1,8 +1,8 @@
 // attention.cuh - the common part of attention.cu, attention_fp8.cu and decode.cu: the online softmax of the rows of a
 // product, and one warp's product with a tile of keys and values.
 //
-// HEAD_DIM (64 or 128) is a macro of the file that includes this one. That file may also define EXP_POLY, SOFTMAX_RAISE,
-// SOFTMAX_SLACK and INTEGER_MAX.
+// HEAD_DIM (64 or 128) is a macro of the file that includes this one. That file may also define EXP_POLY, SOFTMAX_RAISE
+// and SOFTMAX_SLACK.
 
 #ifndef ATTENTION_CUH
 #define ATTENTION_CUH
@@ -15,9 +15,6 @@
 
 #ifndef SOFTMAX_RAISE
 #define SOFTMAX_RAISE 0 // the exponential of a score that equals the row's base is 2^SOFTMAX_RAISE
-#endif
-#ifndef INTEGER_MAX
-#define INTEGER_MAX 0 // 1: finds the greatest score by integer instructions
 #endif
 #ifndef SOFTMAX_SLACK
 #define SOFTMAX_SLACK 8
@@ -97,24 +94,8 @@ struct Softmax {
                 s[i] = least();
     }
     // Returns the greatest score of row r. All lanes of the row get it.
-    //
-    // INTEGER_MAX: sm_90 has an instruction for the maximum of three integers, but none for three floats. The bits of floats
-    // that are not negative have the order of integers, and the bits of negative floats are negative integers. So if the
-    // greatest integer is not negative, it is the greatest float. Otherwise all scores of the row are negative, and floats
-    // are compared.
-    template <bool integers = INTEGER_MAX, unsigned count>
-    __device__ __forceinline__ float greatest(const float (&s)[count], unsigned r)
+    template <unsigned count> __device__ __forceinline__ float greatest(const float (&s)[count], unsigned r)
     {
-        if (integers) {
-            int most = 1 << 31;
-#pragma unroll
-            for (unsigned i = 2 * r; i < count; i += 4)
-                most = max(most, max(__float_as_int(s[i]), __float_as_int(s[i + 1])));
-            most = max(most, __shfl_xor_sync(ALL_LANES, most, 1));
-            most = max(most, __shfl_xor_sync(ALL_LANES, most, 2));
-            if (!__any_sync(ALL_LANES, most < 0))
-                return __int_as_float(most);
-        }
         float top = least();
 #pragma unroll
         for (unsigned i = 2 * r; i < count; i += 4)

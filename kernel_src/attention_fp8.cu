@@ -176,10 +176,10 @@ __device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned address)
     to[3] = __byte_perm(squares[2], squares[3], 0x7531);
 }
 
-// The online softmax with few steps that wait for each other (QUICK). A tile's scores mostly do not exceed a row's base by
-// more than SLACK. Then no lane needs to know the greatest score of the row: it is enough that no lane has a score
-// above the limit, which one vote tells. Otherwise rebase() finds new bases as Softmax does. Exponentials are added and
-// converted soon after they are made, so that their instructions run while the next ones are made.
+// The online softmax with few steps that wait for each other. A tile's scores mostly do not exceed a row's base by more than
+// SLACK. So exponentials are made with the old bases, while other instructions find whether a score is above its row's limit.
+// No lane needs to know the greatest score of a row, because one vote of the warp answers this question. Only if the answer
+// is yes, find_bases() finds new bases, and the exponentials are made again.
 //
 // EXP_POLY of eight exponentials are made by a polynomial of degree 2, whose relative error is below 2e-3. The largest error of
 // rounding to e4m3 is 30 times as large.
@@ -193,8 +193,9 @@ struct QuickSoftmax : Softmax {
         from[0] = from[1] = -RAISE;
         limit[0] = limit[1] = 1 << 31;
     }
-    // Returns whether a score of the warp is above the limit of its row. The bits of floats are compared as integers: a float
-    // that is above a positive limit is also the greater integer, and with a negative limit the answer is true.
+    // Returns whether a score of the warp is above the limit of its row. The bits of floats are compared as integers, because
+    // sm_90 has an instruction for the maximum of three integers, but none for three floats. A float that is above a positive
+    // limit is also the greater integer. With a negative limit the answer is true.
     template <unsigned count> __device__ __forceinline__ bool is_exceeded(const float (&s)[count]) const
     {
         int most[2][2];
@@ -216,7 +217,7 @@ struct QuickSoftmax : Softmax {
     {
 #pragma unroll
         for (unsigned r = 0; r < 2; ++r) {
-            const float base_now = rebase(greatest<false>(s, r) * units, scale[r], r);
+            const float base_now = rebase(greatest(s, r) * units, scale[r], r);
             const float most = __fdividef(base_now + SLACK, units);
             from[r] = base_now - RAISE;
             limit[r] = base[r] == least() || most < 0 ? 1 << 31 : __float_as_int(most);
@@ -231,26 +232,41 @@ struct QuickSoftmax : Softmax {
         const float shifted = power + whole, f = power - (shifted - whole);
         return __uint_as_float(__float_as_uint(fmaf(fmaf(0.24006954f, f, 0.70302966f), f, 1)) + __float_as_uint(shifted) * (1u << 23));
     }
-    // Makes exponentials of scores, adds them to the sums of the rows, and converts them.
+    // Makes exponentials of scores with the bases, and converts them in the order of as_quads(). `more` becomes their sums.
     template <unsigned count>
-    __device__ __forceinline__ void make(unsigned (&p)[count / 16][4], const float (&s)[count], float units)
+    __device__ __forceinline__ void make(unsigned (&p)[count / 16][4], const float (&s)[count], float (&more)[2], float units) const
     {
+        more[0] = more[1] = 0;
 #pragma unroll
-        for (unsigned i = 0; i < count / 4; ++i) { // in the order of as_quads()
-            const unsigned at = i / 4 * 16 + i / 2 % 2 * 8 + i % 2 * 2, r = i % 2;
+        for (unsigned i = 0; i < count / 4; ++i) {
+            const unsigned at = i / 4 * 16 + i / 2 % 2 * 8 + i % 2 * 2;
             float e[4];
 #pragma unroll
             for (unsigned l = 0; l < 4; ++l)
-                e[l] = exponential(fmaf(s[at + l / 2 * 4 + l % 2], units, -from[r]), 4 * (i / 2) + l);
-            sum[r] += (e[0] + e[1]) + (e[2] + e[3]);
+                e[l] = exponential(fmaf(s[at + l / 2 * 4 + l % 2], units, -from[i % 2]), 4 * (i / 2) + l);
+            more[i % 2] += (e[0] + e[1]) + (e[2] + e[3]);
             p[i / 4][i % 4] = pack_quad(e[0], e[1], e[2], e[3]);
         }
+    }
+    // Turns scores into exponentials. Returns whether earlier sums of O must be multiplied by `scale`.
+    template <unsigned count>
+    __device__ __forceinline__ bool take(unsigned (&p)[count / 16][4], const float (&s)[count], float (&scale)[2], float units)
+    {
+        const bool exceeded = is_exceeded(s);
+        float more[2];
+        make(p, s, more, units);
+        if (exceeded) {
+            find_bases(s, scale, units);
+            make(p, s, more, units);
+        }
+        sum[0] += more[0], sum[1] += more[1];
+        return exceeded;
     }
 };
 
 // Returns the four neighbours of a row of O that a lane has in block `b` of 16 columns: columns 4 (lane % 4) and on. `half`
 // is 0 for row lane / 4 and 1 for row lane / 4 + 8.
-__device__ __forceinline__ uint2 neighbours(const float (&o)[HEAD_DIM / 2], unsigned b, unsigned half)
+template <unsigned count> __device__ __forceinline__ uint2 neighbours(const float (&o)[count], unsigned b, unsigned half)
 {
     const unsigned i = 8 * b + 2 * half;
     return {pack_pair(bf16(), o[i], o[i + 4]), pack_pair(bf16(), o[i + 1], o[i + 5])};
@@ -436,9 +452,6 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
 #ifndef JOINED
 #define JOINED 0 // 1, with OVERLAP 0: a group begins the next scores right after the values
 #endif
-#ifndef QUICK
-#define QUICK 1 // 1: QuickSoftmax
-#endif
 #ifndef Q_REGISTERS
 #define Q_REGISTERS 0 // 1: the queries of a warp group are in registers. 0: wgmma reads them from shared memory
 #endif
@@ -453,6 +466,7 @@ enum : unsigned {
     TILE_BYTES = TILE_K * ROW_BYTES,
     // The transposed tile consists of boxes with rows of BOX_KEYS bytes, the largest swizzle that divides a tile.
     BOX_KEYS = TILE_K % 128 == 0 ? 128 : TILE_K % 64 == 0 ? 64 : 32,
+    BOX_BYTES = BOX_KEYS * HEAD_DIM,
     TURNERS = 3 // warps that transpose
 };
 
@@ -501,7 +515,7 @@ __device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const uns
 #pragma unroll
     for (unsigned j = 0; j < TILE_K / 32; ++j)
         wgmma<f8e4m3, HEAD_DIM>::template multiply<false>(
-            o, p[j], descriptor_after(b, 32 * j / BOX_KEYS * (BOX_KEYS * HEAD_DIM) + 32 * j % BOX_KEYS), 1);
+            o, p[j], descriptor_after(b, 32 * j / BOX_KEYS * BOX_BYTES + 32 * j % BOX_KEYS), 1);
     wgmma_commit();
 }
 
@@ -514,7 +528,7 @@ __device__ __forceinline__ void turn_tile(unsigned to, unsigned from, unsigned s
         const unsigned j = i / (HEAD_DIM / 16), b = i % (HEAD_DIM / 16), row = 16 * b + lane / 16 * 8 + lane % 8;
         unsigned words[4];
         load_turned(words, from + row_place(32 * j + lane, 16 * b));
-        store_fragments(to + 32 * j / BOX_KEYS * (BOX_KEYS * HEAD_DIM) +
+        store_fragments(to + 32 * j / BOX_KEYS * BOX_BYTES +
                             swizzled<BOX_KEYS>(row * BOX_KEYS + 32 * j % BOX_KEYS + lane / 8 % 2 * 16),
                         words[0], words[1], words[2], words[3]);
     }
@@ -579,7 +593,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     const unsigned first_k = (unsigned)matrix_descriptor<ROW_BYTES>(shared_address(room_k), 0, 0);
     const unsigned first_v = (unsigned)matrix_descriptor<BOX_KEYS>(shared_address(room_turned), 0, 0);
     RowRing ring_k = {room_k, rings.k_full, rings.k_empty, first_k, 0, 0, first_k};
-    RowRing ring_rows = {room_v, rings.v_full, rings.v_empty, 0, 0, 0, 0}; // V as it is in memory
+    choose<TURN_INSIDE, ColumnRing, RowRing> ring_rows = {room_v, rings.v_full, rings.v_empty, 0, 0, 0, 0}; // V as it comes
     ColumnRing ring_v = {room_turned, TURN_INSIDE ? rings.turned_full : rings.v_full,
                          TURN_INSIDE ? rings.turned_empty : rings.v_empty, first_v, 0, 0, first_v};
     auto tiles_to = [&](unsigned last) { // returns the number of tiles of keys that the queries up to `last` see
@@ -652,7 +666,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 else
 #pragma unroll
                     for (unsigned i = 0; i < TILE_K / BOX_KEYS; ++i)
-                        tensor_load(ring_rows.tile() + i * BOX_KEYS * HEAD_DIM, v, (int)(t * TILE_K + i * BOX_KEYS), 0,
+                        tensor_load(ring_rows.tile() + i * BOX_BYTES, v, (int)(t * TILE_K + i * BOX_KEYS), 0,
                                     (int)at.kv_head, full);
                 ring_rows.next();
                 if (t + 1 < tiles && STAGES == 1)
@@ -678,7 +692,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         const int fewest = keys_seen(begin, n);
         const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
         const float units = score_units({q_scale, k_scale, v_scale}, at), values_scale = v_scale[at.kv_head];
-        choose<QUICK, Softmax, QuickSoftmax> softmax;
+        QuickSoftmax softmax;
         softmax.begin();
         float s[TILE_K / 2], sums[HEAD_DIM / 2], scale[2];
         unsigned p[TILE_K / 32][4];
@@ -697,30 +711,20 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             begin_values(sums, use, ring_v.descriptor());
         };
         // Makes the exponentials of a tile's scores. The product of the previous values may still run.
-        auto exponentials = [&](unsigned t) {
+        auto exponentials = [&](unsigned(&to)[TILE_K / 32][4], unsigned t) {
             wgmma_keep(s);
             ring_k.leave();
             if (t >= whole)
                 softmax.mask(s, t * TILE_K, seen);
-#if QUICK
-            grew = softmax.is_exceeded(s);
-            if (grew)
-                softmax.find_bases(s, scale, units);
-#else
-            grew = softmax.take(s, scale, units);
-#endif
+            grew = softmax.take(to, s, scale, units);
         };
-        auto convert = [&](unsigned(&to)[TILE_K / 32][4]) {
-#if QUICK
-            softmax.make(to, s, units);
-#else
-            as_quads(to, s);
-#endif
+        auto take_sums = [&] { // after the product with values
+            wgmma_keep(sums);
+            ring_v.leave();
         };
         auto values_end = [&] {
             wgmma_wait<0>();
-            wgmma_keep(sums);
-            ring_v.leave();
+            take_sums();
         };
         barrier_wait(&rings.q_full[second], phase);
         queries_of.begin(shared_address(room + second * q_bytes + group * GROUP_QUERIES * ROW_BYTES));
@@ -732,11 +736,10 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             if (in_turn)
                 group_arrive(next_turn, 2 * GROUP);
             wgmma_wait<0>();
-            exponentials(0);
-            convert(p);
+            exponentials(p, 0);
         }
-        // Makes the exponentials of tile t. Multiplies those of the tile before by its values. With OVERLAP and QUICK, `make` is
-        // written while `use` is multiplied. Otherwise both are the same array.
+        // Makes the exponentials of tile t. Multiplies the exponentials of tile t - 1 by its values. With OVERLAP,
+        // `make` is written while `use` is multiplied. Otherwise both are the same array.
         auto step = [&](unsigned(&use)[TILE_K / 32][4], unsigned(&make)[TILE_K / 32][4], unsigned t)
             __attribute__((always_inline)) {
             if (JOINED) {
@@ -757,28 +760,23 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 group_arrive(next_turn, 2 * GROUP);
             if (JOINED) {
                 wgmma_wait<1>();
-                wgmma_keep(sums);
-                ring_v.leave();
+                take_sums();
             }
             wgmma_wait<OVERLAP>();
-            exponentials(t);
+            exponentials(make, t);
             if (OVERLAP) {
-                if (QUICK)
-                    convert(make);
                 // A branch that depends on the exponentials keeps ptxas from moving the wait before them (attention.cu).
-                // The argument is always false, because no sum is below 0.
+                // The argument is always false, because no exponential is below 0.
                 if (t + 1 < tiles)
-                    ring_k.wait_full(__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
+                    ring_k.wait_full(__any_sync(ALL_LANES, (int)make[TILE_K / 32 - 1][3] < 0));
                 values_end();
             }
             if (grew)
                 scale_rows(sums, scale);
-            if (!OVERLAP || !QUICK)
-                convert(make);
         };
         if (OVERLAP && tiles > 1)
             ring_k.wait_full();
-        if (OVERLAP && QUICK) {
+        if (OVERLAP) {
             unsigned other[TILE_K / 32][4];
             unsigned t = 1;
             for (; t + 1 < tiles; t += 2) {

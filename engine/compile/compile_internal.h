@@ -71,7 +71,7 @@ typedef struct kiln__host_list {
 /* Adds a hash that the list does not have. Does nothing if the list is full or memory runs out. */
 void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, kiln__hash128 hash);
 /* Blanks declarations that have an error in `log`, or that are in the list `known`, and that contain nothing of the device
- * (__global__, __device__, __constant__, ...). These are main(), functions that call the runtime, and std:: variables. `name` is
+ * (__global__, __device__, __constant__, ...): main(), functions that call the runtime, and std:: variables. `name` is
  * the name of the text in the log, unless a #line changes the name. Returns the number of blanked declarations; 0 also if
  * there is no memory. Adds the hashes of the declarations to `removed`, and their positions to `places`. `known` and `removed` may
  * be NULL. */
