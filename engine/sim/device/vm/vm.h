@@ -238,6 +238,7 @@ typedef struct vm_resources {
     uint64_t static_shared, local_bytes, const_bytes, param_bytes;
     uint32_t max_threads;       /* the limit from directives, otherwise 1024 */
     uint32_t register_estimate; /* an estimate from the live ranges of the PTX registers */
+    int32_t tensor_columns;     /* see ptx_tensor_columns() */
 } vm_resources;
 void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *resources);
 

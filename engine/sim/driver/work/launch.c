@@ -190,11 +190,12 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     /* set before the estimate, which tests whether it is the only observer */
     watch.checks = context->check ? &check_hooks : NULL;
     sim_estimate estimate;
-    const uint32_t resident = (uint32_t)made->blocks_per_sm;
+    const uint64_t resident = sim_limit_by_columns(function, made->blocks_per_sm),
+                   clusters = made->clusters ? sim_resident_clusters(resident, made->cluster_size) : 0;
     sim_noted noted;
     sim_timed timed;
-    sim_programs()->program_launch(function, resident, &what, &watch, &noted);
-    sim_estimate_launch(function, resident, made->cluster_size * made->clusters, &what, noted.estimated, &watch,
+    sim_programs()->program_launch(function, (uint32_t)resident, &what, &watch, &noted);
+    sim_estimate_launch(function, (uint32_t)resident, made->cluster_size * clusters, &what, noted.estimated, &watch,
                         &estimate);
     what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
     what.hooks = what.watch ? &count_watch_hooks : NULL;
