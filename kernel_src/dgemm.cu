@@ -359,6 +359,23 @@ struct warp_part {
     }
 };
 
+// All lanes of a warp wait for the phase, and continue together. If each lane waited for itself, some lanes might see the end
+// of the phase before others. Products of a warp need all of its lanes at the same instruction.
+__device__ __forceinline__ void warp_wait(barrier *at, unsigned parity)
+{
+    unsigned done;
+    do {
+        asm volatile("{\n"
+                     ".reg .pred complete;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, complete;\n"
+                     "}"
+                     : "=r"(done)
+                     : "r"(shared_address(at)), "r"(parity)
+                     : "memory");
+    } while (!__all_sync(ALL_LANES, done));
+}
+
 enum : unsigned {
     CONSUMER_WARPS = WARPS_M * WARPS_N, // a multiple of 4
     BOXES_THREADS = WARP * (CONSUMER_WARPS + 4),
@@ -433,7 +450,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, RESIDENT)
         warp_part::load(of[s % 2], from + rows, from + columns, s);
     };
     if (AHEAD) {
-        barrier_wait(full + at, phase);
+        warp_wait(full + at, phase);
         load(0);
     }
     for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
@@ -444,7 +461,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, RESIDENT)
             for (unsigned s = 0; s < in_stage; ++s) {
                 if (!AHEAD) {
                     if (s == 0)
-                        barrier_wait(full + at, phase);
+                        warp_wait(full + at, phase);
                     load(s);
                 }
                 if (s + 1 < in_stage) {
@@ -456,7 +473,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, RESIDENT)
                         barrier_arrive(empty + at);
                     advance();
                     if (AHEAD && --left > 0) {
-                        barrier_wait(full + at, phase);
+                        warp_wait(full + at, phase);
                         load(0);
                     }
                 }

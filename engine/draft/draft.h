@@ -232,8 +232,8 @@ typedef struct kiln__draft {
     size_t size_count;
     kiln__axis axes[3];
     const char *trouble; /* the error of the trial, or NULL */
-    const char
-        *even; /* the reason why the sizes of `tiny` are multiples although `any` allows others; NULL: no reason */
+    /* the reason why the sizes of `tiny` are multiples although `any` allows others; NULL if there is no reason */
+    const char *even;
     bool tried;
     bool untried;   /* some values of params were not tried to the end, because of a limit */
     uint64_t steps; /* steps of the simulated device that are left for the trials of values */
