@@ -135,6 +135,7 @@ static _Thread_local struct {
     uint64_t deadline, *steps;
     const volatile int *stop;
     uint64_t order;
+    bool keep;
 } limited;
 
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
@@ -144,6 +145,8 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
 }
 
 void kiln__sim_steps(uint64_t *left) { limited.steps = left; }
+
+void kiln__sim_keep(bool keep) { limited.keep = keep; }
 
 void kiln__sim_order(uint64_t order) { limited.order = order; }
 
@@ -173,6 +176,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
                       .deadline = limited.deadline,
                       .steps_left = limited.steps,
                       .stop = limited.stop ? limited.stop : sim_ending()};
+    _Static_assert(KILN__SIM_LATE == VM_LATE, "the order has the same bits");
     _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
                    "the driver's numbers are the runtime's");
     memcpy(what.grid, launch->grid, sizeof what.grid);
@@ -186,11 +190,12 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     /* set before the estimate, which tests whether it is the only observer */
     watch.checks = context->check ? &check_hooks : NULL;
     sim_estimate estimate;
-    const uint32_t resident = (uint32_t)made->blocks_per_sm;
+    const uint64_t resident = sim_limit_by_columns(function, made->blocks_per_sm),
+                   clusters = made->clusters ? sim_resident_clusters(resident, made->cluster_size) : 0;
     sim_noted noted;
     sim_timed timed;
-    sim_programs()->program_launch(function, resident, &what, &watch, &noted);
-    sim_estimate_launch(function, resident, made->cluster_size * made->clusters, &what, noted.estimated, &watch,
+    sim_programs()->program_launch(function, (uint32_t)resident, &what, &watch, &noted);
+    sim_estimate_launch(function, (uint32_t)resident, made->cluster_size * clusters, &what, noted.estimated, &watch,
                         &estimate);
     what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
     what.hooks = what.watch ? &count_watch_hooks : NULL;
@@ -211,8 +216,8 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
         tell_reason(fault.message);
     if (kind == VM_FAULT_MEMORY) /* the host is out of memory: the context stays usable */
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (kind == VM_FAULT_STOPPED) /* the caller's flag has stopped the kernel: the context stays usable */
-        return CUDA_ERROR_TIMEOUT;
+    if (kind == VM_FAULT_STOPPED || (limited.keep && (kind == VM_FAULT_STEPS || kind == VM_FAULT_TIME)))
+        return CUDA_ERROR_TIMEOUT; /* the caller's flag or limit has stopped the kernel: the context stays usable */
     context->sticky = get_result(kind);
     return CUDA_SUCCESS;
 }
