@@ -552,14 +552,22 @@ static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, 
     return !arena->failed;
 }
 
-/* Blanks the declarations of the host in which `log` reports errors, and adds their positions to `places`. Returns
- * false if nothing was blanked. */
+/* The declarations of the host that a request loses. */
+typedef struct removal {
+    kiln__host_list known;   /* a copy of those that earlier requests lost */
+    kiln__host_list removed; /* those that this request lost */
+    kiln__text places;       /* their positions, for messages */
+} removal;
+
+/* Blanks the declarations of the host in which `log` reports errors, and those that are known. Returns false if nothing
+ * was blanked. */
 static bool remove_host(const kiln_allocator *mem, const kiln__compile_request *less, kiln__include *includes,
-                        const char *log, kiln__text *places)
+                        const char *log, removal *r)
 {
-    size_t removed = kiln__host_remove(mem, (char *)less->source, less->name, log, places);
+    size_t removed = kiln__host_remove(mem, (char *)less->source, less->name, log, &r->known, &r->removed, &r->places);
     for (size_t i = 0; i < less->include_count; i++)
-        removed += kiln__host_remove(mem, (char *)includes[i].text, includes[i].name, log, places);
+        removed += kiln__host_remove(mem, (char *)includes[i].text, includes[i].name, log, &r->known, &r->removed,
+                                     &r->places);
     return removed > 0;
 }
 
@@ -578,33 +586,79 @@ static void say_removed(const kiln_allocator *mem, const kiln__text *places, kil
     }
 }
 
-/* Compiles a source that has functions of the host too, as files for nvcc do. *why is the error of the whole source;
- * its message has the log. This function blanks the declarations of the host that have an error, and compiles again.
- * It ends when no error is left, when all errors are in code of the device, or after MOST_HOST_ROUNDS compiles. Then
- * *why is the error of the last compile, or NULL. */
-static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *nvrtc,
-                                        const kiln__compile_request *request, const flow *limits, kiln__unit *unit,
-                                        kiln_error **why)
+/* Compiles the request without the declarations of `r->known`, and without the declarations that have an error in `log` or in
+ * the log of a later round. */
+static kiln_status compile_rounds(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
+                                  const flow *limits, const char *log, removal *r, kiln__unit *unit, kiln_error **why)
 {
     kiln__arena arena = {.mem = mem};
-    kiln__text places = {.mem = mem};
     kiln__compile_request less;
     kiln__include *includes;
     kiln_status status = KILN_ERROR_COMPILE;
     bool again = copy_request(request, &arena, &less, &includes);
-    if (again) /* most errors remain with -default-device, so it saves a compile to remove their code first */
-        remove_host(mem, &less, includes, kiln_error_message(*why), &places);
+    if (again && /* most errors remain with -default-device, so it saves a compile to remove their code first */
+        remove_host(mem, &less, includes, log, r) && r->known.count)
+        remove_host(mem, &less, includes, log, r); /* functions in structures come second */
     for (int round = 0; again && round < MOST_HOST_ROUNDS; round++) {
         kiln_error_free(*why);
         *why = NULL;
         status = compile_text(mem, nvrtc, &less, limits, unit, why);
         again = status == KILN_ERROR_COMPILE && *why && !kiln__error_is_passing(*why) &&
-                remove_host(mem, &less, includes, kiln_error_message(*why), &places);
+                remove_host(mem, &less, includes, kiln_error_message(*why), r);
     }
-    if (status == KILN_ERROR_COMPILE)
-        say_removed(mem, &places, why);
-    kiln__text_free(&places);
     kiln__arena_free(&arena);
+    return status;
+}
+
+/* Copies the list of declarations that earlier sources lost. An incomplete copy costs rounds only. */
+static void copy_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, kiln__host_list *to)
+{
+    pthread_mutex_lock(&nvrtc->lock);
+    for (size_t i = 0; i < nvrtc->host.count; i++)
+        kiln__host_list_add(mem, to, nvrtc->host.items[i]);
+    pthread_mutex_unlock(&nvrtc->lock);
+}
+
+static void keep_removed(kiln__nvrtc *nvrtc, const kiln__host_list *removed)
+{
+    pthread_mutex_lock(&nvrtc->lock);
+    for (size_t i = 0; i < removed->count; i++)
+        kiln__host_list_add(nvrtc->mem, &nvrtc->host, removed->items[i]);
+    pthread_mutex_unlock(&nvrtc->lock);
+}
+
+/* Compiles a source that has functions of the host too, as files for nvcc do. *why is the error of the whole source;
+ * its message has the log. This function blanks the declarations of the host that have an error, and compiles again.
+ * It ends when no error is left, when all errors are in code of the device, or after MOST_HOST_ROUNDS compiles. Then
+ * *why is the error of the last compile, or NULL.
+ *
+ * A source needs several rounds, because the compiler finds some errors only without the earlier ones. The configurations of a
+ * sweep have the same declarations of the host, so the declarations that one source lost are removed from the next one in its first
+ * round. If that fails, another configuration may need one of them, and the rounds begin without this knowledge. */
+static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *nvrtc,
+                                        const kiln__compile_request *request, const flow *limits, kiln__unit *unit,
+                                        kiln_error **why)
+{
+    removal r = {.places = {.mem = mem}};
+    char *log = kiln__strdup(mem, kiln_error_message(*why));
+    kiln_status status = KILN_ERROR_COMPILE;
+    copy_known(mem, nvrtc, &r.known);
+    if (log)
+        status = compile_rounds(mem, nvrtc, request, limits, log, &r, unit, why);
+    if (log && status == KILN_ERROR_COMPILE && r.known.used) {
+        r.known.count = r.removed.count = 0;
+        kiln__text_free(&r.places);
+        r.places = (kiln__text){.mem = mem};
+        status = compile_rounds(mem, nvrtc, request, limits, log, &r, unit, why);
+    }
+    if (status == KILN_OK)
+        keep_removed(nvrtc, &r.removed);
+    if (status == KILN_ERROR_COMPILE)
+        say_removed(mem, &r.places, why);
+    kiln__text_free(&r.places);
+    kiln__free(mem, r.known.items);
+    kiln__free(mem, r.removed.items);
+    kiln__free(mem, log);
     return status;
 }
 

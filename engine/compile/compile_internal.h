@@ -59,13 +59,24 @@ bool kiln__header_is_of_host(const char *text);
 void kiln__header_hints(kiln__text *text, const char *include, const kiln__include *headers, size_t header_count,
                         const char *log);
 
-/* Blanks declarations that have an error in `log` and contain nothing of the device (__global__, __device__,
- * __constant__, ...): main(), functions that call the runtime, and std:: variables. `name` is the name of the
- * text in the log, unless a #line changes the name. Returns the number of blanked declarations; 0 also if there is no
- * memory. Adds their positions to `places`. */
 /* Blanks explicit instantiations of kernels in the text. Returns false if memory runs out. */
 bool kiln__host_drop_instances(const kiln_allocator *mem, char *text);
-size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log, kiln__text *places);
+
+/* Hashes of declarations of the host, each of the file's name and the declaration's text. */
+typedef struct kiln__host_list {
+    kiln__hash128 *items;
+    size_t count, capacity;
+    bool used; /* kiln__host_remove() has blanked a declaration only because the list has it */
+} kiln__host_list;
+/* Adds a hash that the list does not have. Does nothing if the list is full or memory runs out. */
+void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, kiln__hash128 hash);
+/* Blanks declarations that have an error in `log`, or that are in the list `known`, and that contain nothing of the device
+ * (__global__, __device__, __constant__, ...): main(), functions that call the runtime, and std:: variables. `name` is
+ * the name of the text in the log, unless a #line changes the name. Returns the number of blanked declarations; 0 also if
+ * there is no memory. Adds the hashes of the declarations to `removed`, and their positions to `places`. `known` and `removed` may
+ * be NULL. */
+size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log,
+                         kiln__host_list *known, kiln__host_list *removed, kiln__text *places);
 
 /* The library, its headers, and the functions that were found in it. */
 struct kiln__nvrtc {
@@ -75,9 +86,10 @@ struct kiln__nvrtc {
     char *path, *include, *cccl, *identity;
     int archs[KILN__MAX_ARCHS];
     size_t arch_count;
-    pthread_mutex_t lock; /* guards `toolkit` and the loading */
+    pthread_mutex_t lock; /* guards `toolkit`, `host` and the loading */
     kiln__toolkit *toolkit;
-    atomic_bool plain; /* this version of NVRTC does not know one of the engine's own options, so none is given */
+    kiln__host_list host; /* declarations without which earlier sources compiled */
+    atomic_bool plain;    /* this version of NVRTC does not know one of the engine's own options, so none is given */
     kiln__nvrtc_set_flow_fn *set_flow;
     kiln__nvrtc_pch_status_fn *pch_status;
 #define KILN_X(name, needed) __typeof__(name) *name;

@@ -15,7 +15,11 @@ typedef struct reader {
     const char *file; /* the file's name in the log; not terminated */
     size_t file_length;
     const char *log;
-    long shift; /* add it to the line of a word to get the line in the log */
+    const char *name; /* the name of the text */
+    const kiln_allocator *mem;
+    kiln__host_list *known; /* declarations that are blanked without an error; NULL: none */
+    kiln__host_list *list;  /* gets the hashes of blanked declarations; may be NULL */
+    long shift;             /* add it to the line of a word to get the line in the log */
     size_t removed;
     kiln__text *places;
 } reader;
@@ -98,19 +102,61 @@ static bool is_constant(const reader *r, size_t from, size_t head, size_t to, bo
            (contains_text(r, from, head, "constexpr") || (variable && contains_text(r, from, to, "const")));
 }
 
-/* Blanks one declaration, the words from..to, if it has an error and is the host's. Newlines stay, so that line numbers
+/* ---- declarations that were removed before ---- */
+
+void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, kiln__hash128 hash)
+{
+    enum { MOST = 4096 };
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].low == hash.low && list->items[i].high == hash.high)
+            return;
+    if (list->count < MOST && kiln__grow(mem, &list->items, &list->capacity, list->count + 1, sizeof *list->items))
+        list->items[list->count++] = hash;
+}
+
+/* Returns the hash of the file's name and the text of the words from..to. */
+static kiln__hash128 hash_words(const reader *r, size_t from, size_t to)
+{
+    const kiln__word *first = &r->words[from], *last = &r->words[to];
+    const kiln__hash128 parts[2] = {kiln__hash(r->name, strlen(r->name)),
+                                    kiln__hash(first->text, (size_t)(last->text - first->text) + last->length)};
+    return kiln__hash(parts, sizeof parts);
+}
+
+/* Returns whether the declaration, the words from..to with this hash, has an error in the log or was removed before. */
+static bool must_go(const reader *r, size_t from, size_t to, kiln__hash128 hash)
+{
+    if (has_error(r, (long)r->words[from].line + r->shift, (long)r->words[to].line + r->shift))
+        return true;
+    for (size_t i = 0; r->known && i < r->known->count; i++)
+        if (r->known->items[i].low == hash.low && r->known->items[i].high == hash.high)
+            return r->known->used = true;
+    return false;
+}
+
+/* Blanks the words from..to, and notes their hash. */
+static void remove_words(reader *r, size_t from, size_t to, kiln__hash128 hash)
+{
+    if (r->list)
+        kiln__host_list_add(r->mem, r->list, hash);
+    blank_words(r->text, &r->words[from], &r->words[to]);
+    r->removed++;
+}
+
+/* Blanks one declaration, the words from..to, if it has an error or was removed before, and is the host's. Newlines stay, so that line numbers
  * stay. */
 static void blank_declaration(reader *r, size_t from, size_t head, size_t to, bool variable)
 {
-    const kiln__word *first = &r->words[from], *last = &r->words[to];
-    if (contains_device_word(r, from, to) || is_constant(r, from, head, to, variable) ||
-        !has_error(r, (long)first->line + r->shift, (long)last->line + r->shift))
+    const kiln__word *first = &r->words[from];
+    if (contains_device_word(r, from, to) || is_constant(r, from, head, to, variable))
         return;
-    blank_words(r->text, first, last);
+    const kiln__hash128 hash = hash_words(r, from, to);
+    if (!must_go(r, from, to, hash))
+        return;
+    remove_words(r, from, to, hash);
     if (r->places->length <= 200)
         kiln__text_printf(r->places, "%s%.*s:%ld", r->places->length ? ", " : "", (int)r->file_length, r->file,
                           (long)first->line + r->shift);
-    r->removed++;
 }
 
 static void follow_line(reader *r, size_t at)
@@ -200,11 +246,11 @@ static void remove_marked(reader *r)
         while (open < r->count && open - i < MOST_HEAD && get_kind(r, open) != '{' && get_kind(r, open) != ';')
             open = get_kind(r, open) == '(' ? find_close(r, open) + 1 : open + 1;
         const size_t to = get_kind(r, open) == '{' ? find_close(r, open) : open;
-        if (to >= r->count || contains_device_word(r, from, open) ||
-            !has_error(r, (long)r->words[from].line + r->shift, (long)r->words[open].line + r->shift))
+        if (to >= r->count || contains_device_word(r, from, open))
             continue;
-        blank_words(r->text, &r->words[from], &r->words[to]);
-        r->removed++;
+        const kiln__hash128 hash = hash_words(r, from, to);
+        if (must_go(r, from, open, hash))
+            remove_words(r, from, to, hash);
     }
 }
 
@@ -233,9 +279,18 @@ bool kiln__host_drop_instances(const kiln_allocator *mem, char *text)
     return r.words != NULL;
 }
 
-size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log, kiln__text *places)
+size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log,
+                         kiln__host_list *known, kiln__host_list *list, kiln__text *places)
 {
-    reader r = {.text = text, .file = name, .file_length = strlen(name), .log = log, .places = places};
+    reader r = {.text = text,
+                .file = name,
+                .file_length = strlen(name),
+                .log = log,
+                .name = name,
+                .mem = mem,
+                .known = known,
+                .list = list,
+                .places = places};
     r.words = kiln__words_read(mem, text, strlen(text), &r.count);
     if (r.words) {
         split_declarations(&r);

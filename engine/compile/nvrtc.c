@@ -470,6 +470,7 @@ void kiln__nvrtc_close(kiln__nvrtc *nvrtc)
     kiln__free(nvrtc->mem, nvrtc->path);
     kiln__toolkit_free(nvrtc->mem, nvrtc->toolkit);
     pthread_mutex_destroy(&nvrtc->lock);
+    kiln__free(nvrtc->mem, nvrtc->host.items);
     kiln__free(nvrtc->mem, nvrtc->include);
     kiln__free(nvrtc->mem, nvrtc->cccl);
     kiln__free(nvrtc->mem, nvrtc->identity);

@@ -351,8 +351,8 @@ void kiln__judge_begin_steps(kiln__judge *judge);
 kiln_status kiln__judge_end_steps(kiln__judge *judge, kiln_status status, kiln_error **why);
 /* Runs a reference once. On a simulated device it may take longer than a candidate, and a limit keeps the context usable. */
 kiln_status kiln__judge_run_trusted(kiln__judge *judge, kiln_plan *plan, kiln_error **error);
-/* Looks again at a run that a limit ended on a simulated device: compares its steps with the steps of the variant's own source, and
- * gives it more steps if it had few. Then *fault is the fault of the longer run. *fails is set if the variant's own source
+/* Looks again at a run that a limit ended on a simulated device: compares its steps with the steps that the variant's own source needs,
+ * and gives it more steps if it had few. Then *fault is the fault of the longer run. *fails is set if the variant's own source
  * fails too. *most gets the limit that shows that the candidate does not end, or 0. */
 kiln_status kiln__judge_look_at_late(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
                                      bool *fits, bool *fails, uint64_t *most, kiln_error **error);

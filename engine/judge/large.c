@@ -77,7 +77,7 @@ bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__ju
 {
     /* The products of the sizes with a range, in the order in which they are tried. All are larger than the 2^17 of
      * other trials. The first two of the host are above 2^24 and 2^23, where a sum of the sums of blocks takes several
-     * turns. The last five divide 10^6 elements among 1, 2, 3, 4 or 6 equal buffers. On a GPU the largest product that
+     * turns. Its last five divide 10^6 elements among 1, 2, 3, 4 or 6 equal buffers. On a GPU the largest product that
      * fits matters most, so each product is tried in all ways to divide it among the sizes before the next smaller
      * product. */
     static const uint64_t host[] = {17000000, 8500000, 4200000, 2100000, 1000000, 500000, 340000, 250000, 170000};

@@ -196,13 +196,13 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
 
 /* Trials 0 to 3 have fixed sizes: the least values, all sizes 1, a mixture of small odd numbers, and the largest values
  * that fit. In the phase of checks, trials 6 to 8 have sizes that are multiples of four and of no tile, and trial 8 has
- * many blocks. The sizes of trial 9 lack one element to a multiple of four. In the phase of answers, first each size in
- * turn has its largest value. Every second later trial has a number of the candidate's code as one of its sizes, and
- * every eighth has whole tiles. */
+ * many blocks. In trial 9 each size is one less than a multiple of four. In the phase of answers, first each size in turn
+ * has its largest value. Every second later trial has a number of the candidate's code as one of its sizes, and every
+ * eighth has whole tiles. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {
-    /* numbers of checks: the first one with whole quadruples of elements, the one with more blocks, and the one whose sizes
+    /* the numbers of the first check with whole quadruples of elements, of the check with more blocks, and of the check whose sizes
      * are 3 modulo 4 */
     enum { QUADS = 6, BLOCKS = 8, THREES = 9 };
     static const int64_t odd[] = {33, 17, 45, 7};

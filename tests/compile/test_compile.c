@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "compile.h"
+#include "compile_internal.h"
 #include "sources.h"
 
 static kiln__nvrtc *nvrtc;
@@ -317,6 +317,47 @@ static void test_host_code(void)
                                    "dir/main.cu:1, dir/main.cu:2", "needs __device__", NULL});
 }
 
+static __typeof__(nvrtcCompileProgram) *real_compile;
+static int compiles;
+
+static nvrtcResult count_compile(nvrtcProgram program, int count, const char *const *options)
+{
+    compiles++;
+    return real_compile(program, count, options);
+}
+
+/* The next configuration of a source loses all declarations of the host in its first round. A configuration that needs one of
+ * them compiles too. */
+static void test_remembered_host_code(void)
+{
+    static const char *const sources[] = {
+        "int one() { return gone(); }\nint two() { return one(); }\nint three() { return two(); }\n"
+        "__global__ void k(int *x) { *x = 1; }\n",
+        "#define ANY 2\n#line 1\nint one() { return gone(); }\nint two() { return one(); }\nint three() { return two(); }\n"
+        "__global__ void k(int *x) { *x = ANY; }\n",
+        "#define T gone\n#line 1\nT help(T x) { return x; }\nint two() { return missing(); }\n"
+        "__global__ void k(int *x) { *x = 1; }\n",
+        "#define T int\n#line 1\nT help(T x) { return x; }\nint two() { return missing(); }\n"
+        "__global__ void k(int *x) { *x = help(1); }\n",
+    };
+    int needed[4] = {0};
+    kiln_error *unloaded = NULL;
+    CHECK_OK(kiln__nvrtc_load(nvrtc, &unloaded), unloaded);
+    real_compile = nvrtc->nvrtcCompileProgram;
+    nvrtc->nvrtcCompileProgram = count_compile;
+    for (size_t i = 0; i < 4; i++) {
+        kiln__compile_request request = {.name = "often.cu", .arch = 90, .source = sources[i]};
+        kiln__unit unit = {0};
+        kiln_error *error = NULL;
+        compiles = 0;
+        CHECK_OK(compile(&request, &unit, &error), error);
+        needed[i] = compiles;
+        kiln__unit_free(&unit);
+    }
+    nvrtc->nvrtcCompileProgram = real_compile;
+    CHECK(needed[0] >= needed[1] + 2); /* each of the three functions has an error only without the earlier one */
+}
+
 /* Compiles a file of which a spec needs one kernel. Instances of other kernels and members that are marked __host__ are
  * left out, and names that nvcc or PyTorch's headers bring in are there. */
 static void test_not_needed(void)
@@ -614,6 +655,7 @@ static const check_case cases[] = {
     {"headers", test_headers},
     {"messages", test_errors},
     {"code of the host is left out", test_host_code},
+    {"code of the host is remembered", test_remembered_host_code},
     {"code that no kernel needs is left out", test_not_needed},
     {"stopping a compile", test_stopping},
     {"logs", test_log},

@@ -431,7 +431,7 @@ static void test_numbers_of_lines(void)
 {
     char text[] = "#line 9223372036854775807\n\n\n\nint a = b;\n#line 20\nint c = d;\n";
     kiln__text places = {0};
-    CHECK(kiln__host_remove(NULL, text, "a.cu", "a.cu(5): error: x\na.cu(20): error: y\n", &places) == 2);
+    CHECK(kiln__host_remove(NULL, text, "a.cu", "a.cu(5): error: x\na.cu(20): error: y\n", NULL, NULL, &places) == 2);
     CHECK_TEXT(kiln__text_get(&places), "a.cu:5, a.cu:20");
     CHECK(strstr(text, "int") == NULL);
     kiln__text_free(&places);

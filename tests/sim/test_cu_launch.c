@@ -258,12 +258,10 @@ static CUresult launch_in(CUfunction function, unsigned grid, unsigned x, unsign
     void *arguments[] = {&written};
     return call_cuLaunchKernelEx(&config, function, arguments, NULL);
 }
-/* Launches 16 blocks in clusters of 2 blocks along x, with this preferred cluster. */
-static CUresult prefer(CUfunction function, unsigned x, unsigned y, unsigned z)
+/* Launches 16 blocks in clusters of 2 blocks along x, with a second attribute. */
+static CUresult launch_with(CUfunction function, CUlaunchAttribute other)
 {
-    CUlaunchAttribute both[] = {
-        {.id = CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, .value.preferredClusterDim = {x, y, z}},
-        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}}};
+    CUlaunchAttribute both[] = {other, {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}}};
     CUlaunchConfig config = {.gridDimX = 16,
                              .gridDimY = 1,
                              .gridDimZ = 1,
@@ -274,6 +272,11 @@ static CUresult prefer(CUfunction function, unsigned x, unsigned y, unsigned z)
                              .numAttrs = 2};
     void *arguments[] = {&written};
     return call_cuLaunchKernelEx(&config, function, arguments, NULL);
+}
+static CUresult prefer(CUfunction function, unsigned x, unsigned y, unsigned z)
+{
+    return launch_with(function, (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
+                                                     .value.preferredClusterDim = {x, y, z}});
 }
 static bool wrote(unsigned grid, unsigned size)
 {
@@ -311,6 +314,7 @@ static void test_clusters(void)
     FAILS(INVALID_CLUSTER_SIZE, prefer(any, 4, 2, 1));
     FAILS(INVALID_CLUSTER_SIZE, prefer(any, 4, 1, 0));
     FAILS(INVALID_CLUSTER_SIZE, prefer(any, 0, 1, 1));
+    FAILS(NOT_SUPPORTED, launch_with(any, (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE}));
 
     OK(launch_in(pairs, 8, 0, 0));
     CHECK(wrote(8, 2));

@@ -31,6 +31,9 @@ bool kiln__tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fau
 /* Returns true if the simulated device can use the map. The map must have passed kiln__tensor_map_check(). Otherwise
  * *fault names the missing feature. */
 bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault *fault);
+/* Returns the columns of tensor memory that a kernel of a PTX text allocates, at most 512. Returns -1 if the text does not
+ * tell, or if the simulator cannot read it. */
+int kiln__sim_tensor_columns(const char *ptx, size_t length, const char *kernel);
 bool kiln__sim_runs(const char *instruction);   /* "wgmma.mma_async": it is not refused at load */
 const char *kiln__sim_profile_at(size_t index); /* returns NULL after the last profile */
 /* True for a CUcontext of the simulated device (its value cannot be a pointer from libcuda). */

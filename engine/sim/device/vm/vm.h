@@ -77,8 +77,7 @@ void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
  * address within a range from vm_reserve(). vm_free() ends this. Returns false if memory runs out, or if the
  * addresses are in use. */
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
-/* A multicast object: the memory that the devices of a team have bound at its offsets. The driver owns it, and changes it
- * only while no kernel runs. */
+/* Memory that a device of a team has bound to a part of a multicast object. */
 typedef struct vm_replica {
     uint32_t member;        /* index of the device in the team */
     uint64_t offset, bytes; /* the part of the object that this memory is bound to */
@@ -87,6 +86,8 @@ typedef struct vm_replica {
     uint64_t from;  /* for the driver: offset in the bound memory */
 } vm_replica;
 enum { VM_TEAM_MOST = 16 };
+/* The devices that share a multicast object, and the memory that they have bound. The driver owns it, and changes it only
+ * while no kernel runs. */
 typedef struct vm_team {
     uint32_t count, number[VM_TEAM_MOST]; /* the devices of the team, by their numbers (vm_limits.number) */
     vm_replica *replicas;
@@ -237,6 +238,7 @@ typedef struct vm_resources {
     uint64_t static_shared, local_bytes, const_bytes, param_bytes;
     uint32_t max_threads;       /* the limit from directives, otherwise 1024 */
     uint32_t register_estimate; /* an estimate from the live ranges of the PTX registers */
+    int32_t tensor_columns;     /* see ptx_tensor_columns() */
 } vm_resources;
 void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *resources);
 
