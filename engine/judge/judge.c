@@ -200,10 +200,12 @@ static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *
 }
 
 /* Searches for smaller sizes with the same fault. Each size is first tried at its least values, and then bisected: most
- * faults show at all sizes above some size. */
+ * faults show at all sizes above some size. In a large trial the last sixteenth is not bisected, because each step takes
+ * as long as a large trial. */
 static kiln_status shrink(kiln__judge *judge, kiln_error **error)
 {
-    enum { LEAST = 4 };
+    enum { LEAST = 4, PART = 16 };
+    const bool large = judge->failed.phase == KILN__JUDGE_PHASE_LARGE;
     for (size_t i = 0; i < judge->range_count; i++) {
         const kiln__judge_range *range = &judge->ranges[i];
         const int64_t m = range->multiple;
@@ -214,7 +216,7 @@ static kiln_status shrink(kiln__judge *judge, kiln_error **error)
             bool same;
             if (value >= high)
                 value = high - m;
-            if (value <= low || value < range->from) {
+            if (value <= low || value < range->from || (large && k >= LEAST && high - low <= high / PART)) {
                 if (k < LEAST)
                     continue;
                 break;

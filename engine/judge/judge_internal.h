@@ -349,7 +349,7 @@ double kiln__judge_seconds(const kiln__judge *judge);
  * and a limit keeps the context usable. The second one returns the status of the run, whose error is *why. */
 void kiln__judge_begin_steps(kiln__judge *judge);
 kiln_status kiln__judge_end_steps(kiln__judge *judge, kiln_status status, kiln_error **why);
-/* Runs a reference once. It may take the rest of the budget. */
+/* Runs a reference once. On a simulated device it may take longer than a candidate, and a limit keeps the context usable. */
 kiln_status kiln__judge_run_trusted(kiln__judge *judge, kiln_plan *plan, kiln_error **error);
 /* Looks again at a run that a limit ended on a simulated device: compares its steps with the steps that the variant's own source needs,
  * and gives it more steps if it had few. Then *fault is the fault of the longer run. *fails is set if the variant's own source

@@ -14,7 +14,7 @@ enum {
     SPARE = 1 << 21, /* and these steps, because short kernels differ more */
     LEAST = 1 << 21, /* steps of a small trial */
     EACH = 64,       /* further steps for each element */
-    TIMES_LIMIT = 8  /* the time limit of a second look, as a multiple of the first one's */
+    TIMES_LIMIT = 8  /* the time limit of a second look and of references, as a multiple of the usual one */
 };
 
 static const kiln__simulator *simulator_of(const kiln__judge *judge) { return judge->engine->driver.simulator; }
@@ -57,9 +57,7 @@ kiln_status kiln__judge_end_steps(kiln__judge *judge, kiln_status status, kiln_e
 
 kiln_status kiln__judge_run_trusted(kiln__judge *judge, kiln_plan *plan, kiln_error **error)
 {
-    const kiln_judge_options *options = &judge->options;
-    const double rest = options->budget - kiln__seconds_since(judge->begun);
-    const double seconds = rest > options->launch_limit && rest < 1e9 ? rest : options->launch_limit;
+    const double seconds = judge->options.launch_limit * (simulator_of(judge) ? TIMES_LIMIT : 1);
     uint64_t left = UINT64_MAX;
     if (simulator_of(judge)) {
         simulator_of(judge)->keep(true);
