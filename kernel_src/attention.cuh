@@ -1,8 +1,8 @@
 // attention.cuh - the common part of attention.cu, attention_fp8.cu and decode.cu: the online softmax of the rows of a
 // product, and one warp's product with a tile of keys and values.
 //
-// HEAD_DIM (64 or 128) is a macro of the file that includes this one. That file may also define EXP_POLY, SOFTMAX_RAISE,
-// SOFTMAX_SLACK and INTEGER_MAX.
+// HEAD_DIM (64 or 128) is a macro of the file that includes this one. That file may also define EXP_POLY, SOFTMAX_RAISE
+// and SOFTMAX_SLACK.
 
 #ifndef ATTENTION_CUH
 #define ATTENTION_CUH
@@ -15,9 +15,6 @@
 
 #ifndef SOFTMAX_RAISE
 #define SOFTMAX_RAISE 0 // the exponential of a score that equals the row's base is 2^SOFTMAX_RAISE
-#endif
-#ifndef INTEGER_MAX
-#define INTEGER_MAX 0 // 1: finds the greatest score by integer instructions
 #endif
 #ifndef SOFTMAX_SLACK
 #define SOFTMAX_SLACK 8
@@ -97,23 +94,8 @@ struct Softmax {
                 s[i] = least();
     }
     // Returns the greatest score of row r. All lanes of the row get it.
-    //
-    // INTEGER_MAX: sm_90 has an instruction for the maximum of three integers, but none for three floats. The bits of floats
-    // that are not negative have the order of integers, and the bits of negative floats are negative integers. So if the
-    // greatest integer is not negative, it is the greatest float. Otherwise all scores of the row are negative, and floats
-    // are compared.
     template <unsigned count> __device__ __forceinline__ float greatest(const float (&s)[count], unsigned r)
     {
-        if (INTEGER_MAX) {
-            int most = 1 << 31;
-#pragma unroll
-            for (unsigned i = 2 * r; i < count; i += 4)
-                most = max(most, max(__float_as_int(s[i]), __float_as_int(s[i + 1])));
-            most = max(most, __shfl_xor_sync(ALL_LANES, most, 1));
-            most = max(most, __shfl_xor_sync(ALL_LANES, most, 2));
-            if (!__any_sync(ALL_LANES, most < 0))
-                return __int_as_float(most);
-        }
         float top = least();
 #pragma unroll
         for (unsigned i = 2 * r; i < count; i += 4)
@@ -121,23 +103,26 @@ struct Softmax {
         top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 1));
         return fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 2));
     }
-    // Turns scores into exponentials. The caller must multiply earlier sums of O by `scale`; the function does the same
-    // with its own sums. Returns false if the scale is 1 for all rows of the warp, which holds for most tiles after the
-    // first. A score times `units` is a power of 2.
+    // Finds the base of row r for a tile whose greatest score is `top`. Earlier sums of O must be multiplied by `scale`, as the
+    // function does with its own sum. Returns the base, or 0 for a row without keys: each of its exponentials is 0.
+    __device__ __forceinline__ float rebase(float top, float &scale, unsigned r)
+    {
+        const float now = top > base[r] + SLACK ? top : base[r], base_now = now == least() ? 0 : now;
+        scale = exp2_fast(base[r] - base_now);
+        base[r] = now;
+        sum[r] *= scale;
+        return base_now;
+    }
+    // Turns scores into exponentials. The caller must multiply earlier sums of O by `scale`. Returns false if the scale is 1
+    // for all rows of the warp, which holds for most tiles after the first. A score times `units` is a power of 2.
     template <unsigned count>
     __device__ __forceinline__ bool take(float (&s)[count], float (&scale)[2], float units = factor())
     {
         bool grew = false;
 #pragma unroll
         for (unsigned r = 0; r < 2; ++r) {
-            float top = greatest(s, r);
-            top *= units;
-            const float now = top > base[r] + SLACK ? top : base[r];
-            const float base_now = now == least() ? 0 : now, from = base_now - RAISE; // no key yet: each exponential is 0
-            scale[r] = exp2_fast(base[r] - base_now);
-            grew |= now != base[r];
-            base[r] = now;
-            sum[r] *= scale[r];
+            const float before = base[r], from = rebase(greatest(s, r) * units, scale[r], r) - RAISE;
+            grew |= base[r] != before;
 #pragma unroll
             for (unsigned i = 2 * r; i < count; i += 4) {
                 s[i] = exponential(s[i] * units - from, i / 2);

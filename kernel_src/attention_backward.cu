@@ -339,7 +339,7 @@ __device__ __forceinline__ void tiled(const bf16 *first, const bf16 *second, con
     const unsigned blocks = ceil_div(length, (unsigned)OWN), group = n.heads / n.kv_heads;
     const unsigned own_head = blockIdx.x / blocks, begin = blockIdx.x % blocks * OWN;
     const offset base = (offset)own_head * length * HEAD_DIM;
-    // the tiles of the other side that some of the own rows see
+    // the tiles of the other side that some rows of this block see
     const unsigned last = min(begin + OWN, length) - 1;
     const int most = of_keys ? 0 : keys_seen(last, n);
     const unsigned from = of_keys ? first_query(begin, n) / TILE : 0;
@@ -409,7 +409,7 @@ __device__ __forceinline__ void tiled(const bf16 *first, const bf16 *second, con
             }
         }
     }
-    copy_async_wait<0>(); // the own rows, if there was no step
+    copy_async_wait<0>(); // this block's rows, if there was no step
     __syncthreads();
     write_own(own[0], to_first + base, sums[0], scale(), begin, length);
     if (of_keys)

@@ -176,9 +176,97 @@ __device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned address)
     to[3] = __byte_perm(squares[2], squares[3], 0x7531);
 }
 
+// The online softmax with few steps that wait for each other. A tile's scores mostly do not exceed a row's base by more than
+// SLACK. So exponentials are made with the old bases, while other instructions find whether a score is above its row's limit.
+// No lane needs to know the greatest score of a row, because one vote of the warp answers this question. Only if the answer
+// is yes, find_bases() finds new bases, and the exponentials are made again.
+//
+// EXP_POLY of eight exponentials are made by a polynomial of degree 2, whose relative error is below 2e-3. The largest error of
+// rounding to e4m3 is 30 times as large.
+struct QuickSoftmax : Softmax {
+    float from[2]; // subtracted from a score in units of powers of 2
+    int limit[2];  // the bits of the greatest score that needs no new base, or the smallest number if this score is negative
+
+    __device__ __forceinline__ void begin()
+    {
+        Softmax::begin();
+        from[0] = from[1] = -RAISE;
+        limit[0] = limit[1] = 1 << 31;
+    }
+    // Returns whether a score of the warp is above the limit of its row. The bits of floats are compared as integers, because
+    // sm_90 has an instruction for the maximum of three integers, but none for three floats. A float that is above a positive
+    // limit is also the greater integer. With a negative limit the answer is true.
+    template <unsigned count> __device__ __forceinline__ bool is_exceeded(const float (&s)[count]) const
+    {
+        int most[2][2];
+#pragma unroll
+        for (unsigned r = 0; r < 2; ++r) {
+#pragma unroll
+            for (unsigned half = 0; half < 2; ++half) {
+                most[r][half] = limit[r];
+#pragma unroll
+                for (unsigned i = 2 * r + half * count / 2; i < (half + 1) * count / 2; i += 4)
+                    most[r][half] = max(most[r][half], max(__float_as_int(s[i]), __float_as_int(s[i + 1])));
+            }
+        }
+        const int above = max(most[0][0], most[0][1]) > limit[0] | max(most[1][0], most[1][1]) > limit[1];
+        return __any_sync(ALL_LANES, above | (limit[0] | limit[1]) < 0);
+    }
+    // Finds new bases. Earlier sums must be multiplied by `scale`.
+    template <unsigned count> __device__ __forceinline__ void find_bases(const float (&s)[count], float (&scale)[2], float units)
+    {
+#pragma unroll
+        for (unsigned r = 0; r < 2; ++r) {
+            const float base_now = rebase(greatest(s, r) * units, scale[r], r);
+            const float most = __fdividef(base_now + SLACK, units);
+            from[r] = base_now - RAISE;
+            limit[r] = base[r] == least() || most < 0 ? 1 << 31 : __float_as_int(most);
+        }
+    }
+    static __device__ __forceinline__ float exponential(float power, unsigned number)
+    {
+        if ((number % 8 + 1) * EXP_POLY / 8 == number % 8 * EXP_POLY / 8)
+            return exp2_fast(power);
+        constexpr float whole = 12582912; // 1.5 2^23, as in exp2_by_polynomial()
+        power = fmaxf(power, -127);
+        const float shifted = power + whole, f = power - (shifted - whole);
+        return __uint_as_float(__float_as_uint(fmaf(fmaf(0.24006954f, f, 0.70302966f), f, 1)) + __float_as_uint(shifted) * (1u << 23));
+    }
+    // Makes exponentials of scores with the bases, and converts them in the order of as_quads(). `more` becomes their sums.
+    template <unsigned count>
+    __device__ __forceinline__ void make(unsigned (&p)[count / 16][4], const float (&s)[count], float (&more)[2], float units) const
+    {
+        more[0] = more[1] = 0;
+#pragma unroll
+        for (unsigned i = 0; i < count / 4; ++i) {
+            const unsigned at = i / 4 * 16 + i / 2 % 2 * 8 + i % 2 * 2;
+            float e[4];
+#pragma unroll
+            for (unsigned l = 0; l < 4; ++l)
+                e[l] = exponential(fmaf(s[at + l / 2 * 4 + l % 2], units, -from[i % 2]), 4 * (i / 2) + l);
+            more[i % 2] += (e[0] + e[1]) + (e[2] + e[3]);
+            p[i / 4][i % 4] = pack_quad(e[0], e[1], e[2], e[3]);
+        }
+    }
+    // Turns scores into exponentials. Returns whether earlier sums of O must be multiplied by `scale`.
+    template <unsigned count>
+    __device__ __forceinline__ bool take(unsigned (&p)[count / 16][4], const float (&s)[count], float (&scale)[2], float units)
+    {
+        const bool exceeded = is_exceeded(s);
+        float more[2];
+        make(p, s, more, units);
+        if (exceeded) {
+            find_bases(s, scale, units);
+            make(p, s, more, units);
+        }
+        sum[0] += more[0], sum[1] += more[1];
+        return exceeded;
+    }
+};
+
 // Returns the four neighbours of a row of O that a lane has in block `b` of 16 columns: columns 4 (lane % 4) and on. `half`
 // is 0 for row lane / 4 and 1 for row lane / 4 + 8.
-__device__ __forceinline__ uint2 neighbours(const float (&o)[HEAD_DIM / 2], unsigned b, unsigned half)
+template <unsigned count> __device__ __forceinline__ uint2 neighbours(const float (&o)[count], unsigned b, unsigned half)
 {
     const unsigned i = 8 * b + 2 * half;
     return {pack_pair(bf16(), o[i], o[i + 4]), pack_pair(bf16(), o[i + 1], o[i + 5])};
@@ -361,6 +449,9 @@ extern "C" __global__ void __launch_bounds__(TURN_KEYS)
 #ifndef IN_TURN
 #define IN_TURN 0 // 1: one of two groups multiplies while the other computes exponentials
 #endif
+#ifndef JOINED
+#define JOINED 0 // 1, with OVERLAP 0: a group begins the next scores right after the values
+#endif
 #ifndef Q_REGISTERS
 #define Q_REGISTERS 0 // 1: the queries of a warp group are in registers. 0: wgmma reads them from shared memory
 #endif
@@ -375,6 +466,7 @@ enum : unsigned {
     TILE_BYTES = TILE_K * ROW_BYTES,
     // The transposed tile consists of boxes with rows of BOX_KEYS bytes, the largest swizzle that divides a tile.
     BOX_KEYS = TILE_K % 128 == 0 ? 128 : TILE_K % 64 == 0 ? 64 : 32,
+    BOX_BYTES = BOX_KEYS * HEAD_DIM,
     TURNERS = 3 // warps that transpose
 };
 
@@ -423,7 +515,7 @@ __device__ __forceinline__ void begin_values(float (&o)[HEAD_DIM / 2], const uns
 #pragma unroll
     for (unsigned j = 0; j < TILE_K / 32; ++j)
         wgmma<f8e4m3, HEAD_DIM>::template multiply<false>(
-            o, p[j], descriptor_after(b, 32 * j / BOX_KEYS * (BOX_KEYS * HEAD_DIM) + 32 * j % BOX_KEYS), 1);
+            o, p[j], descriptor_after(b, 32 * j / BOX_KEYS * BOX_BYTES + 32 * j % BOX_KEYS), 1);
     wgmma_commit();
 }
 
@@ -436,7 +528,7 @@ __device__ __forceinline__ void turn_tile(unsigned to, unsigned from, unsigned s
         const unsigned j = i / (HEAD_DIM / 16), b = i % (HEAD_DIM / 16), row = 16 * b + lane / 16 * 8 + lane % 8;
         unsigned words[4];
         load_turned(words, from + row_place(32 * j + lane, 16 * b));
-        store_fragments(to + 32 * j / BOX_KEYS * (BOX_KEYS * HEAD_DIM) +
+        store_fragments(to + 32 * j / BOX_KEYS * BOX_BYTES +
                             swizzled<BOX_KEYS>(row * BOX_KEYS + 32 * j % BOX_KEYS + lane / 8 % 2 * 16),
                         words[0], words[1], words[2], words[3]);
     }
@@ -501,7 +593,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     const unsigned first_k = (unsigned)matrix_descriptor<ROW_BYTES>(shared_address(room_k), 0, 0);
     const unsigned first_v = (unsigned)matrix_descriptor<BOX_KEYS>(shared_address(room_turned), 0, 0);
     RowRing ring_k = {room_k, rings.k_full, rings.k_empty, first_k, 0, 0, first_k};
-    RowRing ring_rows = {room_v, rings.v_full, rings.v_empty, 0, 0, 0, 0}; // V as it is in memory
+    choose<TURN_INSIDE, ColumnRing, RowRing> ring_rows = {room_v, rings.v_full, rings.v_empty, 0, 0, 0, 0}; // V as it comes
     ColumnRing ring_v = {room_turned, TURN_INSIDE ? rings.turned_full : rings.v_full,
                          TURN_INSIDE ? rings.turned_empty : rings.v_empty, first_v, 0, 0, first_v};
     auto tiles_to = [&](unsigned last) { // returns the number of tiles of keys that the queries up to `last` see
@@ -574,7 +666,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
                 else
 #pragma unroll
                     for (unsigned i = 0; i < TILE_K / BOX_KEYS; ++i)
-                        tensor_load(ring_rows.tile() + i * BOX_KEYS * HEAD_DIM, v, (int)(t * TILE_K + i * BOX_KEYS), 0,
+                        tensor_load(ring_rows.tile() + i * BOX_BYTES, v, (int)(t * TILE_K + i * BOX_KEYS), 0,
                                     (int)at.kv_head, full);
                 ring_rows.next();
                 if (t + 1 < tiles && STAGES == 1)
@@ -585,10 +677,11 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     }
     registers_take<TURN_INSIDE ? (GROUPS == 2 ? 232 : 152) : (GROUPS == 2 ? 240 : 160)>();
     const unsigned warp_row = group * GROUP_QUERIES + warp_id() % 4 * 16;
-    // Group g begins products when the other group has begun its own. It waits at barrier 1 + g.
-    const bool in_turn = IN_TURN && GROUPS == 2;
-    if (in_turn && group == 1)
-        group_arrive(1, 2 * GROUP);
+    // Group g begins products when the group before it has begun its own. It waits at barrier 1 + g.
+    const bool in_turn = IN_TURN;
+    const unsigned own_turn = 1 + group, next_turn = 1 + (group + 1) % GROUPS;
+    if (in_turn && group == GROUPS - 1)
+        group_arrive(next_turn, 2 * GROUP);
     for (; turns.more(); turns.next()) {
         const Place at(n, ROOM_QUERIES, turns.number);
         const unsigned second = turns.taken % 2, phase = turns.taken / 2 % 2;
@@ -599,7 +692,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         const int fewest = keys_seen(begin, n);
         const unsigned whole = fewest > 0 ? fewest / TILE_K : 0;
         const float units = score_units({q_scale, k_scale, v_scale}, at), values_scale = v_scale[at.kv_head];
-        Softmax softmax;
+        QuickSoftmax softmax;
         softmax.begin();
         float s[TILE_K / 2], sums[HEAD_DIM / 2], scale[2];
         unsigned p[TILE_K / 32][4];
@@ -609,82 +702,117 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         for (unsigned i = 0; i < HEAD_DIM / 2; ++i)
             sums[i] = 0;
         auto next_scores = [&] {
-            if (in_turn)
-                group_sync(1 + group, 2 * GROUP);
+            if (in_turn && !JOINED)
+                group_sync(own_turn, 2 * GROUP);
             queries_of.begin_scores(s, ring_k.descriptor());
         };
-        auto next_values = [&] {
+        auto next_values = [&](const unsigned(&use)[TILE_K / 32][4]) {
             ring_v.wait_full();
-            begin_values(sums, p, ring_v.descriptor());
+            begin_values(sums, use, ring_v.descriptor());
         };
         // Makes the exponentials of a tile's scores. The product of the previous values may still run.
-        auto exponentials = [&](unsigned t) {
+        auto exponentials = [&](unsigned(&to)[TILE_K / 32][4], unsigned t) {
             wgmma_keep(s);
             ring_k.leave();
             if (t >= whole)
                 softmax.mask(s, t * TILE_K, seen);
-            grew = softmax.take(s, scale, units);
+            grew = softmax.take(to, s, scale, units);
+        };
+        auto take_sums = [&] { // after the product with values
+            wgmma_keep(sums);
+            ring_v.leave();
         };
         auto values_end = [&] {
             wgmma_wait<0>();
-            wgmma_keep(sums);
-            ring_v.leave();
+            take_sums();
         };
         barrier_wait(&rings.q_full[second], phase);
         queries_of.begin(shared_address(room + second * q_bytes + group * GROUP_QUERIES * ROW_BYTES));
         if (tiles > 0) {
             ring_k.wait_full();
+            if (in_turn && JOINED)
+                group_sync(own_turn, 2 * GROUP);
             next_scores();
             if (in_turn)
-                group_arrive(2 - group, 2 * GROUP);
+                group_arrive(next_turn, 2 * GROUP);
             wgmma_wait<0>();
-            exponentials(0);
-            as_quads(p, s);
+            exponentials(p, 0);
         }
-        if (OVERLAP && tiles > 1)
-            ring_k.wait_full();
-        for (unsigned t = 1; t < tiles; ++t) {
-            if (!OVERLAP) {
-                next_values();
+        // Makes the exponentials of tile t. Multiplies the exponentials of tile t - 1 by its values. With OVERLAP,
+        // `make` is written while `use` is multiplied. Otherwise both are the same array.
+        auto step = [&](unsigned(&use)[TILE_K / 32][4], unsigned(&make)[TILE_K / 32][4], unsigned t)
+            __attribute__((always_inline)) {
+            if (JOINED) {
+                ring_v.wait_full();
+                ring_k.wait_full();
+                if (in_turn)
+                    group_sync(own_turn, 2 * GROUP);
+                begin_values(sums, use, ring_v.descriptor());
+            } else if (!OVERLAP) {
+                next_values(use);
                 values_end();
                 ring_k.wait_full();
             }
             next_scores();
             if (OVERLAP)
-                next_values();
+                next_values(use);
             if (in_turn)
-                group_arrive(2 - group, 2 * GROUP);
+                group_arrive(next_turn, 2 * GROUP);
+            if (JOINED) {
+                wgmma_wait<1>();
+                take_sums();
+            }
             wgmma_wait<OVERLAP>();
-            exponentials(t);
+            exponentials(make, t);
             if (OVERLAP) {
                 // A branch that depends on the exponentials keeps ptxas from moving the wait before them (attention.cu).
-                // The argument is always false, because no sum is below 0.
+                // The argument is always false, because no exponential is below 0.
                 if (t + 1 < tiles)
-                    ring_k.wait_full(__any_sync(ALL_LANES, softmax.sum[0] + softmax.sum[1] < 0));
+                    ring_k.wait_full(__any_sync(ALL_LANES, (int)make[TILE_K / 32 - 1][3] < 0));
                 values_end();
             }
             if (grew)
                 scale_rows(sums, scale);
-            as_quads(p, s);
-        }
-        if (tiles > 0) {
-            next_values();
-            values_end();
+        };
+        if (OVERLAP && tiles > 1)
+            ring_k.wait_full();
+        if (OVERLAP) {
+            unsigned other[TILE_K / 32][4];
+            unsigned t = 1;
+            for (; t + 1 < tiles; t += 2) {
+                step(p, other, t);
+                step(other, p, t + 1);
+            }
+            if (t < tiles) {
+                step(p, other, t);
+                next_values(other);
+                values_end();
+            } else if (tiles > 0) {
+                next_values(p);
+                values_end();
+            }
+        } else {
+            for (unsigned t = 1; t < tiles; ++t)
+                step(p, p, t);
+            if (tiles > 0) {
+                next_values(p);
+                values_end();
+            }
         }
         // Tiles that only other groups multiply. One warp waits, and one thread arrives (attention.cu).
         for (unsigned t = tiles; t < all_tiles; ++t) {
             if (warp_id() % 4 == 0)
                 ring_k.wait_full();
             if (in_turn) {
-                group_sync(1 + group, 2 * GROUP);
-                group_arrive(2 - group, 2 * GROUP);
+                group_sync(own_turn, 2 * GROUP);
+                group_arrive(next_turn, 2 * GROUP);
             }
             ring_k.leave();
             if (warp_id() % 4 == 0)
                 ring_v.wait_full();
             ring_v.leave();
         }
-        group_sync(3 + group, GROUP); // no warp of the group reads the queries any more, or waits for them
+        group_sync(1 + GROUPS + group, GROUP); // no warp of the group reads the queries any more, or waits for them
         if (threadIdx.x % GROUP == 0)
             barrier_arrive(&rings.q_empty[second]);
         softmax.end(scale);
@@ -693,7 +821,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         write_rows(room_o + warp_row * 128, box_bytes, sums, o, first, at.head);
     }
     if (in_turn && group == 0)
-        group_sync(1, 2 * GROUP); // pairs with the last arrival of group 1
+        group_sync(own_turn, 2 * GROUP); // pairs with the last arrival of the last group
     if (lane_id() == 0)
         tensor_store_wait<0>();
 }

@@ -10,6 +10,7 @@
 // The tuning parameters are macros. A kernel is compiled if its own macro DGEMM_<NAME> is set, or if DGEMM_ONE is not
 // set.
 
+#include "async.cuh"
 #include "common.cuh"
 
 #ifndef TILE_M
@@ -38,6 +39,9 @@
 #endif
 #ifndef DEEP
 #define DEEP 4 // tensor: elements along K of an instruction of 16 x 8: 4, 8 or 16; 0: the instruction of 8 x 8 x 4
+#endif
+#ifndef AHEAD
+#define AHEAD 1 // tensor_boxes: 1: loads a step's operands to registers while the step before is multiplied
 #endif
 #ifndef RESIDENT
 #define RESIDENT 1 // tensor: blocks that must fit on an SM
@@ -117,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(TILE_M / ROWS *TILE_N / ACROSS)
 
 // ---- on tensor cores ----
 
-#if defined(DGEMM_TENSOR) || !defined(DGEMM_ONE)
+#if defined(DGEMM_TENSOR) || defined(DGEMM_BOXES) || !defined(DGEMM_ONE)
 // The instructions. Let a lane have the number 4 g + t. It has the columns t + 4 i of A's row g and, if A has 16 rows,
 // of A's row g + 8. It has the rows t + 4 i of B's column g. It has the columns 2 t and 2 t + 1 of C's rows g and g +
 // 8.
@@ -155,6 +159,9 @@ __device__ __forceinline__ void multiply(double (&c)[OF_C], const double (&a)[OF
 #endif
 }
 
+#endif
+
+#if defined(DGEMM_TENSOR) || !defined(DGEMM_ONE)
 // A tile in shared memory. Its rows are 32 bytes further apart than their length. Half a warp reads 16 doubles at once:
 // for A four neighbours in each of four rows, for B four rows of four neighbours. The distance is an odd multiple of 32
 // bytes, so these doubles are in different banks in both cases.
@@ -274,5 +281,189 @@ extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, RESIDENT)
                         to[1] = second;
                 }
             }
+}
+#endif
+
+#if defined(DGEMM_BOXES) || (!defined(DGEMM_ONE) && defined(__CUDA_ARCH_FEAT_SM90_ALL) && DEEP > 0)
+// A stage of the ring. All of it consists of boxes whose rows are 128 bytes, 16 doubles, in the swizzle of 128 bytes
+// (async.cuh): A has TILE_K / 16 boxes of TILE_M rows, and B has TILE_N / 16 boxes of TILE_K rows.
+struct stage {
+    enum : unsigned { box_a = TILE_M * 128, box_b = TILE_K * 128, of_a = TILE_K / 16 * box_a, bytes = of_a + TILE_N / 16 * box_b };
+};
+
+// The part of a tile that a warp makes. Lane 4 g + t needs element t of four elements along K, in row g of A and in column g
+// of B. A product's sum does not depend on the order of its terms, so any four of 16 elements along K may go together. Step
+// s of the four takes element 2 p + t / 2, where p is t ^ s, or 4 + (t ^ s) if t is odd. Half a warp reads shared memory at
+// once. With this order, its 16 doubles are in different banks, for A and for B.
+struct warp_part {
+    enum : unsigned { down = TILE_M / WARPS_M / 16, across = TILE_N / WARPS_N / 8, together = DEEP / 4 };
+    double sums[down][across][4];
+
+    // Operands of one instruction in each of the warp's squares.
+    struct operands {
+        double a[down][OF_A], b[across][OF_B];
+    };
+
+    // Loads the operands of step `s` of a stage. `rows` and `columns` are the shared addresses of the lane's first element of
+    // A and of B in the first step; the elements of other steps differ from it in some address bits.
+    static __device__ __forceinline__ void load(operands &to, unsigned rows, unsigned columns, unsigned s)
+    {
+        const unsigned box = s * together / 4;
+#pragma unroll
+        for (unsigned l = 0; l < together; ++l) {
+            const unsigned k = (s * together + l) % 4;
+#pragma unroll
+            for (unsigned i = 0; i < 2 * down; ++i)
+                to.a[i / 2][2 * l + i % 2] = shared_double((rows ^ k * 16) + box * stage::box_a + i * 1024);
+#pragma unroll
+            for (unsigned j = 0; j < across; ++j)
+                to.b[j][l] = shared_double((columns ^ (k * 288 ^ j % 2 * 64)) + box * 2048 + j / 2 * stage::box_b);
+        }
+    }
+    static __device__ __forceinline__ double shared_double(unsigned address)
+    {
+        double value;
+        asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(address));
+        return value;
+    }
+    // Returns the place of the lane's first element of A in a stage, for a warp whose rows begin at `row`.
+    static __device__ __forceinline__ unsigned place_in_a(unsigned row)
+    {
+        const unsigned g = lane_id() / 4, t = lane_id() % 4;
+        return (row + g) * 128 + ((t + t % 2 * 4) ^ g) * 16 + t / 2 * 8;
+    }
+    static __device__ __forceinline__ unsigned place_in_b(unsigned column)
+    {
+        const unsigned g = lane_id() / 4, t = lane_id() % 4, k = 2 * (t + t % 2 * 4) + t / 2;
+        return stage::of_a + column / 16 * stage::box_b + k * 128 + (g / 2 ^ k % 8) * 16 + g % 2 * 8;
+    }
+    __device__ __forceinline__ void add(const operands &of)
+    {
+#pragma unroll
+        for (unsigned i = 0; i < down; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < across; ++j)
+                multiply(sums[i][j], of.a[i], of.b[j]);
+    }
+    // Writes the sums to rows from `row` and columns from `column` on. N is even.
+    __device__ __forceinline__ void write(double *C, unsigned row, unsigned column, unsigned M, unsigned N) const
+    {
+#pragma unroll
+        for (unsigned i = 0; i < 2 * down; ++i)
+#pragma unroll
+            for (unsigned j = 0; j < across; ++j) {
+                const unsigned r = row + 8 * i + lane_id() / 4, c = column + 8 * j + lane_id() % 4 * 2;
+                if (r < M && c < N)
+                    *(double2 *)(C + (offset)r * N + c) = {sums[i / 2][j][i % 2 * 2], sums[i / 2][j][i % 2 * 2 + 1]};
+            }
+    }
+};
+
+enum : unsigned {
+    CONSUMER_WARPS = WARPS_M * WARPS_N, // a multiple of 4
+    BOXES_THREADS = WARP * (CONSUMER_WARPS + 4),
+    OF_PRODUCER = 24, // registers of a thread
+    // Registers that a thread has at the launch. The block's warps share them anew, in each of an SM's four parts.
+    AT_LAUNCH = 65536 / RESIDENT / BOXES_THREADS / 8 * 8,
+    SHARE = (AT_LAUNCH * (CONSUMER_WARPS / 4 + 1) - OF_PRODUCER) / (CONSUMER_WARPS / 4) / 8 * 8,
+    OF_CONSUMER = SHARE < 240 ? SHARE : 240
+};
+
+// One warp loads the tiles by tensor maps, and the other warps only read and multiply. In dgemm_tensor all warps stop at a
+// barrier at each step, and then all compute addresses and begin copies, so the tensor cores are idle. Here a warp waits
+// only for the stage that it needs. A ring of several stages lets the warps of a scheduler be at different places. Blocks
+// stay and take tile after tile, so the next tile's stages are loaded while a tile is written. K and N must be even,
+// because rows that a tensor map reads begin at multiples of 16 bytes.
+extern "C" __global__ void __launch_bounds__(BOXES_THREADS, RESIDENT)
+    dgemm_boxes(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b, double *__restrict__ C,
+                unsigned M, unsigned N, unsigned K, unsigned walk)
+{
+    extern __shared__ __align__(16) unsigned char shared[];
+    unsigned char *stages = shared + (1024 - shared_address(shared) % 1024) % 1024;
+    barrier *full = (barrier *)(stages + STAGES * stage::bytes), *empty = full + STAGES;
+    const unsigned steps = ceil_div(K, TILE_K), tiles_m = ceil_div(M, TILE_M), tiles_n = ceil_div(N, TILE_N);
+    const unsigned warp = __shfl_sync(ALL_LANES, warp_id(), 0);
+    if (threadIdx.x == 0) {
+        for (unsigned i = 0; i < STAGES; ++i) {
+            barrier_init(full + i, 1);
+            barrier_init(empty + i, CONSUMER_WARPS);
+        }
+        barriers_made();
+    }
+    __syncthreads();
+    unsigned at = 0, phase = 0; // stage, and the parity of its use
+    auto advance = [&] {
+        at = at + 1 == STAGES ? 0 : at + 1;
+        phase ^= at == 0;
+    };
+    if (warp >= CONSUMER_WARPS) {
+        registers_give<OF_PRODUCER>();
+        if (warp > CONSUMER_WARPS || !is_elected())
+            return;
+        tensor_prefetch(map_a), tensor_prefetch(map_b);
+        for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
+            const tile_place place = find_tile(tile, tiles_m, tiles_n, walk);
+            for (unsigned step = 0; step < steps; ++step, advance()) {
+                unsigned char *to = stages + at * stage::bytes;
+                const int k = (int)(step * TILE_K);
+                barrier_wait(empty + at, phase ^ 1);
+                barrier_expect(full + at, stage::bytes);
+#pragma unroll
+                for (unsigned i = 0; i < TILE_K / 16; ++i)
+                    tensor_load(to + i * stage::box_a, map_a, k + 16 * (int)i, (int)place.row, full + at);
+#pragma unroll
+                for (unsigned i = 0; i < TILE_N / 16; ++i)
+                    tensor_load(to + stage::of_a + i * stage::box_b, map_b, (int)(place.column + 16 * i), k, full + at);
+            }
+        }
+        return;
+    }
+    registers_take<OF_CONSUMER>();
+    const unsigned row = warp / WARPS_N * (TILE_M / WARPS_M), column = warp % WARPS_N * (TILE_N / WARPS_N);
+    enum : unsigned { in_stage = TILE_K / 4 / warp_part::together };
+    const unsigned rows = warp_part::place_in_a(row), columns = warp_part::place_in_b(column);
+    const unsigned own = blockIdx.x < tiles_m * tiles_n ? ceil_div(tiles_m * tiles_n - blockIdx.x, gridDim.x) * steps : 0;
+    unsigned left = own; // steps of all tiles of this block that are not loaded
+    unsigned base = shared_address(stages);
+    asm volatile("" : "+r"(base)); // otherwise the compiler computes the address anew in each step
+    typename warp_part::operands of[2];
+    // Loads the operands of step `s` of the stage `at`.
+    auto load = [&](unsigned s) {
+        const unsigned from = base + at * stage::bytes;
+        warp_part::load(of[s % 2], from + rows, from + columns, s);
+    };
+    if (AHEAD) {
+        barrier_wait(full + at, phase);
+        load(0);
+    }
+    for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
+        const tile_place place = find_tile(tile, tiles_m, tiles_n, walk);
+        warp_part part = {};
+        for (unsigned step = 0; step < steps; ++step) {
+#pragma unroll
+            for (unsigned s = 0; s < in_stage; ++s) {
+                if (!AHEAD) {
+                    if (s == 0)
+                        barrier_wait(full + at, phase);
+                    load(s);
+                }
+                if (s + 1 < in_stage) {
+                    if (AHEAD)
+                        load(s + 1);
+                } else {
+                    __syncwarp();
+                    if (lane_id() == 0)
+                        barrier_arrive(empty + at);
+                    advance();
+                    if (AHEAD && --left > 0) {
+                        barrier_wait(full + at, phase);
+                        load(0);
+                    }
+                }
+                part.add(of[s % 2]);
+            }
+        }
+        part.write(C, place.row + row, place.column + column, M, N);
+    }
 }
 #endif

@@ -248,6 +248,9 @@ __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned b
 #define WGMMA_R68                                                                                                      \
     WGMMA_R64                                                                                                          \
     ",%64,%65,%66,%67"
+#define WGMMA_R72                                                                                                      \
+    WGMMA_R64                                                                                                          \
+    ",%64,%65,%66,%67,%68,%69,%70,%71"
 #define WGMMA_R80                                                                                                      \
     WGMMA_R64                                                                                                          \
     ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
@@ -277,6 +280,7 @@ __device__ __forceinline__ offset descriptor_after(offset descriptor, unsigned b
 #define WGMMA_SUMS56 WGMMA_SUMS48, WGMMA_D4(48), WGMMA_D4(52)
 #define WGMMA_SUMS64 WGMMA_D32(0), WGMMA_D32(32)
 #define WGMMA_SUMS68 WGMMA_SUMS64, WGMMA_D4(64)
+#define WGMMA_SUMS72 WGMMA_SUMS68, WGMMA_D4(68)
 #define WGMMA_SUMS80 WGMMA_SUMS64, WGMMA_D16(64)
 #define WGMMA_SUMS96 WGMMA_SUMS64, WGMMA_D32(64)
 #define WGMMA_SUMS104 WGMMA_SUMS96, WGMMA_D4(96), WGMMA_D4(100)
@@ -342,6 +346,7 @@ WGMMA_SIZE(96, 48, "%48", "%49", "%50", "%51", "%52", "%53", "%54")
 WGMMA_SIZE(112, 56, "%56", "%57", "%58", "%59", "%60", "%61", "%62")
 WGMMA_SIZE(128, 64, "%64", "%65", "%66", "%67", "%68", "%69", "%70")
 WGMMA_SIZE(136, 68, "%68", "%69", "%70", "%71", "%72", "%73", "%74")
+WGMMA_SIZE(144, 72, "%72", "%73", "%74", "%75", "%76", "%77", "%78")
 WGMMA_SIZE(160, 80, "%80", "%81", "%82", "%83", "%84", "%85", "%86")
 WGMMA_SIZE(192, 96, "%96", "%97", "%98", "%99", "%100", "%101", "%102")
 WGMMA_SIZE(208, 104, "%104", "%105", "%106", "%107", "%108", "%109", "%110")

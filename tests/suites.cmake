@@ -36,6 +36,25 @@ function(kiln_costs)
   endwhile()
 endfunction()
 
+# kiln_remember_compiles(REGEX [EXCEPT]): the tests of this folder whose names match REGEX, but not EXCEPT, ask a stand-in for
+# NVRTC, which remembers NVRTC's answers during one run of tools/test.sh (nvrtc/library.c). These tests have a cache of their
+# own, and NVRTC is only a means to them. The tests of the room compile, of confinement, of signals, of the judge and of the
+# catalogue load NVIDIA's library. It is called behind all changes of the tests' ENVIRONMENT.
+function(kiln_remember_compiles regex)
+  if(NOT TARGET nvrtc_library)
+    return()
+  endif()
+  get_property(tests DIRECTORY PROPERTY TESTS)
+  list(FILTER tests INCLUDE REGEX ${regex})
+  if(ARGN)
+    list(FILTER tests EXCLUDE REGEX ${ARGN})
+  endif()
+  list(FILTER tests EXCLUDE REGEX "cuda:0$")
+  foreach(test ${tests})
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "KILN_NVRTC=$<TARGET_FILE:nvrtc_library>")
+  endforeach()
+endfunction()
+
 # kiln_unpack(TARGET FOLDER FILE.gz ...): the target TARGET unpacks each FILE.gz to FOLDER/FILE.
 function(kiln_unpack target folder)
   set(unpacked "")

@@ -54,6 +54,11 @@ for part; do
 done
 rm -rf build/results
 mkdir -p build/results
+# The memory of the stand-in for NVRTC (tests/nvrtc/library.c), which lasts as long as this run: no update of NVRTC or of its
+# headers is in between. It is larger than all answers together.
+export KILN_TEST_NVRTC="$PWD/build/nvrtc.memory"
+rm -f "$KILN_TEST_NVRTC"
+truncate -s 64M "$KILN_TEST_NVRTC"
 ahead=
 trap '[ -z "$ahead" ] || kill "$ahead" 2>/dev/null || :' EXIT
 trap 'exit 130' INT

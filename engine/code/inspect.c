@@ -101,6 +101,7 @@ static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *conf
     kernel->static_shared = found->static_shared;
     kernel->local_bytes = found->local_bytes;
     kernel->constant_bytes = found->constant_bytes;
+    kernel->tensor_columns = found->tensor_columns;
     kernel->limited_by = kernel->cluster_scheduling = "";
     kernel->carveout = -1;
     kernel->spill_store_bytes = kernel->spill_load_bytes = -1;
@@ -137,6 +138,16 @@ static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *conf
     return KILN_OK;
 }
 
+/* Returns the columns of tensor memory that a kernel allocates, 0 if the code has no tensor memory, or -1 if the PTX does
+ * not tell. */
+static int get_columns(const kiln__code *code, const char *symbol)
+{
+    const char *ptx = code->unit.ptx;
+    if (!ptx || !strstr(ptx, "tcgen05.alloc"))
+        return 0;
+    return kiln__driver_simulator()->tensor_columns(ptx, strlen(ptx), symbol);
+}
+
 /* Describes each kernel that the steps launch and the cubin has. */
 static kiln_status describe_kernels(kiln_engine *engine, const kiln__config *config, int arch, kiln_inspection *made,
                                     kiln_error **error)
@@ -159,6 +170,7 @@ static kiln_status describe_kernels(kiln_engine *engine, const kiln__config *con
             if (strcmp(found[k].symbol, symbol) != 0)
                 continue;
             kiln_inspected_kernel *kernel = &made->kernels[made->kernel_count++];
+            found[k].tensor_columns = get_columns(&made->code, symbol);
             status = describe_kernel(engine, config, arch, names[i], &found[k], made->code.unit.log, kernel, error);
             kernel->symbol = symbol;
             break;
@@ -232,12 +244,23 @@ kiln_status kiln_inspect(kiln_engine *engine, const kiln_spec *spec, const kiln_
 kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threads, int registers, uint64_t shared,
                            kiln_occupancy_info *info, kiln_error **error)
 {
-    kiln__target target = {0};
-    kiln__occupancy found = {0};
-    kiln__cubin_kernel kernel = {.registers = registers, .barriers = 1};
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, arch);
     KILN__NEEDS_NUMBER(engine->mem, error, registers);
+    KILN__NEEDS_SIZED(engine->mem, error, info);
+    return kiln_occupancy_tensor(engine, arch, threads, registers, shared, 0, info, error);
+}
+
+kiln_status kiln_occupancy_tensor(kiln_engine *engine, const char *arch, unsigned threads, int registers,
+                                  uint64_t shared, int columns, kiln_occupancy_info *info, kiln_error **error)
+{
+    kiln__target target = {0};
+    kiln__occupancy found = {0};
+    kiln__cubin_kernel kernel = {.registers = registers, .barriers = 1, .tensor_columns = columns};
+    KILN__NEEDS(NULL, error, engine);
+    KILN__NEEDS(engine->mem, error, arch);
+    KILN__NEEDS_NUMBER(engine->mem, error, registers);
+    KILN__NEEDS_NUMBER(engine->mem, error, columns);
     KILN__NEEDS_SIZED(engine->mem, error, info);
     kiln_status status = kiln__engine_nvrtc(engine, error);
     if (status == KILN_OK)

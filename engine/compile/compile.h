@@ -247,6 +247,7 @@ typedef struct kiln__cubin_kernel {
     uint64_t user_constant_bytes; /* __constant__ of the whole module */
     int max_threads;              /* maximum of __launch_bounds__; 0: the kernel has none */
     int barriers;                 /* per block */
+    int tensor_columns; /* of tensor memory, per block; 0 or less: none, or not known. A cubin does not tell */
 } kiln__cubin_kernel;
 kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, size_t length,
                                 kiln__cubin_kernel **kernels, size_t *count, kiln_error **error);
@@ -256,7 +257,7 @@ bool kiln__is_relocatable(const void *cubin, size_t length);
 typedef struct kiln__occupancy {
     int blocks_per_sm;
     double occupancy;
-    /* A static text: "registers", "shared memory", "threads", "blocks", "barriers", "nothing". */
+    /* A static text: "registers", "shared memory", "tensor memory", "threads", "blocks", "barriers", "nothing". */
     const char *limited_by;
 } kiln__occupancy;
 /* Computes the occupancy of blocks of `threads` threads with `dynamic_shared` bytes. A kernel that needs more

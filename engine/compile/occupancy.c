@@ -35,6 +35,7 @@ static const limits table[] = {
 #undef KILN_X
 };
 /* Limits that all of these architectures share. MOST_REGISTERS is per thread. */
+enum { TENSOR_COLUMNS = 512 }; /* of tensor memory per SM, PTX ISA 9.0, "Tensor Memory" */
 enum { WARP = 32, MOST_THREADS = 1024, REGISTERS = 65536, MOST_REGISTERS = 255, SHARED_WITHOUT_OPT_IN = 48 * 1024 };
 
 static const limits *find_limits(int arch)
@@ -103,9 +104,13 @@ kiln_status kiln__occupancy_of(const kiln_allocator *mem, int arch, const kiln__
     if (failed != CUDA_OCC_SUCCESS)
         return kiln__fail(mem, error, KILN_ERROR_UNSUPPORTED, "no occupancy for sm_%d (error %d of cuda_occupancy.h)",
                           arch, (int)failed);
-    int warps = ((int)threads + WARP - 1) / WARP * result.activeBlocksPerMultiprocessor;
-    *occupancy = (kiln__occupancy){.blocks_per_sm = result.activeBlocksPerMultiprocessor,
-                                   .occupancy = (double)warps * WARP / device->threads,
-                                   .limited_by = name_limit(result.limitingFactors)};
+    /* NVIDIA's header does not know tensor memory, which blocks hold by columns */
+    int blocks = result.activeBlocksPerMultiprocessor;
+    const int most = kernel->tensor_columns > 0 ? TENSOR_COLUMNS / kernel->tensor_columns : blocks;
+    const char *limit = most < blocks ? "tensor memory" : name_limit(result.limitingFactors);
+    blocks = most < blocks ? most : blocks;
+    int warps = ((int)threads + WARP - 1) / WARP * blocks;
+    *occupancy = (kiln__occupancy){
+        .blocks_per_sm = blocks, .occupancy = (double)warps * WARP / device->threads, .limited_by = limit};
     return KILN_OK;
 }

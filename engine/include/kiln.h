@@ -1021,12 +1021,13 @@ typedef struct kiln_inspected_kernel {
     unsigned block[3];
     int blocks_per_sm;
     double occupancy;       /* resident warps divided by the most warps that an SM holds */
-    const char *limited_by; /* "registers", "shared memory", "threads", "blocks" */
+    const char *limited_by; /* "registers", "shared memory", "tensor memory", "threads", "blocks" */
     /* The attributes of its first launch, as in kiln_kernel_info. An attribute that depends on the data of an input
      * is left out. */
     unsigned cluster[3];
     int cooperative, overlap, priority, carveout;
     const char *cluster_scheduling;
+    int tensor_columns; /* columns of tensor memory of a block. -1 means that the PTX does not tell */
 } kiln_inspected_kernel;
 
 /* Compiles `choice` for the architecture `arch` ("sm_90"). If `arch` is NULL, it compiles for the engine's device.
@@ -1038,12 +1039,16 @@ typedef struct kiln_occupancy_info {
     size_t size; /* set by the caller: sizeof(kiln_occupancy_info) */
     int blocks_per_sm;
     double occupancy;       /* resident warps divided by the most warps that an SM holds */
-    const char *limited_by; /* "registers", "shared memory", "threads", "blocks"; static text */
+    const char *limited_by; /* "registers", "shared memory", "tensor memory", "threads", "blocks"; static text */
 } kiln_occupancy_info;
 /* Computes how many blocks of `threads` threads an SM of `arch` holds at once, if a thread takes `registers`
  * registers and a block takes `shared` bytes of shared memory. */
 KILN_API kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threads, int registers,
                                     uint64_t shared, kiln_occupancy_info *info, kiln_error **error);
+/* Does the same for a block that also allocates `columns` of the 512 columns of tensor memory of an SM. 0 means that the
+ * block allocates none. */
+KILN_API kiln_status kiln_occupancy_tensor(kiln_engine *engine, const char *arch, unsigned threads, int registers,
+                                           uint64_t shared, int columns, kiln_occupancy_info *info, kiln_error **error);
 
 /* The results of the following functions belong to the inspection. kiln_inspection_free() accepts NULL. */
 KILN_API void kiln_inspection_free(kiln_inspection *inspection);

@@ -542,8 +542,8 @@ typedef struct kiln_best {
     size_t known_feature_count;
     const char *size_set; /* the size set that `sizes` come from; the text lives as long as the spec */
     /* 1: the source, a header, an option or the compiler changed after the sample was made, so the present code may be
-     * slower, or wrong. 0: nothing changed, or it is not known: only kiln_best_find() compares the code, and only with a
-     * sample of a store whose sizes and device are those of the problem. It does not compare references and inputs. */
+     * slower, or wrong. 0: nothing changed, or it is not known. Only kiln_best_find() compares the code, and only with a
+     * sample of a store that has the problem's sizes and device. It does not compare references and inputs. */
     int code_changed;
 } kiln_best;
 

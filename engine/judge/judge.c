@@ -3,19 +3,24 @@
  * Every trial has its own seed, made from the caller's seed, the phase and its number. So the verdict does not depend
  * on which trials ran before, and a failing case can be repeated alone. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "judge_internal.h"
+#include "sim.h"
 
 enum {
-    CHECKS = 9,     /* trials of small sizes in the phase of checks */
+    CHECKS = 10,                           /* trials of small sizes in the phase of checks */
+    ANSWERS = 4 * KILN__JUDGE_CLASS_COUNT, /* trials with ranges; the size sets follow */
+    ORDERS = 4,                            /* trials with drawn sizes; a trial for each size follows */
+    MANY = 1 << 15,                        /* elements of a trial whose steps tell how fast the kernel is */
     LARGE_CALLS = 3 /* the trial in the phase of calls with many blocks; the trials before it have small sizes */
 };
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
 /* The number of this set of trials. It becomes larger after every change of the trials, so that no verdict of earlier
  * trials is taken from a cache. */
-#define TRIALS 10
+#define TRIALS 11
 
 /* ---- opening ---- */
 
@@ -134,12 +139,17 @@ static bool is_late(kiln__judge *judge)
     return true;
 }
 
-static kiln_status try_original(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
-                                kiln_error **error)
+kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
+                                  kiln__judge_fault *fault, bool *fits, kiln_error **error)
 {
-    bool fits;
-    return trial->phase == KILN__JUDGE_PHASE_LARGE ? kiln__judge_large(judge, trial, true, fault, &fits, error)
-                                                   : kiln__judge_try(judge, trial, true, fault, &fits, error);
+    judge->steps = judge->trusted_steps = 0;
+    if (trial->phase == KILN__JUDGE_PHASE_LARGE)
+        return kiln__judge_large(judge, trial, original, fault, fits, error);
+    if (trial->phase == KILN__JUDGE_PHASE_CALLS && !original)
+        return kiln__judge_calls(judge, trial, fault, fits, error);
+    if (trial->phase == KILN__JUDGE_PHASE_STREAMS && !original)
+        return kiln__judge_streams(judge, trial, fault, fits, error);
+    return kiln__judge_try(judge, trial, original, fault, fits, error);
 }
 
 /* Sets *fails if the variant's own source has a fault in the same trial. Then the spec allows more than its own kernel
@@ -148,12 +158,13 @@ static kiln_status try_original(kiln__judge *judge, const kiln__judge_trial *tri
 static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *trial, bool *fails, kiln_error **error)
 {
     kiln__judge_fault fault, whole = {.kind = KILN_JUDGED_PASS};
-    KILN__TRY(try_original(judge, trial, &fault, error));
+    bool fits;
+    KILN__TRY(kiln__judge_run_trial(judge, trial, true, &fault, &fits, error));
     *fails = fault.kind != KILN_JUDGED_PASS;
     if (*fails && trial->few && !judge->broken) {
         kiln__judge_trial other = *trial;
         other.few = false;
-        KILN__TRY(try_original(judge, &other, &whole, error));
+        KILN__TRY(kiln__judge_run_trial(judge, &other, true, &whole, &fits, error));
         judge->few = whole.kind != KILN_JUDGED_PASS;
         if (!judge->few)
             return KILN_OK;
@@ -172,11 +183,15 @@ static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *
     kiln__judge_fault fault;
     bool fits, fails = false;
     judge->failed.ranged[at] = value;
+    judge->steps = 0;
     KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
+    const uint64_t taken = judge->steps;
     *same = fits && fault.kind == judge->fault.kind;
     if (*same && !judge->broken)
         KILN__TRY(ask_original(judge, &judge->failed, &fails, error));
     *same = *same && !fails;
+    if (*same && fault.kind == KILN_JUDGED_TIMEOUT && judge->simulated && !judge->broken)
+        kiln__judge_tell_late(judge, taken, judge->steps, &fault);
     if (*same)
         judge->fault = fault;
     else
@@ -219,10 +234,12 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     const size_t findings = judge->finding_count;
     kiln__judge_fault fault;
     bool fits, fails = false;
-    KILN__TRY(trial->phase == KILN__JUDGE_PHASE_CALLS     ? kiln__judge_calls(judge, trial, &fault, &fits, error)
-              : trial->phase == KILN__JUDGE_PHASE_STREAMS ? kiln__judge_streams(judge, trial, &fault, &fits, error)
-              : trial->phase == KILN__JUDGE_PHASE_LARGE   ? kiln__judge_large(judge, trial, false, &fault, &fits, error)
-                                                          : kiln__judge_try(judge, trial, false, &fault, &fits, error));
+    uint64_t most;
+    KILN__TRY(kiln__judge_run_trial(judge, trial, false, &fault, &fits, error));
+    KILN__TRY(kiln__judge_look_at_late(judge, trial, &fault, &fits, &fails, &most, error));
+    if (!trial->checked && fits && judge->elements > MANY && fault.kind == KILN_JUDGED_PASS)
+        judge->steps_each = fmax(judge->steps_each,
+                                 fmax((double)judge->steps, (double)judge->trusted_steps) / (double)judge->elements);
     judge->skipped += !fits && trial->phase != KILN__JUDGE_PHASE_LARGE;
     judge->ran[trial->phase] += fits;
     for (size_t i = 0; i < judge->range_count && fits; i++)
@@ -230,7 +247,8 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
             judge->ranges[i].tried = trial->ranged[i];
     if (fault.kind == KILN_JUDGED_PASS)
         return KILN_OK;
-    if (!judge->broken && fault.kind != KILN_JUDGED_STATE && fault.kind != KILN_JUDGED_LAUNCH && !fault.of_code)
+    if (!fails && !most && !judge->broken && fault.kind != KILN_JUDGED_STATE && fault.kind != KILN_JUDGED_LAUNCH &&
+        !fault.of_code)
         KILN__TRY(ask_original(judge, trial, &fails, error));
     if (fails) {
         judge->unsettled++;
@@ -248,12 +266,16 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     }
     bool smaller = trial->phase != KILN__JUDGE_PHASE_CALLS && trial->phase != KILN__JUDGE_PHASE_STREAMS &&
                    !judge->broken && !fault.of_code;
-    if (trial->phase == KILN__JUDGE_PHASE_LARGE && smaller) { /* two runs tell more, if the host can hold the arrays */
+    if (trial->phase == KILN__JUDGE_PHASE_LARGE && smaller &&
+        !most) { /* two runs tell more, if the host can hold the arrays */
         KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
         smaller = fits && fault.kind != KILN_JUDGED_PASS && !judge->broken;
         judge->fault = smaller ? fault : judge->fault;
     }
-    return smaller ? shrink(judge, error) : KILN_OK;
+    judge->steps_given = most;
+    kiln_status status = smaller ? shrink(judge, error) : KILN_OK;
+    judge->steps_given = 0;
+    return status;
 }
 
 /* Returns the number of trials of a phase. *most gets the largest product of the ranged sizes of a trial. */
@@ -271,8 +293,10 @@ static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, 
     unsigned count = 0;
     switch (phase) {
     case KILN__JUDGE_PHASE_CHECKS: count = judge->simulated ? CHECKS + kiln__judge_thresholds(judge) : 0; break;
-    case KILN__JUDGE_PHASE_ANSWERS: return sets < 24 ? sets + KILN__JUDGE_CLASS_COUNT : 4 * KILN__JUDGE_CLASS_COUNT;
-    case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? 4 : 0;
+    case KILN__JUDGE_PHASE_ANSWERS:
+        return sets < 24 ? sets + KILN__JUDGE_CLASS_COUNT
+                         : ANSWERS + (unsigned)(judge->spec->size_set_count ? judge->set_count : 0);
+    case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? ORDERS + (unsigned)judge->range_count : 0;
     case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? (unsigned)judge->buffer_count + 4 : 0;
     case KILN__JUDGE_PHASE_CALLS: count = LARGE_CALLS + 1; break;
     case KILN__JUDGE_PHASE_STREAMS: /* calls share only variables, and arrays of textures, which belong to the plan */
@@ -301,14 +325,16 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
                                           phase == KILN__JUDGE_PHASE_STREAMS);
     if (phase == KILN__JUDGE_PHASE_CALLS && number == LARGE_CALLS) { /* too many blocks for checks */
         trial->checked = false;
+        trial->order = KILN__SIM_LATE | kiln__random_mix(judge->options.seed);
         most = (uint64_t)1 << 17;
     }
     /* three trials with whole tiles keep the fill: among few different values a wrong element is often equal to the
      * right one */
-    if (phase == KILN__JUDGE_PHASE_ANSWERS && number > 2 && number % 24 != 7)
+    if (phase == KILN__JUDGE_PHASE_ANSWERS && number > 2 && number % 24 != 7 && number < ANSWERS)
         trial->class = kiln__judge_choose_class(judge, number);
     if (phase == KILN__JUDGE_PHASE_ORDERS) {
-        trial->order = number == 0 ? 1 : kiln__random_next(&random) | 2;
+        trial->order = number == 0 || number >= ORDERS ? 1 : (kiln__random_next(&random) | 2) & ~KILN__SIM_LATE;
+        trial->order |= number > 1 && number < ORDERS ? KILN__SIM_LATE : 0;
         like = 3 + number;
     }
     if (phase == KILN__JUDGE_PHASE_ALIGNMENTS) {
@@ -322,7 +348,11 @@ static void make_trial(kiln__judge *judge, kiln__judge_phase phase, unsigned num
     kiln__judge_draw_sizes(judge, &random, like, most, trial);
     if (phase == KILN__JUDGE_PHASE_CHECKS && number >= CHECKS)
         kiln__judge_pass_threshold(judge, number - CHECKS, trial);
-    if (!judge->range_count)
+    if (phase == KILN__JUDGE_PHASE_ORDERS && number >= ORDERS)
+        kiln__judge_take_tiles(judge, number - ORDERS, trial);
+    if (judge->range_count && phase == KILN__JUDGE_PHASE_ANSWERS && number >= ANSWERS)
+        kiln__judge_take_set(judge, judge->sets[number - ANSWERS], trial);
+    else if (!judge->range_count)
         trial->set = judge->sets[number % judge->set_count];
     else if (judge->variant->bake_count + judge->variant->define_count >
              0) /* neighbouring trials share a set, because another set means a compile */

@@ -181,6 +181,14 @@ typedef struct kiln__judge {
     int64_t *sized;   /* the ranged sizes that the plans have now, unless sized_set is SIZE_MAX */
     size_t sized_set;
     bool sized_few;
+    uint64_t elements; /* of all buffers */
+    double flops;
+    uint64_t steps;                  /* the most steps of a run of the trial (patience.c) */
+    uint64_t trusted_steps;          /* the most steps of a run of a reference */
+    uint64_t steps_given;            /* the limit of steps; 0: the sizes give it */
+    uint64_t steps_most, steps_left; /* of the present run */
+    double
+        steps_each; /* the most steps for an element, of all trials with many elements, of the candidate or of a reference */
     bool lacks_memory; /* a large trial did not fit into the memory of the device */
     bool broken;       /* the context is lost: nothing can run any more */
     /* results */
@@ -253,6 +261,11 @@ unsigned kiln__judge_thresholds(const kiln__judge *judge);
 /* Sets one size above a threshold, and all other sizes to small values. In checks 0 and 2 the size is just above the
  * threshold. In checks 1 and 3 it is about TILE_END above the threshold, a multiple of 4 and of no larger tile. */
 void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
+/* Gives size `number` more than a thousand, and all others small ones. All of them are multiples of 8, as many kernels with large
+ * tiles need it. So there are several tiles along this size. */
+void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
+/* Takes all sizes from a size set. A size whose value is not in its range gets the nearest one. */
+void kiln__judge_take_set(const kiln__judge *judge, size_t set, kiln__judge_trial *trial);
 /* Returns the largest multiple in the range. */
 int64_t kiln__judge_last(const kiln__judge_range *range);
 /* Writes the integer sizes that the plans have now, `most` at most. Returns their number. */
@@ -324,6 +337,27 @@ bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__ju
 /* Runs a large trial. *fault and *fits are set as by kiln__judge_try(). */
 kiln_status kiln__judge_large(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
                               kiln__judge_fault *fault, bool *fits, kiln_error **error);
+
+/* judge.c: runs a trial of any phase, of the candidate or of the original. *fault and *fits are set as by kiln__judge_try(). */
+kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
+                                  kiln__judge_fault *fault, bool *fits, kiln_error **error);
+
+/* patience.c */
+/* Returns the time limit of a run in seconds. */
+double kiln__judge_seconds(const kiln__judge *judge);
+/* Call these before and after a run of the candidate or of the original. On a simulated device they limit and count its steps,
+ * and a limit keeps the context usable. The second one returns the status of the run, whose error is *why. */
+void kiln__judge_begin_steps(kiln__judge *judge);
+kiln_status kiln__judge_end_steps(kiln__judge *judge, kiln_status status, kiln_error **why);
+/* Runs a reference once. It may take the rest of the budget. */
+kiln_status kiln__judge_run_trusted(kiln__judge *judge, kiln_plan *plan, kiln_error **error);
+/* Looks again at a run that a limit ended on a simulated device: compares its steps with the steps that the variant's own source needs,
+ * and gives it more steps if it had few. Then *fault is the fault of the longer run. *fails is set if the variant's own source
+ * fails too. *most gets the limit that shows that the candidate does not end, or 0. */
+kiln_status kiln__judge_look_at_late(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
+                                     bool *fits, bool *fails, uint64_t *most, kiln_error **error);
+/* Adds both numbers of steps to the message. */
+void kiln__judge_tell_late(kiln__judge *judge, uint64_t taken, uint64_t needs, kiln__judge_fault *fault);
 
 /* trial.c */
 /* Runs the trial of several calls in one memory. *fault and *fits are set as by kiln__judge_try(). */

@@ -76,10 +76,11 @@ static bool stays_on_device(const kiln__judge *judge)
 bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial, bool *larger)
 {
     /* The products of the sizes with a range, in the order in which they are tried. All are larger than the 2^17 of
-     * other trials. The last five products of the host divide 10^6 elements among 1, 2, 3, 4 or 6 equal buffers. On a
-     * GPU the largest product that fits matters most, so each product is tried in all ways to divide it among the sizes
-     * before the next smaller product. */
-    static const uint64_t host[] = {4200000, 2100000, 1000000, 500000, 340000, 250000, 170000};
+     * other trials. The first two of the host are above 2^24 and 2^23, where a sum of the sums of blocks takes several
+     * turns. Its last five divide 10^6 elements among 1, 2, 3, 4 or 6 equal buffers. On a GPU the largest product that
+     * fits matters most, so each product is tried in all ways to divide it among the sizes before the next smaller
+     * product. */
+    static const uint64_t host[] = {17000000, 8500000, 4200000, 2100000, 1000000, 500000, 340000, 250000, 170000};
     static const uint64_t device[] = {(uint64_t)1 << 31, (uint64_t)1 << 30, 1 << 29, 1 << 28,
                                       1 << 26,           1 << 24,           1 << 22};
     const bool stays = stays_on_device(judge);
@@ -292,7 +293,7 @@ static kiln_status run_reference(kiln__judge *judge, size_t v, const place *plac
             return kiln__driver_fail(driver_of(judge), judge->mem, result, error, "writing buffer %s", b->buffer->name);
         KILN__TRY(kiln_plan_bind(reference, b->buffer->name, at, (size_t)b->bytes, error));
     }
-    kiln_status status = kiln__once_run(reference, judge->options.launch_limit, &why);
+    kiln_status status = kiln__judge_run_trusted(judge, reference, &why);
     if (status != KILN_OK && status != KILN_ERROR_MEMORY)
         kiln__judge_note(judge,
                          kiln__judge_print(
@@ -424,7 +425,9 @@ static kiln_status run_all(kiln__judge *judge, kiln_plan *plan, const kiln__judg
     if (!*fits)
         return KILN_OK;
     kiln__judge_reset_globals(judge);
-    kiln_status status = kiln__once_run(plan, judge->options.launch_limit, &why);
+    kiln__judge_begin_steps(judge);
+    kiln_status status = kiln__once_run(plan, kiln__judge_seconds(judge), &why);
+    status = kiln__judge_end_steps(judge, status, &why);
     if (status != KILN_OK)
         return kiln__judge_take_failure(judge, status, why, fault, error);
     KILN__TRY(check_guards(judge, places, fault, error));

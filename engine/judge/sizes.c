@@ -36,6 +36,15 @@ bool kiln__judge_read_ranges(kiln__judge *judge)
 
 int64_t kiln__judge_last(const kiln__judge_range *range) { return range->to / range->multiple * range->multiple; }
 
+/* Returns true if the spec has a range for the size. The size sets have the values of all other sizes. */
+static bool is_ranged(const kiln__judge *judge, const char *name, size_t *at)
+{
+    for (*at = 0; *at < judge->range_count; ++*at)
+        if (strcmp(judge->ranges[*at].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Moves a number into the range, to a multiple, and below the limit. */
 static int64_t clamp(const kiln__judge_range *range, int64_t value, uint64_t most)
 {
@@ -124,6 +133,30 @@ void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln_
         trial->ranged[i] = clamp(&judge->ranges[i], i == range ? value : 1, UINT64_MAX);
 }
 
+void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial)
+{
+    enum {
+        SEVERAL = 1032,
+        ALONE = (1 << 15) + 8,
+        OTHERS = 1 << 8
+    }; /* OTHERS: the largest product of all other sizes */
+    const size_t count = judge->range_count;
+    int64_t other = 1;
+    while (count > 1 && pow((double)(2 * other), (double)(count - 1)) <= OTHERS)
+        other *= 2;
+    for (size_t i = 0; i < count; i++)
+        trial->ranged[i] = clamp(&judge->ranges[i], i != number ? other : count > 1 ? SEVERAL : ALONE, UINT64_MAX);
+}
+
+void kiln__judge_take_set(const kiln__judge *judge, size_t set, kiln__judge_trial *trial)
+{
+    const kiln__settings *settings = &judge->spec->size_sets[set].settings;
+    trial->set = set;
+    for (size_t i = 0, at; i < settings->count; i++)
+        if (is_ranged(judge, settings->items[i].name, &at) && settings->items[i].value.kind == KILN_INT)
+            trial->ranged[at] = clamp(&judge->ranges[at], settings->items[i].value.as.i, UINT64_MAX);
+}
+
 /* Draws sizes of whole tiles, because a kernel may have another path for them, and sizes drawn one by one are hardly
  * ever all whole. First all sizes get the same power of two, the largest with which their product fits. Then sizes are
  * doubled in turn while the product fits. Two of the seven kinds add -1, 0 or 1 to each size. One kind adds -4, 0 or 4,
@@ -163,12 +196,15 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
 
 /* Trials 0 to 3 have fixed sizes: the least values, all sizes 1, a mixture of small odd numbers, and the largest values
  * that fit. In the phase of checks, trials 6 to 8 have sizes that are multiples of four and of no tile, and trial 8 has
- * many blocks. In the phase of answers, first each size in turn has its largest value. Every second later trial has a
- * number of the candidate's code as one of its sizes, and every eighth has whole tiles. */
+ * many blocks. In trial 9 each size is one less than a multiple of four. In the phase of answers, first each size in turn
+ * has its largest value. Every second later trial has a number of the candidate's code as one of its sizes, and every
+ * eighth has whole tiles. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {
-    enum { QUADS = 6, BLOCKS = 8 }; /* the first check with whole quadruples of elements; the one with more blocks */
+    /* the numbers of the first check with whole quadruples of elements, of the check with more blocks, and of the check whose sizes
+     * are 3 modulo 4 */
+    enum { QUADS = 6, BLOCKS = 8, THREES = 9 };
     static const int64_t odd[] = {33, 17, 45, 7};
     uint64_t left = most;
     const size_t count = judge->range_count;
@@ -188,6 +224,12 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
             root++;
         for (size_t i = 0; i < count; i++)
             trial->ranged[i] = clamp(&judge->ranges[i], root / 8 * 8 + 4, UINT64_MAX);
+        return;
+    }
+    if (trial->phase == KILN__JUDGE_PHASE_CHECKS && number == THREES) {
+        static const int64_t threes[] = {7, 11, 19, 3};
+        for (size_t i = 0; i < count; i++)
+            trial->ranged[i] = clamp(&judge->ranges[i], threes[i % KILN__COUNT(threes)], most);
         return;
     }
     if (trial->phase == KILN__JUDGE_PHASE_CHECKS && number >= QUADS) {
@@ -218,15 +260,6 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
             left /= (uint64_t)trial->ranged[i];
         left = left ? left : 1;
     }
-}
-
-/* Returns true if the spec has a range for the size. The size sets have the values of all other sizes. */
-static bool is_ranged(const kiln__judge *judge, const char *name, size_t *at)
-{
-    for (*at = 0; *at < judge->range_count; ++*at)
-        if (strcmp(judge->ranges[*at].name, name) == 0)
-            return true;
-    return false;
 }
 
 kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *trial, size_t *count)

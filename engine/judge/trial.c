@@ -5,6 +5,7 @@
  * a kernel that reads any of these bytes computes from two different numbers. Under the checks of the simulated device
  * a buffer is one exact allocation instead, so that the checks see its ends, and the kernel runs once. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "judge_internal.h"
@@ -312,7 +313,9 @@ static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__jud
     kiln_error *why = NULL;
     if (simulator)
         simulator->order(trial->order);
-    kiln_status status = kiln__once_run(plan, judge->options.launch_limit, &why);
+    kiln__judge_begin_steps(judge);
+    kiln_status status = kiln__once_run(plan, kiln__judge_seconds(judge), &why);
+    status = kiln__judge_end_steps(judge, status, &why);
     if (simulator)
         simulator->order(0);
     l->late = status == KILN_ERROR_TIMEOUT;
@@ -416,13 +419,18 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
 
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host)
 {
+    enum { PLAIN_MOST = 9000000, STEPS_MOST = 1 << 27 }; /* larger arrays only if the kernel is fast enough */
     const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE;
-    const uint64_t elements_most = !on_host && !judge->simulated ? UINT64_MAX : large ? 9000000 : 1 << 20;
+    const uint64_t elements_most = !on_host && !judge->simulated ? UINT64_MAX : large ? 36000000 : 1 << 20;
     const double flops_most = !judge->simulated ? 0x1p40 : large ? 0x1p23 : 0x1p21;
     uint64_t elements = 0;
     for (size_t i = 0; i < judge->buffer_count; i++)
         elements += judge->buffers[i].elements;
-    if (elements > elements_most || kiln__once_flops(judge->original) > flops_most)
+    judge->elements = elements;
+    judge->flops = kiln__once_flops(judge->original);
+    if (elements > elements_most || judge->flops > fmax(flops_most, large ? (double)elements : 0))
+        return false;
+    if (judge->simulated && elements > PLAIN_MOST && judge->steps_each * (double)elements > STEPS_MOST)
         return false;
     if (elements > judge->largest)
         judge->largest = elements;
@@ -435,10 +443,14 @@ static kiln_status begin_checks(const kiln__judge_trial *trial, kiln_plan *plan,
 }
 
 /* Takes over the failure of a content or of a reference. *fits is false if the spec's expressions or a host function refuse
- * these sizes and contents. */
-static kiln_status skip_refused(kiln_status status, kiln_error *why, bool *fits, kiln_error **error)
+ * these sizes and contents, or if a reference is late. */
+static kiln_status skip_refused(kiln__judge *judge, kiln_status status, kiln_error *why, bool *fits, kiln_error **error)
 {
-    const bool refused = status == KILN_ERROR_HOST_FUNCTION || status == KILN_ERROR_SPEC;
+    const bool late = status == KILN_ERROR_TIMEOUT && judge->simulated,
+               refused = status == KILN_ERROR_HOST_FUNCTION || status == KILN_ERROR_SPEC || late;
+    if (late)
+        kiln__judge_note(judge, kiln__judge_print(judge, "a trial was left out, because a reference was late: %s",
+                                                  kiln_error_message(why)));
     *fits = *fits && !refused;
     if (error && !refused)
         *error = why;
@@ -453,7 +465,7 @@ static kiln_status fill_places(kiln__judge *judge, kiln__judge_class class, uint
 {
     kiln_error *why = NULL;
     kiln_status status = make_contents(judge, class, seed, &why);
-    return status == KILN_OK ? KILN_OK : skip_refused(status, why, fits, error);
+    return status == KILN_OK ? KILN_OK : skip_refused(judge, status, why, fits, error);
 }
 
 /* Computes the expected answer. *fits is false if these sizes and contents are refused. */
@@ -463,7 +475,7 @@ static kiln_status expect_answer(kiln__judge *judge, const kiln__judge_trial *tr
     const uint64_t start = kiln__now_ns();
     kiln_status status = kiln__judge_expect(judge, trial, &why);
     judge->reference_ns += kiln__now_ns() - start;
-    return status == KILN_OK ? KILN_OK : skip_refused(status, why, fits, error);
+    return status == KILN_OK ? KILN_OK : skip_refused(judge, status, why, fits, error);
 }
 
 /* Runs the kernel twice, or once under checks, and compares the outputs of each run. */
@@ -633,7 +645,7 @@ static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial
             if (judge->buffers[i].bytes)
                 KILN__TRY(kiln_plan_bind(plan, judge->buffers[i].buffer->name, places[c % 2][i].at,
                                          (size_t)judge->buffers[i].bytes, error));
-        KILN__TRY(kiln__once_enqueue(plan, streams[c % 2], judge->options.launch_limit, error));
+        KILN__TRY(kiln__once_enqueue(plan, streams[c % 2], kiln__judge_seconds(judge), error));
     }
     return kiln__once_wait(plan, error);
 }
@@ -652,7 +664,9 @@ static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial,
         KILN__TRY(place_buffers(judge, judge->candidate, trial, error));
     }
     KILN__TRY(begin_checks(trial, judge->candidate, error));
+    kiln__judge_begin_steps(judge);
     kiln_status status = start_both(judge, trial, places, streams, &why);
+    status = kiln__judge_end_steps(judge, status, &why);
     l->late = status == KILN_ERROR_TIMEOUT;
     if (trial->checked)
         kiln__plan_end_checks(judge->candidate, &options);

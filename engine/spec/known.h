@@ -26,10 +26,10 @@ typedef struct kiln__known {
     double seconds; /* positive; HUGE_VAL: the configuration failed there, and would fail again */
     bool verified;
     int64_t made;                        /* microseconds since 1970 */
-    int64_t taken;                       /* when a sweep last took it from a store; 0: never; a file does not have it */
+    int64_t taken;                       /* when a sweep last took it from a store; 0: never, or read from a file */
     double inputs_seconds, copy_seconds; /* see kiln_result; a file does not have them */
     const char *input_functions;         /* NULL means "" */
-    const char *code; /* the hash of its code as a text; NULL or "": not known; a file does not have it */
+    const char *code; /* the hash of its code as a text; NULL or "": not known, or read from a file */
 } kiln__known;
 
 /* A list of configurations. Set it to zero, then set arena.mem. The arena owns the texts. */

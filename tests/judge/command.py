@@ -10,6 +10,8 @@
 - Buffers that the steps swap, negative sizes, and sizes without contents.
 - Size sets that a constraint of the variant excludes.
 - Trials with few multiprocessors, for specs whose launches depend on their number.
+- Sizes of the spec's own size sets, sizes that lack one element to a whole quadruple, several tiles in descending order, late blocks.
+- A kernel that does not end, and its number of steps beside the number of the variant's own source.
 - The tolerance of large trials, a reference that fails there, and a memory that is too small.
 - With `stand-in`: every timed repetition has other inputs, and a wrong answer is found there.
 - With a tolerance, an infinity or a NaN that is expected allows only itself.
@@ -251,6 +253,72 @@ def check_calls(work):
     for name, word in (("twice", "pass"), ("often", "state")):
         made = verdict(work / "seen.yaml", work / f"{name}.cu")
         need(made["verdict"] == word, f"{name}: {made['verdict']}: {made['message']}")
+
+
+def check_late_block(work):
+    """Each block hands an element to the next one, with the number of the call. Without this number a block may take the note of an earlier
+    call, but only if the block before it is late."""
+    (work / "notes.yaml").write_text(
+        "kiln: 1\nname: notes\nsource: notes.cu\nsizes: {tiny: {N: 300}}\n"
+        "buffers:\n  x: {type: u32, shape: [N], fill: {uniform: [0, 1000]}}\n  y: {type: u32, shape: [N], out: true}\n"
+        "verify: {y: {against: {variant: own}, exact: true}}\njudge: {N: {from: 0, to: 100000}}\n"
+        "variants:\n  own:\n    buffers: {notes: {type: u64, shape: ['ceil_div(N, 64) + 1'], fill: 0}, calls: {type: u32, shape: [3], fill: 0}}\n"
+        "    launch: {kernel: hand_over, grid: ['ceil_div(N, 64)'], block: [64], args: [x, y, notes, calls, N]}\n")
+    for name, tag in (("notes", "call"), ("stale", "1")):
+        (work / f"{name}.cu").write_text(
+            'extern "C" __global__ void hand_over(const unsigned *x, unsigned *y, unsigned long long *notes, unsigned *calls, int n)\n{\n'
+            "    __shared__ unsigned tile, call;\n    if (threadIdx.x == 0) {\n        call = *(volatile unsigned *)(calls + 2) + 1;\n"
+            "        tile = atomicInc(calls, gridDim.x - 1);\n    }\n    __syncthreads();\n    const int i = tile * 64 + threadIdx.x;\n"
+            "    if (i < n && threadIdx.x > 0)\n        y[i] = 2 * x[i];\n    if (threadIdx.x == 0) {\n"
+            f"        const unsigned long long tag = (unsigned long long){tag} << 32;\n"
+            "        if (i + 64 < n)\n            atomicExch(notes + tile + 1, tag | 2 * x[i + 64]);\n        unsigned long long note = 2 * x[i];\n"
+            "        while (tile && (note = *(volatile unsigned long long *)(notes + tile)) >> 32 != tag >> 32)\n            ;\n"
+            "        y[i] = (unsigned)note;\n        __threadfence();\n"
+            "        if (atomicInc(calls + 1, gridDim.x - 1) == gridDim.x - 1)\n            atomicAdd(calls + 2, 1);\n    }\n}\n")
+    for name, words in (("notes", ["pass"]), ("stale", ["state", "wrong"])):
+        made = verdict(work / "notes.yaml", work / f"{name}.cu")
+        need(made["verdict"] in words, f"{name}: {made['verdict']}: {made['message']}")
+
+
+def check_sizes(work):
+    """Kernels that are wrong at sizes which only one kind of trial has."""
+    (work / "tiles.yaml").write_text(
+        "kiln: 1\nname: tiles\nsource: tiles.cu\nsizes: {tiny: {M: 8, N: 24, K: 8}, own: {M: 5, N: 7777, K: 8}}\n"
+        "buffers:\n  x: {type: f32, shape: [M, N], fill: {uniform: [-1, 1]}}\n  y: {type: f32, shape: [M, N], out: true}\n"
+        "verify: {y: {against: {variant: own}, exact: true}}\n"
+        "judge: {M: {from: 1, to: 5000}, N: {from: 1, to: 50000}, K: {from: 1, to: 5000}}\n"
+        "variants:\n  own: {where: [WHERE], launch: {kernel: tiles, grid: ['ceil_div(N, 256)', M], block: [256], args: [x, y, M, N, K]}}\n")
+    text = (work / "tiles.yaml").read_text()
+    (work / "eights.yaml").write_text(text.replace("WHERE", "M % 8 == 0 and N % 8 == 0 and K % 8 == 0"))
+    (work / "tiles.yaml").write_text(text.replace("WHERE", "M > 0"))
+    for name, trick, spec in (
+            ("tiles", "", "tiles"), ("own_size", "    if (n == m * 1555 + 2 && i == 40)\n        y[i] += 1;\n", "tiles"),
+            ("threes", "    if (m % 4 == 3 && n % 4 == 3 && k % 4 == 3 && k < 32)\n        y[at] = x[at] * (1 + 0 * x[(size_t)m * n]);\n", "tiles"),
+            ("next_tile", "    if (i % 256 == 255 && i + 1 < n)\n        y[at + 1] = 0;\n", "eights")):
+        (work / f"{name}.cu").write_text(
+            'extern "C" __global__ void tiles(const float *x, float *y, int m, int n, int k)\n{\n    const int i = blockIdx.x * 256 + threadIdx.x;\n'
+            "    const size_t at = (size_t)blockIdx.y * n + i;\n    if (i >= n)\n        return;\n    y[at] = x[at];\n" + trick + "}\n")
+        made = verdict(work / f"{spec}.yaml", work / f"{name}.cu")
+        need((made["verdict"] == "pass") == (name == "tiles"), f"{name}: {made['verdict']}: {made['message']}")
+
+
+def check_endless(ops, work):
+    """The evidence is a number of steps. It does not depend on the load of the machine, so the digest is the same in each run."""
+    path = work / "endless.cu"
+    path.write_text(HEAD + "    for (volatile int turn = i > 40 ? 0 : -1; turn >= 0; turn = 0)\n        ;\n    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}\n")
+    made = [verdict(ops / "axpby.yaml", path) for _ in range(2)]
+    need(made[0]["verdict"] == "timeout" and re.search(r"it does not end: it ran for \d+ steps .* own source ends after \d+:", made[0]["message"]), made[0])
+    need(made[0]["digest"]["verdict"] == made[1]["digest"]["verdict"] and made[0]["case"]["sizes"]["N"] == 1, made)
+    # a kernel that needs more steps than a trial usually has gets more of them, if the variant's own source is slow too
+    head = ('extern "C" __global__ void tiles(const float *x, float *y, int m, int n, int k)\n{\n    const int i = blockIdx.x * 256 + threadIdx.x;\n'
+            "    const size_t at = (size_t)blockIdx.y * n + i;\n    if (i >= n)\n        return;\n    float v = x[at];\n"
+            "    for (int turn = 0; turn < 30; turn++)\n        v = fminf(v, x[(i + turn) % n] + 3);\n")
+    (work / "slow.yaml").write_text((work / "tiles.yaml").read_text().replace("tiles.cu", "slow.cu"))
+    (work / "slow.cu").write_text(head + "    y[at] = v;\n}\n")
+    path.write_text(head + "    for (unsigned turn = 0; turn < 1000000 && n == m * 1555 + 2 && at < 32; turn++)\n        v = fminf(v, x[(i + turn) % n] + 3);\n"
+                    "    y[at] = v;\n}\n")
+    made = verdict(work / "slow.yaml", path)
+    need(made["verdict"] == "pass" and made["trials"]["unsettled"] == 0, made)
 
 
 def check_memory(folder):
@@ -501,6 +569,9 @@ def main():
         check_few(work)
         check_large(ops, work)
         check_calls(work)
+        check_late_block(work)
+        check_sizes(work)
+        check_endless(ops, work)
         if sys.argv[4:] == ["stand-in"]:
             check_timed(work)
             check_memory(FOLDER / "large")

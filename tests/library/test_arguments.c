@@ -400,6 +400,8 @@ static void tear_down(void)
     X(ADDRESS, kiln_judged_text, "", (KILN_JUDGED_PASS))                                                               \
     X(STATUS, kiln_occupancy, "rrro",                                                                                  \
       (A(0, w.engine), A(1, "sm_80"), 128, 32, 0, A(2, &out.occupancy), A(3, &out.error)))                             \
+    X(STATUS, kiln_occupancy_tensor, "rrro",                                                                           \
+      (A(0, w.engine), A(1, "sm_80"), 128, 32, 0, 0, A(2, &out.occupancy), A(3, &out.error)))                          \
     X(NOTHING, kiln_inspection_free, "v", (A(0, NULL)))                                                                \
     X(ADDRESS, kiln_inspection_arch, "0", (A(0, out.inspection)))                                                      \
     X(ADDRESS, kiln_inspection_source, "0", (A(0, out.inspection)))                                                    \
@@ -693,7 +695,8 @@ static void test_past_the_last(void)
 #define GIVEN(Y)                                                                                                       \
     Y(kiln_space_count, kiln_space_info, (w.engine, w.spec, NULL, NULL, given, &out.error))                            \
     Y(kiln_recording_score, kiln_score, (w.recording, NULL, 1, given, &out.error))                                     \
-    Y(kiln_occupancy, kiln_occupancy_info, (w.engine, "sm_80", 128, 32, 0, given, &out.error))
+    Y(kiln_occupancy, kiln_occupancy_info, (w.engine, "sm_80", 128, 32, 0, given, &out.error))                         \
+    Y(kiln_occupancy_tensor, kiln_occupancy_info, (w.engine, "sm_100", 128, 32, 0, 64, given, &out.error))
 
 #define Y(name, type, arguments)                                                                                       \
     static kiln_status fill_##name##_##type(void *bytes)                                                               \
@@ -902,6 +905,8 @@ static void test_numbers(void)
     forget_out();
     REFUSED(kiln_occupancy(w.engine, "sm_80", 128, -1, 0, &out.occupancy, &out.error),
             "kiln_occupancy: registers is -1; it must be 0 or more");
+    REFUSED(kiln_occupancy_tensor(w.engine, "sm_100", 128, 32, 0, -1, &out.occupancy, &out.error),
+            "kiln_occupancy_tensor: columns is -1; it must be 0 or more");
     REFUSED(kiln_recording_score(w.recording, NULL, 0, &out.score, &out.error),
             "kiln_recording_score: seeds is 0; at least one is needed");
     tear_down();

@@ -33,7 +33,8 @@ has libkiln-dev "$lib/libkiln\.so" "$lib/libkiln\.a" "$lib/libkiln-catalogue\.so
     "$lib/pkgconfig/kiln\.pc" "$lib/pkgconfig/kiln-catalogue\.pc" "$lib/cmake/kiln/kilnConfig\.cmake" \
     usr/include/kiln.h usr/include/kiln_catalogue.h usr/share/doc/libkiln-dev/copyright
 has kiln usr/bin/kiln usr/libexec/kiln/kiln-worker usr/share/man/man1/kiln.1.gz usr/share/kiln/specs/matmul.yaml \
-    usr/share/kiln/specs/kiln.schema.json usr/share/kiln/kernel_src/matmul.cu usr/share/bash-completion/completions/kiln \
+    usr/share/kiln/specs/kiln.schema.json usr/share/kiln/verdict.schema.json usr/share/kiln/kernel_src/matmul.cu \
+    usr/share/bash-completion/completions/kiln \
     usr/share/zsh/vendor-completions/_kiln usr/share/fish/vendor_completions.d/kiln.fish usr/share/doc/kiln/copyright \
     usr/share/doc/kiln/README.md usr/share/doc/kiln/engine/spec/README.md usr/share/doc/kiln/engine/spec/KEYS.md
 has kiln-sim "$lib/kiln/libcuda\.so\.1" "$lib/kiln/libnvJitLink\.so\.13" "$lib/kiln/bin/nvcc" usr/share/doc/kiln-sim/copyright

@@ -130,6 +130,17 @@ static void architectures(void)
         CHECK(info.blocks_per_sm == 2 && info.occupancy == 0.5); /* 65536 registers for 1024 threads */
         CHECK_TEXT(info.limited_by, "registers");
     }
+    /* 512 columns of tensor memory per SM: registers allow 8 blocks */
+    static const struct {
+        int columns, blocks;
+        const char *limit;
+    } tensor[] = {{0, 8, "registers"},       {32, 8, "registers"},      {64, 8, "registers"},
+                  {128, 4, "tensor memory"}, {320, 1, "tensor memory"}, {512, 1, "tensor memory"}};
+    for (size_t i = 0; i < KILN__COUNT(tensor); i++) {
+        CHECK_OK(kiln_occupancy_tensor(engine, "sm_100a", 128, 64, 0, tensor[i].columns, &info, &error), error);
+        CHECK(info.blocks_per_sm == tensor[i].blocks && info.occupancy == tensor[i].blocks * 128 / 2048.0);
+        CHECK_TEXT(info.limited_by, tensor[i].limit);
+    }
     for (size_t i = 0; i < KILN__COUNT(bad); i++) {
         char part[96];
         snprintf(part, sizeof part, "this NVRTC does not support architecture '%s'; it supports sm_", bad[i]);

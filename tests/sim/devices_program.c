@@ -1,6 +1,7 @@
 /* A program for the CUDA driver API on several simulated devices ($KILN_SIM_DEVICES=3). It tests which memory and
  * objects two devices may share. It prints each error. Without an error it ends with 0. With an argument it prints
  * the devices. */
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -414,6 +415,32 @@ static void reduce_in_turn(int count, const CUfunction *all_reduce)
     close_team(&t);
 }
 
+static void *join_late(void *object)
+{
+    OK(cuMulticastAddDevice(*(CUmemGenericAllocationHandle *)object, device[0]));
+    return NULL;
+}
+
+/* A call that maps an object waits until another thread has added the last device. Without such a thread a GPU would wait
+ * for ever. */
+static void wait_for_team(size_t unit)
+{
+    const CUmulticastObjectProp prop = {.numDevices = 2, .size = unit};
+    CUmemGenericAllocationHandle object;
+    CUdeviceptr at;
+    pthread_t other;
+    OK(cuMulticastCreate(&object, &prop));
+    OK(cuMulticastAddDevice(object, device[1]));
+    OK(cuMemAddressReserve(&at, unit, 0, 0, 0));
+    IS(cuMemMap(at, unit, 0, object, 0), CUDA_ERROR_ILLEGAL_STATE);
+    CHECK(pthread_create(&other, NULL, join_late, &object) == 0);
+    OK(cuMemMap(at, unit, 0, object, 0));
+    CHECK(pthread_join(other, NULL) == 0);
+    OK(cuMemUnmap(at, unit));
+    OK(cuMemAddressFree(at, unit));
+    OK(cuMemRelease(object));
+}
+
 /* What the functions refuse. */
 static void refuse_multicast(void)
 {
@@ -458,14 +485,7 @@ static void refuse_multicast(void)
     CHECK(kept == t.object);
     OK(cuMemRelease(kept));
     close_team(&t);
-    prop.handleTypes = 0;
-    OK(cuMulticastCreate(&object, &prop));
-    OK(cuMulticastAddDevice(object, device[1]));
-    /* a GPU would wait for ever, because the second device never joins */
-    OK(cuMemAddressReserve(&plain, unit, 0, 0, 0));
-    IS(cuMemMap(plain, unit, 0, object, 0), CUDA_ERROR_ILLEGAL_STATE);
-    OK(cuMemAddressFree(plain, unit));
-    OK(cuMemRelease(object));
+    wait_for_team(unit);
 }
 
 /* Multicast objects, with teams of one, two and three devices. */

@@ -194,6 +194,8 @@ static const expected tensor_cases[] = {
     BUG("dealloc", 1, 128, RACE, NULL, 0, -1, NULL),
     BUG("reach", 1, 128, BOUNDS, NULL, 0, 0, NULL),
     BUG("unfinished", 1, 128, ASYNC, NULL, 0, 0, NULL),
+    OK("far", 2, 128),
+    BUG("far", 2, 128, ASYNC, NULL, 1, 0, NULL),
     {"bug_loaded", 1, 128, 0, KILN_CHECK_ASYNC, "@loaded", "@loaded.other", 0, -1, NULL, 1},
 };
 

@@ -62,6 +62,37 @@ static void test_orders(void)
     unsetenv("KILN_SIM_THREADS");
 }
 
+/* Each block takes a turn, writes its turn to a place, and reads back the last turn that was taken. In a late order other blocks
+ * have taken theirs meanwhile, although no block waits. */
+static const char overtaken[] =
+    ".version 7.0\n.target sm_75\n.address_size 64\n"
+    ".visible .entry overtaken(.param .u64 to)\n{\n"
+    " .reg .u64 %a; .reg .u32 %t; .reg .u32 %c; .reg .pred %p;\n"
+    " ld.param.u64 %a, [to]; atom.global.add.u32 %t, [%a], 1; ld.volatile.global.u32 %c, [%a];\n"
+    " add.u32 %t, %t, 1; setp.ne.u32 %p, %t, %c; @%p red.global.add.u32 [%a+4], 1; ret;\n}\n";
+
+static void test_late_order(void)
+{
+    enum { BLOCKS = 64 };
+    unsigned got[2];
+    setenv("KILN_SIM_THREADS", "1", 1);
+    open_device();
+    CUfunction function = kernel(load(overtaken), "overtaken");
+    CUdeviceptr memory = 0;
+    void *arguments[] = {&memory};
+    OK(call_cuMemAlloc(&memory, sizeof got));
+    for (int late = 0; late < 2; late++) {
+        OK(call_cuMemsetD8(memory, 0, sizeof got));
+        kiln__sim_order(late ? KILN__SIM_LATE | 77 : 77);
+        OK(call_cuLaunchKernel(function, BLOCKS, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+        kiln__sim_order(0);
+        OK(call_cuMemcpyDtoH(got, memory, sizeof got));
+        CHECK(got[0] == BLOCKS && (got[1] > 0) == late);
+    }
+    close_device();
+    unsetenv("KILN_SIM_THREADS");
+}
+
 /* The limit of steps of the calling thread: a launch takes its steps from it, and ends if none are left. */
 static void test_steps(void)
 {
@@ -83,6 +114,21 @@ static void test_steps(void)
     CHECK(left == 0 && call_cuCtxSynchronize() == CUDA_ERROR_LAUNCH_TIMEOUT);
     CHECK(strstr(kiln__sim_last_fault(), "used up its budget of ") != NULL);
     kiln__sim_steps(NULL);
+    close_device();
+    /* a limit that keeps the context */
+    open_device();
+    function = kernel(load(turns), "turns");
+    OK(call_cuMemAlloc(&memory, 64));
+    OK(call_cuMemsetD8(memory, 0, 64));
+    left = taken / 2;
+    kiln__sim_steps(&left);
+    kiln__sim_keep(true);
+    FAILS(TIMEOUT, call_cuLaunchKernel(function, 2, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    CHECK(left == 0 && strstr(kiln__sim_last_fault(), "used up its budget of ") != NULL);
+    kiln__sim_steps(NULL);
+    kiln__sim_keep(false);
+    OK(call_cuCtxSynchronize());
+    OK(call_cuLaunchKernel(function, 2, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
     close_device();
 }
 
@@ -212,12 +258,10 @@ static CUresult launch_in(CUfunction function, unsigned grid, unsigned x, unsign
     void *arguments[] = {&written};
     return call_cuLaunchKernelEx(&config, function, arguments, NULL);
 }
-/* Launches 16 blocks in clusters of 2 blocks along x, with this preferred cluster. */
-static CUresult prefer(CUfunction function, unsigned x, unsigned y, unsigned z)
+/* Launches 16 blocks in clusters of 2 blocks along x, with a second attribute. */
+static CUresult launch_with(CUfunction function, CUlaunchAttribute other)
 {
-    CUlaunchAttribute both[] = {
-        {.id = CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, .value.preferredClusterDim = {x, y, z}},
-        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}}};
+    CUlaunchAttribute both[] = {other, {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}}};
     CUlaunchConfig config = {.gridDimX = 16,
                              .gridDimY = 1,
                              .gridDimZ = 1,
@@ -228,6 +272,11 @@ static CUresult prefer(CUfunction function, unsigned x, unsigned y, unsigned z)
                              .numAttrs = 2};
     void *arguments[] = {&written};
     return call_cuLaunchKernelEx(&config, function, arguments, NULL);
+}
+static CUresult prefer(CUfunction function, unsigned x, unsigned y, unsigned z)
+{
+    return launch_with(function, (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
+                                                     .value.preferredClusterDim = {x, y, z}});
 }
 static bool wrote(unsigned grid, unsigned size)
 {
@@ -265,6 +314,7 @@ static void test_clusters(void)
     FAILS(INVALID_CLUSTER_SIZE, prefer(any, 4, 2, 1));
     FAILS(INVALID_CLUSTER_SIZE, prefer(any, 4, 1, 0));
     FAILS(INVALID_CLUSTER_SIZE, prefer(any, 0, 1, 1));
+    FAILS(NOT_SUPPORTED, launch_with(any, (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE}));
 
     OK(launch_in(pairs, 8, 0, 0));
     CHECK(wrote(8, 2));
@@ -428,6 +478,7 @@ static const check_case cases[] = {{"old launches", test_old_launch},
                                    {"potential block size", test_potential},
                                    {"launch", test_launch},
                                    {"orders of blocks", test_orders},
+                                   {"late blocks", test_late_order},
                                    {"steps of a thread", test_steps},
                                    {"clusters", test_clusters},
                                    {"occupancy of clusters", test_cluster_occupancy},

@@ -25,18 +25,24 @@ static double estimate_of(CUfunction function, unsigned blocks, void **arguments
     return seconds;
 }
 
-static void test_equal(void)
+/* Gives the simulator a profile of specs/devices, and chooses it. */
+static void use_profile(const char *name)
 {
-    enum { N = 1 << 20 };
     kiln__text log = {0};
     char *text = NULL, path[1024];
     size_t length = 0;
     kiln_error *error = NULL;
-    snprintf(path, sizeof path, "%s/specs/devices/h200.profile", KILN_SOURCE_DIR);
+    snprintf(path, sizeof path, "%s/specs/devices/%s.profile", KILN_SOURCE_DIR, name);
     CHECK_OK(kiln__file_read(NULL, path, 0, &text, &length, &error), error);
-    CHECK(kiln__sim_profile_add("h200", text, length, &log) == KILN__SIM_ADDED);
+    CHECK(kiln__sim_profile_add(name, text, length, &log) == KILN__SIM_ADDED);
     kiln__free(NULL, text);
-    CHECK(kiln__sim_profile("h200"));
+    CHECK(kiln__sim_profile(name));
+}
+
+static void test_equal(void)
+{
+    enum { N = 1 << 20 };
+    use_profile("h200");
     open_device();
     CUmodule module = load(saxpy);
     CUfunction function = kernel(module, "saxpy");
@@ -72,6 +78,50 @@ static void test_equal(void)
     row = row_at(trace, 2); /* the process, the track, the first fill */
     CHECK_TEXT(json_string_value(json_object_get(row, "cat")), "copy");
     json_decref(row);
+    close_device();
+}
+
+/* Four kernels that differ only in the columns of tensor memory that they allocate. Their blocks wait for results of
+ * divisions, so an SM hides this latency only by other blocks. An SM has 512 columns, so it holds 8, 4 and 1 blocks of the
+ * first three kernels. The text of the fourth does not tell its columns, so the estimate knows no limit. */
+static void test_columns(void)
+{
+    static const struct {
+        const char *alloc;
+        int columns;
+    } kernels[] = {{"mov.u32 %r2, 64;", 64},
+                   {"mov.u32 %r2, 128;", 128},
+                   {"mov.u32 %r2, 512;", 512},
+                   {"mov.u32 %r2, 64; add.u32 %r2, %r2, 0;", -1}};
+    double seconds[KILN__COUNT(kernels)];
+    use_profile("b200");
+    open_device();
+    for (size_t k = 0; k < KILN__COUNT(kernels); k++) {
+        kiln__text text = {0};
+        kiln__text_printf(
+            &text,
+            ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 y)\n{\n"
+            ".reg .b32 %%r<4>; .reg .f32 %%f<4>; .reg .b64 %%d<2>; .reg .pred %%p<2>; .shared .align 4 .b32 base;\n"
+            "ld.param.u64 %%d1, [y]; %s mov.u32 %%r1, base;\n"
+            "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%%r1], %%r2;\n"
+            "ld.shared.u32 %%r3, [base]; mov.u32 %%r1, 0; cvt.rn.f32.u32 %%f1, %%r3;\n"
+            "AGAIN: div.rn.f32 %%f1, %%f1, 0f40000000; add.u32 %%r1, %%r1, 1; setp.lt.u32 %%p1, %%r1, 64;\n"
+            "@%%p1 bra AGAIN;\nst.global.f32 [%%d1], %%f1;\n"
+            "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %%r3, %%r2;\nret;\n}\n",
+            kernels[k].alloc);
+        const char *ptx = kiln__text_get(&text);
+        CHECK(kiln__sim_tensor_columns(ptx, strlen(ptx), "k") == kernels[k].columns);
+        CUfunction function = kernel(load(ptx), "k");
+        CUdeviceptr y;
+        uint64_t launches = 0;
+        OK(call_cuMemAlloc(&y, 4));
+        CHECK(kiln__sim_estimate_begin(true));
+        OK(call_cuLaunchKernel(function, 4736, 1, 1, 32, 1, 1, 0, NULL, (void *[]){&y}, NULL));
+        seconds[k] = kiln__sim_estimate_end(&launches);
+        kiln__text_free(&text);
+    }
+    CHECK(seconds[0] > 0 && seconds[1] > 1.5 * seconds[0] && seconds[2] > 3 * seconds[1] && seconds[3] < seconds[0]);
+    CHECK(kiln__sim_tensor_columns("nonsense", 8, "k") == -1);
     close_device();
 }
 
@@ -177,9 +227,7 @@ static void test_clusters(void)
     close_device();
 }
 
-static const check_case cases[] = {{"variables", test_begin},
-                                   {"as specs are estimated", test_equal},
-                                   {"clusters that fit", test_clusters},
-                                   {"names of kernels", test_names},
-                                   {"a file that is gone", test_gone}};
+static const check_case cases[] = {
+    {"variables", test_begin},        {"as specs are estimated", test_equal}, {"clusters that fit", test_clusters},
+    {"names of kernels", test_names}, {"tensor memory", test_columns},        {"a file that is gone", test_gone}};
 CU_SUITE("sim program", cases)

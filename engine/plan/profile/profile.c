@@ -231,6 +231,7 @@ static void set_occupancy(kiln_plan *plan, const kiln__sim_kernel *from, const k
             to->registers_exact = 1;
         }
     to->registers = kernel.registers;
+    kernel.tensor_columns = from->tensor_columns;
     kiln__occupancy found = {0};
     if (kiln__occupancy_of(plan->mem, plan->engine->arch, &kernel, from->block[0] * from->block[1] * from->block[2],
                            from->dynamic_shared, &found, NULL) != KILN_OK)

@@ -29,6 +29,7 @@ typedef struct kiln__sim_kernel {
     uint32_t grid[3], block[3]; /* grid, block and dynamic_shared belong to the first launch */
     uint64_t static_shared, dynamic_shared, local_bytes;
     uint32_t register_estimate, max_threads;
+    int32_t tensor_columns; /* of tensor memory; -1: not known */
     size_t insn_count;
     const kiln__sim_insn *insns;
 } kiln__sim_kernel;
@@ -56,6 +57,7 @@ typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
     X(const char *, profile_name, (void))                                                                              \
     X(const char *, profile_at, (size_t index))                                                                        \
     X(kiln__sim_added, profile_add, (const char *name, const char *text, size_t length, kiln__text *log))              \
+    X(int, tensor_columns, (const char *ptx, size_t length, const char *kernel))                                       \
     X(bool, runs, (const char *instruction))                                                                           \
     X(void, memory_name, (uint64_t address, uint64_t bytes, const char *name, const char *role))                       \
     X(void, use_all_memory, (void))                                                                                    \
@@ -64,6 +66,7 @@ typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
     X(bool, has_context, (const void *context))                                                                        \
     X(void, limit, (uint64_t deadline, const volatile int *stop))                                                      \
     X(void, steps, (uint64_t * left))                                                                                  \
+    X(void, keep, (bool keep))                                                                                         \
     X(void, order, (uint64_t order))                                                                                   \
     /* estimates of times */                                                                                           \
     X(bool, has_model, (void))                                                                                         \

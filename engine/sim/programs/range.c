@@ -1,7 +1,6 @@
-/* range.c - finds reserved ranges of addresses and their mappings, and takes the access to mappings. */
+/* range.c - finds reserved ranges of addresses and their mappings, and takes access to mappings away from devices. */
 #include "vmm_internal.h"
 
-/* Returns true if the context can use the mapped memory. */
 bool sim_range_usable(const sim_context *context, const sim_mapping *map)
 {
     vm_info info;
@@ -47,7 +46,6 @@ sim_range *sim_range_at(const sim_context *context, CUdeviceptr pointer, uint64_
     return range ? range : find_range(sim_homeless(), pointer, bytes);
 }
 
-/* The first mapping that ends after the address. */
 size_t sim_mapping_after(const sim_range *range, uint64_t address)
 {
     size_t low = 0, high = range->count;

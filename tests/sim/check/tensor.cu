@@ -304,3 +304,27 @@ K bug_loaded(ARGS)
     WAIT_LD("", r);
     end(d);
 }
+// The commit of block 0 arrives at the mbarriers of both blocks when the product is complete. In bug_far block 1 does not wait for it,
+// and may have ended before. The barrier of the cluster orders only the issue of the commit.
+#define FAR(wait)                                                                                                      \
+    BEGIN(true)                                                                                                        \
+    u32 rank;                                                                                                          \
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));                                                                \
+    DO("fence.mbarrier_init.release.cluster;", "", ::: "memory");                                                      \
+    CLUSTER_SYNC("");                                                                                                    \
+    if (t == 0 && rank == 0) {                                                                                         \
+        PRODUCT("", d, MATRIX(s.a), MATRIX(s.b), 0);                                                                   \
+        TENSOR_COMMIT_ALL("", 1, &s.done);                                                                             \
+    }                                                                                                                  \
+    CLUSTER_SYNC("");                                                                                                    \
+    if (wait || rank == 0)                                                                                             \
+        WAIT("", &s.done, 0);                                                                                          \
+    end(d);
+K __cluster_dims__(2, 1, 1) ok_far(ARGS)
+{
+    FAR(true)
+}
+K __cluster_dims__(2, 1, 1) bug_far(ARGS)
+{
+    FAR(false) // @far
+}

@@ -41,6 +41,7 @@ static json_t *kernel_json(const kiln_inspected_kernel *kernel)
     js_set(object, "blocks_per_sm", json_integer(kernel->blocks_per_sm));
     js_set(object, "occupancy", js_real(kernel->occupancy));
     js_set(object, "limited_by", js_text(kernel->limited_by));
+    js_set(object, "tensor_columns", kernel->tensor_columns < 0 ? json_null() : json_integer(kernel->tensor_columns));
     return object;
 }
 
@@ -90,62 +91,18 @@ static void show_log(const char *log)
 
 /* ---- tensor memory ---- */
 
-enum { TENSOR_COLUMNS = 512 }; /* of an SM */
-
-/* Returns the number that the text `name` has: a constant, or a register to which the kernel moves a constant. Returns -1
- * if the number is unknown. `from` and `to` are the limits of the kernel's PTX. */
-static long constant_of(const char *from, const char *to, const char *name, size_t length)
-{
-    if (length && *name != '%')
-        return strtol(name, NULL, 0);
-    for (const char *at = from; (at = strstr(at, "mov.")) != NULL && at < to; at++) {
-        const char *target = at + strcspn(at, " \t"), *end = strchr(at, ';');
-        target += strspn(target, " \t");
-        if (end && end < to && strncmp(target, name, length) == 0 && target[length] == ',') {
-            const char *value = target + length + 1;
-            value += strspn(value, " \t");
-            return *value == '%' ? -1 : strtol(value, NULL, 0);
-        }
-    }
-    return -1;
-}
-
-/* Returns the columns of tensor memory that the kernel's tcgen05.alloc instructions allocate: the sum of their constants, 0
- * without such instructions, and -1 if a number is unknown. */
-static long tensor_columns(const char *from, const char *to)
-{
-    long all = 0;
-    for (const char *at = from; (at = strstr(at, "tcgen05.alloc")) != NULL && at < to; at++) {
-        const char *end = strchr(at, ';'), *last = end;
-        while (last && last > at && *last != ',')
-            last--;
-        if (!last || last == at)
-            continue;
-        last++;
-        last += strspn(last, " \t");
-        const long one = constant_of(from, to, last, strcspn(last, " \t;"));
-        if (one < 0)
-            return -1;
-        all += one;
-    }
-    return all;
-}
-
 /* Prints the tensor memory of each kernel that allocates some. */
 static void show_tensor_memory(const kiln_inspection *inspection)
 {
-    static const char entry[] = ".entry ";
-    const char *ptx = kiln_inspection_ptx(inspection);
-    for (const char *at = ptx; at && (at = strstr(at, entry)) != NULL;) {
-        at += sizeof entry - 1;
-        const char *next = strstr(at, entry), *to = next ? next : at + strlen(at);
-        const long columns = tensor_columns(at, to);
-        const int length = (int)strcspn(at, " (\n");
+    enum { COLUMNS = 512 }; /* of an SM */
+    for (size_t i = 0; i < kiln_inspection_kernel_count(inspection); i++) {
+        const kiln_inspected_kernel *kernel = kiln_inspection_kernel(inspection, i);
+        const int columns = kernel->tensor_columns;
         if (columns < 0)
-            out_printf("\n%.*s allocates tensor memory; the PTX does not tell how many columns\n", length, at);
+            out_printf("\n%s allocates tensor memory; the PTX does not tell how many columns\n", kernel->name);
         else if (columns)
-            out_printf("\n%.*s allocates %ld of the %d columns of tensor memory of an SM: blocks/SM at most %ld\n",
-                       length, at, columns, TENSOR_COLUMNS, TENSOR_COLUMNS / columns);
+            out_printf("\n%s allocates %d of the %d columns of tensor memory of an SM: blocks/SM at most %d\n",
+                       kernel->name, columns, COLUMNS, COLUMNS / columns);
     }
 }
 

@@ -83,7 +83,8 @@ void decode_tcgen05_commit(vm_decoder *d)
         return;
     const vm_place place = decode_address(d, OPERAND(0), 0);
     *b = (vm_bulk){.bar = {.slot = place.slot,
-                           .space = (uint8_t)(HAS(SHARED_CLUSTER) ? PTX_SPACE_SHARED : PTX_SPACE_GENERIC),
+                           /* ptxas passes the lower half of a generic address too */
+                           .space = PTX_SPACE_SHARED,
                            .addr32 = place.addr32,
                            .offset = place.offset}};
     if (HAS(MULTICAST))

@@ -525,6 +525,10 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
         return ptx_match_constants(p, raw, pattern.count, type, operand);
     if (pattern.kind == 'Q')
         return ptx_match_scales(p, raw, operand);
+    /* CUTLASS writes the metadata of mma.sp as {%r1} */
+    if (pattern.kind == 's' && raw->kind == PTX_RAW_VECTOR && raw->count == 1 &&
+        (insn->op == PTX_OP_MMA_SP || insn->op == PTX_OP_MMA_SP_ORDERED))
+        raw = &p->parts[raw->first];
     *operand = (ptx_operand){.type = (uint8_t)type};
     if (raw->negate && pattern.kind != 'p' && (type != PTX_PRED || !strchr("sm", pattern.kind)))
         return ptx_mismatch(p, "'!' is not allowed here");

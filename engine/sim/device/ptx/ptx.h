@@ -682,6 +682,11 @@ typedef struct ptx_module {
  * least one other error was found. */
 typedef enum ptx_result { PTX_OK, PTX_INVALID, PTX_UNSUPPORTED, PTX_MEMORY } ptx_result;
 ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length, ptx_module **module, kiln__text *log);
+enum { PTX_TENSOR_COLUMNS = 512 }; /* columns of the tensor memory of an SM */
+/* Returns the columns of tensor memory that a kernel allocates: the sum of the constant operands of its tcgen05.alloc, at
+ * most PTX_TENSOR_COLUMNS. Returns -1 if an operand is not constant, or if a function that is called may allocate. */
+int ptx_tensor_columns(const ptx_module *module, uint32_t kernel);
+
 /* Does the same for a device of compute capability `device`, such as 90. An instruction that this device does not
  * have is an error that names the line and the target that the instruction needs. The text's .target does not matter
  * for this. 0 stands for a device that has every instruction. */

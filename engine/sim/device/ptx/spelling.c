@@ -162,6 +162,20 @@ static bool report_no_form(ptx_parser *p, const ptx_spelling *spelling, uint32_t
                      (int)(spelling->length > 120 ? 120 : spelling->length), text);
 }
 
+/* Returns the opcode that a part of the name makes of `mma`. ptxas takes .sp and .sp::ordered_metadata at any place after the
+ * name, as it takes modifiers. CUTLASS writes it behind the kind. */
+static ptx_op find_sparse(ptx_op op, const char *part, size_t size)
+{
+    const struct {
+        ptx_op op;
+        const char *part;
+    } all[] = {{PTX_OP_MMA_SP, "sp"}, {PTX_OP_MMA_SP_ORDERED, "sp::ordered_metadata"}};
+    for (size_t k = 0; op == PTX_OP_MMA && k < KILN__COUNT(all); k++)
+        if (strlen(all[k].part) == size && memcmp(all[k].part, part, size) == 0)
+            return all[k].op;
+    return op;
+}
+
 /* Splits a mnemonic, such as "add.cc.u32", and finds the forms of the opcode that match. Returns false after an
  * error. */
 static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t line)
@@ -178,6 +192,12 @@ static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t li
         at++; /* the dot */
         const char *dot = memchr(at, '.', (size_t)(end - at));
         size_t size = (size_t)((dot ? dot : end) - at);
+        const ptx_op sparse = find_sparse(spelling->op, at, size);
+        if (sparse != spelling->op) {
+            spelling->op = sparse;
+            at += size;
+            continue;
+        }
         ptx_suffix suffix = find_suffix(at, size, &spelling->tiles);
         if (suffix.kind == PTX_SUFFIX_UNKNOWN && ptx_suffix_later(at, size))
             return ptx_unsupported(p, line, "modifier '.%.*s' of '%s' is not supported by the simulated device",

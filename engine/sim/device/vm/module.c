@@ -181,7 +181,8 @@ void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *reso
                                 .local_bytes = f->closure_local,
                                 .const_bytes = module->const_bytes,
                                 .param_bytes = p->param_bytes,
-                                .max_threads = vm_max_threads(p)};
+                                .max_threads = vm_max_threads(p),
+                                .tensor_columns = ptx_tensor_columns(module->ptx, (uint32_t)kernel)};
     resources->register_estimate = registers_for_blocks(p, estimate_registers(module, p));
     if (p->max_registers && resources->register_estimate > p->max_registers)
         resources->register_estimate = p->max_registers;

@@ -269,13 +269,27 @@ static void wait_round(vm_runner *runner, size_t *most)
         runner->prove_at *= 2;
 }
 
+static bool is_late(const vm_run_state *run) { return run->launch->order & VM_LATE; }
+
+/* Returns the length of a cluster's turn. In a late order it is 2^0 to 2^16 operations, and stays the same for eight turns, so
+ * that a late cluster stays behind. */
+static uint64_t get_quantum(const vm_run_state *run, uint64_t block, uint64_t turn)
+{
+    enum { LENGTHS = 17, SAME = 8 };
+    if (!is_late(run))
+        return QUANTUM;
+    const uint64_t mixed = (run->launch->order + block + (turn / SAME << 40)) * 0x9e3779b97f4a7c15u;
+    return ((uint64_t)1 << ((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u >> 32) % LENGTHS) * run->cluster_size;
+}
+
 /* The main loop of a runner: starts clusters, runs them in turn, and removes those that have ended. Runs on one host
  * thread. */
 static void *run_clusters(void *argument)
 {
     vm_runner *runner = argument;
     vm_run_state *run = runner->run;
-    size_t most = run->resident, target = run->cooperative ? most : 1, at = 0, still = 0, turns = 0;
+    size_t most = run->resident, target = run->cooperative || is_late(run) ? most : 1, at = 0, still = 0, turns = 0;
+    uint64_t turn = 0;
     bool more = true;
     while (!atomic_load(&run->family->stop)) {
         while (more && runner->cluster_count < target)
@@ -285,7 +299,9 @@ static void *run_clusters(void *argument)
             break;
         at %= runner->cluster_count;
         vm_cluster *cluster = runner->clusters[at];
-        bool moved, ended = vm_cluster_run(cluster, QUANTUM, &moved);
+        bool moved, ended = vm_cluster_run(
+                        cluster, get_quantum(run, cluster->blocks[0]->number, turn / runner->cluster_count), &moved);
+        turn++;
         still = moved ? 0 : still + 1;
         if (moved)
             vm_poll_moved(runner);

@@ -16,17 +16,18 @@ static uint64_t get_budget_left(const vm_runner *runner)
     return spent < budget ? budget - spent : 0;
 }
 
-/* Runs the warps of a block that has just started by vm_warp_begin(), as long as each warp ends in its first turn. Adds
+/* Runs the warps of a block that has just started by vm_warp_begin(), unless the block's turn is short, as long as each warp ends in its first turn. Adds
  * the instructions of the warps that have ended to *spent. If the next warp has begun its turn without ending, returns
  * the number of instructions that it has run. Otherwise returns 0. */
-static uint64_t run_fresh(vm_block *block, uint64_t *spent)
+static uint64_t run_fresh(vm_block *block, uint64_t quantum, uint64_t *spent)
 {
     vm_runner *runner = block->runner;
     const vm_run_state *run = runner->run;
     uint64_t begun = 0, ran = 0;
     block->fresh = false;
     /* near the end of the budget, and in clusters, warps run only in ordinary turns */
-    if (run->hooks || !runner->jit || run->cluster_size > 1 || get_budget_left(runner) < (uint64_t)64 * SLICE)
+    if (run->hooks || !runner->jit || quantum < SLICE || run->cluster_size > 1 ||
+        get_budget_left(runner) < (uint64_t)64 * SLICE)
         return 0;
     for (; block->next_warp < block->warp_count && ran < SLICE; block->next_warp++) {
         if (!vm_warp_begin(&block->warps[block->next_warp], SLICE, &begun))
@@ -59,7 +60,7 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     /* consecutive warps that cannot continue; consecutive warps that cannot continue or have waited in vain */
     uint32_t blocked = 0, still = 0;
     block->moved = false;
-    uint64_t begun = block->fresh ? run_fresh(block, &spent) : 0;
+    uint64_t begun = block->fresh ? run_fresh(block, quantum, &spent) : 0;
     while (block->live && spent < quantum && still < block->warp_count) {
         vm_warp *w = &block->warps[block->next_warp];
         block->next_warp = block->next_warp + 1 == block->warp_count ? 0 : block->next_warp + 1;
@@ -76,7 +77,8 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
         }
         blocked = 0;
         uint64_t before = begun ? 0 : w->issued, left = get_budget_left(runner);
-        uint64_t slice = hooks ? hooks->slice(w, SLICE) : SLICE;
+        const uint64_t longest = quantum < SLICE ? quantum : SLICE;
+        uint64_t slice = hooks ? hooks->slice(w, longest) : longest;
         vm_warp_run(w, left < slice ? left + 1 : slice, begun);
         begun = 0;
         spent += w->issued - before;

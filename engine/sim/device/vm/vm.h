@@ -77,8 +77,7 @@ void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
  * address within a range from vm_reserve(). vm_free() ends this. Returns false if memory runs out, or if the
  * addresses are in use. */
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
-/* A multicast object: the memory that the devices of a team have bound at its offsets. The driver owns it, and changes it
- * only while no kernel runs. */
+/* Memory that a device of a team has bound to a part of a multicast object. */
 typedef struct vm_replica {
     uint32_t member;        /* index of the device in the team */
     uint64_t offset, bytes; /* the part of the object that this memory is bound to */
@@ -87,6 +86,8 @@ typedef struct vm_replica {
     uint64_t from;  /* for the driver: offset in the bound memory */
 } vm_replica;
 enum { VM_TEAM_MOST = 16 };
+/* The devices that share a multicast object, and the memory that they have bound. The driver owns it, and changes it only
+ * while no kernel runs. */
 typedef struct vm_team {
     uint32_t count, number[VM_TEAM_MOST]; /* the devices of the team, by their numbers (vm_limits.number) */
     vm_replica *replicas;
@@ -237,6 +238,7 @@ typedef struct vm_resources {
     uint64_t static_shared, local_bytes, const_bytes, param_bytes;
     uint32_t max_threads;       /* the limit from directives, otherwise 1024 */
     uint32_t register_estimate; /* an estimate from the live ranges of the PTX registers */
+    int32_t tensor_columns;     /* see ptx_tensor_columns() */
 } vm_resources;
 void vm_kernel_resources(const vm_module *module, int kernel, vm_resources *resources);
 
@@ -282,6 +284,7 @@ typedef struct vm_fault {
 
 /* cudaLimitStackSize, PrintfFifoSize, MallocHeapSize, DevRuntimeSyncDepth, DevRuntimePendingLaunchCount */
 #define VM_LIMITS 5u
+#define VM_LATE ((uint64_t)1 << 63)
 typedef struct vm_launch {
     const vm_module *module;
     int kernel;
@@ -290,7 +293,8 @@ typedef struct vm_launch {
     uint64_t dynamic_shared;
     const void *params; /* the kernel's parameter block, of param_bytes bytes */
     bool cooperative;   /* all blocks are resident together */
-    /* the order in which clusters start: 0 ascending, 1 descending, any other value is the seed of a shuffle */
+    /* the order in which clusters start: 0 ascending, 1 descending, any other value is the seed of a shuffle. With
+     * VM_LATE the turns of clusters have different lengths. */
     uint64_t order;
     const volatile int *stop; /* not NULL: the launch ends with VM_FAULT_STOPPED once this flag is not 0 */
     uint64_t deadline;        /* the launch ends with VM_FAULT_TIME at this kiln__now_ns(); 0: no deadline. `stop`

@@ -178,7 +178,8 @@ static bool describe_kernel(const struct sim_count *count, kiln__arena *arena, k
                               .static_shared = count->resources.static_shared,
                               .local_bytes = count->resources.local_bytes,
                               .register_estimate = count->resources.register_estimate,
-                              .max_threads = count->resources.max_threads};
+                              .max_threads = count->resources.max_threads,
+                              .tensor_columns = count->resources.tensor_columns};
     memcpy(out->grid, count->grid, sizeof out->grid);
     memcpy(out->block, count->block, sizeof out->block);
     size_t used = 0;

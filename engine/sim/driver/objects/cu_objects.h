@@ -578,6 +578,9 @@ char *sim_readable_name(const char *symbol);
 bool sim_kernel_attribute(const void *profile, int attribute, int *value);
 /* Returns how many blocks of `threads` threads fit on a multiprocessor. */
 int sim_blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared);
+/* Returns how many of `blocks` blocks have tensor memory at the same time on an SM. The driver's own functions do not know
+ * tensor memory, so only estimates use this limit. */
+uint64_t sim_limit_by_columns(const sim_function *function, uint64_t blocks);
 bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks);
 /* The simulator's libcuda defines SIM_CHOOSE, which selects the device that the environment names
  * (programs/library/choose.c). */

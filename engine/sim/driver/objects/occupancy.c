@@ -62,6 +62,27 @@ int sim_blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t d
     return blocks_that_fit(&made, threads, dynamic_shared);
 }
 
+uint64_t sim_limit_by_columns(const sim_function *function, uint64_t blocks)
+{
+    const int columns = function->resources.tensor_columns;
+    const uint64_t most = columns > 0 ? (uint64_t)(PTX_TENSOR_COLUMNS / columns) : blocks;
+    return blocks < most ? blocks : most;
+}
+
+int kiln__sim_tensor_columns(const char *text, size_t length, const char *kernel)
+{
+    ptx_module *ptx = NULL;
+    kiln__text log = {0};
+    int columns = -1;
+    const ptx_result result = ptx_parse(NULL, text, length, &ptx, &log);
+    for (uint32_t k = 0; result == PTX_OK && k < ptx->function_count; k++)
+        if (ptx->functions[k].entry && strcmp(ptx->functions[k].name, kernel) == 0)
+            columns = ptx_tensor_columns(ptx, k);
+    ptx_free(NULL, ptx);
+    kiln__text_free(&log);
+    return columns;
+}
+
 bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks)
 {
     uint64_t most = (uint64_t)sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);

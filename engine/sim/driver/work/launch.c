@@ -12,6 +12,7 @@ typedef struct shape {
     bool cooperative;
     unsigned cluster[3];         /* 0: the kernel's directives decide */
     unsigned preferred[3];       /* the preferred cluster, which is only checked; 0: none */
+    unsigned unknown;            /* an attribute that the simulated device does not support; 0: none */
     CUaccessPolicyWindow window; /* only stored, for queries of a graph's node */
     bool dependent;              /* it may begin before the kernel before it in its stream has ended */
     CUevent marks[SIM_TRIGGERS]; /* the events that mark times of the launch; NULL: none */
@@ -134,6 +135,7 @@ static _Thread_local struct {
     uint64_t deadline, *steps;
     const volatile int *stop;
     uint64_t order;
+    bool keep;
 } limited;
 
 void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
@@ -144,7 +146,19 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop)
 
 void kiln__sim_steps(uint64_t *left) { limited.steps = left; }
 
+void kiln__sim_keep(bool keep) { limited.keep = keep; }
+
 void kiln__sim_order(uint64_t order) { limited.order = order; }
+
+/* Tells a program that does not know Kiln why one of its kernels has failed. libkiln returns the reason instead. */
+static void tell_reason(const char *reason)
+{
+#ifdef SIM_TELL
+    SIM_TELL(reason);
+#else
+    (void)reason;
+#endif
+}
 
 /* Runs a kernel with the limits of the context (CU_LIMIT_*), its observers, and the settings of the thread. Stores
  * the message of a fault in the context. A fault of the kernel itself makes the context unusable (`sticky`), and the
@@ -162,6 +176,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
                       .deadline = limited.deadline,
                       .steps_left = limited.steps,
                       .stop = limited.stop ? limited.stop : sim_ending()};
+    _Static_assert(KILN__SIM_LATE == VM_LATE, "the order has the same bits");
     _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
                    "the driver's numbers are the runtime's");
     memcpy(what.grid, launch->grid, sizeof what.grid);
@@ -175,11 +190,12 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     /* set before the estimate, which tests whether it is the only observer */
     watch.checks = context->check ? &check_hooks : NULL;
     sim_estimate estimate;
-    const uint32_t resident = (uint32_t)made->blocks_per_sm;
+    const uint64_t resident = sim_limit_by_columns(function, made->blocks_per_sm),
+                   clusters = made->clusters ? sim_resident_clusters(resident, made->cluster_size) : 0;
     sim_noted noted;
     sim_timed timed;
-    sim_programs()->program_launch(function, resident, &what, &watch, &noted);
-    sim_estimate_launch(function, resident, made->cluster_size * made->clusters, &what, noted.estimated, &watch,
+    sim_programs()->program_launch(function, (uint32_t)resident, &what, &watch, &noted);
+    sim_estimate_launch(function, (uint32_t)resident, made->cluster_size * clusters, &what, noted.estimated, &watch,
                         &estimate);
     what.watch = watch.profile || watch.trace || watch.checks ? &watch : NULL;
     what.hooks = what.watch ? &count_watch_hooks : NULL;
@@ -196,10 +212,12 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     if (kind == VM_OK)
         return CUDA_SUCCESS;
     snprintf(context->fault, sizeof context->fault, "%s", fault.message);
+    if (kind != VM_FAULT_STOPPED && !context->check) /* the checks have a finding for a fault */
+        tell_reason(fault.message);
     if (kind == VM_FAULT_MEMORY) /* the host is out of memory: the context stays usable */
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (kind == VM_FAULT_STOPPED) /* the caller's flag has stopped the kernel: the context stays usable */
-        return CUDA_ERROR_TIMEOUT;
+    if (kind == VM_FAULT_STOPPED || (limited.keep && (kind == VM_FAULT_STEPS || kind == VM_FAULT_TIME)))
+        return CUDA_ERROR_TIMEOUT; /* the caller's flag or limit has stopped the kernel: the context stays usable */
     context->sticky = get_result(kind);
     return CUDA_SUCCESS;
 }
@@ -283,14 +301,25 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
                                   : result;
 }
 
-/* Reports to the checks why a launch was refused. A program that launches with <<<>>> may never query the error. */
+/* Reports to the checks why a launch was refused. A program that launches with <<<>>> may never query the error. An attribute
+ * that only the simulated device refuses is told without checks too. */
 static void report_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
 {
-    const sim_function *function = context->check ? sim_object_find(context, handle, SIM_FUNCTION) : NULL;
+    const sim_function *function = context->check || launch->unknown ? sim_object_find(context, handle, SIM_FUNCTION)
+                                                                     : NULL;
     if (!function)
         return;
-    char text[256];
-    const char *name = NULL;
+    char text[512];
+    const char *name = NULL, *kernel = vm_module_ptx(function->module->vm)->functions[function->kernel].name;
+    if (launch->unknown) {
+        snprintf(text, sizeof text,
+                 "the simulated device does not support launch attribute %u of cuda.h: kernel '%.200s'",
+                 launch->unknown, kernel);
+        check_host_launch(context->device, kernel, text);
+        if (!context->check)
+            tell_reason(text);
+        return;
+    }
     sim_cuGetErrorName(why, &name);
     snprintf(
         text, sizeof text,
@@ -298,7 +327,7 @@ static void report_refused(sim_context *context, CUfunction handle, const shape 
         "in a block and %d bytes",
         name ? name : "an error", launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
         launch->block[2], launch->shared, (unsigned)function->resources.max_threads, function->dynamic_limit);
-    check_host_launch(context->device, vm_module_ptx(function->module->vm)->functions[function->kernel].name, text);
+    check_host_launch(context->device, kernel, text);
 }
 
 /* Checks the events that shall mark times of the launch: they must have no timing, and belong to one process. */
@@ -349,7 +378,7 @@ static CUresult launch_kernel(CUfunction handle, const shape *launch, CUstream s
     sim_op op = {.cooperative = launch->cooperative, .dependent = launch->dependent, .window = launch->window};
     memcpy(op.marks, launch->marks, sizeof op.marks);
     memcpy(op.cluster, launch->cluster, sizeof op.cluster);
-    CUresult result = check_marks(context, launch);
+    CUresult result = launch->unknown ? CUDA_ERROR_NOT_SUPPORTED : check_marks(context, launch);
     if (result == CUDA_SUCCESS)
         result = check_preferred(launch);
     if (result == CUDA_SUCCESS)
@@ -421,7 +450,7 @@ static CUresult read_attribute(const CUlaunchAttribute *attribute, shape *launch
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: return CUDA_SUCCESS;
-    default: return CUDA_ERROR_NOT_SUPPORTED;
+    default: launch->unknown = (unsigned)attribute->id; return CUDA_SUCCESS; /* launch_kernel() refuses it */
     }
 }
 

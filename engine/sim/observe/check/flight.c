@@ -349,15 +349,18 @@ static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *
 
 /* Returns true if another block's last arrival at the mbarrier comes before the end of this block in every run, and not
  * only in this run: a thread of this block has waited for the arrival's phase, or has synchronised with the arriving
- * thread after the arrival. */
+ * thread after the arrival. A commit arrives when the products before it are complete, so this block must know that. */
 static bool arrival_came(const vm_block *block, uint32_t n)
 {
     const vm_bar *bar = &block->check->bars[n];
+    const vm_flight *product = check_flight_at(block->runner->run->device->check, bar->far_product);
     const uint32_t who = bar->far.who;
     bool known = false;
     for (uint32_t k = 0; k < block->warp_count && !known; k++)
         known = block->check->more[k].seen[n] > bar->far_phase ||
-                check_far_done(&block->warps[k], bar->far.block, who / VM_LANES, 1u << who % VM_LANES, bar->far.stamp);
+                (product && block->check->tensor ? check_tensor_complete(&block->warps[k], product, VM_LANES)
+                                                 : check_far_done(&block->warps[k], bar->far.block, who / VM_LANES,
+                                                                  1u << who % VM_LANES, bar->far.stamp));
     return known;
 }
 

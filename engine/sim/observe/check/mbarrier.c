@@ -282,6 +282,9 @@ static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_
                              .insn = vm_insn_of(w, i),
                              .block = (uint32_t)w->block->number};
         bar->far_phase = bar->phase;
+        bar->far_product = in->op == PTX_OP_TCGEN05_COMMIT && w->block->check->tensor
+                               ? w->block->check->tensor->users[w->block->rank]
+                               : 0;
     }
     const uint32_t phase = bar->phase;
     bool at_once = arrivals <= bar->pending; /* otherwise a phase ends between two of the lanes */

@@ -13,6 +13,7 @@
  *
  * A cell is one column of sixteen lanes, because no instruction but tcgen05.cp.4x256b accesses fewer lanes. An access
  * to fewer lanes counts as an access to all sixteen. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "access_internal.h"
@@ -580,8 +581,27 @@ static void check_release_columns(vm_warp *w, const vm_code *i, const ptx_insn *
         t->made[from + k] = 0;
 }
 
+/* Reports a commit without a state space whose address is not generic. A GPU takes the lower half of the address for the
+ * mbarrier all the same, but the PTX ISA leaves the behaviour undefined. */
+static void check_commit_space(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lane, uint64_t bar)
+{
+    if (ptx_has(in, PTX_MOD_SHARED_CLUSTER) || bar - VM_SHARED_BASE < VM_CLUSTER_WINDOW)
+        return;
+    kiln_check_finding *f = check_find_finding(w, KILN_CHECK_ASYNC, false, vm_insn_of(w, i), VM_NO_INSN, lane, 1);
+    if (!f)
+        return;
+    f->at.what = "tcgen05.commit";
+    f->space = "shared";
+    f->address = bar;
+    f->bytes = 8;
+    f->message = check_print(get_check(w),
+                             "tcgen05.commit without a state space takes a generic address, and 0x%" PRIx64
+                             " is none of shared memory: write .shared::cluster for a shared address",
+                             bar);
+}
+
 /* Counts the arrivals of tcgen05.commit, lane by lane, at the mbarrier of each block of a multicast. */
-static uint32_t check_commit(vm_warp *w, const vm_code *i, uint32_t m)
+static uint32_t check_commit(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     const vm_bulk *b = i->extra;
     uint32_t good = m;
@@ -590,6 +610,7 @@ static uint32_t check_commit(vm_warp *w, const vm_code *i, uint32_t m)
         uint32_t ranks;
         if (!ops_multicast(w, i, lane, b->multicast, &ranks))
             return 0;
+        check_commit_space(w, i, in, lane, bar);
         do {
             if (!check_commit_one(w, i, lane, b->bar.space, vm_target(bar, ranks)))
                 good &= ~(1u << lane);
@@ -622,7 +643,7 @@ uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn *in, u
         break;
     case PTX_OP_TCGEN05_FENCE_BEFORE: fence_before(w); break;
     case PTX_OP_TCGEN05_FENCE_AFTER: fence_after(w, m); break;
-    case PTX_OP_TCGEN05_COMMIT: return check_commit(w, i, m);
+    case PTX_OP_TCGEN05_COMMIT: return check_commit(w, i, in, m);
     case PTX_OP_TCGEN05_MMA:
     case PTX_OP_TCGEN05_MMA_WS:
         VM_EACH(each, m)

@@ -378,6 +378,7 @@ typedef struct vm_bar {
     uint32_t last;                 /* vm_flight.id of the last copy that completes on it */
     vm_mark far;                   /* the epoch of the last arrival by another block; stamp 0: none came */
     uint32_t far_phase;            /* the phase in which that arrival counts */
+    uint32_t far_product;          /* if it is a commit: vm_flight.id of the last product before it; otherwise 0 */
     uint32_t owner;                /* vm_far.owner of the records of the phase that is not complete; 0: no records */
     vm_view gather;                /* the join of the arrivals so far */
     vm_view phases[VM_BAR_PHASES]; /* the joins of the last complete phases, by number modulo VM_BAR_PHASES */

@@ -1,5 +1,5 @@
-/* choose.h - the parts of the library that the driver does not have: the choice of the device (choose.c), and the
- * search for objects that contain another runtime (nvidia.c). */
+/* choose.h - the parts of the library that the driver does not have: the choice of the device (choose.c), the search
+ * for objects that contain another runtime (nvidia.c), and the reasons of errors (tell.c). */
 #ifndef KILN_SIM_LIBRARY_CHOOSE_H
 #define KILN_SIM_LIBRARY_CHOOSE_H
 #include "cu_objects.h"
@@ -12,4 +12,8 @@ CUresult sim_library_choose(void);
 /* Called at cuGetExportTable, the first function that NVIDIA's runtime calls. `caller` is an address in the object that
  * contains the runtime. Prints one line for each such object. Any thread. */
 void sim_library_nvidia(const void *caller);
+
+/* Called when a kernel has raised a fault or a launch is refused, because the error that the program gets has no reason.
+ * Prints a line with the reason. Prints at most 16 lines in a process. Any thread. */
+void sim_library_tell(const char *reason);
 #endif

@@ -6,6 +6,7 @@
 #define SIM_PAGE (2u << 20) /* accesses are checked by pages of this size, as on a GPU */
 #define SIM_ZEROED true
 #define SIM_NVIDIA sim_library_nvidia
+#define SIM_TELL sim_library_tell
 #define SIM_PROGRAMS &sim_all_programs
 #include "choose.h"
 #include "cu_graph.h"

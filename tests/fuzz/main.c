@@ -1,4 +1,4 @@
-/* standalone.c - runs a fuzz target over files. Each argument is a file or a folder of files. Without arguments it
+/* main.c - runs a fuzz target over files. Each argument is a file or a folder of files. Without arguments it
  * tries the empty input and every single byte. */
 #include <dirent.h>
 #include <stdint.h>
