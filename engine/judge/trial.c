@@ -314,7 +314,7 @@ static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__jud
     if (simulator)
         simulator->order(trial->order);
     kiln__judge_begin_steps(judge);
-    kiln_status status = kiln__once_run(plan, kiln__judge_seconds(judge), &why);
+    kiln_status status = kiln__once_run(plan, kiln__judge_get_time_limit(judge), &why);
     status = kiln__judge_end_steps(judge, status, &why);
     if (simulator)
         simulator->order(0);
@@ -658,7 +658,7 @@ static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial
             if (judge->buffers[i].bytes)
                 KILN__TRY(kiln_plan_bind(plan, judge->buffers[i].buffer->name, places[c % 2][i].at,
                                          (size_t)judge->buffers[i].bytes, error));
-        KILN__TRY(kiln__once_enqueue(plan, streams[c % 2], kiln__judge_seconds(judge), error));
+        KILN__TRY(kiln__once_enqueue(plan, streams[c % 2], kiln__judge_get_time_limit(judge), error));
     }
     return kiln__once_wait(plan, error);
 }
