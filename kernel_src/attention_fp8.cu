@@ -177,9 +177,9 @@ __device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned address)
 }
 
 // The online softmax with few steps that wait for each other. A tile's scores mostly do not exceed a row's base by more than
-// SLACK. So exponentials are made with the old bases, while other instructions find whether a score is above its row's limit.
-// No lane needs to know the greatest score of a row, because one vote of the warp answers this question. Only if the answer
-// is yes, find_bases() finds new bases, and the exponentials are made again.
+// SLACK. No lane needs to know the greatest score of a row then. It is enough that no lane has a score above the limit of its
+// row, which one vote of the warp tells. Otherwise find_bases() finds new bases. An exponential is added and converted soon
+// after it is made, so that these instructions run while the next exponentials are made.
 //
 // EXP_POLY of eight exponentials are made by a polynomial of degree 2, whose relative error is below 2e-3. The largest error of
 // rounding to e4m3 is 30 times as large.
@@ -232,11 +232,11 @@ struct QuickSoftmax : Softmax {
         const float shifted = power + whole, f = power - (shifted - whole);
         return __uint_as_float(__float_as_uint(fmaf(fmaf(0.24006954f, f, 0.70302966f), f, 1)) + __float_as_uint(shifted) * (1u << 23));
     }
-    // Makes exponentials of scores with the bases, and converts them in the order of as_quads(). `more` becomes their sums.
+    // Makes exponentials of scores with the bases, and adds them to the sums of the rows, and converts them in
+    // the order of as_quads().
     template <unsigned count>
-    __device__ __forceinline__ void make(unsigned (&p)[count / 16][4], const float (&s)[count], float (&more)[2], float units) const
+    __device__ __forceinline__ void make(unsigned (&p)[count / 16][4], const float (&s)[count], float units)
     {
-        more[0] = more[1] = 0;
 #pragma unroll
         for (unsigned i = 0; i < count / 4; ++i) {
             const unsigned at = i / 4 * 16 + i / 2 % 2 * 8 + i % 2 * 2;
@@ -244,7 +244,7 @@ struct QuickSoftmax : Softmax {
 #pragma unroll
             for (unsigned l = 0; l < 4; ++l)
                 e[l] = exponential(fmaf(s[at + l / 2 * 4 + l % 2], units, -from[i % 2]), 4 * (i / 2) + l);
-            more[i % 2] += (e[0] + e[1]) + (e[2] + e[3]);
+            sum[i % 2] += (e[0] + e[1]) + (e[2] + e[3]);
             p[i / 4][i % 4] = pack_quad(e[0], e[1], e[2], e[3]);
         }
     }
@@ -253,13 +253,9 @@ struct QuickSoftmax : Softmax {
     __device__ __forceinline__ bool take(unsigned (&p)[count / 16][4], const float (&s)[count], float (&scale)[2], float units)
     {
         const bool exceeded = is_exceeded(s);
-        float more[2];
-        make(p, s, more, units);
-        if (exceeded) {
+        if (exceeded)
             find_bases(s, scale, units);
-            make(p, s, more, units);
-        }
-        sum[0] += more[0], sum[1] += more[1];
+        make(p, s, units);
         return exceeded;
     }
 };
@@ -467,7 +463,10 @@ enum : unsigned {
     // The transposed tile consists of boxes with rows of BOX_KEYS bytes, the largest swizzle that divides a tile.
     BOX_KEYS = TILE_K % 128 == 0 ? 128 : TILE_K % 64 == 0 ? 64 : 32,
     BOX_BYTES = BOX_KEYS * HEAD_DIM,
-    TURNERS = 3 // warps that transpose
+    TURNERS = 3, // warps that transpose
+    // Registers of a thread. Groups share what the block has at its launch: 168, 128 or 96 for each of its threads.
+    OF_PRODUCER = GROUPS == 4 ? (TURN_INSIDE ? 32 : 24) : TURN_INSIDE ? (GROUPS == 2 ? 40 : 56) : (GROUPS == 2 ? 24 : 32),
+    OF_CONSUMER = GROUPS == 4 ? 112 : TURN_INSIDE ? (GROUPS == 2 ? 232 : 152) : (GROUPS == 2 ? 240 : 160)
 };
 
 typedef Ring<TILE_BYTES, ROW_BYTES> RowRing;
@@ -561,19 +560,22 @@ __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const
 
 // The structure of attention.cu's flash_wgmma: one warp loads all tiles by tensor maps, GROUPS warp groups of 64 queries each
 // multiply them by wgmma, and blocks stay and take tile after tile of queries. With OVERLAP, exponentials are computed while
-// the values of the tile before are multiplied; with IN_TURN, while the other group multiplies.
+// the values of the tile before are multiplied.
+// With JOINED, the values of a tile and the scores of the next one are multiplied without a pause. With IN_TURN, the groups
+// begin products one after the other, so that one group multiplies while others compute exponentials.
 //
 // With TURN_INSIDE, three more warps of the producer's group transpose each tile of V, from one ring to another. The
 // consumers do not notice. A tile is transposed again for each tile of queries. Without TURN_INSIDE, V comes transposed
 // from attention8_turn, which reads and writes V once.
 //
 // Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with heads of
-// 128, and 256 with heads of 64. Exponentials take 512, and instructions about 400. So no unit is the only bound. On an H200
-// the work default takes 1.17 ms, 1.32 times as fast as bfloat16 in the same run. Without exponentials it takes 1.07 ms, and
-// without any softmax 0.82 ms, in which products reach 1,400 TFLOP/s. The rest is the latency of one tile's steps, which
-// follow each other: scores, maximum, exponentials, conversion, values. More groups with smaller tiles hide more of it than
-// two tiles of scores per group, which took 1.35 ms. A maximum by integers (attention.cuh) saves 3 %. Exponentials through
-// shared memory in place of registers cost 6 %.
+// 128, and 256 with heads of 64. Exponentials take 512. On an H200, no unit is the only bound of the work default.
+// In 1.94 million clocks, tensor cores are busy for 53 %, the special-function unit for 54 %, and 38 % of the issue slots are
+// used.
+// With one stage, groups wait for the same tiles, so all groups multiply and then all compute exponentials. Each of these two
+// phases fills its unit, and together they take 90 % of the time. If groups are at different places, the instructions of one
+// warp are the bound: 1,300 clocks for the exponentials of 96 keys, of which the special-function unit needs 384. A warp waits
+// about 13 clocks from one exponential to the next. The clock of an SM falls to 1.75 GHz in this work, from 1.98.
 extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     attention8_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                      const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, const float *q_scale,
@@ -618,7 +620,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     __syncthreads();
     Turns turns(heads * ceil_div(queries, (unsigned)ROOM_QUERIES));
     if (group == GROUPS) { // the producer
-        registers_give<TURN_INSIDE ? (GROUPS == 2 ? 40 : 56) : (GROUPS == 2 ? 24 : 32)>();
+        registers_give<OF_PRODUCER>();
         const unsigned warp = warp_id() % 4;
         if (TURN_INSIDE && warp > 0) {
             for (; turns.more(); turns.next()) {
@@ -675,7 +677,7 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
         }
         return;
     }
-    registers_take<TURN_INSIDE ? (GROUPS == 2 ? 232 : 152) : (GROUPS == 2 ? 240 : 160)>();
+    registers_take<OF_CONSUMER>();
     const unsigned warp_row = group * GROUP_QUERIES + warp_id() % 4 * 16;
     // Group g begins products when the group before it has begun its own. It waits at barrier 1 + g.
     const bool in_turn = IN_TURN;

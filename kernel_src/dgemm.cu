@@ -359,12 +359,29 @@ struct warp_part {
     }
 };
 
+// All lanes of a warp wait for the phase, and continue together. If each lane waited for itself, some lanes might see the end
+// of the phase before others. Products of a warp need all of its lanes at the same instruction.
+__device__ __forceinline__ void warp_wait(barrier *at, unsigned parity)
+{
+    unsigned done;
+    do {
+        asm volatile("{\n"
+                     ".reg .pred complete;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 complete, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, complete;\n"
+                     "}"
+                     : "=r"(done)
+                     : "r"(shared_address(at)), "r"(parity)
+                     : "memory");
+    } while (!__all_sync(ALL_LANES, done));
+}
+
 enum : unsigned {
     CONSUMER_WARPS = WARPS_M * WARPS_N, // a multiple of 4
     BOXES_THREADS = WARP * (CONSUMER_WARPS + 4),
     OF_PRODUCER = 24, // registers of a thread
     // Registers that a thread has at the launch. The block's warps share them anew, in each of an SM's four parts.
-    AT_LAUNCH = 65536 / RESIDENT / BOXES_THREADS / 8 * 8,
+    AT_LAUNCH = 65536 / BOXES_THREADS / 8 * 8,
     SHARE = (AT_LAUNCH * (CONSUMER_WARPS / 4 + 1) - OF_PRODUCER) / (CONSUMER_WARPS / 4) / 8 * 8,
     OF_CONSUMER = SHARE < 240 ? SHARE : 240
 };
@@ -374,7 +391,7 @@ enum : unsigned {
 // only for the stage that it needs. A ring of several stages lets the warps of a scheduler be at different places. Blocks
 // stay and take tile after tile, so the next tile's stages are loaded while a tile is written. K and N must be even,
 // because rows that a tensor map reads begin at multiples of 16 bytes.
-extern "C" __global__ void __launch_bounds__(BOXES_THREADS, RESIDENT)
+extern "C" __global__ void __launch_bounds__(BOXES_THREADS, 1)
     dgemm_boxes(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b, double *__restrict__ C,
                 unsigned M, unsigned N, unsigned K, unsigned walk)
 {
@@ -397,7 +414,8 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, RESIDENT)
         phase ^= at == 0;
     };
     if (warp >= CONSUMER_WARPS) {
-        registers_give<OF_PRODUCER>();
+        if (CONSUMER_WARPS > 4)
+            registers_give<OF_PRODUCER>();
         if (warp > CONSUMER_WARPS || !is_elected())
             return;
         tensor_prefetch(map_a), tensor_prefetch(map_b);
@@ -418,7 +436,8 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, RESIDENT)
         }
         return;
     }
-    registers_take<OF_CONSUMER>();
+    if (CONSUMER_WARPS > 4) // of 256 threads each has as many as it can address
+        registers_take<OF_CONSUMER>();
     const unsigned row = warp / WARPS_N * (TILE_M / WARPS_M), column = warp % WARPS_N * (TILE_N / WARPS_N);
     enum : unsigned { in_stage = TILE_K / 4 / warp_part::together };
     const unsigned rows = warp_part::place_in_a(row), columns = warp_part::place_in_b(column);
@@ -433,7 +452,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, RESIDENT)
         warp_part::load(of[s % 2], from + rows, from + columns, s);
     };
     if (AHEAD) {
-        barrier_wait(full + at, phase);
+        warp_wait(full + at, phase);
         load(0);
     }
     for (unsigned tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
@@ -444,7 +463,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, RESIDENT)
             for (unsigned s = 0; s < in_stage; ++s) {
                 if (!AHEAD) {
                     if (s == 0)
-                        barrier_wait(full + at, phase);
+                        warp_wait(full + at, phase);
                     load(s);
                 }
                 if (s + 1 < in_stage) {
@@ -456,7 +475,7 @@ extern "C" __global__ void __launch_bounds__(BOXES_THREADS, RESIDENT)
                         barrier_arrive(empty + at);
                     advance();
                     if (AHEAD && --left > 0) {
-                        barrier_wait(full + at, phase);
+                        warp_wait(full + at, phase);
                         load(0);
                     }
                 }
