@@ -20,6 +20,7 @@ function(kiln_room path)
   endif()
   add_library(kiln_${name} STATIC ${sources})
   target_link_libraries(kiln_${name} PUBLIC kiln_flags PRIVATE ${arg_PACKAGES})
+  kiln_count_edges(kiln_${name}) # for fuzz targets
   if(KILN_DEBUG_INFO) # of the files that define public functions: it is a quarter of a file's compile time
     foreach(source ${sources})
       file(STRINGS ${source} public REGEX "^[a-z][a-z0-9_ ]*[ *]kiln_[a-z][a-z0-9_]*\\(" LIMIT_COUNT 1)

@@ -118,7 +118,7 @@ function(kiln_suite part rooms)
       add_dependencies(threads ${part}_${name})
     endif()
     # What reads or writes numbers, under a locale with a decimal comma, and under one with other capitals besides.
-    if(KILN_LOCALE_SUITES AND label MATCHES "${KILN_LOCALE_SUITES}" AND NOT KILN_SANITIZE AND NOT KILN_FUZZ)
+    if(KILN_LOCALE_SUITES AND label MATCHES "${KILN_LOCALE_SUITES}" AND NOT KILN_SANITIZE)
       set(locales de_DE tr_TR)
       if(part STREQUAL "tune") # other capitals matter where names are read: in the parts that the rest of the list names
         set(locales de_DE)

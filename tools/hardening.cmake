@@ -19,9 +19,23 @@ function(kiln_harden_compile name option)
   endif()
 endfunction()
 
+# Tries all options at once. A compiler and a linker that take them all need no other try: each one starts both.
+function(kiln_harden_all)
+  set(CMAKE_REQUIRED_FLAGS "-Werror -O2 -fstack-protector-strong -fstack-clash-protection -fcf-protection -ftrivial-auto-var-init=zero -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3")
+  set(CMAKE_REQUIRED_LINK_OPTIONS -Wl,-z,relro,-z,now,-z,noexecstack)
+  check_c_source_compiles("#include <stdio.h>
+                           int main(void) { return puts(\"\") < 0; }" KILN_HARDEN_ALL)
+  if(KILN_HARDEN_ALL)
+    foreach(name STACK_PROTECTOR STACK_CLASH CONTROL_FLOW ZERO_VARIABLES FORTIFY_3 LINKER)
+      set(KILN_HARDEN_${name} TRUE CACHE INTERNAL "")
+    endforeach()
+  endif()
+endfunction()
+
 macro(kiln_harden)
-  if(NOT KILN_SANITIZE AND NOT KILN_FUZZ)
+  if(NOT KILN_SANITIZE)
     set(KILN_HARDEN_COMPILE -Wformat -Werror=format-security)
+    kiln_harden_all()
     kiln_harden_compile(STACK_PROTECTOR -fstack-protector-strong)
     kiln_harden_compile(STACK_CLASH -fstack-clash-protection)
     kiln_harden_compile(CONTROL_FLOW -fcf-protection)
@@ -45,7 +59,7 @@ endmacro()
 # Leaves the zeros of variables out of files whose functions have arrays of a warp's lanes, which they fill themselves, and
 # run for a few nanoseconds each: kiln_harden_hot(FILE...), from the folder of their target.
 function(kiln_harden_hot)
-  if(KILN_HARDEN_ZERO_VARIABLES AND NOT KILN_SANITIZE AND NOT KILN_FUZZ)
+  if(KILN_HARDEN_ZERO_VARIABLES AND NOT KILN_SANITIZE)
     set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -ftrivial-auto-var-init=uninitialized)
   endif()
 endfunction()

@@ -26,7 +26,7 @@ build() {
     release) KILN_CMAKE_ARGS='-DKILN_WERROR=ON -DKILN_DEBUG_INFO=ON' tools/build.sh release ${2-} ;; # for the test abi
     asan) KILN_CMAKE_ARGS=-DKILN_WERROR=ON tools/build.sh asan ${2-} ;;
     tsan) KILN_CMAKE_ARGS=-DKILN_WERROR=ON tools/build.sh tsan "${2-threads}" ;;
-    fuzz) tools/build.sh fuzz fuzzers ;;
+    fuzz) tools/build.sh asan fuzzers ;; # linked from the objects of asan
     esac
 }
 
@@ -147,7 +147,7 @@ while [ $# != 0 ]; do
         wait_for_ahead # seconds of a target are its own
         failed=0
         look_for_leaks
-        find build/fuzz/tests/fuzz -maxdepth 1 -type f -perm -u+x -name 'fuzz_*' | sort |
+        find build/asan/tests/fuzz -maxdepth 1 -type f -perm -u+x -name 'fuzz_*' | sort |
             xargs -n 1 -P "$cores" tests/fuzz/run.sh >build/results/fuzz-tests.log || failed=$?
         cat build/results/fuzz-tests.log
         [ $failed = 0 ] || exit "$failed"

@@ -118,7 +118,7 @@ typedef struct kiln__process {
     const volatile int *stop;     /* NULL, or a flag that the caller sets to a nonzero value to end the program */
 } kiln__process;
 typedef enum kiln__ended { KILN__ENDED_ITSELF, KILN__ENDED_LATE, KILN__ENDED_STOPPED } kiln__ended;
-/* Returns 0 and sets *how to the status of waitpid() (-1: not known), or returns the errno of the start. All
+/* Returns 0 and sets *how to the status of waitpid() (-1 if it is not known), or returns the errno of the start. All
  * processes of its group are ended. */
 int kiln__process_run(const kiln__process *program, int *how, kiln__ended *ended);
 /* Makes a folder in $TMPDIR or /tmp that only this user can use. Returns NULL and sets errno on failure. */

@@ -37,6 +37,24 @@ static bool may_answer(const kiln__best_search *s, const char *variant)
     return found && (found->contender || s->choice->variant);
 }
 
+/* Returns the number of a configuration in the space of its variant, where the values of the last param change fastest.
+ * kiln_tune() ranks equal samples in this order. Returns UINT64_MAX if the number is too large, or a value is not in the spec. */
+static uint64_t find_place(const kiln__variant *variant, kiln__settings params)
+{
+    uint64_t place = 0;
+    for (size_t p = 0; p < variant->param_count; p++) {
+        const kiln__param *param = &variant->params[p];
+        const kiln_setting *found = kiln__settings_find(params, param->name);
+        size_t at = found ? 0 : param->initial;
+        while (found && at < param->count && !kiln__value_equal(found->value, param->values[at]))
+            at++;
+        if (at == param->count || __builtin_mul_overflow(place, param->count, &place) ||
+            __builtin_add_overflow(place, at, &place))
+            return UINT64_MAX;
+    }
+    return place;
+}
+
 static void list_candidates(kiln__best_search *s)
 {
     const kiln_device_info *info = &s->engine->info;
@@ -49,7 +67,10 @@ static void list_candidates(kiln__best_search *s)
             !kiln__size_distance(s->asked->sizes, known->sizes, &candidate->distance, &same))
             continue;
         bool here = strcmp(known->device, info->name) == 0 && kiln__capability(known->cc) == cc;
+        const kiln__variant *variant = kiln__spec_variant(s->spec, known->variant);
         candidate->known = known;
+        candidate->variant = (size_t)(variant - s->spec->variants);
+        candidate->place = find_place(variant, known->params);
         candidate->device_distance = here ? 0 : kiln__capability_distance(cc, kiln__capability(known->cc));
         candidate->from = !here ? KILN_BEST_OTHER_DEVICE : same ? KILN_BEST_EXACT : KILN_BEST_NEAREST;
         s->count++;
@@ -82,7 +103,8 @@ static int compare_nearness(const void *left, const void *right)
     order = order ? order : strcmp(a->known->device, b->known->device);
     order = order ? order : strcmp(a->known->sizes_text, b->known->sizes_text);
     order = order ? order : compare_numbers(a->known->seconds, b->known->seconds);
-    order = order ? order : strcmp(a->known->variant, b->known->variant);
+    order = order ? order : (a->variant > b->variant) - (a->variant < b->variant);
+    order = order ? order : (a->place > b->place) - (a->place < b->place);
     return order ? order : strcmp(a->known->params_text, b->known->params_text);
 }
 

@@ -23,6 +23,8 @@ kiln_status kiln__known_collect(kiln_store *store, const kiln_store_filter *filt
 typedef struct kiln__candidate {
     const kiln__known *known;
     kiln_best_from from;
+    size_t variant; /* number of its variant in the spec */
+    uint64_t place; /* number of its configuration in the space of the variant; UINT64_MAX: too large, or not known */
     int device_distance; /* 0: the same compute capability */
     double distance;     /* distance of the sizes; if `inputs` is not 0, distance of the features */
     size_t inputs;       /* number of known inputs that judged it; 0: features did not judge it */

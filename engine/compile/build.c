@@ -586,30 +586,6 @@ static void say_removed(const kiln_allocator *mem, const kiln__text *places, kil
     }
 }
 
-/* Compiles the request without the declarations of `r->known`, and without the declarations that have an error in `log` or in
- * the log of a later round. */
-static kiln_status compile_rounds(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
-                                  const flow *limits, const char *log, removal *r, kiln__unit *unit, kiln_error **why)
-{
-    kiln__arena arena = {.mem = mem};
-    kiln__compile_request less;
-    kiln__include *includes;
-    kiln_status status = KILN_ERROR_COMPILE;
-    bool again = copy_request(request, &arena, &less, &includes);
-    if (again && /* most errors remain with -default-device, so it saves a compile to remove their code first */
-        remove_host(mem, &less, includes, log, r) && r->known.count)
-        remove_host(mem, &less, includes, log, r); /* functions in structures come second */
-    for (int round = 0; again && round < MOST_HOST_ROUNDS; round++) {
-        kiln_error_free(*why);
-        *why = NULL;
-        status = compile_text(mem, nvrtc, &less, limits, unit, why);
-        again = status == KILN_ERROR_COMPILE && *why && !kiln__error_is_passing(*why) &&
-                remove_host(mem, &less, includes, kiln_error_message(*why), r);
-    }
-    kiln__arena_free(&arena);
-    return status;
-}
-
 /* Copies the list of declarations that earlier sources lost. An incomplete copy costs rounds only. */
 static void copy_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, kiln__host_list *to)
 {
@@ -633,32 +609,61 @@ static void keep_removed(kiln__nvrtc *nvrtc, const kiln__host_list *removed)
  * *why is the error of the last compile, or NULL.
  *
  * A source needs several rounds, because the compiler finds some errors only without the earlier ones. The configurations of a
- * sweep have the same declarations of the host, so the declarations that one source lost are removed from the next one in its first
- * round. If that fails, another configuration may need one of them, and the rounds begin without this knowledge. */
+ * sweep have the same declarations of the host, so compile_known() removes them from the next configuration at once. */
 static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *nvrtc,
                                         const kiln__compile_request *request, const flow *limits, kiln__unit *unit,
                                         kiln_error **why)
 {
+    kiln__arena arena = {.mem = mem};
     removal r = {.places = {.mem = mem}};
-    char *log = kiln__strdup(mem, kiln_error_message(*why));
+    kiln__compile_request less;
+    kiln__include *includes;
     kiln_status status = KILN_ERROR_COMPILE;
-    copy_known(mem, nvrtc, &r.known);
-    if (log)
-        status = compile_rounds(mem, nvrtc, request, limits, log, &r, unit, why);
-    if (log && status == KILN_ERROR_COMPILE && r.known.used) {
-        r.known.count = r.removed.count = 0;
-        kiln__text_free(&r.places);
-        r.places = (kiln__text){.mem = mem};
-        status = compile_rounds(mem, nvrtc, request, limits, log, &r, unit, why);
+    bool again = copy_request(request, &arena, &less, &includes);
+    if (again) /* most errors remain with -default-device, so it saves a compile to remove their code first */
+        remove_host(mem, &less, includes, kiln_error_message(*why), &r);
+    for (int round = 0; again && round < MOST_HOST_ROUNDS; round++) {
+        kiln_error_free(*why);
+        *why = NULL;
+        status = compile_text(mem, nvrtc, &less, limits, unit, why);
+        again = status == KILN_ERROR_COMPILE && *why && !kiln__error_is_passing(*why) &&
+                remove_host(mem, &less, includes, kiln_error_message(*why), &r);
     }
     if (status == KILN_OK)
         keep_removed(nvrtc, &r.removed);
     if (status == KILN_ERROR_COMPILE)
         say_removed(mem, &r.places, why);
     kiln__text_free(&r.places);
+    kiln__free(mem, r.removed.items);
+    kiln__arena_free(&arena);
+    return status;
+}
+
+/* Compiles a source without the declarations that earlier sources lost, if it has one of them. NVRTC refuses every function of
+ * the host, so the whole source would not compile. After KILN_ERROR_COMPILE there is no *why, and the caller compiles the source as if
+ * nothing was known. */
+static kiln_status compile_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
+                                 const flow *limits, kiln__unit *unit, kiln_error **why)
+{
+    removal r = {.places = {.mem = mem}};
+    kiln__arena arena = {.mem = mem};
+    kiln__compile_request less;
+    kiln__include *includes;
+    kiln_status status = KILN_ERROR_COMPILE;
+    copy_known(mem, nvrtc, &r.known);
+    if (r.known.count && !request->pch_make && copy_request(request, &arena, &less, &includes) &&
+        remove_host(mem, &less, includes, "", &r)) {
+        remove_host(mem, &less, includes, "", &r); /* functions in structures come second */
+        status = compile_text(mem, nvrtc, &less, limits, unit, why);
+    }
+    if (status == KILN_ERROR_COMPILE) {
+        kiln_error_free(*why);
+        *why = NULL;
+    }
+    kiln__text_free(&r.places);
     kiln__free(mem, r.known.items);
     kiln__free(mem, r.removed.items);
-    kiln__free(mem, log);
+    kiln__arena_free(&arena);
     return status;
 }
 
@@ -732,7 +737,9 @@ static kiln_status compile_as_nvcc(const kiln_allocator *mem, kiln__nvrtc *nvrtc
     for (int round = 0; round < MOST_IMPLIED && request && status == KILN_ERROR_COMPILE; round++) {
         kiln_error_free(*why);
         *why = NULL;
-        status = compile_text(mem, nvrtc, request, limits, unit, why);
+        status = compile_known(mem, nvrtc, request, limits, unit, why);
+        if (status == KILN_ERROR_COMPILE)
+            status = compile_text(mem, nvrtc, request, limits, unit, why);
         if (status == KILN_ERROR_COMPILE && may_have_host_code(request, *why))
             status = compile_without_host(mem, nvrtc, request, limits, unit, why);
         bool again = status == KILN_ERROR_COMPILE && *why && !kiln__error_is_passing(*why) && !request->pch_make;

@@ -66,7 +66,6 @@ bool kiln__host_drop_instances(const kiln_allocator *mem, char *text);
 typedef struct kiln__host_list {
     kiln__hash128 *items;
     size_t count, capacity;
-    bool used; /* kiln__host_remove() has blanked a declaration only because the list has it */
 } kiln__host_list;
 /* Adds a hash that the list does not have. Does nothing if the list is full or memory runs out. */
 void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, kiln__hash128 hash);
@@ -76,7 +75,7 @@ void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, kiln_
  * there is no memory. Adds the hashes of the declarations to `removed`, and their positions to `places`. `known` and `removed` may
  * be NULL. */
 size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log,
-                         kiln__host_list *known, kiln__host_list *removed, kiln__text *places);
+                         const kiln__host_list *known, kiln__host_list *removed, kiln__text *places);
 
 /* The library, its headers, and the functions that were found in it. */
 struct kiln__nvrtc {

@@ -17,9 +17,9 @@ typedef struct reader {
     const char *log;
     const char *name; /* the name of the text */
     const kiln_allocator *mem;
-    kiln__host_list *known; /* declarations that are blanked without an error; NULL: none */
-    kiln__host_list *list;  /* gets the hashes of blanked declarations; may be NULL */
-    long shift;             /* add it to the line of a word to get the line in the log */
+    const kiln__host_list *known; /* declarations that are blanked without an error; NULL: none */
+    kiln__host_list *list;        /* gets the hashes of blanked declarations; may be NULL */
+    long shift;                   /* add it to the line of a word to get the line in the log */
     size_t removed;
     kiln__text *places;
 } reader;
@@ -130,7 +130,7 @@ static bool must_go(const reader *r, size_t from, size_t to, kiln__hash128 hash)
         return true;
     for (size_t i = 0; r->known && i < r->known->count; i++)
         if (r->known->items[i].low == hash.low && r->known->items[i].high == hash.high)
-            return r->known->used = true;
+            return true;
     return false;
 }
 
@@ -280,7 +280,7 @@ bool kiln__host_drop_instances(const kiln_allocator *mem, char *text)
 }
 
 size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log,
-                         kiln__host_list *known, kiln__host_list *list, kiln__text *places)
+                         const kiln__host_list *known, kiln__host_list *list, kiln__text *places)
 {
     reader r = {.text = text,
                 .file = name,

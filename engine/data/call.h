@@ -10,7 +10,7 @@ typedef struct kiln__host {
     unsigned uses;
     kiln_host_fn function;
     void *user;
-    const char *takes; /* as in kiln_host_info; NULL: not known */
+    const char *takes; /* as in kiln_host_info; NULL if it is not known */
 } kiln__host;
 /* The host functions that every engine has: `captured`. */
 extern const kiln__host kiln__builtin_hosts[];

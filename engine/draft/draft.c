@@ -206,7 +206,10 @@ static kiln__draft_argument *find_named_argument(kiln__draft *draft, const char 
     return NULL;
 }
 
-/* Returns true if the message of a failed run shows which guess was too small, so that another run is useful. */
+/* Corrects the guess that the message of a failed run disproves. The guess is one of three: the size of the shared
+ * memory, the number of elements of an argument, or that the kernel writes an argument. Returns true if a guess was
+ * corrected, so that another run is useful. Returns false if the message shows no such guess, or the guess cannot be
+ * corrected any further. */
 static bool repair(kiln__draft *draft, const char *message)
 {
     kiln__draft_argument *argument = find_named_argument(draft, message, " past the end of '", "'");
@@ -627,7 +630,8 @@ static kiln_status finish(kiln_engine *engine, kiln__draft *draft, const char *t
     if (!kiln__host_apply(draft)) {
         if (draft->host.found)
             draft->unread = kiln__arena_printf(
-                draft->arena, "kiln cannot read the launch in the host code: an expression has another form");
+                draft->arena, "kiln cannot read the launch in the host code: one of its expressions has a form "
+                              "that kiln does not know");
         draft->host.found = false;
         kiln__guess_launch(draft);
     }

@@ -146,7 +146,7 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     bool same;       /* the run wrote one value everywhere */
     const char *shape;
     const char *symbol; /* the variable of the source to which the buffer is copied; NULL: it is an argument */
-    const char *given;  /* the value that the launch passes, as an expression of the spec; NULL: not known */
+    const char *given;  /* the value that the launch passes, as an expression of the spec; NULL if it is not known */
 } kiln__draft_argument;
 
 #define KILN__SHARED_EACH 8 /* the first guess of kiln__draft.shared_each */
@@ -156,10 +156,10 @@ enum { KILN__MOST_TUNABLES = 64, KILN__MOST_ARGUMENTS = 64, KILN__MOST_SIZES = 8
 
 typedef struct kiln__size {
     const char *name;
-    const char *host; /* the name of the value in the host code that launches the kernel; NULL: not known */
+    const char *host; /* the name of the value in the host code that launches the kernel; NULL if it is not known */
     int64_t tiny, whole;
-    int64_t given; /* the value of the host's constant, for `whole`; 0: not known */
-    int64_t fixed; /* the literal number of the launch, for both sets; 0: not known */
+    int64_t given; /* the value of the host's constant, for `whole`; 0 if it is not known */
+    int64_t fixed; /* the literal number of the launch, for both sets; 0 if it is not known */
     bool bake;
     bool any;        /* a trial run has shown that the size need not be a multiple of a tile */
     bool odd;        /* `tiny` is one more than such a multiple */
@@ -212,7 +212,7 @@ typedef struct kiln__axis { /* one axis of the launch */
     const char *grid, *block; /* expressions */
     int64_t blocks, threads;  /* their numbers at the tiny sizes and the chosen values */
     const char *doubt;        /* the reason why the grid is not certain; NULL: the source shows it */
-    /* the size over which the grid runs, if a block is a row of another size; NULL: not known */
+    /* the size over which the grid runs, if a block is a row of another size; NULL if it is not known */
     const char *rows;
 } kiln__axis;
 
@@ -249,7 +249,7 @@ typedef struct kiln__draft {
     size_t looked, nested, nodes, compared;
     /* the reason why the launch in the source could not be used; NULL: it was used, or the source has no launch */
     const char *unread;
-    const char *shared;         /* the launch's bytes of shared memory; NULL: not known */
+    const char *shared;         /* the launch's bytes of shared memory; NULL if it is not known */
     const char *wheres[16];     /* constraints of static_assert, and of the launches */
     const char *where_from[16]; /* their reasons */
     size_t where_count;

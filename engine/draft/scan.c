@@ -244,17 +244,24 @@ typedef struct names { /* the namespaces around a place */
     size_t words[MOST_DEPTH], depths[MOST_DEPTH], count, depth;
 } names;
 
+/* Notes the namespaces that begin or end at a brace. `namespace a::b {` begins two of them, which end together. */
 static void follow_braces(const kiln__scan *scan, size_t at, names *around)
 {
     if (kind(scan, at) == '{') {
-        if (at > 2 && kiln__word_is(scan, at - 2, "namespace") && around->count < MOST_DEPTH) {
-            around->words[around->count] = at - 1;
+        size_t first = at - 1;
+        while (first > 4 && kind(scan, first) == 'w' && kind(scan, first - 1) == ':' && kind(scan, first - 2) == ':' &&
+               kind(scan, first - 3) == 'w' && at - first < 3 * MOST_DEPTH)
+            first -= 3;
+        for (size_t i = first; first > 1 && kiln__word_is(scan, first - 1, "namespace") && i < at; i += 3) {
+            if (around->count == MOST_DEPTH)
+                break;
+            around->words[around->count] = i;
             around->depths[around->count++] = around->depth;
         }
         around->depth++;
     } else if (kind(scan, at) == '}' && around->depth > 0) {
         around->depth--;
-        if (around->count > 0 && around->depths[around->count - 1] == around->depth)
+        while (around->count > 0 && around->depths[around->count - 1] == around->depth)
             around->count--;
     }
 }

@@ -50,7 +50,7 @@ KILN_API const char *kiln_check_text(kiln_check_kind kind);
 typedef struct kiln_check_side {
     const char *what;        /* text such as "write of 4 bytes"; NULL: the finding does not have this side */
     const char *file;        /* "" if the code has no line numbers */
-    unsigned line, ptx_line; /* 0: not known */
+    unsigned line, ptx_line; /* 0 if the line is not known */
     const char *text;        /* the text of the line; "" if the source is not available */
     /* The functions that the compiler inlined at this place, such as "in f, called at a.cu:12". The innermost call is
      * the first. "": the code was not inlined. */
@@ -234,7 +234,7 @@ typedef struct kiln_profiled_kernel {
      * PTX. */
     int registers_exact;
     int blocks_per_sm;
-    /* The warps that are resident on an SM, divided by the greatest number that an SM holds. 0: not known. */
+    /* The warps that are resident on an SM, divided by the greatest number that an SM holds. 0 if it is not known. */
     double occupancy;
     /* The resource that limits the occupancy: "registers", "shared memory", "threads", "blocks". */
     const char *limited_by;

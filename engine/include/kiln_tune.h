@@ -293,7 +293,7 @@ KILN_API const kiln_left_out *kiln_tuning_left_out(const kiln_tuning *tuning, si
 typedef struct kiln_verdict {
     /* The number of finalists. 1: no other configuration was close. 0: there were no finals. */
     size_t finalists;
-    /* The number of configurations that cannot be distinguished from the best. The best itself counts. 0: not known. */
+    /* The number of configurations that cannot be distinguished from the best. The best itself counts. 0 if it is not known. */
     size_t tied;
     unsigned rounds; /* number of rounds; 0: nothing was measured again */
     /* A finalist counts as slower only if it differs from the best by more than this share of the best time. */
@@ -392,10 +392,10 @@ typedef struct kiln_record {
     const kiln_setting *features;
     /* 0: the spec has no features, or the inputs were not made. */
     size_t feature_count;
-    /* The machine: its name, system and processor. "": not known. */
+    /* The machine: its name, system and processor. "" if it is not known. */
     const char *host;
     const char *command; /* `command` of kiln_tune_options; "": no text */
-    /* The files of the specs that made or reused the sample, one per line. "": not known. */
+    /* The files of the specs that made or reused the sample, one per line. "" if they are not known. */
     const char *paths;
 } kiln_record;
 /* A callback that receives one record. If the callback returns nonzero, the function that calls it visits no further

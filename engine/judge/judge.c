@@ -139,19 +139,6 @@ static bool is_late(kiln__judge *judge)
     return true;
 }
 
-kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
-                                  kiln__judge_fault *fault, bool *fits, kiln_error **error)
-{
-    judge->steps = judge->trusted_steps = 0;
-    if (trial->phase == KILN__JUDGE_PHASE_LARGE)
-        return kiln__judge_large(judge, trial, original, fault, fits, error);
-    if (trial->phase == KILN__JUDGE_PHASE_CALLS && !original)
-        return kiln__judge_calls(judge, trial, fault, fits, error);
-    if (trial->phase == KILN__JUDGE_PHASE_STREAMS && !original)
-        return kiln__judge_streams(judge, trial, fault, fits, error);
-    return kiln__judge_try(judge, trial, original, fault, fits, error);
-}
-
 /* Sets *fails if the variant's own source has a fault in the same trial. Then the spec allows more than its own kernel
  * can do, and the fault is not held against the candidate. If the source fails only with few multiprocessors, all later
  * trials have the real number. */
@@ -191,7 +178,7 @@ static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *
         KILN__TRY(ask_original(judge, &judge->failed, &fails, error));
     *same = *same && !fails;
     if (*same && fault.kind == KILN_JUDGED_TIMEOUT && judge->simulated && !judge->broken)
-        kiln__judge_tell_late(judge, taken, judge->steps, &fault);
+        kiln__judge_tell_steps(judge, taken, judge->steps, &fault);
     if (*same)
         judge->fault = fault;
     else
@@ -200,10 +187,12 @@ static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *
 }
 
 /* Searches for smaller sizes with the same fault. Each size is first tried at its least values, and then bisected: most
- * faults show at all sizes above some size. */
+ * faults show at all sizes above some size. In a large trial the last sixteenth is not bisected, because each step takes
+ * as long as a large trial. */
 static kiln_status shrink(kiln__judge *judge, kiln_error **error)
 {
-    enum { LEAST = 4 };
+    enum { LEAST = 4, PART = 16 };
+    const bool large = judge->failed.phase == KILN__JUDGE_PHASE_LARGE;
     for (size_t i = 0; i < judge->range_count; i++) {
         const kiln__judge_range *range = &judge->ranges[i];
         const int64_t m = range->multiple;
@@ -214,7 +203,7 @@ static kiln_status shrink(kiln__judge *judge, kiln_error **error)
             bool same;
             if (value >= high)
                 value = high - m;
-            if (value <= low || value < range->from) {
+            if (value <= low || value < range->from || (large && k >= LEAST && high - low <= high / PART)) {
                 if (k < LEAST)
                     continue;
                 break;
@@ -236,7 +225,7 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     bool fits, fails = false;
     uint64_t most;
     KILN__TRY(kiln__judge_run_trial(judge, trial, false, &fault, &fits, error));
-    KILN__TRY(kiln__judge_look_at_late(judge, trial, &fault, &fits, &fails, &most, error));
+    KILN__TRY(kiln__judge_give_more_steps(judge, trial, &fault, &fits, &fails, &most, error));
     if (!trial->checked && fits && judge->elements > MANY && fault.kind == KILN_JUDGED_PASS)
         judge->steps_each = fmax(judge->steps_each,
                                  fmax((double)judge->steps, (double)judge->trusted_steps) / (double)judge->elements);

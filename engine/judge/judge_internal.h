@@ -14,10 +14,10 @@ typedef struct kiln__judge_global {
     const char *name;
     CUdeviceptr address; /* 0: the driver does not find it */
     size_t bytes;
-    unsigned char *initial; /* its content after loading; NULL: not known */
+    unsigned char *initial; /* its content after loading; NULL if it is not known */
     unsigned char *before;  /* its content before a call */
     size_t unit;            /* bytes of its elements, at most 4 */
-    unsigned char *changed; /* for each byte, whether a call changed its element; NULL: not known */
+    unsigned char *changed; /* for each byte, whether a call changed its element; NULL if it is not known */
     unsigned char *spoilt;  /* its content before a call whose variables were spoilt */
     bool any;               /* an element has changed */
 } kiln__judge_global;
@@ -93,7 +93,7 @@ typedef struct kiln__judge_trial {
 /* The fault that a trial found. */
 typedef struct kiln__judge_fault {
     kiln_judged kind;   /* KILN_JUDGED_PASS: there is no fault */
-    const char *buffer; /* NULL: not known */
+    const char *buffer; /* NULL if it is not known */
     uint64_t element, wrong, of;
     char index[96], expected[40], got[40];
     const char *message; /* one sentence or more, in the judge's arena */
@@ -338,26 +338,27 @@ bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__ju
 kiln_status kiln__judge_large(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
                               kiln__judge_fault *fault, bool *fits, kiln_error **error);
 
-/* judge.c: runs a trial of any phase, of the candidate or of the original. *fault and *fits are set as by kiln__judge_try(). */
-kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
-                                  kiln__judge_fault *fault, bool *fits, kiln_error **error);
-
 /* patience.c */
 /* Returns the time limit of a run in seconds. */
-double kiln__judge_seconds(const kiln__judge *judge);
+double kiln__judge_get_time_limit(const kiln__judge *judge);
 /* Call these before and after a run of the candidate or of the original. On a simulated device they limit and count its steps,
  * and a limit keeps the context usable. The second one returns the status of the run, whose error is *why. */
 void kiln__judge_begin_steps(kiln__judge *judge);
 kiln_status kiln__judge_end_steps(kiln__judge *judge, kiln_status status, kiln_error **why);
-/* Runs a reference once. It may take the rest of the budget. */
+/* Runs a reference once. On a simulated device it may take longer than a candidate, and a limit keeps the context usable. */
 kiln_status kiln__judge_run_trusted(kiln__judge *judge, kiln_plan *plan, kiln_error **error);
-/* Looks again at a run that a limit ended on a simulated device: compares its steps with the steps that the variant's own source needs,
- * and gives it more steps if it had few. Then *fault is the fault of the longer run. *fails is set if the variant's own source
- * fails too. *most gets the limit that shows that the candidate does not end, or 0. */
-kiln_status kiln__judge_look_at_late(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
-                                     bool *fits, bool *fails, uint64_t *most, kiln_error **error);
-/* Adds both numbers of steps to the message. */
-void kiln__judge_tell_late(kiln__judge *judge, uint64_t taken, uint64_t needs, kiln__judge_fault *fault);
+
+/* endless.c */
+/* Runs a trial of any phase, of the candidate or of the original. *fault and *fits are set as by kiln__judge_try(). */
+kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
+                                  kiln__judge_fault *fault, bool *fits, kiln_error **error);
+/* Does nothing if `fault` is not a limit on a simulated device. Otherwise counts the steps of the variant's own source in this
+ * trial. If the candidate had few in comparison, it runs again with more steps, and *fault is the fault of that run. *fails is
+ * set if the variant's own source fails too. *most gets the number of steps after which the candidate had not ended, or 0. */
+kiln_status kiln__judge_give_more_steps(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
+                                        bool *fits, bool *fails, uint64_t *most, kiln_error **error);
+/* Adds to the message how many steps the candidate ran, and how many the variant's own source needs. */
+void kiln__judge_tell_steps(kiln__judge *judge, uint64_t taken, uint64_t needs, kiln__judge_fault *fault);
 
 /* trial.c */
 /* Runs the trial of several calls in one memory. *fault and *fits are set as by kiln__judge_try(). */

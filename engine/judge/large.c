@@ -426,7 +426,7 @@ static kiln_status run_all(kiln__judge *judge, kiln_plan *plan, const kiln__judg
         return KILN_OK;
     kiln__judge_reset_globals(judge);
     kiln__judge_begin_steps(judge);
-    kiln_status status = kiln__once_run(plan, kiln__judge_seconds(judge), &why);
+    kiln_status status = kiln__once_run(plan, kiln__judge_get_time_limit(judge), &why);
     status = kiln__judge_end_steps(judge, status, &why);
     if (status != KILN_OK)
         return kiln__judge_take_failure(judge, status, why, fault, error);

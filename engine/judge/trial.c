@@ -314,7 +314,7 @@ static kiln_status run_once(kiln__judge *judge, kiln_plan *plan, const kiln__jud
     if (simulator)
         simulator->order(trial->order);
     kiln__judge_begin_steps(judge);
-    kiln_status status = kiln__once_run(plan, kiln__judge_seconds(judge), &why);
+    kiln_status status = kiln__once_run(plan, kiln__judge_get_time_limit(judge), &why);
     status = kiln__judge_end_steps(judge, status, &why);
     if (simulator)
         simulator->order(0);
@@ -417,11 +417,24 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
     return KILN_OK;
 }
 
+/* Returns the most elements of a large trial. The largest products of sizes are tried only if the spec has about two arrays, because
+ * some references need much memory for each element. */
+static uint64_t get_large_most(const kiln__judge *judge, const kiln__judge_trial *trial)
+{
+    enum { PLAIN_MOST = 9000000, PLAIN_PRODUCT = 5000000 };
+    double product = 1;
+    for (size_t i = 0; i < judge->range_count; i++)
+        product *= (double)trial->ranged[i];
+    return product > PLAIN_PRODUCT ? (uint64_t)(product * 2.2) : PLAIN_MOST;
+}
+
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host)
 {
     enum { PLAIN_MOST = 9000000, STEPS_MOST = 1 << 27 }; /* larger arrays only if the kernel is fast enough */
     const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE;
-    const uint64_t elements_most = !on_host && !judge->simulated ? UINT64_MAX : large ? 36000000 : 1 << 20;
+    const uint64_t elements_most = !on_host && !judge->simulated ? UINT64_MAX
+                                   : large                       ? get_large_most(judge, trial)
+                                                                 : 1 << 20;
     const double flops_most = !judge->simulated ? 0x1p40 : large ? 0x1p23 : 0x1p21;
     uint64_t elements = 0;
     for (size_t i = 0; i < judge->buffer_count; i++)
@@ -645,7 +658,7 @@ static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial
             if (judge->buffers[i].bytes)
                 KILN__TRY(kiln_plan_bind(plan, judge->buffers[i].buffer->name, places[c % 2][i].at,
                                          (size_t)judge->buffers[i].bytes, error));
-        KILN__TRY(kiln__once_enqueue(plan, streams[c % 2], kiln__judge_seconds(judge), error));
+        KILN__TRY(kiln__once_enqueue(plan, streams[c % 2], kiln__judge_get_time_limit(judge), error));
     }
     return kiln__once_wait(plan, error);
 }

@@ -188,7 +188,8 @@ static bool is_file(const char *path)
     return path && stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* Finds a program as execvp() does. NULL: it is not found. */
+/* Finds a program in the folders of PATH, as execvp() does. Returns NULL if the program is not found. Also returns NULL
+ * if PATH is not set, although execvp() would then search default folders: the reference is not kept. */
 static const char *find_program(kiln__arena *arena, const char *name)
 {
     const char *path = getenv("PATH");

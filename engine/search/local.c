@@ -1,7 +1,7 @@
 /* local.c - strategies that step from one configuration to a neighbour: greedy local search, iterated local search,
  * simulated annealing. All these strategies accept that several proposals have no answer yet. A strategy has no
- * proposal if no configuration has run yet. Greedy and iterated local search have none either while they wait for an
- * answer. Then search.c draws a random point. */
+ * proposal until a configuration has run. Greedy and iterated local search also have no proposal while they wait for
+ * an answer. search.c draws a random point if a strategy has no proposal. */
 #include <math.h>
 #include <string.h>
 

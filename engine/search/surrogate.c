@@ -9,7 +9,8 @@
  * - Design: fewer than FIRST answers, or no configuration that ran. propose_first() chooses points far apart, or points
  *   with good hints.
  * - Gaussian: up to KILN__GAUSSIAN_MOST answers that count (`learned`). From FOREST_FROM of them on, the forest
- *   proposes while `learned` is a multiple of FOREST_EACH.
+ *   proposes while `learned` is a multiple of FOREST_EACH. The forest also proposes if the covariance matrix of the
+ *   Gaussian process is numerically not positive definite.
  * - Forest: more answers than that, or a search that is stuck.
  * - Stuck: more than STUCK answers in a row counted and were no new best. While `learned` is a multiple of POLISH_EACH,
  *   the search proposes a neighbour of the best configuration. A new best ends this state. */
@@ -276,7 +277,8 @@ static kiln_status fill_pool(kiln__search *s, surrogate *f, kiln_error **error)
     return KILN_OK;
 }
 
-/* Fills a batch with the unknown points of the best hints, once half of its points are known. */
+/* Fills a batch with the unknown points of the best hints, at the first call and whenever at least half of its points
+ * have become known. Hints that were in an earlier filling do not come back. */
 static bool fill_hinted(const kiln__search *s, surrogate *f)
 {
     kiln__batch *b = &f->hinted;
@@ -346,8 +348,9 @@ static double measure_distance(const kiln__search *s, const uint32_t *point, con
     return sum;
 }
 
-/* Returns the squared distance of a point from the nearest proposed point of its part. Each value beside powers of two
- * halves it, as such values are often the slower ones on a GPU. */
+/* Returns the squared distance of a point from the nearest proposed point of its part. On an axis that mixes
+ * powers of two with other values, each other value halves the squared distance, because values that are not powers of
+ * two are often slower on a GPU. */
 static double score_distance(const kiln__search *s, const uint32_t *point)
 {
     const kiln__part *part = &s->points->parts[point[0]];

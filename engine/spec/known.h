@@ -29,7 +29,7 @@ typedef struct kiln__known {
     int64_t taken;                       /* when a sweep last took it from a store; 0: never, or read from a file */
     double inputs_seconds, copy_seconds; /* see kiln_result; a file does not have them */
     const char *input_functions;         /* NULL means "" */
-    const char *code; /* the hash of its code as a text; NULL or "": not known, or read from a file */
+    const char *code; /* the hash of its code as a text; NULL or "" if it is not known, or read from a file */
 } kiln__known;
 
 /* A list of configurations. Set it to zero, then set arena.mem. The arena owns the texts. */

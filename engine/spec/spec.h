@@ -413,7 +413,8 @@ struct kiln_spec {
 typedef struct kiln__host_lookup {
     bool (*known)(void *user, const char *name, unsigned uses);
     size_t (*names)(void *user, const char **names, size_t room); /* for suggestions */
-    /* The arguments of a reference, as in kiln_host_info; NULL: not known. May be NULL. */
+    /* Returns the arguments that a reference takes, in the form of `takes` of kiln_host_info, or NULL if they are not
+     * known. The pointer to this function may be NULL too. */
     const char *(*takes)(void *user, const char *name);
     void *user;
 } kiln__host_lookup;

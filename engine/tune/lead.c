@@ -139,7 +139,7 @@ static void lead_by_shipped(const kiln__lead_question *q, const kiln__shipped *l
 typedef struct guess { /* the estimate of a variant's default */
     kiln__config *config;
     kiln__code_job *code;
-    double seconds; /* HUGE_VAL: not known */
+    double seconds; /* HUGE_VAL if it is not known */
 } guess;
 
 static void begin_guess(kiln_engine *model, const kiln__lead_question *q, const kiln__variant *variant, guess *g)

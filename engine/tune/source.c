@@ -322,7 +322,9 @@ static kiln_status count_all(kiln__tune_source *s, kiln_error **error)
 
 /* ---- the search ---- */
 
-/* A sweep with checks must find the same faults first every time, so it also tries the configurations in order. */
+/* Chooses the strategy that the options name. If they name none, a sweep with a budget gets the default strategy, and a
+ * sweep without a budget tries the configurations in order. A sweep with checks must find the same faults first every
+ * time, so without a name it also tries the configurations in order, even with a budget. */
 static kiln_status choose_strategy(kiln__tune_source *s, kiln_error **error)
 {
     const kiln_tune_options *options = s->options;

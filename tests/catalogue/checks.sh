@@ -1,14 +1,16 @@
 #!/bin/sh
-# checks.sh KILN DEVICE SPEC SIZE...: two configurations of every variant of a spec at each size, three at the first size, under the
+# checks.sh KILN DEVICE SPEC [quick] SIZE...: two configurations of every variant of a spec at each size, three at the first size, under the
 # checks of this simulated device: nothing may be found. They are the default, whose code sizes.sh needs too, and one or two
 # drawn at random but the same in every run. A SIZE is as in sizes.sh; with VARIANT,...: before its settings it is for these
 # alone, and +NAME=VALUE after them fixes a param. All are then drawn, because the defaults of the other params may not be
-# allowed beside it.
+# allowed beside it. With `quick` NVRTC optimises those that are drawn less (quick.sh).
 set -eu
-kiln=$1 device=$2 spec=$3
+. "$(dirname "$0")/quick.sh"
+kiln=$1 device=$2 spec=$3 used=$3 folders=''
 shift 3
 own=$(mktemp -d)
 trap 'rm -rf "$own"' EXIT
+[ "$1" != quick ] || { make_quick "$spec" "$own" && shift; }
 export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$own}"
 variants=$("$kiln" show "$spec" --names)
 [ -n "$variants" ] || { echo "no variants" >&2; exit 1; }
@@ -38,7 +40,10 @@ for size; do
         fail
     fi
     # shellcheck disable=SC2086  # a list of words
-    if ! output=$("$kiln" check "$spec" --device "$device" -v "${list%,}" $arguments --each -m $drawn --strategy random --seed 1 -j 1 2>&1) ||
+    check() {
+        output=$("$kiln" check "$used" $folders --device "$device" -v "${list%,}" $arguments --each -m $drawn --strategy random --seed 1 -j 1 2>&1)
+    }
+    if ! { check || { lacks_option "$output" && used=$spec && check; }; } ||
        ! echo "$output" | grep -q "configurations* checked, nothing found"; then
         fail
     fi

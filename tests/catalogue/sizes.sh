@@ -3,9 +3,10 @@
 # SIZE is the name of a size set, or settings joined by commas (M=7,N=5,K=3); with VARIANT,...: before it, it is for these
 # alone, and +NAME=VALUE after it sets a param. On a device that is not there: exit 77, a skip.
 #
-# At the sizes after -- a copy of the spec has the option -Ofc=mid: NVRTC optimises less, in a fifth of the time, and the
-# subject there is the answer. Users compile without this option, so each variant must also run at a size before --.
+# At the sizes after -- NVRTC optimises less (quick.sh), because the subject there is the answer. Users compile otherwise, so each
+# variant must also run at a size before --.
 set -eu
+. "$(dirname "$0")/quick.sh"
 kiln=$1 device=$2 spec=$3
 shift 3
 own=$(mktemp -d)
@@ -21,9 +22,7 @@ variants=$("$kiln" show "$spec" --names)
 [ -n "$variants" ] || { echo "no variants" >&2; exit 1; }
 for size; do
     if [ "$size" = -- ]; then
-        used=$own/$(basename "$spec") folders="-I $(dirname "$spec")/../kernel_src"
-        sed 's/^source:/options: [-Ofc=mid]\n&/' "$spec" >"$used"
-        ! cmp -s "$spec" "$used" || { echo "$spec has no source" >&2; exit 1; }
+        make_quick "$spec" "$own"
         continue
     fi
     names=$variants
@@ -41,12 +40,10 @@ for size; do
     # shellcheck disable=SC2086  # a list of words
     run() { output=$("$kiln" run "$1" $2 -v "${list%,}" $arguments --device "$device" --no-measure 2>&1) && code=0 || code=$?; }
     run "$used" "$folders"
-    case $output in
-    *"unrecognized option"*) # NVRTC before 12.9
+    if lacks_option "$output"; then
         used=$spec folders=
         run "$used" ''
-        ;;
-    esac
+    fi
     for name in $names; do
         if [ "$used" = "$spec" ]; then
             whole="$whole$name "

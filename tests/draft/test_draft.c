@@ -13,7 +13,7 @@ static const char source[] = "/* __global__ void no1(int x) {} */\n"
                              "#define TWICE(x) \\\n"
                              "    (2 * (x))\n"
                              "__global__ void declared(int n);\n"
-                             "namespace outer { namespace { int a; } namespace inner {\n"
+                             "namespace outer { namespace { int a; } namespace inner::most {\n"
                              "template <typename T, int N = 8, bool F = (1 > 0)>\n"
                              "static __global__ void __launch_bounds__(BLOCK) first(const T *x, T *y, int n)\n"
                              "{ if (n) { y[0] = x[0]; } }\n"
@@ -31,7 +31,7 @@ static void test_kernels(void)
     CHECK(scan.kernel_count == 3);
     if (scan.kernel_count == 3) {
         const kiln__kernel *k = scan.kernels;
-        CHECK_TEXT(k[0].name, "outer::inner::first");
+        CHECK_TEXT(k[0].name, "outer::inner::most::first");
         CHECK_TEXT(k[0].plain, "first");
         CHECK(k[0].line == 13 && k[0].template_count == 3);
         CHECK_TEXT(k[0].templates[0].name, "T");

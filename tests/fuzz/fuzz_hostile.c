@@ -17,6 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                .function = UINT32_MAX,
                                .form = -1,
                                .engine = size % 4 == 3 ? HOSTILE_CHECKS : HOSTILE_INTERPRETER,
+                               .often = 1,
                                .sets = SETS};
     if (!hostile_run(&source, &wish, &counts))
         abort();

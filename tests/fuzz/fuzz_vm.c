@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ptx_mutator.h"
-#include "vm_checks.h"
+#include "vm_checks_internal.h"
 #include "vm_count.h"
 
 #define WANT(condition)                                                                                                \
@@ -198,6 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             run_turns(device, module, (int)k, address, entries > FEW ? 1u << (parity + k) % 2 : 3, false);
     vm_check *check = check_new(NULL); /* runs once more under the checks */
     WANT(check);
+    check->often = 1; /* the launches are short */
     check_attach(device, check);
     for (uint32_t k = 0, kernels = 0; module && k < vm_module_ptx(module)->function_count; k++)
         if (vm_module_ptx(module)->functions[k].entry && vm_module_ptx(module)->functions[k].defined &&

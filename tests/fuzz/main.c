@@ -1,11 +1,14 @@
-/* main.c - runs a fuzz target over files. Each argument is a file or a folder of files. Without arguments it
- * tries the empty input and every single byte. */
+/* main.c - runs a fuzz target over files. Each argument is a file or a folder of files. The empty input and every single
+ * byte are tried first. With KILN_FUZZ, a first argument that begins with '-' is an option of libFuzzer, which then gets all. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#ifdef KILN_FUZZ
+int LLVMFuzzerRunDriver(int *count, char ***arguments, int (*target)(const uint8_t *data, size_t size));
+#endif
 
 static unsigned long runs;
 
@@ -49,6 +52,10 @@ static int run_path(const char *path)
 
 int main(int count, char **arguments)
 {
+#ifdef KILN_FUZZ
+    if (count > 1 && arguments[1][0] == '-')
+        return LLVMFuzzerRunDriver(&count, &arguments, LLVMFuzzerTestOneInput);
+#endif
     LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
     for (unsigned byte = 0; byte < 256; byte++) {
         uint8_t one = (uint8_t)byte;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh TARGET: fuzzes one target of build/fuzz for KILN_FUZZ_SECONDS (2), from the top of the tree. New inputs are kept
+# run.sh TARGET: fuzzes one target of build/asan for KILN_FUZZ_SECONDS (2), from the top of the tree. New inputs are kept
 # in build/corpus/TARGET, what it finds and what it says in build/findings; the inputs kept in the tree only seed it.
 # KILN_FUZZ_SEED: the random seed, 1 if not set, so that two runs try nearly the same; 0 takes another one in each run.
 set -eu
@@ -10,7 +10,7 @@ seeds=tests/fuzz/corpus/$name
 [ "$name" != fuzz_spec ] || seeds="specs tests/spec/good tests/spec/broken"
 [ "$name" != fuzz_profile ] || seeds="$seeds specs/devices"
 [ "$name" != fuzz_command ] || seeds="$seeds -max_len=256 -len_control=0" # words of many bytes from the start
-[ "$name" != fuzz_vm ] || seeds="$seeds tests/fuzz/corpus/fuzz_ptx build/fuzz/ptx/vm -dict=tests/fuzz/ptx.dict"
+[ "$name" != fuzz_vm ] || seeds="$seeds tests/fuzz/corpus/fuzz_ptx build/asan/ptx/vm -dict=tests/fuzz/ptx.dict"
 [ "$name" != fuzz_jit ] || seeds="$seeds -dict=tests/fuzz/ptx.dict"
 [ "$name" != fuzz_ptx ] || seeds="$seeds -dict=tests/fuzz/ptx.dict"
 [ "$name" != fuzz_includes ] || seeds="$seeds -max_len=48 -len_control=0 -detect_leaks=0" # NVRTC keeps some memory

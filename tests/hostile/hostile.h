@@ -179,6 +179,7 @@ typedef struct hostile_wish { /* what a run does */
     unsigned function;        /* UINT32_MAX: any */
     int form;                 /* -1: any */
     hostile_engine engine;
+    unsigned often; /* after how many hits the checks take their short way; 0: as always */
     unsigned sets;
     bool verbose;
     const uint64_t *seed; /* NULL: no other process can run the same seed again */

@@ -7,7 +7,7 @@
 
 #include "hostile.h"
 #include "jit.h"
-#include "vm_checks.h"
+#include "vm_checks_internal.h"
 #include "vm_count.h"
 #include "vm_machine.h"
 
@@ -175,6 +175,8 @@ static bool run_kernel(hostile_source *s, const hostile_wish *wish, const hostil
         hostile_world_close(&world);
         return false;
     }
+    if (world.check && wish->often)
+        world.check->often = wish->often;
     now.kernel = kernel, now.world = &world, now.engine = wish->engine, now.from = 0;
     vm_module *module = load(kernel, &world, &log);
     if (module) {

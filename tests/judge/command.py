@@ -309,6 +309,14 @@ def check_endless(ops, work):
     made = [verdict(ops / "axpby.yaml", path) for _ in range(2)]
     need(made[0]["verdict"] == "timeout" and re.search(r"it does not end: it ran for \d+ steps .* own source ends after \d+:", made[0]["message"]), made[0])
     need(made[0]["digest"]["verdict"] == made[1]["digest"]["verdict"] and made[0]["case"]["sizes"]["N"] == 1, made)
+    # a reference that does not end costs its trials, and is no error
+    (work / "spins.cu").write_text((ops / "references.cu").read_text().replace("int i = blockIdx.x * blockDim.x + threadIdx.x;\n",
+                                   "int i = blockIdx.x * blockDim.x + threadIdx.x;\n    for (volatile int turn = 0; turn >= 0 && n == 77777; turn = 0)\n        ;\n", 1))
+    need("turn" in (work / "spins.cu").read_text(), "references.cu has changed")
+    (work / "spins.yaml").write_text((ops / "axpby.yaml").read_text().replace("references.cu", "spins.cu").replace("sizes: {", "sizes: {odd: {N: 77777}, "))
+    (work / "axpby.cu").write_text((ops / "axpby.cu").read_text())
+    late = verdict(work / "spins.yaml", work / "axpby.cu", "--launch-limit", "0.3")
+    need(late["verdict"] == "pass" and late["trials"]["skipped"] > 0 and any("a reference was late" in note for note in late["notes"]), late)
     # a kernel that needs more steps than a trial usually has gets more of them, if the variant's own source is slow too
     head = ('extern "C" __global__ void tiles(const float *x, float *y, int m, int n, int k)\n{\n    const int i = blockIdx.x * 256 + threadIdx.x;\n'
             "    const size_t at = (size_t)blockIdx.y * n + i;\n    if (i >= n)\n        return;\n    float v = x[at];\n"

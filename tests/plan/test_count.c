@@ -291,7 +291,7 @@ static CUdeviceptr copy_of_reference(const fixture *f)
 
 static void spoil(const fixture *f, CUdeviceptr at)
 {
-    CUcontext previous;
+    CUcontext previous = NULL;
     CHECK(at && kiln__engine_enter(f->engine, &previous, NULL) == KILN_OK);
     CHECK(f->engine->driver.cuMemsetD32Async_(at, 0, 4, NULL) == CUDA_SUCCESS);
     kiln__engine_leave(f->engine, previous);

@@ -29,7 +29,7 @@ typedef struct kiln__sim_kernel {
     uint32_t grid[3], block[3]; /* grid, block and dynamic_shared belong to the first launch */
     uint64_t static_shared, dynamic_shared, local_bytes;
     uint32_t register_estimate, max_threads;
-    int32_t tensor_columns; /* of tensor memory; -1: not known */
+    int32_t tensor_columns; /* of tensor memory; -1 if it is not known */
     size_t insn_count;
     const kiln__sim_insn *insns;
 } kiln__sim_kernel;

@@ -9,7 +9,7 @@
 typedef struct finding {
     kiln_check_finding f;       /* the first finding at this place; its texts live until the command ends */
     uint64_t count, runs, seen; /* seen: the last run in which it was found */
-    const char *first;          /* the name of the first run; NULL: not known yet */
+    const char *first;          /* the name of the first run; NULL if it is not known yet */
     cli_list kernels; /* the different kernels with this place: the instantiations of a template, for example */
 } finding;
 typedef struct findings {

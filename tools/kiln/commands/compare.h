@@ -21,7 +21,7 @@ typedef struct compare_row {
     kiln_status status;
     const char *message;
     compare_kind kind;
-    double value, low, high; /* seconds, or a count; low and high: a 95 % interval, 0: not known */
+    double value, low, high; /* seconds, or a count; low and high: a 95 % interval, or 0 if it is not known */
     unsigned repetitions;
     int64_t made;
     const char *best; /* with --best: the configuration; NULL otherwise */

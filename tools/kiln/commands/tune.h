@@ -62,7 +62,7 @@ typedef struct tune_view {
     double limit;          /* seconds; 0: no limit */
     bool first;            /* the limit is FIRST_LIMIT */
     uint64_t most;         /* configurations; 0: no limit */
-    uint64_t space;        /* configurations; UINT64_MAX: not known */
+    uint64_t space;        /* configurations; UINT64_MAX if it is not known */
     tune_checked checked;
     bool progress;
     bool announced; /* 1: the length of the sweep was announced */

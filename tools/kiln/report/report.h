@@ -40,16 +40,16 @@ typedef struct report_sample {
     const char *reason; /* the kind of the failure; NULL: the sample ran */
     const char *message;
     report_time time;
-    double seconds, flops, bytes, share;  /* share: of the roofline's bound; 0: not known */
+    double seconds, flops, bytes, share;  /* share: of the roofline's bound; 0 if it is not known */
     double at;                            /* seconds: since 1970, or on a replay's clock */
     double clock;                         /* clock of the search, without its pauses */
     double inputs, copy;                  /* seconds: making its inputs on the host, copying them to the device */
-    double energy, power, error, compile; /* J, W, tolerances, seconds; 0: not known */
+    double energy, power, error, compile; /* J, W, tolerances, seconds; 0 if the value is not known */
     bool verified;
     const char *metrics;   /* "NAME=VALUE ..."; NULL: none */
-    const char *command;   /* the command line of its sweep; "": not known */
+    const char *command;   /* the command line of its sweep; "" if it is not known */
     bool elsewhere;        /* its answer was not checked at these sizes, but at smaller sizes or not at all */
-    const char *functions; /* "NAME=SECONDS ..." of the functions that made its inputs; NULL: not known */
+    const char *functions; /* "NAME=SECONDS ..." of the functions that made its inputs; NULL if it is not known */
     size_t number;         /* number in the order of time, from 1 */
     uint32_t *levels;      /* for each param of its variant the index of its value */
 } report_sample;
@@ -73,7 +73,7 @@ typedef struct report_quantity {
 
 /* The range of a figure that was observed while samples were measured. */
 typedef struct report_range {
-    size_t count; /* 0: not known */
+    size_t count; /* 0 if it is not known */
     double least, most;
 } report_range;
 
@@ -86,7 +86,7 @@ typedef struct report_param {
     size_t value_count, bin_count;
     const char *labels[REPORT_BINS];
     report_spread spreads[REPORT_BINS];
-    double effect; /* the worst of the best times by value, divided by the best of all; 0: not known */
+    double effect; /* the worst of the best times by value, divided by the best of all; 0 if it is not known */
 } report_param;
 
 typedef struct report_variant {
@@ -123,7 +123,7 @@ typedef struct report_problem {
     report_reason *reasons; /* the most frequent reason first */
     size_t reason_count;
     double first, last, compile_seconds;
-    double peak_flops, peak_bandwidth; /* 0: not known */
+    double peak_flops, peak_bandwidth; /* 0 if they are not known */
     const char *peaks_from;
     /* the best contender, if one ran; NULL: nothing ran */
     const report_sample *best;

@@ -223,7 +223,7 @@ typedef struct tile_row {
     int blocks_per_sm;
     double pending; /* number of loads of all blocks of an SM in one phase */
     const char *kernel;
-    /* extent of the square tiles of two operands, for which the figures can be computed by hand; 0: not known */
+    /* extent of the square tiles of two operands, for which the figures can be computed by hand; 0 if it is not known */
     int64_t width;
 } tile_row;
 

@@ -68,7 +68,7 @@ def view(array: Any, writable: bool) -> "np.ndarray[Any, Any]":
 class DeviceMemory(NamedTuple):
     pointer: int
     bytes: int
-    kind: str  # "f32"; "": not known
+    kind: str  # "f32"; "" if it is not known
     owner: Any  # what keeps the memory alive
 
 

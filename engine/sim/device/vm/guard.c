@@ -2,13 +2,15 @@
  * of a kernel with its bounds. If such a comparison has a bug, an access just outside the bounds meets a guard page,
  * and a signal ends the process. Without the guard page the access would reach the host's own memory.
  *
- * There are two kinds. A separate region is one mapping: a guard, the memory, a guard. Small memory shares an arena:
- * one mapping of slots of one size between two guards. The number of mappings of a process is limited, so small memory
- * cannot have separate regions. The neighbours of a slot are other memory of kernels, never memory of the host. In both
+ * There are two kinds. A separate region is one mapping: a guard, the memory, a guard. Memory of at most SLOT_MOST bytes
+ * shares an arena, unless the caller asks for a separate region (VM_GUARD_OWN). An arena is one mapping of slots of one
+ * size between two guards. The number of mappings of a process is limited, so not all small memory can have separate
+ * regions. The neighbours of a slot are other memory of kernels, never memory of the host. In both
  * kinds the memory ends where its region or slot ends.
  *
  * Sizes are rounded up to size classes, four for each power of two, so that freed memory can serve the next request.
- * Launches take and give the memory of their blocks without a system call. */
+ * Launches take and give the memory of their blocks without a system call. Freed regions are kept up to KEPT_MOST bytes
+ * and unmapped beyond that. Arenas stay mapped until vm_guards_close(). */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -51,7 +53,8 @@ static size_t get_page_size(void)
 static size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 /* Returns the size and the number of the class for an allocation of `bytes` bytes. The sizes are 512, 1024, 2048 and
- * 4096, then four for each power of two, rounded to pages. */
+ * 4096, then at most four for each power of two, rounded to pages. A separate region (`own`) has at least 4096 bytes,
+ * because a mapping consists of whole pages. */
 static size_t get_class(size_t bytes, bool own, unsigned *number)
 {
     if (bytes <= CLASS_PAGE) {

@@ -277,7 +277,7 @@ typedef struct vm_fault {
     uint32_t block[3], thread[3];
     uint64_t address;
     uint32_t bytes;
-    uint32_t ptx_line, file_line; /* 0: not known */
+    uint32_t ptx_line, file_line; /* 0 if the line is not known */
     char file[256], kernel[256];
     char message[512]; /* one sentence: the error, its place, and the allocation */
 } vm_fault;

@@ -306,7 +306,7 @@ CUresult sim_end(CUresult result);                      /* Releases the lock and
 static inline CUresult sim_ended(CUresult result) { return sim_end(result), result; }
 #define sim_end(result) sim_ended(result)
 #endif
-/* Begins a call that gives work to the device: like sim_begin(), but takes both locks. sim_end_work() ends the call,
+/* Begins a call that gives work to the device: like sim_begin(), but takes the work lock and then the state lock. sim_end_work() ends the call,
  * adds its duration to the context's clock and releases both locks. A host function of a stream must not call the
  * driver, so there sim_begin_work() returns CUDA_ERROR_NOT_PERMITTED. */
 CUresult sim_begin_work(sim_context **context);

@@ -1,9 +1,15 @@
 /* stream.c - streams, events and host functions. Work is complete when the call that enqueues it returns, which the
- * rules of streams allow. So a call that waits has to wait only for a kernel or a host function that another thread
- * runs. Recording an event stores the clock of its context: the host time in nanoseconds that the device's work has
- * taken so far. This time is the speed of the simulator and not an estimate of a GPU. Every function takes the state
- * lock by sim_begin(). A function that runs work, or waits for a kernel of another thread, also takes the work lock by
- * sim_begin_work(). A function that waits for host functions of other threads first calls sim_wait_idle(). */
+ * rules of streams allow. So a query never returns CUDA_ERROR_NOT_READY: while another thread is still in the call that
+ * enqueues work, that work does not count as enqueued. A call that waits has to wait only for a kernel or a host
+ * function that another thread runs. cuEventSynchronize() waits only for host functions, because a recorded event
+ * never marks a kernel that is still running.
+ *
+ * Recording an event stores the clock of its context: the host time in nanoseconds that the device's work has taken so
+ * far. This time is the speed of the simulator and not an estimate of a GPU.
+ *
+ * Every function takes the state lock by sim_begin(). A function that runs work, or waits for a kernel of another
+ * thread, instead takes the work lock and then the state lock, by sim_begin_work(). A function that waits for host
+ * functions of other threads first calls sim_wait_idle(). */
 #include <string.h>
 
 #include "cu_work.h"
@@ -35,7 +41,8 @@ static sim_stream *stream_new(sim_context *context, unsigned flags, int priority
 }
 
 /* The per-thread default streams of this thread, one for each context in which it has used one. Captures, checks and
- * profiles need them as objects. After SIM_DEVICES_MOST of them, the next one replaces the oldest in this list. */
+ * profiles need them as objects. After SIM_DEVICES_MOST of them, the next one replaces the oldest in this list. Each of
+ * these streams lives until its context ends, even after the thread has ended or the stream has left the list. */
 static _Thread_local struct {
     uint64_t streams[SIM_DEVICES_MOST];
     unsigned next;

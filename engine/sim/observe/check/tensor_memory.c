@@ -596,7 +596,8 @@ static void check_commit_space(vm_warp *w, const vm_code *i, const ptx_insn *in,
     f->bytes = 8;
     f->message = check_print(get_check(w),
                              "tcgen05.commit without a state space takes a generic address, and 0x%" PRIx64
-                             " is none of shared memory: write .shared::cluster for a shared address",
+                             " is not a generic address of shared memory: write .shared::cluster for a "
+                             "shared address",
                              bar);
 }
 

@@ -28,9 +28,7 @@ typedef struct vm_pattern {
     uint64_t generation;
 } vm_pattern;
 #define VM_PATTERNS 2048u
-#ifndef VM_PATTERN_OFTEN     /* fuzz targets define their own, because their launches are short */
 #define VM_PATTERN_OFTEN 16u /* hits after which quick.c prepares its tables */
-#endif
 
 /* A finding and its key. A second finding with the same module, instructions, kind and weight only counts. */
 typedef struct vm_found {
@@ -101,8 +99,9 @@ struct vm_check {
     uint32_t far;                   /* the last record's number */
     /* the last number given to a phase of an mbarrier as the owner of records */
     uint32_t far_owner;
-    bool quick;     /* check_can_quick() */
-    uint32_t often; /* VM_PATTERN_OFTEN; test suites set a smaller number */
+    bool quick; /* check_can_quick() */
+    uint32_t
+        often; /* VM_PATTERN_OFTEN; suites and fuzz targets set a smaller number, because their launches are short */
     bool starved;
     bool fence_told; /* the launch has a note about a missing tcgen05.fence */
     bool told;       /* a more detailed finding already reports why the launch ended */

@@ -78,6 +78,6 @@ typedef struct sim_model {
     double carveouts[16]; /* possible sizes of an SM's shared memory, ascending, in bytes */
     unsigned carveout_count;
     double gpcs[16];    /* SMs of each GPC, in which a cluster must find room; in sum sm_count */
-    unsigned gpc_count; /* 0: not known */
+    unsigned gpc_count; /* 0 if it is not known */
 } sim_model;
 #endif

@@ -1,5 +1,5 @@
-/* choose.h - the parts of the library that the driver does not have: the choice of the device (choose.c), the search
- * for objects that contain another runtime (nvidia.c), and the reasons of errors (tell.c). */
+/* choose.h - the parts of the library that the driver does not have. choose.c chooses the device, nvidia.c searches objects that
+ * contain another runtime, and tell.c prints the reasons of errors. */
 #ifndef KILN_SIM_LIBRARY_CHOOSE_H
 #define KILN_SIM_LIBRARY_CHOOSE_H
 #include "cu_objects.h"

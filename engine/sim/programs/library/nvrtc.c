@@ -69,7 +69,7 @@ static void *open_at(const char *path)
 }
 
 /* NVRTC opens libnvrtc-builtins by its name, without a folder, at the first compile. If the loader does not find that
- * file, the compile fails with the error 7. NVIDIA's Python wheels have it beside NVRTC, in a folder that the loader
+ * file, the compile fails with NVRTC_ERROR_BUILTIN_OPERATION_FAILURE. NVIDIA's Python wheels have it beside NVRTC, in a folder that the loader
  * does not search. A library that is open already is found by its name, so it is opened here by its path. If the file
  * is not beside NVRTC, the loader may find it. */
 static void open_builtins(result (*version)(int *, int *))

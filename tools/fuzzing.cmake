@@ -1,0 +1,48 @@
+# The fuzz targets of tests/fuzz are linked with libFuzzer, which comes with clang. They use the objects of the address
+# sanitizer's build, whichever compiler makes them: a build of their own took as long as that one.
+#
+# libFuzzer has to know which code an input reaches. kiln_count_edges() gives a target the options for it. clang adds the
+# counters itself. gcc calls a function in each block, and tests/fuzz/edges.c has the counters. In loops that compute these
+# calls take longer than the work, in the suites as well: KILN_NO_EDGES has the options for files with such loops.
+option(KILN_FUZZ "Link the fuzz targets with libFuzzer" OFF)
+set(KILN_EDGES "")
+set(KILN_NO_EDGES "")
+if(KILN_FUZZ)
+  if(CMAKE_C_COMPILER_ID MATCHES Clang)
+    set(KILN_CLANG ${CMAKE_C_COMPILER})
+    set(KILN_EDGES -fsanitize=fuzzer-no-link)
+  else()
+    find_program(KILN_CLANG clang)
+    # libFuzzer learns what the code compares with. gcc must not replace these functions: it sees their calls.
+    set(KILN_EDGES -fsanitize-coverage=trace-pc,trace-cmp -fno-builtin-memcmp -fno-builtin-strcmp -fno-builtin-strncmp
+        -fno-builtin-strcasecmp -fno-builtin-strncasecmp -fno-builtin-strstr -fno-builtin-strcasestr -fno-builtin-memmem)
+    set(KILN_NO_EDGES -fno-sanitize-coverage=trace-pc,trace-cmp)
+  endif()
+  if(KILN_CLANG)
+    execute_process(COMMAND ${KILN_CLANG} -print-runtime-dir OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    find_file(KILN_LIBFUZZER NAMES libclang_rt.fuzzer_no_main-${CMAKE_SYSTEM_PROCESSOR}.a libclang_rt.fuzzer_no_main.a
+              PATHS ${folder} NO_DEFAULT_PATH)
+    # libFuzzer is C++. The library may be that of another gcc than the compiler.
+    execute_process(COMMAND ${KILN_CLANG} -print-file-name=libstdc++.so OUTPUT_VARIABLE KILN_LIBSTDCXX
+                    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  endif()
+  find_package(Threads REQUIRED)
+  set(works FALSE)
+  if(KILN_LIBFUZZER)
+    try_compile(works SOURCE_FROM_CONTENT fuzzer.c
+                "int LLVMFuzzerRunDriver(int *, char ***, int (*)(const unsigned char *, unsigned long));
+                 static int one(const unsigned char *data, unsigned long size) { return data == 0 && size != 0; }
+                 int main(int count, char **words) { return LLVMFuzzerRunDriver(&count, &words, one); }\n"
+                LINK_LIBRARIES ${KILN_LIBFUZZER} ${KILN_LIBSTDCXX} Threads::Threads m NO_CACHE)
+  endif()
+  if(NOT works)
+    kiln_leave_out("fuzzing" "there is no libFuzzer that links (tools/setup.sh --test installs it)")
+    set(KILN_FUZZ OFF)
+    set(KILN_EDGES "")
+    set(KILN_NO_EDGES "")
+  endif()
+endif()
+
+function(kiln_count_edges target)
+  target_compile_options(${target} PRIVATE ${KILN_EDGES})
+endfunction()
