@@ -554,7 +554,7 @@ static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, 
 
 /* The declarations of the host that a request loses. */
 typedef struct removal {
-    kiln__host_list known;   /* a copy of those that earlier requests lost */
+    kiln__host_list known;   /* a copy of those that earlier requests lost; most belong to other sources */
     kiln__host_list removed; /* those that this request lost */
     kiln__text places;       /* their positions, for messages */
 } removal;
@@ -610,7 +610,24 @@ static kiln_status compile_rounds(const kiln_allocator *mem, kiln__nvrtc *nvrtc,
     return status;
 }
 
-/* Copies the list of declarations that earlier sources lost. An incomplete copy costs rounds only. */
+/* Returns the hash of the request's source and headers. The configurations of a source have the same hash: the engine writes their
+ * macros before the first `#line 1 "NAME"`. Two sources have different hashes. So a source cannot remove declarations of another
+ * source, as a judged kernel could otherwise do with the spec's own kernel. */
+static kiln__hash128 hash_source(const kiln__compile_request *request)
+{
+    const char *own = strstr(request->source, "#line 1 \"");
+    own = own ? own : request->source;
+    kiln__hash128 hash = kiln__hash(own, strlen(own));
+    for (size_t i = 0; i < request->include_count; i++) {
+        const kiln__include *one = &request->includes[i];
+        const kiln__hash128 parts[3] = {hash, kiln__hash(one->name, strlen(one->name)),
+                                        kiln__hash(one->text, strlen(one->text))};
+        hash = kiln__hash(parts, sizeof parts);
+    }
+    return hash;
+}
+
+/* Copies the list of declarations that earlier requests lost. An incomplete copy costs rounds only. */
 static void copy_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, kiln__host_list *to)
 {
     pthread_mutex_lock(&nvrtc->lock);
@@ -633,13 +650,13 @@ static void keep_removed(kiln__nvrtc *nvrtc, const kiln__host_list *removed)
  * *why is the error of the last compile, or NULL.
  *
  * A source needs several rounds, because the compiler finds some errors only without the earlier ones. The configurations of a
- * sweep have the same declarations of the host, so the declarations that one source lost are removed from the next one in its first
- * round. If that fails, another configuration may need one of them, and the rounds begin without this knowledge. */
+ * sweep have the same declarations of the host, so the declarations that one configuration lost are removed from the next one in
+ * its first round. If that fails, another configuration may need one of them, and the rounds begin without this knowledge. */
 static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *nvrtc,
                                         const kiln__compile_request *request, const flow *limits, kiln__unit *unit,
                                         kiln_error **why)
 {
-    removal r = {.places = {.mem = mem}};
+    removal r = {.known.source = hash_source(request), .places = {.mem = mem}};
     char *log = kiln__strdup(mem, kiln_error_message(*why));
     kiln_status status = KILN_ERROR_COMPILE;
     copy_known(mem, nvrtc, &r.known);

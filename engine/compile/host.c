@@ -114,11 +114,12 @@ void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, kiln_
         list->items[list->count++] = hash;
 }
 
-/* Returns the hash of the file's name and the text of the words from..to. */
+/* Returns the hash of the source, of the file's name and of the text of the words from..to. */
 static kiln__hash128 hash_words(const reader *r, size_t from, size_t to)
 {
     const kiln__word *first = &r->words[from], *last = &r->words[to];
-    const kiln__hash128 parts[2] = {kiln__hash(r->name, strlen(r->name)),
+    const kiln__hash128 parts[3] = {r->known ? r->known->source : (kiln__hash128){0},
+                                    kiln__hash(r->name, strlen(r->name)),
                                     kiln__hash(first->text, (size_t)(last->text - first->text) + last->length)};
     return kiln__hash(parts, sizeof parts);
 }

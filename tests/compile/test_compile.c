@@ -327,35 +327,46 @@ static nvrtcResult count_compile(nvrtcProgram program, int count, const char *co
 }
 
 /* The next configuration of a source loses all declarations of the host in its first round. A configuration that needs one of
- * them compiles too. */
+ * them compiles too. Another source with the same declaration keeps it: without `act(float)` the last kernel would copy its
+ * number. */
 static void test_remembered_host_code(void)
 {
+#define OWN "#line 1 \"often.cu\"\n"
+#define CHAIN                                                                                                          \
+    OWN "int one() { return gone(); }\nint two() { return one(); }\nint three() { return two(); }\n"                   \
+        "__global__ void k(int *x) { *x = ANY; }\n"
+#define HELP                                                                                                           \
+    OWN "T help(T x) { return x; }\nint two() { return missing(); }\n__global__ void k(int *x) { *x = HELP; }\n"
+#define ACT "float act(float x) { return x * x; }\nint main() { return missing(); }\n"
     static const char *const sources[] = {
-        "int one() { return gone(); }\nint two() { return one(); }\nint three() { return two(); }\n"
-        "__global__ void k(int *x) { *x = 1; }\n",
-        "#define ANY 2\n#line 1\nint one() { return gone(); }\nint two() { return one(); }\nint three() { return two(); }\n"
-        "__global__ void k(int *x) { *x = ANY; }\n",
-        "#define T gone\n#line 1\nT help(T x) { return x; }\nint two() { return missing(); }\n"
-        "__global__ void k(int *x) { *x = 1; }\n",
-        "#define T int\n#line 1\nT help(T x) { return x; }\nint two() { return missing(); }\n"
-        "__global__ void k(int *x) { *x = help(1); }\n",
+        "#define ANY 1\n" CHAIN,
+        "#define ANY 2\n" CHAIN,
+        "#define T gone\n#define HELP 1\n" HELP,
+        "#define T int\n#define HELP help(1)\n" HELP,
+        OWN "#define float gone\n" ACT "#undef float\n__global__ void k(int *x) { *x = 1; }\n",
+        OWN "template <typename T> T act(T x) { return x; }\n" ACT "__global__ void k(float *x) { *x = act(*x); }\n",
     };
-    int needed[4] = {0};
+    int needed[6] = {0};
     kiln_error *unloaded = NULL;
     CHECK_OK(kiln__nvrtc_load(nvrtc, &unloaded), unloaded);
     real_compile = nvrtc->nvrtcCompileProgram;
     nvrtc->nvrtcCompileProgram = count_compile;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 6; i++) {
         kiln__compile_request request = {.name = "often.cu", .arch = 90, .source = sources[i]};
         kiln__unit unit = {0};
         kiln_error *error = NULL;
         compiles = 0;
         CHECK_OK(compile(&request, &unit, &error), error);
         needed[i] = compiles;
+        CHECK(i != 5 || (unit.ptx && strstr(unit.ptx, "mul.f32") != NULL));
         kiln__unit_free(&unit);
     }
     nvrtc->nvrtcCompileProgram = real_compile;
     CHECK(needed[0] >= needed[1] + 2); /* each of the three functions has an error only without the earlier one */
+#undef OWN
+#undef CHAIN
+#undef HELP
+#undef ACT
 }
 
 /* Compiles a file of which a spec needs one kernel. Instances of other kernels and members that are marked __host__ are
