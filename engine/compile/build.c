@@ -586,7 +586,24 @@ static void say_removed(const kiln_allocator *mem, const kiln__text *places, kil
     }
 }
 
-/* Copies the list of declarations that earlier sources lost. An incomplete copy costs rounds only. */
+/* Returns the hash of the request's source and headers. The configurations of a source have the same hash: the engine writes their
+ * macros before the first `#line 1 "NAME"`. Two sources have different hashes. So a source cannot remove declarations of another
+ * source, as a judged kernel could otherwise do with the spec's own kernel. */
+static kiln__hash128 hash_source(const kiln__compile_request *request)
+{
+    const char *own = strstr(request->source, "#line 1 \"");
+    own = own ? own : request->source;
+    kiln__hash128 hash = kiln__hash(own, strlen(own));
+    for (size_t i = 0; i < request->include_count; i++) {
+        const kiln__include *one = &request->includes[i];
+        const kiln__hash128 parts[3] = {hash, kiln__hash(one->name, strlen(one->name)),
+                                        kiln__hash(one->text, strlen(one->text))};
+        hash = kiln__hash(parts, sizeof parts);
+    }
+    return hash;
+}
+
+/* Copies the list of declarations that earlier requests lost. An incomplete copy costs rounds only. */
 static void copy_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, kiln__host_list *to)
 {
     pthread_mutex_lock(&nvrtc->lock);
@@ -615,7 +632,7 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
                                         kiln_error **why)
 {
     kiln__arena arena = {.mem = mem};
-    removal r = {.places = {.mem = mem}};
+    removal r = {.known.source = hash_source(request), .places = {.mem = mem}};
     kiln__compile_request less;
     kiln__include *includes;
     kiln_status status = KILN_ERROR_COMPILE;
@@ -639,13 +656,13 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
     return status;
 }
 
-/* Compiles a source without the declarations that earlier sources lost, if it has one of them. NVRTC refuses every function of
+/* Compiles a source without the declarations that its earlier configurations lost, if it has one of them. NVRTC refuses every function of
  * the host, so the whole source would not compile. After KILN_ERROR_COMPILE there is no *why, and the caller compiles the source as if
  * nothing was known. */
 static kiln_status compile_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                  const flow *limits, kiln__unit *unit, kiln_error **why)
 {
-    removal r = {.places = {.mem = mem}};
+    removal r = {.known.source = hash_source(request), .places = {.mem = mem}};
     kiln__arena arena = {.mem = mem};
     kiln__compile_request less;
     kiln__include *includes;

@@ -62,8 +62,9 @@ void kiln__header_hints(kiln__text *text, const char *include, const kiln__inclu
 /* Blanks explicit instantiations of kernels in the text. Returns false if memory runs out. */
 bool kiln__host_drop_instances(const kiln_allocator *mem, char *text);
 
-/* Hashes of declarations of the host, each of the file's name and the declaration's text. */
+/* Hashes of declarations of the host, each of the source, the file's name and the declaration's text. */
 typedef struct kiln__host_list {
+    kiln__hash128 source; /* hash of the source whose declarations kiln__host_remove() looks up */
     kiln__hash128 *items;
     size_t count, capacity;
 } kiln__host_list;

@@ -114,21 +114,28 @@ void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, kiln_
         list->items[list->count++] = hash;
 }
 
-/* Returns the hash of the file's name and the text of the words from..to. */
+/* Returns the hash of the source, of the file's name and of the text of the words from..to. */
 static kiln__hash128 hash_words(const reader *r, size_t from, size_t to)
 {
     const kiln__word *first = &r->words[from], *last = &r->words[to];
-    const kiln__hash128 parts[2] = {kiln__hash(r->name, strlen(r->name)),
+    const kiln__hash128 parts[3] = {r->known ? r->known->source : (kiln__hash128){0},
+                                    kiln__hash(r->name, strlen(r->name)),
                                     kiln__hash(first->text, (size_t)(last->text - first->text) + last->length)};
     return kiln__hash(parts, sizeof parts);
 }
 
-/* Returns whether the declaration, the words from..to with this hash, has an error in the log or was removed before. */
+static bool is_specialisation(const reader *r, size_t from)
+{
+    return is_text(r, from, "template") && get_kind(r, from + 1) == '<' && get_kind(r, from + 2) == '>';
+}
+
+/* Returns whether the declaration, the words from..to with this hash, has an error in the log or was removed before. An explicit
+ * specialisation needs the error: it may be right in another configuration, which would compile without it too, to other code. */
 static bool must_go(const reader *r, size_t from, size_t to, kiln__hash128 hash)
 {
     if (has_error(r, (long)r->words[from].line + r->shift, (long)r->words[to].line + r->shift))
         return true;
-    for (size_t i = 0; r->known && i < r->known->count; i++)
+    for (size_t i = 0; r->known && i < r->known->count && !is_specialisation(r, from); i++)
         if (r->known->items[i].low == hash.low && r->known->items[i].high == hash.high)
             return true;
     return false;

@@ -17,7 +17,7 @@ static const kiln__simulator *simulator_of(const kiln__judge *judge) { return ju
 static uint64_t get_most(const kiln__judge *judge)
 {
     return judge->steps_given ? judge->steps_given
-                              : LEAST + EACH * judge->elements + (uint64_t)fmin(judge->flops, 0x1p40);
+                              : LEAST + EACH * judge->elements + (uint64_t)fmax(0, fmin(judge->flops, 0x1p40));
 }
 
 double kiln__judge_get_time_limit(const kiln__judge *judge)

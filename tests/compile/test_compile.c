@@ -327,36 +327,57 @@ static nvrtcResult count_compile(nvrtcProgram program, int count, const char *co
 }
 
 /* The next configuration of a source loses all declarations of the host before its first compile. A configuration that needs one
- * of them compiles too. */
+ * of them compiles too. Without the specialisation of `pick`, one kernel would store 1. Another source with the same declaration
+ * keeps it: without `act(float)` the last kernel would copy its number. */
 static void test_remembered_host_code(void)
 {
-    static const char *const sources[] = {
-        "int one() { return gone(); }\nint two() { return one(); }\nint three() { return two(); }\n"
-        "__global__ void k(int *x) { *x = 1; }\n",
-        "#define ANY 2\n#line 1\nint one() { return gone(); }\nint two() { return one(); }\nint three() { return two(); }\n"
-        "__global__ void k(int *x) { *x = ANY; }\n",
-        "#define T gone\n#line 1\nT help(T x) { return x; }\nint two() { return missing(); }\n"
-        "__global__ void k(int *x) { *x = 1; }\n",
-        "#define T int\n#line 1\nT help(T x) { return x; }\nint two() { return missing(); }\n"
-        "__global__ void k(int *x) { *x = help(1); }\n",
+#define OWN "#line 1 \"often.cu\"\n"
+#define CHAIN                                                                                                          \
+    OWN "int one() { return gone(); }\nint two() { return one(); }\nint three() { return two(); }\n"                   \
+        "__global__ void k(int *x) { *x = ANY; }\n"
+#define HELP                                                                                                           \
+    OWN "T help(T x) { return x; }\nint two() { return missing(); }\n__global__ void k(int *x) { *x = CALL; }\n"
+#define PICK                                                                                                            \
+    OWN "template <typename T> struct pick { enum { n = 1 }; };\ntemplate <> struct pick<float> { enum { n = N }; };\n" \
+        "int main() { return missing(); }\n__global__ void k(int *x) { *x = pick<float>::n; }\n"
+#define ACT "float act(float x) { return x * x; }\nint main() { return missing(); }\n"
+    static const struct {
+        const char *source, *has; /* has: in the PTX */
+    } cases_of[] = {
+        {"#define ANY 1\n" CHAIN, ""},
+        {"#define ANY 2\n" CHAIN, ""},
+        {"#define T gone\n#define CALL 1\n" HELP, ""},
+        {"#define T int\n#define CALL help(1)\n" HELP, ""},
+        {"#define N gone\n" PICK, ""},
+        {"#define N 77\n" PICK, "77;"},
+        {OWN "#define float gone\n" ACT "#undef float\n__global__ void k(int *x) { *x = 1; }\n", ""},
+        {OWN "template <typename T> T act(T x) { return x; }\n" ACT "__global__ void k(float *x) { *x = act(*x); }\n",
+         "mul.f32"},
     };
-    int needed[4] = {0};
+    enum { CASES = sizeof cases_of / sizeof *cases_of };
+    int needed[CASES] = {0};
     kiln_error *unloaded = NULL;
     CHECK_OK(kiln__nvrtc_load(nvrtc, &unloaded), unloaded);
     real_compile = nvrtc->nvrtcCompileProgram;
     nvrtc->nvrtcCompileProgram = count_compile;
-    for (size_t i = 0; i < 4; i++) {
-        kiln__compile_request request = {.name = "often.cu", .arch = 90, .source = sources[i]};
+    for (size_t i = 0; i < CASES; i++) {
+        kiln__compile_request request = {.name = "often.cu", .arch = 90, .source = cases_of[i].source};
         kiln__unit unit = {0};
         kiln_error *error = NULL;
         compiles = 0;
         CHECK_OK(compile(&request, &unit, &error), error);
         needed[i] = compiles;
+        CHECK(unit.ptx && strstr(unit.ptx, cases_of[i].has) != NULL);
         kiln__unit_free(&unit);
     }
     nvrtc->nvrtcCompileProgram = real_compile;
     CHECK(needed[0] >= 4 && needed[1] == 1); /* each of the three functions has an error only without the earlier one */
     CHECK(needed[3] > 1);
+#undef OWN
+#undef CHAIN
+#undef HELP
+#undef PICK
+#undef ACT
 }
 
 /* Compiles a file of which a spec needs one kernel. Instances of other kernels and members that are marked __host__ are

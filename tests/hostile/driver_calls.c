@@ -86,7 +86,7 @@ typedef struct round {
 #undef X
     CUcontext context;
     CUmodule module;
-    CUfunction tensor, texture;
+    CUfunction tensor, texture, team;
     uint64_t points[POINTS];
     unsigned point_count;
     CUarray arrays[4];
@@ -99,7 +99,11 @@ typedef struct round {
 } round;
 
 static const char text[] =
-    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".version 8.1\n.target sm_90\n.address_size 64\n"
+    ".visible .entry team(.param .u64 at) {\n.reg .b64 %d<2>;\n.reg .b32 %w<6>;\n.reg .f32 %f<4>;\nld.param.u64 %d0, [at];\n"
+    "multimem.ld_reduce.relaxed.sys.global.add.u32 %w0, [%d0];\nmultimem.red.relaxed.sys.global.add.u32 [%d0], %w0;\n"
+    "multimem.ld_reduce.weak.global.add.v4.f32 {%f0, %f1, %f2, %f3}, [%d0];\n"
+    "multimem.st.weak.global.v4.f32 [%d0], {%f0, %f1, %f2, %f3};\nret;\n}\n"
     ".visible .entry tensor(.param .align 64 .b8 map[128], .param .u32 at) {\n.reg .b64 %d<4>;\n.reg .b32 %w<4>;\n"
     ".shared .align 128 .b8 s[16384];\nmov.b64 %d0, map;\ncvta.param.u64 %d0, %d0;\nld.param.u32 %w0, [at];\n"
     "mbarrier.init.shared.b64 [s], 1;\n"
@@ -405,6 +409,37 @@ static void call_tensor_map(round *r)
         launch_tensor(r);
 }
 
+/* Launches a kernel that uses memory of a multicast object, mostly where it is mapped. */
+static void launch_team(round *r)
+{
+    static const uint64_t offsets[] = {0, 0, 16, 64, 4096, (2 << 20) - 16, 2 << 20, (4 << 20) - 16};
+    CUdeviceptr at = hostile_chance(r->s, 80) ? r->reserved + PICK(r, offsets) : address(r);
+    void *arguments[] = {&at};
+    if (r->cuLaunchKernel_(r->team, 1, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL) != CUDA_SUCCESS ||
+        r->cuCtxSynchronize_() != CUDA_SUCCESS)
+        r->context = NULL;
+}
+
+/* Maps a multicast object whose first half is bound, so that the other calls can take parts of it away. */
+static void map_team(round *r)
+{
+    const size_t piece = 2 << 20;
+    const CUmemAllocationProp how = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                     .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    const CUmulticastObjectProp object = {.numDevices = 1, .size = 2 * piece};
+    const CUmemAccessDesc access = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    if (!r->piece)
+        r->cuMemCreate_(&r->piece, piece, &how, 0);
+    if (!r->multicast && r->cuMulticastCreate_(&r->multicast, &object) == CUDA_SUCCESS)
+        r->cuMulticastAddDevice_(r->multicast, 0);
+    if (!r->reserved && r->cuMemAddressReserve_(&r->reserved, 2 * piece, 0, 0, 0) == CUDA_SUCCESS)
+        note(r, r->reserved, 2 * piece);
+    r->cuMulticastBindMem_(r->multicast, 0, r->piece, 0, piece, 0);
+    r->cuMemMap_(r->reserved, 2 * piece, 0, r->multicast, 0);
+    r->cuMemSetAccess_(r->reserved, 2 * piece, &access, 1);
+}
+
 /* Makes one call about memory that processes share, with arguments that are partly wrong. */
 static void call_share(round *r)
 {
@@ -416,7 +451,7 @@ static void call_share(round *r)
     const size_t piece = 2 << 20;
     const CUmulticastObjectProp object = {.numDevices = 1, .size = hostile_chance(r->s, 80) ? 2 * piece : size(r)};
     const size_t from = hostile_chance(r->s, 60) ? 0 : hostile_chance(r->s, 60) ? piece : size(r);
-    switch (hostile_below(r->s, 14)) {
+    switch (hostile_below(r->s, 18)) {
     case 0: r->cuIpcGetMemHandle_(&r->ipc, address(r)); break;
     case 1: ((unsigned char *)&r->ipc)[hostile_below(r->s, sizeof r->ipc)] = (unsigned char)hostile_next(r->s); break;
     case 2:
@@ -458,6 +493,20 @@ static void call_share(round *r)
                                 hostile_chance(r->s, 70) ? piece : size(r), 0);
         break;
     case 12: r->cuMulticastUnbind_(r->multicast, 0, from, hostile_chance(r->s, 70) ? piece : size(r)); break;
+    case 13: /* a handle that has ended is used again in half of the rounds */
+        r->cuMemRelease_(r->piece);
+        r->piece = hostile_chance(r->s, 50) ? 0 : r->piece;
+        break;
+    case 14:
+        r->cuMemRelease_(r->multicast);
+        r->multicast = hostile_chance(r->s, 50) ? 0 : r->multicast;
+        break;
+    case 15: map_team(r); break;
+    case 16:
+        if (hostile_chance(r->s, 60))
+            map_team(r);
+        launch_team(r);
+        break;
     default: r->cuMemAddressFree_(address(r), size(r)); break;
     }
 }
@@ -524,6 +573,7 @@ static bool begin(round *r)
     }
     return r->cuModuleLoadData_(&r->module, text) == CUDA_SUCCESS &&
            r->cuModuleGetFunction_(&r->tensor, r->module, "tensor") == CUDA_SUCCESS &&
+           r->cuModuleGetFunction_(&r->team, r->module, "team") == CUDA_SUCCESS &&
            r->cuModuleGetFunction_(&r->texture, r->module, "texture") == CUDA_SUCCESS;
 }
 

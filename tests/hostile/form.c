@@ -131,8 +131,12 @@ static void write_slot(writer *x, const char *slot, size_t length)
 
 /* ---- operands ---- */
 
-static const char *class_of(unsigned bytes)
+/* Returns the letter of the registers for operands of this size. multimem takes only registers of exactly that size. */
+static const char *class_of(const writer *x, unsigned bytes)
 {
+    const ptx_op op = x->kernel->op;
+    if (bytes == 1 && (op == PTX_OP_MULTIMEM_LD_REDUCE || op == PTX_OP_MULTIMEM_ST || op == PTX_OP_MULTIMEM_RED))
+        return "b";
     return bytes == 0 ? "p" : bytes <= 2 ? "h" : bytes <= 4 ? "w" : bytes <= 8 ? "d" : "q";
 }
 
@@ -148,15 +152,15 @@ static char next_kind(const char *kinds, unsigned *at)
 static void write_source(writer *x, char kind, unsigned bytes)
 {
     const unsigned n = hostile_add_operand(x->kernel, kind, bytes);
-    kiln__text_printf(x->code, "%%%s%u", class_of(bytes), n);
+    kiln__text_printf(x->code, "%%%s%u", class_of(x, bytes), n);
 }
 
 static void write_result(writer *x, unsigned bytes)
 {
     if (bytes && bytes <= 8 && x->results < HOSTILE_RESULTS)
-        kiln__text_printf(x->code, "%%R%s%u", class_of(bytes), x->results++);
+        kiln__text_printf(x->code, "%%R%s%u", class_of(x, bytes), x->results++);
     else
-        kiln__text_printf(x->code, "%%T%s0", class_of(bytes));
+        kiln__text_printf(x->code, "%%T%s0", class_of(x, bytes));
 }
 
 static void write_address(writer *x)
@@ -202,9 +206,9 @@ static void write_vector(writer *x, unsigned count, unsigned bytes, bool result)
         if (result && x->results < HOSTILE_RESULTS && bytes && bytes <= 8)
             write_result(x, bytes);
         else if (result)
-            kiln__text_printf(x->code, "%%T%s%u", class_of(bytes), k);
+            kiln__text_printf(x->code, "%%T%s%u", class_of(x, bytes), k);
         else
-            kiln__text_printf(x->code, "%%%s%u", class_of(bytes), n);
+            kiln__text_printf(x->code, "%%%s%u", class_of(x, bytes), n);
     }
     kiln__text_puts(x->code, "}");
 }

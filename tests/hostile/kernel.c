@@ -22,7 +22,8 @@ size_t hostile_set_words(const hostile_kernel *kernel)
 }
 
 /* Each operand is base + lane * stride, but in one lane another value. Then it goes into a register of its size. A value
- * of 1 stands for an address that only the kernel knows. */
+ * of 1 stands for an address that only the kernel knows. In a cluster, every second set has shared addresses in the window of
+ * the block itself. */
 static void write_operands(const hostile_kernel *kernel, kiln__text *out)
 {
     const size_t first = (HEADER + HOSTILE_MAP_WORDS) * 8, frame = kernel->frame ? (FORMAT_WORDS + FRAME_WORDS) * 8 : 0;
@@ -46,13 +47,17 @@ static void write_operands(const hostile_kernel *kernel, kiln__text *out)
             else
                 kiln__text_printf(out, "mov.u64 %%d%u, %%buffer;\n", k);
         }
+        if (kernel->cluster > 1 && strchr("sbSB", o->kind))
+            kiln__text_printf(out, "add.u64 %%d%u, %%d%u, %%u7;\n", k, k);
         if (o->bytes == 0)
             kiln__text_printf(out, "and.b64 %%u1, %%d%u, 1;\nsetp.ne.u64 %%p%u, %%u1, 0;\n", k, k);
         else if (o->bytes <= 2)
             kiln__text_printf(out, "cvt.u16.u64 %%h%u, %%d%u;\n", k, k);
         else if (o->bytes <= 4)
             kiln__text_printf(out, "cvt.u32.u64 %%w%u, %%d%u;\n", k, k);
-        else if (o->bytes > 8)
+        if (o->bytes == 1)
+            kiln__text_printf(out, "cvt.u8.u64 %%b%u, %%d%u;\n", k, k);
+        if (o->bytes > 8)
             kiln__text_printf(out, "mov.b128 %%q%u, {%%d%u, %%u2};\n", k, k);
     }
 }
@@ -73,10 +78,12 @@ static void write_head(const hostile_kernel *kernel, const char *declarations, k
         "{\n.shared .align 1024 .b8 s_var[%d];\n.local .align 16 .b8 l_var[256];\n"
         ".reg .b64 %%d<%d>, %%Rd<10>, %%Td<144>, %%u<8>, %%set, %%done, %%results, %%maps, %%lane64, %%sp, "
         "%%buffer;\n"
+        ".reg .b8 %%b<%d>, %%Rb<10>, %%Tb<144>;\n"
         ".reg .b32 %%w<%d>, %%Rw<10>, %%Tw<144>, %%v<8>, %%index, %%end, %%lane, %%mask;\n"
         ".reg .b16 %%h<%d>, %%Rh<10>, %%Th<144>;\n.reg .b128 %%q<%d>, %%Tq<144>;\n"
         ".reg .pred %%p<%d>, %%Rp<10>, %%Tp<10>, %%go, %%odd, %%one, %%own, %%stop;\n",
-        HOSTILE_SHARED, HOSTILE_OPERANDS, HOSTILE_OPERANDS, HOSTILE_OPERANDS, HOSTILE_OPERANDS, HOSTILE_OPERANDS);
+        HOSTILE_SHARED, HOSTILE_OPERANDS, HOSTILE_OPERANDS, HOSTILE_OPERANDS, HOSTILE_OPERANDS, HOSTILE_OPERANDS,
+        HOSTILE_OPERANDS);
 }
 
 /* Each warp gets columns of tensor memory, of which a block has 512. */
@@ -104,6 +111,9 @@ static void write_begin(const hostile_kernel *kernel, kiln__text *out)
         "setp.eq.u32 %%odd, %%v1, %%lane;\n",
         hostile_set_words(kernel) * 8,
         strpbrk(kernel->kind->addresses, "T") || strpbrk(kernel->kind->values, "T") ? ALLOCATE : "", meet(kernel));
+    if (kernel->cluster > 1) /* the rank of the block, in the upper bits of its shared addresses */
+        kiln__text_puts(out, "mov.u32 %v4, %cluster_ctarank;\nand.b32 %v5, %index, 1;\nmul.lo.u32 %v4, %v4, %v5;\n"
+                             "shl.b32 %v4, %v4, 24;\ncvt.u64.u32 %u7, %v4;\n");
     for (unsigned k = 0; k < HOSTILE_BARS; k++)
         kiln__text_printf(out, "@%%one mbarrier.init.shared.b64 [s_var+%u], %u;\n", k * 8, k < 2 ? 0xfffffu : 1u);
     if (kernel->rank || strchr(kernel->kind->addresses, 'm'))

@@ -75,8 +75,36 @@ static int run(CUdevice device)
     return calls == 1 && milliseconds >= 0 ? 0 : 1;
 }
 
-int main(void)
+/* Runs a kernel whose assertion fails, with a text that would clear a terminal. */
+static int fail_assertion(void)
 {
+    static const char clears[] =
+        ".version 7.0\n.target sm_70\n.address_size 64\n.global .align 8 .b8 what[5] = {27, 91, 50, 74, 0};\n"
+        ".extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);\n"
+        ".visible .entry k()\n{ .reg .b64 %a; .reg .b32 %x; .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d;\n"
+        ".param .b64 e; mov.u64 %a, what; cvta.global.u64 %a, %a; mov.u32 %x, 1; st.param.b64 [a], %a;\n"
+        "st.param.b64 [b], %a; st.param.b32 [c], %x; st.param.b64 [d], %a; st.param.b64 [e], 1;\n"
+        "call.uni __assertfail, (a, b, c, d, e); ret; }\n";
+    CUdevice device;
+    CUcontext context;
+    CUmodule module;
+    CUfunction k;
+    TRY(cuInit(0));
+    TRY(cuDeviceGet(&device, 0));
+    TRY(cuDevicePrimaryCtxRetain(&context, device));
+    TRY(cuCtxSetCurrent(context));
+    TRY(cuModuleLoadData(&module, clears));
+    TRY(cuModuleGetFunction(&k, module, "k"));
+    cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+    return cuCtxSynchronize() == CUDA_ERROR_ASSERT ? 0 : 1;
+}
+
+/* With an argument, only an assertion fails. */
+int main(int count, char **arguments)
+{
+    (void)arguments;
+    if (count > 1)
+        return fail_assertion();
     CUdevice device;
     char name[128];
     int version = 0;

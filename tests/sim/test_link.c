@@ -476,6 +476,55 @@ static void device_runtime(void)
     close_link();
 }
 
+/* Tells the host that it runs, waits for the host, and asks for the limit of pending launches. */
+static const char waiter[] = HEAD
+    ".extern .func (.param .b32 r) cudaDeviceGetLimit (.param .b64 p, .param .b32 q);\n"
+    ".visible .entry k(.param .u64 a) { .reg .b64 %d; .reg .b32 %x; .reg .pred %p;\n"
+    ".param .b64 p; .param .b32 q; .param .b32 r; ld.param.u64 %d, [a]; st.volatile.global.u32 [%d], 1;\n"
+    "L: ld.volatile.global.u32 %x, [%d+4]; setp.eq.u32 %p, %x, 0; @%p bra L; add.u64 %d, %d, 8;\n"
+    "st.param.b64 [p], %d; st.param.b32 [q], 4; call (r), cudaDeviceGetLimit, (p, q); ret; }\n";
+
+/* Sets the limit while the kernel runs. */
+static void *set_limit(void *argument)
+{
+    volatile uint32_t *said = argument;
+    while (!said[0])
+        sched_yield();
+    CHECK(sim_cuCtxSetCurrent(primary) == CUDA_SUCCESS &&
+          sim_cuCtxSetLimit(CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 9) == CUDA_SUCCESS);
+    said[1] = 1;
+    return NULL;
+}
+
+/* A kernel keeps the limits that its launch had. */
+static void limits_of_a_launch(void)
+{
+    open_link();
+    CUmodule module = NULL;
+    CUfunction k = NULL;
+    CUdeviceptr at = 0;
+    void *said = NULL, *arguments[] = {&at};
+    pthread_t thread;
+    size_t pending = 0;
+    OK(sim_cuModuleLoadData(&module, waiter));
+    OK(sim_cuModuleGetFunction(&k, module, "k"));
+    OK(sim_cuMemHostAlloc(&said, 16, CU_MEMHOSTALLOC_DEVICEMAP));
+    memset(said, 0, 16);
+    OK(sim_cuMemHostGetDevicePointer(&at, said, 0));
+    OK(sim_cuCtxSetLimit(CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 7));
+    CHECK(pthread_create(&thread, NULL, set_limit, said) == 0);
+    OK(sim_cuLaunchKernel(k, 1, 1, 1, 1, 1, 1, 0, NULL, arguments, NULL));
+    OK(sim_cuCtxSynchronize());
+    pthread_join(thread, NULL);
+    uint64_t asked;
+    memcpy(&asked, (char *)said + 8, sizeof asked);
+    CHECK(asked == 7);
+    OK(sim_cuCtxGetLimit(&pending, CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT));
+    CHECK(pending == 9);
+    OK(sim_cuMemFreeHost(said));
+    close_link();
+}
+
 static const check_case cases[] = {{"three parts", three_parts},
                                    {"complaints", complaints},
                                    {"nothing missing", nothing_missing},
@@ -487,5 +536,6 @@ static const check_case cases[] = {{"three parts", three_parts},
                                    {"out of memory", out_of_memory},
                                    {"through the driver", through_the_driver},
                                    {"refused by the driver", refused_by_the_driver},
-                                   {"the device runtime", device_runtime}};
+                                   {"the device runtime", device_runtime},
+                                   {"limits of a launch", limits_of_a_launch}};
 KILN_SUITE("sim link", cases)

@@ -122,6 +122,16 @@ static void test_columns(void)
     }
     CHECK(seconds[0] > 0 && seconds[1] > 1.5 * seconds[0] && seconds[2] > 3 * seconds[1] && seconds[3] < seconds[0]);
     CHECK(kiln__sim_tensor_columns("nonsense", 8, "k") == -1);
+    for (unsigned allocations = 64; allocations <= 65; allocations++) { /* each allocation costs a scan of the kernel */
+        kiln__text text = {0};
+        kiln__text_puts(&text, ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k()\n{\n"
+                               ".reg .b32 %r<3>; .shared .align 4 .b32 base; mov.u32 %r1, base; mov.u32 %r2, 0;\n");
+        for (unsigned k = 0; k < allocations; k++)
+            kiln__text_puts(&text, "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], %r2;\n");
+        kiln__text_puts(&text, "ret;\n}\n");
+        CHECK(kiln__sim_tensor_columns(kiln__text_get(&text), text.length, "k") == (allocations == 64 ? 0 : -1));
+        kiln__text_free(&text);
+    }
     close_device();
 }
 

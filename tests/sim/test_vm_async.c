@@ -75,6 +75,10 @@ static void faults(void)
                     VM_FAULT_INSTRUCTION);
     CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.shared.b64 [%r1+4], 1;"), 1), VM_FAULT_MISALIGNED);
     CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.shared.b64 [%r1+4096], 1;"), 1), VM_FAULT_ADDRESS);
+    CU_ASSERT_EQUAL(try(KERNEL("mbarrier.init.b64 [%d0], 1;"), 1), VM_FAULT_ADDRESS); /* an address of global memory */
+    CU_ASSERT_EQUAL(
+        try(KERNEL("mov.b64 %d2, 0x4000010000100001; st.global.b64 [%d0], %d2; mbarrier.arrive.b64 _, [%d0];"), 1),
+        VM_FAULT_ADDRESS);
     CU_ASSERT_EQUAL(try(KERNEL("mapa.u64 %d2, %d0, 1;"), 1), VM_FAULT_INSTRUCTION); /* the cluster has one block */
     CU_ASSERT_EQUAL(try(KERNEL("@%p0 barrier.cluster.arrive; @%p0 barrier.cluster.arrive;"), 2), VM_FAULT_INSTRUCTION);
     CU_ASSERT_EQUAL(try(KERNEL("cp.async.bulk.global.shared::cta.bulk_group [%d0], [%r1], 24;"), 1),

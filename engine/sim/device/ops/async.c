@@ -40,10 +40,22 @@ static bool raise_fault(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t ad
     return false;
 }
 
+/* Returns the host pointer of the 8 bytes of an mbarrier. An mbarrier in other memory than shared memory is a fault: on a GPU
+ * its behaviour is undefined. */
+static unsigned char *reach_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
+{
+    if (space == PTX_SPACE_GENERIC && address - VM_SHARED_BASE >= VM_CLUSTER_WINDOW) {
+        vm_fault_raise(w, i, lane, VM_FAULT_ADDRESS, address, 8,
+                       "mbarrier at 0x%" PRIx64 ", which is not an address of shared memory", address);
+        return NULL;
+    }
+    return vm_reach(w, i, lane, space, address, 8, true);
+}
+
 static unsigned char *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
                              uint64_t *bar)
 {
-    unsigned char *p = vm_reach(w, i, lane, space, address, 8, true);
+    unsigned char *p = reach_bar(w, i, lane, space, address);
     if (!p)
         return NULL;
     memcpy(bar, p, 8);
@@ -110,7 +122,7 @@ void ops_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
         }
         switch (i->size) {
         case VM_BAR_INIT: {
-            unsigned char *p = vm_reach(w, i, lane, i->space, address, 8, true);
+            unsigned char *p = reach_bar(w, i, lane, i->space, address);
             if (!p)
                 return;
             if (n == 0 || n > COUNT_MOST) {

@@ -36,16 +36,20 @@ static bool allocates(const ptx_function *f)
     return false;
 }
 
+/* A kernel with more allocations than MOST has an unknown number of columns, because each one costs a scan of the kernel: a
+ * hostile text with 100,000 of them would keep its loader busy for minutes. */
 int ptx_tensor_columns(const ptx_module *module, uint32_t kernel)
 {
+    enum { MOST = 64 };
     const ptx_function *f = &module->functions[kernel];
     uint64_t all = 0, one = 0;
+    unsigned count = 0;
     bool calls = false;
     for (uint32_t k = 0; k < f->insn_count; k++) {
         calls |= f->insns[k].op == PTX_OP_CALL;
         if (f->insns[k].op != PTX_OP_TCGEN05_ALLOC)
             continue;
-        if (!get_constant(f, &f->insns[k].operands[1], &one))
+        if (++count > MOST || !get_constant(f, &f->insns[k].operands[1], &one))
             return -1;
         all += (uint32_t)one;
     }

@@ -166,12 +166,13 @@ static void tell_reason(const char *reason)
 static CUresult run_launch(sim_context *context, const sim_function *function, const shape *launch,
                            const residence *made, const void *params)
 {
+    size_t limits[VM_LIMITS]; /* a copy, because another thread may set limits while the kernel runs */
     vm_launch what = {.module = function->module->vm,
                       .kernel = function->kernel,
                       .dynamic_shared = launch->shared,
                       .params = params,
                       .cooperative = launch->cooperative,
-                      .limits = context->limits,
+                      .limits = limits,
                       .order = limited.order,
                       .deadline = limited.deadline,
                       .steps_left = limited.steps,
@@ -179,6 +180,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     _Static_assert(KILN__SIM_LATE == VM_LATE, "the order has the same bits");
     _Static_assert(CU_LIMIT_MAX >= VM_LIMITS && CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT == VM_LIMITS - 1,
                    "the driver's numbers are the runtime's");
+    memcpy(limits, context->limits, sizeof limits);
     memcpy(what.grid, launch->grid, sizeof what.grid);
     memcpy(what.block, launch->block, sizeof what.block);
     memcpy(what.cluster, made->cluster, sizeof what.cluster);

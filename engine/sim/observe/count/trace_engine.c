@@ -33,8 +33,7 @@ static vm_trace_bar *open_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint3
 {
     vm_trace_block *b = find_block(w);
     const kiln_allocator *mem = get_trace(w)->mem;
-    address -= space == PTX_SPACE_GENERIC ? VM_SHARED_BASE : 0;
-    int parity = ops_mbarrier_parity(w, i, lane, PTX_SPACE_SHARED, address);
+    int parity = ops_mbarrier_parity(w, i, lane, space, address);
     address = vm_window_offset(w->block, address);
     if (address >= VM_SHARED_WINDOW)
         return NULL; /* the mbarrier belongs to another block of the cluster */

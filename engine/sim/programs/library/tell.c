@@ -2,14 +2,24 @@
  * look at it. */
 #include "choose.h"
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 enum { MOST = 16 };
 
+/* Texts of assertions and names of files come from the module (untrusted), and the output may be a terminal. So all characters
+ * except printable ASCII are escaped. */
 void sim_library_tell(const char *reason)
 {
     static atomic_uint said;
     const unsigned before = atomic_fetch_add(&said, 1);
+    char text[4 * 1024 + 1];
+    size_t length = 0;
+    for (const char *at = reason; *at && length + 4 < sizeof text; at++) {
+        const bool plain = *at >= 0x20 && *at < 0x7f;
+        length += (size_t)snprintf(text + length, sizeof text - length, plain ? "%c" : "\\x%02x", (unsigned char)*at);
+    }
+    text[length] = '\0';
     if (before < MOST)
-        fprintf(stderr, "kiln: %s%s\n", reason, before == MOST - 1 ? " (later messages are left out)" : "");
+        fprintf(stderr, "kiln: %s%s\n", text, before == MOST - 1 ? " (later messages are left out)" : "");
 }
