@@ -18,7 +18,7 @@ case ${ASAN_OPTIONS:-} in
 *detect_leaks=0*) ;; # tools/test.sh has said why
 *) find leak 'detected memory leaks' ;;
 esac
-find overflow 'deadly signal|signed integer overflow'
-find cast 'deadly signal|outside the range of representable values'
+find overflow 'deadly signal|AddressSanitizer: ILL|signed integer overflow'
+find cast 'deadly signal|AddressSanitizer: ILL|outside the range of representable values'
 "$program" -seed=1 -runs=1000 -max_len=8 -verbosity=0 >log 2>&1 || { cat log; exit 1; }
 echo "every kind is found"
