@@ -608,15 +608,20 @@ static void copy_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, kiln__host
 {
     pthread_mutex_lock(&nvrtc->lock);
     for (size_t i = 0; i < nvrtc->host.count; i++)
-        kiln__host_list_add(mem, to, nvrtc->host.items[i]);
+        kiln__host_list_add(mem, to, &nvrtc->host.items[i]);
     pthread_mutex_unlock(&nvrtc->lock);
 }
 
-static void keep_removed(kiln__nvrtc *nvrtc, const kiln__host_list *removed)
+/* Remembers the declarations that `less` has lost, if nothing in its texts has their names. */
+static void keep_removed(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *less,
+                         kiln__host_list *removed)
 {
+    kiln__host_list_drop(mem, removed, less->source);
+    for (size_t i = 0; i < less->include_count; i++)
+        kiln__host_list_drop(mem, removed, less->includes[i].text);
     pthread_mutex_lock(&nvrtc->lock);
     for (size_t i = 0; i < removed->count; i++)
-        kiln__host_list_add(nvrtc->mem, &nvrtc->host, removed->items[i]);
+        kiln__host_list_add(nvrtc->mem, &nvrtc->host, &removed->items[i]);
     pthread_mutex_unlock(&nvrtc->lock);
 }
 
@@ -647,7 +652,7 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
                 remove_host(mem, &less, includes, kiln_error_message(*why), &r);
     }
     if (status == KILN_OK)
-        keep_removed(nvrtc, &r.removed);
+        keep_removed(mem, nvrtc, &less, &r.removed);
     if (status == KILN_ERROR_COMPILE)
         say_removed(mem, &r.places, why);
     kiln__text_free(&r.places);
@@ -656,8 +661,8 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
     return status;
 }
 
-/* Compiles a source without the declarations that its earlier configurations lost, if it has one of them. NVRTC refuses every function of
- * the host, so the whole source would not compile. After KILN_ERROR_COMPILE there is no *why, and the caller compiles the source as if
+/* Compiles a source without the declarations that its earlier configurations lost, if it has one of them. No other part of the
+ * source has their names, so the code is the same without them. After KILN_ERROR_COMPILE there is no *why, and the caller compiles the source as if
  * nothing was known. */
 static kiln_status compile_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                  const flow *limits, kiln__unit *unit, kiln_error **why)

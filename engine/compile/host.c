@@ -18,7 +18,7 @@ typedef struct reader {
     const char *name; /* the name of the text */
     const kiln_allocator *mem;
     const kiln__host_list *known; /* declarations that are blanked without an error; NULL: none */
-    kiln__host_list *list;        /* gets the hashes of blanked declarations; may be NULL */
+    kiln__host_list *list;        /* gets the blanked declarations; may be NULL */
     long shift;                   /* add it to the line of a word to get the line in the log */
     size_t removed;
     kiln__text *places;
@@ -104,14 +104,56 @@ static bool is_constant(const reader *r, size_t from, size_t head, size_t to, bo
 
 /* ---- declarations that were removed before ---- */
 
-void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, kiln__hash128 hash)
+static bool is_equal(kiln__hash128 x, kiln__hash128 y) { return x.low == y.low && x.high == y.high; }
+
+static bool has_item(const kiln__host_list *list, kiln__hash128 hash)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (is_equal(list->items[i].hash, hash))
+            return true;
+    return false;
+}
+
+void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, const kiln__host_item *item)
 {
     enum { MOST = 4096 };
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].low == hash.low && list->items[i].high == hash.high)
-            return;
-    if (list->count < MOST && kiln__grow(mem, &list->items, &list->capacity, list->count + 1, sizeof *list->items))
-        list->items[list->count++] = hash;
+    if (list->count < MOST && !has_item(list, item->hash) &&
+        kiln__grow(mem, &list->items, &list->capacity, list->count + 1, sizeof *list->items))
+        list->items[list->count++] = *item;
+}
+
+/* Returns whether word k, which is a name, may declare or use that name. In a macro only a declaration counts, where a type is
+ * before the name: if a macro uses a name that nothing declares, the compile fails. */
+static bool may_matter(const kiln__word *words, size_t k)
+{
+    static const char *const before_uses[] = {"throw", "return", "new", "case", "goto", "else", "do"};
+    const kiln__word *last = &words[k - 1];
+    if (!words[k].directive)
+        return words[k].kind == 'w';
+    for (size_t i = 0; i < KILN__COUNT(before_uses); i++)
+        if (last->length == strlen(before_uses[i]) && memcmp(last->text, before_uses[i], last->length) == 0)
+            return false;
+    return words[k].kind == 'w' && last->directive && strchr("w*&>]", last->kind);
+}
+
+void kiln__host_list_drop(const kiln_allocator *mem, kiln__host_list *list, const char *text)
+{
+    const kiln__hash128 unknown = {0};
+    size_t count, kept = 0;
+    kiln__word *words = list->count ? kiln__words_read(mem, text, strlen(text), &count) : NULL;
+    for (size_t k = 1; words && k < count; k++) {
+        if (!may_matter(words, k))
+            continue;
+        const kiln__hash128 word = kiln__hash(words[k].text, words[k].length);
+        for (size_t i = 0; i < list->count; i++)
+            if (is_equal(list->items[i].name, word))
+                list->items[i].name = unknown;
+    }
+    for (size_t i = 0; words && i < list->count; i++)
+        if (!is_equal(list->items[i].name, unknown))
+            list->items[kept++] = list->items[i];
+    list->count = kept;
+    kiln__free(mem, words);
 }
 
 /* Returns the hash of the source, of the file's name and of the text of the words from..to. */
@@ -124,34 +166,54 @@ static kiln__hash128 hash_words(const reader *r, size_t from, size_t to)
     return kiln__hash(parts, sizeof parts);
 }
 
-static bool is_specialisation(const reader *r, size_t from)
+/* Returns the position of the name that the words from..to declare, or 0 if this function does not find it. */
+static size_t find_name(const reader *r, size_t from, size_t to)
 {
-    return is_text(r, from, "template") && get_kind(r, from + 1) == '<' && get_kind(r, from + 2) == '>';
+    for (size_t i = from; i <= to && i < r->count; i++) {
+        const char here = get_kind(r, i);
+        if (r->words[i].directive || is_text(r, i, "operator") || here == ',')
+            return 0;
+        if (here == '<' && is_text(r, i - 1, "template")) {
+            i = find_close(r, i);
+            continue;
+        }
+        if (here == '[' || (here == '(' && i > from &&
+                            (strncmp(r->words[i - 1].text, "__", 2) == 0 || is_text(r, i - 1, "alignas")))) {
+            i = find_close(r, i); /* attributes */
+            continue;
+        }
+        if ((is_text(r, i, "struct") || is_text(r, i, "class") || is_text(r, i, "union") || is_text(r, i, "enum")) &&
+            get_kind(r, i + 1) == 'w' && !is_text(r, i + 1, "class") && !is_text(r, i + 1, "alignas") &&
+            strncmp(r->words[i + 1].text, "__", 2) != 0)
+            return i + 1;
+        if (strchr("(=;{", here))
+            return i > from && get_kind(r, i - 1) == 'w' ? i - 1 : 0;
+    }
+    return 0;
 }
 
-/* Returns whether the declaration, the words from..to with this hash, has an error in the log or was removed before. An explicit
- * specialisation needs the error: it may be right in another configuration, which would compile without it too, to other code. */
+/* Returns whether the declaration, the words from..to with this hash, has an error in the log or was removed before. */
 static bool must_go(const reader *r, size_t from, size_t to, kiln__hash128 hash)
 {
-    if (has_error(r, (long)r->words[from].line + r->shift, (long)r->words[to].line + r->shift))
-        return true;
-    for (size_t i = 0; r->known && i < r->known->count && !is_specialisation(r, from); i++)
-        if (r->known->items[i].low == hash.low && r->known->items[i].high == hash.high)
-            return true;
-    return false;
+    return has_error(r, (long)r->words[from].line + r->shift, (long)r->words[to].line + r->shift) ||
+           (r->known && has_item(r->known, hash));
 }
 
-/* Blanks the words from..to, and notes their hash. */
+/* Blanks the words from..to, and notes their hash and the name that they declare. */
 static void remove_words(reader *r, size_t from, size_t to, kiln__hash128 hash)
 {
+    const size_t name = find_name(r, from, to);
+    kiln__host_item item = {.hash = hash};
+    if (name)
+        item.name = kiln__hash(r->words[name].text, r->words[name].length);
     if (r->list)
-        kiln__host_list_add(r->mem, r->list, hash);
+        kiln__host_list_add(r->mem, r->list, &item);
     blank_words(r->text, &r->words[from], &r->words[to]);
     r->removed++;
 }
 
-/* Blanks one declaration, the words from..to, if it has an error or was removed before, and is the host's. Newlines stay, so that line numbers
- * stay. */
+/* Blanks one declaration, the words from..to, if it is the host's and has an error or was removed before. Newlines stay, so
+ * that line numbers stay. */
 static void blank_declaration(reader *r, size_t from, size_t head, size_t to, bool variable)
 {
     const kiln__word *first = &r->words[from];

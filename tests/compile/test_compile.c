@@ -327,7 +327,7 @@ static nvrtcResult count_compile(nvrtcProgram program, int count, const char *co
 }
 
 /* The next configuration of a source loses all declarations of the host before its first compile. A configuration that needs one
- * of them compiles too. Without the specialisation of `pick`, one kernel would store 1. Another source with the same declaration
+ * of them compiles too. Without the specialisation of `pick`, or without the overload of `take`, a kernel would store 1. Another source with the same declaration
  * keeps it: without `act(float)` the last kernel would copy its number. */
 static void test_remembered_host_code(void)
 {
@@ -340,6 +340,9 @@ static void test_remembered_host_code(void)
 #define PICK                                                                                                            \
     OWN "template <typename T> struct pick { enum { n = 1 }; };\ntemplate <> struct pick<float> { enum { n = N }; };\n" \
         "int main() { return missing(); }\n__global__ void k(int *x) { *x = pick<float>::n; }\n"
+#define TAKE                                                                                                           \
+    OWN "template <typename T> int take(T) { return 1; }\nN take(float) { return 77; }\n"                              \
+        "int main() { return missing(); }\n__global__ void k(int *x) { *x = take(1.0f); }\n"
 #define ACT "float act(float x) { return x * x; }\nint main() { return missing(); }\n"
     static const struct {
         const char *source, *has; /* has: in the PTX */
@@ -350,6 +353,8 @@ static void test_remembered_host_code(void)
         {"#define T int\n#define CALL help(1)\n" HELP, ""},
         {"#define N gone\n" PICK, ""},
         {"#define N 77\n" PICK, "77;"},
+        {"#define N gone\n" TAKE, ""},
+        {"#define N int\n" TAKE, "77;"},
         {OWN "#define float gone\n" ACT "#undef float\n__global__ void k(int *x) { *x = 1; }\n", ""},
         {OWN "template <typename T> T act(T x) { return x; }\n" ACT "__global__ void k(float *x) { *x = act(*x); }\n",
          "mul.f32"},
@@ -377,6 +382,7 @@ static void test_remembered_host_code(void)
 #undef CHAIN
 #undef HELP
 #undef PICK
+#undef TAKE
 #undef ACT
 }
 
