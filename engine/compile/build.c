@@ -240,15 +240,20 @@ static void remove_folder_of_files(const kiln__compile_request *request, char *p
     size_t length = strlen(folder);
     if (folder[length - 1] != '/')
         folder[length++] = '/';
+    char *to = ptx, *from = ptx; /* the text before `from` stands before `to` already */
     for (char *line = strstr(ptx, "\t.file\t"); line; line = strstr(line + 1, "\t.file\t")) {
-        size_t width = strcspn(line, "\n"), before = strcspn(line, "\"");
-        char *path = line + before + 1, *end;
-        if (before >= width || strncmp(path, folder, length) != 0)
+        char *path = line + strcspn(line, "\"\n");
+        if (*path++ != '"' || strncmp(path, folder, length) != 0)
             continue;
-        end = strchr(path, '"');
-        if (end && end < line + width && is_given_name(request, path + length, (size_t)(end - path) - length))
-            memmove(path, path + length, strlen(path + length) + 1);
+        const char *name = path + length;
+        const size_t name_length = strcspn(name, "\"\n");
+        if (name[name_length] != '"' || !is_given_name(request, name, name_length))
+            continue;
+        memmove(to, from, (size_t)(path - from));
+        to += path - from;
+        from = path + length;
     }
+    memmove(to, from, strlen(from) + 1);
 }
 
 /* Collects PTX, machine code, symbols and log of a successful compile into a unit. With `types` of the attempt, the
