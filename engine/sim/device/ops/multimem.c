@@ -143,7 +143,15 @@ void ops_multimem_load(vm_warp *w, const vm_code *i, uint32_t m)
         vm_poll(w, i, m, seen, false);
 }
 
-void ops_multimem_store(vm_warp *w, const vm_code *i, uint32_t m)
+static void update_element(const vm_code *i, unsigned char *p, uint64_t value)
+{
+    const vm_multimem *x = i->extra;
+    ops_atomic_update(i, p, x->type, x->op, value, 0);
+}
+
+/* Changes the elements of all devices by `change`. */
+static void change_elements(vm_warp *w, const vm_code *i, uint32_t m,
+                            void (*change)(const vm_code *i, unsigned char *p, uint64_t value))
 {
     const vm_multimem *x = i->extra;
     VM_EACH(lane, m) {
@@ -154,21 +162,10 @@ void ops_multimem_store(vm_warp *w, const vm_code *i, uint32_t m)
             return;
         for (uint32_t k = 0; k < i->count; k++)
             for (uint32_t n = 0; n < count; n++)
-                store_element(i, hosts[n] + k * i->size, get_register(w, i, x->slots[k], lane));
+                change(i, hosts[n] + k * i->size, get_register(w, i, x->slots[k], lane));
     }
 }
 
-void ops_multimem_reduce(vm_warp *w, const vm_code *i, uint32_t m)
-{
-    const vm_multimem *x = i->extra;
-    VM_EACH(lane, m) {
-        unsigned char *hosts[VM_TEAM_MOST];
-        const uint64_t address = vm_lane_address(w, i, i->a, lane);
-        const uint32_t count = vm_reach_team(w, i, lane, address, (uint32_t)i->size * i->count, true, hosts);
-        if (!count)
-            return;
-        for (uint32_t k = 0; k < i->count; k++)
-            for (uint32_t n = 0; n < count; n++)
-                ops_atomic_update(i, hosts[n] + k * i->size, x->type, x->op, get_register(w, i, x->slots[k], lane), 0);
-    }
-}
+void ops_multimem_store(vm_warp *w, const vm_code *i, uint32_t m) { change_elements(w, i, m, store_element); }
+
+void ops_multimem_reduce(vm_warp *w, const vm_code *i, uint32_t m) { change_elements(w, i, m, update_element); }

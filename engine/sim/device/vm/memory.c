@@ -407,12 +407,16 @@ bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes)
     return allocate_placed(device, PLACE_AT, address, bytes, true, NULL) != NULL;
 }
 
-/* Inserts memory that the device does not own. Takes ownership of `made`, which may be NULL if memory ran out. */
-static bool adopt(vm_device *device, vm_allocation *made)
+/* Inserts memory that the device does not own: `like` has its address, its bytes and where they are. */
+static bool adopt(vm_device *device, const vm_allocation *like)
 {
+    const uint64_t address = like->base;
+    vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
     if (!made)
         return false;
-    const uint64_t address = made->base;
+    *made = *like;
+    made->home = device;
+    made->reach = made->bytes;
     pthread_rwlock_wrlock(&device->lock);
     if (device->hooks) /* the memory counts as written */
         made->shadow = device->hooks->shadow_new(device, made->bytes, true);
@@ -430,31 +434,19 @@ static bool adopt(vm_device *device, vm_allocation *made)
 
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only)
 {
-    vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
-    if (made)
-        *made = (vm_allocation){.home = device,
-                                .base = address,
-                                .bytes = bytes,
-                                .reach = bytes,
-                                .host = host,
-                                .read_only = read_only,
-                                .shared = address == (uintptr_t)host};
-    return adopt(device, made);
+    return adopt(device, &(vm_allocation){.base = address,
+                                          .bytes = bytes,
+                                          .host = host,
+                                          .read_only = read_only,
+                                          .shared = address == (uintptr_t)host});
 }
 
 bool vm_adopt_team(vm_device *device, uint64_t address, const vm_team *team, uint64_t offset, uint64_t bytes,
                    bool read_only)
 {
-    vm_allocation *made = kiln__calloc(device->mem, 1, sizeof *made);
-    if (made)
-        *made = (vm_allocation){.home = device,
-                                .base = address,
-                                .bytes = bytes,
-                                .reach = bytes,
-                                .read_only = read_only,
-                                .team = team,
-                                .team_offset = offset};
-    return adopt(device, made);
+    return adopt(
+        device,
+        &(vm_allocation){.base = address, .bytes = bytes, .read_only = read_only, .team = team, .team_offset = offset});
 }
 
 bool vm_hand_over(vm_allocation *allocation, vm_device *to)
