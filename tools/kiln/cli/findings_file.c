@@ -112,10 +112,11 @@ bool findings_read(findings *list, const char *path)
 
 /* ---- lines of sources ---- */
 
-/* The source that was read last: the findings of a program mostly belong to one file. */
-typedef struct last_source {
+/* The sources of a program that findings belong to. Each file is read once. */
+typedef struct source {
+    struct source *next;
     const char *path, *text; /* text: NULL if the file cannot be read, or is newer than the program */
-} last_source;
+} source;
 
 /* Returns true if both files exist and the first one changed later. */
 static bool is_newer(const char *path, const char *than)
@@ -126,15 +127,23 @@ static bool is_newer(const char *path, const char *than)
             (a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec > b.st_mtim.tv_nsec));
 }
 
-static void read_line(kiln_check_side *side, const char *program, last_source *last)
+static const char *read_source(const char *path, const char *program, source **sources)
 {
     enum { BYTES_MOST = 16 << 20 };
+    for (const source *one = *sources; one; one = one->next)
+        if (strcmp(one->path, path) == 0)
+            return one->text;
+    source *made = cli_alloc(sizeof *made);
+    *made = (source){*sources, path, is_newer(path, program) ? NULL : cli_read_file(path, BYTES_MOST, NULL)};
+    *sources = made;
+    return made->text;
+}
+
+static void read_line(kiln_check_side *side, const char *program, source **sources)
+{
     if (!side->what || !side->file[0] || side->text[0] || !side->line)
         return;
-    if (!last->path || strcmp(last->path, side->file) != 0)
-        *last = (last_source){side->file,
-                              is_newer(side->file, program) ? NULL : cli_read_file(side->file, BYTES_MOST, NULL)};
-    const char *at = last->text;
+    const char *at = read_source(side->file, program, sources);
     for (unsigned line = 1; at && line < side->line; line++) {
         at = strchr(at, '\n');
         at = at ? at + 1 : NULL;
@@ -145,10 +154,10 @@ static void read_line(kiln_check_side *side, const char *program, last_source *l
 
 void findings_read_sources(findings *list, const char *program)
 {
-    last_source last = {0};
+    source *sources = NULL;
     for (size_t k = 0; k < list->count; k++) {
-        read_line(&list->items[k].f.at, program, &last);
-        read_line(&list->items[k].f.other, program, &last);
+        read_line(&list->items[k].f.at, program, &sources);
+        read_line(&list->items[k].f.other, program, &sources);
     }
 }
 
