@@ -448,8 +448,8 @@ static kiln_status answer_defaults(kiln__best_search *s, kiln_best **best, kiln_
 /* ---- changes of the code ---- */
 
 /* Sets *changed if the present code of a configuration differs from the code of its sample. The function compiles nothing:
- * it compares the hash of source, headers, options and compiler. It leaves *changed as it is if one of the two hashes is not
- * known, for example because the source is missing: opening a plan then tells the reason. */
+ * it compares the hash of source, headers, options and compiler. If a hash is not known, for example because the source is
+ * missing, *changed keeps its value. Opening a plan then tells the reason. */
 static kiln_status compare_code(const kiln__best_search *s, const kiln__config *config, const kiln__known *known,
                                 int *changed, kiln_error **error)
 {

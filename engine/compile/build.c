@@ -666,9 +666,9 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
     return status;
 }
 
-/* Compiles a source without the declarations that its earlier configurations lost, if it has one of them. No other part of the
- * source has their names, so the code is the same without them. After KILN_ERROR_COMPILE there is no *why, and the caller compiles the source as if
- * nothing was known. */
+/* If earlier configurations of the source lost declarations, compiles the source without them. No other part of the source has
+ * their names, so the code is the same without them. After KILN_ERROR_COMPILE there is no *why, and the caller compiles the
+ * source as if nothing was known. */
 static kiln_status compile_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                  const flow *limits, kiln__unit *unit, kiln_error **why)
 {

@@ -156,7 +156,7 @@ void kiln__host_list_drop(const kiln_allocator *mem, kiln__host_list *list, cons
     kiln__free(mem, words);
 }
 
-/* Returns the hash of the source, of the file's name and of the text of the words from..to. */
+/* Returns one hash of three things: the source, the name of the file, and the text from word `from` to word `to`. */
 static kiln__hash128 hash_words(const reader *r, size_t from, size_t to)
 {
     const kiln__word *first = &r->words[from], *last = &r->words[to];
