@@ -417,11 +417,13 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
     return KILN_OK;
 }
 
+#define PLAIN_MOST 9000000 /* elements of all buffers in a large trial, unless the kernel is fast */
+
 /* Returns the most elements of a large trial. The largest products of sizes are tried only if the spec has about two arrays, because
  * some references need much memory for each element. */
 static uint64_t get_large_most(const kiln__judge *judge, const kiln__judge_trial *trial)
 {
-    enum { PLAIN_MOST = 9000000, PLAIN_PRODUCT = 5000000 };
+    enum { PLAIN_PRODUCT = 5000000 };
     double product = 1;
     for (size_t i = 0; i < judge->range_count; i++)
         product *= (double)trial->ranged[i];
@@ -430,18 +432,25 @@ static uint64_t get_large_most(const kiln__judge *judge, const kiln__judge_trial
 
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host)
 {
-    enum { PLAIN_MOST = 9000000, STEPS_MOST = 1 << 27 }; /* larger arrays only if the kernel is fast enough */
+    enum {
+        STEPS_MOST = 1 << 27,  /* larger arrays only if the kernel is fast enough */
+        BYTES_MOST = 160 << 20 /* of all buffers; the host also has contents, answers and expected answers */
+    };
     const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE;
     const uint64_t elements_most = !on_host && !judge->simulated ? UINT64_MAX
                                    : large                       ? get_large_most(judge, trial)
                                                                  : 1 << 20;
     const double flops_most = !judge->simulated ? 0x1p40 : large ? 0x1p23 : 0x1p21;
-    uint64_t elements = 0;
-    for (size_t i = 0; i < judge->buffer_count; i++)
+    uint64_t elements = 0, bytes = 0;
+    for (size_t i = 0; i < judge->buffer_count; i++) {
         elements += judge->buffers[i].elements;
+        bytes += judge->buffers[i].bytes;
+    }
     judge->elements = elements;
     judge->flops = kiln__once_flops(judge->original);
     if (elements > elements_most || judge->flops > fmax(flops_most, large ? (double)elements : 0))
+        return false;
+    if (elements_most != UINT64_MAX && bytes > BYTES_MOST)
         return false;
     if (judge->simulated && elements > PLAIN_MOST && judge->steps_each * (double)elements > STEPS_MOST)
         return false;
