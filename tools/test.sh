@@ -147,7 +147,13 @@ while [ $# != 0 ]; do
         wait_for_ahead # seconds of a target are its own
         failed=0
         look_for_leaks
-        find build/asan/tests/fuzz -maxdepth 1 -type f -perm -u+x -name 'fuzz_*' | sort |
+        targets=$(find build/asan/tests/fuzz -maxdepth 1 -type f -perm -u+x -name 'fuzz_*' | sort)
+        if [ -z "$targets" ]; then
+            echo 'test.sh: there are no fuzz targets in build/asan: no libFuzzer links (tools/setup.sh --test installs it)' >&2
+            exit 1
+        fi
+        # shellcheck disable=SC2086  # a list of words
+        printf '%s\n' $targets |
             xargs -n 1 -P "$cores" tests/fuzz/run.sh >build/results/fuzz-tests.log || failed=$?
         cat build/results/fuzz-tests.log
         [ $failed = 0 ] || exit "$failed"

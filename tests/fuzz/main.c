@@ -52,10 +52,15 @@ static int run_path(const char *path)
 
 int main(int count, char **arguments)
 {
+    if (count > 1 && arguments[1][0] == '-') {
 #ifdef KILN_FUZZ
-    if (count > 1 && arguments[1][0] == '-')
         return LLVMFuzzerRunDriver(&count, &arguments, LLVMFuzzerTestOneInput);
+#else
+        fprintf(stderr, "%s: built without libFuzzer, which tools/setup.sh --test installs: it only reads files\n",
+                arguments[0]);
+        return 1;
 #endif
+    }
     LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
     for (unsigned byte = 0; byte < 256; byte++) {
         uint8_t one = (uint8_t)byte;
