@@ -203,8 +203,8 @@ static kiln__tree *read_in_frame(const reader *r, const frame *f, kiln__range va
 }
 
 /* Reads the value of a variable before word `before`. If the last definition stands in a branch of #if that params
- * decide, the definition before it counts where that condition is false. *changed is set if the variable changes after
- * its definition, so that no definition gives its value. */
+ * decide, the definition before it counts where that condition is false. If the variable changes after its definition,
+ * so that no definition gives its value, the function sets *changed. */
 static kiln__tree *read_variable(const reader *r, size_t name, size_t before, bool *changed)
 {
     kiln__draft *draft = r->draft;

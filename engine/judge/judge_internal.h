@@ -264,8 +264,8 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
  * than the sizes of small trials. */
 unsigned kiln__judge_thresholds(const kiln__judge *judge);
 /* Sets one size above a threshold, and all other sizes to small values. In checks 0 and 2 the size is just above the
- * threshold. In checks 1 and 3 the size is about TILE_END above the threshold: a multiple of 4, but of no larger
- * tile. */
+ * threshold. In checks 1 and 3 the size is about TILE_END above the threshold: it is a multiple of 4, but not a
+ * multiple of a larger tile. */
 void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
 /* Gives size `number` a value above a thousand, so that there are several tiles along this size. All other sizes get
  * small values. All values are multiples of 8, because many kernels with large tiles need such sizes. */
@@ -362,8 +362,8 @@ kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *t
                                   kiln__judge_fault *fault, bool *fits, kiln_error **error);
 /* Does nothing if `fault` is not a limit on a simulated device. Otherwise counts the steps of the variant's own source
  * in this trial. If the candidate had few steps in comparison, the candidate runs again with more steps, and *fault is
- * the fault of the second run. *fails is set if the variant's own source fails too. *most gets the number of steps
- * after which the candidate had not ended, or 0. */
+ * the fault of the second run. If the variant's own source fails too, sets *fails. The number of steps after which the
+ * candidate had not ended goes to *most, or 0. */
 kiln_status kiln__judge_give_more_steps(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
                                         bool *fits, bool *fails, uint64_t *most, kiln_error **error);
 /* Adds to the message how many steps the candidate ran, and how many the variant's own source needs. */
@@ -393,7 +393,7 @@ void kiln__judge_close_repeats(kiln__judge_repeats *repeats); /* NULL is allowed
 /* times.c */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error);
 /* Chooses the size set with the most elements among those with at most `most` elements; 0 means the limit of times on
- * this device. *set gets the number of the set. *found is false if all sets are too large. */
+ * this device. The number of the set goes to *set. If all sets are too large, *found is false. */
 kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error);
 /* Runs one plan at the sizes of a set. If the plan cannot be timed, *result is NULL. If the answer is wrong or the
  * device faults, *fault is set. If `fault` is NULL, these cases become notes. */

@@ -9,7 +9,7 @@ typedef struct inspect_args {
     cli_choice_args choice;
     cli_engine_args engine;
     const char *arch;
-    const char *source, *ptx, *cubin; /* files to write; NULL: no file; "-": standard output */
+    const char *source, *ptx, *cubin; /* files to write, or NULL for no file; "-" means standard output */
 } inspect_args;
 
 /* Returns all figures of a compiled kernel as an object. */

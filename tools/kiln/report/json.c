@@ -46,8 +46,8 @@ static void add_row(json_t *rows, const report_problem *p, const report_sample *
 }
 
 /* Adds samples. A sample that ran is [clock, number, variant, time, configuration], a failed one [clock, number,
- * variant, reason]. Of the samples that ran, the function adds some, evenly over time, and each sample that was the
- * best so far. */
+ * variant, reason]. The function adds some of the samples that ran, evenly over time, and each sample that was the best
+ * so far. */
 static void add_samples(json_t *object, const report_problem *p, double unit, double detail)
 {
     json_t *points = js_array(), *steps = js_array(), *failures = js_array();
