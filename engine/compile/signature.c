@@ -244,9 +244,9 @@ done:
     return status;
 }
 
-/* Moves *from, a position in front of `at`, forward to `at`. *plain: only directives are between the start of the line and
- * that position, so that it is in no comment and no quoted text. The whole text is read once, however many positions are
- * asked for in one line. */
+/* Moves *from, a position in front of `at`, forward to `at`. *plain: only directives are between the start of the line
+ * and that position, so that it is in no comment and no quoted text. The whole text is read once, however many
+ * positions are asked for in one line. */
 static void follow_line(const char **from, const char *at, bool *plain)
 {
     for (; *from < at; ++*from) {
