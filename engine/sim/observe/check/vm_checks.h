@@ -364,6 +364,11 @@ typedef struct vm_committed {
     uint32_t phase, count;
     vm_commit by[VM_COMMITS];
 } vm_committed;
+/* The last wait of a warp that a phase of an mbarrier has let pass. */
+typedef struct vm_passed {
+    uint32_t phases; /* how many phases the wait has made known; 0: the warp has not waited */
+    vm_mark wait;    /* the epoch of the wait */
+} vm_passed;
 /* The state of an mbarrier in the checks. States: not live, then live in phase 0, 1, 2 and so on. It collects
  * arrivals and bytes. When no arrival and no byte is pending, complete_phases() moves it to the next phase. */
 typedef struct vm_bar {
@@ -384,6 +389,8 @@ typedef struct vm_bar {
     vm_view phases[VM_BAR_PHASES]; /* the joins of the last complete phases, by number modulo VM_BAR_PHASES */
     /* By phase: the time at which a thread first learned that the phase is complete; 0: no thread has learned it. */
     uint32_t learned[VM_BAR_PHASES];
+    vm_passed passed[VM_LANES]; /* by warp of the block */
+    uint32_t outrun;            /* warps whose wait for the last phase but one is not ordered before the last phase */
     /* The commits of the last phases, by number modulo VM_BAR_PHASES. Operations up to the number `old_commit` count as
      * complete, because commits of older phases are not kept. */
     vm_committed committed[VM_BAR_PHASES];
