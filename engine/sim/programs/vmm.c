@@ -80,7 +80,7 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alig
     SIM_TRY(sim_begin_process(&context));
     (void)wanted; /* the wanted address is only a hint */
     sim_context *home = context == sim_homeless() ? sim_context_after(NULL) : context;
-    if (!home) /* without a device there are no addresses */
+    if (!home) /* a device must exist, because the addresses belong to a device */
         return sim_end_work(context, CUDA_ERROR_INVALID_CONTEXT);
     if (!pointer || bytes == 0 || bytes % SIM_GRANULARITY != 0 || (align & (align - 1)) != 0 || flags != 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
