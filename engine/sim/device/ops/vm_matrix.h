@@ -11,8 +11,9 @@
 
 /* How a fragment is distributed over the registers of a warp. One rule gives all layouts of PTX, except the layout of
  * m8n8k4 with halves. A warp has eight groups of four lanes. Each group has one of eight rows of A, C or D, or one of
- * eight columns of B. Consecutive elements (along k in A and B, along the row in C and D) first fill a register, and
- * then the registers of the next lane of the group. place() in matrix.c computes a place by this rule. */
+ * eight columns of B. Elements are consecutive along k in A and B, and along the row in C and D. Consecutive elements
+ * first fill a register, and then the register of the next lane of the group. place() in matrix.c computes a place by
+ * this rule. */
 typedef struct vm_fragment {
     uint32_t slots[VM_FRAGMENT];
     uint8_t count,

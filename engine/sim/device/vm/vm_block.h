@@ -49,8 +49,7 @@ static inline uint64_t vm_rank_address(uint64_t address, uint32_t rank)
     return (address & ~(uint64_t)UINT32_MAX) + rank * VM_SHARED_WINDOW + address % VM_SHARED_WINDOW;
 }
 /* Returns the rank of the block to which a shared address belongs. The result may be a rank that the cluster does not
- * have. As on a GPU, the upper half of the address does not matter: some kernels, such as those of DeepGEMM, pass
- * generic addresses. */
+ * have. As on a GPU, the upper half of the address does not matter: some kernels (DeepGEMM) pass generic addresses. */
 static inline uint32_t vm_rank_of(uint64_t address) { return (uint32_t)address / (uint32_t)VM_SHARED_WINDOW; }
 /* Converts a shared address to an offset from the window of the block `own`. The function after it converts the offset
  * back. Offsets below VM_SHARED_WINDOW are in the block `own`. */

@@ -424,7 +424,7 @@ typedef struct vm_allocation {
     /* True for a filler, which is no allocation: memory between the allocations of a page that a kernel has accessed
      * (vm_limits.page). */
     bool filler;
-    uint32_t open;              /* bit n is set if the device with the number n may use the allocation (vm_open()) */
+    uint32_t open;              /* bit n is set by vm_open() if the device number n may use the allocation */
     struct vm_shadow *shadow;   /* shadow memory, made by the device's hooks; may be NULL */
     uint64_t freed;             /* the generation at which it was freed */
     struct vm_allocation *next; /* the next one in the graveyard */
