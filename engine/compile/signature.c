@@ -1,5 +1,5 @@
 /* signature.c - reads the parameters of a kernel from its PTX (PTX ISA, section "Kernel and Function Directives:
- * .entry"), and converts values to them. PTX is the only place that has their types when no driver is present. */
+ * .entry"), and converts values to them. Without a driver, only PTX tells the types of the parameters. */
 #include <math.h>
 #include <string.h>
 
