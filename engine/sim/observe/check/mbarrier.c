@@ -54,11 +54,11 @@ static uint32_t make_bar(vm_warp *w, uint64_t address)
     return (uint32_t)b->bar_count++;
 }
 
-/* Starts a finding about an mbarrier, with its initialisation as the other side. */
-static kiln_check_finding *start_finding(vm_warp *w, uint32_t insn, uint32_t lane, const vm_bar *bar,
-                                         kiln_check_kind kind)
+/* Starts a finding about an mbarrier. `what` names the other side, whose epoch is `other`. */
+static kiln_check_finding *start_finding_beside(vm_warp *w, uint32_t insn, uint32_t lane, const vm_bar *bar,
+                                                kiln_check_kind kind, const vm_mark *other, const char *what)
 {
-    kiln_check_finding *f = check_find_finding(w, kind, false, insn, bar->init.insn, lane, 1);
+    kiln_check_finding *f = check_find_finding(w, kind, false, insn, other->insn, lane, 1);
     if (!f)
         return NULL;
     vm_access a = {.space = PTX_SPACE_SHARED, .lanes = 1u << lane, .bytes = 8};
@@ -68,9 +68,16 @@ static kiln_check_finding *start_finding(vm_warp *w, uint32_t insn, uint32_t lan
     f->address = bar->address;
     f->bytes = 8;
     f->allocation = check_describe(&k, lane);
-    f->other.what = "mbarrier.init";
-    check_side_thread(w, &bar->init, &f->other);
+    f->other.what = what;
+    check_side_thread(w, other, &f->other);
     return f;
+}
+
+/* Starts a finding about an mbarrier, with its initialisation as the other side. */
+static kiln_check_finding *start_finding(vm_warp *w, uint32_t insn, uint32_t lane, const vm_bar *bar,
+                                         kiln_check_kind kind)
+{
+    return start_finding_beside(w, insn, lane, bar, kind, &bar->init, "mbarrier.init");
 }
 
 /* Returns the last operation that any commit of the phase tracks. */
@@ -196,10 +203,39 @@ void check_announce(vm_warp *w, uint32_t m)
 
 /* ---- arrivals ---- */
 
+/* Returns the time up to which accesses of a warp are ordered before some arrival of the current phase. A product of a
+ * warpgroup needs all four warps, so a warpgroup with products counts as one warp. */
+static uint32_t find_arrived(const vm_block *home, const vm_view *gather, uint32_t warp)
+{
+    enum { WARPS = 4 }; /* of a warpgroup */
+    const uint32_t first = warp / WARPS * WARPS;
+    const bool group = home->check->products[warp / WARPS].count > 0;
+    uint32_t known = gather->gate.horizon;
+    for (uint32_t v = first; v < first + WARPS; v++)
+        if (group || v == warp)
+            known = larger(known, larger(gather->gate.know[v], gather->more.part[v]));
+    return known;
+}
+
+/* Returns the warps whose wait for the previous phase is not ordered before any arrival of the current phase. The rule
+ * is lenient: it is enough that one lane of the warp has synchronised. Arrivals of other blocks carry only a part of a
+ * vector clock, so a phase with such arrivals counts as ordered. */
+static uint32_t find_outrun(const vm_block *home, const vm_bar *bar)
+{
+    uint32_t outrun = 0;
+    for (uint32_t v = 0; v < home->warp_count && !(bar->far.stamp && bar->far_phase == bar->phase); v++) {
+        const vm_passed *p = &bar->passed[v];
+        if (p->phases && p->phases == bar->phase && find_arrived(home, &bar->gather, v) < p->wait.stamp)
+            outrun |= 1u << v;
+    }
+    return outrun;
+}
+
 /* Moves the mbarrier to its next phase while nothing is pending, and keeps the clock of the complete phase. */
-static void complete_phases(vm_bar *bar)
+static void complete_phases(const vm_block *home, vm_bar *bar)
 {
     while (bar->pending == 0 && bar->tx == 0 && bar->expected) {
+        bar->outrun |= find_outrun(home, bar);
         bar->phases[bar->phase % VM_BAR_PHASES] = bar->gather;
         bar->learned[bar->phase % VM_BAR_PHASES] = 0;
         bar->owner = 0;
@@ -211,7 +247,8 @@ static void complete_phases(vm_bar *bar)
 
 /* Adds arrivals and bytes to the current phase. `drop` lowers the number of arrivals of later phases. `expect`
  * announces bytes. `come` is the number of bytes that came. */
-static void count_arrivals(vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect, uint64_t come)
+static void count_arrivals(const vm_block *home, vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect,
+                           uint64_t come)
 {
     /* If more threads arrive than are pending, the instruction raises a fault later. */
     bar->pending -= arrive < bar->pending ? arrive : bar->pending;
@@ -220,7 +257,7 @@ static void count_arrivals(vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t
     bar->tx += (int64_t)expect - (int64_t)come;
     bar->expected_tx += expect;
     bar->came_tx += come;
-    complete_phases(bar);
+    complete_phases(home, bar);
 }
 
 /* Returns true if all arrivals and copies of the previous phase are ordered before the lane's next access, although
@@ -258,6 +295,26 @@ static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_ba
                     "an arrival may count in the previous phase of the mbarrier: the thread does not know that this "
                     "phase is complete, %s",
                     found->allocation);
+}
+
+/* Reports a phase that can be complete before a wait for the phase before it. In this run the wait came in time. If it
+ * had come later, it would have lasted until one more phase is complete (check_overtaken). */
+static void report_outrun(vm_warp *w, const vm_code *i, uint32_t lane, vm_bar *bar)
+{
+    if (!bar->outrun)
+        return;
+    const vm_passed *p = &bar->passed[__builtin_ctz(bar->outrun)];
+    bar->outrun = 0;
+    kiln_check_finding *f = start_finding_beside(w, vm_insn_of(w, i), lane, bar, KILN_CHECK_ASYNC, &p->wait,
+                                                 "wait for an mbarrier");
+    if (!f)
+        return;
+    f->at.what = "arrival";
+    f->message =
+        check_print(get_check(w),
+                    "phase %u of an mbarrier can be complete before a wait for phase %u: no arrival in phase %u "
+                    "comes after this wait, %s",
+                    p->phases, p->phases - 1, p->phases, f->allocation);
 }
 
 /* Performs the arrivals of lanes at one mbarrier of the block `home`. If `copies` is true, the arrival of a lane takes
@@ -299,13 +356,14 @@ static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_
         else if (counts && !far)
             check_view_arrive(w, &bar->gather, at_once ? lanes : 1u << lane, now);
         switch (i->size) {
-        case VM_BAR_EXPECT: count_arrivals(bar, 0, 0, n, 0); break;
-        case VM_BAR_COMPLETE: count_arrivals(bar, 0, 0, 0, n); break;
-        case VM_BAR_ARRIVE: count_arrivals(bar, n, 0, 0, 0); break;
-        case VM_BAR_DROP: count_arrivals(bar, n, n, 0, 0); break;
-        case VM_BAR_ARRIVE_EXPECT: count_arrivals(bar, 1, 0, n, 0); break;
-        default: count_arrivals(bar, 1, 1, n, 0); break; /* DROP_EXPECT */
+        case VM_BAR_EXPECT: count_arrivals(home, bar, 0, 0, n, 0); break;
+        case VM_BAR_COMPLETE: count_arrivals(home, bar, 0, 0, 0, n); break;
+        case VM_BAR_ARRIVE: count_arrivals(home, bar, n, 0, 0, 0); break;
+        case VM_BAR_DROP: count_arrivals(home, bar, n, n, 0, 0); break;
+        case VM_BAR_ARRIVE_EXPECT: count_arrivals(home, bar, 1, 0, n, 0); break;
+        default: count_arrivals(home, bar, 1, 1, n, 0); break; /* DROP_EXPECT */
         }
+        report_outrun(w, i, lane, bar);
         left &= left - 1;
     }
 }
@@ -432,7 +490,7 @@ static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32
 /* Gives lanes that know `known` phases the clock of the next phase, if that phase has the parity `parity`. Only the
  * last VM_BAR_PHASES clocks are kept. A lane that is further behind gets the oldest of them, so some races are
  * missed. */
-static void learn_phase(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
+static void learn_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     vm_clock *c = clock_of(w);
     vm_bar *bar = &w->block->check->bars[n];
@@ -445,6 +503,12 @@ static void learn_phase(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity,
     check_view_learn(w, &bar->phases[phase % VM_BAR_PHASES], lanes);
     if (!bar->learned[phase % VM_BAR_PHASES])
         bar->learned[phase % VM_BAR_PHASES] = check_advance_time(get_check(w));
+    if (next == bar->phase)
+        bar->passed[w->index] = (vm_passed){.phases = next,
+                                            .wait = {.stamp = get_check(w)->time,
+                                                     .who = w->index * VM_LANES + (uint32_t)__builtin_ctz(lanes),
+                                                     .insn = vm_insn_of(w, i),
+                                                     .block = (uint32_t)w->block->number}};
     if (next > c->more->seen[n]) {
         c->more->seen[n] = next;
         c->seen_lanes[n] = lanes;
@@ -470,9 +534,9 @@ static void test_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n,
     }
     c->spins = 0;
     if (behind)
-        learn_phase(w, behind, n, parity, known ? known - 1 : 0);
+        learn_phase(w, i, behind, n, parity, known ? known - 1 : 0);
     if (ahead)
-        learn_phase(w, ahead, n, parity, known);
+        learn_phase(w, i, ahead, n, parity, known);
 }
 
 /* ---- an instruction ---- */
@@ -558,7 +622,8 @@ bool check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t add
         check_view_arrive_far(w, home, bar, 1u << lane, false, now);
     else if (f && f->generic) /* st.async */
         check_view_arrive(w, &bar->gather, 1u << lane, now);
-    count_arrivals(bar, 0, 0, 0, bytes);
+    count_arrivals(home, bar, 0, 0, 0, bytes);
+    report_outrun(w, i, lane, bar);
     return true;
 }
 

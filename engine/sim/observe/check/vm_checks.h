@@ -377,6 +377,11 @@ typedef struct vm_committed {
     uint32_t phase, count;
     vm_commit by[VM_COMMITS];
 } vm_committed;
+/* The last wait of a warp that a phase of an mbarrier has let pass. */
+typedef struct vm_passed {
+    uint32_t phases; /* how many phases the wait has made known; 0: the warp has not waited */
+    vm_mark wait;    /* the epoch of the wait */
+} vm_passed;
 /* The state of an mbarrier in the checks. An mbarrier is not live until its initialisation, and then live in phase 0,
  * 1, 2 and so on. Each phase collects arrivals and bytes. When no arrival and no byte is pending, complete_phases()
  * starts the next phase. */
@@ -400,6 +405,8 @@ typedef struct vm_bar {
     vm_view phases[VM_BAR_PHASES]; /* the joins of the last complete phases, by number modulo VM_BAR_PHASES */
     /* Indexed like `phases`: the time at which a thread first learned that the phase is complete, or 0. */
     uint32_t learned[VM_BAR_PHASES];
+    vm_passed passed[VM_LANES]; /* by warp of the block */
+    uint32_t outrun;            /* warps whose wait for the last phase but one is not ordered before the last phase */
     /* The commits of the last phases, by number modulo VM_BAR_PHASES. Commits of older phases are not kept, so
      * operations up to the number `old_commit` count as complete. */
     vm_committed committed[VM_BAR_PHASES];
