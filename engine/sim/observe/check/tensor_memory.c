@@ -271,8 +271,8 @@ static kiln_check_finding *start_finding(visit *v, kiln_check_kind kind, bool no
 }
 
 /* Reports that the visiting operation is not ordered after `f`. If a module has no tcgen05.fence at all, as the kernels
- * of CUTLASS, a missing fence is a note, and a launch has at most one such note: such a module relies on the order that
- * barriers have on today's devices. */
+ * of CUTLASS, a missing fence is a note, and a launch has at most one note of this kind. Such a module relies on the
+ * order that barriers have on today's devices. */
 static void report_order(visit *v, const vm_flight *f, role was, role is, vm_order found, uint32_t cell)
 {
     static const char *const verbs[] = {[READS] = "reads", [WRITES] = "writes", [ADDS] = "adds to"};
