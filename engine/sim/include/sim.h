@@ -75,8 +75,8 @@ void kiln__sim_keep(bool keep);
 #define KILN__SIM_LATE ((uint64_t)1 << 63)
 void kiln__sim_order(uint64_t order);
 
-/* Names memory in messages and findings of the calling thread's current context, and says what it is: "an input".
- * NULL removes the name. Does nothing if the memory is not one whole allocation. */
+/* Sets the name and the role of memory for messages and findings of the calling thread's current context. A role is a
+ * text such as "an input". NULL removes the name. Does nothing if the memory is not one whole allocation. */
 void kiln__sim_memory_name(uint64_t address, uint64_t bytes, const char *name, const char *role);
 
 /* Gives the device of the calling thread's context all the memory of its profile, not only half of the host's memory.
