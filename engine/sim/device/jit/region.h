@@ -134,7 +134,7 @@ typedef struct jit_unit {
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
                   uint32_t last, bool *stops);
 /* Writes the function `name` for paths of a warp that has diverged, within [first, last]. It may begin at each
- * instruction that heads[] marks. Its result is like that of jit_emit(). */
+ * instruction that heads[] marks. Returns the same number as jit_emit(). */
 uint32_t jit_emit_partial(const jit_unit *unit, kiln__text *text, const char *name, uint32_t first, uint32_t last,
                           bool *heads);
 /* Writes the declarations that all functions of a module need. */

@@ -115,9 +115,8 @@ uint32_t ops_tcgen_extent(const vm_tcgen_move *x, uint32_t *columns)
     return whole ? 32 : 16;
 }
 
-/* The hardware does not need the number of the warp's quarter in the address, and some kernels, such as those of
- * DeepGEMM, leave it out. So an address in the first quarter of the lanes stands for the same lane of the warp's own
- * quarter. */
+/* The hardware does not need the number of the warp's quarter in the address, and some kernels (DeepGEMM) leave it out.
+ * So an address in the first quarter of the lanes stands for the same lane of the warp's own quarter. */
 uint32_t ops_tcgen_own_lanes(const vm_warp *w, uint32_t address)
 {
     return address >> 16 < VM_LANES ? address + vm_tensor_address(w->index % 4 * VM_LANES, 0) : address;

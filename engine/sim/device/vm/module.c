@@ -74,7 +74,7 @@ typedef struct vm_named_kernel {
     uint32_t function;
 } vm_named_kernel;
 
-/* Sorts by name. Of two kernels with the same name, the kernel that comes first in the module is sorted first. */
+/* Sorts by name. If two kernels have the same name, the kernel that comes first in the module is sorted first. */
 static int compare_kernels(const void *one, const void *other)
 {
     const vm_named_kernel *a = one, *b = other;

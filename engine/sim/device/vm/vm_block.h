@@ -42,15 +42,14 @@ void vm_cluster_deadlock(vm_cluster *cluster); /* raises a fault that says where
 void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m);
-/* Converts `address`, a shared or generic address in any block of the cluster, to the corresponding address in the block
- * of that rank. VM_SHARED_BASE is a multiple of 2^32, so a generic address keeps its upper half. */
+/* Converts `address`, a shared or generic address in any block of the cluster, to the corresponding address in the
+ * block of that rank. VM_SHARED_BASE is a multiple of 2^32, so a generic address keeps its upper half. */
 static inline uint64_t vm_rank_address(uint64_t address, uint32_t rank)
 {
     return (address & ~(uint64_t)UINT32_MAX) + rank * VM_SHARED_WINDOW + address % VM_SHARED_WINDOW;
 }
 /* Returns the rank of the block to which a shared address belongs. The result may be a rank that the cluster does not
- * have. As on a GPU, the upper half of the address does not matter: some kernels, such as those of DeepGEMM, pass
- * generic addresses. */
+ * have. As on a GPU, the upper half of the address does not matter: some kernels (DeepGEMM) pass generic addresses. */
 static inline uint32_t vm_rank_of(uint64_t address) { return (uint32_t)address / (uint32_t)VM_SHARED_WINDOW; }
 /* Converts a shared address to an offset from the window of the block `own`. The function after it converts the offset
  * back. Offsets below VM_SHARED_WINDOW are in the block `own`. */

@@ -234,9 +234,9 @@ struct vm_block {
     const vm_function *left_in;
     vm_warp *warps;
     unsigned char *shared, *local; /* host memory, each between two guard pages */
-    /* `window` is the shared address of the first byte of `shared`: the first address of the window of the block's rank.
-     * The kernel can access the shared addresses [shared_low, shared_reach). A shared address plus `shared_at` is a host
-     * address. */
+    /* `window` is the shared address of the first byte of `shared`: the first address of the window of the block's
+     * rank. The kernel can access the shared addresses [shared_low, shared_reach). A shared address plus `shared_at` is
+     * a host address. */
     uint64_t window, shared_low, shared_reach;
     uintptr_t shared_at;
     size_t local_taken;
@@ -424,7 +424,7 @@ typedef struct vm_allocation {
     /* True for a filler, which is no allocation: memory between the allocations of a page that a kernel has accessed
      * (vm_limits.page). */
     bool filler;
-    uint32_t open;              /* bit n is set if the device with the number n may use the allocation (vm_open()) */
+    uint32_t open;              /* bit n is set by vm_open() if the device number n may use the allocation */
     struct vm_shadow *shadow;   /* shadow memory, made by the device's hooks; may be NULL */
     uint64_t freed;             /* the generation at which it was freed */
     struct vm_allocation *next; /* the next one in the graveyard */
