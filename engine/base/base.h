@@ -282,7 +282,8 @@ bool kiln__file_exists(const char *path);
 char *kiln__arena_folder(kiln__arena *arena, const char *path);
 /* Returns true if `path`, which must exist, lies in or below `folder` after links in both are resolved. */
 bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder);
-bool kiln__path_below(const char *path, const char *folder); /* The same for two resolved paths. */
+bool kiln__path_below(const char *path, const char *folder); /* Does the same as the function above for two resolved
+                                                              * paths. */
 
 /* ---- architectures by name (target.c) ---- */
 

@@ -45,7 +45,8 @@ static bool is_member(const kiln__draft *draft, size_t at, const char *object, i
            kiln__word_is(draft->scan, at + 2, axis_names[axis]);
 }
 
-/* Returns true if the kernel uses `object`.x. If the kernel uses neither blockIdx nor threadIdx, the whole file counts.
+/* Returns true if the kernel uses `object`.x. If the kernel uses neither blockIdx nor threadIdx, the function searches
+ the whole file instead.
  */
 static bool uses(const kiln__draft *draft, const char *object, int axis)
 {

@@ -203,7 +203,8 @@ typedef struct kiln_options {
     /* Folders of specs, sources and headers, separated by ':'. The library searches them first, then the folders of
      * $KILN_PATH, then the installed folders. It also searches the folders of $KILN_INCLUDE for headers. */
     const char *search_path;
-    /* The path of the compile worker program. NULL: $KILN_WORKER, otherwise the installed program. */
+    /* The path of the compile worker program. If the member is NULL, the engine uses $KILN_WORKER, and without this
+     * variable the installed program. */
     const char *worker;
     unsigned jobs;          /* the largest number of concurrent compile workers; 0: one per core */
     unsigned flags;         /* KILN_NO_CACHE and the other flags above */

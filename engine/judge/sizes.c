@@ -328,9 +328,9 @@ kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const 
     return kiln__fail_memory(error);
 }
 
-/* A size set counts if the constraints allow its own sizes, or the same sizes with small numbers in place of the sizes
- * that have a range. The function compiles nothing. If the constraints allow no set, all sets count, and the trials
- * tell which sizes are excluded. */
+/* Keeps a size set if the constraints allow its own sizes. Keeps it also if the constraints allow the set after each
+ * size with a range has become a small number. The function compiles nothing. If the constraints allow no set, it keeps
+ * all sets, and the trials tell which sizes are excluded. */
 kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
 {
     enum { FROM, SMALL, OWN };
