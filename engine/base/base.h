@@ -209,7 +209,7 @@ typedef struct kiln__source {
 } kiln__source;
 
 typedef struct kiln__pos {
-    const kiln__source *source; /* NULL: this struct names no position */
+    const kiln__source *source; /* NULL means that this struct names no position */
     unsigned line, column;      /* both from 1; the column counts bytes */
 } kiln__pos;
 
@@ -377,7 +377,7 @@ uint64_t kiln__host_memory_free(void); /* bytes of memory that are available now
 /* ---- logging ---- */
 
 typedef struct kiln__log {
-    kiln_log_fn fn; /* NULL: no log */
+    kiln_log_fn fn; /* NULL means no log */
     void *user;
 } kiln__log;
 /* Logs a message of at most 2047 bytes; the rest is cut off. `log` may be NULL. */

@@ -11,7 +11,7 @@
 /* The state of NVRTC's callback, which asks whether to continue. */
 typedef struct flow {
     const atomic_bool *cancel;
-    uint64_t deadline; /* time on the clock of kiln__now_ns(); 0: no deadline */
+    uint64_t deadline; /* time on the clock of kiln__now_ns(); 0 means no deadline */
     bool cancelled, late;
 } flow;
 

@@ -168,7 +168,7 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
     static const struct {
         unsigned bits; /* the product of the sizes is at most two to this power */
         int64_t step;  /* each size is this number below or above whole tiles, or has whole tiles */
-        unsigned one;  /* 1 + the number of the size that is 1; 0: there is none */
+        unsigned one;  /* 1 + the number of the size that is 1; 0 means that there is none */
     } kinds[KINDS] = {{20, 0, 0}, {12, 0, 1}, {19, 1, 0}, {17, 0, 0}, {12, 1, 1}, {14, 0, 2}, {15, 4, 0}};
     const int64_t step = kinds[kind % KINDS].step;
     const size_t count = judge->range_count, one = count > 2 ? kinds[kind % KINDS].one : 0;
