@@ -141,7 +141,7 @@ __device__ __forceinline__ unsigned row_place(unsigned row, unsigned column)
     return swizzled<ROW_BYTES>(row * ROW_BYTES + column);
 }
 
-// Converts four exponentials to e4m3. The first one is in the lowest byte.
+// Converts four exponentials to e4m3. The lowest byte gets `a`.
 __device__ __forceinline__ unsigned pack_quad(float a, float b, float c, float d)
 {
     unsigned quad;

@@ -84,9 +84,9 @@ __device__ __forceinline__ offset place(int x, int y, int z, int nx, int ny)
 }
 
 #if defined DCS_SCATTER_ATOMIC || !defined DCS_ONE
-// One thread per atom and slice, which adds to every point of the slice. All lanes add to the same point at the same
-// time, so their additions are serialised, and their order differs from run to run. Atomics treat denormal numbers as
-// 0.
+// A thread processes one atom and one slice, and adds to every point of the slice. All lanes add to the same point at
+// the same time, so their additions are serialised, and their order differs from run to run. Atomics treat denormal
+// numbers as 0.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     dcs_scatter_atomic(const float4 *atoms, unsigned count, float *energy, int nx, int ny, float spacing)
 {

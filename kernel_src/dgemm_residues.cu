@@ -124,7 +124,7 @@ __device__ __forceinline__ int exponent_of(unsigned scale)
     return (int)(scale << 1) >> 1;
 }
 
-// One warp per row of A.
+// Each warp processes one row of A.
 extern "C" __global__ void __launch_bounds__(256)
     residues_scale_rows(const double *__restrict__ A, unsigned *scales, unsigned rows, unsigned columns)
 {

@@ -978,9 +978,9 @@ __device__ __forceinline__ void store_lines(result *to, const result *from, unsi
 // stretch of bytes. cp.async copies the aligned pieces of 16 bytes that contain it, wherever it begins. The same holds
 // for B by columns. If B lies by rows, each row is a stretch of its own. Lanes read the stretches by elements.
 //
-// A warp keeps the fragments of B for all columns of the tile. It makes DOWN times 16 rows. It puts 16 rows of results
-// into shared memory, and writes them by complete lines. It waits for no other warp. A and B begin at multiples of 16
-// bytes.
+// A warp keeps the fragments of B for all columns of the tile. The warp makes DOWN times 16 rows. It puts 16 rows of
+// results into shared memory, and writes them by complete lines. A warp waits for no other warp. A and B begin at
+// multiples of 16 bytes.
 struct thin {
     enum : unsigned { rows = 16 * WARPS_M * DOWN, threads = WARP * WARPS_M, across = TILE_N / 8, pitch = TILE_N + 8 };
     enum : unsigned { row_b = TILE_N * SIZE + 32 }; // bytes for a stretch of a row of B

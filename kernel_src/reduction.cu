@@ -306,8 +306,8 @@ extern "C" __global__ void reduction_neighboured_divergent(const element *__rest
 // Computes the same tree over the same items as the kernel above, but the n-th thread combines the n-th pair.
 //
 // The first threads are the active ones, so whole warps are idle, and divergent branches remain only in the last five
-// steps. But the lanes of a warp access words 2 strides apart in shared memory, which causes bank conflicts of 2, 4,
-// ... 32 ways.
+// steps. But neighbouring lanes access words of shared memory at a distance of 2 strides, which causes bank conflicts
+// of 2, 4, ... 32 ways.
 extern "C" __global__ void reduction_neighboured(const element *__restrict__ x, item *__restrict__ partials, offset N)
 {
     __shared__ item s[BLOCK];

@@ -92,8 +92,8 @@ __device__ __forceinline__ void store_item(value *y, offset first, unsigned i, o
 }
 
 #if defined(SCAN_KOGGE_STONE) || !defined(SCAN_ONE)
-// One item per thread in shared memory. In step k each thread adds the item 2^k places before its own (Kogge and Stone,
-// 1973).
+// Each thread has one item in shared memory. In step k each thread adds the item 2^k places before its own (Kogge and
+// Stone, 1973).
 //
 // log2 BLOCK steps of BLOCK additions, so N log N additions in all. A step reads and writes the same array, which takes
 // two barriers.

@@ -66,7 +66,7 @@ __device__ __forceinline__ float combine(float centre, float left, float right, 
 }
 
 #if defined(STENCIL_NAIVE) || !defined(STENCIL_ONE)
-// One thread per point, seven loads.
+// Each thread makes one point with seven loads.
 //
 // Left and right share the sectors of the centre. The L1 serves up and down if the block is high enough. Below and
 // above are a plane away, and come from the L2 as long as three planes of all running blocks fit in it.

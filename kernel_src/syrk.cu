@@ -44,7 +44,7 @@
 #endif
 
 #if defined(SYRK_STRIDED) || !defined(SYRK_ONE)
-// One thread per element of C. Both rows come directly from global memory.
+// Each thread makes one element of C. Both rows come directly from global memory.
 //
 // The lanes of a warp read one element of each of BLOCK_X rows, K apart: one sector per lane, of which 4 of 32 bytes
 // are used. The next seven steps use the other 28 bytes, if the L1 still has the sector by then.

@@ -30,7 +30,7 @@
 
 #define KILN__COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* ---- memory: every allocation goes through a kiln_allocator; NULL means malloc ---- */
+/* ---- memory: every allocation goes through a kiln_allocator; NULL means malloc() ---- */
 
 void *kiln__alloc(const kiln_allocator *mem, size_t size); /* NULL if memory runs out. Size 0 gives a valid pointer */
 void *kiln__calloc(const kiln_allocator *mem, size_t count, size_t size); /* zeroed; NULL on overflow too */

@@ -609,7 +609,7 @@ static kiln__hash128 hash_source(const kiln__compile_request *request)
     return hash;
 }
 
-/* Copies the list of declarations that earlier requests lost. An incomplete copy costs rounds only. */
+/* Copies the list of the declarations that earlier requests blanked. An incomplete copy only costs more rounds. */
 static void copy_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, kiln__host_list *to)
 {
     pthread_mutex_lock(&nvrtc->lock);

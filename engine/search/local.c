@@ -72,10 +72,14 @@ static size_t find_better_neighbour(const kiln__search *s, const around *a, bool
 /* ---- greedy: best improvement, with restarts ----
  *
  * States:
- *   not started It has no proposal. The first answer that is no failure starts the search at the configuration of this
- *  answer.
- *   started      It proposes the adjacent configurations of `current`. When all of them have answers, it moves to the
- *                best of them. If none is better than `current`, the state becomes "not started". */
+ *   not started  It has no proposal. The first answer that is no failure starts a descent at the configuration of this
+ *                answer.
+ *   descending It proposes the neighbours of `current`. An answer that is better than `current` moves `current` to the
+ *                answered configuration. If all neighbours have answers and none is better, `current` is a local
+ *                optimum, and the search begins to kick.
+ *   kicking      It proposes random steps from `home`, the best local optimum. Any answer that is no failure starts a
+ *                new descent at its configuration, even if it is worse than `home`. But the delayed answer of a
+ *                neighbour of an earlier descent starts a new descent only if it is better than `home`. */
 
 /* The state of `greedy`. */
 typedef struct greedy {

@@ -90,7 +90,8 @@ typedef struct sweep {
     kiln_run_options run; /* the run options to which `options` points */
     kiln__tune_source *source;
     kiln__shared *shared, *small; /* small: for `verify_size_set`; NULL means that there are no smaller sizes */
-    kiln__crew *crew;             /* measures in other processes, one per device; NULL means in this process */
+    kiln__crew *crew;             /* measures in other processes, one per device; NULL means that this process
+                                   * measures */
     job *flying; /* for each device the job that it measures; a job without a sample: the device is idle */
     size_t flying_count;
     bool unopened;            /* runner processes could not be opened, so there is no sweep */
@@ -155,8 +156,8 @@ static bool report(sweep *s, const kiln_sample *sample)
     return s->options->callback(s->options->user, &progress, sample) == 0;
 }
 
-/* Tells whether the caller asks to stop, at most once in TICK_NS. For callbacks of rooms that walk the space or
- * wait. */
+/* Tells whether the caller asks to stop, at most once in TICK_NS. Rooms that walk the space or wait use this function
+ * as their callback. */
 static bool wants_end(void *user)
 {
     sweep *s = user;
