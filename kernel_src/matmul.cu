@@ -491,8 +491,8 @@ __device__ __forceinline__ void make_tile(const Product &p, float *P)
 #endif
 
 #if defined(MATMUL_COARSENED) || !defined(MATMUL_ONE)
-// THREAD_M x THREAD_N results per thread. The operands of a step are in registers, all reads have 16 bytes, and the
-// next tile and the next operands are always being loaded.
+// Each thread makes THREAD_M x THREAD_N results. The operands of a step are in registers, all reads have 16 bytes, and
+// the next tile and the next operands are always being loaded.
 //
 // Compared with granular: tiles have 128 rows and columns instead of 16. An access from global memory serves 2 TILE_M
 // TILE_N / (TILE_M + TILE_N) operations. More important now: THREAD_M THREAD_N multiply-adds need THREAD_M + THREAD_N

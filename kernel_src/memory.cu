@@ -294,9 +294,9 @@ extern "C" __global__ void memory_row_a_thread(const unsigned *__restrict__ x, u
 #endif
 
 #if defined(MEMORY_COLUMN_A_THREAD) || !defined(MEMORY_ONE)
-// Each thread processes one column of 64 rows. Neighbours access neighbouring elements, 4 sectors per request. The work
-// is the same as in row_a_thread, and on a CPU this order would be the worse one. Blocks are numbered along the columns
-// of 64 rows first, in one dimension, because a grid is at most 65,535 high.
+// Each thread processes one column of 64 rows. Neighbouring threads access neighbouring elements, so a request has 4
+// sectors. The work is the same as in row_a_thread, and on a CPU this order would be the worse one. Blocks are numbered
+// along the columns of 64 rows first, in one dimension, because a grid is at most 65,535 high.
 extern "C" __global__ void memory_column_a_thread(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     constexpr unsigned ACROSS = ceil_div(WIDTH, BLOCK); // blocks for 64 rows
@@ -359,9 +359,10 @@ __device__ __forceinline__ void same_structure(const unsigned *x, unsigned *y, o
 #endif
 
 #if defined(MEMORY_AOS) || !defined(MEMORY_ONE)
-// An array of structures, one thread per structure. The lanes of a warp read one field of 32 structures, FIELDS
-// elements apart, and write in the same way. A request is min(4 FIELDS, 32) sectors. The next FIELDS - 1 requests use
-// the rest of each sector, so the L1 serves the repeated reads, and the L2 has to combine the writes.
+// Accesses an array of structures. Each thread has one structure. At a time the lanes of a warp read one field of 32
+// structures, at distances of FIELDS elements, and write in the same way. A request is min(4 FIELDS, 32) sectors. The
+// next FIELDS - 1 requests use the rest of each sector, so the L1 serves the repeated reads, and the L2 has to combine
+// the writes.
 extern "C" __global__ void memory_aos(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     structures(x, y, N, true);

@@ -413,7 +413,7 @@ extern "C" __global__ void __launch_bounds__(256)
         found[chunk] = noted;
 }
 
-// One block per depth: an exclusive scan of the depth's counts. The total goes to totals[depth].
+// Each block computes the exclusive scan of the counts of one depth. The total goes to totals[depth].
 extern "C" __global__ void __launch_bounds__(SCAN_BLOCK) quadtree_number(u32 *counts, u32 *totals, u32 chunks)
 {
     __shared__ u32 warps[2][WARP];

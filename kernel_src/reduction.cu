@@ -280,8 +280,8 @@ __device__ __forceinline__ void reduce_tree(item *s, unsigned end)
 }
 
 #if defined(REDUCTION_NEIGHBOURED_DIVERGENT) || !defined(REDUCTION_ONE)
-// One item per thread, then a tree in shared memory: in step k every 2^k-th thread combines its item with the item
-// 2^(k-1) places further on.
+// Each thread has one item in shared memory, and the block combines the items by a tree: in step k every 2^k-th thread
+// combines its item with the item 2^(k-1) places further on.
 //
 // Active threads are spread over all warps, so every warp takes part in every step with fewer and fewer lanes: the mean
 // number of active lanes falls towards 1. In the first five steps every warp has a divergent branch, after that every

@@ -423,7 +423,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // ---- BCSR: dense blocks of BLOCK_ROWS x BLOCK_COLUMNS: one column number for a whole block ----
 
 #if defined SPMV_BCSR || !defined SPMV_ONE
-// VECTOR lanes per row of the matrix. Each takes every VECTOR-th block of its row of blocks.
+// VECTOR lanes add one row of the matrix. Each takes every VECTOR-th block of its row of blocks.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     spmv_bcsr(const u32 *offsets, const u32 *index, const float *values, const float *x, float *y, u32 rows, u32 columns)
 {

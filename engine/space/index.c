@@ -596,7 +596,7 @@ static void pick(kiln__index *x, uint32_t first, uint64_t n)
 /* ---- entry points ---- */
 
 /* Builds the graph, the tree and the schedule, then counts the space. Returns false if memory runs out. If the effort
- * ends before, `halted` is set and the rest is left out. */
+ * ends early, sets `halted` and leaves out the rest. */
 static bool build(kiln__index *x)
 {
     const kiln__space *space = x->space;

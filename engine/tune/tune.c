@@ -991,9 +991,9 @@ static kiln_status start_crew(sweep *s, kiln_error **error)
     return status == KILN_OK ? KILN_OK : go_without_crew(s, status, why, error);
 }
 
-/* Waits until the runner processes have opened their devices, and starts compiles meanwhile. Draws no further
- * configuration once one is ready: a search that learns proposes better with answers. If the runner processes cannot be
- * opened, calls go_without_crew(). */
+/* Waits until the runner processes have opened their devices, and starts compiles meanwhile. As soon as one compiled
+ * configuration is ready, draws no further configurations, because a search that learns proposes better with answers.
+ * If the runner processes cannot be opened, calls go_without_crew(). */
 static kiln_status await_crew_open(sweep *s, kiln_error **error)
 {
     for (bool ready = false; !ready;) {
