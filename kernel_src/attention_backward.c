@@ -438,7 +438,8 @@ static void copy_rows(const kiln_array *array, size_t head, size_t from, size_t 
     memcpy((char *)array->data + head * bytes, (const char *)array->data + from * bytes, bytes);
 }
 
-/* Copies everything of one head of keys, and of the query heads that share it, from the head with the same numbers. */
+/* Copies all arrays of one head of keys, and of the query heads that share it, from an earlier head with the same
+ * inputs. */
 static void repeat_head(void *user, size_t index, size_t worker)
 {
     (void)worker;

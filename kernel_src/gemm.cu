@@ -898,8 +898,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
     // A thread adds and writes four sums of a row at a time. The blocks of a cluster share the tile.
     const bool quads = N % 4 == 0 && is_aligned<4 * sizeof(result)>(C);
     for (unsigned item = rank * threads + threadIdx.x; item < rows * columns / 4; item += SPLIT * threads) {
-        // If four results cannot be written at once, neighbouring threads write neighbouring results: item 32 q + l has
-        // every 32nd result from 128 q + l on.
+        // If a thread cannot write four results at once, neighbouring threads write neighbouring results. Item 32 q + l
+        // then has the results 128 q + l, 128 q + l + 32, and so on.
         constexpr unsigned stretch = columns < 128 ? columns : 128, apart = stretch / 4;
         const unsigned begin = quads ? 4 * item : item / apart * stretch + item % apart, distance = quads ? 1 : apart;
         const unsigned r = begin / columns, c = begin % columns;

@@ -386,9 +386,9 @@ extern "C" __global__ void scan_add(value *__restrict__ y, const value *__restri
 // Reduce, then scan: the first kernel computes only the aggregate of its tile, and the third kernel scans the tile from
 // a known prefix.
 //
-// Compared with three_phase and the kernels before it, whose first kernel scans and whose third kernel reads and writes
-// y again: three passes over memory instead of four. Warps scan by shuffles, words are 16 bytes, and no item goes
-// through shared memory.
+// In three_phase and the kernels before it, the first kernel scans, and the third kernel reads and writes y again.
+// Those are four passes over memory, and here there are three. Warps scan by shuffles, words are 16 bytes, and no item
+// goes through shared memory.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     scan_tile_sums(const value *__restrict__ x, value *__restrict__ sums, offset N)
 {

@@ -531,8 +531,8 @@ static bool may_have_host_code(const kiln__compile_request *request, const kiln_
            strstr(kiln_error_message(why), "explicitly marked as a __host__ function");
 }
 
-/* Copies the texts, which will be changed, and adds the option -default-device. Functions without __device__ then
- * belong to the device. */
+/* Copies the texts, because later steps change them, and adds the option -default-device. Functions without __device__
+ * then belong to the device. */
 static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, kiln__compile_request *to,
                          kiln__include **includes)
 {

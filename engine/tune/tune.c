@@ -269,8 +269,8 @@ static kiln_status open_shared(sweep *s, kiln_error **error)
     return s->options->verify_size_set ? kiln__shared_open(s->engine, s->spec, &s->small, error) : KILN_OK;
 }
 
-/* After a fault the context is lost, with everything on the device. On the simulated device a new one is created, if
- * the engine owns it. On a GPU the process would have to end, so the sweep ends. */
+/* Continues after a fault, which destroys the context and everything on the device. On the simulated device, if the
+ * engine owns the context, creates a new context. On a GPU only a new process could continue, so the sweep ends. */
 static kiln_status recover(sweep *s, kiln_error *why, kiln_error **error)
 {
     kiln_engine *engine = s->engine;
