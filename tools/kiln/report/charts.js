@@ -78,8 +78,8 @@ function kilnCharts(data, specs, vega) {
         };
     }
 
-    /* Returns the range of the colours of a variant's pairs. `most` is the log2 at which the colours end. `clamped` tells
-     * whether some values are beyond `most`. */
+    /* Returns the range of the colours of a variant's pairs. `most` is the log2 at which the colours end. `clamped`
+     * tells whether some values are beyond `most`. */
     function pairRange(variant) {
         const logs = variant.pairs.flatMap((pair) => pair.cells.filter((cell) => cell[2] !== null).map((cell) => Math.log2(cell[2] / variant.best)));
         const top = Math.max(Math.log2(1.05), greatest(logs)), most = Math.min(3, top);
@@ -120,7 +120,7 @@ function kilnCharts(data, specs, vega) {
         params.forEach((param, axis) => {
             const shared = param.labels.length < param.values, every = Math.ceil(param.labels.length / 12);
             param.labels.forEach((label, i) => {
-                const level = shared ? Math.ceil(i * param.values / param.labels.length) : i; /* the first value of those that share the label */
+                const level = shared ? Math.ceil(i * param.values / param.labels.length) : i; /* the first that shares the label */
                 if (i % every === 0) ticks.push({ axis, label: shared ? label.split(" to ")[0] : label, align: "right", dx: -5, y: place(param, level) });
             });
         });
@@ -195,8 +195,8 @@ function kilnCharts(data, specs, vega) {
 
     /* Returns limits beyond the points, for a logarithmic scale. */
     const beyond = (numbers, factor) => [least(numbers) / factor, greatest(numbers) * factor];
-    /* Draws the times of two problems. On the line a configuration is slower than the best one by the same factor in both
-     * problems. */
+    /* Draws the times of two problems. On the line a configuration is slower than the best one by the same factor in
+     * both problems. */
     function compare(pair, theme) {
         const names = namesOf(data.problems[pair.a]), several = names.length > 1;
         const [xlow, xhigh] = beyond(pair.points.map((row) => row[0]), 1.1), [ylow, yhigh] = beyond(pair.points.map((row) => row[1]), 1.1);
@@ -219,7 +219,8 @@ function kilnCharts(data, specs, vega) {
     const scoreStyle = (theme, i) => ({
         colour: palette[theme.dark ? "dark" : "light"][i % shapes.length], dash: dashes[Math.floor(i / shapes.length) % dashes.length],
     });
-    /* Draws the scores of `kiln compare-strategies`. `file` is the number of a file from 1; 0 means the mean of all files. */
+    /* Draws the scores of `kiln compare-strategies`. `file` is the number of a file from 1, and 0 means the mean of all
+     * files. */
     function scores(theme, file) {
         const curve = (s) => s.curves[0].map((_, k) => (file ? s.curves[file - 1][k] : s.curves.reduce((sum, c) => sum + c[k], 0) / s.curves.length));
         const curves = data.strategies.flatMap((s, id) => curve(s).map((y, k, all) => ({ id, x: 100 * (k + 1) / all.length, y, ...scoreStyle(theme, id), tip: s.name })));

@@ -64,8 +64,8 @@
         chart.width = chart.host.clientWidth;
         drawn.add(chart);
     }
-    /* Saves the chart as a file with its title and legend. The file has the width of the chart in the page; a PNG has twice
-     * the pixels. */
+    /* Saves the chart as a file with its title and legend. The file has the width of the chart in the page; a PNG has
+     * twice the pixels. */
     async function save(chart, type) {
         const shown = chart.fill(), view = charts.view(shown, theme(), { renderer: "none" }, true);
         view.width(Math.max(chart.host.clientWidth, 420));
