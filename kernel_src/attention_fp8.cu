@@ -87,8 +87,9 @@ template <bool maximum> __device__ __forceinline__ float block_all_reduce(float 
     return mine;
 }
 
-// One block per query, as in attention.cu: all scores in shared memory, their softmax, then the mean of V. No
-// exponential is rounded to 8 bits, so this kernel shows how much of the error of the other kernels comes from that.
+// As in attention.cu, each block has one query. It computes all scores in shared memory, their softmax, and then the
+// mean of V. No exponential is rounded to 8 bits, so this kernel shows how much of the other kernels' error comes from
+// this rounding.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     attention8_naive(const f8e4m3 *__restrict__ q, const f8e4m3 *__restrict__ k, const f8e4m3 *__restrict__ v,
                      const float *q_scale, const float *k_scale, const float *v_scale, bf16 *__restrict__ o,

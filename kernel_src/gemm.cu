@@ -401,7 +401,7 @@ struct warp_product {
     // Writes the sums to C through shared memory: 16 WARPS_M rows at a time, in aligned pieces of 16 bytes. Rows of C
     // may begin at any address. A row lies in the room as many elements after a multiple of 16 bytes as it does in C.
     // So a piece that is aligned in C is aligned in the room too. At most 16 bytes at each end of a row are written by
-    // elements. `room` has 16 WARPS_M rows of `pitch` elements. It may be the room of the tiles.
+    // elements. `room` has 16 WARPS_M rows of `pitch` elements, and may be the memory of the tiles.
     __device__ __forceinline__ void store_staged(unsigned char *room, result *C, unsigned first_row,
                                                  unsigned first_column, unsigned M, unsigned N) const
     {

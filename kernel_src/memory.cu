@@ -282,9 +282,9 @@ extern "C" __global__ void memory_scattered(const unsigned *__restrict__ x, unsi
 // ---- a matrix: rows of WIDTH elements, the last one may be shorter ----
 
 #if defined(MEMORY_ROW_A_THREAD) || !defined(MEMORY_ONE)
-// Each thread processes one row, as CPU cores would divide the work. Neighbours access elements WIDTH apart, so each
-// request is 32 sectors for reading and for writing. The thread needs the rest of each sector next, if it is still in
-// the L1 by then.
+// Each thread processes one row, as CPU cores would divide the work. Neighbouring threads access elements at a distance
+// of WIDTH, so each request has 32 sectors for reading and for writing. The thread needs the rest of each sector next,
+// if it is still in the L1 by then.
 extern "C" __global__ void memory_row_a_thread(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     offset begin = grid_thread<BLOCK>() * WIDTH, end = begin + WIDTH < N ? begin + WIDTH : N;

@@ -3,9 +3,9 @@
 //
 // There is no arithmetic, so the time depends only on the accesses. A warp's 32 elements along a row are one request of
 // four sectors; along a column they are a request of 32 sectors. A transpose needs one of each. The kernels differ in
-// the place where rows become columns. In naive this is global memory, and in tiled shared memory. tiled_padded and
-// swizzled avoid bank conflicts there, and tiled_unrolled and vectorised have more bytes in flight at a time. Elements
-// are words of 32 bits whose bits are kept, also for floats: NaN, -0 and others.
+// the place where rows become columns. In naive the place is global memory, and in tiled it is shared memory.
+// tiled_padded and swizzled avoid bank conflicts there, and tiled_unrolled and vectorised have more bytes in flight at
+// a time. Elements are words of 32 bits whose bits are kept, also for floats: NaN, -0 and others.
 //
 // M and N may be any numbers below 2^31, also 0; edges are checked. Matrices may have more than 2^32 elements, because
 // offsets have 64 bits. Blocks are numbered in one dimension, because a grid is at most 65,535 high.

@@ -668,9 +668,9 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
     return status;
 }
 
-/* If earlier configurations of the source lost declarations, compiles the source without them. No other part of the
- * source has their names, so the code is the same without them. After KILN_ERROR_COMPILE there is no *why, and the
- * caller compiles the source as if nothing was known. */
+/* If declarations were blanked for earlier configurations of the source, compiles the source without these
+ * declarations. No other part of the source has their names, so the code is the same without them. After
+ * KILN_ERROR_COMPILE there is no *why, and the caller compiles the source as if nothing was known. */
 static kiln_status compile_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                  const flow *limits, kiln__unit *unit, kiln_error **why)
 {

@@ -279,8 +279,8 @@ static uint64_t fill_up(const binned *b, uint32_t *group_starts)
     return chunks;
 }
 
-/* Replaces the padded sizes in by_panel by the first place of each bin, and sets by_group in the same way. Sets `to`
- * to the place by groups of each octet by panels. */
+/* Replaces the padded sizes in by_panel by the first place of each bin, and sets by_group in the same way. Sets to[i]
+ * to the place, in the order by groups, of octet i in the order by panels. */
 static void place_bins(const binned *b, uint32_t *panel_starts, uint32_t *to)
 {
     size_t at = 0;
