@@ -2,9 +2,9 @@
  * reports wrong counts and waits that never end.
  *
  * From a wait a thread learns only facts that hold on every schedule. A thread that knows of n complete phases learns
- * of the next phase if it waits for the parity of phase n. If it waits for the other parity, phase n - 1 lets it pass
- * at once, on a GPU too, so it learns nothing. So the checks find a wrong parity even if the data has already arrived
- * in the simulator. */
+ * of the next phase if it waits for the parity of phase n. A wait for the other parity returns at once, on a GPU too,
+ * because phase n - 1 is complete. So such a wait teaches the thread nothing. So the checks find a wrong parity even if
+ * the data has already arrived in the simulator. */
 #include <inttypes.h>
 #include <string.h>
 

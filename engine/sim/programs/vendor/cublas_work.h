@@ -62,7 +62,7 @@ int blas_enqueue(cublas_handle handle, work *w, const void *alpha, const void *b
 /* finds a matrix in device memory; `size` is the size of an element in bytes */
 void *blas_reach(const work *w, const matrix *m, size_t size, bool write);
 void *blas_reach_one(const work *w, const matrix *m, size_t size, int64_t index,
-                     bool write); /* one matrix of a batch */
+                     bool write); /* finds matrix number `index` of a batch */
 /* Returns a pointer to a scalar, in the work or in device memory. */
 const void *blas_scalar(const work *w, const void *at, const scalar *kept, size_t size);
 /* A vector is a matrix of one row. `stride` has the step. If the step is negative, the last element comes first in
