@@ -1,10 +1,10 @@
 #!/bin/sh
-# checks.sh KILN DEVICE SPEC [quick] SIZE...: runs two configurations of every variant of a spec at each size (three at
-# the first size) under the checks of this simulated device, which must find nothing. The configurations are the
+# checks.sh KILN DEVICE SPEC [quick] SIZE...: runs two configurations of every variant of a spec at each size, and three at
+# the first size, with all checks of this simulated device. The checks must find nothing. The configurations are the
 # default, whose code sizes.sh needs too, and one or two random ones, the same in every run. A SIZE is as in sizes.sh.
-# With VARIANT,...: before its settings it is for these variants alone, and +NAME=VALUE after them fixes a param; then
-# all configurations are random, because the other defaults may not be valid with that value. With `quick` NVRTC
-# optimises the random configurations less (quick.sh).
+# VARIANT,...: before a SIZE limits it to these variants, and +NAME=VALUE after it sets a param. With a param all
+# configurations are random, because the other defaults may not be valid with this value. With `quick`, NVRTC optimises
+# the random configurations less (quick.sh).
 set -eu
 . "$(dirname "$0")/quick.sh"
 kiln=$1 device=$2 spec=$3 used=$3 folders=''

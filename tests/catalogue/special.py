@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""special.py FILE KIND [f16] EXTENT...: writes a .npy of 32-bit floats, or of halves, of that shape, by KIND:
-  inf        small integers, an infinity, and far behind it the negative one
-  -inf, nan  small integers, and two of these
-  large      small integers that are not negative, and twice the largest finite number: in any order an infinity
+"""special.py FILE KIND [f16] EXTENT...: writes a .npy file of 32-bit floats, or of 16-bit floats, with this shape. The KINDs:
+  inf        small integers, one infinity, and the negative infinity far behind it
+  -inf, nan  small integers, and two of this number
+  large      small non-negative integers, and twice the largest finite number: the sum is infinite in any order
   zero       negative integers, and -0, 0 and -0
-  denormal   nothing but positive denormals"""
+  denormal   only positive denormals"""
 import struct, sys
 
 INFINITY, NAN, LARGEST = float("inf"), float("nan"), object()
