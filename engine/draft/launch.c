@@ -662,7 +662,7 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
     else if (count && !size.text && !to->rows)
         to->doubt = "the source compares no index with a size";
     else if (count && size.odd)
-        to->doubt = "an index is compared with more than a size";
+        to->doubt = "an index is compared with an expression, not with a size";
     else if (count && f.lost && !to->rows)
         to->doubt = "what blockIdx is multiplied with is not known";
     if (!size.text) {

@@ -471,8 +471,9 @@ static kiln_status skip_refused(kiln__judge *judge, kiln_status status, kiln_err
     const bool late = status == KILN_ERROR_TIMEOUT && judge->simulated,
                refused = status == KILN_ERROR_HOST_FUNCTION || status == KILN_ERROR_SPEC || late;
     if (late)
-        kiln__judge_note(judge, kiln__judge_print(judge, "a trial was left out, because a reference was late: %s",
-                                                  kiln_error_message(why)));
+        kiln__judge_note(judge,
+                         kiln__judge_print(judge, "a trial was left out, because a reference reached its limit: %s",
+                                           kiln_error_message(why)));
     *fits = *fits && !refused;
     if (error && !refused)
         *error = why;

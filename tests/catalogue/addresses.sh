@@ -1,6 +1,6 @@
 #!/bin/sh
-# addresses.sh KILN FOLDER: the product of matrices that begin at no multiple of 16 bytes, as a caller of the kernels may
-# have them.
+# addresses.sh KILN FOLDER: the product of matrices that begin at addresses which are not multiples of 16 bytes, as a
+# caller of the kernels may have them.
 set -eu
 kiln=$1 sources=$2
 folder=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# alone.sh KILN FOLDER: every CUDA source of the folder compiles without a macro, as an editor reads it: the defaults
-# that it gives its knobs go together, and all of its kernels are there at once.
+# alone.sh KILN FOLDER: every CUDA source of the folder compiles without a macro, as an editor reads it. So the defaults
+# of its macros fit together, and all of its kernels can be compiled at once.
 set -eu
 kiln=$1 sources=$2
 folder=$(mktemp -d)

@@ -1,10 +1,11 @@
 #!/bin/sh
-# checks.sh KILN DEVICE SPEC [quick] SIZE...: two configurations of every variant of a spec at each size, under the checks of this
-# simulated device: nothing may be found. They are the default, whose code sizes.sh needs too, and one drawn at random but the
-# same in every run. A SIZE is as in sizes.sh; with VARIANT,...: before its settings it is for these alone, and +NAME=VALUE after
-# them fixes a param. One is then drawn and no default checked, because the defaults of the other params may not be allowed beside
-# it. With `quick` NVRTC optimises those that are drawn less (quick.sh). With KILN_TEST_WHOLE=1 one more is drawn at the first size
-# and at those with fixed params.
+# checks.sh KILN DEVICE SPEC [quick] SIZE...: runs two configurations of every variant of a spec at each size under the
+# checks of this simulated device, which must find nothing. The configurations are the default, whose code sizes.sh
+# needs too, and a random one, the same in every run. A SIZE is as in sizes.sh. With VARIANT,...: before its settings it
+# is for these variants alone, and +NAME=VALUE after them fixes a param; then there is one random configuration and no
+# default, because the other defaults may not be valid with that value. With `quick` NVRTC optimises the random
+# configurations less (quick.sh). With KILN_TEST_WHOLE=1 there is one more random configuration at the first size and at
+# the sizes with fixed params.
 set -eu
 . "$(dirname "$0")/quick.sh"
 kiln=$1 device=$2 spec=$3 used=$3 folders=''

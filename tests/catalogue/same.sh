@@ -1,9 +1,9 @@
 #!/bin/sh
 # same.sh KILN DEVICE SPEC BUFFER VARIANT... -- SETTINGS: the variants that promise the same bits in every run give
-# them, in three runs. On the simulated device blocks are taken in their order, by one, two and four host threads, and the
-# warps of a block take turns: what differs between the runs is which of the blocks under way is ahead. Any other order
-# is tested by a GPU alone (same.SPEC.cuda:0). SETTINGS are options of kiln run. On a device that is not there: exit
-# 77, a skip.
+# them, in three runs. The simulated device starts blocks in their order, on one, two and four host threads, and the
+# warps of a block take turns. So the runs differ only in the progress of the running blocks. Only a GPU tests other
+# orders (same.SPEC.cuda:0). SETTINGS are options of kiln run. If the device does not exist, the script exits with 77, a
+# skip.
 set -eu
 kiln=$1 device=$2 spec=$3 buffer=$4
 shift 4

@@ -544,7 +544,7 @@ static const cli_option options[] = {
     {"csv", 0, CLI_TEXT, FIELD(csv), "FILE", CLI_FILES, NULL, "Also write all rows to a file."},
     {"variant", 'v', CLI_TEXT, FIELD(variant), "NAME", CLI_NOTHING, NULL, "Only results of this variant."},
     {"device", 'd', CLI_TEXT, FIELD(device), "DEVICE", CLI_NOTHING, NULL,
-     "Only results of devices whose name contains this text, or whose id or uuid it is."},
+     "Only results of devices whose name contains this text, or whose id or uuid is this text."},
     CLI_STORE_OPTION(FIELD(store)),
 };
 static const cli_group group = {"Comparison", options, CLI_COUNT(options)};

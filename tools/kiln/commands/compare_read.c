@@ -120,7 +120,7 @@ static int read_store(cli *c, const char *path, const char *select, const char *
     kiln_store_close(store);
     if (to.bad) {
         kiln_error_free(error);
-        return cli_fail(c, KILN_ERROR_IO, "%s: the time of '%s' is missing, or no number above 0",
+        return cli_fail(c, KILN_ERROR_IO, "%s: the time of '%s' is missing or not a number above 0",
                         select ? shown : side->name, to.bad);
     }
     if (status != KILN_OK)
@@ -280,7 +280,8 @@ static int add_sample(const reading *r, const json_t *sample, const char *place)
     row->low = number_of(result, "seconds_low");
     row->high = number_of(result, "seconds_high");
     if (!is_time(row->value))
-        return cli_fail(r->c, KILN_ERROR_IO, "%s%s: '%s' is missing, or no number above 0", r->side->name, place, key);
+        return cli_fail(r->c, KILN_ERROR_IO, "%s%s: '%s' is missing or not a number above 0", r->side->name, place,
+                        key);
     if (!(repetitions >= 0 && repetitions <= UINT_MAX))
         return cli_fail(r->c, KILN_ERROR_IO, "%s%s: 'repetitions' is out of range", r->side->name, place);
     row->repetitions = (unsigned)repetitions;

@@ -585,8 +585,8 @@ static bool emit_vote(jit_emitter *e, const vm_code *i)
     return true;
 }
 
-/* Writes an instruction by its kind. Returns false if no function of this file handles it, so the region must call the
- * handler. */
+/* Writes LLVM IR for an instruction. Returns false if no function of this file can write the instruction. Then the
+ * region must call the handler. */
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned mask)
 {
     if (i->masked == ops_pred_logic)

@@ -87,8 +87,8 @@ typedef struct vm_replica {
     uint64_t from;  /* for the driver: offset in the bound memory */
 } vm_replica;
 enum { VM_TEAM_MOST = 16 };
-/* The devices that share a multicast object, and the memory that they have bound. The driver owns it, and changes it only
- * while no kernel runs. */
+/* The devices that share a multicast object, and the memory that they have bound. The driver owns it, and changes it
+ * only while no kernel runs. */
 typedef struct vm_team {
     uint32_t count, number[VM_TEAM_MOST]; /* the devices of the team, by their numbers (vm_limits.number) */
     vm_replica *replicas;

@@ -436,7 +436,8 @@ static void report_reach(const visit *v, const ptx_symbol *s, uint64_t base, uin
                              what, f->at.what, s->name, (unsigned long long)s->bytes, (unsigned long long)base, at);
 }
 
-/* Returns the number that a tensor map has for the swizzle of a descriptor, + 1, or 0 if there is no such swizzle. */
+/* Returns 1 plus the number that a tensor map uses for the swizzle of a descriptor, or 0 if there is no such
+ * swizzle. */
 static uint8_t get_layout(uint64_t descriptor)
 {
     static const uint8_t layouts[8] = {1, 5, 4, 0, 3, 0, 2, 0};

@@ -45,7 +45,8 @@ typedef struct work {
     void *result; /* in device memory if device_scalars is set, otherwise in host memory */
 } work;
 
-/* Sets the shapes of the three matrices of C = alpha op(A) op(B) + beta C. Returns false if an argument is not valid. */
+/* Sets the shapes of the three matrices of C = alpha op(A) op(B) + beta C. Returns false if an argument is not
+ * valid. */
 bool blas_set_product(work *w, int op_a, int op_b, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
                       const void *b, int64_t ldb, void *c, int64_t ldc);
 void blas_set_strides(work *w, int64_t a, int64_t b, int64_t c, int64_t batch);

@@ -80,8 +80,8 @@ static inline int leading(const matrix *m) { return m->rows > 1 ? (int)m->rows :
 /* Finds a LAPACK function by its name for the type, such as "potrf" or, for complex types, another name. If it is
  * missing, prints its name and returns NULL. */
 vendor_function *solver_find(int type, const char *name, const char *complex_name);
-/* Allocates working memory for LAPACK, which the caller frees. `query` is LAPACK's answer to a query for the size, a
- * number of this type. Sets *count to the size in numbers. */
+/* Allocates working memory for LAPACK, which the caller frees. `query` points to the size that a query of LAPACK has
+ * returned, as a number of the type `type`. Sets *count to the size in numbers. */
 void *solver_buffer(int type, const void *query, int *count);
 
 enum { BUFFER_QUERY = -1 }; /* a size with which LAPACK only returns the size of the working memory that it needs */

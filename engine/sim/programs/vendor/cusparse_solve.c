@@ -1,4 +1,5 @@
-/* cusparse_solve.c - cuSPARSE's solutions of triangular sparse systems (SpSV, SpSM) and of tridiagonal systems (gtsv2). */
+/* cusparse_solve.c - cuSPARSE's solutions of triangular sparse systems (SpSV, SpSM) and of tridiagonal systems
+ * (gtsv2). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -56,8 +56,8 @@ typedef struct work {
     void *plan;   /* a descriptor of the call; a call with a descriptor cannot be captured */
 } work;
 
-/* Fills alpha and beta, which have the type w->compute, and enqueues the work, whose function returns false if memory is missing
- * or an index of a matrix is wrong. `alpha` and `beta` are NULL for functions without them. Returns a
+/* Fills alpha and beta, which have the type w->compute, and enqueues the work, whose function returns false if memory
+ * is missing or an index of a matrix is wrong. `alpha` and `beta` are NULL for functions without them. Returns a
  * cusparseStatus_t. */
 int sparse_enqueue(cusparse_handle handle, work *w, const void *alpha, const void *beta,
                    bool (*function)(const void *));
@@ -91,7 +91,8 @@ typedef struct view {
 } view;
 bool sparse_open(const char *name, const sparse *m, int64_t index, bool write_values, view *v);
 number sparse_value(const view *v, int64_t at);
-/* Finds the range of the entries of one line: a row of CSR, a column of CSC, a row of blocks of BSR, or a slice of SLICED_ELL. */
+/* Finds the range of the entries of one line: a row of CSR, a column of CSC, a row of blocks of BSR, or a slice of
+ * SLICED_ELL. */
 bool sparse_range(const view *v, int64_t row, int64_t *begin, int64_t *end);
 /* Returns the index of an entry: its column, or its row for CSC. The index is from 0 to `limit` - 1. If it is wrong,
  * prints the reason and returns -1. */
