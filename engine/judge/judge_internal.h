@@ -201,6 +201,10 @@ typedef struct kiln__judge {
     bool timed;           /* the trials found no fault, and the time was taken */
     size_t untimed_notes; /* notes before that */
     unsigned ran[KILN__JUDGE_PHASE_COUNT], skipped, unsettled;
+    double
+        *density; /* elements of all buffers divided by the product of the ranged sizes, in the trials of each size set;
+                      * 0: not known */
+    bool left_out;         /* a note has the first error of a trial that was left out, other than a constraint */
     uint64_t largest;      /* elements of all buffers */
     uint64_t reference_ns; /* time of the references of all trials */
     bool late;             /* trials were left out because the budget ended */
@@ -319,6 +323,9 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
  * compiled anew for them and does not compile, or has become forbidden, *fault tells it. */
 kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln__judge_fault *fault,
                                kiln_error **error);
+/* Returns true if the trial is certainly too large to be small in the sense of the next function. It does not need the plans'
+ * sizes. */
+bool kiln__judge_is_huge(const kiln__judge *judge, const kiln__judge_trial *trial);
 /* Returns false if a trial with the plans' sizes would take too long here. Notes the largest number of elements
  * otherwise. on_host: the host holds all arrays of the trial. Otherwise the arrays may be as large as the memory of a
  * GPU. */

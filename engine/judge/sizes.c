@@ -337,7 +337,8 @@ kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
     kiln__judge_trial trial = {
         .ranged = kiln__arena_alloc(&judge->arena, (judge->range_count + 1) * sizeof *trial.ranged)};
     judge->sets = kiln__arena_alloc(&judge->arena, (spec->size_set_count + 1) * sizeof *judge->sets);
-    if (!judge->sets || !trial.ranged)
+    judge->density = kiln__arena_alloc(&judge->arena, (spec->size_set_count + 1) * sizeof *judge->density);
+    if (!judge->sets || !judge->density || !trial.ranged)
         return kiln__fail_memory(error);
     for (trial.set = 0; trial.set < spec->size_set_count; trial.set++) {
         bool allowed = false;

@@ -389,6 +389,12 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
         return kiln__judge_refuse(judge, status, why, fault, error);
     if (status != KILN_OK && status != KILN_ERROR_MEMORY) { /* the spec's own variants cannot have these sizes */
         *fits = false;
+        if (status != KILN_ERROR_CONSTRAINT && !judge->left_out) {
+            judge->left_out = true;
+            kiln__judge_note(
+                judge, kiln__judge_print(judge, "trials were left out, and the first one because of this error: %s",
+                                         kiln_error_message(why)));
+        }
         kiln_error_free(why);
         return KILN_OK;
     }
@@ -417,17 +423,50 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
     return KILN_OK;
 }
 
-#define PLAIN_MOST 9000000 /* elements of all buffers in a large trial, unless the kernel is fast */
+#define SMALL_MOST (1 << 20) /* elements of all buffers in a trial that is not large */
+#define PLAIN_MOST 9000000   /* elements of all buffers in a large trial, unless the kernel is fast */
 
 /* Returns the most elements of a large trial. The largest products of sizes are tried only if the spec has about two arrays, because
  * some references need much memory for each element. */
-static uint64_t get_large_most(const kiln__judge *judge, const kiln__judge_trial *trial)
+static uint64_t get_large_most(double product)
 {
     enum { PLAIN_PRODUCT = 5000000 };
+    return product > PLAIN_PRODUCT ? (uint64_t)(product * 2.2) : PLAIN_MOST;
+}
+
+static double get_product(const kiln__judge *judge, const kiln__judge_trial *trial)
+{
     double product = 1;
     for (size_t i = 0; i < judge->range_count; i++)
         product *= (double)trial->ranged[i];
-    return product > PLAIN_PRODUCT ? (uint64_t)(product * 2.2) : PLAIN_MOST;
+    return product;
+}
+
+/* Notes how many elements the plans have at the trial's sizes. Very small sizes tell nothing about larger ones. */
+static void note_density(kiln__judge *judge, const kiln__judge_trial *trial)
+{
+    enum { LEAST = 1000 };
+    const double product = get_product(judge, trial), density = (double)judge->elements / product;
+    double *known = &judge->density[trial->set];
+    if (product >= LEAST && (*known == 0 || density < *known))
+        *known = density;
+}
+
+/* A spec may make its arrays with a host function, as a graph or a sparse matrix. Then the plans need the arrays before the judge
+ * can count their elements, which takes gigabytes and minutes for the largest sizes. So the judge estimates the number from
+ * the trials before. The trial has to be twice as large as allowed, because the number need not be proportional to the sizes. A
+ * size set that no trial has had yet counts like the one with the fewest elements. */
+bool kiln__judge_is_huge(const kiln__judge *judge, const kiln__judge_trial *trial)
+{
+    const double product = get_product(judge, trial);
+    double least = 0;
+    if (!judge->simulated || judge->variant->input_count == 0)
+        return false;
+    const double most = trial->phase == KILN__JUDGE_PHASE_LARGE ? (double)get_large_most(product) : SMALL_MOST;
+    for (size_t i = 0; i < judge->spec->size_set_count; i++)
+        if (judge->density[i] > 0 && (least == 0 || judge->density[i] < least))
+            least = judge->density[i];
+    return fmax(judge->density[trial->set], least) * product > 2 * most;
 }
 
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host)
@@ -438,8 +477,8 @@ bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bo
     };
     const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE;
     const uint64_t elements_most = !on_host && !judge->simulated ? UINT64_MAX
-                                   : large                       ? get_large_most(judge, trial)
-                                                                 : 1 << 20;
+                                   : large                       ? get_large_most(get_product(judge, trial))
+                                                                 : SMALL_MOST;
     const double flops_most = !judge->simulated ? 0x1p40 : large ? 0x1p23 : 0x1p21;
     uint64_t elements = 0, bytes = 0;
     for (size_t i = 0; i < judge->buffer_count; i++) {
@@ -448,6 +487,7 @@ bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bo
     }
     judge->elements = elements;
     judge->flops = kiln__once_flops(judge->original);
+    note_density(judge, trial);
     if (elements > elements_most || judge->flops > fmax(flops_most, large ? (double)elements : 0))
         return false;
     if (elements_most != UINT64_MAX && bytes > BYTES_MOST)

@@ -8,7 +8,8 @@
 - The key `judge` of a spec decides which sizes are tried.
 - A clock is found wherever the PTX reads it.
 - Buffers that the steps swap, negative sizes, and sizes without contents.
-- Size sets that a constraint of the variant excludes.
+- Size sets that a constraint of the variant excludes, and the negative size of another set.
+- Arrays of host functions that are too large.
 - Trials with few multiprocessors, for specs whose launches depend on their number.
 - Sizes of the spec's own size sets, sizes that lack one element to a whole quadruple, several tiles in descending order, late blocks.
 - A kernel that does not end, and its number of steps beside the number of the variant's own source.
@@ -23,6 +24,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -129,7 +131,7 @@ def check_steps(work):
 
 def check_sets(work):
     """The first size sets break a constraint of the variant. The judge opens it at a set that is allowed, and draws no other set."""
-    text = ("kiln: 1\nname: rows\nsource: rows.cu\nsizes: {tiny: {N: 300, M: 1}, other: {N: 300, M: 3}, even: {N: 40, M: 2}, wide: {N: 20, M: 4}}\n"
+    text = ("kiln: 1\nname: rows\nsource: rows.cu\nsizes: {tiny: {N: 300, M: 1}, other: {N: 300, M: 3}, even: {N: 40, M: 2}, wide: {N: 20, M: -4}}\n"
             "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
             "verify: {y: {against: {variant: own}, exact: true}}\njudge: {N: {from: 0, to: 3000}}\n"
             'variants:\n  own: {where: [M % 2 == 0], launch: {kernel: rows, grid: ["ceil_div(N, 256)"], block: [256], args: [x, y, N, M]}}\n')
@@ -147,6 +149,24 @@ def check_sets(work):
     (work / "none.yaml").write_text(text.replace("M % 2 == 0", "M > 4"))
     done = run(work / "none.yaml", path)
     need(done.returncode not in (0, 18) and "M = 1" in done.stderr, done.stderr)
+
+
+def check_huge(work):
+    """The arrays come from a host function, which would make gigabytes of them for the sizes of the large trial. The judge knows
+    from smaller trials that they are too large."""
+    (work / "degrees.yaml").write_text(
+        "kiln: 1\nname: degrees\nsource: degrees.cu\nsizes: {tiny: {N: 300}}\n"
+        "inputs: {A: {host: sparse_matrix, matrix: band, rows: N, degree: 63, seed: 1}}\n"
+        "buffers:\n  first: {from: A.csr.offsets}\n  index: {from: A.csr.index}\n  y: {type: u32, shape: [N], out: true}\n"
+        "verify: {y: {against: {variant: own}, exact: true}}\njudge: {N: {from: 0, to: 67108864}}\n"
+        'variants:\n  own: {launch: {kernel: degrees, grid: ["max(1, ceil_div(N, 256))"], block: [256], args: [first, y, N]}}\n')
+    path = work / "degrees.cu"
+    path.write_text('extern "C" __global__ void degrees(const unsigned *first, unsigned *y, unsigned n)\n{\n'
+                    "    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        y[i] = first[i + 1] - first[i];\n}\n")
+    made = verdict(work / "degrees.yaml", path)
+    need(made["verdict"] == "pass" and made["trials"]["skipped"] > 0, made)
+    kilobytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    need(kilobytes < 2 << 20, f"a verdict takes {kilobytes} kilobytes of memory")
 
 
 def check_few(work):
@@ -574,6 +594,7 @@ def main():
         check_special(work)
         check_steps(work)
         check_sets(work)
+        check_huge(work)
         check_few(work)
         check_large(ops, work)
         check_calls(work)
