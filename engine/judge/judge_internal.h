@@ -2,6 +2,8 @@
 #ifndef KILN_JUDGE_INTERNAL_H
 #define KILN_JUDGE_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include "kiln_judge.h"
 #include "kiln_sim.h"
 #include "plan.h"
@@ -189,8 +191,9 @@ typedef struct kiln__judge {
     uint64_t steps_most, steps_left; /* of the present run */
     double
         steps_each; /* the most steps for an element, of all trials with many elements, of the candidate or of a reference */
-    bool lacks_memory; /* a large trial did not fit into the memory of the device */
-    bool broken;       /* the context is lost: nothing can run any more */
+    atomic_bool gate_open; /* the streams of kiln__judge_streams() may go on */
+    bool lacks_memory;     /* a large trial did not fit into the memory of the device */
+    bool broken;           /* the context is lost: nothing can run any more */
     /* results */
     kiln__judge_fault fault;
     kiln__judge_trial failed;

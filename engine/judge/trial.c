@@ -6,7 +6,9 @@
  * a buffer is one exact allocation instead, so that the checks see its ends, and the kernel runs once. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "judge_internal.h"
 
@@ -691,25 +693,163 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
 
 /* ---- two calls at the same time ---- */
 
-/* Writes both memories, and enqueues a call in each stream before it waits for both. On a GPU the calls take turns several times,
- * because short calls hardly overlap. */
-static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
-                              const CUstream *streams, kiln_error **error)
+/* Calls in two streams, whose outputs are kept on the device, because the next call of the stream replaces them. */
+typedef struct overlap {
+    unsigned calls;         /* in both streams together */
+    CUdeviceptr log;        /* on a GPU: the outputs of each call */
+    CUdeviceptr master;     /* the contents of buffers that a call may change, for both memories */
+    size_t record, changed; /* bytes of the log for one call, and of the master for one memory */
+} overlap;
+
+static size_t find_verified(const kiln__judge *judge, size_t v)
+{
+    size_t i = 0;
+    while (strcmp(judge->buffers[i].buffer->name, judge->spec->verify[v].buffer) != 0)
+        i++;
+    return i;
+}
+
+/* Returns true if a call may change the content of a buffer, so that the next call in the same memory needs it anew. */
+static bool needs_master(const kiln__judge *judge, size_t i)
+{
+    return !judge->buffers[i].keeps && judge->places[i].content.data && judge->buffers[i].bytes;
+}
+
+/* Allocates the log and the masters, and fills these. Both memories must be written. */
+static kiln_status open_overlap(kiln__judge *judge, kiln__judge_place *const *places, overlap *o, kiln_error **error)
+{
+    enum { CALLS_MOST = 128, CALLS_LEAST = 16, LOG_MOST = 1 << 26 };
+    const kiln__driver *driver = &judge->engine->driver;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t v = 0; v < judge->spec->verify_count; v++)
+        o->record += (size_t)judge->buffers[find_verified(judge, v)].bytes;
+    for (size_t i = 0; i < judge->buffer_count; i++)
+        o->changed += needs_master(judge, i) ? (size_t)judge->buffers[i].bytes : 0;
+    o->calls = CALLS_MOST;
+    while (o->calls > CALLS_LEAST && o->calls * o->record > LOG_MOST)
+        o->calls /= 2;
+    if (o->record)
+        result = driver->cuMemAlloc_(&o->log, o->calls * o->record);
+    if (result == CUDA_SUCCESS && o->changed)
+        result = driver->cuMemAlloc_(&o->master, 2 * o->changed);
+    CUdeviceptr to = o->master;
+    for (unsigned c = 0; c < 2; c++)
+        for (size_t i = 0; i < judge->buffer_count && result == CUDA_SUCCESS; i++) {
+            if (!needs_master(judge, i))
+                continue;
+            result = driver->cuMemcpyHtoD_(to, places[c][i].content.data, (size_t)judge->buffers[i].bytes);
+            to += judge->buffers[i].bytes;
+        }
+    return result == CUDA_SUCCESS
+               ? KILN_OK
+               : kiln__driver_fail(driver, judge->mem, result, error, "memory for two calls at the same time");
+}
+
+/* Enqueues call `number`: contents that the call before has changed, the call, and a copy of its outputs. */
+static kiln_status enqueue_call(kiln__judge *judge, const overlap *o, kiln__judge_place *const *places, unsigned number,
+                                CUstream stream, kiln_error **error)
 {
     kiln_plan *plan = judge->candidate;
-    const unsigned calls = judge->simulated ? 2 : 16;
+    const kiln__driver *driver = &judge->engine->driver;
+    CUdeviceptr from = o->master + number % 2 * o->changed, to = o->log + number * o->record, at;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < judge->buffer_count; i++) {
+        if (!judge->buffers[i].bytes)
+            continue;
+        at = places[number % 2][i].at;
+        if (o->master && needs_master(judge, i)) {
+            result = result == CUDA_SUCCESS
+                         ? driver->cuMemcpyDtoDAsync_(at, from, (size_t)judge->buffers[i].bytes, stream)
+                         : result;
+            from += judge->buffers[i].bytes;
+        }
+        KILN__TRY(kiln_plan_bind(plan, judge->buffers[i].buffer->name, at, (size_t)judge->buffers[i].bytes, error));
+    }
+    KILN__TRY(kiln__once_enqueue(plan, stream, kiln__judge_get_time_limit(judge), error));
+    for (size_t v = 0; o->log && v < judge->spec->verify_count; v++) {
+        const size_t i = find_verified(judge, v), bytes = (size_t)judge->buffers[i].bytes;
+        kiln__once_holder(plan, i, &at);
+        if (bytes && result == CUDA_SUCCESS)
+            result = driver->cuMemcpyDtoDAsync_(to, at, bytes, stream);
+        to += bytes;
+    }
+    return result == CUDA_SUCCESS ? KILN_OK : kiln__driver_fail(driver, judge->mem, result, error, "copying an answer");
+}
+
+/* Holds a stream until the host has enqueued all calls. It waits at most 50 ms, because a driver may run host functions at once,
+ * within the call that enqueues them. */
+static void CUDA_CB wait_at_gate(void *user)
+{
+    const atomic_bool *open = user;
+    const uint64_t begun = kiln__now_ns();
+    while (!atomic_load(open) && kiln__now_ns() - begun < 50000000)
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+}
+
+/* Writes both memories, and enqueues calls in both streams before it waits for them. On a GPU a short call ends before the host
+ * has enqueued the next one. So there the streams wait until all calls are enqueued. Then the calls of one stream overlap calls
+ * of the other one. */
+static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
+                              const CUstream *streams, overlap *o, kiln_error **error)
+{
+    const kiln__driver *driver = &judge->engine->driver;
     for (unsigned c = 0; c < 2; c++) {
         judge->places = places[c];
         KILN__TRY(write_buffers(judge, trial, c, false, error));
     }
-    for (unsigned c = 0; c < calls; c++) {
-        for (size_t i = 0; i < judge->buffer_count; i++)
-            if (judge->buffers[i].bytes)
-                KILN__TRY(kiln_plan_bind(plan, judge->buffers[i].buffer->name, places[c % 2][i].at,
-                                         (size_t)judge->buffers[i].bytes, error));
-        KILN__TRY(kiln__once_enqueue(plan, streams[c % 2], kiln__judge_get_time_limit(judge), error));
+    o->calls = 2;
+    if (!judge->simulated)
+        KILN__TRY(open_overlap(judge, places, o, error));
+    atomic_store(&judge->gate_open, false);
+    for (unsigned c = 0; c < 2 && !judge->simulated && driver->cuLaunchHostFunc_; c++)
+        if (driver->cuLaunchHostFunc_(streams[c], wait_at_gate, &judge->gate_open) != CUDA_SUCCESS)
+            break; /* the calls overlap less */
+    kiln_status status = KILN_OK;
+    for (unsigned c = 0; c < o->calls && status == KILN_OK; c++)
+        status = enqueue_call(judge, o, places, c, streams[c % 2], error);
+    atomic_store(&judge->gate_open, true);
+    return status == KILN_OK ? kiln__once_wait(judge->candidate, error) : status;
+}
+
+/* Compares the logged outputs of all calls in one memory, whose expected answer is known. */
+static kiln_status compare_log(kiln__judge *judge, const overlap *o, unsigned memory, kiln__judge_fault *fault,
+                               kiln_error **error)
+{
+    const kiln__driver *driver = &judge->engine->driver;
+    for (unsigned c = memory; o->log && c < o->calls && fault->kind == KILN_JUDGED_PASS; c += 2) {
+        CUdeviceptr from = o->log + c * o->record;
+        CUresult result = CUDA_SUCCESS;
+        for (size_t v = 0; v < judge->spec->verify_count && result == CUDA_SUCCESS; v++) {
+            const size_t i = find_verified(judge, v), bytes = (size_t)judge->buffers[i].bytes;
+            result = bytes ? driver->cuMemcpyDtoH_(judge->places[i].got, from, bytes) : CUDA_SUCCESS;
+            from += bytes;
+        }
+        if (result != CUDA_SUCCESS)
+            return kiln__driver_fail(driver, judge->mem, result, error, "reading an answer");
+        kiln__judge_compare(judge, fault);
     }
-    return kiln__once_wait(plan, error);
+    return KILN_OK;
+}
+
+/* Compares the answers of both memories. */
+static kiln_status compare_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
+                                const overlap *o, listener *l, bool *fits, kiln_error **error)
+{
+    for (unsigned c = 0; c < 2 && *fits && l->fault->kind == KILN_JUDGED_PASS; c++) {
+        judge->places = places[c];
+        KILN__TRY(read_buffers(judge, judge->candidate, l->fault, error));
+        KILN__TRY(expect_answer(judge, trial, fits, error));
+        if (*fits && l->fault->kind == KILN_JUDGED_PASS)
+            kiln__judge_compare(judge, l->fault);
+        if (*fits && l->fault->kind == KILN_JUDGED_PASS)
+            KILN__TRY(compare_log(judge, o, c, l->fault, error));
+        if (l->fault->kind == KILN_JUDGED_WRONG) {
+            l->fault->kind = KILN_JUDGED_STATE;
+            l->fault->message = kiln__judge_print(judge, "two calls at the same time, in two streams: %s",
+                                                  l->fault->message);
+        }
+    }
+    return KILN_OK;
 }
 
 /* Makes the contents of both calls, runs them, and compares both answers. */
@@ -717,6 +857,8 @@ static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial,
                              const CUstream *streams, listener *l, bool *fits, kiln_error **error)
 {
     const kiln_run_options options = {.check = on_finding, .check_user = l};
+    const kiln__driver *driver = &judge->engine->driver;
+    overlap o = {0};
     kiln_error *why = NULL;
     for (unsigned c = 0; c < 2; c++) {
         judge->places = places[c];
@@ -727,26 +869,18 @@ static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial,
     }
     KILN__TRY(begin_checks(trial, judge->candidate, error));
     kiln__judge_begin_steps(judge);
-    kiln_status status = start_both(judge, trial, places, streams, &why);
+    kiln_status status = start_both(judge, trial, places, streams, &o, &why);
     status = kiln__judge_end_steps(judge, status, &why);
     l->late = status == KILN_ERROR_TIMEOUT;
     if (trial->checked)
         kiln__plan_end_checks(judge->candidate, &options);
-    if (status != KILN_OK)
-        return kiln__judge_take_failure(judge, status, why, l->fault, error);
-    for (unsigned c = 0; c < 2 && *fits && l->fault->kind == KILN_JUDGED_PASS; c++) {
-        judge->places = places[c];
-        KILN__TRY(read_buffers(judge, judge->candidate, l->fault, error));
-        KILN__TRY(expect_answer(judge, trial, fits, error));
-        if (*fits && l->fault->kind == KILN_JUDGED_PASS)
-            kiln__judge_compare(judge, l->fault);
-        if (l->fault->kind == KILN_JUDGED_WRONG) {
-            l->fault->kind = KILN_JUDGED_STATE;
-            l->fault->message = kiln__judge_print(judge, "two calls at the same time, in two streams: %s",
-                                                  l->fault->message);
-        }
-    }
-    return KILN_OK;
+    status = status == KILN_OK ? compare_both(judge, trial, places, &o, l, fits, error)
+                               : kiln__judge_take_failure(judge, status, why, l->fault, error);
+    if (o.log && !judge->broken)
+        driver->cuMemFree_(o.log);
+    if (o.master && !judge->broken)
+        driver->cuMemFree_(o.master);
+    return status;
 }
 
 /* Runs two calls in two streams. The simulated device runs one after the other, but its checks know that no stream waits for the

@@ -10,6 +10,7 @@
 - Buffers that the steps swap, negative sizes, and sizes without contents.
 - Size sets that a constraint of the variant excludes, and the negative size of another set.
 - Arrays of host functions that are too large.
+- Sums that are cut towards zero.
 - Trials with few multiprocessors, for specs whose launches depend on their number.
 - Sizes of the spec's own size sets, sizes that lack one element to a whole quadruple, several tiles in descending order, late blocks.
 - A kernel that does not end, and its number of steps beside the number of the variant's own source.
@@ -169,6 +170,28 @@ def check_huge(work):
     need(kilobytes < 2 << 20, f"a verdict takes {kilobytes} kilobytes of memory")
 
 
+def check_cuts(work):
+    """A sum of products of half precision that is cut towards zero after each eight products, as tensor cores do, is right for large
+    products of one sign too. A sum in which each 16th product is left out is wrong."""
+    (work / "products.yaml").write_text(
+        "kiln: 1\nname: products\nsource: products.cu\nsizes: {tiny: {N: 300}}\n"
+        "buffers:\n  x: {type: f16, shape: [N], fill: {uniform: [-1, 1], seed: 1}}\n  w: {type: f16, shape: [N], fill: {uniform: [-1, 1], seed: 2}}\n  y: {type: f32, shape: [1], out: true}\n"
+        "verify: {y: {against: {variant: own}, rtol: 1e-6, atol: \"1e-8 * N * sqrt(N) + 1e-6\"}}\njudge: {N: {from: 0, to: 60000}}\n"
+        "variants:\n  own: {launch: {kernel: products, grid: [1], block: [256], args: [x, w, y, N]}}\n")
+    head = '#include <cuda_fp16.h>\nextern "C" __global__ void products(const __half *x, const __half *w, float *y, int n)\n{\n'
+    own, cut, left = (work / f"{name}.cu" for name in ("products", "cut", "left"))
+    own.write_text(head + "    __shared__ double part[256];\n    double all = 0;\n    for (int i = threadIdx.x; i < n; i += 256)\n"
+                   "        all += (double)__half2float(x[i]) * __half2float(w[i]);\n    part[threadIdx.x] = all;\n    __syncthreads();\n"
+                   "    if (threadIdx.x == 0) {\n        for (int i = 1; i < 256; i++)\n            all += part[i];\n        y[0] = all;\n    }\n}\n")
+    cut.write_text(head + "    if (threadIdx.x)\n        return;\n    float all = 0;\n    for (int i = 0; i < n; i += 8) {\n        float eight = 0;\n"
+                   "        for (int k = i; k < i + 8 && k < n; k++)\n            eight += __half2float(x[k]) * __half2float(w[k]);\n"
+                   "        all = __fadd_rz(all, eight);\n    }\n    y[0] = all;\n}\n")
+    left.write_text(own.read_text().replace("        all += (double)", "        if (i % 16 != 5)\n            all += (double)"))
+    for path, word in ((cut, "pass"), (left, "wrong")):
+        made = verdict(work / "products.yaml", path, "--seed", "3")
+        need(made["verdict"] == word and made["trials"]["unsettled"] == 0, f"{path.name}: {made['verdict']}: {made['message']} {made['trials']}")
+
+
 def check_few(work):
     """A grid that fills the device: with all multiprocessors no size of the contract needs a second turn of the loop."""
     text = ("kiln: 1\nname: turns\nsource: turns.cu\nsizes: {tiny: {N: 300}}\n"
@@ -227,12 +250,13 @@ def check_timed(work):
         "kiln: 1\nname: place\nsource: place.cu\nsizes: {tiny: {N: 500, A: 1.5, B: -0.75}, large: {N: 200000, A: 1.5, B: -0.75}}\n"
         "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1], seed: 1}}\n"
         "  y: {type: f32, shape: [N], fill: {uniform: [-1, 1], seed: 2}, out: true}\n"
-        "verify: {y: {against: {host: axpby_f64}, rtol: 1e-6, atol: 3e-7}}\njudge: {N: {from: 0, to: 100000}}\n"
+        "verify: {y: {against: {host: axpby_f64}, rtol: 1e-6, atol: 3e-7}}\njudge: {N: {from: 0, to: 100000}, streams: {to: 2}}\n"
         'variants:\n  own: {launch: {kernel: place, grid: ["ceil_div(N, 256)"], block: [256], args: [A, x, B, y, N]}}\n')
     head = ("__device__ unsigned calls[200000];\n"
             'extern "C" __global__ void place(float a, const float *x, float b, float *y, int n)\n{\n'
             "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n")
-    for name, trick, word in (("place", "", "pass"), ("skips", "    if (n == 200000 && i < n && ++calls[i] > 4)\n        return;\n", "state"),
+    # the right kernel has a variable, so two calls run in two streams, each several times in one memory
+    for name, trick, word in (("place", "    if (i < n)\n        calls[i] = 7;\n", "pass"), ("skips", "    if (n == 200000 && i < n && ++calls[i] > 4)\n        return;\n", "state"),
                               ("large", "    if (n == 200000 && i == 77)\n        return;\n", "wrong")):
         path = work / f"{name}.cu"
         path.write_text(f"{head}{trick}    if (i < n)\n        y[i] = a * x[i] + b * y[i];\n}}\n")
@@ -595,6 +619,7 @@ def main():
         check_steps(work)
         check_sets(work)
         check_huge(work)
+        check_cuts(work)
         check_few(work)
         check_large(ops, work)
         check_calls(work)
