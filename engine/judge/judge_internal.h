@@ -207,6 +207,7 @@ typedef struct kiln__judge {
     double
         *density; /* elements of all buffers divided by the product of the ranged sizes, in the trials of each size set;
                       * 0: not known */
+    bool excluded;         /* a constraint excluded the sizes of the last trial */
     bool left_out;         /* a note has the first error of a trial that was left out, other than a constraint */
     uint64_t largest;      /* elements of all buffers */
     uint64_t reference_ns; /* time of the references of all trials */
@@ -268,6 +269,8 @@ unsigned kiln__judge_thresholds(const kiln__judge *judge);
 /* Sets one size above a threshold, and all other sizes to small values. In checks 0 and 2 the size is just above the
  * threshold. In checks 1 and 3 it is about TILE_END above the threshold, a multiple of 4 and of no larger tile. */
 void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
+/* Rounds all sizes up to multiples of `step`, and at least to one step, as far as the contract allows it. */
+void kiln__judge_round_sizes(const kiln__judge *judge, int64_t step, kiln__judge_trial *trial);
 /* Gives size `number` more than a thousand, and all others small ones. All of them are multiples of 8, as many kernels with large
  * tiles need it. So there are several tiles along this size. */
 void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);

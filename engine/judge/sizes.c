@@ -148,6 +148,14 @@ void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__jud
         trial->ranged[i] = clamp(&judge->ranges[i], i != number ? other : count > 1 ? SEVERAL : ALONE, UINT64_MAX);
 }
 
+void kiln__judge_round_sizes(const kiln__judge *judge, int64_t step, kiln__judge_trial *trial)
+{
+    for (size_t i = 0; i < judge->range_count; i++) {
+        const int64_t value = trial->ranged[i] > 1 ? trial->ranged[i] : 1;
+        trial->ranged[i] = clamp(&judge->ranges[i], (value + step - 1) / step * step, UINT64_MAX);
+    }
+}
+
 void kiln__judge_take_set(const kiln__judge *judge, size_t set, kiln__judge_trial *trial)
 {
     const kiln__settings *settings = &judge->spec->size_sets[set].settings;

@@ -48,6 +48,14 @@ static size_t get_shift(const kiln__judge *judge, const kiln__judge_trial *trial
     return (size_t)by * (align > size ? align : size) % 256;
 }
 
+/* Returns by how many bytes a trial moves a buffer beyond its shift: a multiple of 256, which every allocation is aligned to. A kernel
+ * may treat addresses in another way that only some allocations have. Each eighth trial also changes higher bits. */
+static size_t get_distance(const kiln__judge_trial *trial, size_t buffer)
+{
+    enum { UNIT = 256, FEW = 16, MANY = 256 };
+    return UNIT * (size_t)(kiln__random_mix(trial->seed + 999 * buffer) % (trial->seed % 8 ? FEW : MANY));
+}
+
 /* Allocates and binds the memory of all buffers. */
 static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial,
                                  kiln_error **error)
@@ -56,7 +64,9 @@ static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln
         kiln__judge_place *p = &judge->places[i];
         const kiln__once_buffer *b = &judge->buffers[i];
         const size_t guard = trial->checked ? 0 : GUARD;
-        p->lead = trial->checked ? 0 : trial->far ? GUARD + FAR : GUARD + get_shift(judge, trial, i);
+        p->lead = trial->checked ? 0
+                  : trial->far   ? GUARD + FAR
+                                 : GUARD + get_distance(trial, i) + get_shift(judge, trial, i);
         p->total = p->lead + (size_t)b->bytes + guard;
         p->image = kiln__alloc(judge->mem, p->total + 1);
         p->got = kiln__alloc(judge->mem, (size_t)b->bytes + 1);
@@ -373,6 +383,7 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
         return kiln__once_buffers(judge->candidate, judge->buffers, error);
     judge->sized_set = SIZE_MAX;
     judge->sized_few = trial->few;
+    judge->excluded = false;
     kiln__judge_choose_device(judge, trial->few);
     kiln_setting *sizes = kiln__judge_sizes(judge, trial, &count);
     if (!sizes)
@@ -391,7 +402,8 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
         return kiln__judge_refuse(judge, status, why, fault, error);
     if (status != KILN_OK && status != KILN_ERROR_MEMORY) { /* the spec's own variants cannot have these sizes */
         *fits = false;
-        if (status != KILN_ERROR_CONSTRAINT && !judge->left_out) {
+        judge->excluded = status == KILN_ERROR_CONSTRAINT;
+        if (!judge->excluded && !judge->left_out) {
             judge->left_out = true;
             kiln__judge_note(
                 judge, kiln__judge_print(judge, "trials were left out, and the first one because of this error: %s",

@@ -11,6 +11,7 @@
 - Size sets that a constraint of the variant excludes, and the negative size of another set.
 - Arrays of host functions that are too large.
 - Sums that are cut towards zero.
+- Candidates that attack the judge.
 - Trials with few multiprocessors, for specs whose launches depend on their number.
 - Sizes of the spec's own size sets, sizes that lack one element to a whole quadruple, several tiles in descending order, late blocks.
 - A kernel that does not end, and its number of steps beside the number of the variant's own source.
@@ -146,6 +147,10 @@ def check_sets(work):
     (work / "few.yaml").write_text(text.replace("M % 2 == 0", "N <= 50"))
     made = verdict(work / "few.yaml", path)
     need(made["verdict"] == "pass" and made["trials"]["answers"] > 5 and made["trials"]["skipped"] > 0, made["trials"])
+    # sizes that are drawn are hardly ever multiples of 4, so they are rounded up
+    (work / "units.yaml").write_text(text.replace("M % 2 == 0", "N % 4 == 0 and N > 0"))
+    made = verdict(work / "units.yaml", path)
+    need(made["verdict"] == "pass" and made["trials"]["checks"] == 10 and made["trials"]["skipped"] == 0, made["trials"])
     # if no set is allowed, the message is about the default sizes
     (work / "none.yaml").write_text(text.replace("M % 2 == 0", "M > 4"))
     done = run(work / "none.yaml", path)
@@ -190,6 +195,40 @@ def check_cuts(work):
     for path, word in ((cut, "pass"), (left, "wrong")):
         made = verdict(work / "products.yaml", path, "--seed", "3")
         need(made["verdict"] == word and made["trials"]["unsettled"] == 0, f"{path.name}: {made['verdict']}: {made['message']} {made['trials']}")
+
+
+HOSTILE = { # the verdicts, what stands before the kernel, and its statements
+    "recursion": ("unsafe", "__device__ __noinline__ float down(float v, int d) { volatile float s[9]; s[d % 9] = v; return d ? down(v + s[d % 9], d - 1) - v : v; }", "z[i] = down(x[i], 1 << 30);"),
+    "large_variable": ("compile", "__device__ float large[1ull << 40];", "large[i] = 1, z[i] = a * x[i] + b * y[i];"),
+    "names": ("pass", 'extern "C" __device__ int kiln_judge, cuLaunchKernel, judge;\nextern "C" __global__ void reference() { }', "z[i] = a * x[i] + b * y[i];"),
+    "types": ("unsafe", "#define float double", "z[i] = a * x[i] + b * y[i];"),
+    "words": ("unwritten", "#define blockIdx threadIdx", "z[blockIdx.x] = a * x[i] + b * y[i];"),
+    "includes_itself": ("forbidden", "#include __FILE__", "z[i] = 0;"),
+    "looks_for_a_file": ("forbidden", '#if __has_include("/etc/passwd")\n#endif', "z[i] = 0;"),
+    "reads_the_environment": ("forbidden", '#include "/proc/self/environ"', "z[i] = 0;"),
+    "embeds": ("forbidden", "", '{ const char t[] = {\n#embed "/etc/passwd"\n}; z[i] = t[0]; }'),
+    "leaves": ("unwritten", "", 'if (i == 0) asm volatile("exit;"); z[i] = a * x[i] + b * y[i];'),
+    "calls_a_number": ("unsafe", "", "((void (*)())(unsigned long long)(n + 12345678))();"),
+    "child_grid": ("compile", "__global__ void child(float *z) { z[0] = 7; }", "child<<<1, 1>>>(z);"),
+    "allocates": ("unsafe", "", "for (int k = 0; k < 5000; k++) { float *q = (float *)malloc(1 << 20); if (q) q[0] = 1; } z[i] = a * x[i] + b * y[i];"),
+    "multiprocessor": ("unwritten", "", 'unsigned s; asm("mov.u32 %0, %%smid;" : "=r"(s)); if (s < 3) z[i] = a * x[i] + b * y[i];'),
+    "address": ("wrong", "", "z[i] = (unsigned long long)x / 256 % 16 == 5 ? 0 : a * x[i] + b * y[i];"),
+    "address_of_large_arrays": ("wrong", "", "z[i] = (unsigned long long)x / 4096 % 16 == 11 ? 0 : a * x[i] + b * y[i];"),
+}
+
+
+def check_hostile(spec, work):
+    """Candidates that attack the judge, or that look where they run. Each gets its verdict, and a judge of all of them ends."""
+    folder = work / "hostile"
+    folder.mkdir()
+    for name, (_, before, statements) in HOSTILE.items():
+        (folder / f"{name}.cu").write_text(f"{before}\n{HEAD}    if (i < n) {{\n        {statements}\n    }}\n}}\n")
+    done = subprocess.run([KILN, "judge", str(spec), "-c", str(folder), "-d", "sim", "--jobs", "2", "--json", "--no-cache"],
+                          capture_output=True, text=True, timeout=600, check=False)
+    made = {pathlib.Path(one["candidate"]).stem: one for one in map(json.loads, done.stdout.splitlines())}
+    need(set(made) == set(HOSTILE), f"{sorted(made)}: {done.stderr}")
+    for name, (word, _, _) in HOSTILE.items():
+        need(made[name]["verdict"] == word, f"{name}: {made[name]['verdict']}, not {word}: {made[name]['error']} {(made[name]['result'] or {}).get('message')}")
 
 
 def check_few(work):
@@ -620,6 +659,7 @@ def main():
         check_sets(work)
         check_huge(work)
         check_cuts(work)
+        check_hostile(ops / "axpby.yaml", work)
         check_few(work)
         check_large(ops, work)
         check_calls(work)
