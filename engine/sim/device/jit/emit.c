@@ -540,7 +540,7 @@ static void emit_insn(jit_emitter *e)
 /* ---- the instructions of a region ---- */
 
 /* Marks the instructions that the region can reach from its head, and the leaders of basic blocks, by a depth-first
- * search. The search does not follow ways of a branch that were never observed. Sets e->need to the number of
+ * search. At a branch, the search follows only directions that were observed. Sets e->need to the number of
  * instructions. */
 static void find_reached(jit_emitter *e, uint32_t *stack)
 {

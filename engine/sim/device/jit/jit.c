@@ -338,8 +338,8 @@ static bool open_llvm(compiler *c)
     return c->llvm && jit_llvm_alive() && atomic_load(&c->live) < MOST;
 }
 
-/* Returns true if enough hot code has been executed to make opening LLVM worth its time, which is about 4 million warp
- * instructions. */
+/* Returns true if so much hot code has been executed that opening LLVM is worth its time. The limit is about 4 million
+ * warp instructions. */
 static bool is_worth_opening(compiler *c, uint64_t executed)
 {
     enum { OPENING = 128 }; /* this number times the threshold is about 4 million */
