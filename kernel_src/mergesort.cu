@@ -547,7 +547,8 @@ template <u32 rows> __device__ __forceinline__ void merge_rows(u32 *own, u32 (&r
     finish_rows(own, r);
 }
 
-// Like the kernel below. Each lane sorts 32 keys; any assignment of keys to lanes will do.
+// Does the same as the kernel below, with networks. Each lane sorts 32 keys. The assignment of keys to lanes does not
+// matter.
 extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BLOCK)
     mergesort_blocks(const u32 *__restrict__ keys, const u32 *__restrict__, item *to, u32 *sorted_keys,
                      u32 *sorted_values, offset N, u32 last)

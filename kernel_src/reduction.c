@@ -16,7 +16,7 @@ enum { SUM, MAX, ARGMAX, STRETCH = 1 << 16, LINE = 1024 };
 typedef struct part {
     double value;   /* sum or maximum */
     uint64_t whole; /* the sum of integers */
-    uint64_t at;    /* UINT64_MAX: no element */
+    uint64_t at;    /* UINT64_MAX if the part has no element */
 } part;
 
 typedef struct reduction {
@@ -26,7 +26,7 @@ typedef struct reduction {
     part *parts;
 } reduction;
 
-/* Returns true if b replaces a in a search for the maximum. If the values are equal, the earlier one stays. */
+/* Returns true if b replaces a in a search for the maximum. If the values are equal, the earlier element stays. */
 static bool is_above(double b, double a)
 {
     if (isnan(a) || isnan(b))

@@ -55,7 +55,7 @@ typedef choose<INTEGERS, float, unsigned> value; // unsigned numbers wrap around
 typedef vec<value, 4> quad;
 typedef Plus<value> Op;
 
-// ---- what a scan stores ----
+// ---- the results of a scan ----
 
 // A policy: makes the answer at an item from the sum of the items before it, without the item (exclusive) or with it
 // (inclusive).
@@ -118,7 +118,7 @@ extern "C" __global__ void scan_kogge_stone(const value *x, value *y, value *__r
 #endif
 
 #if defined(SCAN_KOGGE_STONE_DOUBLE_BUFFER) || !defined(SCAN_ONE)
-// Two arrays in turn: a step reads one and writes the other.
+// Uses two arrays in turn: a step reads one array and writes the other array.
 //
 // Compared with kogge_stone: one barrier per step, for twice the shared memory.
 extern "C" __global__ void scan_kogge_stone_double_buffer(const value *x, value *y, value *__restrict__ sums, offset N)

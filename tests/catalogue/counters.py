@@ -18,6 +18,7 @@ def sizes_of(kiln, spec):
     return set(next(iter(shown["sizes"].values())))
 
 
+@functools.cache # several lines are about the same run
 def measure(kiln, spec, words):
     variant, *settings = words
     sizes = sizes_of(kiln, spec)
@@ -56,7 +57,7 @@ def main():
         name = None
         if " = " in run:
             name, run = (part.strip() for part in run.split(" = ", 1))
-        counts = measure(kiln, spec, run.split())
+        counts = measure(kiln, spec, tuple(run.split()))
         if name:
             earlier[name] = counts
         checked += 1

@@ -32,9 +32,9 @@ case $buffer in
 *:*) variants=$(echo "${buffer%%:*}" | tr , ' ') buffer=${buffer#*:} ;;
 esac
 failed=0
+# shellcheck disable=SC2086  # a list of numbers
+python3 "$here/special.py" "$folder" $extents
 for kind in inf -inf nan large zero denormal; do
-    # shellcheck disable=SC2086  # a list of numbers
-    python3 "$here/special.py" "$folder/special.npy" $kind $extents
     checked=$spec
     [ $kind != denormal ] || checked=$tight
     names=
@@ -46,7 +46,7 @@ for kind in inf -inf nan large zero denormal; do
     # In one process: each would load the compiler again.
     wanted=$(echo "$names" | tr , ' ' | wc -w)
     output=$("$kiln" run "$checked" -v "${names#,}" -I "$sources" --device "$device" --no-measure \
-                 --input "$buffer=$folder/special.npy" "$@" 2>&1) && code=0 || code=$?
+                 --input "$buffer=$folder/$kind.npy" "$@" 2>&1) && code=0 || code=$?
     verified=$(echo "$output" | grep -c '^  answer  *verified' || :)
     if [ "$verified" != "$wanted" ] || [ "$code" != 0 ]; then
         failed=$((failed + 1))

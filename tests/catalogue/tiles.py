@@ -63,9 +63,9 @@ def main():
     kiln, failed = sys.argv[1], 0
     with tempfile.TemporaryDirectory() as folder:
         os.environ["KILN_CACHE_DIR"] = os.environ.get("KILN_TEST_CACHE", folder)
-        image = os.path.join(folder, "x.npy")
+        subprocess.run([sys.executable, os.path.join(HERE, "special.py"), folder, *map(str, EXTENTS)], check=True)
         for kind in ("inf", "nan", "large"):
-            subprocess.run([sys.executable, os.path.join(HERE, "special.py"), image, kind, *map(str, EXTENTS)], check=True)
+            image = os.path.join(folder, f"{kind}.npy")
             specials = [(i // WIDTH // HEIGHT // CHANNELS, i // WIDTH % HEIGHT, i % WIDTH)
                         for i, value in enumerate(read(image)) if not abs(value) < 1e30]
             assert len(specials) == 2

@@ -566,7 +566,7 @@ def main():
         # a compile that does not end is late, also if another size begins it
         endless = (FOLDER / "museum" / "compiles_for_ever.cu").read_text().split("#if CHEAT\n")[1].split("#endif")[0]
         slow = source("slow", "    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}\n", f"#if N == 33\n{endless}#endif\n{HEAD}")
-        made = verdict(work / "baked.yaml", slow, "--sandbox", "off", "--compile-timeout", "8")
+        made = verdict(work / "baked.yaml", slow, "--sandbox", "off", "--compile-timeout", "3")
         need(made["verdict"] == "timeout", f"an endless compile of one size: {made['verdict']}: {made['message']}")
 
         check_against(ops, right, wrong, work)

@@ -185,9 +185,9 @@ static bool add_tip(sim_stream *stream, sim_node *node, CUgraphEdgeData data)
     return true;
 }
 
-/* Copies the stream's tips as the edges of an operation. A dependent launch has a programmatic dependency on each kernel
- * among the tips, even on a kernel for which the stream waits by an event. Other operations keep the dependencies of
- * the events, including programmatic ones. */
+/* Copies the stream's tips as the edges of an operation. A dependent launch has a programmatic dependency on each
+ * kernel among the tips, even on a kernel for which the stream waits by an event. Other operations keep the
+ * dependencies of the events, including programmatic ones. */
 static void copy_tips(const sim_stream *stream, const sim_op *op, sim_edge *edges)
 {
     for (size_t i = 0; i < stream->tip_count; i++) {

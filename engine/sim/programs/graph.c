@@ -35,7 +35,7 @@ static void edge_drop(sim_edges *edges, const sim_node *node)
     edges->count--;
 }
 
-/* Adds an edge to the lists of both nodes, or to no list. Returns false if memory runs out. */
+/* Adds an edge to the lists of both nodes. If memory runs out, changes neither list and returns false. */
 static bool add_edge(sim_node *from, sim_node *to, CUgraphEdgeData data)
 {
     if (!edge_push(&from->after, to, data))

@@ -35,7 +35,8 @@ typedef struct sim_import {
     unsigned opened; /* number of times that the program has opened it */
 } sim_import;
 
-/* Returns the time at which the process began, in ticks since the host's start. Returns 0 if there is no such process. */
+/* Returns the time at which the process began, in ticks since the host's start. Returns 0 if there is no such
+ * process. */
 static uint64_t get_birth(int32_t process)
 {
     enum { START = 20 }; /* number of fields after the name; the name may contain any characters */

@@ -63,7 +63,8 @@ static bool overlaps(const sim_context *context, uint64_t base, uint64_t bytes)
     return false;
 }
 
-/* Reserves addresses that do not overlap a range that has outlived its context. Returns 0 if no such addresses are free. */
+/* Reserves addresses that do not overlap a range that has outlived its context. Returns 0 if no such addresses are
+ * free. */
 static uint64_t reserve_addresses(const sim_context *context, uint64_t bytes, uint64_t align)
 {
     uint64_t base;

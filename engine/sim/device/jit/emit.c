@@ -859,8 +859,8 @@ static bool prepare_paths(jit_emitter *e, bool *heads)
     return e->dirty && e->known && !e->failed;
 }
 
-/* Writes the values that stay the same, and a switch by w->pc to the block at which the function begins. If w->pc is
- * not the instruction after a head, the function returns 0. */
+/* Writes the start of a function for paths: the values that do not change, and a switch that jumps to the block for
+ * w->pc. If w->pc is not the instruction after a head, the function returns 0. */
 static void emit_paths_entry(jit_emitter *e, const bool *heads)
 {
     const vm_code *code = e->u->function->code;

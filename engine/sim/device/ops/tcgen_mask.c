@@ -52,8 +52,9 @@ bool ops_tcgen_check_mask(vm_warp *w, const vm_code *i, uint32_t lane, const vm_
     return !why;
 }
 
-/* Spans of used columns and of zeros alternate from the first column of each bank on. The PTX ISA's text says that "skip
- * span" counts the columns that are used, but in all of its examples the skip span counts the columns of zeros. */
+/* Spans of used columns and of zeros alternate from the first column of each bank on. The PTX ISA's text says that
+ * "skip span" counts the columns that are used, but in all of its examples the skip span counts the columns of
+ * zeros. */
 uint32_t ops_tcgen_masked_column(const vm_tcgen_product *p, uint32_t j, bool *zero)
 {
     const uint32_t each = p->n / p->banks;

@@ -163,7 +163,7 @@ struct sim_context {
      * device runtime. */
     size_t limits[CU_LIMIT_MAX];
     CUfunc_cache cache_config;
-    sim_pool pool;                   /* the default one */
+    sim_pool pool;                   /* the default pool */
     uint64_t pool_current;           /* handle of the pool for cuMemAllocAsync; 0 means the default pool */
     uint64_t graph_used, graph_most; /* bytes that nodes of graphs have allocated */
     size_t captures;                 /* number of running captures of its streams */
@@ -255,8 +255,8 @@ typedef struct sim_event {
     sim_mark *tips;     /* the nodes that it marks */
     size_t tip_count, tip_capacity;
     uint32_t *known; /* sim_order: the clock of the work that it marks, or NULL */
-    /* sim_order: if the event marks the trigger of a launch, the clock of that launch's end. A kernel that waits for the
-     * event gets this clock by griddepcontrol.wait. Otherwise NULL. */
+    /* sim_order: if the event marks the trigger of a launch, the clock of that launch's end. A kernel that waits for
+     * the event gets this clock by griddepcontrol.wait. Otherwise NULL. */
     uint32_t *promised;
 } sim_event;
 
@@ -311,9 +311,9 @@ CUresult sim_end(CUresult result);                      /* Releases the lock and
 static inline CUresult sim_ended(CUresult result) { return sim_end(result), result; }
 #define sim_end(result) sim_ended(result)
 #endif
-/* Begins a call that gives work to the device: like sim_begin(), but takes the work lock and then the state lock. sim_end_work() ends the call,
- * adds its duration to the context's clock and releases both locks. A host function of a stream must not call the
- * driver, so sim_begin_work() returns CUDA_ERROR_NOT_PERMITTED in it. */
+/* Begins a call that gives work to the device: like sim_begin(), but takes the work lock and then the state lock.
+ * sim_end_work() ends the call, adds its duration to the context's clock and releases both locks. A host function of a
+ * stream must not call the driver, so sim_begin_work() returns CUDA_ERROR_NOT_PERMITTED in it. */
 CUresult sim_begin_work(sim_context **context);
 /* does the same as sim_begin_work(), even after a fault and in a host function */
 CUresult sim_begin_any(sim_context **context);

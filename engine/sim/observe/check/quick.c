@@ -206,7 +206,7 @@ INLINE bool read_cell(const quick_access *k, vm_cells *g, unsigned n, uint32_t w
     return true;
 }
 
-/* Returns true if a write to the cells `in` races with nothing. Changes nothing. */
+/* Returns true if a write to the cells `in` does not race with any recorded access. Does not change the cells. */
 INLINE bool may_write(const quick_access *k, const vm_cells *g, x8 in, x8 who, bool shared)
 {
     x8 bad = unordered_marks(k, &g->w, in, who) | unordered_marks(k, &g->r1, in, who) |

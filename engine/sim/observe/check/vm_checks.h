@@ -62,12 +62,12 @@ typedef enum vm_apart {
      * launch. So griddepcontrol.wait does not order the work either. */
     VM_APART_BEYOND_WAIT
 } vm_apart;
-/* An interval of work that is not ordered before the launches to come. */
+/* An interval of work that is not ordered before later launches. */
 typedef struct vm_prior {
     vm_period span;
     vm_apart why;
 } vm_prior;
-/* Sets the work that is not ordered before the launches to come, and forgets what check_dependence() returns. The
+/* Sets the work that is not ordered before later launches, and resets the value that check_dependence() returns. The
  * intervals are sorted, the earliest first. The caller keeps the array alive. */
 void check_concurrent(vm_check *check, const vm_prior *priors, size_t count);
 /* How the last launch waited for its prerequisite launches. */

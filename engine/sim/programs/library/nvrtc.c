@@ -69,9 +69,9 @@ static void *open_at(const char *path)
 }
 
 /* NVRTC opens libnvrtc-builtins by its name, without a folder, at the first compile. If the loader does not find that
- * file, the compile fails with NVRTC_ERROR_BUILTIN_OPERATION_FAILURE. NVIDIA's Python wheels have it beside NVRTC, in a folder that the loader
- * does not search. The loader finds a library by its name if the library is already open, so this function opens the
- * file by its path. If the file is not beside NVRTC, the loader may still find it. */
+ * file, the compile fails with NVRTC_ERROR_BUILTIN_OPERATION_FAILURE. NVIDIA's Python wheels have it beside NVRTC, in a
+ * folder that the loader does not search. The loader finds a library by its name if the library is already open, so
+ * this function opens the file by its path. If the file is not beside NVRTC, the loader may still find it. */
 static void open_builtins(result (*version)(int *, int *))
 {
     Dl_info info;

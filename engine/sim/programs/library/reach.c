@@ -7,9 +7,9 @@
 /* The context of the thread's computation, or NULL. The context cannot end, because the thread holds the work lock. */
 static _Thread_local sim_context *computing;
 
-/* Like a kernel, a computation holds the work lock without the state lock. The argument belongs to a graph of the context whose
- * work has called the host function. So nothing is computed if that context has ended, even if another thread has made the
- * primary context of the device again. */
+/* Like a kernel, a computation holds the work lock without the state lock. The argument belongs to a graph of the
+ * context whose work has called the host function. So nothing is computed if that context has ended, even if another
+ * thread has made the primary context of the device again. */
 __attribute__((visibility("default"))) bool kiln_sim_compute(void (*function)(void *), void *argument)
 {
     sim_context *context;

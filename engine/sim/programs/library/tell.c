@@ -1,5 +1,5 @@
-/* tell.c - tells why a kernel has failed. The program gets only an error such as CUDA_ERROR_LAUNCH_TIMEOUT, and many programs do not
- * look at it. */
+/* tell.c - tells why a kernel has failed. The program gets only an error such as CUDA_ERROR_LAUNCH_TIMEOUT, and many
+ * programs do not look at it. */
 #include "choose.h"
 #include <stdatomic.h>
 #include <stdbool.h>

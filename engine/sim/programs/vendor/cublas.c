@@ -1,11 +1,11 @@
 /* cublas.c - libcublas for the simulated device, over the host's BLAS: handles, settings, copies of vectors and
- * matrices, and the work of a call. cublas_vectors.c has levels 1 and 2, cublas_matrices.c has level 3, and
+ * matrices, and the work of a call. The file cublas_vectors.c has levels 1 and 2, cublas_matrices.c has level 3, and
  * cublas_types.c has products of matrices with different types.
  *
- * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work finds the host's
- * pointers of the matrices when it runs, because a graph may run it later. The host's BLAS rounds sums in its own way, so
- * they differ from the sums of a GPU in the last digits. As in cuBLAS, any thread may use a handle, but no two threads
- * may use the same handle at the same time.
+ * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work finds the
+ * host's pointers of the matrices when it runs, because a graph may run it later. The host's BLAS rounds sums in its
+ * own way, so they differ from the sums of a GPU in the last digits. As in cuBLAS, any thread may use a handle, but no
+ * two threads may use the same handle at the same time.
  *
  * cublas_absent.c defines the names that are not implemented. They return CUBLAS_STATUS_NOT_SUPPORTED. */
 #include <stdio.h>
@@ -292,7 +292,8 @@ bool blas_unpack(const work *w, const matrix *v, size_t size, const char *copy)
 
 /* ---- products ---- */
 
-/* Sets the shapes of the three matrices of C = alpha op(A) op(B) + beta C. Returns false if an argument is not valid. */
+/* Sets the shapes of the three matrices of C = alpha op(A) op(B) + beta C. Returns false if an argument is not
+ * valid. */
 bool blas_set_product(work *w, int op_a, int op_b, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
                       const void *b, int64_t ldb, void *c, int64_t ldc)
 {

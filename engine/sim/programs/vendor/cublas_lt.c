@@ -1,5 +1,5 @@
-/* cublas_lt.c - libcublasLt for the simulated device, over the host's BLAS: cublasLtMatmul with orders, batches, scales, biases and
- * activations.
+/* cublas_lt.c - libcublasLt for the simulated device, over the host's BLAS: cublasLtMatmul with orders, batches,
+ * scales, biases and activations.
  *
  * The result D is f(alpha * a * b * opA * opB + beta * c * C + bias). The stand-in computes D in double precision and
  * rounds once to the type of D. The scales a, b and c are in device memory. opA is A or its transpose. A descriptor is

@@ -45,7 +45,8 @@ typedef struct work {
     void *result; /* in device memory if device_scalars is set, otherwise in host memory */
 } work;
 
-/* Sets the shapes of the three matrices of C = alpha op(A) op(B) + beta C. Returns false if an argument is not valid. */
+/* Sets the shapes of the three matrices of C = alpha op(A) op(B) + beta C. Returns false if an argument is not
+ * valid. */
 bool blas_set_product(work *w, int op_a, int op_b, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
                       const void *b, int64_t ldb, void *c, int64_t ldc);
 void blas_set_strides(work *w, int64_t a, int64_t b, int64_t c, int64_t batch);
@@ -61,7 +62,7 @@ int blas_enqueue(cublas_handle handle, work *w, const void *alpha, const void *b
 /* finds a matrix in device memory; `size` is the size of an element in bytes */
 void *blas_reach(const work *w, const matrix *m, size_t size, bool write);
 void *blas_reach_one(const work *w, const matrix *m, size_t size, int64_t index,
-                     bool write); /* one matrix of a batch */
+                     bool write); /* finds matrix number `index` of a batch */
 /* Returns a pointer to a scalar, in the work or in device memory. */
 const void *blas_scalar(const work *w, const void *at, const scalar *kept, size_t size);
 /* A vector is a matrix of one row. `stride` has the step. If the step is negative, the last element comes first in

@@ -1,9 +1,9 @@
-/* cufft.c - libcufft for the simulated device, over the host's FFTW: plans of one to three dimensions, batches, strides, real
- * and complex transforms in single and double precision.
+/* cufft.c - libcufft for the simulated device, over the host's FFTW: plans of one to three dimensions, batches,
+ * strides, real and complex transforms in single and double precision.
  *
- * A plan of cuFFT keeps only sizes and strides. Each execution enqueues a work (device.c), which finds the host's pointers of the
- * data, makes a plan of FFTW for them by FFTW_ESTIMATE, and executes it. FFTW's planner is not thread-safe. The works
- * of the device run one after another, so only a program that calls FFTW itself must take care.
+ * A plan of cuFFT keeps only sizes and strides. Each execution enqueues a work (device.c), which finds the host's
+ * pointers of the data, makes a plan of FFTW for them by FFTW_ESTIMATE, and executes it. FFTW's planner is not
+ * thread-safe. The works of the device run one after another, so only a program that calls FFTW itself must take care.
  *
  * As in cuFFT, any thread may use a plan, but no two threads may use the same plan at the same time. The end of this
  * file defines the names that are not implemented. They return CUFFT_NOT_SUPPORTED. */
@@ -150,8 +150,8 @@ static int64_t count_in(const plan *p, int dimension, bool input)
     return dimension == p->rank - 1 && halved ? p->size[dimension] / 2 + 1 : p->size[dimension];
 }
 
-/* Sets the layout of contiguous arrays. If a real transform is in place, each row of real numbers has the size of its row of
- * complex numbers. */
+/* Sets the layout of contiguous arrays. If a real transform is in place, each row of real numbers has the size of its
+ * row of complex numbers. */
 static void set_basic(const plan *p, layout *side, bool input, bool in_place)
 {
     const bool real = kind_of(p->type) == (input ? FFT_R2C : FFT_C2R);
@@ -372,8 +372,8 @@ static void *make_fftw(const plan *p, int direction, void *in, void *out)
     return make ? make(p->rank, dimensions, 1, &batch, in, out, flags) : NULL;
 }
 
-/* Runs a transform. It works on a copy of the input if FFTW may destroy the input (from complex to real), or if the transform is
- * in place and the caller chose both layouts, which FFTW need not support. */
+/* Runs a transform. It works on a copy of the input if FFTW may destroy the input (from complex to real), or if the
+ * transform is in place and the caller chose both layouts, which FFTW need not support. */
 static bool transform(const void *what)
 {
     const work *w = what;

@@ -381,7 +381,8 @@ static uint64_t move_philox(generator *g, uint64_t words)
 
 static bool is_double(const work *w) { return w->size == sizeof(double); }
 
-/* Writes the number `at`, and if it is the first of a pair, also the second. Returns how many it wrote.
+/* Writes the number `at`. If it is the first number of a pair, also writes the second one. Returns how many numbers
+ * were written.
  *
  * The four numbers of a thread's turn have fixed places: number p of a turn is made from word p since the beginning of
  * the turn; a double is made from the words 2p and 2p + 1. So a call that begins within a turn makes the same number as

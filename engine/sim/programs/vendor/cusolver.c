@@ -2,9 +2,9 @@
  * cusolver_linear.c has factors and solutions, cusolver_values.c eigenvalues and singular values. The stand-in has only
  * the part for dense matrices (cusolverDn). cusolver_absent.c defines the names of the other parts.
  *
- * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work copies its matrices for
- * LAPACK, because LAPACK's kernels may read beyond the last element, and writes the results back. As in cuSOLVER, any
- * thread may use a handle, but no two threads may use the same handle at the same time. */
+ * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work copies its
+ * matrices for LAPACK, because LAPACK's kernels may read beyond the last element, and writes the results back. As in
+ * cuSOLVER, any thread may use a handle, but no two threads may use the same handle at the same time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* cusolver_parts.c - three functions of cuSOLVER. syevdx finds a range of the eigenvalues. geev finds eigenvalues of matrices that are
- * not symmetric. gesvda finds the largest singular values of a batch. */
+/* cusolver_parts.c - three functions of cuSOLVER. syevdx finds a range of the eigenvalues. geev finds eigenvalues of
+ * matrices that are not symmetric. gesvda finds the largest singular values of a batch. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,8 +132,8 @@ VENDOR_API int cusolverDnXsyevdx(WIDE_RANGE, AREAS, void *info)
 
 /* ---- eigenvalues of any square matrix ---- */
 
-/* LAPACK gives the eigenvalues of a real matrix as two vectors. `values` becomes the real parts and then the imaginary parts, or
- * complex numbers. b has the left vectors and c the right vectors, as LAPACK stores them. */
+/* LAPACK gives the eigenvalues of a real matrix as two vectors. `values` becomes the real parts and then the imaginary
+ * parts, or complex numbers. b has the left vectors and c the right vectors, as LAPACK stores them. */
 static bool run_geev(const work *w)
 {
     typedef void real_function(const char *, const char *, const int *, void *, const int *, void *, void *, void *,
@@ -245,7 +245,8 @@ VENDOR_API int cusolverDnXgeev(GEEV_PARAMETERS, AREAS, void *info)
 
 /* ---- the k largest singular values of each matrix of a batch ---- */
 
-/* Returns the Frobenius norm of A - U S V^H, where S is the diagonal matrix of the first k singular values. V^H has `least` rows. */
+/* Returns the Frobenius norm of A - U S V^H, where S is the diagonal matrix of the first k singular values. V^H has
+ * `least` rows. */
 static double measure_rest(const work *w, const void *a, const void *u, const void *s, const void *vt, int64_t least)
 {
     double sum = 0;

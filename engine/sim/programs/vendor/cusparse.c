@@ -1,11 +1,13 @@
-/* cusparse.c - libcusparse for the simulated device: handles, settings, and the work of a call. cusparse_objects.c has
- * the descriptors. cusparse_entries.c visits the entries of a sparse matrix. cusparse_products.c and cusparse_gemm.c
- * have products, cusparse_solve.c and cusparse_factors.c have solutions, and cusparse_convert.c has conversions.
+/* cusparse.c - libcusparse for the simulated device: handles, settings, and the work of a call. The file
+ * cusparse_objects.c has the descriptors. cusparse_entries.c visits the entries of a sparse matrix. cusparse_products.c
+ * and cusparse_gemm.c have products, cusparse_solve.c and cusparse_factors.c have solutions, and cusparse_convert.c has
+ * conversions.
  *
- * A function checks its arguments, packs copies of the descriptors into a `work`, and enqueues the work (device.c). Plain loops
- * compute in double precision and round the result once, so results are more exact than on a GPU. Every offset and
- * index of a sparse matrix is checked before it is used. As in cuSPARSE, any thread may use a handle, but no two
- * threads may use the same handle at the same time. cusparse_absent.c defines the names that are not implemented. */
+ * A function checks its arguments, packs copies of the descriptors into a `work`, and enqueues the work (device.c).
+ * Plain loops compute in double precision and round the result once, so results are more exact than on a GPU. Every
+ * offset and index of a sparse matrix is checked before it is used. As in cuSPARSE, any thread may use a handle, but no
+ * two threads may use the same handle at the same time. cusparse_absent.c defines the names that are not
+ * implemented. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* cusparse_factors.c - cuSPARSE's incomplete factors of a CSR matrix without fill: LU (csrilu02) and Cholesky (csric02). */
+/* cusparse_factors.c - cuSPARSE's incomplete factors of a CSR matrix without fill: LU (csrilu02) and Cholesky
+ * (csric02). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -32,8 +32,8 @@ static inline bool vendor_version_part(const int parts[3], int part, int *value)
 
 /* ---- device.c ---- */
 
-/* Loads the simulated libcuda.so.1. Returns false, and prints the reason once, if the process has another libcuda. Any thread may
- * call it. */
+/* Loads the simulated libcuda.so.1. Returns false, and prints the reason once, if the process has another libcuda. Any
+ * thread may call it. */
 bool vendor_open_device(const char *library);
 
 /* If the calling thread has no current context, makes `preferred` current, or the primary context of the first device
@@ -41,8 +41,8 @@ bool vendor_open_device(const char *library);
  * NULL on failure. */
 void *vendor_enter(void *preferred);
 
-/* Runs function(work) on the host in the order of the stream. `work` has `bytes` bytes and is copied. While the stream is
- * captured, the call becomes a host node of the graph, and the graph owns the copy. Returns false if the driver
+/* Runs function(work) on the host in the order of the stream. `work` has `bytes` bytes and is copied. While the stream
+ * is captured, the call becomes a host node of the graph, and the graph owns the copy. Returns false if the driver
  * refuses. If the stream is not captured, the function has run when the call returns, and *result is its return
  * value. */
 bool vendor_enqueue(void *stream, const char *what, bool (*function)(const void *work), const void *work, size_t bytes,
@@ -64,13 +64,15 @@ bool vendor_copy(const vendor_box *box, bool waits, void *stream);
 
 /* ---- host.c: libraries of the host ---- */
 
-/* Finds a function of the host's BLAS, such as cblas_sgemm. The library is the one that $KILN_BLAS names. If the variable is not
- * set, it is OpenBLAS, BLIS or the reference BLAS. Returns NULL if there is no such library, or if it lacks the function. */
+/* Finds a function of the host's BLAS, such as cblas_sgemm. The library is the one that $KILN_BLAS names. If the
+ * variable is not set, it is OpenBLAS, BLIS or the reference BLAS. Returns NULL if there is no such library, or if it
+ * lacks the function. */
 typedef void vendor_function(void);
 vendor_function *vendor_find_blas(const char *name);
 
-/* Finds a function of the host's LAPACK by its Fortran name, such as dpotrf_, of the library that $KILN_LAPACK names. If the variable
- * is not set, it is OpenBLAS or the reference LAPACK. Returns NULL if there is no such library, or if it lacks the function. */
+/* Finds a function of the host's LAPACK by its Fortran name, such as dpotrf_, of the library that $KILN_LAPACK names.
+ * If the variable is not set, it is OpenBLAS or the reference LAPACK. Returns NULL if there is no such library, or if
+ * it lacks the function. */
 vendor_function *vendor_find_lapack(const char *name);
 
 /* Finds a function of the host's FFTW: of libfftw3f if `single` is set, otherwise of libfftw3. Returns NULL if the
