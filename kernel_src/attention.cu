@@ -257,8 +257,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 
 #if defined(ATTENTION_FLASH_ASYNC) || !defined(ATTENTION_ONE)
-// Does the same as flash with STAGES tiles of keys and values. All but one are being copied (cp.async) while one is
-// multiplied.
+// Does the same as flash, but has room for STAGES tiles of keys and values. While one tile is multiplied, cp.async
+// copies the others.
 //
 // Compared with flash: the time of a copy is hidden, copies in flight need no registers, and a tile needs one barrier
 // instead of two. A thread sees its own copies after it has waited for them, and the copies of other threads after the

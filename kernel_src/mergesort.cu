@@ -259,9 +259,10 @@ __device__ __forceinline__ void merge_items(item (&out)[count], At at, u32 i, u3
 
 // ---- merging two runs in shared memory ----
 //
-// The same with addresses in bytes of shared memory. A step is written in PTX, because compilers select between
-// addresses and items, although a predicate before the addition and the load is enough. A step has two comparisons with
-// the ends, one comparison of keys, a selection, and an addition and a load for the run that gave the item.
+// The functions below merge like the functions above, but their addresses are in bytes of shared memory. A step is
+// written in PTX, because compilers select between addresses and items, although a predicate before the addition and
+// the load is enough. A step has two comparisons with the ends, one comparison of keys, a selection, and an addition
+// and a load for the run that gave the item.
 
 #if !NETWORK
 __device__ __forceinline__ u32 load_key(u32 at)
@@ -521,7 +522,7 @@ template <u32 count> __device__ __forceinline__ void sort_thread(u32 (&r)[count]
     }
 }
 
-// Sorts pairs by odd-even transposition. It only swaps neighbours, so it is stable.
+// Sorts pairs by odd-even transposition. This method only swaps neighbours, so the sort is stable.
 template <u32 count> __device__ __forceinline__ void sort_thread(pair (&r)[count])
 {
 #pragma unroll

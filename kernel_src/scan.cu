@@ -515,7 +515,7 @@ __device__ __forceinline__ unsigned read_note(const unsigned long long *note, va
 #endif
 
 #if defined(SCAN_DECOUPLED_LOOKBACK) || !defined(SCAN_ONE)
-// The state that a launch leaves for the next one. All blocks read it, and the last block to finish changes it.
+// The state that a launch leaves for the next launch. All blocks read it, and the last block to finish changes it.
 struct turnstile {
     unsigned launches, tickets, left;
 };
@@ -589,7 +589,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(SCAN_WAVES) || !defined(SCAN_ONE)
-// The state that one launch leaves for the next.
+// The state that a launch leaves for the next launch.
 struct board {
     unsigned waves, left;
 };

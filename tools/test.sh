@@ -4,6 +4,7 @@
 #
 #   tools/test.sh                  all of it (some 15 minutes on two cores)
 #   tools/test.sh release          only that part: release, asan, tsan, lint or fuzz
+#   tools/test.sh whole [PART...]  with more configurations of the catalogue's kernels (tests/README.md)
 #   KILN_FUZZ_SECONDS=900 tools/test.sh fuzz
 #
 # At the end stands a list of what was skipped, and why (tests/skips.py). It is an error to skip a test that this
@@ -47,6 +48,10 @@ if [ "${1:-}" = --ahead ]; then
     exit
 fi
 
+if [ "${1:-}" = whole ]; then
+    export KILN_TEST_WHOLE=1
+    shift
+fi
 [ $# != 0 ] || set -- $all
 given=" $* "
 for part; do

@@ -97,7 +97,7 @@ typedef struct ranked_sample {
 
 typedef struct rows {
     cli_table table;
-    /* a sample whose shared params stand in the title of the table; NULL: the title has no params */
+    /* a sample whose shared params stand in the title of the table; NULL means that the title has no params */
     const kiln_sample *common;
     bool *is_common; /* one entry for each of the params */
     double unit;
