@@ -531,8 +531,8 @@ static bool may_have_host_code(const kiln__compile_request *request, const kiln_
            strstr(kiln_error_message(why), "explicitly marked as a __host__ function");
 }
 
-/* Copies the texts, which will be changed, and adds the option -default-device. Functions without __device__ then
- * belong to the device. */
+/* Copies the texts, because later steps change them, and adds the option -default-device. Functions without __device__
+ * then belong to the device. */
 static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, kiln__compile_request *to,
                          kiln__include **includes)
 {
@@ -609,7 +609,7 @@ static kiln__hash128 hash_source(const kiln__compile_request *request)
     return hash;
 }
 
-/* Copies the list of declarations that earlier requests lost. An incomplete copy costs rounds only. */
+/* Copies the list of the declarations that earlier requests blanked. An incomplete copy only costs more rounds. */
 static void copy_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, kiln__host_list *to)
 {
     pthread_mutex_lock(&nvrtc->lock);

@@ -752,11 +752,11 @@ KILN_API kiln_status kiln_plan_metric(kiln_plan *plan, size_t metric, const char
 
 typedef struct kiln_capture_options {
     size_t size; /* sizeof(kiln_capture_options); every zero member means its default */
-    /* The name of a kernel or a spec. The name of a template may be given without its arguments. NULL or "*":
+    /* The name of a kernel or a spec. The name of a template may be given without its arguments. NULL or "*" means
      * every launch. */
     const char *what;
-    /* The folder that gets the captured launches. It is made if it does not exist. NULL means $KILN_CAPTURE_DIR,
-     * otherwise "kiln-capture". */
+    /* The folder that gets the captured launches. If the folder does not exist, the library makes it. NULL means
+     * $KILN_CAPTURE_DIR, and "kiln-capture" without this variable. */
     const char *folder;
     unsigned count; /* the number of launches; 0 means 1 */
     /* The most bytes of buffer contents in one capture. 0 means $KILN_CAPTURE_LIMIT, otherwise 4 GiB. */
