@@ -1,8 +1,8 @@
-# What the lists of tests share: tests/CMakeLists.txt, and tests/sim/CMakeLists.txt, which the simulated device includes when
-# it is built alone. KILN_TESTS is OFF afterwards if there is no CUnit.
+# Functions for the lists of tests: tests/CMakeLists.txt, and tests/sim/CMakeLists.txt, which the simulated device
+# includes when it is built alone. If there is no CUnit, KILN_TESTS is OFF afterwards.
 #
-# tests/PART/test_*.c are the CUnit suites of engine/PART, one program each, linked against that part alone and what it
-# stands on. tests/check.h has the little they share.
+# tests/PART/test_*.c are the CUnit suites of engine/PART. Each suite is a program that is linked with this part and the
+# parts that it uses. tests/check.h has the functions that all suites share.
 pkg_check_modules(CUNIT QUIET IMPORTED_TARGET cunit)
 if(CUNIT_FOUND)
   try_compile(works SOURCE_FROM_CONTENT cunit.c "#include <CUnit/Basic.h>\nint main(void) { return (int)CU_get_error(); }\n"
