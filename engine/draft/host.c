@@ -20,7 +20,7 @@ typedef kiln__frame frame;
 typedef struct reader {
     kiln__draft *draft;
     size_t at, to, depth; /* depth: the number of definitions that were followed */
-    size_t before;        /* definitions count up to this word; 0: up to the launch */
+    size_t before;        /* definitions count up to this word; 0 means up to the launch */
     const frame *macro;
     bool failed;
 } reader;

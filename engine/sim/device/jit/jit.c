@@ -4,10 +4,10 @@
  * loop. They use the regions as soon as these are installed.
  *
  * A loop has these states:
- *   cold -> observed half of the threshold is reached: handle_hot() observes the loop, here and several times later
- *   observed -> compiled the threshold is reached: compile_regions() compiled -> compiled too many runs did not match
- *   the observations: handle_miss() observes and compiles again compiled -> given up nothing new was observed, or the
- *   loop was compiled again TRIES times: the interpreter runs it */
+ *   cold -> observed      half of the threshold is reached: handle_hot() observes the loop several times from then on
+ *   observed -> compiled  the threshold is reached: compile_regions()
+ *   compiled -> compiled  too many runs did not match the observations: handle_miss() observes and compiles again
+ *   compiled -> given up  nothing new was observed, or the loop was compiled again TRIES times: it is interpreted */
 #include "jit.h"
 
 #include <pthread.h>
@@ -338,8 +338,8 @@ static bool open_llvm(compiler *c)
     return c->llvm && jit_llvm_alive() && atomic_load(&c->live) < MOST;
 }
 
-/* Returns true if enough hot code has been executed to make opening LLVM worth its time, which is about 4 million warp
- * instructions. */
+/* Returns true if so much hot code has been executed that opening LLVM is worth its time. The limit is about 4 million
+ * warp instructions. */
 static bool is_worth_opening(compiler *c, uint64_t executed)
 {
     enum { OPENING = 128 }; /* this number times the threshold is about 4 million */
