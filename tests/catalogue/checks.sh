@@ -1,9 +1,10 @@
 #!/bin/sh
-# checks.sh KILN DEVICE SPEC [quick] SIZE...: two configurations of every variant of a spec at each size, three at the first size, under the
-# checks of this simulated device: nothing may be found. They are the default, whose code sizes.sh needs too, and one or two
-# drawn at random but the same in every run. A SIZE is as in sizes.sh; with VARIANT,...: before its settings it is for these
-# alone, and +NAME=VALUE after them fixes a param. All are then drawn, because the defaults of the other params may not be
-# allowed beside it. With `quick` NVRTC optimises those that are drawn less (quick.sh).
+# checks.sh KILN DEVICE SPEC [quick] SIZE...: runs two configurations of every variant of a spec at each size with all
+# checks of this simulated device. The checks must find nothing. The configurations are the default, whose code sizes.sh
+# needs too, and a random one, the same in every run. A SIZE is as in sizes.sh. VARIANT,...: before a SIZE limits it to
+# these variants, and +NAME=VALUE after it sets a param. With a param there is one random configuration and no default,
+# because the other defaults may not be valid with this value. With `quick`, NVRTC optimises the random configurations
+# less (quick.sh). KILN_TEST_WHOLE=1 adds a random configuration at the first size and at the sizes with params.
 set -eu
 . "$(dirname "$0")/quick.sh"
 kiln=$1 device=$2 spec=$3 used=$3 folders=''
@@ -14,7 +15,9 @@ trap 'rm -rf "$own"' EXIT
 export KILN_CACHE_DIR="${KILN_TEST_CACHE:-$own}"
 variants=$("$kiln" show "$spec" --names)
 [ -n "$variants" ] || { echo "no variants" >&2; exit 1; }
-failed=0 drawn=2
+failed=0 checked=0 more=0
+[ "${KILN_TEST_WHOLE:-0}" = 0 ] || more=1
+drawn=$((1 + more))
 fail() {
     failed=$((failed + 1))
     printf '%s at %s:\n%s\n' "$spec" "$size" "$output"
@@ -32,7 +35,7 @@ for size; do
     wanted=$(echo "$names" | wc -w)
     list=$(echo "$names" | tr ' \n' ,,)
     default=1
-    case $size in *+*) default=0 drawn=$((drawn + 1)) ;; esac
+    case $size in *+*) default=0 drawn=$((1 + more)) ;; esac
     # shellcheck disable=SC2086  # a list of words
     if [ $default = 1 ] &&
        { ! output=$("$kiln" run "$spec" -v "${list%,}" $arguments --device "$device" --check --no-measure -j 1 2>&1) ||
@@ -48,5 +51,7 @@ for size; do
         fail
     fi
     drawn=1
+    checked=$((checked + default * wanted + $(echo "$output" | sed -n 's/.*  \([0-9]*\) configurations* checked.*/\1/p')))
 done
-[ "$failed" = 0 ] || { echo "$failed failed"; exit 1; }
+echo "$checked configurations checked, failures at $failed sizes"
+[ "$failed" = 0 ]

@@ -1,7 +1,7 @@
 #!/bin/sh
-# sweep.sh KILN DEVICE SPEC [quick] COUNT VARIANT,...:SIZE: so many configurations of these variants on this simulated device, drawn
-# at random but the same in every run: each is checked against the reference. A SIZE is as in checks.sh.
-# With `quick` NVRTC optimises less (quick.sh).
+# sweep.sh KILN DEVICE SPEC [quick] COUNT VARIANT,...:SIZE: runs COUNT random configurations of these variants on this
+# simulated device, the same in every run, and checks each against the reference. A SIZE is as in checks.sh. With
+# `quick` NVRTC optimises less (quick.sh).
 set -eu
 . "$(dirname "$0")/quick.sh"
 kiln=$1 device=$2 spec=$3 used=$3 folders=''
