@@ -1,6 +1,7 @@
 /* The checks by vectors (check/quick.c) against those cell by cell, which KILN_SIM_ISA=base chooses: random orders of
  * accesses, many of them wrong, must have the same findings and leave the same marks in the shadow. */
 #include "check_bench.h"
+#include "line_internal.h"
 #include "quick_internal.h"
 #include "vm_checks_internal.h"
 #include "vm_memory.h"
@@ -51,12 +52,26 @@ typedef struct outcome {
     bool quick;      /* true: some access was made by vectors */
 } outcome;
 
+/* Hashes the marks of shared memory. Marks that are older than the block count as "never written", and a line may have
+ * dropped them. */
 static void block_ends(void *user, const vm_block *block)
 {
     uint64_t *hash = user;
-    const uint32_t *at = (const uint32_t *)(const void *)block->check->cells;
-    for (size_t k = 0; k < block->check->cell_count * sizeof(vm_cell) / sizeof *at; k++)
-        *hash = (*hash ^ at[k]) * 0x100000001b3u;
+    const vm_check_block *b = block->check;
+    for (size_t k = 0; k < b->line_count * VM_LINE; k++) {
+        const vm_line *line = &b->lines[k / VM_LINE];
+        const vm_cell cell = line->cells && line->base != b->base ? (vm_cell){0} : check_page_get(b->lines, k);
+        const vm_mark marks[] = {cell.w, cell.r1, cell.r2};
+        for (unsigned n = 0; n < KILN__COUNT(marks); n++) {
+            const vm_mark m = marks[n].stamp > b->base ? marks[n] : (vm_mark){0};
+            const uint32_t words[] = {m.stamp, m.who, m.insn, m.block};
+            for (unsigned j = 0; j < KILN__COUNT(words); j++)
+                *hash = (*hash ^ words[j]) * 0x100000001b3u;
+        }
+        const uint32_t words[] = {cell.readers[0], cell.readers[1], cell.published, cell.published_cta};
+        for (unsigned j = 0; j < KILN__COUNT(words); j++)
+            *hash = (*hash ^ words[j]) * 0x100000001b3u;
+    }
 }
 
 static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uint64_t seed)
@@ -93,7 +108,7 @@ static outcome run(const char *text, size_t length, int32_t steps[STEPS][4], uin
     o.parts[1] = vm_allocation_of(device, params.memory);
     o.parts[2] = vm_allocation_of(device, params.constants);
     for (size_t k = 0; k < VM_PATTERNS; k++)
-        for (unsigned n = 0; o.bench.check->patterns[k] && n < VM_CELLS; n++)
+        for (unsigned n = 0; o.bench.check->patterns[k] && n < VM_LINE; n++)
             o.quick |= o.bench.check->patterns[k]->parts[n] != NULL;
     return o;
 }
@@ -111,13 +126,18 @@ static bool same_findings(const vm_check *a, const vm_check *b)
     return same;
 }
 
+/* A vm_cell has no padding, so its bytes can be compared. */
 static bool same_marks(const vm_allocation *a, const vm_allocation *b)
 {
     const vm_shadow *x = a->shadow, *y = b->shadow;
     bool same = x->shift == y->shift && x->unwritten == y->unwritten;
-    for (size_t k = 0; same && k < (a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE; k++)
-        same = !x->pages[k] == !y->pages[k] &&
-               (!x->pages[k] || memcmp(x->pages[k], y->pages[k], (VM_SHADOW_PAGE >> x->shift) * sizeof(vm_cell)) == 0);
+    for (size_t k = 0; same && k < (a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE; k++) {
+        same = !x->pages[k] == !y->pages[k];
+        for (size_t n = 0; same && x->pages[k] && n < VM_SHADOW_PAGE >> x->shift; n++) {
+            const vm_cell one = check_page_get(x->pages[k], n), other = check_page_get(y->pages[k], n);
+            same = memcmp(&one, &other, sizeof one) == 0;
+        }
+    }
     return same;
 }
 

@@ -10,6 +10,8 @@ bool check_can_quick(void);
  * access has no defect and was recorded. Returns false if the fast path cannot decide; check_access() must then
  * check it. */
 bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind);
+/* The same for an access of a whole warp in compiled code (vm_hooks.access). */
+uint32_t check_compiled_access(vm_warp *w, const vm_code *i);
 extern const bool check_has_vectors; /* quick.c was compiled for AVX2 */
 
 #endif

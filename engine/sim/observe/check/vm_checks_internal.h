@@ -13,9 +13,9 @@ typedef struct vm_pattern {
     uint32_t rel[VM_LANES], live[VM_LANES];
     uint32_t hits; /* number of times that the same differences were seen */
     uint8_t shift; /* the granule's shift for which `parts` was made */
-    /* For quick.c: the cells that it touches, by the place of the first lane's cell in its group. NULL until it is
+    /* For quick.c: the cells that it touches, by the place of the first lane's cell in its line. NULL until it is
      * needed. */
-    vm_parts *parts[VM_CELLS];
+    vm_parts *parts[VM_LINE];
     int64_t low, high;
     uint64_t bits; /* the bitwise OR of all differences, for tests of alignment */
     /* The different addresses as distances from the first lane's. Beside each address: the lanes that have it, and
