@@ -507,11 +507,7 @@ static void print_row(const work *w, machine *ways, const char *way)
             printf(" %20s", "-");
             continue;
         }
-        const double t = kernel(&ways[k], w, CLOCK_THREAD_CPUTIME_ID, k == 1,
-                                k == 1 ? RUNS
-                                : way  ? 1
-                                       : SLOWEST,
-                                wanted);
+        const double t = kernel(&ways[k], w, CLOCK_THREAD_CPUTIME_ID, k == 1, k == 1 ? RUNS : SLOWEST, wanted);
         printf(" %10.4f (%7.2f)", t, t / c);
     }
     printf("\n");
@@ -531,7 +527,7 @@ int main(int count, char **arguments)
     if (count > 1 && atoi(arguments[1]) > 0)
         return scale(text, length, (unsigned)atoi(arguments[1]));
     for (unsigned k = 0; k < KILN__COUNT(ways); k++)
-        if (!machine_open(&ways[k], text, length, k == 1 ? 256 : 0, 1, WORDS, k == 2))
+        if (!machine_open(&ways[k], text, length, k ? 256 : 0, 1, WORDS, k == 2))
             return 1;
     printf("%-14s %10s %20s %20s %20s\n", "kernel", "scalar C", "interpreted (x C)", "compiled (x C)", "checked (x C)");
     for (size_t k = 0; k < KILN__COUNT(works); k++)

@@ -26,6 +26,7 @@ typedef struct vm_native {
     /* `partial` runs only while no lane of the warp has exited. A shuffle of the function may read registers of such
      * a lane, in which the interpreter's handlers leave other values. */
     bool alive;
+    bool watched;   /* it calls vm_runner.access, and runs only in launches that have this function */
     vm_handler own; /* the interpreter's own handler of the head */
     /* the most operations that it may execute before it tests `left`; call it only if `left` is at least this */
     uint32_t need;
