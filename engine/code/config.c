@@ -26,8 +26,8 @@ kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, con
     return status;
 }
 
-/* Returns the first contender that the device can run. If it can run none, returns the first contender. If the spec has
- * no contenders, all variants count. */
+/* Returns the first contender that the device can run. If the device can run no contender, returns the first contender.
+ * If the spec has no contenders, all variants count as contenders. */
 static const kiln__variant *find_first_variant(kiln_engine *engine, const kiln_spec *spec)
 {
     const size_t first = kiln_spec_variant_first(spec);
@@ -76,7 +76,8 @@ static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param
 
 static double read_number(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* Makes a KILN_ERROR_CONSTRAINT whose message lists the values of the param, and the nearest one if they are numbers.
+/* Makes a KILN_ERROR_CONSTRAINT whose message lists the values of the param, and suggests the nearest value if they are
+ numbers.
  */
 static kiln_status fail_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value, kiln_error **error)
 {
@@ -165,7 +166,7 @@ static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, c
         return status;
     }
     const bool same = value.kind == size->value.kind &&
-                      value.as.i == size->value.as.i; /* the spec has the number itself */
+                      value.as.i == size->value.as.i; /* the value is the same as in the spec, so it needs no check */
     if (value.kind == KILN_INT && value.as.i < 0 && !same)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %" PRId64 " must not be negative", size->name,
                           value.as.i);

@@ -56,7 +56,8 @@ kiln_status kiln__nvrtc_headers(kiln__nvrtc *nvrtc, const char *const *names, si
                                 kiln_error **error);
 /* Finds which of `words` occur in directives of these headers: bit i of *found belongs to words[i]. All bits are set if
  * `count` is 0, if the CUDA headers were not found, or if there are more than 64 words. A bit may be set for a word
- * that does not occur (equal hash, or a header that includes by a macro). The answer may be a second old. Any thread.
+ * that does not occur (equal hash, or a header that includes by a macro). The answer may be a second old. Any thread
+ * may call the function.
  */
 kiln_status kiln__nvrtc_mentions(kiln__nvrtc *nvrtc, const char *const *names, size_t count, const char *const *words,
                                  size_t word_count, uint64_t *found, kiln_error **error);
@@ -245,9 +246,10 @@ typedef struct kiln__cubin_kernel {
     uint64_t local_bytes;         /* per thread: stack, including called functions, and spills */
     uint64_t constant_bytes;      /* bank 0 (parameters and launch data) and the compiler's own constants */
     uint64_t user_constant_bytes; /* __constant__ of the whole module */
-    int max_threads;              /* maximum of __launch_bounds__; 0: the kernel has none */
+    int max_threads;              /* maximum of __launch_bounds__; 0: the kernel has no launch bounds */
     int barriers;                 /* per block */
-    int tensor_columns; /* of tensor memory, per block; 0 or less: none, or not known. A cubin does not tell */
+    int tensor_columns; /* columns of tensor memory per block; 0 or less: none, or not known, because a cubin does not
+                         * tell */
 } kiln__cubin_kernel;
 kiln_status kiln__cubin_kernels(const kiln_allocator *mem, const void *cubin, size_t length,
                                 kiln__cubin_kernel **kernels, size_t *count, kiln_error **error);

@@ -1,6 +1,6 @@
 /* headers.c - headers of the host, which NVRTC lacks. Many sources include some of them. So Kiln provides small
  * replacements, or uses the headers of libcu++. If a source includes any other header of the host, Kiln adds a sentence
- * to the error that says what to do. */
+ * with the remedy to the error. */
 #include <stdio.h>
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include "host_internal.h"
 
 /* Limits, because the source is untrusted text: definitions that are followed inside each other, parts of a list, names
- * that are looked up in all, words of a statement. */
+ * that are looked up in total, words of a statement. */
 enum { MOST_FOLLOWED = 12, MOST_LIST = KILN__MOST_LIST, MOST_LOOKED = 2000, MOST_STATEMENT = 256 };
 
 /* ---- trees ---- */
@@ -203,8 +203,8 @@ static kiln__tree *read_in_frame(const reader *r, const frame *f, kiln__range va
 }
 
 /* Reads the value of a variable before word `before`. If the last definition stands in a branch of #if that params
- * decide, the definition before it counts otherwise. *changed is set if the variable changes after its definition, so
- * that no definition gives its value. */
+ * decide, the definition before it counts where that condition is false. If the variable changes after its definition,
+ * so that no definition gives its value, the function sets *changed. */
 static kiln__tree *read_variable(const reader *r, size_t name, size_t before, bool *changed)
 {
     kiln__draft *draft = r->draft;
@@ -261,9 +261,9 @@ static bool find_tested_value(const kiln__draft *draft, size_t name, int64_t *va
     return false;
 }
 
-/* Replaces a name by its meaning. The arguments of the macro that is read come first. Then come an argument of the kernel, a
- * param, and an argument of the kernel's template. Then come a parameter of the template around the launch, a local
- * variable, a constant, and a macro. Otherwise the name is free. */
+/* Replaces a name by its meaning. The arguments of the macro that is read come first. Then come an argument of the
+ * kernel, a param, and an argument of the kernel's template. Then come a parameter of the template around the launch, a
+ * local variable, a constant, and a macro. Otherwise the name is free. */
 static kiln__tree *resolve_name(reader *r, size_t name)
 {
     kiln__draft *draft = r->draft;
@@ -567,7 +567,10 @@ static kiln__tree *read_expression(reader *r, int least)
 {
     char op = 0;
     size_t words = 0;
-    enum { MOST_OPERATORS = 64 }; /* most operators in a row; the tree is as deep, and recursion walks it */
+    enum {
+        MOST_OPERATORS = 64
+    }; /* most operators in a row, because the tree becomes as deep, and recursion walks the
+                                   * tree */
     kiln__tree *left = read_primary(r);
     size_t count = 0;
     for (int level; left && (level = operator_at(r, &op, &words)) > least;) {
@@ -638,7 +641,7 @@ bool kiln__axes_choose(kiln__draft *draft, const kiln__tree *condition, kiln__tr
 }
 
 /* Reads a dim3 whose definition stands in a branch of #if. `value` is its last definition. The definition before it
- * counts otherwise. */
+ * counts where the condition of the branch is false. */
 static bool read_conditional_axes(kiln__draft *draft, kiln__range range, kiln__range value, kiln__tree *condition,
                                   kiln__tree **axes)
 {

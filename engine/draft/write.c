@@ -124,7 +124,7 @@ static void write_where(const kiln__draft *draft, kiln__text *out)
 }
 
 /* Writes the section `params` with a comment for each param. Another comment lists the macros that the source defines
- * in any case, which cannot be tuned yet. */
+ * without #ifndef, and which therefore cannot be tuned yet. */
 static void write_params(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;

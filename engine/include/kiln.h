@@ -47,8 +47,9 @@
  * Structs that the library returns as a pointer to const
  *   Such a struct belongs to the library. It lives as long as the object that owns it. A struct that the library
  *   passes to a callback lives until the callback returns. A later version may add members at the end, so a program
- *   must not keep such structs by value or in arrays. In kiln.h and kiln_tune.h no such struct contains another one.
- *   It has a pointer to the other struct, such as kiln_sample to its kiln_result, and both have the same lifetime.
+ *   must not keep such structs by value or in arrays. In kiln.h and kiln_tune.h such a struct contains no other struct
+ *   by value. It points to the other struct, and both have the same lifetime. For example, a kiln_sample points to its
+ *   kiln_result.
  *
  * All other structs
  *   The following structs never change: kiln_value, kiln_setting, kiln_choice, kiln_array, kiln_allocator and
@@ -143,7 +144,8 @@ KILN_API void kiln_error_free(kiln_error *error);
 /* ---- the engine -------------------------------------------------------------------------------------------- */
 
 /* The allocator of the host memory. `resize` behaves like realloc(): if `pointer` is NULL, it allocates; if `size` is
- * 0, it frees `pointer` and returns NULL. It may be called from any thread, so it must be safe for several threads. */
+ * 0, it frees `pointer` and returns NULL. The library may call `resize` from any thread, so `resize` must be safe for
+ * several threads. */
 typedef struct kiln_allocator {
     void *(*resize)(void *user, void *pointer, size_t size);
     void *user;
@@ -277,8 +279,9 @@ KILN_API int kiln_ranks_count(const kiln_ranks *ranks);
 KILN_API int kiln_ranks_local(const kiln_ranks *ranks);
 /* Does the work of a rank other than rank 0: it compiles and measures for rank 0 until rank 0 closes its ranks.
  *
- * It returns earlier if the device of rank 0 is another model, and this rank leads the ranks with its own model. Then
- * kiln_ranks_rank() returns 0. The caller should sweep with another engine, which gets these ranks. */
+ * In a job with devices of several models, one rank of each model leads the ranks of its model. If this rank becomes
+ * such a leader, the function returns earlier, and kiln_ranks_rank() then returns 0. The caller should open another
+ * engine with these ranks, and sweep with it. */
 KILN_API kiln_status kiln_ranks_serve(kiln_ranks *ranks, kiln_engine *engine, kiln_error **error);
 /* Receives the answer of one sweep of a job. `rank`: the rank that led the sweep. `device`: the model of its device;
  * NULL for rank 0. `answer`: the text that this rank passed to kiln_ranks_collect(), which lives until the ranks are
@@ -494,11 +497,11 @@ typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 #define KILN_HOST_REFERENCE 1u
 #define KILN_HOST_INPUT 2u /* for `inputs:` */
 #define KILN_HOST_STEP 4u  /* for `steps:` */
-/* Combine a purpose with this flag if Kiln's own programs have the same function under the same name, as they have
+/* Combine a purpose with this flag if Kiln's own programs register the same function under the same name. They register
  * the functions of the catalogue. With the flag, the results of the function must depend only on its code and its
- * arguments, and Kiln keeps its references on disk. Without the flag, a sweep that calls the function measures in its
- * own process, because other processes do not have the function. A captured spec cannot call a function without the
- * flag either. */
+ * arguments, and Kiln keeps the references that the function computes on disk. Without the flag, a sweep that calls the
+ * function measures in its own process, because other processes do not have the function. A captured spec cannot call a
+ * function without the flag either. */
 #define KILN_HOST_SHIPPED 8u
 
 /* Makes `function` callable as `name` from specs of this engine, for the purposes `uses` (KILN_HOST_...). Call it
@@ -695,10 +698,10 @@ KILN_API kiln_status kiln_plan_write(kiln_plan *plan, const char *buffer, const 
                                      kiln_error **error);
 KILN_API kiln_status kiln_plan_read(kiln_plan *plan, const char *buffer, void *data, size_t bytes, kiln_error **error);
 
-/* The first function enqueues the steps of the variant on `stream` and returns. kiln_plan_reset() enqueues the steps
- * of `before_each`, which a launch leaves out. `stream` may be NULL, which means the default stream.
- * Otherwise it must belong to the context of the engine. If the variant has steps on the host, or loops that depend
- * on data, the call waits for the stream. An error of a kernel is reported by a later call, as in CUDA. */
+/* kiln_plan_launch() enqueues the steps of the variant on `stream` and returns. It leaves out the steps of
+ * `before_each`, which kiln_plan_reset() enqueues. `stream` may be NULL, which means the default stream. Otherwise it
+ * must belong to the context of the engine. If the variant has steps on the host, or loops that depend on data, the
+ * call waits for the stream. An error of a kernel is reported by a later call, as in CUDA. */
 KILN_API kiln_status kiln_plan_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
 KILN_API kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_error **error);
 
@@ -817,8 +820,8 @@ typedef struct kiln_run_options {
     /* Buffers that are written to files after the verified run. */
     const kiln_file_binding *outputs;
     size_t output_count;
-    /* Used with KILN_RUN_CHECK. When the run has ended, also if it failed, the calling thread calls it with each
-     * finding in the order of their discovery. The strings of a finding live until the callback returns. */
+    /* Used with KILN_RUN_CHECK. When the run has ended, also if it failed, the calling thread calls `check` with each
+     * finding, in the order of discovery. The strings of a finding live until the callback returns. */
     kiln_check_fn check;
     void *check_user;
     /* Seconds; 0: never. Measuring ends early if the configuration certainly takes longer than this time
@@ -826,11 +829,11 @@ typedef struct kiln_run_options {
     double stop_early_above;
     /* The time limit of the configuration, in seconds of wall time from its first launch on. After that the run ends
      * with KILN_ERROR_TIMEOUT. A negative value means no limit. 0 means the sum of 60 seconds, twice the budget, and
-     * four times the first run for each of min_repetitions. With verify_runs above 1 the limit also grows
-     * by verify_seconds. If verify_seconds is 0, it grows by four times the first run for each of verify_runs. A
-     * reference among the steps has a separate time limit, which is equally long. A kernel on the simulated device is
-     * ended, and the message names the loop in which it was. A kernel on a GPU cannot be ended. The engine is then
-     * unusable, and the process should end soon. */
+     * four times the first run for each of min_repetitions. With verify_runs above 1 the limit also grows by
+     * verify_seconds. If verify_seconds is 0, it grows by four times the first run for each of verify_runs. A reference
+     * among the steps has a separate time limit, which is equally long. A kernel on the simulated device is ended, and
+     * the message names the loop in which it was. The library cannot end a kernel on a GPU. After a timeout on a GPU
+     * the engine is therefore unusable, and the process should end soon. */
     double sample_timeout;
     /* The address of an int, or NULL. A signal handler or another thread sets the int to nonzero to end the run with
      * KILN_ERROR_INTERRUPTED. A kernel on the simulated device ends at once, and its context stays usable. For a
@@ -840,8 +843,8 @@ typedef struct kiln_run_options {
      * files. */
     kiln_write_fn write;
     void *write_user;
-    /* Seconds; 0: never. If the first run takes longer than this time, it is checked but not repeated. Its wall time
-     * is then the result, with one repetition and `stopped_early`. */
+    /* Seconds; 0: never. If the first run takes longer than this time, the library checks the answer but does not
+     * repeat the run. The result then has the wall time of this run, one repetition, and `stopped_early`. */
     double cut_above;
     /* The longest time for checking and measuring, in seconds from the first launch on. 0: no limit. After this time
      * the run starts no further repetition. If it then has fewer than min_repetitions, the result has
@@ -851,7 +854,7 @@ typedef struct kiln_run_options {
      * runs find kernels that are right in most runs only. The result has the number of compared answers. If the
      * caller has written or bound an output, only one run is compared. */
     unsigned verify_runs;
-    /* Seconds after which no further of these runs begins. 0: no limit. */
+    /* No further run of `verify_runs` begins after this number of seconds. 0: no limit. */
     double verify_seconds;
 } kiln_run_options;
 
@@ -939,9 +942,9 @@ enum {
       "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; otherwise the "                           \
       "driver's reading at the end, which may be a mean over the last second")                                         \
     X(KNOWN, energy_joules, "J", "of the board for one repetition, its idle power included; needs KILN_RUN_ENERGY")
-/* These fields describe the work of the host. A sweep makes inputs and copies once for all configurations that use
- * them. Each result then has the times of the inputs that it used. N repetitions take inputs_seconds + copy_seconds +
- * N * seconds from begin to end. */
+/* These fields describe the work of the host. A sweep makes each input once and copies it to the device once, for all
+ * configurations that use the input. Each result then has the times of the inputs that it used. N repetitions take
+ * inputs_seconds + copy_seconds + N * seconds from begin to end. */
 #define KILN_RESULT_MAP_3(X)                                                                                           \
     X(REAL, inputs_seconds, "s", "wall time of the host functions that made the inputs")                               \
     X(HOSTS, input_functions, "", "the time of each of these functions: \"NAME=SECONDS ...\"")                         \
@@ -1022,8 +1025,8 @@ typedef struct kiln_inspected_kernel {
     int blocks_per_sm;
     double occupancy;       /* resident warps divided by the most warps that an SM holds */
     const char *limited_by; /* "registers", "shared memory", "tensor memory", "threads", "blocks" */
-    /* The attributes of its first launch, as in kiln_kernel_info. An attribute that depends on the data of an input
-     * is left out. */
+    /* The attributes of the kernel's first launch, as in kiln_kernel_info. An attribute that depends on the data of an
+     * input is left out. */
     unsigned cluster[3];
     int cooperative, overlap, priority, carveout;
     const char *cluster_scheduling;
@@ -1045,8 +1048,8 @@ typedef struct kiln_occupancy_info {
  * registers and a block takes `shared` bytes of shared memory. */
 KILN_API kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threads, int registers,
                                     uint64_t shared, kiln_occupancy_info *info, kiln_error **error);
-/* Does the same for a block that also allocates `columns` of the 512 columns of tensor memory of an SM. 0 means that the
- * block allocates none. */
+/* Does the same for a block that also allocates `columns` of the 512 columns of tensor memory of an SM. 0 means that
+ * the block allocates none. */
 KILN_API kiln_status kiln_occupancy_tensor(kiln_engine *engine, const char *arch, unsigned threads, int registers,
                                            uint64_t shared, int columns, kiln_occupancy_info *info, kiln_error **error);
 
@@ -1072,8 +1075,8 @@ KILN_API const kiln_inspected_kernel *kiln_inspection_kernel(const kiln_inspecti
 typedef struct kiln_draft_options {
     size_t size;        /* sizeof(kiln_draft_options); every zero member means its default */
     const char *kernel; /* the name of a kernel; NULL: the first kernel of the file */
-    /* The path by which the spec names the source. NULL: the name of the file without its folder, so that the spec
-     * must be put beside it. */
+    /* The path by which the spec names the source. NULL means the name of the file without its folder. The spec must
+     * then be in the folder of the source. */
     const char *source;
     /* Known values of params. A name occurs once for each of its values. */
     const kiln_setting *values;
@@ -1090,8 +1093,9 @@ typedef struct kiln_draft_options {
     /* The folder in which the spec will lie. `source` and `includes` lead from there. NULL: the folder from which
      * `source` leads to the file. */
     const char *folder;
-    /* The line of the launch that the spec is to have, from 1, in the file `launch` or in the source. 0: all launches
-     * of the kernel. They must be equal, or differ only in arguments of the template or by #if. */
+    /* The number, from 1, of the line with the launch that the spec shall have. The line is in the file `launch`, or in
+     * the source if `launch` is NULL. 0 means all launches of the kernel. These launches must be equal, or differ only
+     * in arguments of the template or by #if. */
     unsigned launch_line;
 } kiln_draft_options;
 /* Receives the text of the spec, which has `length` bytes and lives until the callback returns. The callback should

@@ -293,7 +293,8 @@ KILN_API const kiln_left_out *kiln_tuning_left_out(const kiln_tuning *tuning, si
 typedef struct kiln_verdict {
     /* The number of finalists. 1: no other configuration was close. 0: there were no finals. */
     size_t finalists;
-    /* The number of configurations that cannot be distinguished from the best. The best itself counts. 0 if it is not known. */
+    /* The number of configurations that cannot be distinguished from the best. The best itself counts. 0 if it is not
+     * known. */
     size_t tied;
     unsigned rounds; /* number of rounds; 0: nothing was measured again */
     /* A finalist counts as slower only if it differs from the best by more than this share of the best time. */
@@ -310,7 +311,7 @@ typedef struct kiln_verdict {
     const char *why_not;
     /* The number of runs of the best configuration whose answers were compared and right. */
     unsigned verified_runs;
-    /* The number of configurations that were the fastest until one of these runs failed. */
+    /* The number of configurations that were the fastest until the answer of one of their runs was wrong. */
     unsigned refuted;
 } kiln_verdict;
 /* Returns the verdict, which belongs to the tuning. */
@@ -512,7 +513,7 @@ typedef struct kiln_best {
     size_t param_count;
     const kiln_setting *sizes; /* all sizes of the requested problem */
     size_t size_count;
-    /* The sample that the answer is based on. These members have no meaning with KILN_BEST_DEFAULT. */
+    /* The sample from which the configuration was taken. These members have no meaning with KILN_BEST_DEFAULT. */
     const kiln_setting *known_sizes;
     size_t known_size_count;
     const char *device, *cc; /* "NVIDIA H200", "9.0" */
@@ -523,14 +524,14 @@ typedef struct kiln_best {
     double seconds;                    /* the time of the sample */
     int measured, estimated, verified; /* see kiln_result */
     int64_t made;                      /* microseconds since 1970 */
-    /* The members of these names in the kiln_result of the sample. 0: the sample has no such time, or only a file has
-     * the sample. */
+    /* These times come from the members of the same names in the kiln_result of the sample. 0: the sample has no such
+     * time, or it comes from a file, which has no such times. */
     double inputs_seconds, copy_seconds;
     /* The times of the functions that make inputs: "NAME=SECONDS ...". "": no function was called. NULL with
      * KILN_BEST_DEFAULT. */
     const char *input_functions;
-    /* The following members are for a spec with features. The sample of the answer then belongs to the nearest known
-     * input for which this configuration has a sample. */
+    /* The following members are for a spec with features. The sample above then belongs to the nearest known input for
+     * which this configuration has a sample. */
     /* The number of known, near inputs whose samples chose the configuration. 0: the features did not choose it. */
     size_t near_inputs;
     /* The mean slowdown of the configuration over these inputs: its time for an input divided by the best time for
@@ -542,8 +543,9 @@ typedef struct kiln_best {
     size_t known_feature_count;
     const char *size_set; /* the size set that `sizes` come from; the text lives as long as the spec */
     /* 1: the source, a header, an option or the compiler changed after the sample was made, so the present code may be
-     * slower, or wrong. 0: nothing changed, or it is not known. Only kiln_best_find() compares the code, and only with a
-     * sample of a store that has the problem's sizes and device. It does not compare references and inputs. */
+     * slower, or wrong. 0: nothing changed, or the code was not compared. Only kiln_best_find() compares the code, and
+     * only if the sample comes from a store and has the sizes and the device of the problem. The comparison leaves out
+     * references and inputs. */
     int code_changed;
 } kiln_best;
 
@@ -649,8 +651,8 @@ typedef int (*kiln_replay_fn)(void *user, const kiln_replay_step *step);
 KILN_API kiln_status kiln_replay(const kiln_recording *recording, const kiln_replay_options *options,
                                  kiln_replay_fn each, void *user, kiln_error **error);
 
-/* How much better than random search a strategy is during the time `budget` of kiln_recording_info. The definition is
- * in engine/recording/README.md. */
+/* The score of a strategy: it tells how much better than random search the strategy is during the time `budget` of
+ * kiln_recording_info. The definition is in engine/recording/README.md. */
 #define KILN_SCORE_STEPS 100
 typedef struct kiln_score {
     size_t size;  /* set by the caller: sizeof(kiln_score) */

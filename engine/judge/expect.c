@@ -14,8 +14,8 @@
 #include "judge_internal.h"
 
 enum {
-    CHANGES = 2,     /* numbers of changed inputs for which the reference is computed again */
-    ROUNDINGS = 16,  /* roundings of each input, times the root of the largest size */
+    CHANGES = 2,     /* how often the reference is computed again, each time with changed inputs */
+    ROUNDINGS = 16,  /* roundings of each input that the tolerance allows, times the square root of the largest size */
     CHANGE_BITS = 10 /* an input is changed by 2^10 roundings, so that the rounding of the answers does not hide it */
 };
 
@@ -80,7 +80,7 @@ static kiln_status write_contents(kiln__judge *judge, kiln_plan *plan, uint64_t 
             continue;
         void *data = content->data, *changed = NULL;
         if (change && rounding > 0) {
-            /* narrow types are changed by a few of their own roundings; scale_of() knows the amount */
+            /* elements of narrow types change by four of their own roundings; scale_of() computes the same amount */
             const double amount = rounding > 0x1p-20 ? 4 * rounding : ldexp(rounding, CHANGE_BITS);
             data = changed = kiln__alloc(judge->mem, (size_t)b->bytes);
             if (!changed)

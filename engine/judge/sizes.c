@@ -79,7 +79,7 @@ static int64_t draw_one(const kiln__judge *judge, kiln__random *random, const ki
 }
 
 /* Sets *value to entry `number` of a list: the numbers of the code that fit the range, the largest first, each followed
- * by its two neighbours. Returns false if the list is shorter. */
+ * by its two neighbours. Returns false if the list has no such entry. */
 static bool take_constant(const kiln__judge *judge, const kiln__judge_range *range, unsigned number, uint64_t most,
                           int64_t *value)
 {
@@ -196,14 +196,14 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
 
 /* Trials 0 to 3 have fixed sizes: the least values, all sizes 1, a mixture of small odd numbers, and the largest values
  * that fit. In the phase of checks, trials 6 to 8 have sizes that are multiples of four and of no tile, and trial 8 has
- * many blocks. In trial 9 each size is one less than a multiple of four. In the phase of answers, first each size in turn
- * has its largest value. Every second later trial has a number of the candidate's code as one of its sizes, and every
- * eighth has whole tiles. */
+ * many blocks. In trial 9 each size is one less than a multiple of four. In the phase of answers, first each size in
+ * turn has its largest value. Every second later trial has a number of the candidate's code as one of its sizes, and
+ * every eighth has whole tiles. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {
-    /* the numbers of the first check with whole quadruples of elements, of the check with more blocks, and of the check whose sizes
-     * are 3 modulo 4 */
+    /* the numbers of the first check with whole quadruples of elements, of the check with more blocks, and of the check
+     * whose sizes are 3 modulo 4 */
     enum { QUADS = 6, BLOCKS = 8, THREES = 9 };
     static const int64_t odd[] = {33, 17, 45, 7};
     uint64_t left = most;
@@ -219,7 +219,7 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
         return;
     }
     if (trial->phase == KILN__JUDGE_PHASE_CHECKS && number == BLOCKS) {
-        int64_t root = 1; /* of 2^15, as a whole number of quadruples */
+        int64_t root = 1; /* the root of 2^15, rounded to a whole number of quadruples */
         while (count && pow((double)root, (double)count) < 1 << 15)
             root++;
         for (size_t i = 0; i < count; i++)
@@ -242,7 +242,7 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
         return;
     }
     for (size_t n = 0; n < count; n++) {
-        const size_t i = (first + n) % count; /* each size comes first sometimes, and may then be large */
+        const size_t i = (first + n) % count; /* each size comes first in some trials, and may then be large */
         const kiln__judge_range *range = &judge->ranges[i];
         int64_t value;
         switch (number > 3 && number <= largest ? 3 : number) {
@@ -328,8 +328,9 @@ kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const 
     return kiln__fail_memory(error);
 }
 
-/* A size set counts if its own sizes are allowed, or these sizes with small numbers for the sizes that have a range. No
- * set is compiled here. If no set is allowed, all of them count, and the trials tell which sizes are excluded. */
+/* A size set counts if the constraints allow its own sizes, or the same sizes with small numbers in place of the sizes
+ * that have a range. The function compiles nothing. If the constraints allow no set, all sets count, and the trials
+ * tell which sizes are excluded. */
 kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
 {
     enum { FROM, SMALL, OWN };

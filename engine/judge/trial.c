@@ -2,7 +2,7 @@
  *
  * A trial runs the kernel twice in the same memory. Outputs, scratch memory and guard zones hold random bytes before
  * the first run and their complements before the second. An element that still has both patterns was never written, and
- * a kernel that reads any of these bytes computes from two different numbers. Under the checks of the simulated device
+ * a kernel that reads such bytes computes from a different number in each run. Under the checks of the simulated device
  * a buffer is one exact allocation instead, so that the checks see its ends, and the kernel runs once. */
 #include <inttypes.h>
 #include <math.h>
@@ -129,8 +129,8 @@ static void note_input(kiln__judge *judge, size_t i, kiln__judge_fault *fault)
     fault->message = kiln__judge_print(judge, "%s", change.text);
 }
 
-/* Reads the memory of buffer `i`, and looks at its guard zones. The content belongs to the buffers that the memory has after
- * the plan's `swap` steps. */
+/* Reads the memory of buffer `i`, and looks at its guard zones. After the plan's `swap` steps the memory may belong to
+ * other buffers, which then get the bytes. */
 static kiln_status read_memory(kiln__judge *judge, size_t i, kiln__judge_fault *fault, kiln_error **error)
 {
     const kiln__judge_place *p = &judge->places[i];
@@ -180,8 +180,8 @@ typedef struct listener {
     kiln__judge *judge;
     kiln__judge_fault *fault;
     bool original; /* findings about the original are not kept */
-    bool state;    /* an uninitialised read of a variable of the module is state */
-    bool late;     /* the run ended at its time limit, and the last finding says where */
+    bool state;    /* an uninitialised read of a variable of the module is a fault of state */
+    bool late;     /* the run ended at its limit, and the last finding names the place */
     bool together; /* two calls ran at the same time, and only races in variables of the module are faults */
 } listener;
 
@@ -217,7 +217,7 @@ static void note_finding(listener *l, const kiln_check_finding *f)
     kiln__judge *judge = l->judge;
     for (size_t i = 0; i < judge->finding_count; i++)
         if (judge->findings[i].line == f->at.line && strcmp(judge->findings[i].kind, get_kind(f->kind)) == 0)
-            return; /* the same place at other sizes */
+            return; /* a trial of other sizes had the same finding */
     if (l->original)
         return;
     if (!kiln__grow(judge->mem, &judge->findings, &judge->finding_capacity, judge->finding_count + 1,
@@ -398,7 +398,7 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
     judge->sized_set = trial->set;
     if (bytes)
         memcpy(judge->sized, trial->ranged, bytes);
-    if (!kiln__judge_read_code(judge)) /* a size may be a macro, and then the code is another one */
+    if (!kiln__judge_read_code(judge)) /* if a size is a macro, the plan now has other code */
         return kiln__fail_memory(error);
     if (judge->code.forbidden)
         *fault = (kiln__judge_fault){.kind = KILN_JUDGED_FORBIDDEN, .message = judge->code.forbidden, .of_code = true};
@@ -419,8 +419,8 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
 
 #define PLAIN_MOST 9000000 /* elements of all buffers in a large trial, unless the kernel is fast */
 
-/* Returns the most elements of a large trial. The largest products of sizes are tried only if the spec has about two arrays, because
- * some references need much memory for each element. */
+/* Returns the most elements of a large trial. The largest products of sizes are tried only if the spec has about two
+ * arrays, because some references need much memory for each element. */
 static uint64_t get_large_most(const kiln__judge *judge, const kiln__judge_trial *trial)
 {
     enum { PLAIN_PRODUCT = 5000000 };
@@ -433,8 +433,8 @@ static uint64_t get_large_most(const kiln__judge *judge, const kiln__judge_trial
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host)
 {
     enum {
-        STEPS_MOST = 1 << 27,  /* larger arrays only if the kernel is fast enough */
-        BYTES_MOST = 160 << 20 /* of all buffers; the host also has contents, answers and expected answers */
+        STEPS_MOST = 1 << 27,  /* steps; a trial may have larger arrays only if the kernel is fast enough */
+        BYTES_MOST = 160 << 20 /* bytes of all buffers; the host also holds contents, answers and expected answers */
     };
     const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE;
     const uint64_t elements_most = !on_host && !judge->simulated ? UINT64_MAX
@@ -464,8 +464,8 @@ static kiln_status begin_checks(const kiln__judge_trial *trial, kiln_plan *plan,
     return trial->checked ? kiln__plan_begin_checks(plan, error) : KILN_OK;
 }
 
-/* Takes over the failure of a content or of a reference. *fits is false if the spec's expressions or a host function refuse
- * these sizes and contents, or if a reference is late. */
+/* Takes over the failure of a content or of a reference. *fits is false if the spec's expressions or a host function
+ * refuse these sizes and contents, or if a reference exceeds its limit on a simulated device. */
 static kiln_status skip_refused(kiln__judge *judge, kiln_status status, kiln_error *why, bool *fits, kiln_error **error)
 {
     const bool late = status == KILN_ERROR_TIMEOUT && judge->simulated,
@@ -481,7 +481,7 @@ static kiln_status skip_refused(kiln__judge *judge, kiln_status status, kiln_err
     return refused ? KILN_OK : status;
 }
 
-/* Makes the contents. *fits is false if the spec has none for these sizes. */
+/* Makes the contents. *fits is false if the spec allows no contents at these sizes. */
 static kiln_status fill_places(kiln__judge *judge, kiln__judge_class class, uint64_t seed, bool *fits,
                                kiln_error **error)
 {
@@ -513,7 +513,7 @@ static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__ju
         return KILN_OK;
     KILN__TRY(place_buffers(judge, plan, trial, error));
     for (unsigned pass = 0; pass < passes && fault->kind == KILN_JUDGED_PASS; pass++) {
-        kiln__judge_reset_globals(judge); /* state is the matter of kiln__judge_calls() */
+        kiln__judge_reset_globals(judge); /* each pass begins without state; kiln__judge_calls() looks for state */
         KILN__TRY(begin_checks(trial, plan, error));
         kiln_status status = write_buffers(judge, trial, pass, false, error);
         if (status != KILN_OK && trial->checked)
@@ -576,7 +576,8 @@ static kiln_status change_one(kiln__judge *judge, kiln__judge_class class, uint6
 
 enum { CALLS = 5 }; /* calls whose variables keep the bytes of the call before */
 
-/* Writes the memory before call `number` (from 0) of the sequence, and changes the module's variables as the call needs it. */
+/* Writes the memory before call `number` (from 0) of the sequence, and changes the module's variables as the call needs
+ * it. */
 static kiln_status prepare_call(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, kiln_error **error)
 {
     KILN__TRY(number >= CALLS ? kiln__judge_spoil_globals(judge, trial->seed, number - CALLS, error)
@@ -585,8 +586,8 @@ static kiln_status prepare_call(kiln__judge *judge, const kiln__judge_trial *tri
     return write_buffers(judge, trial, number % 2, number > 0, error);
 }
 
-/* Makes call `number` (from 0) of the sequence. A wrong answer of a later call is a fault of state, and so is each fault of a
- * call whose variables were spoilt. */
+/* Makes call `number` (from 0) of the sequence. A wrong answer of a later call is a fault of state. Each fault of a
+ * call whose variables were spoilt is a fault of state, too. */
 static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, listener *l,
                              bool *fits, kiln_error **error)
 {
@@ -614,8 +615,8 @@ static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial,
 }
 
 /* Makes five calls in one memory, with the contents A, A again, B, B with one element changed in each input, and A. A
- * kernel that keeps answers, counts calls, or skips work for known pointers or contents fails at one of them. Without checks
- * there are further calls with the content A, before which variables are spoilt. */
+ * kernel that keeps answers, counts calls, or skips work for known pointers or contents fails at one of them. Without
+ * checks there are further calls with the content A, before which variables are spoilt. */
 kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                               kiln_error **error)
 {
@@ -651,8 +652,8 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
 
 /* ---- two calls at the same time ---- */
 
-/* Writes both memories, and enqueues a call in each stream before it waits for both. On a GPU the calls take turns several times,
- * because short calls hardly overlap. */
+/* Writes both memories, and enqueues a call in each stream before it waits for both. On a GPU the calls take turns
+ * several times, because short calls hardly overlap. */
 static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
                               const CUstream *streams, kiln_error **error)
 {
@@ -709,8 +710,9 @@ static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial,
     return KILN_OK;
 }
 
-/* Runs two calls in two streams. The simulated device runs one after the other, but its checks know that no stream waits for the
- * other one, and report memory that both use. Without `streams` in the contract the fault becomes a note. */
+/* Runs two calls in two streams. The simulated device runs one after the other, but its checks know that no stream
+ * waits for the other one, and report memory that both use. Without `streams` in the contract the fault becomes a
+ * note. */
 kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
                                 bool *fits, kiln_error **error)
 {
@@ -731,7 +733,7 @@ kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *tri
                              ? call_both(judge, trial, places, streams, &l, fits, error)
                              : kiln__driver_fail(driver, judge->mem, result, error, "making a stream");
     kiln__judge_drop_expected(judge);
-    for (unsigned c = 2; c-- > 0;) { /* the first memory last, so that it is judge->places again */
+    for (unsigned c = 2; c-- > 0;) { /* the first memory comes last, so that judge->places is the first memory again */
         judge->places = places[c];
         free_places(judge);
         if (streams[c] && !judge->broken)

@@ -17,7 +17,8 @@ kiln_status kiln__answers_keep(kiln_plan *plan, bool on_device, kiln__answers *a
 kiln_status kiln__answers_same(kiln_plan *plan, const kiln__answers *answers, bool *same, kiln_error **error);
 void kiln__answers_drop(kiln_plan *plan, kiln__answers *answers);
 
-/* Compares two ranges of device memory byte by byte. *same is false too if the device has no kernel for it. */
+/* Compares two ranges of device memory byte by byte. *same is also false if the device cannot load the kernel that
+ * compares. */
 kiln_status kiln__memory_same(kiln_plan *plan, const CUdeviceptr at[2], uint64_t bytes, bool *same, kiln_error **error);
 
 #endif

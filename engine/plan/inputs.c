@@ -22,8 +22,8 @@ static bool must_stay(const kiln_plan *plan, const kiln__plan_buffer *b)
     return !plan->spec->from_t1 && !b->custom && b->bytes && kiln__variant_keeps(plan->variant, b->buffer);
 }
 
-/* Compares a buffer with the sweep's copy of its content, if the device has one. The copy is never passed to a kernel
- * of the spec. */
+/* Compares a buffer with the sweep's copy of its content, if the device has such a copy. The copy is never passed to a
+ * kernel of the spec. */
 static kiln_status compare_on_device(kiln_plan *plan, const kiln__plan_buffer *b, bool *same, kiln_error **error)
 {
     kiln__text key = {.mem = plan->mem};

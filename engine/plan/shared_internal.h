@@ -7,8 +7,9 @@
 #include "driver.h"
 #include "plan.h"
 
-/* Every plan has such an object: the object of the sweep, or its own. Entries are found by a key of everything that determines
- * their content. So any plan of the sweep can use an entry that another plan made. */
+/* An entry of a kiln__shared. Every plan has a kiln__shared: the object of the sweep, or its own. The key of an entry
+ * contains everything that determines the content of the entry. So any plan of the sweep can use an entry that another
+ * plan made. */
 typedef struct kiln__plan_entry {
     struct kiln__plan_entry *next;
     char *key;
@@ -46,7 +47,7 @@ struct kiln__shared {
     uint64_t flush_bytes;
     kiln__comparer comparer;
     kiln__counter counters[KILN_TYPE_COUNT];
-    CUdeviceptr counted;  /* memory for their counts; 0: not allocated yet */
+    CUdeviceptr counted;  /* device memory for the counts of these kernels; 0: not allocated yet */
     uint64_t count_least; /* bytes of an output that the device compares; 0: the default */
     void *staging;        /* host memory for outputs that are read one after the other */
     uint64_t staging_bytes;
@@ -65,7 +66,7 @@ kiln_status kiln__shared_add(kiln__shared *shared, const char *key, kiln__export
                              kiln_error **error);
 /* Frees the entries whose key begins with `prefix`. */
 void kiln__shared_drop(kiln__shared *shared, const char *prefix);
-/* Allocates device memory. A sweep keeps it for the next plan. The context must be current. */
+/* Allocates device memory. A sweep keeps released memory for the next plan. The context must be current. */
 kiln_status kiln__shared_alloc(kiln__shared *shared, uint64_t bytes, const char *what, CUdeviceptr *pointer,
                                kiln_error **error);
 void kiln__shared_release(kiln__shared *shared, CUdeviceptr pointer, uint64_t bytes);

@@ -28,8 +28,8 @@ kiln_status kiln__texture_make(kiln_plan *plan, const kiln__argument *arg, const
 void kiln__textures_stale(kiln_plan *plan); /* call it when the buffers may have another content */
 /* Copies buffers into arrays whose content is out of date, in the stream. */
 kiln_status kiln__textures_fill(kiln_plan *plan, CUstream stream, kiln_error **error);
-/* Call these before and after the steps `of` are evaluated. The second call destroys the texture objects that the steps
- * no longer use. */
+/* Call these two functions before and after the steps `of` are evaluated. kiln__textures_end() destroys the texture
+ * objects that the steps no longer use. */
 void kiln__textures_begin(kiln_plan *plan, unsigned of);
 kiln_status kiln__textures_end(kiln_plan *plan, kiln_error **error);
 void kiln__textures_free(kiln_plan *plan); /* frees all; the context must be current */

@@ -18,9 +18,9 @@ enum {
     KILN__RELAY_ENDED,      /* rank: the program ended on its own */
     KILN__RELAY_BEAT,       /* either side: a heartbeat */
     KILN__RELAY_QUIT,       /* leader: the job is over */
-    KILN__RELAY_BYE,        /* rank: it ends; the answer to QUIT */
-    /* either a new leader tells its ranks that it leads (its own number comes first), or the old leader tells a rank
-     * which ranks it leads from now on */
+    KILN__RELAY_BYE,        /* rank: the rank ends; the answer to QUIT */
+    /* a new leader tells its ranks that it leads them (its own number comes first), or the old leader tells a rank
+     * which ranks that rank leads from now on */
     KILN__RELAY_GROUP,
     KILN__RELAY_ANSWER /* sent by another leader to rank 0: the answer of its sweep; may be empty */
 };
@@ -32,7 +32,7 @@ typedef struct kiln__relayed { /* a parsed message; texts and bytes point into i
     uint64_t channel;
     const char *bytes; /* used by DATA and ANSWER */
     size_t length;
-    int how;                                          /* for ENDED: the status of waitpid(); -1: unknown */
+    int how;                                          /* for ENDED: the status of waitpid(); -1 if it is unknown */
     const char *version;                              /* used by HELLO */
     const char *arguments[KILN__RELAY_ARGUMENTS + 1]; /* for START; NULL after the last */
     const char *group;                                /* for GROUP: numbers of 64 bits, perhaps unaligned */
@@ -55,7 +55,7 @@ bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, 
 typedef struct kiln__channel {
     uint64_t id;
     int rank;
-    int fd;            /* the relay's end of the leader's socket; -1: closed. A rank does not use it */
+    int fd;            /* the relay's end of the leader's socket; -1 if it is closed. A rank does not use `fd` */
     kiln__child child; /* the program; only a rank uses it */
     kiln__text out;    /* bytes that wait for the socket, from `put` on */
     size_t put;
@@ -69,9 +69,9 @@ typedef struct kiln__member { /* the leader's view of a rank */
     bool known, gone, bye;
     bool moved;     /* another rank leads this rank, which gets no messages and whose messages are ignored */
     bool leads;     /* this rank leads another group; the next two fields only have a meaning for such a rank: */
-    bool answered;  /* its sweep has ended, or the rank was given up */
-    char *answer;   /* NULL: no answer */
-    uint64_t heard; /* time of its last message, on the clock of kiln__now_ns() */
+    bool answered;  /* the rank's sweep has ended, or the rank was given up */
+    char *answer;   /* NULL if the rank gave no answer */
+    uint64_t heard; /* time of the rank's last message, on the clock of kiln__now_ns() */
     kiln__rank_info info;
     kiln__place place;
 } kiln__member;
@@ -90,7 +90,7 @@ struct kiln_ranks {
     void *library;
     kiln__transport transport;
     double lease;    /* seconds */
-    int lead;        /* number of the rank that leads this rank; its own number if it leads */
+    int lead;        /* number of the rank that leads this rank; if this rank leads, its own number */
     uint64_t beaten; /* time of the last heartbeat */
     kiln__channel **channels;
     size_t channel_count, channel_room;
@@ -108,7 +108,8 @@ struct kiln_ranks {
     kiln__letter *letters; /* letters that were not sent yet */
     size_t letter_count, letter_room;
     bool told; /* on a leader other than rank 0: the leader has sent its answer */
-    /* late: number of messages of channels that had ended, and of ranks that had been given up */
+    /* last_id: number of the newest channel. late: how many messages came after their channel had ended, or after their
+     * rank had been given up */
     uint64_t last_id, late;
 };
 

@@ -28,7 +28,7 @@ typedef struct kiln__part {
  * functions are callbacks, so that a recorded space (recording/) can take the place of a union of variants. */
 typedef struct kiln__points {
     const kiln_allocator *mem;
-    uint64_t count; /* number of valid points; UINT64_MAX: larger than that, or not counted */
+    uint64_t count; /* number of valid points; UINT64_MAX: at least UINT64_MAX points, or not counted */
     size_t part_count, width;
     const kiln__part *parts;
     /* Writes the valid point with that number, which is below the count. */
@@ -36,8 +36,8 @@ typedef struct kiln__points {
     /* Tests whether a point satisfies the constraints. Each position must lie on its axis. */
     kiln_status (*holds)(void *user, const uint32_t *point, bool *holds, kiln_error **error);
     /* Writes a random valid point, which may be a point that an earlier call returned. *found is false if the call
-     * found no point within its bound. NULL if points can be found by number. If it is not NULL, `at` must not be
-     * called. */
+     * found no point within its bound. `draw` is NULL if points can be found by number. If it is not NULL, `at` must
+     * not be called. */
     kiln_status (*draw)(void *user, kiln__random *random, uint32_t *point, bool *found, kiln_error **error);
     bool slow; /* `at` takes tens of microseconds or more: changing axes of a known point is faster */
     void *user;

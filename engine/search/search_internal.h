@@ -14,8 +14,8 @@ typedef struct kiln__search_entry { /* a point that was proposed or answered */
     bool told;
 } kiln__search_entry;
 
-/* A strategy. Its state is a zeroed block of state_size bytes for each search. A strategy without a state has the size 1,
- * because an allocator may return NULL for 0 bytes. */
+/* A strategy. Its state is a zeroed block of state_size bytes for each search. A strategy without a state has the size
+ * 1, because an allocator may return NULL for 0 bytes. */
 struct kiln__strategy {
     const char *name;
     size_t state_size;
@@ -75,8 +75,9 @@ double kiln__prior_of(const kiln__search *s, const uint32_t *point); /* 0 if the
 double kiln__prior_level(const kiln__search *s, const uint32_t *point);
 const uint32_t *kiln__prior_ranked(const kiln__search *s,
                                    size_t rank); /* hints in order, rank 0 is the best; NULL past the last */
-/* Kendall's rank correlation of expected and measured values, from 1 (all pairs are in the expected order) to -1 (no
- * pair is). One more pair that agrees is counted, so that the correlation is 1 without any pair. */
+/* Kendall's rank correlation of expected and measured values, from 1 (all pairs are in the expected order) to -1 (all
+ * pairs are in the opposite order). One more pair that agrees is counted, so that the correlation is 1 without any
+ * pair. */
 double kiln__prior_agreement(const double *priors, const double *values, size_t count);
 
 /* ---- candidates of the next proposal: random points, and neighbours of good points ---- */

@@ -208,8 +208,8 @@ static bool find_in_metric(void *user, const char *name, kiln_value *value)
     return kiln__scope_find(kiln__config_scope(j->config), name, value) || find_name(user, name, value);
 }
 
-/* Finds a name of an objective: a field of the result, or a metric of the variant. A metric keeps the value that it had at
- * the run, because it may need inputs; without such a value it is computed. */
+/* Finds a name of an objective: a field of the result, or a metric of the variant. A metric keeps the value that it had
+ * at the run, because it may need inputs; without such a value it is computed. */
 static bool find_name(void *user, const char *name, kiln_value *value)
 {
     const judged *j = user;

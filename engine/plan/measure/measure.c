@@ -101,7 +101,8 @@ static kiln_status prepare_flush(timer *t, unsigned flags)
     return KILN_OK;
 }
 
-/* Lets the caller renew the contents of buffers. The flush of the L2 comes later, so the new contents are not in the cache. */
+/* Lets the caller renew the contents of buffers. The flush of the L2 comes later, so the new contents are not in the
+ * cache. */
 static kiln_status renew(kiln_plan *plan, kiln_error **error)
 {
     if (!plan->renewal.renew)

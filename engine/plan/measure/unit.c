@@ -1,4 +1,4 @@
-/* unit.c - reads from the PTX which units' arithmetic a kernel uses: this decides the bound of the roofline. */
+/* unit.c - finds in the PTX the arithmetic units that a kernel uses, which decide the bound of the roofline. */
 #include <string.h>
 
 #include "chars.h"

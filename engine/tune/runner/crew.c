@@ -167,6 +167,6 @@ kiln_status kiln__crew_run(kiln__crew *crew, size_t index, const kiln_sample *sa
             kiln__runner_stop(runner);
     }
     status = kiln__runner_take(runner, recorder, result, ends, error);
-    kiln__crew_alone(crew); /* no longer */
+    kiln__crew_alone(crew); /* the sample has ended, so the runner is no longer alone */
     return status;
 }

@@ -423,7 +423,7 @@ static bool has_commas(const cli_command *command)
     return false;
 }
 
-/* Reports an argument that the command does not take. Says what it may have been meant for. */
+/* Reports an argument that the command does not take, with a guess of the option that the user meant. */
 static void fail_many(cli *c)
 {
     const char *extra = c->words.items[c->command->max_words];

@@ -1,4 +1,5 @@
-/* best.c - kiln best: the best known configuration for sizes and a device; exporting what is known as a text file. */
+/* best.c - kiln best: the best known configuration for sizes and a device; `--export` writes the known configurations
+ * to a text file. */
 #include <string.h>
 #include <time.h>
 
@@ -24,7 +25,7 @@ static const char *day_text(int64_t made)
     return cli_printf("%s", text);
 }
 
-/* ---- what is known ---- */
+/* ---- the sources of known configurations ---- */
 
 typedef struct sources {
     kiln_store *store;
@@ -137,8 +138,8 @@ static void show_text(const cli *c, const kiln_device_info *device, const kiln_b
     show_inputs(best);
 }
 
-/* Prints the best-known configuration as JSON. `known` describes the sample that it is based on, and is missing for
- * the defaults. */
+/* Prints the best-known configuration as JSON. The member `known` describes the sample from which the configuration was
+ * taken. It is missing for the defaults. */
 static void show_json(const cli *c, const kiln_device_info *device, const kiln_best *best, const char *why)
 {
     static const char *const words[] = {
@@ -196,8 +197,8 @@ static bool is_of_these_sizes(const kiln_best *best)
     return best->from == KILN_BEST_EXACT || best->from == KILN_BEST_TUNED;
 }
 
-/* Looks for a configuration that is known at the small sizes, and replaces *best by it. `tune` takes these sizes if it cannot
- * estimate the kernel at the large ones. */
+/* Looks for a configuration that is known at the small sizes, and replaces *best by it. `tune` takes the small sizes if
+ * it cannot estimate the kernel at the large sizes. */
 static void take_small_sizes(cli *c, kiln_choice *choice, kiln_best_options *options, const char *set, kiln_best **best)
 {
     kiln_best *other = NULL;

@@ -208,7 +208,7 @@ static const char *settings_of(const json_t *object)
     return line;
 }
 
-/* A file of JSON that is being read. A sample of a sweep does not repeat keys that the whole has. */
+/* A file of JSON that is being read. A sample of a sweep does not repeat keys of the whole object. */
 typedef struct reading {
     cli *c;
     compare_side *side;
@@ -217,8 +217,8 @@ typedef struct reading {
     const char *spec, *sizes, *device; /* these come from the keys of the whole file */
 } reading;
 
-/* Returns the name of a device. It is an object in the output of a sweep or a run, and a text in the list of stored
- * samples. */
+/* Returns the name of a device. A device is an object in the output of a sweep or a run, and a text in the list of
+ * stored samples. */
 static const char *device_of(const json_t *object)
 {
     const json_t *device = json_object_get(object, "device");
@@ -246,8 +246,8 @@ static bool read_status(const char *name, kiln_status *status)
 }
 
 /* Adds a sample, unless the user asked for other samples. `place` tells where it is in the file. Returns 0, or the exit
- * code if the sample is malformed: a status that this version does not know, or a time that cannot be one, must not
- * count as a success. */
+ * code if the sample is malformed: a status that this version does not know, or an impossible time, must not count as a
+ * success. */
 static int add_sample(const reading *r, const json_t *sample, const char *place)
 {
     const compare_args *args = r->c->args;

@@ -1,9 +1,9 @@
 /* completion.c - kiln completion SHELL: prints scripts for bash, zsh and fish, made from the option tables.
  *
  * Candidates come from specs and file names, which are untrusted: a value of a param or the name of a file may be
- * $(...). Therefore no script lets its shell expand such a text. The scripts compare, quote and insert it. Kiln
- * prints one candidate per line, and skips candidates with control characters (out_word()), because a shell cannot
- * show or insert them. */
+ * $(...). Therefore no script lets its shell expand such a text. The scripts compare, quote and insert the text. Kiln
+ * prints one candidate per line, and skips candidates with control characters (out_word()), because a shell cannot show
+ * or insert them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,8 @@ static const char *lister(cli_completes completes)
     return "";
 }
 
-/* Returns the words that are known when the script is made, with spaces between them; NULL if none are. */
+/* Returns the words that are known when the script is made, with spaces between them. Returns NULL if no words are
+ * known. */
 static const char *fixed_words(cli_completes completes, const char *words)
 {
     if (completes != CLI_STRATEGIES)

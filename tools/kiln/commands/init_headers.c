@@ -9,7 +9,7 @@
 #include "commands.h"
 #include "init.h"
 
-/* Limits of the search: folders above the source, folders below each of these, folders in all. */
+/* Limits of the search: folders above the source, folders below each of these, folders in total. */
 enum { MOST_LEVELS = 8, MOST_DEPTH = 5, MOST_FOLDERS = 4000 };
 
 typedef struct header_search {
@@ -144,7 +144,7 @@ bool init_find_headers(cli *c, init_plan *plan, const char *message)
     if (paths < args->engine.paths.count) { /* a short path for the commands that use the spec */
         args->engine.paths.items[paths] = init_path_between(plan->folder, folder);
         if (paths > 0 && strcmp(args->engine.paths.items[paths], args->engine.paths.items[paths - 1]) == 0)
-            return false; /* found there before, and the compiler still does not find it */
+            return false; /* an earlier round added this folder, and the compiler still does not find the header */
         kiln_engine_close(c->engine);
         c->engine = NULL;
     }

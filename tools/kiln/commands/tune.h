@@ -1,4 +1,4 @@
-/* tune.h - functions that tune.c, which sweeps, and tune_show.c, which shows the results, share. */
+/* tune.h - declarations that tune.c (the sweep) and tune_show.c (the results) share. */
 #ifndef KILN_CLI_TUNE_H
 #define KILN_CLI_TUNE_H
 
@@ -22,7 +22,7 @@ typedef struct tune_args {
     bool repeatable;
     /* the measurements */
     bool isolate, no_isolate, no_early_stop, no_finals;
-    bool check; /* not the member of `run`: only the winners are checked */
+    bool check; /* `run` has a member `check` too; this one checks only the winners */
     uint64_t finalists;
     /* the samples */
     const char *store, *csv;
@@ -40,7 +40,7 @@ typedef struct tune_checked {
     findings found;
     const char *sizes;  /* "N=5000 (tiny)"; NULL: nothing was checked */
     uint64_t runs;      /* winners that ran to their end */
-    uint64_t failed;    /* other winners */
+    uint64_t failed;    /* winners that did not run to their end */
     kiln_status status; /* the status of the first sweep that failed */
     const char *which, *why;
 } tune_checked;
@@ -53,11 +53,11 @@ typedef struct tune_view {
     kiln_setting *sizes;
     size_t size_count;
     const kiln_size_set *small; /* the sizes at which answers were verified; NULL: `sizes` */
-    /* the reason why times are for the small sizes instead of the default ones; NULL: they are not */
+    /* the reason why the times are for the small sizes; NULL: they are for the default sizes */
     const char *instead;
-    cli_list unverifiable; /* variants that are left out because they do not take these sizes */
+    cli_list unverifiable; /* variants that are left out because they are not valid at the sizes `small` */
     kiln_status status;    /* the status with which the sweep ended */
-    const char *ended;     /* why it ended early, NULL if it did not */
+    const char *ended;     /* the reason why the sweep ended early; NULL: it did not end early */
     bool device_named;     /* 1: the user named the device */
     double limit;          /* seconds; 0: no limit */
     bool first;            /* the limit is FIRST_LIMIT */

@@ -97,7 +97,7 @@ typedef struct ranked_sample {
 
 typedef struct rows {
     cli_table table;
-    /* the table's title has the params of this sample that all rows share; NULL: there are none */
+    /* a sample whose shared params stand in the title of the table; NULL: the title has no params */
     const kiln_sample *common;
     bool *is_common; /* one entry for each of the params */
     double unit;
@@ -154,7 +154,7 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
     table_cell(&r->table, "configuration");
 }
 
-/* Returns true for a sample without a time among samples with one. Such a sample is ranked last. */
+/* Returns true for a sample without a time among samples with a time. Such a sample is ranked last. */
 static bool is_untimed(const kiln_sample *sample, bool timed)
 {
     return timed && sample->status == KILN_OK && !sample->result->measured && !sample->result->estimated;
@@ -470,7 +470,8 @@ static const char *end_text(kiln_end end)
     return texts[end];
 }
 
-/* Tells why a sweep ended. A sweep that ended early tells which of the two reasons it was, and the error. */
+/* Tells why a sweep ended. For a sweep that ended early, tells whether the user or an error ended it, and shows the
+ * error. */
 static const char *end_reason(const tune_view *view, kiln_end end)
 {
     if (end != KILN_END_EARLY || !view->ended)
@@ -825,7 +826,10 @@ enum csv_kind {
 enum { KILN_RESULT_MAP(CSV_X) };
 #undef CSV_X
 #define CSV_X(name) CSV_HAS_##name,
-enum { CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED }; /* each column exactly once; otherwise this does not compile */
+enum {
+    CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED
+}; /* this does not compile if a field is missing or occurs
+                                                          * twice */
 #undef CSV_X
 #define CSV_X(kind, name, unit, text) +1
 _Static_assert(CSV_DECIDED == 0 KILN_RESULT_MAP(CSV_X), "a field of kiln_result is missing in CSV_COLUMNS or CSV_NONE");
@@ -865,7 +869,7 @@ static void csv_field(FILE *file, const struct csv_column *column, const kiln_re
     }
 }
 
-/* Writes the columns of a result. Before them stands the kind of its time; `seconds` is that time. */
+/* Writes the columns of a result. The kind of the time stands before these columns, and `seconds` has the time. */
 static void csv_result(FILE *file, const kiln_result *result)
 {
     kiln_result shown = *result;

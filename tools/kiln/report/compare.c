@@ -21,7 +21,7 @@ typedef struct common {
     double rank_a, rank_b;
 } common;
 
-/* ---- which configurations both have ---- */
+/* ---- configurations that both problems have ---- */
 
 static int by_key(const void *left, const void *right)
 {
@@ -53,7 +53,8 @@ static size_t merge(const entry *a, size_t a_count, const entry *b, size_t b_cou
     return count;
 }
 
-/* ---- Spearman's rank correlation: Pearson's of the ranks, where equal times share the mean of theirs ---- */
+/* ---- Spearman's rank correlation: Pearson's correlation of the ranks; equal times share the mean of their ranks
+ * ---- */
 
 static int by_a(const void *left, const void *right)
 {
@@ -90,8 +91,8 @@ static double rank_correlation(common *list, size_t count)
 
 /* ---- a pair ---- */
 
-/* Returns the cost of the best configuration of one problem on the other, as a multiple of the best time there.
- * Returns 0 if it was not measured there. */
+/* Takes the best configuration of one problem. Returns its time on the other problem as a multiple of the best time on
+ * the other problem. Returns 0 if this time was not measured. */
 static double cost_of(const common *list, size_t count, const report_sample *best, bool of_a, double least)
 {
     for (size_t i = 0; i < count; i++)
@@ -151,7 +152,7 @@ static void find_pair(const report_problem *a, const report_problem *b, entry **
     size_t most = pair->count < MOST_POINTS ? pair->count : MOST_POINTS;
     pair->samples_a = cli_alloc((most + 1) * sizeof *pair->samples_a);
     pair->samples_b = cli_alloc((most + 1) * sizeof *pair->samples_b);
-    for (; pair->shown < most; pair->shown++) { /* evenly over the times of b */
+    for (; pair->shown < most; pair->shown++) { /* the points are spread evenly over the times of b */
         const common *one = &list[pair->shown * pair->count / most];
         pair->samples_a[pair->shown] = one->a;
         pair->samples_b[pair->shown] = one->b;

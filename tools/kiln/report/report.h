@@ -46,7 +46,7 @@ typedef struct report_sample {
     double inputs, copy;                  /* seconds: making its inputs on the host, copying them to the device */
     double energy, power, error, compile; /* J, W, tolerances, seconds; 0 if the value is not known */
     bool verified;
-    const char *metrics;   /* "NAME=VALUE ..."; NULL: none */
+    const char *metrics;   /* "NAME=VALUE ..."; NULL: no metrics */
     const char *command;   /* the command line of its sweep; "" if it is not known */
     bool elsewhere;        /* its answer was not checked at these sizes, but at smaller sizes or not at all */
     const char *functions; /* "NAME=SECONDS ..." of the functions that made its inputs; NULL if it is not known */
@@ -64,7 +64,7 @@ typedef struct report_quantity {
     const char *name, *unit;
     /* more: a higher value is better. metric: the value comes from the spec. varies: samples have different values */
     bool more, metric, varies;
-    size_t known;                /* number of samples that have it */
+    size_t known;                /* number of samples that have the quantity */
     double scale;                /* scale of the unit */
     const report_sample *best;   /* best among the samples that count */
     const report_sample **front; /* the Pareto front with the problem's first quantity */
@@ -138,7 +138,7 @@ typedef struct report_pair {
     const report_problem *a, *b;
     size_t number_a, number_b;
     size_t count; /* number of configurations that ran on both */
-    /* rank correlation; NaN: fewer than three configurations, or all equal */
+    /* rank correlation; NaN: there are fewer than three configurations, or all times are equal */
     double correlation;
     /* time of the other problem's best configuration, as a multiple of the best time; 0: it was not tried */
     double cost_a, cost_b;
@@ -164,13 +164,14 @@ typedef struct report {
     void *texts; /* a tree of interned texts */
 } report;
 
-/* Texts and samples are added one by one, then report_finish() is called. */
+/* Call these functions to add texts and samples one by one, and then call report_finish(). */
 const char *report_intern(report *r, const char *text);
 kiln_setting *report_settings(report *r, const kiln_setting *settings, size_t count);
 report_problem *report_find_problem(report *r, const char *device, const kiln_setting *sizes, size_t size_count);
 void report_add(report_problem *problem, const report_sample *sample);
 void report_add_once(cli_list *list, const char *text);
-void report_observe(report_range *range, double value); /* ignores a value of 0 or less, which is not known */
+void report_observe(report_range *range, double value); /* ignores values of 0 or less, which mean that the figure is
+                                                         * not known */
 void report_finish(report *r);
 void report_find_quantities(const report *r, report_problem *p);
 double report_value(const report_quantity *q, const report_sample *s); /* NaN if it is not known */

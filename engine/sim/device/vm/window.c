@@ -43,8 +43,8 @@ static bool read_shared_address(vm_warp *w, const vm_code *i, uint32_t lane, uin
     return *address / VM_SHARED_WINDOW < w->block->cluster->size;
 }
 
-/* mapa: d becomes the address in the block of rank b that corresponds to the address a of any block. `size` is 1 if
- * the addresses are generic. */
+/* mapa: a is a shared address in any block of the cluster. d becomes the corresponding address in the block of rank b.
+ * `size` is 1 if the addresses are generic. */
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t size = w->block->cluster->size;

@@ -13,10 +13,10 @@ static inline uint32_t check_dependent_limit(const vm_clock *c, uint32_t lanes)
 void check_dependent_start(const vm_block *block, vm_clock *c);
 /* Performs griddepcontrol. */
 void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m);
-/* Counts the end of a block: it allows the dependent launches to begin. */
+/* Counts the end of a block, because the end allows the dependent launches to begin. */
 void check_dependent_end(const vm_block *block);
-/* Returns the entry for prerequisite launches that a warp publishes. If a lane of the warp is in `after`, it is the
- * start of this launch, because all prerequisite launches happened before. Otherwise it is `early`. */
+/* Returns the entry for prerequisite launches that a warp publishes. If a lane of the warp is in `after`, all
+ * prerequisite launches happened before, so the entry is the start of this launch. Otherwise the entry is `early`. */
 uint32_t check_dependent_known(const vm_warp *w);
 /* Joins an entry that check_dependent_known() has returned into the clock of lanes that acquire it. */
 void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes);

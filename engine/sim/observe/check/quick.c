@@ -1,9 +1,10 @@
-/* quick.c - the fast path: plain loads and stores whose lanes have the same address differences as an earlier access of
- * the instruction (`vm_pattern`), eight cells at once with vector instructions.
+/* quick.c - the fast path, for plain loads and stores whose lanes have the same address differences as an earlier
+ * access of the instruction (vm_pattern). It checks eight cells at once with vector instructions.
  *
- * Nothing is reported here. For any other access the functions return false, and access.c checks it cell by cell. The
- * results of both files must be equal: tests/sim/test_check_quick.c compares them. A load may fail in the middle:
- * recording the same read twice changes nothing. A store tests all cells before it records anything.
+ * This file reports nothing. If an access is not plain or may have a defect, the functions return false, and access.c
+ * checks the access cell by cell. Both files must give the same results: tests/sim/test_check_quick.c compares them.
+ * The fast path of a load may stop in the middle, because recording the same read twice changes nothing. A store tests
+ * all cells before it records anything.
  *
  * This file is compiled for AVX2. No function in it may be called on a host without AVX2; check_can_quick() tests
  * that. */
@@ -16,7 +17,7 @@
 #include "shadow_internal.h"
 #include "vm_checks_internal.h"
 
-/* GNU vectors: a comparison sets all bits of an element, or none. */
+/* GNU vectors. A comparison sets all bits of an element if it is true, otherwise none. */
 typedef uint32_t x8 __attribute__((vector_size(32)));
 typedef uint64_t y4 __attribute__((vector_size(32)));
 _Static_assert(sizeof(x8) == VM_CELLS * sizeof(uint32_t), "a vector is a field of a group");
@@ -42,7 +43,8 @@ INLINE bool any_lane(x8 v)
 }
 /* Selects bit by bit: `yes` where the mask is set, otherwise `no`. */
 INLINE x8 choose(x8 mask, x8 yes, x8 no) { return (mask & yes) | (~mask & no); }
-/* Stores one field of the cells `in`. `whole`: all eight cells, so that the old values are not needed. */
+/* Stores one field of the cells `in`. If `whole` is true, `in` has all eight cells, so the old values are not
+ * needed. */
 INLINE void store8(uint32_t *to, x8 in, x8 v, bool whole)
 {
     if (!whole)
@@ -131,7 +133,7 @@ INLINE void record_marks(const vm_plain *k, vm_marks *m, x8 in, x8 who, bool who
     store8(m->block, in, (x8){0} + k->block, whole);
 }
 
-/* Copies the marks of the cells `in`: the first read slot to the second. */
+/* Copies the marks of the cells `in` from the first read slot to the second. */
 INLINE void copy_marks(vm_marks *to, const vm_marks *from, x8 in, bool whole)
 {
     store8(to->stamp, in, load8(from->stamp), whole);
@@ -171,7 +173,7 @@ INLINE bool read_group(const vm_plain *k, vm_cells *g, x8 in, x8 who, bool whole
     const x8 near1 = find_near(k, &g->r1, fresh1, who, shared);
     const x8 fresh2 = fresh1 & ~near1 & (x8)(load8(g->r2.stamp) > k->limit);
     const x8 near2 = find_near(k, &g->r2, fresh2, who, shared), later = fresh1 & ~near1 & ~near2;
-    if (!any_lane(later ^ in)) { /* other warps or blocks made all of these reads, so keep both marks */
+    if (!any_lane(later ^ in)) { /* other warps or blocks made all of these reads, so both marks are kept */
         copy_marks(&g->r2, &g->r1, in, whole);
         record_marks(k, &g->r1, in, who, whole);
         return true;
@@ -498,7 +500,7 @@ bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
         (write && p->count < (unsigned)__builtin_popcount(m)))
         return false;
     /* The warp has synchronised at the current time. A read that is recorded now would have a time that is not newer
-     * than `synced`. merge_reads() would later take it for a read before the synchronisation, so access.c decides. */
+     * than `synced`. merge_reads() would later treat it as a read before the synchronisation, so access.c decides. */
     if (VM_UNLIKELY(k.clock->synced >= k.now))
         return false;
     return i->space == PTX_SPACE_SHARED ? try_shared(w, i, m, p, &k, write) : try_global(w, i, m, p, &k, write);

@@ -355,7 +355,7 @@ static void mark_unwritten(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
     }
 }
 
-/* Creates the bits of an allocation that counted as completely written. Returns false if memory runs out. */
+/* Creates the bits of an allocation whose bytes all counted as written. Returns false if memory runs out. */
 static bool open_bits(vm_check *check, vm_shadow *shadow, uint64_t bytes)
 {
     shadow->written = kiln__alloc(check->mem, (size_t)(bytes / 64 + 1) * sizeof *shadow->written);
@@ -408,7 +408,7 @@ void check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes)
     uint64_t at = 0, source_at = 0, most = bytes;
     vm_shadow *target = find_shadow(device, to, &at, &bytes), *source = find_shadow(device, from, &source_at, &most);
     if (!target || !source || !target->written || source->unwritten == 0)
-        return; /* the copy has marked the target as written */
+        return; /* nothing to do, because the copy has marked the target as written */
     bytes = bytes < most ? bytes : most;
     for (uint64_t k = 0; k < bytes; k++)
         if (!(source->written[(source_at + k) / 64] >> (source_at + k) % 64 & 1))

@@ -14,11 +14,11 @@ static inline size_t check_page_lines(const vm_shadow *shadow) { return (VM_SHAD
  * out. */
 vm_shadow *check_shadow_new(vm_check *check, uint64_t bytes, bool written);
 void check_shadow_free(vm_check *check, vm_shadow *shadow, uint64_t bytes);
-/* Forgets all accesses, but keeps which bytes were written. */
+/* Forgets all accesses, but keeps the information which bytes were written. */
 void check_shadow_renew(vm_check *check, vm_shadow *shadow, uint64_t bytes);
 /* Marks bytes as written. */
 void check_shadow_write(vm_shadow *shadow, uint64_t offset, uint64_t bytes);
-/* Frees what quick.c has made for a pattern. */
+/* Frees the data that quick.c has made for a pattern. */
 void check_parts_drop(vm_check *check, vm_pattern *p);
 
 #endif
