@@ -77,6 +77,56 @@ static void make_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uin
     p->insn = wide ? 0 : insn + 1;
 }
 
+/* Returns true if the addresses of the access have the distances of the pattern. Lanes that do not take part in the
+ * access do not count. */
+static bool fits_pattern(const vm_pattern *p, const vm_access *a)
+{
+    if (a->lanes & ~p->lanes)
+        return false;
+    const uint32_t first = (uint32_t)__builtin_ctz(a->lanes);
+    const uint64_t base = a->address[first] - (uint64_t)(int64_t)(int32_t)p->rel[first];
+    uint64_t apart = 0;
+    VM_EACH(l, a->lanes)
+        apart |= a->address[l] - base - (uint64_t)(int64_t)(int32_t)p->rel[l];
+    return apart == 0;
+}
+
+/* Sets *whole to an access of all lanes that has the same distance between neighbouring lanes as `a`. Returns false if
+ * `a` has other distances, or fewer than two lanes. */
+static bool extend_access(const vm_access *a, vm_access *whole)
+{
+    const uint32_t first = (uint32_t)__builtin_ctz(a->lanes), rest = a->lanes & (a->lanes - 1);
+    if (!rest)
+        return false;
+    const uint32_t second = (uint32_t)__builtin_ctz(rest);
+    const int64_t away = (int64_t)(a->address[second] - a->address[first]), step = away / (int64_t)(second - first);
+    if (step == 0 || step * (int64_t)(second - first) != away)
+        return false;
+    *whole = (vm_access){.space = a->space, .kind = a->kind, .bytes = a->bytes, .lanes = VM_ALL};
+    for (uint32_t l = 0; l < VM_LANES; l++)
+        whole->address[l] = a->address[first] + (uint64_t)(step * ((int64_t)l - first));
+    VM_EACH(l, a->lanes)
+        if (whole->address[l] != a->address[l])
+            return false;
+    return true;
+}
+
+/* Finds a pattern for an access by some lanes, whose masks may differ from time to time: the cached pattern is made for
+ * all lanes, and quick.c leaves out those that do not take part. Returns the pattern of the access itself, which is not
+ * kept. Returns NULL if the lanes' distances differ, so that the access needs a cached pattern of its own. */
+static vm_pattern *get_part_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uint32_t insn)
+{
+    vm_access whole;
+    if (p->insn == insn + 1 && p->bytes == a->bytes && fits_pattern(p, a))
+        p->hits += check->quick && p->hits < check->often;
+    else if (extend_access(a, &whole))
+        make_pattern(check, p, &whole, insn);
+    else
+        return NULL;
+    make_pattern(check, &check->spare, a, insn);
+    return &check->spare;
+}
+
 /* Returns the pattern of an access: the cached one if the lanes' distances are the same, otherwise a new one in its
  * place. */
 static vm_pattern *get_pattern(vm_check *check, const vm_access *a, uint32_t insn)
@@ -95,6 +145,9 @@ static vm_pattern *get_pattern(vm_check *check, const vm_access *a, uint32_t ins
     }
     if (!p)
         p = check->patterns[insn % VM_PATTERNS] = kiln__calloc(check->mem, 1, sizeof *p);
+    vm_pattern *part = p && a->lanes != VM_ALL ? get_part_pattern(check, p, a, insn) : NULL;
+    if (part)
+        return part;
     if (!p)
         p = &check->spare;
     make_pattern(check, p, a, insn);
@@ -398,6 +451,19 @@ static void prefetch_lines(const vm_look *k, const vm_shadow *shadow, uint64_t b
         __builtin_prefetch(line, 1);
         __builtin_prefetch(&line->rows[1], 1);
     }
+    for (uint32_t n = 0; n < k->p->count; n++) {
+        const uint64_t offset = base + (uint64_t)k->p->at[n], at = offset % VM_SHADOW_PAGE >> shadow->shift;
+        const vm_line *page = shadow->pages[offset / VM_SHADOW_PAGE];
+        const vm_cells *cells = page ? page[at / VM_LINE].cells : NULL;
+        if (cells) {
+            const vm_cells *g = &cells[at % VM_LINE / VM_CELLS];
+            __builtin_prefetch(&g->w, 1);
+            __builtin_prefetch(&g->r1, 1);
+            __builtin_prefetch(&g->r1.insn, 1);
+        } else if (page && page[at / VM_LINE].more) {
+            __builtin_prefetch(page[at / VM_LINE].more, 1);
+        }
+    }
 }
 
 /* Checks an access to global memory, entry by entry of the pattern: unwritten bytes, padding of rows, then each
@@ -574,6 +640,9 @@ static uint32_t check_one_access(vm_look *k, vm_access *a)
             allocation = (vm_allocation *)(uintptr_t)vm_allocation_of(run->device, base);
             p->allocation = allocation;
             p->generation = generation;
+            vm_pattern *cached = k->check->patterns[k->insn % VM_PATTERNS];
+            if (cached && p == &k->check->spare && cached->insn == k->insn + 1)
+                cached->allocation = allocation, cached->generation = generation;
         }
         inside = allocation && first >= allocation->base && last >= first &&
                  last <= allocation->base + allocation->bytes && !(allocation->constant && k->write);

@@ -270,11 +270,7 @@ static void end_block(vm_block *block)
 
 static const uint8_t *shown(const vm_runner *runner) { return runner->run->launch->module->check->kind; }
 
-/* In a module with asynchronous operations, check_insn() records something for each instruction. */
-static bool compiles(const vm_runner *runner)
-{
-    return runner->run->device->check->quick && !runner->run->launch->module->check->async;
-}
+static bool compiles(const vm_runner *runner) { return runner->run->device->check->quick; }
 
 const struct vm_hooks check_hooks = {
     .begin = begin_launch,

@@ -52,16 +52,15 @@ INLINE void store8(uint32_t *to, x8 in, x8 v, bool whole)
     memcpy(to, &v, sizeof v);
 }
 
-/* The cells of one line that an instruction touches, in two forms. For a compact line: the rows. For an open line:
- * in[c] has all bits set if the instruction touches cell c, otherwise none; who[c] is the lane of that cell's mark,
- * with VM_MANY if several lanes touch the cell. */
+/* The cells of one line that an instruction touches. who[c] is the lane of cell c, with VM_MANY if several lanes touch
+ * it. `touch` tells the same by rows, for a compact line. */
 enum { TOUCHES = 4 };
 typedef struct part {
     int64_t at;     /* the line's distance from the line of the first lane's cell */
     uint32_t cells; /* all cells, a bit each */
     uint32_t count; /* rows; 0: there would be more than TOUCHES, so the line must be open */
     vm_touch touch[TOUCHES];
-    uint32_t in[VM_LINE], who[VM_LINE];
+    uint32_t who[VM_LINE];
 } part;
 /* The parts of a pattern, for first lanes at one place in their line. */
 struct vm_parts {
@@ -271,7 +270,6 @@ static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first
         const uint32_t lanes = p->who[n / cells];
         part *to = &made->part[where[n]];
         to->cells |= (uint32_t)1 << (cell & (VM_LINE - 1));
-        to->in[cell & (VM_LINE - 1)] = UINT32_MAX;
         to->who[cell & (VM_LINE - 1)] = p->lane[n / cells] | (lanes & (lanes - 1) ? VM_MANY : 0);
     }
     for (uint32_t k = 0; k < count; k++)
@@ -292,9 +290,31 @@ static const vm_parts *get_parts(vm_check *check, vm_pattern *p, unsigned first,
     return p->parts[first];
 }
 
+/* Returns the distance of a lane's address from the address of the pattern's first lane. */
+INLINE uint64_t get_distance(const vm_pattern *p, uint32_t lane) { return (uint64_t)(int64_t)(int32_t)p->rel[lane]; }
+
+/* The same as has_same_distances() for only some lanes of the pattern, the lanes m. */
+static bool have_same_distances(const vm_pattern *p, const vm_warp *w, const vm_code *i, uint32_t m)
+{
+    const uint32_t first = (uint32_t)__builtin_ctz(m);
+    uint64_t apart = 0;
+    if (i->flags & VM_ADDR32) {
+        const uint32_t *r = vm_r32(w, i->a), base = r[first] - p->rel[first];
+        VM_EACH(l, m)
+            apart |= (r[l] - base) ^ p->rel[l];
+        return apart == 0;
+    }
+    const uint64_t *r = vm_r64(w, i->a), base = r[first] - get_distance(p, first);
+    VM_EACH(l, m)
+        apart |= (r[l] - base) ^ get_distance(p, l);
+    return apart == 0;
+}
+
 /* Returns true if the lanes' addresses have the distances of the pattern. */
 INLINE bool has_same_distances(const vm_pattern *p, const vm_warp *w, const vm_code *i, uint32_t m)
 {
+    if (VM_UNLIKELY(m != p->lanes))
+        return have_same_distances(p, w, i, m);
     if (i->flags & VM_ADDR32) {
         const uint32_t *r = (const uint32_t *)(const void *)vm_at(w, i->a);
         const uint32_t base = r[__builtin_ctz(m)];
@@ -326,6 +346,44 @@ INLINE bool has_same_distances(const vm_pattern *p, const vm_warp *w, const vm_c
 
 /* ---- memory ---- */
 
+/* Returns a mask of the cells whose bits are set: all bits of an element, or none. */
+INLINE x8 cells_mask(uint32_t cells)
+{
+    const x8 bits = {1u, 2u, 4u, 8u, 16u, 32u, 64u, 128u};
+    return (x8)((bits & cells) != 0);
+}
+
+/* Returns the cells of the touch that the lanes m touch. */
+static uint32_t find_touched(const vm_touch *t, uint32_t m)
+{
+    if (t->step == 0)
+        return t->in & (t->lane >= 0 ? m >> t->lane : m << -t->lane);
+    uint32_t in = 0;
+    VM_EACH(c, t->in)
+        in |= (m >> ((uint32_t)check_row_lane(t->lane, t->step, c) % VM_LANES) & 1) << c;
+    return in;
+}
+
+/* Sets *to to the cells of a part that the lanes m touch. Returns false if several lanes touch a cell: its mark may
+ * then name another lane. */
+static bool select_lanes(part *to, const part *from, uint32_t m)
+{
+    uint32_t count = 0;
+    *to = *from;
+    to->cells = 0;
+    for (uint32_t n = 0; n < from->count; n++) {
+        vm_touch *t = &to->touch[count];
+        *t = from->touch[n];
+        t->in = find_touched(t, m);
+        to->cells |= t->in;
+        count += t->in != 0;
+        if (t->many)
+            return false;
+    }
+    to->count = count;
+    return from->count != 0;
+}
+
 INLINE vm_line *get_line(const vm_plain *k, const vm_check_block *b, const line_table *table, uint64_t at, bool shared)
 {
     if (shared)
@@ -352,7 +410,7 @@ INLINE bool read_line(const vm_plain *k, vm_line *line, const part *p, bool shar
     for (unsigned g = 0; done != p->cells && g < VM_LINE / VM_CELLS; g++) {
         /* a row that was recorded before the line was opened is recorded again, which changes nothing */
         const uint32_t cells = p->cells >> g * VM_CELLS & 255;
-        const x8 in = load8(p->in + g * VM_CELLS), who = load8(p->who + g * VM_CELLS) + k->who;
+        const x8 in = cells_mask(cells), who = load8(p->who + g * VM_CELLS) + k->who;
         if (cells && !read_group(k, &line->cells[g], in, who, cells == 255, shared))
             return false;
     }
@@ -366,8 +424,8 @@ INLINE bool may_write_line(const vm_plain *k, const vm_line *line, const part *p
         if (!check_line_may_write(k, line, &p->touch[n]))
             return false;
     for (unsigned g = 0; line->cells && g < VM_LINE / VM_CELLS; g++)
-        if (p->cells >> g * VM_CELLS & 255 &&
-            !may_write(k, &line->cells[g], load8(p->in + g * VM_CELLS), load8(p->who + g * VM_CELLS) + k->who, shared))
+        if (p->cells >> g * VM_CELLS & 255 && !may_write(k, &line->cells[g], cells_mask(p->cells >> g * VM_CELLS),
+                                                         load8(p->who + g * VM_CELLS) + k->who, shared))
             return false;
     return true;
 }
@@ -382,16 +440,38 @@ INLINE void write_line(const vm_plain *k, vm_line *line, const part *p)
     for (unsigned g = 0; done != p->cells && g < VM_LINE / VM_CELLS; g++) {
         const uint32_t cells = p->cells >> g * VM_CELLS & 255;
         if (cells)
-            record_marks(k, &line->cells[g].w, load8(p->in + g * VM_CELLS), load8(p->who + g * VM_CELLS) + k->who,
-                         cells == 255);
+            record_marks(k, &line->cells[g].w, cells_mask(cells), load8(p->who + g * VM_CELLS) + k->who, cells == 255);
     }
 }
 
-/* Checks and records the access in all lines that the pattern touches. A write tests all lines before it changes any.
- * `first`: the line of the first lane's cell. */
-INLINE bool visit_lines(const vm_plain *k, const vm_parts *parts, const vm_check_block *b, const line_table *table,
-                        uint64_t first, bool write, bool shared)
+/* The same as visit_lines() for only some lanes of the pattern, the lanes m. */
+static bool visit_lanes(const vm_plain *k, const vm_parts *parts, const vm_check_block *b, const line_table *table,
+                        uint64_t first, bool write, bool shared, uint32_t m)
 {
+    for (unsigned recording = 0; recording <= write; recording++)
+        for (uint32_t n = 0; n < parts->count; n++) {
+            part p;
+            if (!select_lanes(&p, &parts->part[n], m))
+                return false;
+            if (!p.cells)
+                continue;
+            vm_line *line = get_line(k, b, table, first + (uint64_t)p.at, shared);
+            if (recording)
+                write_line(k, line, &p);
+            else if (!line || !(write ? may_write_line(k, line, &p, shared) : read_line(k, line, &p, shared)))
+                return false;
+        }
+    return true;
+}
+
+/* Checks and records the access in all lines that the pattern touches. A write tests all lines before it changes any.
+ * `first`: the line of the first lane's cell. `some`: the lanes of the access if the pattern
+ * has more lanes, otherwise 0. */
+INLINE bool visit_lines(const vm_plain *k, const vm_parts *parts, const vm_check_block *b, const line_table *table,
+                        uint64_t first, bool write, bool shared, uint32_t some)
+{
+    if (VM_UNLIKELY(some))
+        return visit_lanes(k, parts, b, table, first, write, shared, some);
     for (uint32_t n = 0; n < parts->count; n++) {
         const part *p = &parts->part[n];
         vm_line *line = get_line(k, b, table, first + (uint64_t)p->at, shared);
@@ -413,10 +493,12 @@ static bool try_shared(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
     const vm_run_state *run = w->runner->run;
     const vm_check_block *b = w->block->check;
     const uint32_t lane = (uint32_t)__builtin_ctz(m);
-    const uint64_t base = (uint32_t)((i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] : vm_r64(w, i->a)[lane]) + i->imm);
+    const uint64_t base = (uint32_t)((i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] : vm_r64(w, i->a)[lane]) + i->imm) -
+                          get_distance(p, lane);
     const uint64_t first = base + (uint64_t)p->low, end = base + (uint64_t)p->high + p->bytes;
     uint64_t low, high;
-    if (!check_find_shared_bounds(run, base, run->launch->module->check->owner[k->insn], &low, &high) || first < low ||
+    if (base > UINT32_MAX ||
+        !check_find_shared_bounds(run, base, run->launch->module->check->owner[k->insn], &low, &high) || first < low ||
         first > base || end > high || (base | p->bits) & (p->bytes - 1) || w->block->cluster->size > 1 ||
         run->shared_system)
         return false;
@@ -428,8 +510,9 @@ static bool try_shared(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
     k->base = b->base;
     k->readers = b->dirty;
     k->shared = true;
-    return write ? visit_lines(k, parts, b, NULL, cell / VM_LINE, true, true)
-                 : visit_lines(k, parts, b, NULL, cell / VM_LINE, false, true);
+    const uint32_t some = m == p->lanes ? 0 : m;
+    return write ? visit_lines(k, parts, b, NULL, cell / VM_LINE, true, true, some)
+                 : visit_lines(k, parts, b, NULL, cell / VM_LINE, false, true, some);
 }
 
 /* Returns true if all bytes of [from, end) were written. */
@@ -450,8 +533,9 @@ static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
     const vm_run_state *run = w->runner->run;
     const vm_allocation *a = p->allocation;
     const uint32_t lane = (uint32_t)__builtin_ctz(m);
-    const uint64_t base = i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] + (uint32_t)i->imm
-                                               : vm_r64(w, i->a)[lane] + i->imm;
+    const uint64_t base = (i->flags & VM_ADDR32 ? vm_r32(w, i->a)[lane] + (uint32_t)i->imm
+                                                : vm_r64(w, i->a)[lane] + i->imm) -
+                          get_distance(p, lane);
     if (!a || p->generation != atomic_load_explicit(&run->device->generation, memory_order_relaxed))
         return false;
     const uint64_t first = base - a->base + (uint64_t)p->low, end = base - a->base + (uint64_t)p->high + p->bytes;
@@ -471,8 +555,9 @@ static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_patter
     k->base = run->device->check->launch;
     k->shared = false;
     const line_table table = {shadow->pages, PAGE_LINES_SHIFT - shadow->shift};
-    return write ? visit_lines(k, parts, NULL, &table, cell / VM_LINE, true, false)
-                 : visit_lines(k, parts, NULL, &table, cell / VM_LINE, false, false);
+    const uint32_t some = m == p->lanes ? 0 : m;
+    return write ? visit_lines(k, parts, NULL, &table, cell / VM_LINE, true, false, some)
+                 : visit_lines(k, parts, NULL, &table, cell / VM_LINE, false, false, some);
 }
 
 #ifdef __AVX2__
@@ -495,9 +580,9 @@ bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
                   .read_only = kind & VM_SEE_CONSTANT};
     vm_pattern *p = check->patterns[k.insn % VM_PATTERNS];
     if ((i->space != PTX_SPACE_SHARED && i->space != PTX_SPACE_GLOBAL) || !p || p->hits < check->often ||
-        p->insn != k.insn + 1 || p->lanes != m || p->bytes != (uint32_t)i->size * i->count ||
+        p->insn != k.insn + 1 || m & ~p->lanes || p->bytes != (uint32_t)i->size * i->count ||
         p->bytes & (p->bytes - 1) || !has_same_distances(p, w, i, m) ||
-        (write && p->count < (unsigned)__builtin_popcount(m)))
+        (write && p->count < (unsigned)__builtin_popcount(p->lanes)))
         return false;
     /* The warp has synchronised at the current time. A read that is recorded now would have a time that is not newer
      * than `synced`. merge_reads() would later treat it as a read before the synchronisation, so access.c decides. */
@@ -506,7 +591,12 @@ bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
     return i->space == PTX_SPACE_SHARED ? try_shared(w, i, m, p, &k, write) : try_global(w, i, m, p, &k, write);
 }
 
+/* Does the same as check_insn() for the accesses that check_insn() leaves to the fast path. */
 uint32_t check_compiled_access(vm_warp *w, const vm_code *i)
 {
-    return check_quick(w, i, VM_ALL, w->runner->shown[w->frame->function->first_tally + i->insn]);
+    const unsigned kind = w->runner->shown[w->frame->function->first_tally + i->insn];
+    if (!check_is_plain(kind))
+        return 0;
+    w->block->check->warps[w->index].spins = 0;
+    return check_quick(w, i, VM_ALL, kind);
 }

@@ -215,6 +215,20 @@ static vm_row *take_row(vm_check *check, vm_line *line)
     return check_line_open(check, line) ? NULL : oldest;
 }
 
+/* Adds one cell to a row of the same access, if the lanes of the row's cells allow it. */
+static bool join_row(vm_line *line, enum vm_role role, const vm_row *mark, unsigned cell)
+{
+    vm_row *rows = check_line_rows(line);
+    for (uint32_t k = 0; k < line->count; k++)
+        if (rows[k].stamp == mark->stamp && rows[k].insn == mark->insn && rows[k].block == mark->block &&
+            rows[k].who == mark->who && !is_empty(&rows[k]) &&
+            fit_row(&rows[k], cell, (uint32_t)check_row_lane(mark->lane, mark->step, cell))) {
+            rows[k].in[role] |= (uint32_t)1 << cell;
+            return true;
+        }
+    return false;
+}
+
 void check_line_add(vm_check *check, vm_line *line, enum vm_role role, const vm_row *mark, uint32_t in)
 {
     vm_row *rows = check_line_rows(line);
@@ -223,6 +237,8 @@ void check_line_add(vm_check *check, vm_line *line, enum vm_role role, const vm_
             rows[k].in[role] |= in;
             return;
         }
+    if (!line->cells && !(in & (in - 1)) && join_row(line, role, mark, (uint32_t)__builtin_ctz(in)))
+        return;
     vm_row *row = line->cells ? NULL : take_row(check, line);
     if (row) {
         *row = *mark;
@@ -236,8 +252,7 @@ void check_line_add(vm_check *check, vm_line *line, enum vm_role role, const vm_
                                 mark->insn, mark->block});
 }
 
-/* Sets the mark of a cell in one role in a compact line. The mark joins a row with the same access if the lanes of the
- * row's cells allow it. */
+/* Sets the mark of a cell in one role in a compact line. */
 static void put_mark(vm_check *check, vm_line *line, unsigned n, enum vm_role role, const vm_mark *mark)
 {
     const uint32_t bit = (uint32_t)1 << n, lane = mark->who % VM_LANES;
@@ -254,14 +269,6 @@ static void put_mark(vm_check *check, vm_line *line, unsigned n, enum vm_role ro
     check_line_remove(line, role, bit);
     if (!(mark->stamp | mark->who | mark->insn | mark->block))
         return;
-    for (uint32_t k = 0; k < line->count; k++) {
-        vm_row *row = &check_line_rows(line)[k];
-        if (row->stamp == made.stamp && row->insn == made.insn && row->block == made.block && row->who == made.who &&
-            !is_empty(row) && fit_row(row, n, lane)) {
-            row->in[role] |= bit;
-            return;
-        }
-    }
     check_line_add(check, line, role, &made, bit);
 }
 
