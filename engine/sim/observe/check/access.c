@@ -460,9 +460,9 @@ static void prefetch_lines(const vm_look *k, const vm_shadow *shadow, uint64_t b
             __builtin_prefetch(&g->w, 1);
             __builtin_prefetch(&g->r1, 1);
             __builtin_prefetch(&g->r1.insn, 1);
-        } else if (page && page[at / VM_LINE].more) {
-            __builtin_prefetch(page[at / VM_LINE].more, 1);
         }
+        for (uint32_t j = 0; page && page[at / VM_LINE].more && j < page[at / VM_LINE].count; j += 2)
+            __builtin_prefetch(&page[at / VM_LINE].more[j], 1);
     }
 }
 

@@ -179,12 +179,14 @@ vm_cell check_line_get(const vm_line *line, unsigned n)
 
 static bool is_empty(const vm_row *row) { return !(row->in[0] | row->in[1] | row->in[2] | row->in[3]); }
 
-/* Makes room for more rows: 7, then VM_ROWS_MOST. Returns false if the line has that many, or if memory runs out. */
+/* Makes room for more rows: 7, then 15, then VM_ROWS_MOST in global memory. In shared memory open lines are faster, and
+ * need little memory in all. Returns false if the line has that many rows, or if memory runs out. */
 static bool grow_rows(vm_check *check, vm_line *line)
 {
-    const uint32_t room = line->room ? VM_ROWS_MOST : 7;
+    const uint32_t room = line->room ? 2 * line->room + 1 : 7;
     const size_t bytes = (room - line->room) * sizeof(vm_row);
-    if (line->room == VM_ROWS_MOST || check->cell_bytes + bytes > CHECK_CELL_BYTES_MOST)
+    if (line->room == (line->base ? VM_ROWS_MOST / 2 : VM_ROWS_MOST) ||
+        check->cell_bytes + bytes > CHECK_CELL_BYTES_MOST)
         return false;
     vm_row *more = kiln__alloc(check->mem, room * sizeof *more);
     if (!more)

@@ -194,7 +194,7 @@ typedef struct vm_row {
 } vm_row;
 /* The roles of a mark in a cell. The last one uses only `stamp` and `insn`: vm_cell.constant and constant_insn. */
 enum vm_role { VM_ROLE_WRITE, VM_ROLE_READ, VM_ROLE_READ2, VM_ROLE_CONSTANT, VM_ROLES };
-enum { VM_LINE = 32, VM_STEP_ONE = 5, VM_ROWS = 3, VM_ROWS_MOST = 15 };
+enum { VM_LINE = 32, VM_STEP_ONE = 5, VM_ROWS = 3, VM_ROWS_MOST = 31 };
 /* Shadow memory of VM_LINE neighbouring cells. A line is either compact or open. A compact line keeps the marks of its
  * cells in at most VM_ROWS_MOST rows; a cell that no row names has no mark. It becomes open when its marks need more
  * rows or when a flag is published in it, and then `cells` has the marks. */
