@@ -665,7 +665,7 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
     else if (count && size.odd)
         to->doubt = "an index is compared with an expression, not with a size";
     else if (count && f.lost && !to->rows)
-        to->doubt = "what blockIdx is multiplied with is not known";
+        to->doubt = "the factor of blockIdx is not known";
     if (!size.text) {
         const char *named = size_of_share(draft, &f);
         size.text = to->rows ? to->rows : named ? named : size_by_name(draft, axis);

@@ -2,6 +2,8 @@
 #ifndef KILN_JUDGE_INTERNAL_H
 #define KILN_JUDGE_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include "kiln_judge.h"
 #include "kiln_sim.h"
 #include "plan.h"
@@ -193,8 +195,9 @@ typedef struct kiln__judge {
     uint64_t steps_most, steps_left; /* the limit of the present run, and the steps that are left */
     /* The most steps for an element, in all trials with many elements, of the candidate or of a reference. */
     double steps_each;
-    bool lacks_memory; /* a large trial did not fit into the memory of the device */
-    bool broken;       /* the context is lost: nothing can run any more */
+    atomic_bool gate_open; /* the streams of kiln__judge_streams() may go on */
+    bool lacks_memory;     /* a large trial did not fit into the memory of the device */
+    bool broken;           /* the context is lost: nothing can run any more */
     /* results */
     kiln__judge_fault fault;
     kiln__judge_trial failed;
@@ -205,6 +208,11 @@ typedef struct kiln__judge {
     bool timed;           /* the trials found no fault, and the time was taken */
     size_t untimed_notes; /* the number of notes before the time was taken */
     unsigned ran[KILN__JUDGE_PHASE_COUNT], skipped, unsettled;
+    double
+        *density; /* elements of all buffers divided by the product of the ranged sizes, in the trials of each size set;
+                      * 0: not known */
+    bool excluded;         /* a constraint excluded the sizes of the last trial */
+    bool left_out;         /* a note has the first error of a trial that was left out, other than a constraint */
     uint64_t largest;      /* elements of all buffers */
     uint64_t reference_ns; /* time of the references of all trials */
     bool late;             /* trials were left out because the budget ended */
@@ -268,6 +276,8 @@ unsigned kiln__judge_thresholds(const kiln__judge *judge);
  * threshold. In checks 1 and 3 the size is about TILE_END above the threshold: it is a multiple of 4, but not a
  * multiple of a larger tile. */
 void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
+/* Rounds all sizes up to multiples of `step`, and at least to one step, as far as the contract allows it. */
+void kiln__judge_round_sizes(const kiln__judge *judge, int64_t step, kiln__judge_trial *trial);
 /* Gives size `number` a value above a thousand, so that there are several tiles along this size. All other sizes get
  * small values. All values are multiples of 8, because many kernels with large tiles need such sizes. */
 void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
@@ -326,6 +336,9 @@ kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, 
  * a new compile of the candidate. If it then does not compile, or becomes forbidden, *fault tells it. */
 kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln__judge_fault *fault,
                                kiln_error **error);
+/* Returns true if the trial is certainly too large to be small in the sense of the next function. It does not need the plans'
+ * sizes. */
+bool kiln__judge_is_huge(const kiln__judge *judge, const kiln__judge_trial *trial);
 /* Returns false if a trial with the plans' sizes would take too long here. Otherwise notes the number of elements, if
  * it is the largest so far. on_host: the host holds all arrays of the trial. Otherwise the arrays may be as large as
  * the memory of a GPU. */

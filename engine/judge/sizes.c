@@ -148,6 +148,14 @@ void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__jud
         trial->ranged[i] = clamp(&judge->ranges[i], i != number ? other : count > 1 ? SEVERAL : ALONE, UINT64_MAX);
 }
 
+void kiln__judge_round_sizes(const kiln__judge *judge, int64_t step, kiln__judge_trial *trial)
+{
+    for (size_t i = 0; i < judge->range_count; i++) {
+        const int64_t value = trial->ranged[i] > 1 ? trial->ranged[i] : 1;
+        trial->ranged[i] = clamp(&judge->ranges[i], (value + step - 1) / step * step, UINT64_MAX);
+    }
+}
+
 void kiln__judge_take_set(const kiln__judge *judge, size_t set, kiln__judge_trial *trial)
 {
     const kiln__settings *settings = &judge->spec->size_sets[set].settings;
@@ -338,7 +346,8 @@ kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
     kiln__judge_trial trial = {
         .ranged = kiln__arena_alloc(&judge->arena, (judge->range_count + 1) * sizeof *trial.ranged)};
     judge->sets = kiln__arena_alloc(&judge->arena, (spec->size_set_count + 1) * sizeof *judge->sets);
-    if (!judge->sets || !trial.ranged)
+    judge->density = kiln__arena_alloc(&judge->arena, (spec->size_set_count + 1) * sizeof *judge->density);
+    if (!judge->sets || !judge->density || !trial.ranged)
         return kiln__fail_memory(error);
     for (trial.set = 0; trial.set < spec->size_set_count; trial.set++) {
         bool allowed = false;

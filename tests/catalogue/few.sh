@@ -1,6 +1,6 @@
 #!/bin/sh
-# few.sh KILN SPEC PROFILE SIZE...: does the same as checks.sh, on a simulated device with two of PROFILE's
-# multiprocessors. So blocks that stay for several tiles get several tiles of a small size. The answers are checked too.
+# few.sh KILN SPEC PROFILE SIZE...: does the same as checks.sh, on a simulated device with only two of the
+# multiprocessors of PROFILE. So persistent blocks process several tiles even at a small size. The answers are checked too.
 set -eu
 kiln=$1 spec=$2 profile=$3
 shift 3

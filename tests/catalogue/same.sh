@@ -1,9 +1,8 @@
 #!/bin/sh
-# same.sh KILN DEVICE SPEC BUFFER VARIANT... -- SETTINGS: the variants that promise the same bits in every run give
-# them, in three runs. The simulated device starts blocks in their order, on one, two and four host threads, and the
-# warps of a block take turns. So the runs differ only in the progress of the running blocks. Only a GPU tests other
-# orders (same.SPEC.cuda:0). SETTINGS are options of kiln run. If the device does not exist, the script exits with 77, a
-# skip.
+# same.sh KILN DEVICE SPEC BUFFER VARIANT... -- SETTINGS: runs each of these variants three times. They promise the same
+# bits in every run. The simulated device starts blocks in their order, on one, two and four host threads, and the warps
+# of a block take turns. So its runs differ only in the progress of the running blocks. Only a GPU tests other orders of
+# blocks (same.SPEC.cuda:0). SETTINGS are options of kiln run. If the device does not exist, the exit code is 77, a skip.
 set -eu
 kiln=$1 device=$2 spec=$3 buffer=$4
 shift 4

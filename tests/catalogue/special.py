@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""special.py FOLDER [f16] EXTENT...: writes arrays of 32-bit floats, or of halves, of that shape, to FOLDER/KIND.npy. One process
-writes all of them, because Python takes longer to start. The kinds are:
-  inf        small integers, an infinity, and far behind it the negative one
-  -inf, nan  small integers, and two of these
-  large      small integers that are not negative, and twice the largest finite number: in any order an infinity
+"""special.py FOLDER [f16] EXTENT...: writes arrays of 32-bit floats, or of 16-bit floats, with this shape to
+FOLDER/KIND.npy. One process writes all of them, because the start of Python takes longer. The kinds:
+  inf        small integers, one infinity, and the negative infinity far behind it
+  -inf, nan  small integers, and two of this number
+  large      small non-negative integers, and twice the largest finite number: the sum is infinite in any order
   zero       negative integers, and -0, 0 and -0
-  denormal   nothing but positive denormals"""
+  denormal   only positive denormals"""
 import math, struct, sys
 
 INFINITY, NAN, LARGEST = float("inf"), float("nan"), object()

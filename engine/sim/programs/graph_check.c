@@ -16,7 +16,7 @@
 
 enum { WORK_MOST = 1 << 27 }; /* limit of the entries and edges that are read; this takes less than a second */
 
-/* A step that is not ordered before the step to whose set this entry belongs. If `beyond` is true, griddepcontrol.wait
+/* An entry in the set of a step S: another step that is not ordered before S. If `beyond` is true, griddepcontrol.wait
  * does not order it either. */
 typedef struct apart {
     size_t step;

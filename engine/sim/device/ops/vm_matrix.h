@@ -151,7 +151,7 @@ enum { VM_SCALED_TERMS = 16, VM_SCALED_GROUPS = 16 }; /* elements of a group; la
  * The sum of the truncated terms is truncated to single precision. The result is NaN if a factor or `start` is NaN. */
 double ops_scaled_sum(double start, const int32_t *quarters, const vm_scale *a, const vm_scale *b, unsigned count);
 uint32_t ops_matrix_bits(unsigned type, double value);
-/* Sets `column[k]` to the column of A, in the whole matrix, that the stored element k has. */
+/* Sets `column[k]` to the column that the stored element k has in the whole matrix A. */
 void ops_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);
 
 /* returns the shared address of a piece of 16 bytes of a matrix; wgmma.c explains the parameters */

@@ -26,7 +26,6 @@ static bool start_runner(vm_runner *runner, vm_run_state *run)
 {
     memset(runner, 0, sizeof *runner);
     runner->run = run;
-    runner->jit = run->hooks ? NULL : run->device->jit;
     atomic_init(&runner->generation, UINT64_MAX);
     vm_limit_begin(runner);
     uint32_t count = run->launch->module->cache_count;
@@ -38,6 +37,7 @@ static bool start_runner(vm_runner *runner, vm_run_state *run)
         kiln__free(run->device->mem, runner->cache);
         return false;
     }
+    runner->jit = !run->hooks || runner->access ? run->device->jit : NULL;
     vm_runner_enter(run->device, runner); /* the first turn of a warp clears the runner's caches */
     return true;
 }
@@ -139,9 +139,8 @@ static uint64_t get_common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Returns the cluster that starts at position `number` of the order that the launch asks for. A shuffle maps the
- * position to (start + step * position) modulo the count. `step` and the count have no common divisor, so each cluster
- * occurs once. */
+/* Returns the cluster that starts at position `number` of the launch's order. A shuffle maps the position to (start +
+ * step * position) modulo the count. `step` and the count have no common divisor, so each cluster occurs once. */
 static uint64_t get_ordered(const vm_run_state *run, uint64_t number)
 {
     const uint64_t count = run->cluster_count, order = run->launch->order;

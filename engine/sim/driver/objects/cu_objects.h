@@ -163,7 +163,7 @@ struct sim_context {
      * device runtime. */
     size_t limits[CU_LIMIT_MAX];
     CUfunc_cache cache_config;
-    sim_pool pool;                   /* the default one */
+    sim_pool pool;                   /* the default pool */
     uint64_t pool_current;           /* handle of the pool for cuMemAllocAsync; 0 means the default pool */
     uint64_t graph_used, graph_most; /* bytes that nodes of graphs have allocated */
     size_t captures;                 /* number of running captures of its streams */

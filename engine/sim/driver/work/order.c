@@ -60,7 +60,7 @@ typedef struct range { /* memory that a copy, a fill, or (if managed) the kernel
 
 /* The order of all checked contexts. */
 struct sim_order {
-    unsigned users; /* contexts */
+    unsigned users; /* number of contexts that use the order */
     /* Number of lanes that were given out, plus 1. If all lanes are given out, take_lane() reuses vacant lanes. */
     uint32_t lanes;
     uint32_t done[LANES];             /* indexed by lane: the number of works that have begun in the lane */
@@ -248,8 +248,8 @@ static void join_clocks(uint32_t *to, const uint32_t *from)
         to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-/* Joins a clock into the clock of a lane's next work. The entry that the clock has for this lane names works of the
- * lane that happened before. The function adds these works to the lane's sets. */
+/* Joins a clock into the clock of a lane's next work. The clock also has an entry for this lane, because earlier works
+ * of the lane may have happened before. The function adds these works to the lane's sets. */
 static void join_lane(sim_order *o, uint32_t lane, const uint32_t *from)
 {
     join_clocks(o->known[lane], from);
@@ -402,9 +402,9 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
         get_clock_of_all(o, context, event->known);
 }
 
-/* The event's clock is the clock at which the launch began, or at which it had triggered. The entry for the launch's
- * own lane names the last work of the lane that is in the launch's set. This entry stands for all works up to that
- * work, although some of them may not be in the set. So the event may order too much, and some races are missed. */
+/* The event's clock is the clock at which the launch began, or at which it had triggered. A clock entry stands for all
+ * works of a lane up to one work. For the launch's own lane this is the last work in the launch's set, although some
+ * earlier works may not be in the set. So the event may order too much, and some races are missed. */
 void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event, sim_trigger trigger)
 {
     sim_order_record(context, &stream, event);

@@ -193,9 +193,10 @@ static bool is_pipelined(const vm_flight *earlier, role was, const vm_flight *la
 }
 
 /* Tells whether the earlier operation `f` on a cell is ordered before the visiting operation.
- *   mma, cp, shift A commit and its mbarrier order it (check_commit_order()). A later operation of the same pipeline
- *   needs neither. It is in order at once if the same thread issues it, or if a barrier with both fences orders the two
- *   threads. ld, st The warp of `f` must have executed wait::ld or wait::st. An operation of another warp also needs a
+ *   mma, cp, shift  A commit and its mbarrier order it (check_commit_order()). A later operation of the same pipeline
+ *                   needs neither. It is in order at once if the same thread issues it, or if a barrier with both
+ *                   fences orders the two threads.
+ *   ld, st          The warp of `f` must have executed wait::ld or wait::st. An operation of another warp also needs a
  *                   barrier with both fences.
  * tcgen05.dealloc (v->f is NULL) needs no fence, and does not need the wait of a load. */
 static vm_order find_order(const visit *v, const vm_flight *f, role was, role is)

@@ -1,7 +1,8 @@
 /* choose.c - chooses the devices of libcuda from three variables:
- *   KILN_SIM_DEVICE the profile: a known name, the name of a file in specs/devices (`h200`), or the path of a profile;
- *   the default is `generic` KILN_SIM_DEVICES the number of devices CUDA_VISIBLE_DEVICES the devices that the process
- *   can see, as with a GPU's driver */
+ *   KILN_SIM_DEVICE       the profile: a known name, the name of a file in specs/devices (`h200`), or the path of a
+ *                         profile; the default is `generic`
+ *   KILN_SIM_DEVICES      the number of devices
+ *   CUDA_VISIBLE_DEVICES  the devices that the process can see, as with a GPU's driver */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>

@@ -145,7 +145,7 @@ static int solve_potrs(cusolver_handle handle, work *w, const void *a, int64_t l
                   .batch = batch,                                                                                      \
                   .lists = true,                                                                                       \
                   .info = info};                                                                                       \
-        CHECK(handle, columns == 1); /* as NVIDIA's guide says */                                                      \
+        CHECK(handle, columns == 1); /* NVIDIA's guide allows no other number */                                       \
         return solve_potrs(handle, &w, a, lda, b, ldb);                                                                \
     }
 ALL_TYPES(CHOLESKY)

@@ -40,12 +40,12 @@ typedef struct work {
     matrix a, b, c, tau, values; /* values: eigenvalues or singular values */
     bool lists;                  /* true if a and b are device addresses of lists of `batch` addresses */
     void *pivots, *info, *buffer;
-    bool wide_pivots;       /* of 64 bits */
+    bool wide_pivots;       /* pivots have 64 bits */
     jacobi *jacobi;         /* in host memory, so a call with it cannot be captured */
     int range, first, last; /* the range of eigenvalues: RANGE_..., and the first and the last one, counted from 1 */
     double low, high;
     void *result;     /* in host memory, so a call with it cannot be captured */
-    bool wide_result; /* of 64 bits */
+    bool wide_result; /* *result has 64 bits */
     matrix x;
     int *rounds; /* in host memory, so a call with it cannot be captured */
 } work;
@@ -57,9 +57,9 @@ bool is_matrix(const matrix *m); /* returns true if the sizes are valid */
 bool is_type(int type);          /* returns true for the four types of LAPACK */
 int real_type(int type);
 
-/* Enqueues the work, whose function returns false if memory is missing. Returns a cusolverStatus_t. */
+/* Enqueues the work. `function` returns false if memory is missing. Returns a cusolverStatus_t. */
 int solver_enqueue(cusolver_handle handle, const work *w, bool (*function)(const work *));
-/* Does the same as solver_enqueue() for a call for whose result the host waits. Such a call cannot be captured. */
+/* Does the same as solver_enqueue() for a call whose result the host needs. Such a call cannot be captured. */
 int solver_wait(cusolver_handle handle, const work *w, bool (*function)(const work *));
 /* Set the size of the working memory: the first function in numbers, the second in bytes on the device and on the
  * host. */
@@ -104,8 +104,8 @@ static inline matrix matrix_of(const void *at, int64_t rows, int64_t columns, in
 
 static inline matrix vector_of(const void *at, int64_t count) { return matrix_of(at, count, 1, count > 1 ? count : 1); }
 
-/* Returns the type of a call whose matrices have one type and whose real vectors have another. Returns -1 if the types
- * do not fit each other. */
+/* Returns the type of a call that has matrices of one type and real vectors of another type. Returns -1 if the types do
+ * not fit each other. */
 static inline int type_of_call(int type, int vector, int compute)
 {
     return is_type(type) && vector == real_type(type) && compute == type ? type : -1;

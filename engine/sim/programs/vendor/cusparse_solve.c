@@ -48,7 +48,7 @@ typedef struct triangle {
     number *values, *diagonal;
     bool fills; /* true in the second pass, which stores the entries */
     int op;
-    bool upper; /* of op(A) */
+    bool upper; /* op(A) is an upper triangle */
 } triangle;
 
 /* Counts or stores one entry. Skips entries of the other triangle, and the diagonal if it consists of ones. */

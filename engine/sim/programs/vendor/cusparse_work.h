@@ -20,7 +20,7 @@ typedef vendor_number number;
 
 /* The type of cusparseDnVecDescr_t and cusparseDnMatDescr_t. A vector is a matrix of one column. */
 typedef struct dense {
-    int64_t rows, columns, ld, stride; /* stride: numbers from one matrix of a batch to the next */
+    int64_t rows, columns, ld, stride; /* stride: distance of two matrices of a batch */
     void *values;
     int type, order, batch;
 } dense;
@@ -36,7 +36,7 @@ typedef struct sparse {
     void *offsets, *indices, *values;
     int offset_type, index_type, base;                 /* base: the index base, 0 or 1 */
     int type, order, fill, diag, batch;                /* order: the order inside a block, for BSR */
-    int64_t offset_stride, index_stride, value_stride; /* from one matrix of a batch to the next */
+    int64_t offset_stride, index_stride, value_stride; /* distances between two matrices of a batch */
 } sparse;
 
 typedef union scalar {
@@ -56,12 +56,12 @@ typedef struct work {
     void *plan;   /* a descriptor of the call; a call with a descriptor cannot be captured */
 } work;
 
-/* Fills alpha and beta, which have the type w->compute, and enqueues the work, whose function returns false if memory
- * is missing or an index of a matrix is wrong. `alpha` and `beta` are NULL for functions without them. Returns a
- * cusparseStatus_t. */
+/* Sets alpha and beta of the work, which have the type w->compute, and enqueues the work. `function` returns false if
+ * memory is missing or if an index of a matrix is wrong. `alpha` and `beta` are NULL for functions without them.
+ * Returns a cusparseStatus_t. */
 int sparse_enqueue(cusparse_handle handle, work *w, const void *alpha, const void *beta,
                    bool (*function)(const void *));
-/* Does the same as sparse_enqueue() for a call for which the host waits. Such a call cannot be captured. */
+/* Does the same as sparse_enqueue() for a call whose result the host needs. Such a call cannot be captured. */
 int sparse_wait(cusparse_handle handle, work *w, const void *alpha, const void *beta, bool (*function)(const void *));
 /* Enqueues a call whose arguments are not a `work`. */
 int sparse_enqueue_bytes(cusparse_handle handle, const char *name, const void *what, size_t bytes,
