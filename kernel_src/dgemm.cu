@@ -162,9 +162,9 @@ __device__ __forceinline__ void multiply(double (&c)[OF_C], const double (&a)[OF
 #endif
 
 #if defined(DGEMM_TENSOR) || !defined(DGEMM_ONE)
-// A tile in shared memory. Its rows are 32 bytes further apart than their length. Half a warp reads 16 doubles at once:
-// for A four neighbours in each of four rows, for B four rows of four neighbours. The distance is an odd multiple of 32
-// bytes, so these doubles are in different banks in both cases.
+// A tile in shared memory. The distance between its rows is their length plus 32 bytes. Half a warp reads 16 doubles at
+// once: for A four neighbours in each of four rows, for B four rows of four neighbours. The distance is an odd multiple
+// of 32 bytes, so these doubles are in different banks in both cases.
 template <unsigned rows_, unsigned columns_> struct tile {
     enum : unsigned { rows = rows_, columns = columns_, pitch = columns_ + 4, size = rows_ * pitch };
 };

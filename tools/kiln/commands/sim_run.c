@@ -104,7 +104,7 @@ static const char *device_of(const cli *c)
     return set && *set ? NULL : records(c) ? "h200" : NULL;
 }
 
-/* The files that the processes of a program write; NULL: no file. */
+/* The files that the processes of a program write; NULL means no file. */
 typedef struct record_files {
     const char *profile, *trace, *findings;
 } record_files;
