@@ -61,10 +61,11 @@ typedef struct kiln__place {
 
 struct kiln__child {
     pid_t pid;
-    int socket; /* -1: there is no process */
+    int socket; /* -1 means that there is no process */
     int pidfd;
-    int wake;                 /* a wait stops when this descriptor becomes readable; -1: there is no such descriptor */
-    const kiln__place *place; /* NULL: this machine. The caller sets it; the functions below only read it */
+    int wake;                 /* a wait stops when this descriptor becomes readable; -1 means that there is no such
+                               * descriptor */
+    const kiln__place *place; /* NULL means this machine. The caller sets it; the functions below only read it */
     /* true: the child's standard output goes to the standard output of this process; false: it is discarded */
     bool shows;
 };
@@ -115,7 +116,7 @@ typedef struct kiln__process {
                                    * shell is used */
     const char *folder;           /* folder in which the child runs */
     const char *output;           /* a new file for its standard output and error; the file must not exist */
-    double seconds;               /* 0: no limit */
+    double seconds;               /* 0 means no limit */
     const volatile int *stop;     /* NULL, or a flag that the caller sets to a nonzero value to end the program */
 } kiln__process;
 typedef enum kiln__ended { KILN__ENDED_ITSELF, KILN__ENDED_LATE, KILN__ENDED_STOPPED } kiln__ended;

@@ -851,8 +851,8 @@ static void explain_line(const kiln__code_job *job, const char *line, bool ours,
         else
             kiln__text_printf(
                 out,
-                "\n(%s is a macro, here %s, and CUDA's headers have a name of their own that is the same: "
-                "write 'prefix: KILN_' in the spec and KILN_%s in the source%s)",
+                "\n(%s is a macro, here %s, and CUDA's headers use the same name: write 'prefix: KILN_' in the spec and "
+                "KILN_%s in the source%s)",
                 m->name, m->value, m->of, m->param ? ", or 'macro: false' for a param that only the launch needs" : "");
     }
 }

@@ -72,8 +72,9 @@ typedef struct kiln__code_job kiln__code_job;
  * afterwards. The caller must end the job by one of the functions kiln__code_take, _leave and _cancel. */
 kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                              kiln__code_job **job, kiln_error **error);
-/* The two parts of kiln__code_start(): kiln__code_prepare() does everything before the cache look-up.
- * kiln__code_begin() looks into the cache and starts the compile. If kiln__code_begin() fails, it frees the job. */
+/* These functions are the two parts of kiln__code_start(). The first part, kiln__code_prepare(), does everything before
+ * the cache look-up. The second part, kiln__code_begin(), looks into the cache and starts the compile. If the second
+ * part fails, it frees the job. */
 kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                                kiln__code_job **job, kiln_error **error);
 kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error);

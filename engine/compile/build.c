@@ -11,7 +11,7 @@
 /* The state of NVRTC's callback, which asks whether to continue. */
 typedef struct flow {
     const atomic_bool *cancel;
-    uint64_t deadline; /* time on the clock of kiln__now_ns(); 0: no deadline */
+    uint64_t deadline; /* time on the clock of kiln__now_ns(); 0 means no deadline */
     bool cancelled, late;
 } flow;
 
@@ -461,7 +461,8 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
  * - MINIMAL: the compile failed, and the messages must come from the complete compiler.
  * - VERBOSE: the compile failed without a message. NVRTC 13.0 loses the message if it prints statistics.
  *
- * After a success without EXTRAS, `plain` of `nvrtc` is set, and later compiles begin with VERBOSE alone. */
+ * After a success without EXTRAS, the function sets `plain` of `nvrtc`, and the first attempt of later compiles has
+ * only VERBOSE. */
 static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                 const flow *limits, kiln__unit *unit, kiln_error **error)
 {

@@ -8,7 +8,7 @@
 #include "wire.h"
 #include "compile.h"
 
-/* Functions of NVRTC: X(function, 1: required; 0: older libraries lack it) */
+/* Functions of NVRTC: X(function, 1: required; 0 means that older libraries lack it) */
 #define KILN__NVRTC_FUNCTIONS(X)                                                                                       \
     X(nvrtcVersion, 1)                                                                                                 \
     X(nvrtcGetErrorString, 1)                                                                                          \

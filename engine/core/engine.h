@@ -131,18 +131,13 @@ typedef struct kiln__waiting {
 bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how);
 void kiln__engine_include(kiln_engine *engine);
 
-/* The advisory lock that kiln__engine_exclude() takes:
- *
- * - kiln__exclusive_open() opens the lock file, or returns -1 with errno.
- * - kiln__exclusive_try() takes the lock without waiting.
- * - kiln__exclusive_holder() returns the process that took the lock last, or 0 if this process is unknown.
- * - kiln__exclusive_take() waits for the lock at most `seconds`, and calls `ends` repeatedly during the wait.
- *
- * Closing the file releases the lock too. */
+/* The advisory lock that kiln__engine_exclude() takes. Closing the file releases the lock too. */
 typedef enum kiln__turn { KILN__TURN_TAKEN, KILN__TURN_LATE, KILN__TURN_STOPPED } kiln__turn;
-int kiln__exclusive_open(const char *folder, const char *name);
-bool kiln__exclusive_try(int fd);
+int kiln__exclusive_open(const char *folder, const char *name); /* opens the lock file, or returns -1 with errno */
+bool kiln__exclusive_try(int fd);                               /* takes the lock without waiting */
+/* Returns the id of the process that took the lock last, or 0 if it is unknown. */
 long kiln__exclusive_holder(int fd);
+/* Waits for the lock at most `seconds`, and calls `ends` repeatedly during the wait. */
 kiln__turn kiln__exclusive_take(int fd, double seconds, bool (*ends)(void *user), void *user);
 void kiln__exclusive_give(int fd);
 

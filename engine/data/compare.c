@@ -475,7 +475,7 @@ void kiln__array_changed(const char *name, const kiln_array *before, const void 
         print_element(was, sizeof was, before, first + i);
         print_element(is, sizeof is, &piece, i);
         if (strcmp(was, is) == 0) /* the values differ only in bits that the text does not show, as two NaNs do */
-            snprintf(is, sizeof is, "the same but for its last bits");
+            snprintf(is, sizeof is, "equal to that except for the last bits");
         snprintf(change->text, sizeof change->text, "%.80s%s was %s and is %s", name, place, was, is);
     }
 }

@@ -199,7 +199,7 @@ static void set_values(const kiln__draft *draft, kiln__tunable *tunable)
         tunable->values = compared;
         tunable->chosen = least ? least : compared;
         tunable->number = strtoll(compared, NULL, 10);
-        tunable->why = "those that #if has code for";
+        tunable->why = "the values for which #if has code";
     } else if (is_type(draft->scan, name)) {
         tunable->values = tunable->chosen = "float";
         tunable->number = 0;
@@ -314,7 +314,7 @@ static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t
         tunable->values = kiln__arena_printf(draft->arena, "%s%lld%s", less, (long long)value, more);
     } else {
         tunable->values = tunable->chosen;
-        tunable->why = "check: the source's own value; which others may it have?";
+        tunable->why = "check: the value in the source; add other values to try";
     }
 }
 
@@ -881,7 +881,7 @@ const char *kiln__guess_size_of(kiln__draft *draft, size_t argument)
 typedef struct candidate {
     const char *text;
     uint64_t value;
-    size_t tunable; /* the number, from 1, of the param that is a factor; 0: no param is a factor */
+    size_t tunable; /* the number, from 1, of the param that is a factor; 0 means that no param is a factor */
     bool square;    /* the extent is a size times itself */
 } candidate;
 

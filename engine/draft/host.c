@@ -20,7 +20,7 @@ typedef kiln__frame frame;
 typedef struct reader {
     kiln__draft *draft;
     size_t at, to, depth; /* depth: the number of definitions that were followed */
-    size_t before;        /* definitions count up to this word; 0: up to the launch */
+    size_t before;        /* definitions count up to this word; 0 means up to the launch */
     const frame *macro;
     bool failed;
 } reader;
@@ -363,6 +363,25 @@ static kiln__tree *read_fraction(reader *r)
     return text ? tree : NULL;
 }
 
+/* Returns the bytes of a type that is one word, or 0 if they are not known. The word can be a type parameter of the
+ * function around the launch: `f<T, 4>(...)` then gives T to a parameter of the kernel's template, whose type the draft
+ * has chosen. */
+static uint64_t count_bytes(kiln__draft *draft, kiln__range word)
+{
+    const char *name = kiln__word_copy(draft->scan, word.from);
+    uint64_t bytes = name ? kiln__type_bytes_named(name) : 0;
+    if (!bytes && (name = kiln__type_of_range(draft, word)) != NULL)
+        bytes = kiln__type_bytes_named(name);
+    const kiln__host_launch *host = &draft->host;
+    for (size_t k = 0; !bytes && k < host->template_count && k < draft->kernel->template_count; k++) {
+        const kiln__range given = host->templates[k];
+        const kiln__tunable *tunable = kiln__tunable_find(draft, draft->kernel->templates[k].name);
+        if (tunable && given.to == given.from + 1 && same_word(draft, given.from, word.from))
+            bytes = kiln__type_bytes_named(tunable->chosen);
+    }
+    return bytes;
+}
+
 /* Reads a call with arguments: a cast, sizeof, min, max, or a function whose name means a division that rounds up. */
 static kiln__tree *read_call(reader *r, size_t name)
 {
@@ -384,8 +403,7 @@ static kiln__tree *read_call(reader *r, size_t name)
     if (count == 1 && strcmp(small, "sizeof") == 0) {
         if (list[0].to != list[0].from + 1) /* float *, unsigned char */
             return NULL;
-        char *type = kiln__word_copy(draft->scan, list[0].from);
-        uint64_t bytes = type ? kiln__type_bytes_named(type) : 0;
+        const uint64_t bytes = count_bytes(draft, list[0]);
         kiln__tree *number = bytes ? make_number(r, (int64_t)bytes) : NULL;
         if (number)
             number->text = "sizeof"; /* so it is not the same as a number of the launch */

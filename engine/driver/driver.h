@@ -71,6 +71,7 @@
     X(cuStreamSynchronize, (CUstream stream), 1)                                                                       \
     X(cuStreamQuery, (CUstream stream), 1)                                                                             \
     X(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus * status), 0)                                       \
+    X(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *user), 0)                                           \
     X(cuEventCreate, (CUevent * event, unsigned flags), 1)                                                             \
     X(cuEventDestroy, (CUevent event), 1)                                                                              \
     X(cuEventRecord, (CUevent event, CUstream stream), 1)                                                              \

@@ -21,7 +21,7 @@ enum {
 #define LAUNCH_LIMIT 20.0
 /* The version of the trials, which a digest covers. Increment it after every change of the trials, so that no cache
  * returns a verdict of earlier trials. */
-#define TRIALS 11
+#define TRIALS 12
 
 /* ---- opening ---- */
 
@@ -218,6 +218,24 @@ static kiln_status shrink(kiln__judge *judge, kiln_error **error)
     return KILN_OK;
 }
 
+/* Runs a trial of the candidate. Many kernels for tensor cores need sizes that are multiples of 8 or more, and constraints say so,
+ * but drawn sizes hardly ever are. So if a constraint excludes the sizes, they are rounded up to larger and larger multiples. */
+static kiln_status run_allowed(kiln__judge *judge, kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
+                               kiln_error **error)
+{
+    enum { FIRST = 8, LAST = 128 };
+    judge->excluded = false;
+    KILN__TRY(kiln__judge_run_trial(judge, trial, false, fault, fits, error));
+    for (int64_t step = FIRST;
+         !*fits && judge->excluded && step <= LAST && judge->range_count && trial->phase != KILN__JUDGE_PHASE_LARGE;
+         step *= 2) {
+        kiln__judge_round_sizes(judge, step, trial);
+        if (!kiln__judge_is_huge(judge, trial))
+            KILN__TRY(kiln__judge_run_trial(judge, trial, false, fault, fits, error));
+    }
+    return KILN_OK;
+}
+
 /* Runs one trial, and decides whether its fault is the candidate's. */
 static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
 {
@@ -225,7 +243,11 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     kiln__judge_fault fault;
     bool fits, fails = false;
     uint64_t most;
-    KILN__TRY(kiln__judge_run_trial(judge, trial, false, &fault, &fits, error));
+    if (kiln__judge_is_huge(judge, trial)) {
+        judge->skipped += trial->phase != KILN__JUDGE_PHASE_LARGE;
+        return KILN_OK;
+    }
+    KILN__TRY(run_allowed(judge, trial, &fault, &fits, error));
     KILN__TRY(kiln__judge_give_more_steps(judge, trial, &fault, &fits, &fails, &most, error));
     if (!trial->checked && fits && judge->elements > MANY && fault.kind == KILN_JUDGED_PASS)
         judge->steps_each = fmax(judge->steps_each,

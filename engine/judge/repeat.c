@@ -33,7 +33,7 @@ enum {
 /* The contents of one buffer of the spec. */
 typedef struct source {
     kiln_array content; /* a copy of the master on the host; data NULL: the buffer gets poison, or keeps its bytes */
-    CUdeviceptr master; /* 0: no copy is made; see `content` */
+    CUdeviceptr master; /* 0 means that no copy is made; see `content` */
     uint64_t windows;   /* the number of different contents */
     uint64_t step;      /* elements from one window to the next */
 } source;

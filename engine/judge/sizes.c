@@ -148,6 +148,14 @@ void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__jud
         trial->ranged[i] = clamp(&judge->ranges[i], i != number ? other : count > 1 ? SEVERAL : ALONE, UINT64_MAX);
 }
 
+void kiln__judge_round_sizes(const kiln__judge *judge, int64_t step, kiln__judge_trial *trial)
+{
+    for (size_t i = 0; i < judge->range_count; i++) {
+        const int64_t value = trial->ranged[i] > 1 ? trial->ranged[i] : 1;
+        trial->ranged[i] = clamp(&judge->ranges[i], (value + step - 1) / step * step, UINT64_MAX);
+    }
+}
+
 void kiln__judge_take_set(const kiln__judge *judge, size_t set, kiln__judge_trial *trial)
 {
     const kiln__settings *settings = &judge->spec->size_sets[set].settings;
@@ -168,7 +176,7 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
     static const struct {
         unsigned bits; /* the product of the sizes is at most two to this power */
         int64_t step;  /* each size is this number below or above whole tiles, or has whole tiles */
-        unsigned one;  /* 1 + the number of the size that is 1; 0: there is none */
+        unsigned one;  /* 1 + the number of the size that is 1; 0 means that there is none */
     } kinds[KINDS] = {{20, 0, 0}, {12, 0, 1}, {19, 1, 0}, {17, 0, 0}, {12, 1, 1}, {14, 0, 2}, {15, 4, 0}};
     const int64_t step = kinds[kind % KINDS].step;
     const size_t count = judge->range_count, one = count > 2 ? kinds[kind % KINDS].one : 0;
@@ -328,9 +336,9 @@ kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const 
     return kiln__fail_memory(error);
 }
 
-/* A size set counts if the constraints allow its own sizes, or the same sizes with small numbers in place of the sizes
- * that have a range. The function compiles nothing. If the constraints allow no set, all sets count, and the trials
- * tell which sizes are excluded. */
+/* Keeps a size set if the constraints allow its own sizes. Keeps it also if the constraints allow the set after each
+ * size with a range has become a small number. The function compiles nothing. If the constraints allow no set, it keeps
+ * all sets, and the trials tell which sizes are excluded. */
 kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
 {
     enum { FROM, SMALL, OWN };
@@ -338,7 +346,8 @@ kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
     kiln__judge_trial trial = {
         .ranged = kiln__arena_alloc(&judge->arena, (judge->range_count + 1) * sizeof *trial.ranged)};
     judge->sets = kiln__arena_alloc(&judge->arena, (spec->size_set_count + 1) * sizeof *judge->sets);
-    if (!judge->sets || !trial.ranged)
+    judge->density = kiln__arena_alloc(&judge->arena, (spec->size_set_count + 1) * sizeof *judge->density);
+    if (!judge->sets || !judge->density || !trial.ranged)
         return kiln__fail_memory(error);
     for (trial.set = 0; trial.set < spec->size_set_count; trial.set++) {
         bool allowed = false;

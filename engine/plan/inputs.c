@@ -74,7 +74,7 @@ static kiln_status compare(kiln_plan *plan, kiln__plan_buffer *b, kiln__text *wr
     if (status == KILN_OK && change.count)
         kiln__text_printf(wrong,
                           "\n  %s is an input, and the kernel changed it: %s; %" PRIu64 " of %" PRIu64
-                          " elements changed%s. If it may, give it `out: true`",
+                          " elements changed%s. If the kernel may change it, write `out: true` in the buffer",
                           name, change.text, change.count, pieces * count,
                           whole ? "" : ", in the pieces that were compared");
     return status;

@@ -26,10 +26,10 @@ enum { PROGRAM_MOST = 1 << 16 };
 typedef struct walk { /* one evaluation of the steps */
     kiln_plan *plan;
     CUstream stream;
-    kiln__program *program; /* the program that gets the operations; NULL: each operation runs at once */
+    kiln__program *program; /* the program that gets the operations; NULL means that each operation runs at once */
     bool too_long;
     unsigned done;         /* number of operations so far, for tests of the time limit */
-    kiln__host_work *work; /* NULL: work of the host is not counted */
+    kiln__host_work *work; /* NULL means that work of the host is not counted */
     kiln_error **error;
 } walk;
 

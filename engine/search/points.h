@@ -46,10 +46,12 @@ typedef struct kiln__points {
 /* Limits on the work that opening a union and drawing points may take. A unit of work is defined by kiln__effort
  * (space.h). */
 typedef struct kiln__bounds {
-    uint64_t index_units, index_deadline; /* for counting the points; 0: no bound */
-    uint64_t draw_units;                  /* for drawing one point; 0: DRAW_UNITS of points.c */
-    uint64_t quick_units;                 /* for finding a point by number; above it points are drawn. 0: QUICK_UNITS */
-    uint64_t deadline;                    /* for the whole search, on the clock of kiln__now_ns(); 0: no deadline */
+    uint64_t index_units, index_deadline; /* for counting the points; 0 means no bound */
+    uint64_t draw_units;                  /* for drawing one point; 0 means DRAW_UNITS of points.c */
+    uint64_t quick_units;                 /* for finding a point by number; above it points are drawn. 0 means
+                                           * QUICK_UNITS */
+    uint64_t deadline;                    /* for the whole search, on the clock of kiln__now_ns(); 0 means no
+                                           * deadline */
     bool (*stop)(void *user);             /* returns true to stop with KILN_ERROR_INTERRUPTED; may be NULL */
     void *user;
 } kiln__bounds;

@@ -4,11 +4,9 @@
  * more rows than any computer can read. Values of many rows may also share their pages. Three limits hold for each
  * statement:
  *
- * - The ids of the rows must rise. The SQL function kiln_rises(id) in a WHERE clause tests this, so a page that is read
- *   twice causes an error at its first row. The function stands first in the clause, so SQLite calls it for every row
- *   of a scan.
- * - All values of the rows that are read may together have at most as many bytes as the file. kiln__scan_step() tests
- *   that.
+ * - The ids of the rows must rise. The SQL function kiln_rises(id) tests this, so a page that is read twice causes an
+ *   error. The function stands first in a WHERE clause, so SQLite calls it for every row of a scan.
+ * - All values that are read may together have at most as many bytes as the file (kiln__scan_step).
  * - The steps of SQLite's machine have a limit in proportion to the file, also while SQLite reads the schema. */
 #include <sys/stat.h>
 

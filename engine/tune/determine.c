@@ -41,7 +41,7 @@ typedef struct definition {
     kiln_engine *engine;
     const kiln_spec *spec;
     kiln__text *out;
-    const kiln_tune_options *options; /* NULL: no sizes are needed */
+    const kiln_tune_options *options; /* NULL means that no sizes are needed */
     kiln_status status;               /* a failure that must end the sweep, with its error */
     kiln_error *why;
 } definition;

@@ -89,14 +89,14 @@ typedef struct sweep {
     const kiln_tune_options *options;
     kiln_run_options run; /* the run options to which `options` points */
     kiln__tune_source *source;
-    kiln__shared *shared, *small; /* small: for `verify_size_set`; NULL: there are no smaller sizes */
-    kiln__crew *crew;             /* measures in other processes, one per device; NULL: in this process */
+    kiln__shared *shared, *small; /* small: for `verify_size_set`; NULL means that there are no smaller sizes */
+    kiln__crew *crew;             /* measures in other processes, one per device; NULL means in this process */
     job *flying; /* for each device the job that it measures; a job without a sample: the device is idle */
     size_t flying_count;
     bool unopened;            /* runner processes could not be opened, so there is no sweep */
     bool alone;               /* a sample is retried while nothing else is at work, or waits until nothing else is */
     kiln__sites sites;        /* the devices, by place */
-    kiln__recorder *recorder; /* NULL: samples are not stored */
+    kiln__recorder *recorder; /* NULL means that samples are not stored */
     kiln__goals *goals;
     kiln__budget budget;
     kiln_tuning *tuning;

@@ -68,7 +68,7 @@ static void edge_line(reader *r, const char *line, const char *end, uint64_t pla
     float weight = 1;
     if (!kiln__read_u64(&at, &from) || !kiln__read_u64(&at, &to)) {
         fail(r, place, line, at,
-             "a line of an edge must have the numbers of two vertices (the first has the number 0)");
+             "a line of an edge must have the numbers of two vertices; vertices are numbered from 0");
         return;
     }
     if (from >= UINT32_MAX - 1 || to >= UINT32_MAX - 1) {

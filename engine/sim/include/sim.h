@@ -35,8 +35,8 @@ bool kiln__tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fau
 /* Returns true if the simulated device can use the map. The map must have passed kiln__tensor_map_check(). Otherwise
  * *fault names the missing feature. */
 bool kiln__tensor_map_simulated(const kiln__tensor_map *map, kiln__tensor_fault *fault);
-/* Returns the columns of tensor memory that a kernel of a PTX text allocates, at most 512. Returns -1 if the text does not
- * tell, or if the simulator cannot read it. */
+/* Returns the columns of tensor memory that a kernel of a PTX text allocates, at most 512. Returns -1 if the text does
+ * not tell, or if the simulator cannot read it. */
 int kiln__sim_tensor_columns(const char *ptx, size_t length, const char *kernel);
 /* true if modules with this instruction, such as "wgmma.mma_async", can be loaded */
 bool kiln__sim_runs(const char *instruction);
@@ -61,22 +61,22 @@ void kiln__sim_limit(uint64_t deadline, const volatile int *stop);
  * becomes 0. If `left` is NULL, only the device's limit holds. The caller keeps *left until it calls this function
  * again. */
 void kiln__sim_steps(uint64_t *left);
-/* Keeps the context usable after a limit of time or of steps has ended a launch of the calling thread: the launching call
- * returns CUDA_ERROR_TIMEOUT. */
+/* Keeps the context usable after a limit of time or of steps has ended a launch of the calling thread: the launching
+ * call returns CUDA_ERROR_TIMEOUT. */
 void kiln__sim_keep(bool keep);
 
 /* Sets the order in which the blocks of later launches of the calling thread start. 0: ascending numbers, which is
  * the default. 1: descending numbers. Any other number is the seed of a shuffle. CUDA promises no order, so the
  * answer of a correct kernel does not depend on the order. With clusters, the order is an order of whole clusters.
  *
- * If the seed has the bit KILN__SIM_LATE, blocks are late too. Usually a block runs until it waits or ends. With this bit as
- * many blocks as possible take turns, and the lengths of their turns differ by a factor of 2^16, so other blocks overtake a
- * block at any instruction. */
+ * If the seed has the bit KILN__SIM_LATE, blocks are late too. Usually a block runs until it waits or ends. With this
+ * bit as many blocks as possible take turns, and the lengths of their turns differ by a factor of 2^16, so other blocks
+ * overtake a block at any instruction. */
 #define KILN__SIM_LATE ((uint64_t)1 << 63)
 void kiln__sim_order(uint64_t order);
 
-/* Names memory in messages and findings of the calling thread's current context, and says what it is: "an input".
- * NULL removes the name. Does nothing if the memory is not one whole allocation. */
+/* Sets the name and the role of memory for messages and findings of the calling thread's current context. A role is a
+ * text such as "an input". NULL removes the name. Does nothing if the memory is not one whole allocation. */
 void kiln__sim_memory_name(uint64_t address, uint64_t bytes, const char *name, const char *role);
 
 /* Gives the device of the calling thread's context all the memory of its profile, not only half of the host's memory.
@@ -101,8 +101,8 @@ void kiln__sim_model_print(kiln__text *out);
  * thread launches. Returns false if the profile has no model. If `sampled` is true, only the traced blocks run, so the
  * results of kernels are incomplete. */
 bool kiln__sim_estimate_begin(bool sampled);
-/* Ends the estimates. Returns the seconds of all launches since, one after the other, or a negative number if a
- * launch could not be timed. */
+/* Ends the estimates. Returns the sum of the estimated seconds of all launches since kiln__sim_estimate_begin(), or a
+ * negative number if a launch could not be timed. */
 double kiln__sim_estimate_end(uint64_t *launches);
 /* Tells the model how many registers per thread the machine code of a kernel uses, and how much it spills. PTX has
  * neither figure. `function` is a CUfunction of the current context. */

@@ -430,7 +430,7 @@ static void fail_many(cli *c)
     const char *first = c->words.items[0], *equals = strchr(extra, '=');
     const char *hint = cli_printf("; the command is kiln %s %s", c->command->name, c->command->arguments);
     if (c->command->max_words > 0 && strcmp(extra, first) == 0)
-        hint = ": it is there twice, so leave one out";
+        hint = ": the argument is given twice; leave one out";
     else if (equals && equals != extra)
         hint = cli_printf(": write -p %s for a param, or -s %s for a size", extra, extra);
     else if (extra[strspn(extra, "-+.0123456789")] == '\0')

@@ -207,16 +207,16 @@ void program_read(program *p, const void *bytes, size_t length)
         return;
     if (length > EI_DATA && (file.p[EI_CLASS] != ELFCLASS64 || file.p[EI_DATA] != ELFDATA2LSB)) {
         p->kind = PROGRAM_FOREIGN;
-        p->wrong = "it is no 64-bit program of this machine";
+        p->wrong = "it is not a 64-bit program of this machine";
         return;
     }
     if (!copy_part(file, 0, &head, sizeof head)) {
-        damaged(p, "its head is cut off");
+        damaged(p, "its ELF header is incomplete");
         return;
     }
     if (head.e_machine != MACHINE || (head.e_type != ET_EXEC && head.e_type != ET_DYN)) {
         p->kind = PROGRAM_FOREIGN;
-        p->wrong = head.e_machine != MACHINE ? "it is for another machine" : "it is no linked program";
+        p->wrong = head.e_machine != MACHINE ? "it is for another machine" : "it is not linked";
         return;
     }
     p->kind = PROGRAM_PLAIN;

@@ -27,7 +27,7 @@ int judge_exit_code(int kind)
 /* The opponent that --against names. The options of the judgement point into `best`, which has the best
  * configuration. */
 typedef struct opponent {
-    kiln_spec *spec; /* NULL: the variant belongs to the judged spec */
+    kiln_spec *spec; /* NULL means that the variant belongs to the judged spec */
     kiln_best *best;
 } opponent;
 

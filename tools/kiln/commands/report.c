@@ -353,7 +353,7 @@ static int report_run(cli *c)
     if (args->png && !args->charts)
         return cli_usage(c, "--png needs --charts FOLDER");
     if (args->compare && args->replay)
-        return cli_usage(c, "--compare names a store; with --replay there is none");
+        return cli_usage(c, "--compare needs stored samples, and --replay uses none");
     if (c->output.json && args->report_to && strcmp(args->report_to, "-") == 0)
         return cli_usage(c, "--json and the page cannot both be standard output");
     report r = {.objectives = args->objectives};

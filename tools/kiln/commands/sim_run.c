@@ -104,7 +104,7 @@ static const char *device_of(const cli *c)
     return set && *set ? NULL : records(c) ? "h200" : NULL;
 }
 
-/* The files that the processes of a program write; NULL: no file. */
+/* The files that the processes of a program write; NULL means no file. */
 typedef struct record_files {
     const char *profile, *trace, *findings;
 } record_files;
@@ -268,7 +268,7 @@ static const char *why_not_runnable(const program *p, const char *folder)
         return "it contains its kernels only as machine code, and the simulated device runs PTX. Compile it so that "
                "it contains PTX: nvcc -arch=sm_80, or -gencode arch=compute_80,code=compute_80";
     if (p->is_static && p->kind != PROGRAM_OTHER)
-        return "it is linked statically, so no other libcuda can be put in its place. Link it dynamically";
+        return "it is linked statically, so it cannot load the simulated libcuda. Link it dynamically";
     return NULL;
 }
 
@@ -619,8 +619,8 @@ int sim_run_program(const cli *c)
         arguments[i - 1] = cli_printf("%s", words->items[i]);
     for (size_t i = 1; i + 1 < words->count && !args->check && !c->output.quiet; i++)
         if (strcmp(arguments[i], "--check") == 0)
-            cli_complain("sim run: the program gets the option --check, because it stands after the program; "
-                         "kiln's options stand before it");
+            cli_complain("sim run: the option --check goes to the program, because it follows the program's name; "
+                         "write the options of kiln before the program");
     out_release();
     if (files)
         return run_recorded(c, files, to.findings != NULL, path, arguments);

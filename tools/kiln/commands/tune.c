@@ -40,8 +40,9 @@ static void announce(tune_view *view, const kiln_progress *p)
         return;
     view->announced = true;
     if (p->remaining >= least)
-        cli_complain(cli_printf("all %s configurations take about %s; --max-seconds 60 searches for the best in less",
-                                cli_whole(p->total), cli_duration(p->remaining + p->elapsed)));
+        cli_complain(
+            cli_printf("all %s configurations take about %s; --max-seconds 60 searches for the best in less time",
+                       cli_whole(p->total), cli_duration(p->remaining + p->elapsed)));
 }
 
 static int on_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)

@@ -97,7 +97,7 @@ typedef struct ranked_sample {
 
 typedef struct rows {
     cli_table table;
-    /* a sample whose shared params stand in the title of the table; NULL: the title has no params */
+    /* a sample whose shared params stand in the title of the table; NULL means that the title has no params */
     const kiln_sample *common;
     bool *is_common; /* one entry for each of the params */
     double unit;
@@ -273,7 +273,8 @@ static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
     if (v->refuted)
         out_printf("  %s that had been the fastest failed in a later run: see the failures\n", cli_whole(v->refuted));
     if (v->verified_runs > 1)
-        out_printf("  the answer of the first was right in each of %s runs\n", cli_whole(v->verified_runs));
+        out_printf("  the answer of the first configuration was right in each of %s runs\n",
+                   cli_whole(v->verified_runs));
 }
 
 static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
@@ -506,7 +507,7 @@ static void show_totals(const cli *c, const tune_view *view, const kiln_tuning *
     }
     /* a right answer says nothing about races and other findings of the checks */
     if ((t->verified || checked->sizes) && c->words.count > 0) {
-        table_cell(&table, "not looked at");
+        table_cell(&table, "not checked");
         table_cell(&table, "races, barriers, accesses out of bounds%s: %s",
                    checked->sizes ? " in all others, and at other sizes" : "", check_line(c, view));
     }

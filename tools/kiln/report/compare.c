@@ -198,11 +198,11 @@ void report_comparison(FILE *to, const report *r)
                                         "the best differ in"};
     if (r->pair_count == 0)
         return;
-    fputs(
-        "<section id=comparison><h2>Comparison</h2>\n<p>In common: configurations that ran on both. Correlation: "
-        "Spearman's, of the ranks of their times; 1 is the same order. The best of one on the other: its time there, as "
-        "a multiple of the best there; empty where it was not tried.</p>\n<div class=scroll tabindex=0><table>",
-        to);
+    fputs("<section id=comparison><h2>Comparison</h2>\n<p>In common: the configurations that ran on both. Correlation: "
+          "Spearman's rank correlation of their times; 1 means the same order. A's best on B: the time on B of the "
+          "configuration that is the best on A, divided by the best time on B. It is empty if B did not try this "
+          "configuration.</p>\n<div class=scroll tabindex=0><table>",
+          to);
     report_head(to, heads, CLI_COUNT(heads), "llrrrrrrl");
     fputs("<tbody>\n", to);
     for (size_t i = 0; i < r->pair_count; i++) {

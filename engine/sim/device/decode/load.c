@@ -40,8 +40,8 @@ const vm_handlers *decode_table(void)
 
 /* Finds the functions and the shared variables that a kernel can reach, by depth-first search. The search uses a
  * stack in memory and not recursion, because a chain of calls may be as long as the text. There is one search for each
- * kernel. So that a search visits only the functions that it reaches, the code of all functions is read once, before
- * the first search, and becomes a graph. */
+ * kernel. Before the first search, the code of all functions is read once and becomes a graph. So a search visits only
+ * the functions that its kernel reaches. */
 typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
 typedef struct reach_place {
     uint32_t function, edge; /* edge: the index of the next edge to follow */
@@ -347,8 +347,8 @@ static bool find_homes(vm_module *module)
     return true;
 }
 
-/* Returns the offset in the frame at which the local variable that the operand names ends. Returns 0 for another
- * operand. */
+/* Returns the end of the local variable that the operand names, as an offset in the frame. Returns 0 if the operand
+ * names no local variable. */
 static uint64_t local_end(const vm_module *module, const ptx_operand *o)
 {
     if (o->kind != PTX_OPERAND_SYMBOL && !(o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))

@@ -100,7 +100,8 @@ static unsigned emit_abs(jit_emitter *e, unsigned x)
     return emit_float(e, emit_binary(e, "and", I32V, emit_bits(e, x), jit_splat32(e, 0x7fffffff)));
 }
 
-/* With .ftz, replaces x by a zero if `scaled`, which is x times a power of two, shows that x is too small. */
+/* With .ftz, replaces x by a zero if x was subnormal before it was rounded. `scaled`, which is x times a power of two,
+ * shows whether this is so. */
 static unsigned emit_flush_scaled(jit_emitter *e, unsigned x, unsigned scaled, unsigned flags)
 {
     if (!(flags & VM_FTZ))
@@ -585,8 +586,8 @@ static bool emit_vote(jit_emitter *e, const vm_code *i)
     return true;
 }
 
-/* Writes an instruction by its kind. Returns false if no function of this file handles it, so the region must call the
- * handler. */
+/* Writes LLVM IR for an instruction. Returns false if no function of this file can write the instruction. Then the
+ * region must call the handler. */
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned mask)
 {
     if (i->masked == ops_pred_logic)

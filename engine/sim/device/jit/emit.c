@@ -548,7 +548,7 @@ static void emit_insn(jit_emitter *e)
 /* ---- the instructions of a region ---- */
 
 /* Marks the instructions that the region can reach from its head, and the leaders of basic blocks, by a depth-first
- * search. The search does not follow ways of a branch that were never observed. Sets e->need to the number of
+ * search. At a branch, the search follows only directions that were observed. Sets e->need to the number of
  * instructions. */
 static void find_reached(jit_emitter *e, uint32_t *stack)
 {
@@ -867,8 +867,8 @@ static bool prepare_paths(jit_emitter *e, bool *heads)
     return e->dirty && e->known && !e->failed;
 }
 
-/* Writes the values that stay the same, and a switch by w->pc to the block at which the function begins. If w->pc is
- * not the instruction after a head, the function returns 0. */
+/* Writes the start of a function for paths: the values that do not change, and a switch that jumps to the block for
+ * w->pc. If w->pc is not the instruction after a head, the function returns 0. */
 static void emit_paths_entry(jit_emitter *e, const bool *heads)
 {
     const vm_code *code = e->u->function->code;

@@ -4,10 +4,10 @@
  * loop. They use the regions as soon as these are installed.
  *
  * A loop has these states:
- *   cold -> observed half of the threshold is reached: handle_hot() observes the loop, here and several times later
- *   observed -> compiled the threshold is reached: compile_regions() compiled -> compiled too many runs did not match
- *   the observations: handle_miss() observes and compiles again compiled -> given up nothing new was observed, or the
- *   loop was compiled again TRIES times: the interpreter runs it */
+ *   cold -> observed      half of the threshold is reached: handle_hot() observes the loop several times from then on
+ *   observed -> compiled  the threshold is reached: compile_regions()
+ *   compiled -> compiled  too many runs did not match the observations: handle_miss() observes and compiles again
+ *   compiled -> given up  nothing new was observed, or the loop was compiled again TRIES times: it is interpreted */
 #include "jit.h"
 
 #include <pthread.h>
@@ -143,8 +143,8 @@ static jit_pattern merge_patterns(unsigned a, unsigned b)
     return JIT_ANY;
 }
 
-/* Returns the ways of a branch that the current predicates show. A backward branch always gets both ways, because a
- * loop may continue or end. */
+/* Returns the directions that lanes take at a branch, by the current predicates: JIT_TAKEN, JIT_PASSED or both. A
+ * backward branch always gets both directions, because a loop may continue or end. */
 static unsigned get_ways(const vm_warp *w, const vm_code *i)
 {
     const uint32_t taken = *vm_pred(w, i->guard & ~3u) ^ (i->guard & 1 ? VM_ALL : 0);
@@ -173,7 +173,7 @@ static void observe(const vm_warp *w, made_function *made, const vm_function *fu
 
 /* ---- compiling ---- */
 
-/* The regions that are written to one text for LLVM. */
+/* The regions whose LLVM IR is written into one text. */
 typedef struct batch {
     uint32_t heads[HEADS], need[HEADS];
     char names[HEADS][16];
@@ -354,8 +354,8 @@ static bool open_llvm(compiler *c)
     return c->llvm && jit_llvm_alive() && atomic_load(&c->live) < MOST;
 }
 
-/* Returns true if enough hot code has been executed to make opening LLVM worth its time, which is about 4 million warp
- * instructions. */
+/* Returns true if so much hot code has been executed that opening LLVM is worth its time. The limit is about 4 million
+ * warp instructions. */
 static bool is_worth_opening(compiler *c, uint64_t executed)
 {
     enum { OPENING = 128 }; /* this number times the threshold is about 4 million */

@@ -524,7 +524,7 @@ bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits)
 
 /* ---- atomic operations on shared memory ---- */
 
-/* Returns a pointer to element `k` + `more` of a row on the stack. */
+/* Returns a pointer to an element of a row on the stack. The index is the LLVM value `k` plus the constant `more`. */
 static unsigned stack_at(jit_emitter *e, const char *row, unsigned k, unsigned more, const char *type)
 {
     unsigned at = jit_value(e, "ptrtoint %s %s to i64", jit_pointer(e, I32V), row);

@@ -128,8 +128,8 @@ typedef struct jit_unit {
     const kiln_allocator *mem;
     const vm_function *function;
     const jit_insn *insns; /* one entry for each instruction of the function */
-    /* indexed by instruction: the jit_pattern of an access, or the ways of a branch. The region ends where a branch
-     * takes another way */
+    /* indexed by instruction: the jit_pattern of an access, or the directions that a branch has taken. The region ends
+     * where a branch takes another direction */
     const uint8_t *seen;
     const jit_moves *moves;
     const jit_live *live;

@@ -20,8 +20,8 @@ static column_mask read_mask(uint64_t bits)
                          .some = bits >> 39 & 1};
 }
 
-/* Sets *start to the number of columns of its first span that the bank `bank` skips. Returns true if that span is
- * zero. */
+/* The first span of a bank may begin before the bank. Sets *start to the number of columns of this span that lie before
+ * the bank `bank`. Returns true if it is a span of zeros. */
 static bool find_start(uint64_t bits, uint32_t bank, uint32_t *start)
 {
     *start = (uint32_t)(bits >> 8 * bank & 0xff);
@@ -52,8 +52,9 @@ bool ops_tcgen_check_mask(vm_warp *w, const vm_code *i, uint32_t lane, const vm_
     return !why;
 }
 
-/* Spans of used columns and of zeros alternate from the first column of each bank on. The PTX ISA's text says that "skip
- * span" counts the columns that are used, but in all of its examples the skip span counts the columns of zeros. */
+/* Spans of used columns and of zeros alternate from the first column of each bank on. The PTX ISA's text says that
+ * "skip span" counts the columns that are used, but in all of its examples the skip span counts the columns of
+ * zeros. */
 uint32_t ops_tcgen_masked_column(const vm_tcgen_product *p, uint32_t j, bool *zero)
 {
     const uint32_t each = p->n / p->banks;

@@ -21,8 +21,8 @@ enum {
 typedef struct element {
     uint8_t bytes, type; /* ptx_type, for reductions */
     uint64_t nan;        /* the bits of the NaN that fills elements outside the tensor */
-    /* A unit is one element, or several elements of 4 or 6 bits. It has `bytes` bytes in global memory and `room` bytes in
-     * shared memory. */
+    /* A unit is one element, or several elements of 4 or 6 bits. It has `bytes` bytes in global memory and `room` bytes
+     * in shared memory. */
     uint8_t packed, room;
 } element;
 static const element elements[VM_TENSOR_TYPES] = {
@@ -144,8 +144,8 @@ static bool open_along_w(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *bo
     return true;
 }
 
-/* Converts the inner coordinate of a box of packed elements to units. Raises a fault and returns false if the box does not
- * begin and end at a unit, or if the element type does not have this kind of copy. */
+/* Converts the inner coordinate of a box of packed elements to units. Raises a fault and returns false if the box does
+ * not begin and end at a unit, or if the element type does not have this kind of copy. */
 static bool is_whole_row(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {
     enum { SPREAD = 16, ROW = 128 };
@@ -256,8 +256,8 @@ static void store_row(const vm_box *box, unsigned op, unsigned char *to, const u
     }
 }
 
-/* Fills `row` as it is in shared memory. `global` has the part of the row that is inside the tensor, or is NULL. The gaps
- * between packed elements are zero. */
+/* Fills `row` as it is in shared memory. `global` has the part of the row that is inside the tensor, or is NULL. The
+ * gaps between packed elements are zero. */
 static void load_row(const vm_box *box, unsigned char *row, const unsigned char *global)
 {
     const uint64_t fill = box->map.fill ? elements[box->map.type].nan : 0;

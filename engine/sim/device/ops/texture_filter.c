@@ -368,7 +368,7 @@ static void filter(probe *p, vm_texel *out)
 
 /* ---- texels by integer coordinates: no filter and no address mode; texels outside read as zero ---- */
 
-/* Reads a texel by whole coordinates. Two rules are not documented, and follow an H200: a fetch from a
+/* Reads a texel at integer coordinates. Two rules are not documented, and follow an H200: a fetch from a
  * one-dimensional array gives zero, and coordinates are clamped if the instruction names a level. */
 static void fetch(probe *p, vm_texel *out)
 {

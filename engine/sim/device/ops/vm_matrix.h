@@ -144,14 +144,14 @@ typedef struct vm_scale {
  * of a ue4m3 byte is ignored. */
 vm_scale ops_scale_of(bool ue4m3, uint32_t byte);
 enum { VM_SCALED_TERMS = 16, VM_SCALED_GROUPS = 16 }; /* elements of a group; largest number of groups of a sum */
-/* Returns the sum of `start` and `count` groups, as tensor cores compute products of 4-bit elements with block scales. The
- * products of a group, 16 elements along K, are summed exactly: `quarters` has the sums in units of 1/4. The product of
- * a group's sum and its two factors is a term. The power of two of a term is the sum of the factors' powers, even if
- * the term is 0. Each term is truncated towards zero to 35 bits below the greatest power of two of all terms. The sum
- * of the truncated terms is truncated to single precision. The result is NaN if a factor or `start` is NaN. */
+/* Returns the sum of `start` and `count` groups, as tensor cores compute products of 4-bit elements with block scales.
+ * The products of a group, 16 elements along K, are summed exactly: `quarters` has the sums in units of 1/4. The
+ * product of a group's sum and its two factors is a term. The power of two of a term is the sum of the factors' powers,
+ * even if the term is 0. Each term is truncated towards zero to 35 bits below the greatest power of two of all terms.
+ * The sum of the truncated terms is truncated to single precision. The result is NaN if a factor or `start` is NaN. */
 double ops_scaled_sum(double start, const int32_t *quarters, const vm_scale *a, const vm_scale *b, unsigned count);
 uint32_t ops_matrix_bits(unsigned type, double value);
-/* Sets `column[k]` to the column of A, in the whole matrix, that the stored element k has. */
+/* Sets `column[k]` to the column that the stored element k has in the whole matrix A. */
 void ops_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);
 
 /* returns the shared address of a piece of 16 bytes of a matrix; wgmma.c explains the parameters */

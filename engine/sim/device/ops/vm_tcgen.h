@@ -120,8 +120,8 @@ enum {
     VM_TCGEN_TERMS = 128 /* largest number of elements along K */
 };
 /* Returns the shared address of a piece of 16 bytes. If `across` is false, this is piece number `part` of the row (or
- * column) `at`. If `across` is true, it is the piece that contains the element `part` along K of the row `at`. `bytes`
- * is the size of an element. */
+ * column) `at`. If `across` is true, the piece is the one that contains element number `part` along K of the row `at`.
+ * `bytes` is the size of an element. */
 uint32_t ops_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t part, uint32_t bytes);
 /* Reads `count` rows of A or columns of B from shared memory of `block`, each `bytes` bytes. If `across` is true,
  * `first` and `count` must be multiples of the number of elements in a piece. Unless `packed` is set, each element of 4
@@ -130,8 +130,8 @@ bool ops_tcgen_fetch(vm_warp *w, const vm_code *i, uint32_t lane, const vm_block
                      bool across, unsigned type, bool packed, uint32_t bytes, uint32_t first, uint32_t count,
                      unsigned char (*out)[VM_TCGEN_LINE]);
 
-/* Sets column[k] to the column of the whole A that the stored element k of a row has. `cells` is the block's metadata,
- * which begins at p->metadata. */
+/* Sets column[k] to the column that the stored element k of a row has in the whole matrix A. `cells` is the block's
+ * metadata, which begins at p->metadata. */
 void ops_tcgen_columns(const vm_tcgen_mma *x, const vm_tcgen_product *p, uint32_t row, uint32_t bank,
                        const uint32_t *cells, uint16_t column[VM_TCGEN_TERMS]);
 /* Returns how many lanes and columns the metadata takes in each block. */

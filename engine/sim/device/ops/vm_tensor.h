@@ -21,8 +21,8 @@ typedef struct vm_tensor {
 typedef struct vm_box {
     vm_tensor_map map;
     uint64_t shared; /* address */
-    /* A unit is one element, or 2 or 16 packed elements. `bytes` is its size in global memory, `room` its size in shared
-     * memory, where gaps may follow packed elements. The inner coordinates of the box are in units. */
+    /* A unit is one element, or 2 or 16 packed elements. `bytes` is its size in global memory, `room` its size in
+     * shared memory, where gaps may follow packed elements. The inner coordinates of the box are in units. */
     uint32_t bytes, room, packed;
     uint32_t inner, pitch; /* units of a row; bytes from one row to the next in shared memory */
     uint64_t rows, row;    /* rows: the number of rows; row: the number of the current row */

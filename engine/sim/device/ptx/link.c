@@ -237,8 +237,8 @@ static void list_providers(linker *l, uint32_t m, bool write)
         }
 }
 
-/* Makes the sorted list of providers. Without it, each missing name would need a search of all modules of the
- * libraries; the time would be quadratic if each module of a library needs the one before it. Returns false if memory
+/* Makes the sorted list of providers. Without this list, each missing name would need a search of all modules of the
+ * libraries. The time would be quadratic if each module of a library needs the previous module. Returns false if memory
  * runs out. */
 static bool make_providers(linker *l)
 {

@@ -257,8 +257,8 @@ void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Returns true if the shared address is in the block's own window. If `other` is set, it may be in the window of any
- * block of the cluster. */
+/* Returns true if the shared address is in the block's own window. If `other` is set, the address may be in the window
+ * of any block of the cluster. */
 static bool is_shared(const vm_warp *w, uint64_t address, bool other)
 {
     const uint64_t rank = address / VM_SHARED_WINDOW;

@@ -188,7 +188,7 @@ void vm_barrier_open(vm_block *block, uint32_t id)
     *barrier = (vm_barrier){0};
 }
 
-/* Opens the barriers at which all threads have arrived that have not exited. Called after threads have exited. */
+/* Opens each barrier at which all live threads have arrived. Called after threads have exited. */
 void vm_barriers_check(vm_block *block)
 {
     for (uint32_t id = 0; block->barred && id < VM_BARRIERS; id++) {

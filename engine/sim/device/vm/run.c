@@ -139,9 +139,8 @@ static uint64_t get_common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Returns the cluster that starts at position `number` of the order that the launch asks for. A shuffle maps the
- * position to (start + step * position) modulo the count. `step` and the count have no common divisor, so each cluster
- * occurs once. */
+/* Returns the cluster that starts at position `number` of the launch's order. A shuffle maps the position to (start +
+ * step * position) modulo the count. `step` and the count have no common divisor, so each cluster occurs once. */
 static uint64_t get_ordered(const vm_run_state *run, uint64_t number)
 {
     const uint64_t count = run->cluster_count, order = run->launch->order;

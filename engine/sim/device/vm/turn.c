@@ -16,9 +16,10 @@ static uint64_t get_budget_left(const vm_runner *runner)
     return spent < budget ? budget - spent : 0;
 }
 
-/* Starts the warps of a new block one after the other by vm_warp_begin(), until one of them does not end in its first turn
- * or a slice is used up. Adds the instructions of the warps that have ended to *spent. Returns the number of instructions that the last warp has
- * run, or 0 if all have ended. If the block's turn is short, this function runs nothing and returns 0. */
+/* Starts the warps of a new block one after the other by vm_warp_begin(), until one of them does not end in its first
+ * turn or a slice is used up. Adds the instructions of the warps that have ended to *spent. Returns the number of
+ * instructions that the last warp has run, or 0 if all have ended. If the block's turn is short, this function runs
+ * nothing and returns 0. */
 static uint64_t run_fresh(vm_block *block, uint64_t quantum, uint64_t *spent)
 {
     vm_runner *runner = block->runner;

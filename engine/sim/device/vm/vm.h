@@ -74,9 +74,9 @@ bool vm_free(vm_device *device, uint64_t address); /* returns false if no live a
 /* Allocates memory that kernels access by the host's own pointer. The memory is zero. If `counts` is set, it counts
  * as device memory. Returns NULL on failure. */
 void *vm_alloc_host(vm_device *device, uint64_t bytes, bool counts);
-/* Makes memory of the caller, which must stay alive, an allocation at `address`: the host's pointer itself, or an
- * address within a range from vm_reserve(). vm_free() ends this. Returns false if memory runs out, or if the
- * addresses are in use. */
+/* Makes memory of the caller an allocation at `address`. The address is the host pointer itself, or is within a range
+ * from vm_reserve(). The memory must stay valid until vm_free(). Returns false if memory runs out, or if the addresses
+ * are in use. */
 bool vm_adopt(vm_device *device, uint64_t address, void *host, uint64_t bytes, bool read_only);
 /* Memory that a device of a team has bound to a part of a multicast object. */
 typedef struct vm_replica {
@@ -87,16 +87,16 @@ typedef struct vm_replica {
     uint64_t from;  /* for the driver: offset in the bound memory */
 } vm_replica;
 enum { VM_TEAM_MOST = 16 };
-/* The devices that share a multicast object, and the memory that they have bound. The driver owns it, and changes it only
- * while no kernel runs. */
+/* The devices that share a multicast object, and the memory that they have bound. The driver owns it, and changes it
+ * only while no kernel runs. */
 typedef struct vm_team {
     uint32_t count, number[VM_TEAM_MOST]; /* the devices of the team, by their numbers (vm_limits.number) */
     vm_replica *replicas;
     size_t replica_count;
 } vm_team;
-/* Makes [address, address + bytes), which is within a range from vm_reserve(), stand for the part of a multicast object
- * that begins at `offset`. Only multimem instructions can access such memory. vm_free() ends this. Returns false if
- * memory runs out, or if the addresses are in use. */
+/* Maps the part of a multicast object that begins at `offset` to the addresses [address, address + bytes). They must be
+ * within a range from vm_reserve(). Only multimem instructions can access such memory. vm_free() removes the mapping.
+ * Returns false if memory runs out, or if the addresses are in use. */
 bool vm_adopt_team(vm_device *device, uint64_t address, const vm_team *team, uint64_t offset, uint64_t bytes,
                    bool read_only);
 /* Fills a large allocation, from its start, with the `period` bytes of `pattern`, repeated. A page takes memory only
@@ -291,7 +291,7 @@ typedef struct vm_fault {
     char message[512]; /* one sentence: the error, its place, and the allocation */
 } vm_fault;
 
-/* The number of values of cudaLimit that kernels depend on, which are 0 to 4: cudaLimitStackSize, PrintfFifoSize,
+/* The number of values of cudaLimit on which kernels depend. The values are 0 to 4: cudaLimitStackSize, PrintfFifoSize,
  * MallocHeapSize, DevRuntimeSyncDepth, DevRuntimePendingLaunchCount. */
 #define VM_LIMITS 5u
 #define VM_LATE ((uint64_t)1 << 63)

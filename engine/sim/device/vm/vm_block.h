@@ -42,8 +42,8 @@ void vm_cluster_deadlock(vm_cluster *cluster); /* raises a fault that says where
 void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m);
-/* Converts `address`, a shared or generic address in any block of the cluster, to the corresponding address in the block
- * of that rank. VM_SHARED_BASE is a multiple of 2^32, so a generic address keeps its upper half. */
+/* Converts `address`, a shared or generic address in any block of the cluster, to the corresponding address in the
+ * block of that rank. VM_SHARED_BASE is a multiple of 2^32, so a generic address keeps its upper half. */
 static inline uint64_t vm_rank_address(uint64_t address, uint32_t rank)
 {
     return (address & ~(uint64_t)UINT32_MAX) + rank * VM_SHARED_WINDOW + address % VM_SHARED_WINDOW;

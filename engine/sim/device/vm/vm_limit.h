@@ -16,7 +16,7 @@ vm_fault_kind vm_limit_ask(const vm_family *family); /* returns VM_OK, VM_FAULT_
 vm_fault_kind vm_limit_look(vm_runner *runner, uint64_t steps);
 /* Raises the fault VM_FAULT_STOPPED, VM_FAULT_TIME or VM_FAULT_STEPS. The warp must have a path. */
 void vm_limit_raise(vm_warp *w, vm_fault_kind kind);
-/* Counts the warps of a block that are in the loop that did not end. Called after a fault of vm_limit_raise(), for each
+/* Counts the warps of a block that are in the loop of the message. Called after a fault of vm_limit_raise(), for each
  * block of the grid, before the block's frames are freed. */
 void vm_limit_count(const vm_block *block);
 /* Completes the message of a fault of vm_limit_raise(). Called once, when all host threads of the grid have ended. */

@@ -234,9 +234,9 @@ struct vm_block {
     const vm_function *left_in;
     vm_warp *warps;
     unsigned char *shared, *local; /* host memory, each between two guard pages */
-    /* `window` is the shared address of the first byte of `shared`: the first address of the window of the block's rank.
-     * The kernel can access the shared addresses [shared_low, shared_reach). A shared address plus `shared_at` is a host
-     * address. */
+    /* `window` is the shared address of the first byte of `shared`: the first address of the window of the block's
+     * rank. The kernel can access the shared addresses [shared_low, shared_reach). A shared address plus `shared_at` is
+     * a host address. */
     uint64_t window, shared_low, shared_reach;
     uintptr_t shared_at;
     size_t local_taken;

@@ -50,8 +50,8 @@ VM_INLINE float vm_out(float x, unsigned flags)
     return flags & VM_SAT ? s : r;
 }
 /* Flushes a result if the instruction has .ftz. The hardware tests the result before it rounds it to a subnormal
- * number. So `scaled` is the same result computed from operands that are 2^24 times as large, which has all 24 bits.
- * Near the limit of subnormal numbers this scaling is exact. */
+ * number. So `scaled` is the same result, computed from operands that are 2^24 times as large. That result has all 24
+ * bits. Near the limit of subnormal numbers this scaling is exact. */
 #define VM_SCALE 0x1p24f
 VM_INLINE float vm_tiny(float x, float scaled, unsigned flags)
 {

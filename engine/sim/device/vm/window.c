@@ -34,8 +34,8 @@ vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t siz
     return NULL;
 }
 
-/* Reads a lane's shared address. If i->size is 1, the operand is generic. Returns false if the address is in no window of
- * the cluster. */
+/* Reads a lane's shared address. If i->size is 1, the operand is generic. Returns false if the address is in no window
+ * of the cluster. */
 static bool read_shared_address(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t *address)
 {
     *address = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];

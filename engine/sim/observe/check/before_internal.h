@@ -38,9 +38,9 @@ vm_flight *check_flight_at(const vm_check *check, uint32_t id);
 /* Returns true if the operation is complete for the lane's current access. If `read` is true, only the reads of the
  * operation have to be complete. */
 bool check_flight_is_complete(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read);
-/* Tells whether commits and waits order a product or a copy of tensor memory before the lane's next operation. The result
- * is VM_IN_ORDER, VM_UNCOMMITTED, VM_UNSEEN or VM_NO_AFTER. If `lane` is VM_LANES, one lane of the warp that knows of
- * the completion is enough. */
+/* Tells whether commits and waits order a product or a copy of tensor memory before the lane's next operation. The
+ * result is VM_IN_ORDER, VM_UNCOMMITTED, VM_UNSEEN or VM_NO_AFTER. If `lane` is VM_LANES, one lane of the warp that
+ * knows of the completion is enough. */
 vm_order check_commit_order(const vm_warp *w, const vm_flight *f, uint32_t lane);
 /* Returns true if the lane knows that the product or copy is complete. */
 bool check_tensor_complete(const vm_warp *w, const vm_flight *f, uint32_t lane);

@@ -12,7 +12,8 @@
 #include "vm_access.h"
 #include "vm_memory.h"
 
-/* A search for the last shared variable of a kernel that begins at or before a place. */
+/* A search among the shared variables of a kernel. It finds the last variable that begins at or before the offset
+ * `at`. */
 typedef struct nearest {
     const vm_module *module;
     uint64_t at, start;

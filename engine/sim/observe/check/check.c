@@ -1,5 +1,5 @@
-/* check.c - makes, attaches and frees the checks of a device, begins a launch, and reports findings about the host's own
- * work. The interpreter calls the checks through the hooks at the end of the file. */
+/* check.c - makes, attaches and frees the checks of a device, begins a launch, and reports findings about the host's
+ * own work. The interpreter calls the checks through the hooks at the end of the file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -99,9 +99,10 @@ uint32_t check_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
 /* Records in the operation that the lanes m have waited for all groups of its kind except the last `leave` groups. For
  * cp.async, UINT32_MAX stands for wait_all, which also covers copies that are in no group yet. Returns true if the warp
  * need not wait for the operation any more:
- *   cp.async                   all its lanes have waited; bulk copy, no mbarrier the lane that issued it has waited;
- *   after a wait with .read only its reads are complete; wgmma this warp of the warpgroup has waited; tcgen05.ld, st
- *   the warp has waited. */
+ *   cp.async                all its lanes have waited
+ *   bulk copy, no mbarrier  the lane that issued it has waited; after a wait with .read only its reads are complete
+ *   wgmma                   this warp of the warpgroup has waited
+ *   tcgen05.ld, st          the warp has waited */
 static bool wait_for_flight(const vm_warp *w, vm_flight *f, uint32_t m, uint32_t leave, bool read)
 {
     const vm_clock *c = clock_of(w);
@@ -329,8 +330,8 @@ static void report_unfinished(vm_block *block, const vm_flight *f, const char *w
                                       : "its thread did not wait for the group");
 }
 
-/* Returns true if this block knows that the copy `f` from its memory to the block `rank` is complete. It knows this if
- * a thread of the other block has waited for the copy, and that wait happened before the end of this block. */
+/* Returns true if this block knows that the copy `f` from its memory to the block `rank` is complete. This is so if a
+ * thread of the other block has waited for the copy, and this wait happened before the end of `block`. */
 static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *f)
 {
     const vm_block *home = block->cluster->blocks[rank];

@@ -2,9 +2,9 @@
  * reports wrong counts and waits that never end.
  *
  * From a wait a thread learns only facts that hold on every schedule. A thread that knows of n complete phases learns
- * of the next phase if it waits for the parity of phase n. If it waits for the other parity, phase n - 1 lets it pass
- * at once, on a GPU too, so it learns nothing. So the checks find a wrong parity even if the data has already arrived
- * in the simulator. */
+ * of the next phase if it waits for the parity of phase n. A wait for the other parity returns at once, on a GPU too,
+ * because phase n - 1 is complete. So such a wait teaches the thread nothing. So the checks find a wrong parity even if
+ * the data has already arrived in the simulator. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -297,8 +297,8 @@ static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_ba
                     found->allocation);
 }
 
-/* Reports a phase that can be complete before a wait for the phase before it. In this run the wait came in time. If it
- * had come later, it would have lasted until one more phase is complete (check_overtaken). */
+/* Reports a phase that may become complete before a thread has waited for the previous phase. In this run the wait came
+ * in time. If the wait had come later, it would have lasted until one more phase is complete (check_overtaken). */
 static void report_outrun(vm_warp *w, const vm_code *i, uint32_t lane, vm_bar *bar)
 {
     if (!bar->outrun)
@@ -448,9 +448,9 @@ static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lanes, uint
                    "deadlock: all threads wait for mbarriers or barriers, this one for a phase that never completes");
 }
 
-/* Reports a test that fails although the lane knows a complete phase of that parity. The phase after it is complete
- * too, so the mbarrier is again in a phase of that parity. If the wait had come earlier, it would have passed at
- * once, and would have ordered nothing. */
+/* Reports a test that fails although the lane knows a complete phase of that parity. The next phase is complete too, so
+ * the mbarrier is again in a phase of that parity. A wait at an earlier time would have passed at once, and would have
+ * ordered nothing. */
 static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n, uint32_t parity)
 {
     const vm_clock *c = clock_of(w);
@@ -469,9 +469,9 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
                     parity, known, bar->phase, f->allocation);
 }
 
-/* Reports a wait for a phase after which another phase is complete already. Nothing keeps the other threads from
- * completing that phase before this wait. The later phase has the other parity, so the wait lasts until yet another
- * phase is complete. If there is no such phase, the wait never ends. */
+/* Reports a wait for a phase if the next phase is complete already. Nothing keeps the other threads from completing
+ * that phase before this wait. The later phase has the other parity, so the wait lasts until yet another phase is
+ * complete. If there is no such phase, the wait never ends. */
 static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     const vm_bar *bar = &w->block->check->bars[n];
@@ -488,8 +488,8 @@ static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32
 }
 
 /* Gives lanes that know `known` phases the clock of the next phase, if that phase has the parity `parity`. Only the
- * last VM_BAR_PHASES clocks are kept. A lane that is further behind gets the oldest of them, so some races are
- * missed. */
+ * last VM_BAR_PHASES clocks are kept. A lane that needs an older clock gets the oldest one that is kept, so some races
+ * are missed. */
 static void learn_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     vm_clock *c = clock_of(w);

@@ -187,7 +187,7 @@ INLINE bool read_group(const vm_plain *k, vm_cells *g, x8 in, x8 who, bool whole
     return !any_lane(odd);
 }
 
-/* Returns true if a write to the cells `in` races with nothing. Changes nothing. */
+/* Returns true if a write to the cells `in` does not race with any recorded access. Does not change the cells. */
 INLINE bool may_write(const vm_plain *k, const vm_cells *g, x8 in, x8 who, bool shared)
 {
     x8 bad = unordered_marks(k, &g->w, in, who) | unordered_marks(k, &g->r1, in, who) |

@@ -205,8 +205,8 @@ void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t la
 }
 
 /* Compares a read-only load with the last write of this launch, or a write with the last read-only load of this launch.
- * Records a read-only load for later writes. Both orders are findings, because read-only data must not change during the
- * launch. */
+ * Records a read-only load for later writes. Both orders are findings, because read-only data must not change during
+ * the launch. */
 void check_constant(vm_look *k, vm_cell *c, uint32_t lane)
 {
     const vm_flight *copy = c->w.who & VM_PENDING ? check_flight_at(k->check, c->w.insn) : NULL;

@@ -193,9 +193,10 @@ static bool is_pipelined(const vm_flight *earlier, role was, const vm_flight *la
 }
 
 /* Tells whether the earlier operation `f` on a cell is ordered before the visiting operation.
- *   mma, cp, shift A commit and its mbarrier order it (check_commit_order()). A later operation of the same pipeline
- *   needs neither. It is in order at once if the same thread issues it, or if a barrier with both fences orders the two
- *   threads. ld, st The warp of `f` must have executed wait::ld or wait::st. An operation of another warp also needs a
+ *   mma, cp, shift  A commit and its mbarrier order it (check_commit_order()). A later operation of the same pipeline
+ *                   needs neither. It is in order at once if the same thread issues it, or if a barrier with both
+ *                   fences orders the two threads.
+ *   ld, st          The warp of `f` must have executed wait::ld or wait::st. An operation of another warp also needs a
  *                   barrier with both fences.
  * tcgen05.dealloc (v->f is NULL) needs no fence, and does not need the wait of a load. */
 static vm_order find_order(const visit *v, const vm_flight *f, role was, role is)
@@ -271,8 +272,8 @@ static kiln_check_finding *start_finding(visit *v, kiln_check_kind kind, bool no
 }
 
 /* Reports that the visiting operation is not ordered after `f`. If a module has no tcgen05.fence at all, as the kernels
- * of CUTLASS, a missing fence is a note, and a launch has at most one such note: such a module relies on the order that
- * barriers have on today's devices. */
+ * of CUTLASS, a missing fence is a note, and a launch has at most one note of this kind. Such a module relies on the
+ * order that barriers have on today's devices. */
 static void report_order(visit *v, const vm_flight *f, role was, role is, vm_order found, uint32_t cell)
 {
     static const char *const verbs[] = {[READS] = "reads", [WRITES] = "writes", [ADDS] = "adds to"};
@@ -436,7 +437,8 @@ static void report_reach(const visit *v, const ptx_symbol *s, uint64_t base, uin
                              what, f->at.what, s->name, (unsigned long long)s->bytes, (unsigned long long)base, at);
 }
 
-/* Returns the number that a tensor map has for the swizzle of a descriptor, + 1, or 0 if there is no such swizzle. */
+/* Returns 1 plus the number that a tensor map uses for the swizzle of a descriptor, or 0 if there is no such
+ * swizzle. */
 static uint8_t get_layout(uint64_t descriptor)
 {
     static const uint8_t layouts[8] = {1, 5, 4, 0, 3, 0, 2, 0};

@@ -62,12 +62,12 @@ typedef enum vm_apart {
      * launch. So griddepcontrol.wait does not order the work either. */
     VM_APART_BEYOND_WAIT
 } vm_apart;
-/* An interval of work that is not ordered before the launches to come. */
+/* An interval of work that is not ordered before later launches. */
 typedef struct vm_prior {
     vm_period span;
     vm_apart why;
 } vm_prior;
-/* Sets the work that is not ordered before the launches to come, and forgets what check_dependence() returns. The
+/* Sets the work that is not ordered before later launches, and resets the value that check_dependence() returns. The
  * intervals are sorted, the earliest first. The caller keeps the array alive. */
 void check_concurrent(vm_check *check, const vm_prior *priors, size_t count);
 /* How the last launch waited for its prerequisite launches. */
@@ -353,8 +353,8 @@ typedef struct vm_clock {
     /* lanes[lane][other lane] is the entry that a lane has for another lane of the warp. NULL until a part of the
      * warp's lanes synchronise. */
     uint32_t *lanes;
-    /* How many cp.async groups (groups) and bulk groups (bulk_groups) each lane has committed, and how many groups of
-     * wgmma the warp has committed (products). */
+    /* groups and bulk_groups count the cp.async groups and the bulk groups that each lane has committed. products
+     * counts the groups of wgmma that the warp has committed. */
     uint32_t groups[VM_LANES], bulk_groups[VM_LANES], products;
     uint32_t *pending; /* vm_flight.id of the operations that the warp has not waited for */
     size_t pending_count, pending_capacity;
@@ -446,8 +446,8 @@ typedef struct vm_tensor_state {
     /* indexed by column: the instruction that allocated it, + 1; 0 if it is free */
     uint32_t made[512];
     uint32_t maker[512]; /* indexed by column: the thread that allocated it */
-    /* The last tcgen05.alloc whose columns are not in `made` yet. `pending` is its instruction + 1, or 0 if there is
-     * none; `pending_who` is its thread. */
+    /* The last tcgen05.alloc whose columns are not in `made` yet. Its instruction + 1 (pending; 0 means no such
+     * instruction), and the number of its thread (pending_who). */
     uint32_t pending, pending_who;
     uint32_t lost; /* operations up to this number count as complete, because a commit could not be recorded */
     /* Indexed by rank: the last tcgen05.mma, cp or shift that the block of this rank has issued on this block's tensor

@@ -116,7 +116,7 @@ struct vm_check {
     bool told;       /* a more detailed finding already reports why the launch ended */
 };
 
-/* Stands for the number of an instruction where there is none. */
+/* Marks a missing instruction number. */
 #define VM_NO_INSN UINT32_MAX
 /* Returns the time and advances it. An access before a tick and an access after it have different stamps. */
 static inline uint32_t check_advance_time(vm_check *check)

@@ -4,8 +4,9 @@
  * A trace consists of words. A *run* is a sequence of consecutive instructions, by their tally index (vm_watch.h). A
  * run begins with two words: the first index and the number of instructions. Then it has a record for each instruction
  * of the run that touches memory, in order:
- *     word bit fields: number of lines, wavefronts of shared memory, lanes at the most used address, and VM_TRACE_*
- *     flags lines for each line of 128 bytes: its number, and which of its four sectors
+ *     word   bit fields: number of lines, wavefronts of shared memory, lanes at the most used address, and the flags
+ *            VM_TRACE_*
+ *     lines  for each line of 128 bytes: its number, and which of its four sectors
  * Bulk copies and mbarriers have another record (VM_TRACE_ENGINE, trace_engine.c). */
 #ifndef KILN_SIM_VM_TRACE_H
 #define KILN_SIM_VM_TRACE_H

@@ -22,7 +22,7 @@ typedef struct vm_access {
      * VM_SHARED_WINDOW is in the block's own shared memory. */
     uint64_t address[VM_LANES];
 } vm_access;
-/* The largest number of accesses of an instruction. wmma.load has so many if the elements of a register are not
+/* The largest number of accesses of an instruction. wmma.load reaches it if the elements of a register are not
  * contiguous. */
 #define VM_ACCESSES 48u
 
@@ -49,7 +49,8 @@ struct vm_watch {
     /* The hooks of the checks, or NULL. They are called if the device has a check (vm_device.check). The launch then
      * runs on one host thread. */
     const struct vm_hooks *checks;
-    /* vm_count.h; the launch adds its counts when it ends; NULL if the launch is not counted */
+    /* The counters to which the launch adds its counts when it ends (vm_count.h), or NULL if the launch is not
+     * counted. */
     struct vm_profile *profile;
     /* `see` is called before every instruction that accesses memory, with its accesses. `block_ends` is called for
      * every block that has ended. Several host threads call them at once, each for its own blocks (w->block->number).

@@ -78,8 +78,8 @@ static bool is_half(unsigned type)
 }
 
 /* Marks `reg` as wide if instruction k reads it and needs more than its lower 32 bits. Addresses of shared memory have
- * 32 bits. So if 64-bit arithmetic only computes such addresses, ptxas replaces it by 32-bit arithmetic. An opcode that
- * this function does not list counts as one that needs all bits. */
+ * 32 bits. So if 64-bit arithmetic only computes such addresses, ptxas replaces it by 32-bit arithmetic. For an opcode
+ * that this function does not list, all bits count as needed. */
 static void mark_wide(builder *b, uint32_t k, uint32_t reg, bool result)
 {
     const ptx_insn *in = &b->f->insns[k];

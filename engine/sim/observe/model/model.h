@@ -79,7 +79,7 @@ typedef struct sim_model {
     double sm_count;
     double carveouts[16]; /* possible sizes of an SM's shared memory, ascending, in bytes */
     unsigned carveout_count;
-    double gpcs[16];    /* number of SMs of each GPC; a cluster must find room within one GPC; the sum is sm_count */
+    double gpcs[16];    /* Number of SMs of each GPC, within which a cluster must find room. The sum is sm_count. */
     unsigned gpc_count; /* 0 if the GPCs are unknown */
 } sim_model;
 #endif

@@ -230,10 +230,10 @@ static bool write_register(scheduler *s, uint32_t reg, uint32_t at)
     return ok;
 }
 
-/* Adds the dependences through memory. Loads keep their order with the stores of their space, except read-only ones.
- * Fences keep their order with all of memory. `oldest` is the first access with which a store or a fence is compared:
- * the first access after the last fence, or REACH instructions before the last store. The limit REACH bounds the work.
- * All stores to a space stay in order. */
+/* Adds the dependences through memory. A load keeps its order relative to the stores to the same space, unless the load
+ * is read-only. A fence keeps its order relative to all accesses. `oldest` is the first access with which a store or a
+ * fence is compared: the first access after the last fence, or REACH instructions before the last store. The limit
+ * REACH bounds the work. All stores to a space stay in order. */
 static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
 {
     enum { REACH = 256 };

@@ -9,11 +9,11 @@
 #define TIE_SHARE 0.01
 
 /* Returns a factor that is smaller, which means better, for a launch
- *   - that issues fewer instructions: `issue` is the share of the issue slots that are used, so its product with the clocks
- *     is the number of instructions;
- *   - whose blocks run in more waves: the device gives new blocks to the SMs that are free first, but it cannot move blocks
- *     that have started. The term is 1 / n for n waves. If blocks read data that other blocks write during the launch,
- *     later blocks wait for earlier blocks. Then the number of waves does not help, and the term is 1;
+ *   - that issues fewer instructions: `issue` is the share of the issue slots that are used, so its product with the
+ *     clocks is the number of instructions;
+ *   - whose blocks run in more waves: the device gives new blocks to the SMs that are free first, but it cannot move
+ *     blocks that have started. The term is 1 / n for n waves. If blocks read data that other blocks write during the
+ *     launch, later blocks wait for earlier blocks. Then the number of waves does not help, and the term is 1;
  *   - that does not send data to other blocks of a cluster: the model does not know how long these blocks wait;
  *   - that does not spill registers: the model charges only the least time of a spill. */
 double model_time_tie_factor(const vm_time_launch *launch, const vm_time_result *result)

@@ -5,7 +5,8 @@
  * The states of a warp:
  *   ready    from the clock `soonest` on
  *   waiting  at a barrier (`waits`), until release_barrier()
- *   blocked waiting for a phase of an mbarrier (`blocked`), until complete_arrival() ended
+ *   blocked  waiting for a phase of an mbarrier (`blocked`), until complete_arrival()
+ *   ended
  * In the last three states `soonest` is NEVER. */
 #include <math.h>
 #include <string.h>
