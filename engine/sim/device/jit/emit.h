@@ -26,6 +26,11 @@ typedef struct jit_group {
     unsigned first;
     unsigned second; /* the same value for the first lane of the upper half of the warp */
     unsigned host;   /* an i64 value: host address minus address */
+    /* Until the instruction `until`, words[] has the four words of each lane from the offset `from` on, which were
+     * loaded together: load_fours() of memory.c. */
+    uint32_t until;
+    int64_t from;
+    unsigned words[4];
 } jit_group;
 enum { JIT_GROUPS = 16, JIT_STREAMS = 6 };
 

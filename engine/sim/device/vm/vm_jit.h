@@ -33,11 +33,20 @@ typedef struct vm_native {
     atomic_uint entered, missed;
 } vm_native;
 
+/* Registers that are set to zero when a block starts: an offset in the frame's registers, and a number of bytes. */
+enum { VM_CLEAR_MOST = 8 };
+typedef struct vm_clear {
+    uint32_t slot, bytes;
+} vm_clear;
+
 /* The compiled regions of a function. */
 typedef struct vm_compiled {
     _Atomic(_Atomic(vm_native *) *) at; /* one entry per instruction; NULL: no table was made yet */
-    /* no path reads a register before it writes it, so the registers of a new frame need no initial value */
+    /* paths read no other registers than clear[] before they write them, so only these registers of a new frame need
+     * an initial value; clear[] does not change once `blank` is true */
     atomic_bool blank;
+    uint32_t clear_count;
+    vm_clear clear[VM_CLEAR_MOST];
 } vm_compiled;
 
 /* A device's compiler. Its functions may be called by several host threads at once. */
