@@ -40,7 +40,7 @@ typedef struct jit_emitter {
     kiln__text entry, body, exits;
     char pointers[4][48];
     unsigned next_pointer, values, labels;
-    unsigned w, block, launch, cache, params, shared, shared_low, shared_end; /* values, all of type i64 */
+    unsigned w, runner, block, launch, cache, params, shared, shared_low, shared_end; /* values, all of type i64 */
     uint32_t first, last, head, need, calls;
     uint32_t at;    /* the instruction that is being written */
     uint8_t *state; /* flags of each instruction of [first, last]: REACHED, LEADER, LOOP */
@@ -56,6 +56,7 @@ typedef struct jit_emitter {
     unsigned count, steps, lanes;
     jit_group groups[JIT_GROUPS];
     unsigned group_count, streams; /* streams: how many of the variables %p0, %p1, ... prefetching uses */
+    unsigned parts;                /* how often emit_prefetch_parts() was used */
     /* `partial`: a function for paths is written. mask (the lanes of the path, an i32) and active (their number, an
      * i64) stay the same while it runs. Registers stay in the frame. Within a basic block, known[] has the value of
      * each variable, 0 if there is none yet, and dirty[] marks the values that the frame does not have. */

@@ -178,6 +178,60 @@ static void emit_prefetch(jit_emitter *e, const window *w, unsigned first)
     }
 }
 
+/* Returns the number of bytes by which the innermost loop around the access advances its address register, or 0 if
+ * there is no such loop or the step is not a small constant. */
+static unsigned find_step(const jit_emitter *e, const access *a)
+{
+    enum { STEP_MOST = 64 };
+    const vm_code *code = e->u->function->code;
+    uint32_t back = e->at;
+    while (back <= e->last && !(e->u->insns[back].kind == JIT_BRANCH && code[back].target <= code + e->at))
+        back++;
+    for (uint32_t k = back <= e->last ? (uint32_t)(code[back].target - code) : back; k < back; k++) {
+        uint64_t step;
+        if (e->u->insns[k].id != VM_H_add_u64 || code[k].d != a->slot || code[k].a != a->slot || !(code[k].b & 1))
+            continue;
+        memcpy(&step, e->u->function->constants + (code[k].b & ~1u), sizeof step);
+        return step <= STEP_MOST ? (unsigned)step : 0;
+    }
+    return 0;
+}
+
+/* Prefetches memory for the next warp, if in a loop each lane reads its own part of an array, and these parts follow
+ * each other, as the rows of a sparse matrix do. The parts of the next warp's lanes are then behind the part of the last
+ * lane. A gather touches 32 lines at once, too many for the host's own prefetcher. The loop has about as many iterations
+ * as a part has steps, so each iteration prefetches its share of the lines. runner->ahead counts them. */
+static void emit_prefetch_parts(jit_emitter *e, const access *a, const window *w, unsigned row)
+{
+    enum { LINE = 64, LINES = 32, NEAR = 2 * LINE * LINES };
+    const char *counter = jit_pointer(e, "i32"), *byte = e->u->typed ? "i8*" : "ptr";
+    const unsigned step = find_step(e, a), lines = step < 4 ? 1 : step / 4;
+    if (step == 0)
+        return;
+    const uint64_t offset = offsetof(vm_runner, ahead) + sizeof(uint32_t) * (e->parts++ % VM_STREAMS);
+    unsigned place = jit_value(e, "add i64 %%v%u, %llu", e->runner, (unsigned long long)offset);
+    place = jit_value(e, "inttoptr i64 %%v%u to %s", place, counter);
+    const unsigned count = jit_value(e, "load i32, %s %%v%u", counter, place);
+    jit_line(e, "store i32 %%v%u, %s %%v%u", jit_value(e, "add i32 %%v%u, %u", count, lines), counter, place);
+    unsigned ahead = jit_value(e, "zext i32 %%v%u to i64", jit_value(e, "and i32 %%v%u, %d", count, LINES - 1));
+    ahead = jit_value(e, "add i64 %%v%u, %d", jit_value(e, "mul i64 %%v%u, %d", ahead, LINE), LINE);
+    const unsigned first = emit_lane(e, a, row, 0), last = emit_lane(e, a, row, VM_LANES - 1);
+    const unsigned near = jit_value(e, "icmp ult i64 %%v%u, %d", jit_value(e, "sub i64 %%v%u, %%v%u", last, first),
+                                    NEAR);
+    const unsigned far = jit_value(e, "sub i64 %%v%u, %%v%u", jit_value(e, "add i64 %%v%u, %%v%u", ahead, last),
+                                   w->base);
+    unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", w->end, w->base);
+    room = jit_value(e, "call i64 @llvm.usub.sat.i64(i64 %%v%u, i64 %u)", room, lines * LINE);
+    const unsigned good = emit_and(e, near, jit_value(e, "icmp ult i64 %%v%u, %%v%u", far, room));
+    ahead = jit_value(e, "select i1 %%v%u, i64 %%v%u, i64 0", good, far);
+    ahead = jit_value(e, "add i64 %%v%u, %%v%u", ahead, jit_value(e, "add i64 %%v%u, %%v%u", w->base, w->host));
+    for (unsigned k = 0; k < lines; k++) {
+        unsigned at = jit_value(e, "add i64 %%v%u, %u", ahead, k * LINE);
+        at = jit_value(e, "inttoptr i64 %%v%u to %s", at, byte);
+        jit_line(e, "call void @llvm.prefetch.p0%s(%s %%v%u, i32 0, i32 3, i32 1)", e->u->typed ? "i8" : "", byte, at);
+    }
+}
+
 /* Opens a group for a fixed pattern: writes a test of the addresses for this access and for all similar accesses that
  * follow. If the test fails, the region ends. */
 static void open_group(jit_emitter *e, const access *a, unsigned row, jit_group *g)
@@ -444,7 +498,8 @@ static void emit_lanes(jit_emitter *e, const access *a, unsigned host, unsigned 
             jit_put(e, get_slot(a, k), JIT_32, low, put);
             jit_put(e, get_slot(a, k + 1), JIT_32, high, put);
         } else if (load) {
-            jit_put(e, get_slot(a, k), get_width(a), widen_value(e, a, emit_gather(e, type, to, a->element, mask)), put);
+            jit_put(e, get_slot(a, k), get_width(a), widen_value(e, a, emit_gather(e, type, to, a->element, mask)),
+                    put);
         } else if (pair) {
             const unsigned low = jit_value(e, "zext " I32V " %%v%u to " I64V, jit_get(e, get_slot(a, k), JIT_32));
             unsigned high = jit_value(e, "zext " I32V " %%v%u to " I64V, jit_get(e, get_slot(a, k + 1), JIT_32));
@@ -555,26 +610,34 @@ static void open_anywhere(jit_emitter *e, const access *a, unsigned row, unsigne
     find_extent(e, a, &g->low, &g->high);
     if (a->shape->shared)
         row = jit_value(e, "zext " I32V " %%v%u to " I64V, row);
-    const unsigned low = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat64(e, (uint64_t)g->low));
-    const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", w.end, w.base);
-    unsigned fits = jit_value(e, "icmp uge i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
-    fits = emit_and(e, fits,
-                    /* an empty span ends before its beginning */
-                    jit_value(e, "icmp ult i64 %%v%u, %%v%u", w.base, w.end));
-    const unsigned most = jit_value(e, "sub i64 %%v%u, %llu", room, (unsigned long long)(g->high - g->low));
-    const unsigned from = jit_splat_of(e, w.base), limit = jit_splat_of(e, most);
-    const unsigned far = jit_value(e, "sub " I64V " %%v%u, %%v%u", low, from);
-    unsigned bad = jit_value(e, "icmp ugt " I64V " %%v%u, %%v%u", far, limit);
-    if (a->span > 1) {
-        const unsigned odd = jit_value(e, "and " I64V " %%v%u, %%v%u", low, jit_splat64(e, a->span - 1));
-        bad = jit_value(e, "or " B1V " %%v%u, %%v%u", bad,
-                        jit_value(e, "icmp ne " I64V " %%v%u, zeroinitializer", odd));
+    const unsigned long long size = (unsigned long long)(g->high - g->low);
+    unsigned base = w.base;
+    if (a->span > 1) { /* the first address of the window that is aligned */
+        base = jit_value(e, "add i64 %%v%u, %u", base, a->span - 1);
+        base = jit_value(e, "and i64 %%v%u, -%u", base, a->span);
     }
+    const unsigned room = jit_value(e, "sub i64 %%v%u, %%v%u", w.end, base);
+    unsigned fits = jit_value(e, "icmp uge i64 %%v%u, %llu", room, size);
+    fits = emit_and(e, fits, jit_value(e, "icmp ult i64 %%v%u, %%v%u", base, w.end));
+    /* an empty span ends before its beginning */
+    fits = emit_and(e, fits, jit_value(e, "icmp ult i64 %%v%u, %%v%u", w.base, w.end));
+    unsigned most = jit_value(e, "sub i64 %%v%u, %llu", room, size);
+    const unsigned from = jit_splat_of(e, jit_value(e, "sub i64 %%v%u, %lld", base, (long long)g->low));
+    unsigned far = jit_value(e, "sub " I64V " %%v%u, %%v%u", row, from);
+    if (a->span > 1) { /* after this rotation, an offset that is not aligned is large */
+        const unsigned by = (unsigned)__builtin_ctz(a->span), places = jit_splat64(e, by);
+        far = jit_value(e, "call " I64V " @llvm.fshr.v32i64(" I64V " %%v%u, " I64V " %%v%u, " I64V " %%v%u)", far, far,
+                        places);
+        most = jit_value(e, "lshr i64 %%v%u, %u", most, by);
+    }
+    unsigned bad = jit_value(e, "icmp ugt " I64V " %%v%u, %%v%u", far, jit_splat_of(e, most));
     bad = jit_value(e, "bitcast " B1V " %%v%u to i32", bad);
     if (bits)
         bad = jit_value(e, "and i32 %%v%u, %%v%u", bad, bits);
     jit_test(e, emit_and(e, fits, jit_value(e, "icmp eq i32 %%v%u, 0", bad)));
     g->first = jit_value(e, "add " I64V " %%v%u, %%v%u", row, jit_splat_of(e, w.host));
+    if (g->kind == 0 && !(a->i->guard & ~2u))
+        emit_prefetch_parts(e, a, &w, row);
     open_fours(e, a, &w, bits, g);
 }
 

@@ -227,7 +227,6 @@ struct vm_block {
     uint32_t id[3];
     uint32_t warp_count, live; /* live: threads that have not exited */
     bool ended;
-    bool fresh;          /* no warp has run yet */
     const vm_code *left; /* the place where the last thread exited, in the function `left_in` */
     const vm_function *left_in;
     vm_warp *warps;
@@ -344,6 +343,7 @@ typedef struct vm_run_state {
     vm_ballot waiting, repeating; /* endless.c; under the family's lock */
 } vm_run_state;
 
+enum { VM_STREAMS = 4 }; /* arrays that the compiled code of a loop prefetches, each with its own count */
 /* One host thread of a grid, with the clusters that it has started. */
 struct vm_runner {
     vm_run_state *run;
@@ -375,7 +375,8 @@ struct vm_runner {
     const uint8_t *shown;
     /* the device's compiler of hot code; NULL if there is no compiler, or if the launch has observers */
     struct vm_jit *jit;
-    unsigned entries; /* how often a compiled region was entered, for sampling */
+    unsigned entries;           /* how often a compiled region was entered, for sampling */
+    uint32_t ahead[VM_STREAMS]; /* the compiled code's counts of lines that it has prefetched */
     /* Data of the observers, from here on. The runner's counts by instruction are added to the launch's counts when
      * the runner ends. NULL: the launch is not counted. */
     struct vm_tally *tally;
