@@ -1,7 +1,8 @@
-# One static library a room: the .c files of its folder and of the folders inside it that are no rooms. The rooms stand
-# in the order of dependence. USES names every room whose headers a room may include; nothing is passed on, so that an
-# include of any other room's header does not compile (tests/rooms checks the same for symbols). ARCHITECTURE.md has the
-# same table with what each room holds. Paths are relative to this folder. The global property KILN_ROOMS lists the rooms.
+# Makes one static library for each room, from the .c files of its folder and of the folders inside it that are not
+# rooms themselves. Each room comes after the rooms that it uses. USES lists the rooms whose headers the room may
+# include. This is not transitive: an include of any other room's header does not compile (tests/rooms checks the same
+# for symbols). ARCHITECTURE.md has the same table with the content of each room. Paths are relative to this folder. The
+# global property KILN_ROOMS lists the rooms.
 set(KILN_ENGINE ${CMAKE_CURRENT_LIST_DIR})
 function(kiln_room path)
   cmake_parse_arguments(arg "" "" "USES;PACKAGES;INSIDE" ${ARGN})
@@ -13,7 +14,7 @@ function(kiln_room path)
   set(patterns ${folders})
   list(TRANSFORM patterns APPEND /*.c)
   file(GLOB sources CONFIGURE_DEPENDS ${patterns})
-  if(NOT sources) # headers alone
+  if(NOT sources) # the room has only headers
     add_library(kiln_${name} INTERFACE)
     target_compile_options(kiln_${name} INTERFACE "SHELL:-iquote ${folders}")
     return()
@@ -21,7 +22,8 @@ function(kiln_room path)
   add_library(kiln_${name} STATIC ${sources})
   target_link_libraries(kiln_${name} PUBLIC kiln_flags PRIVATE ${arg_PACKAGES})
   kiln_count_edges(kiln_${name}) # for fuzz targets
-  if(KILN_DEBUG_INFO) # of the files that define public functions: it is a quarter of a file's compile time
+  if(KILN_DEBUG_INFO) # only files that define public functions get debug information, which takes a quarter of a file's
+                      # compile time
     foreach(source ${sources})
       file(STRINGS ${source} public REGEX "^[a-z][a-z0-9_ ]*[ *]kiln_[a-z][a-z0-9_]*\\(" LIMIT_COUNT 1)
       if(public)
@@ -43,7 +45,8 @@ function(kiln_room path)
 endfunction()
 
 
-# Two libraries for programs that are no room: NAME_headers shows them the headers of the rooms, and NAME_rooms links all rooms.
+# Makes two libraries for programs that are not rooms: NAME_headers gives them the headers of all rooms, and NAME_rooms
+# links all rooms.
 function(kiln_all_rooms name)
   get_property(rooms GLOBAL PROPERTY KILN_ROOMS)
   add_library(${name}_headers INTERFACE)

@@ -3,19 +3,21 @@
 //
 // Ordinary loads and stores go through the generic proxy. Copies by tensor maps and wgmma go through the async proxy.
 // Writes of one proxy are visible to the other only after a fence (fence_async): for example if threads write a tile
-// that a tensor map then copies out. Data that a copy brings needs no fence if the copy completes a barrier.
+// that a tensor map then copies out. Data that a copy brings needs no fence if the reader waits on the barrier that the
+// copy completes.
 //
 // A ring of stages, as the kernels use it. Each stage has two barriers. `full` counts one arrival (expect) and the
 // bytes of the copies. On `empty` each reader arrives. Use number u of a stage (u = step / stages) completes phase u of
-// both. Readers wait for phase u of `full`, and the writer waits for phase u - 1 of `empty`:
+// both barriers. Readers wait for phase u of `full`, and the writer waits for phase u - 1 of `empty`:
 //     writer:  wait(empty, u + 1 & 1); expect(full, bytes); tensor_load(...);
 //     reader:  wait(full, u & 1); ...; arrive(empty);
 // A new barrier is in phase 0. A wait for the parity of the phase before it, 1, returns at once. So the first use of a
 // stage needs no special case.
 //
 // A reader that multiplies by wgmma waits for its products before it arrives. A reader that loads from shared memory by
-// ordinary instructions needs fence_async() between its loads and its arrival, because the copy that overwrites the stage goes
-// through another proxy. Without the fence, copies overwrote on an H200 what loads had begun to read (dgemm.cu).
+// ordinary instructions needs fence_async() between its loads and its arrival, because the copy that overwrites the
+// stage goes through another proxy. On an H200 without this fence, copies overwrote data that loads had begun to read
+// (dgemm.cu).
 
 #ifndef ASYNC_CUH
 #define ASYNC_CUH
@@ -164,8 +166,8 @@ __device__ __forceinline__ void tensor_load(void *to, const tensor_map &map, int
         : "memory");
 }
 
-// Does the same for each block of the cluster whose bit is set in `blocks`: the copy goes to the same address, and is
-// counted on the barrier at the same address, in each of these blocks.
+// Does the same as tensor_load() for each block of the cluster whose bit is set in `blocks`. In each of these blocks
+// the copy goes to the same address, and the barrier at the same address counts the copy.
 __device__ __forceinline__ void tensor_multicast(void *to, const tensor_map &map, int x, int y, barrier *full,
                                                  unsigned blocks)
 {
@@ -184,8 +186,8 @@ __device__ __forceinline__ void tensor_multicast(void *to, const tensor_map &map
                  : "memory");
 }
 
-// Begins to copy a box from shared to global memory. Before it, the threads that wrote the box call fence_async() and
-// synchronise.
+// Begins to copy a box from shared to global memory. Before this call, the threads that wrote the box call
+// fence_async() and synchronise.
 __device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y, const void *from)
 {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(x),
@@ -207,9 +209,9 @@ __device__ __forceinline__ void tensor_store(const tensor_map &map, int x, int y
                  : "memory");
 }
 
-// Begins to add `bytes` bytes of floats in shared memory to contiguous floats in global memory, each one atomically. The
-// size and both addresses are multiples of 16. Before it, the threads that wrote the floats call fence_async() and
-// synchronise.
+// Begins to add `bytes` bytes of floats in shared memory to contiguous floats in global memory, each one atomically.
+// The size and both addresses are multiples of 16. Before this call, the threads that wrote the floats call
+// fence_async() and synchronise.
 __device__ __forceinline__ void bulk_add(float *to, const void *from, unsigned bytes)
 {
     asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(
@@ -340,8 +342,8 @@ __device__ __forceinline__ void cluster_send(float *at, unsigned rank, float val
 
 // ---- blocks that have not started, from compute capability 10.0 on (clusterlaunchcontrol) ----
 
-// Begins to cancel a block of this launch that has not started. 16 bytes with the answer are written to `answer`, and counted
-// on `full`. A block that got the answer that there is none must not ask again.
+// Begins to cancel a block of this launch that has not started. 16 bytes with the answer are written to `answer`, and
+// counted on `full`. After the answer that no such block is left, a block must not ask again.
 __device__ __forceinline__ void launch_cancel(uint4 *answer, barrier *full)
 {
     asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];" ::"r"(
@@ -380,7 +382,8 @@ __device__ __forceinline__ void wait_for_launch_before()
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
-// Lets the next kernel begin. That kernel still waits for the end of this one before it reads its results.
+// Lets the next kernel begin. The next kernel must still call wait_for_launch_before() before it reads results of this
+// kernel.
 __device__ __forceinline__ void let_next_launch_begin()
 {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -1,6 +1,6 @@
-/* attention_f64: the reference of attention: softmax(Q K^T / sqrt D) V of each head, in double.
- * attention_scaled_f64: the same for arrays that have a scale for each head, such as arrays of 8-bit floats. The numbers of a
- * head are the elements times the scale.
+/* attention_f64: the reference of attention: softmax(Q K^T / sqrt D) V of each head, in double. attention_scaled_f64:
+ * the same for arrays that have a scale for each head, such as arrays of 8-bit floats. The numbers of a head are the
+ * elements times the scale.
  *
  * With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A query that sees no key gets zeros. A task is one head
  * of keys and values. The task converts it once for all query heads that share it. */
@@ -15,7 +15,7 @@ enum { MOST_PRODUCTS_LOG = 31, DEPTH_MOST = 256 };
 
 typedef struct problem {
     const kiln_array *q, *k, *v;
-    const kiln_array *q_scale, *k_scale, *v_scale; /* NULL: all scales are 1 */
+    const kiln_array *q_scale, *k_scale, *v_scale; /* NULL if all scales are 1 */
     kiln_array *o;
     bool causal;
     uint64_t queries, keys, every; /* one query in `every` is computed */

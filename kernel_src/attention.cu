@@ -49,7 +49,8 @@
 #endif
 
 #ifndef PERSISTENT
-// flash_wgmma: 0: a block makes one tile. 1: a block makes tile after tile. 2: the same with room for the queries of two tiles.
+// flash_wgmma: 0: a block makes one tile. 1: a block makes tile after tile. 2: a block makes tile after tile, and has
+// room for the queries of two tiles.
 #define PERSISTENT 0
 #endif
 
@@ -256,8 +257,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 
 #if defined(ATTENTION_FLASH_ASYNC) || !defined(ATTENTION_ONE)
-// Does the same as flash with STAGES tiles of keys and values. All but one are being copied (cp.async) while one is
-// multiplied.
+// Does the same as flash, but has room for STAGES tiles of keys and values. While one tile is multiplied, cp.async
+// copies the others.
 //
 // Compared with flash: the time of a copy is hidden, copies in flight need no registers, and a tile needs one barrier
 // instead of two. A thread sees its own copies after it has waited for them, and the copies of other threads after the
@@ -391,10 +392,11 @@ __device__ __forceinline__ void write_rows(char *room, unsigned half_bytes, cons
 //
 // Compared with flash_async: copies need one thread and no registers. Operands come from shared memory without
 // ldmatrix, and products run asynchronously, 64 x TILE_K at a time. So a group can compute exponentials, for which an
-// SM has few units, while products run. With OVERLAP these are its own products: the scores of the next tile are begun
-// before the values of this tile, and their exponentials are computed while the values are multiplied. With OVERLAP 2
-// the scores of the tile after the next run too. With IN_TURN they are the other group's products. Registers move from
-// the warp that copies to the warps that multiply.
+// SM has few units, while products run. With OVERLAP a group computes exponentials while its own products run. It
+// begins the scores of the next tile before the values of this tile, and computes the exponentials of the next tile
+// while the values are multiplied. With OVERLAP 2 the scores of the tile after the next tile run too. With IN_TURN a
+// group computes exponentials while the products of the other group run. Registers move from the warp that copies to
+// the warps that multiply.
 //
 // Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with
 // heads of 64 and 1024 with heads of 128. Exponentials take 512 (16 per clock). Instructions take about 400: for each

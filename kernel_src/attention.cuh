@@ -64,9 +64,9 @@ __device__ __forceinline__ constexpr float factor()
 // to the one row and two to the other. Four neighbouring lanes share a row.
 
 // A row's base is not always its greatest score so far. It follows the greatest score only when that has grown by a
-// factor of more than 2^SLACK. So exponentials may be as large as 2^(SLACK + RAISE), and sums are larger by the same factor.
-// This costs no bits, because both have the exponents of single precision, and the answer is a quotient of two sums with
-// the same base.
+// factor of more than 2^SLACK. So exponentials may be as large as 2^(SLACK + RAISE), and sums are larger by the same
+// factor. This loses no precision: exponentials and sums are floats of single precision, and the answer is a quotient
+// of two sums with the same base.
 constexpr float SLACK = SOFTMAX_SLACK, RAISE = SOFTMAX_RAISE;
 
 // Computes exponential `number` of a lane's row: EXP_POLY of every eight by the polynomial.
@@ -103,8 +103,9 @@ struct Softmax {
         top = fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 1));
         return fmaxf(top, __shfl_xor_sync(ALL_LANES, top, 2));
     }
-    // Finds the base of row r for a tile whose greatest score is `top`. Earlier sums of O must be multiplied by `scale`, as the
-    // function does with its own sum. Returns the base, or 0 for a row without keys: each of its exponentials is 0.
+    // Finds the base of row r for a tile whose greatest score is `top`. Earlier sums of O must be multiplied by
+    // `scale`, as the function does with its own sum. Returns the base, or 0 for a row without keys: each of its
+    // exponentials is 0.
     __device__ __forceinline__ float rebase(float top, float &scale, unsigned r)
     {
         const float now = top > base[r] + SLACK ? top : base[r], base_now = now == least() ? 0 : now;
@@ -113,8 +114,8 @@ struct Softmax {
         sum[r] *= scale;
         return base_now;
     }
-    // Turns scores into exponentials. The caller must multiply earlier sums of O by `scale`. Returns false if the scale is 1
-    // for all rows of the warp, which holds for most tiles after the first. A score times `units` is a power of 2.
+    // Turns scores into exponentials. The caller must multiply earlier sums of O by `scale`. Returns false if the scale
+    // is 1 for all rows of the warp, which holds for most tiles after the first. A score times `units` is a power of 2.
     template <unsigned count>
     __device__ __forceinline__ bool take(float (&s)[count], float (&scale)[2], float units = factor())
     {

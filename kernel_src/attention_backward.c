@@ -1,20 +1,22 @@
-/* attention_saved: an input. It makes random Q, K, V and dO. From them it computes the results of the forward pass that the
- * backward pass needs: O, and lse, the logarithm of the sum of the exponentials of each query. It also exports the sum of
- * O x dO of each query (o_dot_dout). Two numbers tell how concentrated P is: row_norm is the largest root of the sum of p^2
- * of a query, and column_norm is the same of a key. Rounding errors of the gradients are in proportion to these two numbers.
+/* attention_saved: an input. It makes random Q, K, V and dO. From them it computes the results of the forward pass that
+ * the backward pass needs: O, and lse, the logarithm of the sum of the exponentials of each query. It also exports the
+ * sum of O x dO of each query (o_dot_dout). Two numbers tell how concentrated P is. row_norm is the largest Euclidean
+ * norm of a row of P, which belongs to a query. column_norm is the largest norm of a column of P, which belongs to a
+ * key. Rounding errors of the gradients are in proportion to these two numbers.
  *
  * All queries are computed, because every gradient of a key depends on all of them. The forward pass is in single
  * precision, by vectors. Its errors are ten thousand times smaller than errors of bfloat16.
  *
  * In a large work, the forward pass of all heads would take longer than two seconds. Heads of keys then repeat with a
- * period (`distinct`). Head h has the numbers of head h - distinct, in memory of its own. The period is odd and at least 3.
- * So a kernel that mixes up neighbouring heads does not give the right answer.
+ * period (`distinct`). Head h has the numbers of head h - distinct, in memory of its own. The period is odd and at
+ * least 3. So a kernel that mixes up neighbouring heads does not give the right answer.
  *
- * attention_backward_f64: the reference of attention_backward: dQ, dK and dV of each head, in double. If it computes all
- * rows, it takes nothing from the forward pass. If it computes a sample, it takes lse and o_dot_dout of all queries.
+ * attention_backward_f64: the reference of attention_backward: dQ, dK and dV of each head, in double. If it computes
+ * all rows, it takes nothing from the forward pass. If it computes a sample, it takes lse and o_dot_dout of all
+ * queries.
  *
- * With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A task is one head of keys and values, with all query heads
- * that share it. */
+ * With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A task is one head of keys and values, with all query
+ * heads that share it. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -70,8 +72,8 @@ static uint64_t keys_seen(const problem *p, uint64_t query)
     return hidden < p->keys ? p->keys - hidden : 0;
 }
 
-/* Replaces x, which is at most 0, by e^x: 2^n 2^f with f in [-1/2, 1/2], and a polynomial for 2^f. The relative error is
- * below 4e-7. Below -87 the result is 0. */
+/* Replaces x, which is at most 0, by e^x: 2^n 2^f with f in [-1/2, 1/2], and a polynomial for 2^f. The relative error
+ * is below 4e-7. Below -87 the result is 0. */
 static inline __attribute__((always_inline)) void exponential(vector *x)
 {
     const float whole = 12582912; /* 1.5 2^23: sums with it have no fraction bits */
@@ -308,8 +310,8 @@ static void add_times(double *to, const double *from, double factor, size_t coun
         to[i] += factor * from[i];
 }
 
-/* Sets lse and delta of one query: delta is the mean of dP with the weights of P. If only a sample of the rows is computed,
- * the forward pass has computed them. `room` has an element for each key. */
+/* Sets lse and delta of one query: delta is the mean of dP with the weights of P. If only a sample of the rows is
+ * computed, the forward pass has computed them. `room` has an element for each key. */
 static void statistics(const problem *p, uint64_t row, const double *query, const double *output, const double *keys,
                        const double *values, double *room, double *two)
 {
@@ -333,7 +335,8 @@ static void statistics(const problem *p, uint64_t row, const double *query, cons
     two[1] = seen > 0 ? mean / sum : 0;
 }
 
-/* Returns dS of a pair with the products s and dp, and sets *probability. `two`: lse and delta of the query. */
+/* Returns dS of a pair of a query and a key with the products s and dp, and sets *probability. `two` has lse and delta
+ * of the query. */
 static double weight_of(const problem *p, const double *two, double s, double dp, double *probability)
 {
     *probability = exp(s / sqrt((double)p->depth) - two[0]);
@@ -402,8 +405,8 @@ static kiln_status for_each_head(kiln_call *call, problem *p, size_t heads, size
     return KILN_OK;
 }
 
-/* Exports an array [batch, heads, rows, depth] of bf16, and fills its first `heads` heads, over all batches, with uniform
- * numbers from -bound to bound. */
+/* Exports an array [batch, heads, rows, depth] of bf16, and fills its first `heads` heads, over all batches, with
+ * uniform numbers from -bound to bound. */
 static kiln_status export_random(kiln_call *call, const char *name, const uint64_t *shape, uint64_t heads, double bound,
                                  uint64_t seed, kiln_array **array)
 {
@@ -450,8 +453,8 @@ static void repeat_head(void *user, size_t index, size_t worker)
     copy_rows(p->saved_delta, head, from, rows * sizeof(float));
 }
 
-/* Exports the random inputs and the arrays of the forward pass, and computes the forward pass. `distinct`: the number of
- * heads of keys with numbers of their own; 0 lets the function choose. */
+/* Exports the random inputs and the arrays of the forward pass, and computes the forward pass. `distinct`: the number
+ * of heads of keys with numbers of their own; 0 lets the function choose. */
 static kiln_status make_saved(kiln_call *call, problem *p, const int64_t *sizes, double spread, int64_t seed,
                               int64_t distinct)
 {

@@ -1,6 +1,7 @@
 // attention_backward.cu - the gradients of scaled dot-product attention in bfloat16, in three ways, for each of BATCH x
-// HEADS heads. The forward pass is attention.cu: O = P V, where P = softmax(scale Q K^T) and scale = 1 / sqrt(HEAD_DIM).
-// It also gives the logarithm of the sum of the exponentials of each row of scores, `lse`. With the gradient dO of O:
+// HEADS heads. The forward pass is attention.cu: O = P V, where P = softmax(scale Q K^T) and scale = 1 /
+// sqrt(HEAD_DIM). It also gives the logarithm of the sum of the exponentials of each row of scores, `lse`. With the
+// gradient dO of O:
 //     P  = exp(scale Q K^T - lse)           dP = dO V^T           delta = the sum of each row of dO x O
 //     dS = P x (dP - delta)                 x multiplies element by element
 //     dV = P^T dO                           dK = scale dS^T Q     dQ = scale dS K
@@ -8,19 +9,19 @@
 // are computed again from Q, K, dO and V, and lse replaces the online softmax.
 //
 // Arrays are dense, with the shapes of attention.cu: [BATCH, HEADS, QUERIES, HEAD_DIM] for Q, O, dO and dQ, and [BATCH,
-// KV_HEADS, KEYS, HEAD_DIM] for K, V, dK and dV. lse is [BATCH, HEADS, QUERIES]. If neighbouring heads of queries share a
-// head of keys, dK and dV are sums over these heads. With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A query
-// that sees no key changes nothing, and its dQ is zero. HEAD_DIM is 64 or 128. Inputs must be finite.
+// KV_HEADS, KEYS, HEAD_DIM] for K, V, dK and dV. lse is [BATCH, HEADS, QUERIES]. If neighbouring heads of queries share
+// a head of keys, dK and dV are sums over these heads. With CAUSAL, query i sees the keys up to i + KEYS - QUERIES. A
+// query that sees no key changes nothing, and its dQ is zero. HEAD_DIM is 64 or 128. Inputs must be finite.
 //
-// dK and dV are sums over queries, and dQ is a sum over keys. A block that owns some keys can keep dK and dV in registers,
-// but has only a part of dQ. There are two solutions. `naive` and `tiled` compute P and dP twice: once in blocks that own
-// queries, and once in blocks that own keys. That takes seven products, and the bits are the same in every run.
-// `wgmma_atomic` computes them once, and blocks add their parts of dQ to sums in global memory. The order of these
-// additions differs from run to run, and so do the last bits of dQ. `wgmma_ordered` adds them in the order of the keys, so
-// it gives the same bits in every run.
+// dK and dV are sums over queries, and dQ is a sum over keys. A block that owns some keys can keep dK and dV in
+// registers, but has only a part of dQ. There are two solutions. `naive` and `tiled` compute P and dP twice: once in
+// blocks that own queries, and once in blocks that own keys. That takes seven products, and the bits are the same in
+// every run. `wgmma_atomic` computes P and dP once, and blocks add their parts of dQ to sums in global memory. The
+// order of these additions differs from run to run, and so do the last bits of dQ. `wgmma_ordered` adds the parts in
+// the order of the keys, so it gives the same bits in every run.
 //
-// Precision: products are added in single precision. P and dS are rounded to bfloat16 before they are multiplied (not in
-// `naive`). `wgmma_atomic` computes dS from the rounded P.
+// Precision: products are added in single precision. P and dS are rounded to bfloat16 before they are multiplied (not
+// in `naive`). `wgmma_atomic` computes dS from the rounded P.
 //
 // The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
 // macro BACKWARD_<NAME> is set, or if BACKWARD_ONE is not set.
@@ -49,7 +50,8 @@
 #define HEADS_FIRST 0
 #endif
 #ifndef ROTATE
-// wgmma_atomic: 1: the blocks of a head begin with different tiles of queries, so that they add to different parts of dQ
+// wgmma_atomic: 1: the blocks of a head begin with different tiles of queries, so that they add to different parts of
+// dQ
 #define ROTATE 0
 #endif
 
@@ -102,9 +104,9 @@ __device__ __forceinline__ constexpr float scale()
     return HEAD_DIM == 64 ? 0.125f : 0.088388348f;
 }
 
-// Computes delta, and makes lse a power of 2. A row that sees no key, and the rows that pad a head, get an infinite lse:
-// their exponentials are 0. PIECES neighbouring threads work on one row. With `with_sums`, they also set the HEAD_DIM
-// elements of `sums` of this row to zero, and the counter of each 4096 of these elements.
+// Computes delta, and makes lse a power of 2. A row that sees no key, and the rows that pad a head, get an infinite
+// lse: their exponentials are 0. PIECES neighbouring threads work on one row. With `with_sums`, they also set the
+// HEAD_DIM elements of `sums` of this row to zero, and the counter of each 4096 of these elements.
 template <bool with_sums>
 __device__ __forceinline__ void prepare_rows(const bf16 *o, const bf16 *dout, const float *lse, float *powers,
                                              float *delta, float *sums, unsigned *counters, unsigned heads,
@@ -167,9 +169,9 @@ __device__ __forceinline__ float dot(const float *row, const bf16 *other)
     return sum;
 }
 
-// A block per row. `of_keys`: the row is a key with its value, and the other rows are queries with their dO. Otherwise the
-// row is a query with its dO, and the other rows are keys with their values. In both cases the pair of the row and another
-// row has the score s = first . other_first, and dp = second . other_second.
+// A block per row. `of_keys`: the row is a key with its value, and the other rows are queries with their dO. Otherwise
+// the row is a query with its dO, and the other rows are keys with their values. In both cases the pair of the row and
+// another row has the score s = first . other_first, and dp = second . other_second.
 //
 // Each thread computes P and dS of one pair, and then sums one column over BLOCK pairs. Every row reads all other rows
 // again. Only the results are rounded.
@@ -247,8 +249,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #if defined(BACKWARD_TILED) || !defined(BACKWARD_ONE)
 enum : unsigned { OWN = 16 * WARPS, THREADS = WARP * WARPS, ROW_BYTES = 2 * HEAD_DIM };
 
-// Returns the place of piece `c` (16 bytes) of a row. Pieces are permuted by the row's number, so the same piece of eight
-// rows lies in different banks.
+// Returns the place of piece `c` (16 bytes) of a row. Pieces are permuted by the row's number, so the same piece of
+// eight rows lies in different banks.
 __device__ __forceinline__ unsigned place(unsigned row, unsigned c)
 {
     return row * ROW_BYTES + ((c ^ row % 8) * 16);
@@ -321,12 +323,13 @@ __device__ __forceinline__ void write_own(char *tile, bf16 *to, const float (&su
     }
 }
 
-// A block per tile of 16 WARPS rows, keys or queries as in naive(). Tiles of the other side pass through a ring in shared
-// memory, and tensor cores multiply (mma.sync). The sums of a product have the register layout that the next product
-// needs, so P and dS stay in registers.
+// A block per tile of 16 WARPS rows, keys or queries as in naive(). Tiles of the other side pass through a ring in
+// shared memory, and tensor cores multiply (mma.sync). The sums of a product have the register layout that the next
+// product needs, so P and dS stay in registers.
 //
-// Compared with naive: other rows are read once for 16 WARPS rows. A warp needs no other warp's results. The two kernels
-// have the same structure: the block that owns queries computes S and dP, and the block that owns keys their transposes.
+// Compared with naive: other rows are read once for 16 WARPS rows. A warp needs no other warp's results. The two
+// kernels have the same structure: the block that owns queries computes S and dP, and the block that owns keys their
+// transposes.
 template <bool of_keys>
 __device__ __forceinline__ void tiled(const bf16 *first, const bf16 *second, const bf16 *other_first,
                                       const bf16 *other_second, const float *powers, const float *delta, bf16 *to_first,
@@ -446,9 +449,10 @@ enum : unsigned {
     WEIGHT_BYTES = TILE_Q * TILE_K * 2   // of a tile of dS
 };
 
-// Returns the element of the sums of dQ at which a warp group's part of a tile of queries begins. The sums of a head are
-// tiles of TILE_Q x HEAD_DIM elements. Each tile is two parts of 64 x 64: two halves of the columns, or two halves of the
-// queries. A part has the order of the registers of a product: four sums of each of the 128 threads, then the next four.
+// Returns the element of the sums of dQ at which a warp group's part of a tile of queries begins. The sums of a head
+// are tiles of TILE_Q x HEAD_DIM elements. Each tile is two parts of 64 x 64: two halves of the columns, or two halves
+// of the queries. A part has the order of the registers of a product: four sums of each of the 128 threads, then the
+// next four.
 __device__ __forceinline__ offset part_of_sums(unsigned head, unsigned tile, unsigned part, unsigned queries)
 {
     return ((offset)head * padded(queries) + tile * TILE_Q) * HEAD_DIM + part * 4096;
@@ -538,7 +542,8 @@ __device__ __forceinline__ void begin_weighted(float (&sums)[HEAD_DIM / 2], cons
     wgmma_commit();
 }
 
-// Begins a part of dQ: 64 queries of dS, which is in shared memory as two boxes of 64 keys, times 64 columns of all keys.
+// Begins a part of dQ: 64 queries of dS, which is in shared memory as two boxes of 64 keys, times 64 columns of all
+// keys.
 __device__ __forceinline__ void begin_queries(float (&dq)[32], offset a, offset b)
 {
     wgmma_keep(dq);
@@ -582,18 +587,19 @@ struct Barriers {
 // A block owns 128 keys and walks over tiles of queries, also over the tiles of all heads that share the keys. One warp
 // loads all tiles by tensor maps, and two warp groups with 64 keys each multiply by wgmma. Each group computes the
 // transposes of S and dP, so P and dS are in registers in the layout that the products for dV and dK need. Only dS goes
-// to shared memory, transposed, because dQ is a product over the keys of both groups. Each group makes one half of dQ and
-// adds it to the sums in global memory. These sums have the order of the registers. So an instruction of a warp adds to
-// 512 neighbouring bytes (red.v4). With BULK, the half goes through shared memory, and one bulk copy adds all of it.
+// to shared memory, transposed, because dQ is a product over the keys of both groups. Each group makes one half of dQ
+// and adds it to the sums in global memory. These sums have the order of the registers. So an instruction of a warp
+// adds to 512 neighbouring bytes (red.v4). With BULK, the half goes through shared memory, and one bulk copy adds all
+// of it.
 //
-// With ORDERED, a counter for each half tells which block may add next. Blocks wait only for blocks with smaller numbers,
-// which have begun before them. All blocks of a head begin together, and each then works about one step behind the block
-// before it.
+// With ORDERED, a counter for each half tells which block may add next. Blocks wait only for blocks with smaller
+// numbers, which have begun before them. All blocks of a head begin together, and each then works about one step behind
+// the block before it.
 //
 // Compared with tiled: five products instead of seven, asynchronous, with operands from shared memory. A group computes
-// exponentials while its product for dP runs. It computes dS while its product for dV runs, and adds dQ while its product
-// for dK runs. There are two rooms for dS, so one barrier of both groups per step is enough: a group that passes it has ended
-// dQ of the step before.
+// exponentials while its product for dP runs. It computes dS while its product for dV runs, and adds dQ while its
+// product for dK runs. There are two rooms for dS, so one barrier of both groups per step is enough: a group that
+// passes it has ended dQ of the step before.
 //
 // Bounds of the code for sm_90a, in clocks of a multiprocessor for a step of 64 queries and 128 keys with heads of 128:
 // products take 2560. Reading their operands from shared memory takes 2048. Exponentials take 512.
@@ -623,7 +629,8 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
 
     const unsigned tiles = ceil_div(queries, (unsigned)TILE_Q), first_tile = min(first_query(first_key, n) / TILE_Q, tiles);
     const unsigned count = tiles - first_tile, sharing = heads / kv_heads, steps = count * sharing;
-    const unsigned start = ROTATE && count > 0 ? first_tile + first_key / TILE_K % count : first_tile; // a head's first step
+    const unsigned start = ROTATE && count > 0 ? first_tile + first_key / TILE_K % count : first_tile; // a head's first
+                                                                                                       // step
 
     auto next_tile = [&](unsigned &tile, unsigned &head) {
         tile = tile + 1 == tiles ? first_tile : tile + 1;
@@ -690,8 +697,8 @@ extern "C" __global__ void __launch_bounds__(GROUP * 3, 1)
     auto queries_at = [&](unsigned at) { // the descriptor of the queries of a stage, which dO follows
         return descriptor_after(tile_q, at * 2 * QUERY_BYTES);
     };
-    // The second half of a step's products of scores: makes P and dS, adds to dV, and writes dS to its room. The products
-    // of S and dP run when it begins. No product runs when it ends.
+    // The second half of a step's products of scores: makes P and dS, adds to dV, and writes dS to its room. The
+    // products of S and dP run when it begins. No product runs when it ends.
     auto weights = [&](float(&s)[TILE_Q / 2], float(&dp)[TILE_Q / 2], unsigned room) __attribute__((always_inline)) {
         const unsigned first = tile * TILE_Q;
         unsigned p[TILE_Q / 16][4];

@@ -7,21 +7,21 @@
 // product has two new difficulties:
 // - wgmma reads its second operand along K, which are the keys. V lies by rows of keys, and only 16-bit elements can be
 //   read across rows. So V must be transposed before it is multiplied.
-// - The sums of the first product are not in the layout of the next product's first operand. A lane has two neighbouring
-//   columns of each square of 8 keys, but the operand needs four neighbouring bytes.
-// One permutation solves both. A product's sum does not depend on the order of its terms. So byte 4 t + i of 16 bytes
-// along K stands for key 8 (i / 2) + 2 t + i % 2 of 16 keys. Then a lane of the first operand has exactly the keys of its
-// own sums, and no value moves between lanes. The transposition of V makes the same order from two squares of 8 x 8
-// pairs of bytes (ldmatrix.trans): prmt takes the bytes of even columns, or the bytes of odd columns, from two registers.
-// Even columns come first in each block of 16 columns of O, which the last step undoes.
+// - The sums of the first product are not in the layout of the next product's first operand. A lane has two
+//   neighbouring columns of each square of 8 keys, but the operand needs four neighbouring bytes.
+// One permutation solves both problems. A product's sum does not depend on the order of its terms. So byte 4 t + i of
+// 16 bytes along K stands for key 8 (i / 2) + 2 t + i % 2 of 16 keys. Then a lane of the first operand has exactly the
+// keys of its own sums, and no value moves between lanes. The transposition of V makes the same order from two squares
+// of 8 x 8 pairs of bytes (ldmatrix.trans): prmt takes the bytes of even columns, or the bytes of odd columns, from two
+// registers. Even columns come first in each block of 16 columns of O, which the last step undoes.
 //
 // Precision: the exponential of a row's greatest score is about 2^RAISE, so that smaller exponentials are not too small
-// for e4m3. They are rounded to e4m3, by 2^-4 of each at most, before they are multiplied by V (not in `naive`). Their sum
-// has not been rounded. wgmma keeps 13 bits of its terms and of the sum (gemm.cu). Each variant gives the same bits in
-// every run.
+// for e4m3. They are rounded to e4m3, by 2^-4 of each at most, before they are multiplied by V (not in `naive`). The
+// sum of a row adds the exponentials before they are rounded. wgmma keeps 13 bits of its terms and of the sum
+// (gemm.cu). Each variant gives the same bits in every run.
 //
-// The tuning parameters are macros. A spec sets them. A kernel is compiled if its own macro ATTENTION8_<NAME> is set, or if
-// ATTENTION8_ONE is not set.
+// The tuning parameters are macros. A spec sets them. A kernel is compiled if its own macro ATTENTION8_<NAME> is set,
+// or if ATTENTION8_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128
@@ -67,8 +67,8 @@ __device__ __forceinline__ float score_units(const Scales &scales, const Place &
 }
 
 #if defined(ATTENTION8_NAIVE) || !defined(ATTENTION8_ONE)
-// Moves the exponent and the fraction to their places in a float, and corrects the bias by a multiplication, which is also
-// right for subnormal numbers.
+// Moves the exponent and the fraction to their places in a float, and corrects the bias by a multiplication, which is
+// also right for subnormal numbers.
 __device__ __forceinline__ float as_float(f8e4m3 e)
 {
     const float size = __uint_as_float((e.bits & 0x7fu) << 20) * __uint_as_float((127 + 120) << 23);
@@ -87,8 +87,8 @@ template <bool maximum> __device__ __forceinline__ float block_all_reduce(float 
     return mine;
 }
 
-// One block per query, as in attention.cu: all scores in shared memory, their softmax, then the mean of V. No exponential
-// is rounded to 8 bits, so this kernel shows how much of the error of the other kernels comes from that.
+// One block per query, as in attention.cu: all scores in shared memory, their softmax, then the mean of V. No
+// exponential is rounded to 8 bits, so this kernel shows how much of the error of the other kernels comes from that.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     attention8_naive(const f8e4m3 *__restrict__ q, const f8e4m3 *__restrict__ k, const f8e4m3 *__restrict__ v,
                      const float *q_scale, const float *k_scale, const float *v_scale, bf16 *__restrict__ o,
@@ -132,7 +132,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // ---- the layout of the second product ----
 
-enum : unsigned { ROW_BYTES = HEAD_DIM, STEPS = HEAD_DIM / 32 }; // bytes of a row of Q, K and V; steps of a product along it
+enum : unsigned { ROW_BYTES = HEAD_DIM, STEPS = HEAD_DIM / 32 }; // bytes of a row of Q, K and V; steps of a product
+                                                                 // along it
 
 // The place of byte `column` of a row in a tile with rows of HEAD_DIM bytes.
 __device__ __forceinline__ unsigned row_place(unsigned row, unsigned column)
@@ -153,8 +154,8 @@ __device__ __forceinline__ unsigned pack_quad(float a, float b, float c, float d
     return quad;
 }
 
-// Converts exponentials to the first operand of a product: 32 columns of sums are a fragment, in the order of bytes that
-// the top of the file explains.
+// Converts exponentials to the first operand of a product: 32 columns of sums are a fragment, in the order of bytes
+// that the top of the file explains.
 template <unsigned count> __device__ __forceinline__ void as_quads(unsigned (&p)[count / 16][4], const float (&s)[count])
 {
 #pragma unroll
@@ -176,16 +177,17 @@ __device__ __forceinline__ void load_turned(unsigned (&to)[4], unsigned address)
     to[3] = __byte_perm(squares[2], squares[3], 0x7531);
 }
 
-// The online softmax with few steps that wait for each other. A tile's scores mostly do not exceed a row's base by more than
-// SLACK. No lane needs to know the greatest score of a row then. It is enough that no lane has a score above the limit of its
-// row, which one vote of the warp tells. Otherwise find_bases() finds new bases. An exponential is added and converted soon
-// after it is made, so that these instructions run while the next exponentials are made.
+// The online softmax with few steps that wait for each other. A tile's scores mostly do not exceed a row's base by more
+// than SLACK. No lane needs to know the greatest score of a row then. It is enough that no lane has a score above the
+// limit of its row, which one vote of the warp tells. Otherwise find_bases() finds new bases. An exponential is added
+// and converted soon after it is made, so that these instructions run while the next exponentials are made.
 //
-// EXP_POLY of eight exponentials are made by a polynomial of degree 2, whose relative error is below 2e-3. The largest error of
-// rounding to e4m3 is 30 times as large.
+// EXP_POLY of eight exponentials are made by a polynomial of degree 2, whose relative error is below 2e-3. The largest
+// error of rounding to e4m3 is 30 times as large.
 struct QuickSoftmax : Softmax {
     float from[2]; // subtracted from a score in units of powers of 2
-    int limit[2];  // the bits of the greatest score that needs no new base, or the smallest number if this score is negative
+    int limit[2];  // the bits of the greatest score that needs no new base, or the smallest number if this score is
+                   // negative
 
     __device__ __forceinline__ void begin()
     {
@@ -193,9 +195,9 @@ struct QuickSoftmax : Softmax {
         from[0] = from[1] = -RAISE;
         limit[0] = limit[1] = 1 << 31;
     }
-    // Returns whether a score of the warp is above the limit of its row. The bits of floats are compared as integers, because
-    // sm_90 has an instruction for the maximum of three integers, but none for three floats. A float that is above a positive
-    // limit is also the greater integer. With a negative limit the answer is true.
+    // Returns whether a score of the warp is above the limit of its row. The bits of floats are compared as integers,
+    // because sm_90 has an instruction for the maximum of three integers, but none for three floats. A float that is
+    // above a positive limit is also the greater integer. With a negative limit the answer is true.
     template <unsigned count> __device__ __forceinline__ bool is_exceeded(const float (&s)[count]) const
     {
         int most[2][2];
@@ -260,8 +262,8 @@ struct QuickSoftmax : Softmax {
     }
 };
 
-// Returns the four neighbours of a row of O that a lane has in block `b` of 16 columns: columns 4 (lane % 4) and on. `half`
-// is 0 for row lane / 4 and 1 for row lane / 4 + 8.
+// Returns the four neighbours of a row of O that a lane has in block `b` of 16 columns: columns 4 (lane % 4) and on.
+// `half` is 0 for row lane / 4 and 1 for row lane / 4 + 8.
 template <unsigned count> __device__ __forceinline__ uint2 neighbours(const float (&o)[count], unsigned b, unsigned half)
 {
     const unsigned i = 8 * b + 2 * half;
@@ -396,9 +398,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #if defined(ATTENTION8_TURN) || (!defined(ATTENTION8_ONE) && defined(__CUDA_ARCH_FEAT_SM90_ALL))
 enum : unsigned { TURN_KEYS = 128 }; // keys that a block transposes
 
-// Writes the transposed V: HEAD_DIM rows for each head, each with `padded` keys, a multiple of TURN_KEYS. The columns of
-// each 16, and the keys of each 32, are in the order of the second product. Keys after the last one become zeros. Tiles
-// pass through shared memory, so copies read and write complete lines of global memory.
+// Writes the transposed V: HEAD_DIM rows for each head, each with `padded` keys, a multiple of TURN_KEYS. The columns
+// of each 16, and the keys of each 32, are in the order of the second product. Keys after the last one become zeros.
+// Tiles pass through shared memory, so copies read and write complete lines of global memory.
 extern "C" __global__ void __launch_bounds__(TURN_KEYS)
     attention8_turn(const f8e4m3 *__restrict__ v, f8e4m3 *__restrict__ turned, unsigned keys, unsigned padded)
 {
@@ -533,8 +535,8 @@ __device__ __forceinline__ void turn_tile(unsigned to, unsigned from, unsigned s
     }
 }
 
-// Writes the warp's 16 rows of O by a tensor map, which skips rows after the last query. Boxes of 64 columns are `box_bytes`
-// apart.
+// Writes the warp's 16 rows of O by a tensor map, which skips rows after the last query. Boxes of 64 columns are
+// `box_bytes` apart.
 __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const float (&o)[HEAD_DIM / 2],
                                            const tensor_map &map, unsigned row, unsigned head)
 {
@@ -558,24 +560,24 @@ __device__ __forceinline__ void write_rows(char *room, unsigned box_bytes, const
     __syncwarp();
 }
 
-// The structure of attention.cu's flash_wgmma: one warp loads all tiles by tensor maps, GROUPS warp groups of 64 queries each
-// multiply them by wgmma, and blocks stay and take tile after tile of queries. With OVERLAP, exponentials are computed while
-// the values of the tile before are multiplied.
-// With JOINED, the values of a tile and the scores of the next one are multiplied without a pause. With IN_TURN, the groups
-// begin products one after the other, so that one group multiplies while others compute exponentials.
+// The structure of attention.cu's flash_wgmma: one warp loads all tiles by tensor maps, GROUPS warp groups of 64
+// queries each multiply them by wgmma, and blocks stay and take tile after tile of queries. With OVERLAP, exponentials
+// are computed while the values of the tile before are multiplied. With JOINED, the values of a tile and the scores of
+// the next one are multiplied without a pause. With IN_TURN, the groups begin products one after the other, so that one
+// group multiplies while others compute exponentials.
 //
-// With TURN_INSIDE, three more warps of the producer's group transpose each tile of V, from one ring to another. The
-// consumers do not notice. A tile is transposed again for each tile of queries. Without TURN_INSIDE, V comes transposed
-// from attention8_turn, which reads and writes V once.
+// With TURN_INSIDE, three more warps of the producer's group transpose each tile of V, from one ring to another. A tile
+// is transposed again for each tile of queries. Without TURN_INSIDE, V comes transposed from attention8_turn, which
+// reads and writes V once.
 //
-// Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with heads of
-// 128, and 256 with heads of 64. Exponentials take 512. On an H200, no unit is the only bound of the work default.
-// In 1.94 million clocks, tensor cores are busy for 53 %, the special-function unit for 54 %, and 38 % of the issue slots are
-// used.
-// With one stage, groups wait for the same tiles, so all groups multiply and then all compute exponentials. Each of these two
-// phases fills its unit, and together they take 90 % of the time. If groups are at different places, the instructions of one
-// warp are the bound: 1,300 clocks for the exponentials of 96 keys, of which the special-function unit needs 384. A warp waits
-// about 13 clocks from one exponential to the next. The clock of an SM falls to 1.75 GHz in this work, from 1.98.
+// Bounds of the code for sm_90a, in clocks of a multiprocessor for 64 queries and 128 keys: products take 512 with
+// heads of 128, and 256 with heads of 64. Exponentials take 512. On an H200, no unit is the only bound of the work
+// default. In 1.94 million clocks, tensor cores are busy for 53 %, the special-function unit for 54 %, and 38 % of the
+// issue slots are used. With one stage, groups wait for the same tiles, so all groups multiply and then all compute
+// exponentials. Each of these two phases fills its unit, and together they take 90 % of the time. If groups are at
+// different places, the instructions of one warp are the bound: 1,300 clocks for the exponentials of 96 keys, of which
+// the special-function unit needs 384. A warp waits about 13 clocks from one exponential to the next. The clock of an
+// SM falls to 1.75 GHz in this work, from 1.98.
 extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     attention8_wgmma(const __grid_constant__ tensor_map q, const __grid_constant__ tensor_map k,
                      const __grid_constant__ tensor_map v, const __grid_constant__ tensor_map o, const float *q_scale,
@@ -595,7 +597,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
     const unsigned first_k = (unsigned)matrix_descriptor<ROW_BYTES>(shared_address(room_k), 0, 0);
     const unsigned first_v = (unsigned)matrix_descriptor<BOX_KEYS>(shared_address(room_turned), 0, 0);
     RowRing ring_k = {room_k, rings.k_full, rings.k_empty, first_k, 0, 0, first_k};
-    choose<TURN_INSIDE, ColumnRing, RowRing> ring_rows = {room_v, rings.v_full, rings.v_empty, 0, 0, 0, 0}; // V as it comes
+    choose<TURN_INSIDE, ColumnRing, RowRing> ring_rows = {room_v, rings.v_full, rings.v_empty, 0, 0, 0, 0}; // V as it
+                                                                                                            // comes
     ColumnRing ring_v = {room_turned, TURN_INSIDE ? rings.turned_full : rings.v_full,
                          TURN_INSIDE ? rings.turned_empty : rings.v_empty, first_v, 0, 0, first_v};
     auto tiles_to = [&](unsigned last) { // returns the number of tiles of keys that the queries up to `last` see
@@ -767,8 +770,8 @@ extern "C" __global__ void __launch_bounds__(GROUP *(GROUPS + 1), 1)
             wgmma_wait<OVERLAP>();
             exponentials(make, t);
             if (OVERLAP) {
-                // A branch that depends on the exponentials keeps ptxas from moving the wait before them (attention.cu).
-                // The argument is always false, because no exponential is below 0.
+                // A branch that depends on the exponentials keeps ptxas from moving the wait before them
+                // (attention.cu). The argument is always false, because no exponential is below 0.
                 if (t + 1 < tiles)
                     ring_k.wait_full(__any_sync(ALL_LANES, (int)make[TILE_K / 32 - 1][3] < 0));
                 values_end();

@@ -1,27 +1,27 @@
-// attention_tcgen05.cu - the attention of attention.cu on tensor cores of compute capability 10.0: scores, exponentials and
-// O are in tensor memory.
+// attention_tcgen05.cu - the attention of attention.cu on tensor cores of compute capability 10.0: scores, exponentials
+// and O are in tensor memory.
 //
-// The kernel of this file was never run on hardware, because no such device was available. It was tested on the simulated
-// device alone. Its params were never measured.
+// The kernel of this file was never run on hardware, because no such device was available. It was tested only on the
+// simulated device. Its params were never measured.
 //
-// Read attention_flash_wgmma in attention.cu and tcgen05.cuh first. The problem, the layouts, the precision and the online
-// softmax are as in attention.cu. Two things change:
-// - A product has 128 queries, and its scores are in tensor memory. A thread of a warp group has a whole row of scores, so the
-//   greatest score and the sum of a row need no exchange between threads.
-// - O is in tensor memory, too. Threads must read and write it to scale it down when a greater score comes. Therefore it
-//   pays that a row's base may stay behind its greatest score (SLACK in attention.cuh): few tiles scale O.
+// Read attention_flash_wgmma in attention.cu and tcgen05.cuh first. The problem, the layouts, the precision and the
+// online softmax are as in attention.cu. Two things change:
+// - A product has 128 queries, and its scores are in tensor memory. A thread of a warp group has a whole row of scores,
+//   so the greatest score and the sum of a row need no exchange between threads.
+// - O is in tensor memory, too. Threads must read and write it to scale it down when a greater score comes. Therefore
+//   it pays that a row's base may stay behind its greatest score (SLACK in attention.cuh): few tiles scale O.
 //
 // The warps of a block have three roles:
 //     warp groups 0 to GROUPS - 1    softmax: each has 128 queries
-//     the next warp                  producer: one thread begins the copies of Q, and of the tiles of K and V to two rings
+//     the next warp producer: one thread begins the copies of Q, and of the tiles of K and V to two rings
 //     the warp after it              issuer: one thread issues all products; the warp also allocates tensor memory
 //
 // Two idle warps complete the last warp group, because registers move between whole groups: a thread of a softmax group
 // holds TILE_K scores.
 //
-// The tensor memory of a group has TILE_K columns for scores, TILE_K / 2 columns for exponentials (P, numbers of 16 bits),
-// and HEAD_DIM columns for O. If that is more than the 512 columns of an SM, the exponentials take the place of the scores
-// (SHARED_PLACE). Then the next scores must wait until the product of the exponentials is complete.
+// The tensor memory of a group has TILE_K columns for scores, TILE_K / 2 columns for exponentials (P, numbers of 16
+// bits), and HEAD_DIM columns for O. If that is more than the 512 columns of an SM, the exponentials take the place of
+// the scores (SHARED_PLACE). Then the next scores must wait until the product of the exponentials is complete.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 64 // 64 or 128
@@ -68,7 +68,8 @@ enum : unsigned {
 };
 
 // The barriers of a block. The barriers of a group count its tiles of keys:
-//     ready   phase t: scores t are complete. The thread that issued them had issued product t - 1 of the values before, so
+//     ready phase t: scores t are complete. The thread that issued them had issued product t - 1 of the values before,
+//     so
 //             that product is complete, too. The last phase, after all scores, tells that O is complete
 //     given   phase t: all warps of the group have put exponentials t
 //     spent   phase t: the product of exponentials t and values is complete. Only used with SHARED_PLACE
@@ -162,8 +163,9 @@ __device__ __forceinline__ void put_exponentials(unsigned address, const float (
     tensor_put_wait();
 }
 
-// Writes the warp's 32 rows of O, multiplied by `scale`, to `room`, and from there by a tensor map, which skips rows after
-// the last query. Boxes of 64 columns are half_bytes apart. If `any` is false, there is no O, and zeros are written.
+// Writes the warp's 32 rows of O, multiplied by `scale`, to `room`, and from there by a tensor map, which skips rows
+// after the last query. Boxes of 64 columns are half_bytes apart. If `any` is false, there is no O, and zeros are
+// written.
 __device__ __forceinline__ void write_output(char *room, unsigned half_bytes, unsigned address, float scale, bool any,
                                              const tensor_map &map, unsigned row, unsigned head)
 {
@@ -204,8 +206,8 @@ __device__ __forceinline__ void issue_scores(unsigned scores, unsigned queries, 
                          descriptor_after(b, d / 4 * (TILE_K * 128) + d % 4 * 32), shape, d > 0);
 }
 
-// Begins O += P V. The exponentials are in tensor memory. A tile of values is by rows, so the elements along K, which are
-// keys, are not neighbours.
+// Begins O += P V. The exponentials are in tensor memory. A tile of values is by rows, so the elements along K, which
+// are keys, are not neighbours.
 __device__ __forceinline__ void issue_values(unsigned o, unsigned exponentials, unsigned values, bool add)
 {
     constexpr unsigned shape = tcgen05_shape<bf16>(GROUP_QUERIES, HEAD_DIM, true);
@@ -215,11 +217,11 @@ __device__ __forceinline__ void issue_values(unsigned o, unsigned exponentials, 
         tcgen05_multiply_tensor(o, exponentials + j * 8, descriptor_after(b, j * 2048), shape, add || j > 0);
 }
 
-// A block takes QUERIES_TILE queries. With two groups, the issuer issues the products of one group while the other group
-// computes exponentials:
+// A block takes QUERIES_TILE queries. With two groups, the issuer issues the products of one group while the other
+// group computes exponentials:
 //     S0 S1 | O0 S0 | O1 S1 | O0 S0 | ...
-// where S0 are scores of group 0, and O0 a product of its exponentials and values. With one group the tensor core is idle
-// during the softmax.
+// where S0 are scores of group 0, and O0 a product of its exponentials and values. With one group the tensor core is
+// idle during the softmax.
 //
 // Products of different sums may run in any order, also if one thread issues them. So if scores take the place of
 // exponentials, the issuer waits for the product that reads these (`spent`), and the tensor core is idle for a moment.
@@ -344,8 +346,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (lane_id() == 0)
                 barrier_arrive(&barriers.given[group]);
         }
-        // O takes the place of the group's queries in shared memory. All products that read them are complete. If there was
-        // none, the copy of the queries must have ended.
+        // O takes the place of the group's queries in shared memory. All products that read them are complete. If there
+        // was none, the copy of the queries must have ended.
         if (mine > 0) {
             barrier_wait(&barriers.ready[group], mine & 1);
             tcgen05_fence_after();

@@ -1,8 +1,8 @@
 /* barneshut_bodies: the input, bodies of a kind. barneshut_f64: the reference, in double.
  *
- * Where the work is small the reference adds up all pairs in every step. For one step of a large work it adds all
- * pairs for a sample of the bodies. Many steps of a large work need every body in every step: the reference then uses
- * a tree of its own, of two children a node, with a smaller theta than the kernels. */
+ * Where the work is small the reference adds up all pairs in every step. For one step of a large work it adds all pairs
+ * for a sample of the bodies. Many steps of a large work need every body in every step: the reference then uses its own
+ * tree, whose nodes have two children, with a smaller theta than the kernels. */
 #include <math.h>
 #include <string.h>
 
@@ -114,7 +114,7 @@ static double greatest_sum(const float *bodies, uint64_t count, double soft)
 
 /* Arguments: `kind` (a name of BODY_KINDS), `count`, `seed`, `soft`. Exports
  *   bodies     f32, N x 4: x, y, mass, 0. The masses are 0.5 / N to 1.5 / N
- *   velocity   f32, N x 2: a turn about the middle
+ *   velocity f32, N x 2: a rotation about the middle
  *   pull       greatest_sum() of the bodies */
 static kiln_status barneshut_bodies(void *user, kiln_call *call)
 {
@@ -176,7 +176,7 @@ typedef struct problem {
     node *nodes;            /* TOP nodes, and two for each body; empty if all pairs are added */
     size_t top;             /* the number of nodes above the subtrees */
     size_t ends[TOP]; /* indexed by top node: the end of the nodes of the subtree below it; 0: it has no subtree */
-    uint64_t every;   /* AT_ONCE bodies in `every` times as many are computed */
+    uint64_t every;   /* of every AT_ONCE * every bodies, AT_ONCE are computed */
 } problem;
 
 /* The points of a sum, a column each, so that four are added at once. */
@@ -199,7 +199,7 @@ static void fill_up(points *list)
         put(list, 0, 0, 0);
 }
 
-/* Adds what the points of a list pull at (x, y). */
+/* Adds the pulls of the points of a list at (x, y). */
 static inline __attribute__((always_inline)) void sum_points(const points *list, double x, double y, double soft,
                                                              place *pull)
 {
@@ -324,8 +324,8 @@ static size_t divide_node(const problem *p, size_t i, size_t end)
     return end + 2;
 }
 
-/* Makes all nodes below top node `index`, if it has no children yet. A tree over n bodies has fewer than 2 n nodes,
- * so the nodes below have the places from TOP + 2 first on for themselves. */
+/* Makes all nodes below top node `index`, if it has no children yet. A tree over n bodies has fewer than 2 n nodes, so
+ * no other subtree uses the places from TOP + 2 * first on. */
 static void divide_subtree(void *user, size_t index, size_t worker)
 {
     (void)worker;
@@ -375,7 +375,8 @@ static bool is_point(const walk *w, const node *n)
 }
 
 /* Goes down the nodes for all bodies of a leaf. Where the stack has no room for two children, the node's bodies are
- * taken one by one, which is right for every tree, and slow only for a tree that no data makes. */
+ * taken one by one, which is correct for every tree. It is slow only for trees that are deeper than any real data
+ * makes. */
 static void walk_leaf(const problem *p, const node *leaf)
 {
     walk w = {.p = p, .leaf = leaf};

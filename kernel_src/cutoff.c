@@ -108,7 +108,8 @@ struct reference {
     float *energy;
     double *sums;         /* one slice for each worker */
     size_t room;          /* elements of each slice */
-    const uint32_t *next; /* next[row] of a slice: the first computed row from `row` on; one more after its last row */
+    const uint32_t *next; /* next[row] of a slice: the first computed row from `row` on. Each slice also has an entry
+                           * after its last row */
     atom_fn *add_atom;
 };
 
@@ -262,7 +263,7 @@ static void range_part(void *user, size_t part, size_t worker)
     }
 }
 
-/* Lists the atoms of some slices. Each task looks at all ranges, which is less than to share the lists between
+/* Lists the atoms of some slices. Each task reads all ranges, which is less work than sharing the lists between
  * tasks. */
 static void list_slices(void *user, size_t part, size_t worker)
 {
@@ -294,7 +295,7 @@ static uint32_t *order_by_slice(const kiln_allocator *mem, const kiln__lattice *
     for (uint64_t i = 0; i < count;
          i++) { /* differences: the number of atoms that begin at a slice, minus the number that ended before it */
         starts[s.ranges[i][0]]++;
-        starts[s.ranges[i][1]]--; /* below 0 it wraps, and the sum wraps back */
+        starts[s.ranges[i][1]]--; /* the count may wrap below 0, and the prefix sum wraps back */
         total += s.ranges[i][1] - s.ranges[i][0];
     }
     for (size_t k = 0, begin = 0; k <= slices; k++) {

@@ -3,10 +3,11 @@
 // query is a vector of HEAD_DIM.
 //
 // Q and O are [BATCH, HEADS, HEAD_DIM]. The keys and values of earlier words are kept in a cache of pages: K and V are
-// [BATCH x pages, KV_HEADS, page, HEAD_DIM], where `page` is the number of keys of a page and `pages` the number of pages of
-// a sequence. Page i of sequence s is number table[s][i] of the cache (PAGED 1). A dense cache has one page for each
-// sequence, and no table (PAGED 0). Sequence s has lengths[s] keys. The rows behind its keys may hold any bits, also NaN. A sequence without keys gets zeros. With fewer heads of keys than of queries (grouped queries), HEADS / KV_HEADS
-// neighbouring heads of queries share one. HEAD_DIM is 64 or 128. Inputs are finite.
+// [BATCH x pages, KV_HEADS, page, HEAD_DIM], where `page` is the number of keys of a page and `pages` the number of
+// pages of a sequence. Page i of sequence s is number table[s][i] of the cache (PAGED 1). A dense cache has one page
+// for each sequence, and no table (PAGED 0). Sequence s has lengths[s] keys. The rows after its keys may hold any bits,
+// also NaN. A sequence without keys gets zeros. If there are fewer heads of keys than of queries (grouped queries),
+// HEADS / KV_HEADS neighbouring heads of queries share a head of keys. HEAD_DIM is 64 or 128. Inputs are finite.
 //
 // The bound is memory. Each key and value is needed once for each head of queries: 4 operations for 4 bytes and head,
 // where an H200 has 200 operations of the tensor cores for each byte. So the fastest kernel is the one that reads K and
@@ -17,7 +18,7 @@
 // round only the result. Every variant gives the same bits in every run.
 //
 // The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
-// macro DECODE_<NAME> is set, or if DECODE_ONE is not.
+// macro DECODE_<NAME> is set, or if DECODE_ONE is not set.
 
 #ifndef HEAD_DIM
 #define HEAD_DIM 128 // 64 or 128
@@ -64,8 +65,8 @@ struct State {
     float base, weight;
 };
 
-// Memory where blocks leave their sums for the block that finishes last. `arrived` counts the blocks that have finished. It is
-// 0 between launches.
+// Memory where blocks leave their sums for the block that finishes last. `arrived` counts the blocks that have
+// finished. It is 0 between launches.
 struct Meeting {
     float *sums;
     State *states;
@@ -163,8 +164,8 @@ template <unsigned rows> struct alignas(16) Part {
     State states[rows];
 };
 
-// Joins the sums of the block's warps, which lie `apart` bytes apart. The block that finishes the last part of some keys
-// joins the sums of all parts, in their order, so that the bits do not depend on which block is the last.
+// Joins the sums of the block's warps, which lie `apart` bytes apart. The block that finishes the last part of some
+// keys joins the sums of all parts, in their order, so that the bits do not depend on which block is the last.
 template <unsigned rows>
 __device__ __forceinline__ void finish(const char *room, unsigned apart, const Work &work, bf16 *o, unsigned heads,
                                        const Meeting &meeting)
@@ -214,9 +215,9 @@ __device__ __forceinline__ void finish(const char *room, unsigned apart, const W
 }
 
 #if defined(DECODE_DIRECT) || !defined(DECODE_ONE)
-// one_head, grouped, split_direct: keys and values go from memory to registers. A lane reads 16 bytes of a row, so that a
-// warp reads 256 / HEAD_DIM keys at once. It does so UNROLL times before the first use. Products are in single precision, and
-// shuffles add up the products of a row.
+// one_head, grouped, split_direct: keys and values go from memory to registers. A lane reads 16 bytes of a row, so that
+// a warp reads 256 / HEAD_DIM keys at once. It does so UNROLL times before the first use. Products are in single
+// precision, and shuffles add up the products of a row.
 //
 // The variant one_head gives a block to each head of queries. Every head of a group reads K and V again, from the L2 if
 // the blocks of the group run at the same time. The variant grouped gives a block to all heads of a group, and
@@ -331,8 +332,8 @@ enum : unsigned {
     RING_BYTES = STAGES * STAGE_BYTES
 };
 
-// Tiles lie as copies by tensor maps make them: boxes of 64 columns, whose pieces of 16 bytes are exchanged by the row's
-// number.
+// Tiles lie as copies by tensor maps make them: boxes of 64 columns, whose pieces of 16 bytes are exchanged by the
+// row's number.
 struct Boxes {
     static __device__ __forceinline__ unsigned piece(unsigned row, unsigned c)
     {
@@ -463,12 +464,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(DECODE_BULK) || (!defined(DECODE_ONE) && __CUDA_ARCH__ >= 900)
-// The same rings, filled by tensor maps: one lane asks for a tile, two or four copies, and its bytes are counted on a
-// barrier of the stage.
+// Has the same rings as decode_async, but tensor maps fill them. One lane begins the two or four copies of a tile, and
+// a barrier of the stage counts the bytes of the tile.
 //
 // Compared with decode_async: the warp computes no addresses and needs no instruction for each 16 bytes. It is slower
-// all the same: on an H200 copies of boxes reach 4.2 TB/s, and cp.async reaches 4.6. Rows behind the sequence's last
-// key come along with the last tile, and may hold anything. Their scores are masked; their values are overwritten with
+// nevertheless: on an H200 copies of boxes reach 4.2 TB/s, and cp.async reaches 4.6. The last tile may contain rows
+// after the sequence's last key, which may hold any bits. Their scores are masked. Their values are overwritten with
 // zeros, because 0 times NaN is NaN.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     decode_bulk(const bf16 *__restrict__ q, const __grid_constant__ tensor_map k, const __grid_constant__ tensor_map v,

@@ -1,5 +1,5 @@
-/* families.h - the families of the catalogue that have host functions, a line each. FAMILY.c defines a family's functions
- * with KILN__FAMILY (host/catalogue.h). `kiln help hosts` lists them in this order. */
+/* families.h - the families of the catalogue that have host functions, one on each line. FAMILY.c defines a family's
+ * functions with KILN__FAMILY (host/catalogue.h). `kiln help hosts` lists them in this order. */
 #ifndef KILN_FAMILIES_H
 #define KILN_FAMILIES_H
 

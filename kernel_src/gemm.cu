@@ -5,8 +5,9 @@
 //
 // Each kernel improves the kernel before it: in how the tiles are copied, in who waits for whom, or in where the sums
 // are. The first three kernels and the kernel direct take any M, N and K, also 0. Elements outside a matrix count as
-// zero and are not written, and rows may begin at any address. The kernel thin does the same for small K. The other kernels
-// copy by tensor maps, which need rows of whole pieces of 16 bytes and no extent of 0. The spec states this as a constraint.
+// zero and are not written, and rows may begin at any address. The kernel thin does the same for small K. The other
+// kernels copy by tensor maps, which need rows of whole pieces of 16 bytes and no extent of 0. The spec states this as
+// a constraint.
 //
 // A sum is added up in order of k, in blocks of 32 bytes along K. The tensor core adds each block at once and cuts the
 // bits that lie more than about 25 bits below the largest term. For f8e4m3 wgmma cuts them 13 bits below it
@@ -232,8 +233,8 @@ __device__ __forceinline__ void fill_tile(unsigned char *to, const matrix &from,
         }
         if ((offset)(row + Tile::rows) * from.columns <= last)
             return;
-        // The tile has the end of the matrix. Its last pieces are read again, by elements, so that the loop above has no
-        // branch and its loads are in flight together.
+        // The tile has the end of the matrix. Its last pieces are read again, by elements, so that the loop above has
+        // no branch and its loads are in flight together.
 #pragma unroll 1
         for (unsigned i = threadIdx.x; i < Tile::rows * Tile::pieces; i += threads) {
             const unsigned r = row + i / Tile::pieces, c = column + i % Tile::pieces * PIECE;
@@ -659,9 +660,10 @@ struct raw_ring {
 // then has every ACROSS-th column.
 //
 // With RAW, a lane does not read into registers. Each warp has a ring of STAGES steps of 32 k in shared memory, which
-// cp.async fills: the aligned pieces of 16 bytes that contain a part of a row. So a row that begins anywhere is read once,
-// and many bytes are in flight without registers. A row lies in the ring as many bytes after a multiple of 16 as it does in
-// memory. Lanes read the ring by elements. Elements have 16 bits, and A and B begin at multiples of 16 bytes.
+// cp.async fills: the aligned pieces of 16 bytes that contain a part of a row. So a row that begins anywhere is read
+// once, and many bytes are in flight without registers. A row lies in the ring as many bytes after a multiple of 16 as
+// it does in memory. Lanes read the ring by elements. Elements have 16 bits, and A and B begin at multiples of 16
+// bytes.
 //
 // No warp waits for another warp, so small products end soon. But every warp reads its tiles from the caches itself,
 // which slows down large products. SPLIT blocks of a cluster, with WARPS_K warps each, share the steps of a tile. Their
@@ -701,8 +703,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
         }
         copy_async_commit();
     };
-    // How many bytes after a whole piece the rows of this lane begin. 8 rows further on it is the same. If B lies by rows,
-    // the lane reads its rows 2 t and 2 t + 1, which begin differently.
+    // How many bytes after a whole piece the rows of this lane begin. 8 rows further on it is the same. If B lies by
+    // rows, the lane reads its rows 2 t and 2 t + 1, which begin differently.
     const unsigned behind_a = (unsigned)((offset)(A + (offset)(row + group) * K) % 16);
     const unsigned behind_b = (unsigned)((offset)(B + (COLUMNS ? (offset)(column + group) * K
                                                                : (offset)(2 * lane_piece) * N + column)) % 16);
@@ -767,8 +769,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N *WARPS_K)
         // Their products are not written.
         const bool inside = aligned && k1 + (WHOLE_A ? 0 : PIECE) <= K &&
                             (WHOLE_B || (COLUMNS ? k1 + PIECE <= K : k1 < K && (offset)(K - k1) * N >= 2 * ACROSS));
-        // `before_end` tells that only K may end within these steps: the bytes after a piece belong to the matrix, because
-        // the warp's rows are not the last ones.
+        // `before_end` tells that only K may end within these steps: the bytes after a piece belong to the matrix,
+        // because the warp's rows are not the last ones.
         const bool before_end = aligned && row + 16 * DOWN <= M && (offset)(M - row - 16 * DOWN) * K >= 2 * PIECE &&
                                 (COLUMNS ? column + 8 * ACROSS <= N && (offset)(N - column - 8 * ACROSS) * K >= 2 * PIECE
                                          : column + 9 * ACROSS <= N);
@@ -936,17 +938,19 @@ __device__ __forceinline__ bool whole_words(const result *C, unsigned N)
     return sizeof(result) == 4 || (N % 2 == 0 && is_aligned<4>(C));
 }
 
-// A warp writes `width` elements of a row from shared memory to C, at most `columns`. A lane has a word of 4 bytes, and each
-// instruction writes one line of 128 bytes. So only both ends of a row share a line with another tile. Fragments whose
-// rows begin at odd addresses write each sector twice. On an H200 the lines take a third of the time of the fragments.
-// `from` is a multiple of 4 bytes. `words` tells that `to` and the end of the row are too.
+// A warp writes `width` elements of a row from shared memory to C, at most `columns`. A lane has a word of 4 bytes, and
+// each instruction writes one line of 128 bytes. So only both ends of a row share a line with another tile. Fragments
+// whose rows begin at odd addresses write each sector twice. On an H200 the lines take a third of the time of the
+// fragments. `from` is a multiple of 4 bytes. `words` tells that `to` and the end of the row are too.
 template <unsigned columns>
 __device__ __forceinline__ void store_lines(result *to, const result *from, unsigned width, bool words)
 {
     enum : unsigned { word = 4 / sizeof(result), line = 32 * word };
-    const unsigned before = (unsigned)((offset)to / sizeof(result)) % line; // elements of the first line that are not ours
+    const unsigned before = (unsigned)((offset)to / sizeof(result)) % line; // elements of the first line that belong to
+                                                                            // another tile
     const int first = (int)(lane_id() * word) - (int)before;                // this lane's word in the first line
-    const int last = (int)width - (int)word;                                // the last word that is wholly ours
+    const int last = (int)width - (int)word;                                // the last word that belongs to this tile
+                                                                            // completely
     auto each_word = [&](auto &&write) {
 #pragma unroll
         for (unsigned i = 0; i <= (columns + line - 1) / line; ++i)
@@ -969,18 +973,20 @@ __device__ __forceinline__ void store_lines(result *to, const result *from, unsi
 }
 
 #if defined(GEMM_THIN) || !defined(GEMM_ONE)
-// For products with a small K, whose time is the time to write C. All k of a tile are in shared memory at once: STEPS times 32
-// bytes of a row hold them. Rows of A follow each other in memory without a gap, so the rows of a tile are one stretch of
-// bytes. cp.async copies the aligned pieces of 16 bytes that contain it, wherever it begins. The same holds for B by
-// columns. If B lies by rows, each row is a stretch of its own. Lanes read the stretches by elements.
+// For products with a small K, whose time is the time to write C. All k of a tile are in shared memory at once: STEPS
+// times 32 bytes of a row hold them. Rows of A follow each other in memory without a gap, so the rows of a tile are one
+// stretch of bytes. cp.async copies the aligned pieces of 16 bytes that contain it, wherever it begins. The same holds
+// for B by columns. If B lies by rows, each row is a stretch of its own. Lanes read the stretches by elements.
 //
 // A warp keeps the fragments of B for all columns of the tile. It makes DOWN times 16 rows. It puts 16 rows of results
-// into shared memory, and writes them by complete lines. It waits for no other warp. A and B begin at multiples of 16 bytes.
+// into shared memory, and writes them by complete lines. It waits for no other warp. A and B begin at multiples of 16
+// bytes.
 struct thin {
     enum : unsigned { rows = 16 * WARPS_M * DOWN, threads = WARP * WARPS_M, across = TILE_N / 8, pitch = TILE_N + 8 };
     enum : unsigned { row_b = TILE_N * SIZE + 32 }; // bytes for a stretch of a row of B
 
-    // Begins to copy `bytes` bytes, with the bytes before them in the same piece of 16. The copy does not read past `end`.
+    // Begins to copy `bytes` bytes, with the bytes before them in the same piece of 16. The copy does not read past
+    // `end`.
     static __device__ __forceinline__ void copy(unsigned char *to, const element *from, unsigned bytes, const element *end,
                                                 unsigned thread, unsigned threads)
     {
@@ -994,8 +1000,8 @@ struct thin {
         }
     }
 
-    // Returns the word of elements that begins at byte `place` of a row of `bytes` bytes. Elements after the end of the row
-    // are zeros. Their places are replaced by place 0, so that no lane branches.
+    // Returns the word of elements that begins at byte `place` of a row of `bytes` bytes. Elements after the end of the
+    // row are zeros. Their places are replaced by place 0, so that no lane branches.
     static __device__ __forceinline__ unsigned read(const unsigned char *row, unsigned place, unsigned bytes)
     {
         unsigned word = 0;
@@ -1037,7 +1043,8 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M)
     copy_async_wait<0>();
     __syncthreads();
 
-    const unsigned group = lane_id() / 4, place = lane_id() % 4 * 4; // the byte of this lane's word in each 16 bytes of a row
+    const unsigned group = lane_id() / 4, place = lane_id() % 4 * 4; // the byte of this lane's word in each 16 bytes of
+                                                                     // a row
     unsigned of_b[thin::across][STEPS][2];
 #pragma unroll
     for (unsigned s = 0; s < STEPS; ++s)
@@ -1203,8 +1210,8 @@ struct group_product {
         });
     }
 
-    // Each thread writes its sums from column `from` of the tile on. Four lanes have 8 neighbours of a row, which are half
-    // a sector of 16-bit results.
+    // Each thread writes its sums from column `from` of the tile on. Four lanes have 8 neighbours of a row, which are
+    // half a sector of 16-bit results.
     template <unsigned from = 0>
     __device__ __forceinline__ void store(result *C, unsigned first_row, unsigned first_column, unsigned M,
                                           unsigned N) const
@@ -1262,8 +1269,8 @@ struct group_product {
     }
 #endif
 
-    // Each warp writes 8 rows of the tile at a time to shared memory, and from there to C by complete lines. Rows of C may begin
-    // at any address.
+    // Each warp writes 8 rows of the tile at a time to shared memory, and from there to C by complete lines. Rows of C
+    // may begin at any address.
     __device__ __forceinline__ void store_rows(unsigned char *room, result *C, unsigned first_row, unsigned first_column,
                                                unsigned M, unsigned N) const
     {
@@ -1433,8 +1440,8 @@ extern "C" __global__ void __launch_bounds__(256)
 #endif
 
 #if defined(GEMM_PAD) || !defined(GEMM_ONE)
-// Copies the rows of both matrices, which may have any length, to rows of whole pieces of 16 bytes, which tensor maps need.
-// Zeros follow each row. A thread makes one piece. The first blocks copy A.
+// Copies the rows of both matrices, which may have any length, to rows of whole pieces of 16 bytes, which tensor maps
+// need. Zeros follow each row. A thread makes one piece. The first blocks copy A.
 extern "C" __global__ void __launch_bounds__(256)
     gemm_pad(const element *__restrict__ A, uint4 *__restrict__ to_a, unsigned rows_a, unsigned length_a,
              const element *__restrict__ B, uint4 *__restrict__ to_b, unsigned rows_b, unsigned length_b)
@@ -1508,9 +1515,9 @@ extern "C" __global__ void __launch_bounds__(128 * CONSUMERS)
 // One warp group (the producer) fills the ring, and the other groups (the consumers) multiply. Compared with wgmma_tma:
 // consumers never wait for a free stage, and setmaxnreg moves the registers that the producer does not need to the
 // consumers' sums. The launch has as many blocks as fit on the device, and the blocks take tiles in turn. While the
-// consumers write one tile, the producer already fills the ring for the next tile. Unless STAGED is 1, map_c is not used,
-// and C may have rows of any length. With BATCHED, the tiles of all products of the batch form one sequence, so no
-// multiprocessor is idle between two products with few tiles.
+// consumers write one tile, the producer already fills the ring for the next tile. Unless STAGED is 1, map_c is not
+// used, and C may have rows of any length. With BATCHED, the tiles of all products of the batch form one sequence, so
+// no multiprocessor is idle between two products with few tiles.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_wgmma_specialised(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                            const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -1575,9 +1582,9 @@ extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
 
 #if defined(GEMM_GROUPED) || defined(GEMM_GROUPED_MMA) || !defined(GEMM_ONE)
 // A product for each group of rows (the experts of a network): rows offsets[g] to offsets[g + 1] of A are multiplied by
-// matrix g of W, which is N x K by rows (COLUMNS). The groups' sizes are known on the device alone, so no launch can depend
-// on them. The tiles of all groups form one sequence. Blocks stay, and each walks along the groups until it finds the group
-// of its next tile. It never walks back, so a block reads all offsets once.
+// matrix g of W, which is N x K by rows (COLUMNS). The groups' sizes are known on the device alone, so no launch can
+// depend on them. The tiles of all groups form one sequence. Blocks stay, and each walks along the groups until it
+// finds the group of its next tile. It never walks back, so a block reads all offsets once.
 struct group_walk {
     const int *offsets; // the first row of each group, and the number of all rows
     unsigned groups, tiles_n;
@@ -1614,8 +1621,9 @@ struct group_walk {
 #endif
 
 #if defined(GEMM_GROUPED_MMA) || !defined(GEMM_ONE)
-// A block for each tile, as in gemm_mma_async. The number of tiles is not known before the launch, so there are as many blocks
-// as the most unfavourable sizes of groups need. The other blocks end at once. N, K and the groups have any size.
+// A block for each tile, as in gemm_mma_async. The number of tiles is not known before the launch, so there are as many
+// blocks as the most unfavourable sizes of groups need. The other blocks end at once. N, K and the groups have any
+// size.
 extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
     gemm_grouped_mma(const element *__restrict__ A, const element *__restrict__ W, result *__restrict__ C,
                      const int *__restrict__ offsets, unsigned groups, unsigned N, unsigned K, unsigned walk)
@@ -1634,10 +1642,10 @@ extern "C" __global__ void __launch_bounds__(WARP *WARPS_M *WARPS_N)
 #endif
 
 #if defined(GEMM_GROUPED) || !defined(GEMM_ONE)
-// The structure of gemm_wgmma_specialised. The tensor map of A has the rows of all groups, and the tensor map of W the rows of
-// all its matrices. The last tile of a group also reads rows of the next group, and its last column of tiles reads rows of
-// the next matrix; these products are not written. So a tile leaves through shared memory only if the group has all of its
-// rows. `offsets` are behind the barriers in shared memory.
+// The structure of gemm_wgmma_specialised. The tensor map of A has the rows of all groups, and the tensor map of W the
+// rows of all its matrices. The last tile of a group also reads rows of the next group, and its last column of tiles
+// reads rows of the next matrix; these products are not written. So a tile leaves through shared memory only if the
+// group has all of its rows. `offsets` are behind the barriers in shared memory.
 extern "C" __global__ void __launch_bounds__(128 * (CONSUMERS + 1), 1)
     gemm_grouped(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_w,
                  const __grid_constant__ tensor_map map_c, result *C, const int *__restrict__ offsets, unsigned groups,

@@ -1,23 +1,23 @@
-// gemm_scaled.cu - C = A B of floats of 8 or 4 bits, with a scale for each block of elements along K. A is M x K by rows,
-// B is K x N by columns (in memory: N x K by rows), and C is M x N by rows.
+// gemm_scaled.cu - C = A B of floats of 8 or 4 bits, with a scale for each block of elements along K. A is M x K by
+// rows, B is K x N by columns (in memory: N x K by rows), and C is M x N by rows.
 //
 // FORMAT is one of three:
 // - 0, mxf8: elements are e4m3, 8 bits. A block of 32 has a scale that is a power of two (ue8m0, 8 bits).
 // - 1, mxf4: elements are e2m1, 4 bits, two in a byte. A block of 32 has a scale that is a power of two.
 // - 2, nvf4: elements are e2m1. A block of 16 has a scale that is a float of 8 bits without sign (ue4m3).
 //
-// Why scales: floats of 4 bits have eight magnitudes, from 0.5 to 6. A scale moves the window of these magnitudes to the
-// numbers of a block. A block must be short, because its largest number determines the scale. So a block has 16 or 32
-// numbers, and tensor cores apply the scales while they multiply. The element of C is
+// Why scales: floats of 4 bits have eight magnitudes, from 0.5 to 6. A scale moves the window of these magnitudes to
+// the numbers of a block. A block must be short, because its largest number determines the scale. So a block has 16 or
+// 32 numbers, and tensor cores apply the scales while they multiply. The element of C is
 //     sum over k of a[k] scale_a[k / block] b[k] scale_b[k / block]
-// Sums are in single precision. C is f32, f16 or bf16. A_scales is M x K / block and B_scales N x K / block, by rows, a byte
-// for each scale. K is a multiple of 32. M and N have any size in `plain`, and K may be 0 there.
+// Sums are in single precision. C is f32, f16 or bf16. A_scales is M x K / block and B_scales N x K / block, by rows, a
+// byte for each scale. K is a multiple of 32. M and N have any size in `plain`, and K may be 0 there.
 //
-// The kernels `mma_scaled` and `tcgen05` need devices that were not available. They were never run on hardware, and were
-// tested on the simulated device alone. Their code is left out on other devices.
+// The kernels `mma_scaled` and `tcgen05` need devices that were not available. They were never run on hardware, and
+// were tested only on the simulated device. Their code is left out on other devices.
 //
-// The tuning parameters are macros. If SCALED_ONE is set, only the kernels whose macro SCALED_<NAME> is set are compiled.
-// Otherwise all kernels are compiled.
+// The tuning parameters are macros. If SCALED_ONE is set, only the kernels whose macro SCALED_<NAME> is set are
+// compiled. Otherwise all kernels are compiled.
 
 #ifndef FORMAT
 #define FORMAT 0
@@ -26,7 +26,8 @@
 #define TILE 16 // plain: rows and columns of C that a block makes
 #endif
 
-// The shared parts of gemm.cuh and gemm_tcgen05.cuh see matrices of bytes, B by columns, and 128 bytes of a row in a step.
+// The shared parts of gemm.cuh and gemm_tcgen05.cuh see matrices of bytes, B by columns, and 128 bytes of a row in a
+// step.
 #undef ELEMENT
 #undef COLUMNS
 #undef TILE_K
@@ -87,9 +88,9 @@ __device__ __forceinline__ float scaled_element(const byte *elements, const byte
     return (BITS == 8 ? of_e4m3(code) : of_e2m1(code)) * of_scale(scales[(offset)row * blocks + k / BLOCK_K]);
 }
 
-// A thread makes one element of C. Tiles of 16 elements along K are converted to floats once for all threads of the block,
-// and lie in shared memory. This kernel runs on every device, and shows the formats. It is far from the bound of tensor
-// cores.
+// A thread makes one element of C. Tiles of 16 elements along K are converted to floats once for all threads of the
+// block, and lie in shared memory. This kernel runs on every device, and shows the formats. It is far from the bound of
+// tensor cores.
 extern "C" __global__ void __launch_bounds__(TILE *TILE)
     scaled_plain(const byte *__restrict__ A, const byte *__restrict__ A_scales, const byte *__restrict__ B,
                  const byte *__restrict__ B_scales, result *__restrict__ C, unsigned M, unsigned N, unsigned K)
@@ -119,11 +120,11 @@ extern "C" __global__ void __launch_bounds__(TILE *TILE)
 #endif
 
 #if defined(SCALED_ARRANGE) || !defined(SCALED_ONE)
-// Puts scales into the order that tensor cores and cuBLAS take. A chunk has four scales of each of 128 rows, a word for each
-// row. Word r of a chunk is at word r % 32 * 4 + r / 32: four words, 16 bytes, have the rows r, r + 32, r + 64, r + 96.
-// Chunks of the same rows follow each other along K, up to the end of the last step. Scales of rows after the last row, and
-// scales after the last scale of a row, are 0. They scale elements that are zero, so any scale but NaN would do. A thread
-// makes a word.
+// Puts scales into the order that tensor cores and cuBLAS take. A chunk has four scales of each of 128 rows, a word for
+// each row. Word r of a chunk is at word r % 32 * 4 + r / 32: four words, 16 bytes, have the rows r, r + 32, r + 64, r
+// + 96. Chunks of the same rows follow each other along K, up to the end of the last step. Scales of rows after the
+// last row, and scales after the last scale of a row, are 0. They scale elements that are zero, so any scale but NaN
+// would do. A thread makes a word.
 extern "C" __global__ void __launch_bounds__(128)
     scaled_arrange(const byte *__restrict__ scales, unsigned *__restrict__ words, unsigned rows, unsigned blocks)
 {
@@ -144,12 +145,12 @@ extern "C" __global__ void __launch_bounds__(128)
 #define HAS_SCALED_MMA 0
 #endif
 
-// Adds a product of a warp to d, with the shapes and fragments of tensor.cuh. The instruction reads words of four scales
-// from these lanes, and ignores the words of the other lanes:
+// Adds a product of a warp to d, with the shapes and fragments of tensor.cuh. The instruction reads words of four
+// scales from these lanes, and ignores the words of the other lanes:
 //     scales_a   lane 4 i has the scales of row i, and lane 4 i + 1 the scales of row i + 8
 //     scales_b   lane 4 i has the scales of column i
-// `part` is the number of this product among the products that share the words. A product of mxf8 needs one scale of a row,
-// so four products share a word. A product of mxf4 needs two scales, and a product of nvf4 needs four.
+// `part` is the number of this product among the products that share the words. A product of mxf8 needs one scale of a
+// row, so four products share a word. A product of mxf4 needs two scales, and a product of nvf4 needs four.
 __device__ __forceinline__ void multiply_scaled(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1,
                                                 unsigned scales_a, unsigned scales_b, unsigned part)
 {
@@ -173,8 +174,8 @@ __device__ __forceinline__ void multiply_scaled(float (&d)[4], const unsigned (&
 #endif
 }
 
-// A step of the ring in shared memory: LINE bytes of each row of A and of B, and their scales. The pieces of 16 bytes of a
-// row are permuted, so that 8 rows are in different banks.
+// A step of the ring in shared memory: LINE bytes of each row of A and of B, and their scales. The pieces of 16 bytes
+// of a row are permuted, so that 8 rows are in different banks.
 struct mma_stage {
     enum : unsigned {
         a_bytes = TILE_M * LINE,
@@ -204,8 +205,8 @@ __device__ __forceinline__ void copy_lines(byte *to, const byte *from, unsigned 
     }
 }
 
-// All threads of the block begin to copy the chunks of scales of a step. `first` is the first row of the tile. A tile with
-// fewer than 128 rows needs only a part of a chunk, but the whole chunk is copied.
+// All threads of the block begin to copy the chunks of scales of a step. `first` is the first row of the tile. A tile
+// with fewer than 128 rows needs only a part of a chunk, but the whole chunk is copied.
 template <unsigned rows, unsigned threads>
 __device__ __forceinline__ void copy_scales(byte *to, const byte *from, unsigned first, unsigned all, unsigned word,
                                             unsigned words)
@@ -312,8 +313,8 @@ struct scaled_step {
         columns = WORDS * (4 + columns_b)
     };
 
-    // Begins to copy a step. `words` is the number of chunks along K, and `chunks_n` their number along N. If a chunk of
-    // rows is beyond the end of B, its last chunk is copied instead: the products of these rows are not written.
+    // Begins to copy a step. `words` is the number of chunks along K, and `chunks_n` their number along N. If a chunk
+    // of rows is beyond the end of B, its last chunk is copied instead: the products of these rows are not written.
     static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
                                                 const byte *scales_a, const byte *scales_b, unsigned row, unsigned column,
                                                 unsigned step, unsigned words, unsigned chunks_n, barrier *full)
@@ -332,13 +333,13 @@ struct scaled_step {
     }
 };
 
-// Products in tensor memory with scales, on compute capability 10.0. The roles and barriers are as in gemm_tcgen05, with two
-// differences:
+// Products in tensor memory with scales, on compute capability 10.0. The roles and barriers are as in gemm_tcgen05,
+// with two differences:
 // - The producer also copies chunks of scales, which are contiguous.
-// - The issuer copies the scales of a step from shared memory to tensor memory before it issues the products of the step.
-//   These products see the scales without a wait. But such a copy may overtake earlier products, so each stage has its own
-//   columns. The earlier products that read the columns of a stage are complete: the producer waits for them before it
-//   fills the stage again.
+// - The issuer copies the scales of a step from shared memory to tensor memory before it issues the products of the
+//   step. These products see the scales without a wait. But such a copy may overtake earlier products, so each stage
+//   has its own columns. The earlier products that read the columns of a stage are complete: the producer waits for
+//   them before it fills the stage again.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     scaled_tcgen05(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                    const __grid_constant__ tensor_map map_c, const byte *__restrict__ scales_a,

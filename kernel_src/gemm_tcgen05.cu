@@ -1,7 +1,7 @@
 // gemm_tcgen05.cu - the product of gemm.cu on tensor cores of compute capability 10.0, whose sums are in tensor memory.
 //
-// No kernel of this file was ever run on hardware, because no such device was available. All of them were tested on the
-// simulated device alone. Their params were never measured.
+// No kernel of this file was ever run on hardware, because no such device was available. All of them were tested only
+// on the simulated device. Their params were never measured.
 //
 // Read gemm_wgmma_specialised in gemm.cu first. These kernels have the same ring of tiles and the same order of tiles.
 // But they have other roles: the sums are not in registers, so one thread can issue all products, and no warp group is
@@ -16,7 +16,8 @@
 //     taken[set]     writers to issuer: the sums have been read, and the next tile may overwrite them
 //
 // M, N and K need not be multiples of a tile. Tensor maps read zeros outside of A and B, and do not write outside of C.
-// The length of a row of A, B and C is a multiple of 16 bytes, and no extent is 0. The specs state this as a constraint.
+// The length of a row of A, B and C is a multiple of 16 bytes, and no extent is 0. The specs state this as a
+// constraint.
 //
 // A sum is added up in order of k, in blocks of 32 bytes along K, as in gemm.cu. Each kernel gives the same bits in
 // every run. On other devices the kernels are empty, so that the whole file compiles for any device.
@@ -57,10 +58,10 @@ __device__ __forceinline__ void finish_row(const epilogue &after, float (&sums)[
 #if defined(GEMM_TCGEN05) || defined(GEMM_TCGEN05_DYNAMIC) || !defined(GEMM_ONE)
 typedef room_of<stage> room;
 
-// Issues the products of the next `steps` steps of the ring, which add to the sums at `tensor`. `count` is the number of
-// steps before them. A step has TILE_K / STEP products for each 128 rows, each with 32 bytes along K. The commit after a
-// step frees its stage when its products are complete. The issuer does not wait for them: products that add to the same
-// sums run in order, and the next step can be issued while they run.
+// Issues the products of the next `steps` steps of the ring, which add to the sums at `tensor`. `count` is the number
+// of steps before them. A step has TILE_K / STEP products for each 128 rows, each with 32 bytes along K. The commit
+// after a step frees its stage when its products are complete. The issuer does not wait for them: products that add to
+// the same sums run in order, and the next step can be issued while they run.
 __device__ __forceinline__ void issue_tile(const room &room, unsigned tensor, unsigned steps, unsigned &count)
 {
     constexpr unsigned shape = tcgen05_shape<element>(sums_place::rows, TILE_N, !COLUMNS);
@@ -192,15 +193,16 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
 #endif
 
 #if defined(GEMM_TCGEN05_DYNAMIC) || !defined(GEMM_ONE)
-// The answers to requests for a tile, in shared memory. Request number r uses place r % 2. Barrier `full` counts the bytes
-// of an answer. On `empty` the producer, the issuer and each writers' warp arrive when they have read the answer.
+// The answers to requests for a tile, in shared memory. Request number r uses place r % 2. Barrier `full` counts the
+// bytes of an answer. On `empty` the producer, the issuer and each writers' warp arrive when they have read the answer.
 struct answers {
     uint4 answer[2];
     barrier full[2], empty[2];
 };
 
 // The launch has a block for each tile, but a block takes over tiles of blocks that have not started: it cancels such a
-// block, and makes its tile. The producer asks for the next tile when it begins a tile. So the answer comes during a tile.
+// block, and makes its tile. The producer asks for the next tile when it begins a tile. So the answer comes during a
+// tile.
 struct dynamic_order {
     answers &all;
     unsigned tile;
@@ -244,9 +246,10 @@ struct dynamic_order {
     }
 };
 
-// Does the same as gemm_tcgen05, but a block takes its next tile when it becomes free (clusterlaunchcontrol). The blocks of
-// gemm_tcgen05 take equal numbers of tiles. Here a multiprocessor that other work slows down takes fewer tiles. The number
-// of blocks does not depend on the device, and a kernel of higher priority can start between two tiles. A tile costs a request.
+// Does the same as gemm_tcgen05, but a block takes its next tile when it becomes free (clusterlaunchcontrol). The
+// blocks of gemm_tcgen05 take equal numbers of tiles. Here a multiprocessor that other work slows down takes fewer
+// tiles. The number of blocks does not depend on the device, and a kernel of higher priority can start between two
+// tiles. A tile costs a request.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     gemm_tcgen05_dynamic(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                          const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,
@@ -263,7 +266,8 @@ extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
 // ---- a pair of blocks for a tile ----
 
 #if defined(GEMM_TCGEN05_PAIR) || !defined(GEMM_ONE)
-// A block's part of a stage of the pair: 128 rows of A, and half of the tile's columns of B. The boxes are as in `stage`.
+// A block's part of a stage of the pair: 128 rows of A, and half of the tile's columns of B. The boxes are as in
+// `stage`.
 struct half_stage {
     enum : unsigned {
         box = 128 / SIZE, // elements
@@ -277,8 +281,9 @@ struct half_stage {
         box_steps = 128 / 32
     };
 
-    // Begins to copy the block's part of a stage. `row` and `column` are the first row of A and the first column of B of
-    // this block. Block `half` of pair `pair` loads the pair-th share of its rows of A for all blocks that need them.
+    // Begins to copy the block's part of a stage. `row` and `column` are the first row of A and the first column of B
+    // of this block. Block `half` of pair `pair` loads the pair-th share of its rows of A for all blocks that need
+    // them.
     static __device__ __forceinline__ void load(unsigned char *to, const tensor_map &map_a, const tensor_map &map_b,
                                                 unsigned row, unsigned column, unsigned k, unsigned full, unsigned pair,
                                                 unsigned half)
@@ -301,15 +306,16 @@ struct half_stage {
 
 // Two blocks of a cluster make a tile of 256 rows. Compared with gemm_tcgen05: one product has 256 rows and TILE_N
 // columns, but each block loads only 128 rows of A and half of the columns of B, because the product reads the shared
-// memory of both blocks. So at TILE_N = 256 a stage is smaller by a third: the ring has more stages, and L2 is read less.
+// memory of both blocks. So at TILE_N = 256 a stage is smaller by a third: the ring has more stages, and L2 is read
+// less.
 //
 // The block of even rank leads the pair. Only its issuer works, and only its barriers `full` and `taken` are used:
 //     full     counts the bytes of both blocks; the leader's producer expects all of them
 //     taken    counts the writers of both blocks
 //     empty    the commit of a step arrives in all blocks of the cluster, because each of them loads
 //     done     the commit of a tile arrives in both blocks of the pair
-// With PAIRS = 2 a cluster has two pairs with the same rows of C and neighbouring columns. Then each block loads half of its
-// rows of A for both pairs (multicast). A stage is free when the products of both pairs have read it.
+// With PAIRS = 2 a cluster has two pairs with the same rows of C and neighbouring columns. Then each block loads half
+// of its rows of A for both pairs (multicast). A stage is free when the products of both pairs have read it.
 extern "C" __global__ void __launch_bounds__(32 * role::warps, 1)
     gemm_tcgen05_pair(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
                       const __grid_constant__ tensor_map map_c, result *C, unsigned M, unsigned N, unsigned K,

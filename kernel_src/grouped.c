@@ -1,5 +1,5 @@
-/* grouped_offsets and grouped_f64: the groups of rows of the family grouped, and its reference. C = A W' for each group of
- * rows of A, which has a matrix W of its own. Products and sums are in double.
+/* grouped_offsets and grouped_f64: the groups of rows of the family grouped, and its reference. For each group of rows
+ * of A, C = A W'. Each group has its own matrix W. Products and sums are in double.
  *
  * A large problem is computed in part: all columns of some rows. A task is a range of columns of one group, for all of
  * the group's rows that are computed. So each row of W is converted to doubles once. */
@@ -12,8 +12,8 @@
 
 enum { MOST_PRODUCTS_LOG = 32, COLUMNS_EACH = 64 };
 
-/* Group g begins at row `rows` times the power 1 + skew of g / groups, rounded down. So skew 0 makes equal groups, and with
- * skew 1 the sizes grow linearly. Arguments
+/* Group g begins at row `rows` times the power 1 + skew of g / groups, rounded down. So skew 0 makes equal groups, and
+ * with skew 1 the sizes grow linearly. Arguments
  *   rows, groups, skew
  * Exports
  *   offsets    i32: the first row of each group, and at the end the number of rows
@@ -50,7 +50,7 @@ typedef struct problem {
     uint64_t rows, columns, depth, groups, every; /* one row in `every` is computed */
     uint64_t ranges;                              /* tasks of a group */
     double *chosen;                               /* the rows that are computed, one after the other */
-    uint64_t *numbers;                            /* their numbers */
+    uint64_t *numbers;                            /* the numbers of these rows in A */
     uint64_t *first;                              /* for each group, its first place in `numbers`; and the end */
     double *room;                                 /* for each worker: a row of W, padded */
     size_t padded;                                /* `depth`, as a multiple of a vector */

@@ -390,7 +390,7 @@ static kiln_status multiply_as_compared(product *x, kiln_call *call)
     bool done = false;
     KILN__TRY(kiln_call_int(call, "verify.projected", &whole, &projected));
     if (projected && !x->in_batch && !x->after &&
-        /* GELU of a sum is no sum of GELUs */ (double)x->m * (double)x->n * (double)x->k >= PROJECTED_LEAST &&
+        /* GELU of a sum is not the sum of GELUs */ (double)x->m * (double)x->n * (double)x->k >= PROJECTED_LEAST &&
         kiln__type_is_float(x->p->type) && kiln__type_part(x->p->type) == x->p->type)
         KILN__TRY(project(x, call, &done));
     return done ? KILN_OK : multiply(x, call);
@@ -518,7 +518,8 @@ static void apply_scales(const scaled_format *f, const kiln_array *elements, con
     }
 }
 
-/* The reference of C = A B, with A by rows and B by columns. Both have scales for blocks of neighbours along K, by rows. */
+/* The reference of C = A B, with A by rows and B by columns. Both have scales for blocks of neighbours along K, by
+ * rows. */
 static kiln_status scaled_f64(void *user, kiln_call *call)
 {
     (void)user;

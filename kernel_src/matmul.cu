@@ -160,7 +160,8 @@ extern "C" __global__ void matmul_tiled(const float *__restrict__ A, const float
 #endif
 
 #if defined(MATMUL_TILED_DOUBLE_BUFFER) || !defined(MATMUL_ONE)
-// Two pairs of tiles: the next is in flight from global memory while this one is multiplied.
+// Shared memory has room for two pairs of tiles. The loads of the next pair are in flight while the current pair is
+// multiplied.
 //
 // Compared with tiled: the same TILE_WIDTH operations per access, half the barriers, and twice the shared memory. The
 // reads of the next tile are issued before the products of the current one, so their latency is hidden even with few

@@ -81,8 +81,8 @@ extern "C" __global__ void memory_one_word(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_IN_FLIGHT) || !defined(MEMORY_ONE)
-// FLIGHT elements per thread, a block apart (striped), so each request stays coalesced. All loads are in flight before
-// the first result is used.
+// A thread processes FLIGHT elements. The distance between two of them is the size of a block (striped), so each
+// request stays coalesced. All loads are in flight before the first result is used.
 //
 // Compared with one_word: the same requests and sectors, FLIGHT times the bytes in flight at the same occupancy, and a
 // FLIGHT-th of the blocks to start.
@@ -386,8 +386,8 @@ extern "C" __global__ void memory_aos_same(const unsigned *__restrict__ x, unsig
 #endif
 
 #if defined(MEMORY_SOA_SAME) || !defined(MEMORY_ONE)
-// The same for a structure of arrays: still 1 sector per request, but FIELDS different sectors per structure. The next
-// 7 warps use the rest of them.
+// Does the same as the kernel above for a structure of arrays. A request still needs 1 sector, but a structure needs
+// FIELDS different sectors. The next 7 warps use the rest of these sectors.
 extern "C" __global__ void memory_soa_same(const unsigned *__restrict__ x, unsigned *__restrict__ y, offset N)
 {
     same_structure(x, y, N, false);
@@ -427,8 +427,9 @@ extern "C" __global__ void memory_global(const unsigned *x, unsigned *y, const u
 #endif
 
 #if defined(MEMORY_READ_ONLY) || !defined(MEMORY_ONE)
-// Global memory that is not written while the kernel runs (const __restrict__, ld.global.nc). It once had a cache of
-// its own, the texture path. Today it uses the same L1, and the compiler is free to move the loads.
+// Reads global memory that nothing writes while the kernel runs (const __restrict__, ld.global.nc). On early GPUs, such
+// reads had a separate cache, the texture path. Today they use the same L1 as other reads, and the compiler is free to
+// move the loads.
 extern "C" __global__ void memory_read_only(const unsigned *__restrict__ x, unsigned *__restrict__ y,
                                             const unsigned *__restrict__ table, offset N)
 {

@@ -259,9 +259,10 @@ __device__ __forceinline__ void merge_items(item (&out)[count], At at, u32 i, u3
 
 // ---- merging two runs in shared memory ----
 //
-// The same with addresses in bytes of shared memory. A step is written in PTX, because compilers select between
-// addresses and items, although a predicate before the addition and the load is enough. A step has two comparisons with
-// the ends, one comparison of keys, a selection, and an addition and a load for the run that gave the item.
+// The functions below merge like the functions above, but their addresses are in bytes of shared memory. A step is
+// written in PTX, because compilers select between addresses and items, although a predicate before the addition and
+// the load is enough. A step has two comparisons with the ends, one comparison of keys, a selection, and an addition
+// and a load for the run that gave the item.
 
 #if !NETWORK
 __device__ __forceinline__ u32 load_key(u32 at)
@@ -521,7 +522,7 @@ template <u32 count> __device__ __forceinline__ void sort_thread(u32 (&r)[count]
     }
 }
 
-// Sorts pairs by odd-even transposition. It only swaps neighbours, so it is stable.
+// Sorts pairs by odd-even transposition. This method only swaps neighbours, so the sort is stable.
 template <u32 count> __device__ __forceinline__ void sort_thread(pair (&r)[count])
 {
 #pragma unroll
@@ -547,7 +548,8 @@ template <u32 rows> __device__ __forceinline__ void merge_rows(u32 *own, u32 (&r
     finish_rows(own, r);
 }
 
-// Like the kernel below. Each lane sorts 32 keys; any assignment of keys to lanes will do.
+// Does the same as the kernel below, with networks. Each lane sorts 32 keys. The assignment of keys to lanes does not
+// matter.
 extern "C" __global__ void __launch_bounds__(SORT_BLOCK, SORT_RESIDENT / SORT_BLOCK)
     mergesort_blocks(const u32 *__restrict__ keys, const u32 *__restrict__, item *to, u32 *sorted_keys,
                      u32 *sorted_values, offset N, u32 last)

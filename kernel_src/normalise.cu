@@ -294,8 +294,8 @@ template <class Op, unsigned count> __device__ __forceinline__ typename Op::item
     return mine;
 }
 
-// The same for `count` neighbouring threads of a block. All threads of the block must call. `turn` counts the calls.
-// The calls use two arrays in turn, so one barrier per call is enough.
+// Reduces like the function above, but over `count` neighbouring threads of a block. All threads of the block must call
+// this function. `turn` counts the calls. The calls use two arrays in turn, so one barrier per call is enough.
 template <class Op, unsigned count>
 __device__ __forceinline__ typename Op::item threads_reduce(typename Op::item mine, unsigned &turn)
 {
@@ -531,7 +531,8 @@ enum : unsigned { // numbers of a thread's vectors
 // copied there itself, so it waits for its own copies and needs no barrier.
 //
 //     fetch     begins to load a row
-//     arrived   makes the oldest row that was fetched the current row; with ONLINE, only vectors after wait() have arrived
+//     arrived makes the oldest row that was fetched the current row; with ONLINE, only vectors after wait() have
+//     arrived
 //     wait      waits for vector v, with ONLINE; must be called for the vectors in order
 //     get, set  read and write the floats of vector v; only with AS_FLOATS does get() return values that set() wrote
 //     leave     ends the use of the current row

@@ -92,7 +92,7 @@ typedef struct making {
     point_kind kind;
     uint64_t seed, count, first_state;
     point *points;
-    bool differs; /* atomic: a part made more draws than DRAWS says */
+    bool differs; /* atomic; true if a part drew more random numbers than DRAWS says */
 } making;
 
 /* Returns the state of the random numbers at point i. The state of SplitMix64 is a counter, so that each part of the
@@ -132,12 +132,12 @@ typedef struct tree {
     unsigned depth;
     uint32_t cap, count;
     uint64_t *items, *scratch; /* code << 32 | index */
-    size_t threads;            /* 0: all cores; 1: the build on the host, whose time a variant measures */
+    size_t threads;            /* 0 for all cores; 1 for the build on the host, whose time a variant measures */
 } tree;
 
 static uint32_t coordinate(const tree *t, float x)
 {
-    if (!(x < 1)) /* NaN too */
+    if (!(x < 1)) /* also true for NaN */
         return (1U << t->depth) - 1;
     return x > 0 ? (uint32_t)(x * (float)(1U << t->depth)) : 0;
 }

@@ -551,10 +551,10 @@ extern "C" __global__ void __launch_bounds__(256)
 // does not depend on the density of the points, nor on the number and depth of the nodes. A pass reads and writes each
 // point once. The first pass makes the codes, and the last pass separates codes and numbers.
 //
-// A pass must know the places for a tile's points of each digit. They come after all points of lower digits, which are
-// counted at the start for all passes, and after the points of the same digit in earlier tiles. Decoupled look-back
-// (see scan.cu) finds the latter number, one thread per digit. A note is a single word of two state bits and the count,
-// so it needs no fence.
+// A pass must know the places for a tile's points of each digit. These places come after all points of lower digits,
+// which are counted at the start for all passes, and after the points of the same digit in earlier tiles. Decoupled
+// look-back (see scan.cu) counts the points in earlier tiles, one thread per digit. A note is a single word of two
+// state bits and the count, so it needs no fence.
 
 enum : u32 {
     BINS = 256,

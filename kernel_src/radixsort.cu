@@ -1,32 +1,32 @@
 // radixsort.cu - sorts N keys, alone or with a value of 32 bits each, by their digits. The least significant digit
 // comes first (LSD), so each pass is a stable sort by one digit.
 //
-// Keys are u32, i32, f32 (KEY 0, 1, 2) or u64, i64, f64 (3, 4, 5). `ordered` maps the bits of a key to an unsigned number in
-// the key's order. Floats are in the total order of IEEE 754: NaN with the sign bit set, -infinity, ..., -0, 0, ...,
-// infinity, NaN. Only bits `begin` to `end` - 1 of the ordered number are compared. The sort is stable: keys whose bits are
-// equal there keep their order, and so do their values. N is below 2^32, 0 and 1 included. The answer is the same in every
-// run.
+// Keys are u32, i32, f32 (KEY 0, 1, 2) or u64, i64, f64 (3, 4, 5). `ordered` maps the bits of a key to an unsigned
+// number in the key's order. Floats are in the total order of IEEE 754: NaN with the sign bit set, -infinity, ..., -0,
+// 0, ..., infinity, NaN. Only bits `begin` to `end` - 1 of the ordered number are compared. The sort is stable: keys
+// whose bits are equal there keep their order, and so do their values. N is below 2^32, 0 and 1 included. The answer is
+// the same in every run.
 //
-// A pass knows three numbers for each item: how many items of the input have a smaller digit, how many of the same digit lie
-// in the tiles before, and how many in the tile before the item. Their sum is the item's place. lsd_split and
-// lsd_three_kernel have three kernels: the first counts the digits of each tile, the second scans these counts, and the third
-// moves the items. A pass reads all keys twice. onesweep (Adinets and Merrill, 2022) counts the digits of all passes in one
-// read before the first pass, because a sort does not change them. It finds the second number by a decoupled look-back
-// (Merrill and Garland, 2016) while it moves items, so that a pass reads keys once.
+// A pass knows three numbers for each item: how many items of the input have a smaller digit, how many of the same
+// digit lie in the tiles before, and how many in the tile before the item. Their sum is the item's place. lsd_split and
+// lsd_three_kernel have three kernels: the first counts the digits of each tile, the second scans these counts, and the
+// third moves the items. A pass reads all keys twice. onesweep (Adinets and Merrill, 2022) counts the digits of all
+// passes in one read before the first pass, because a sort does not change them. It finds the second number by a
+// decoupled look-back (Merrill and Garland, 2016) while it moves items, so that a pass reads keys once.
 //
-// The bound is memory. onesweep reads each key once for the counts, and reads and writes each item once a pass. With digits
-// of 8 bits this is (1 + 2 x 4) x 4 = 36 bytes for a u32 key, and 68 bytes for a pair.
+// The bound is memory. onesweep reads each key once for the counts, and reads and writes each item once a pass. With
+// digits of 8 bits this is (1 + 2 x 4) x 4 = 36 bytes for a u32 key, and 68 bytes for a pair.
 //
-// On an H200 two other things limit a pass. A multiprocessor runs integer instructions for 64 lanes a clock, and lanes of
-// different digits often meet in the same bank of shared memory. Ballots (RANK 0) need four instructions for each bit and no
-// memory. They were the fastest on random keys, at 0.51 of the bound. match.any (RANK 1) takes a turn for each different digit
-// of the warp, and was the fastest on few different keys. Atomics (RANK 2) lie between the two.
+// On an H200 two other things limit a pass. A multiprocessor runs integer instructions for 64 lanes a clock, and lanes
+// of different digits often meet in the same bank of shared memory. Ballots (RANK 0) need four instructions for each
+// bit and no memory. They were the fastest on random keys, at 0.51 of the bound. match.any (RANK 1) takes a turn for
+// each different digit of the warp, and was the fastest on few different keys. Atomics (RANK 2) lie between the two.
 //
-// Items lie in a tile warp by warp, each warp's striped by its lanes: item i of lane l is number 32 i + l. So loads are
-// coalesced, and items are ordered by (warp, i, lane).
+// Items lie in a tile warp by warp. The items of a warp are striped over its lanes: item i of lane l is number 32 i +
+// l. So loads are coalesced, and items are ordered by (warp, i, lane).
 //
 // The tuning parameters are macros. A spec sets them. The defaults are for an editor. A kernel is compiled if its own
-// macro RADIXSORT_<NAME> is set, or if RADIXSORT_ONE is not.
+// macro RADIXSORT_<NAME> is set, or if RADIXSORT_ONE is not set.
 
 #include "async.cuh"
 
@@ -83,7 +83,7 @@ typedef choose<KEY / 3, unsigned, unsigned long long> word; // the bits of a key
 static_assert(BLOCK >= RADIX, "a thread counts one digit");
 static_assert(TILE <= 65536, "a rank has 16 bits");
 
-// ordered() turns the bits of a key into a number in the key's order, raw() back.
+// ordered() converts the bits of a key to a number in the key's order. raw() converts such a number back.
 __device__ __forceinline__ word ordered(word bits)
 {
     constexpr word sign = (word)1 << (sizeof(word) * 8 - 1);
@@ -212,8 +212,9 @@ struct Tile {
     unsigned warps[WARPS], number;
 };
 
-// Where a pass reads and writes. Passes alternate between scratch memory and the sorted items, so that the last one writes
-// the sorted items. The first one reads the input and orders it; the passes between see ordered numbers in place of keys.
+// Where a pass reads and writes. Passes alternate between scratch memory and the sorted items, so that the last one
+// writes the sorted items. The first one reads the input and orders it; the passes between see ordered numbers in place
+// of keys.
 struct Route {
     const word *from_keys;
     const unsigned *from_values;
@@ -392,8 +393,8 @@ __device__ __forceinline__ void clear_counts(Tile &tile)
 }
 
 #if defined(RADIXSORT_THREE_KERNEL) || !defined(RADIXSORT_ONE)
-// The first of three kernels of a pass counts the items of each digit in each tile. `table` has a row for each digit, and a
-// column for each tile.
+// The first of three kernels of a pass counts the items of each digit in each tile. `table` has a row for each digit,
+// and a column for each tile.
 extern "C" __global__ void __launch_bounds__(BLOCK)
     radixsort_count(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values, word *sorted_keys,
                     unsigned *sorted_values, unsigned *table, unsigned pass, unsigned passes, unsigned first_bit,
@@ -450,9 +451,10 @@ extern "C" __global__ void __launch_bounds__(1024) radixsort_scan(unsigned *tabl
 
 // The third kernel moves each item to its place.
 //
-// lsd_split takes one bit a pass. Each lane writes its items directly (STAGED 0), and the items of a warp go to two runs.
-// lsd_three_kernel takes digits of several bits, and the items of a warp go to up to 32 places. Each would cost a sector. So
-// the block first puts its items in order in shared memory, and then writes runs of the same digit.
+// lsd_split takes one bit a pass. Each lane writes its items directly (STAGED 0), and the items of a warp go to two
+// runs. lsd_three_kernel takes digits of several bits, and the items of a warp go to up to 32 places. If they were
+// written directly, each place would cost a sector. So the block first puts its items in order in shared memory, and
+// then writes runs of the same digit.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     radixsort_scatter(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values,
                       word *sorted_keys, unsigned *sorted_values, const unsigned *table, unsigned pass, unsigned passes,
@@ -508,8 +510,8 @@ __device__ __forceinline__ constexpr unsigned log2_of(unsigned number)
 // Counts the digits of all passes in one read. The block that finishes last turns each pass's counts into the places
 // where digits begin, and resets the counters to 0 for the next launch.
 //
-// The lanes of a warp wait for each other if they have the same digit, or digits in the same bank. Each digit has COPIES
-// counters, and 32 / COPIES lanes share one of them. With 32 copies no two lanes meet in a bank.
+// The lanes of a warp wait for each other if they have the same digit, or digits in the same bank. Each digit has
+// COPIES counters, and 32 / COPIES lanes share one of them. With 32 copies no two lanes meet in a bank.
 extern "C" __global__ void __launch_bounds__(COUNT_BLOCK, 1)
     radixsort_count_all(const word *__restrict__ keys, unsigned *counts, unsigned *__restrict__ starts, unsigned *done,
                         note *notes, offset note_count, unsigned first_bit, unsigned end_bit, unsigned N)
@@ -614,10 +616,10 @@ __device__ __forceinline__ unsigned look_back(const note *notes, unsigned tile)
     return sum;
 }
 
-// A pass in one launch. A block takes tiles in the order in which blocks begin, so that the tiles before its own have begun
-// too. It publishes its counts, puts its keys in order in shared memory, and then looks back. Notes must be NOTHING
-// before a pass. There are two sets of notes. Each pass clears the set of the pass before, which no block reads any more.
-// radixsort_count_all clears the set of the last pass.
+// A pass in one launch. A block takes tiles in the order in which blocks begin, so that the tiles before its own have
+// begun too. It publishes its counts, puts its keys in order in shared memory, and then looks back. Notes must be
+// NOTHING before a pass. There are two sets of notes. Each pass clears the set of the pass before, which no block reads
+// any more. radixsort_count_all clears the set of the last pass.
 extern "C" __global__ void __launch_bounds__(BLOCK, RESIDENT / BLOCK)
     radixsort_onesweep(const word *keys, const unsigned *values, word *scratch_keys, unsigned *scratch_values,
                        word *sorted_keys, unsigned *sorted_values, const unsigned *starts, note *all_notes, unsigned *turn,

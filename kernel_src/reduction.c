@@ -1,6 +1,6 @@
 /* reduction_f64: the reference of reductions. With OP 0, y is the sum of x. With OP 1, y is the maximum of x. With OP
- * 2, y is the maximum, and `at` is its index. Floats are summed in double, and integers modulo 2^64. y keeps the lower
- * bits.
+ * 2, y is the maximum, and `at` is its index. Floats are summed in double, and integers modulo 2^64. If y has fewer
+ * bits than the sum, y keeps the lower bits of the sum.
  *
  * The maximum follows IEEE 754-2019: it is NaN if any element is NaN, and 0 is above -0. Its index is the first index
  * of the maximum. Threads reduce parts of x, and the results of parts are combined in order. So the result does not
@@ -16,7 +16,7 @@ enum { SUM, MAX, ARGMAX, STRETCH = 1 << 16, LINE = 1024 };
 typedef struct part {
     double value;   /* sum or maximum */
     uint64_t whole; /* the sum of integers */
-    uint64_t at;    /* UINT64_MAX: no element */
+    uint64_t at;    /* UINT64_MAX if the part has no element */
 } part;
 
 typedef struct reduction {
@@ -26,7 +26,7 @@ typedef struct reduction {
     part *parts;
 } reduction;
 
-/* Returns true if b replaces a in a search for the maximum. If the values are equal, the earlier one stays. */
+/* Returns true if b replaces a in a search for the maximum. If the values are equal, the earlier element stays. */
 static bool is_above(double b, double a)
 {
     if (isnan(a) || isnan(b))

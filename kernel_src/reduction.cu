@@ -303,7 +303,7 @@ extern "C" __global__ void reduction_neighboured_divergent(const element *__rest
 #endif
 
 #if defined(REDUCTION_NEIGHBOURED) || !defined(REDUCTION_ONE)
-// The same tree over the same items, but the n-th thread combines the n-th pair.
+// Computes the same tree over the same items as the kernel above, but the n-th thread combines the n-th pair.
 //
 // The first threads are the active ones, so whole warps are idle, and divergent branches remain only in the last five
 // steps. But the lanes of a warp access words 2 strides apart in shared memory, which causes bank conflicts of 2, 4,

@@ -55,7 +55,7 @@ typedef choose<INTEGERS, float, unsigned> value; // unsigned numbers wrap around
 typedef vec<value, 4> quad;
 typedef Plus<value> Op;
 
-// ---- what a scan stores ----
+// ---- the results of a scan ----
 
 // A policy: makes the answer at an item from the sum of the items before it, without the item (exclusive) or with it
 // (inclusive).
@@ -118,7 +118,7 @@ extern "C" __global__ void scan_kogge_stone(const value *x, value *y, value *__r
 #endif
 
 #if defined(SCAN_KOGGE_STONE_DOUBLE_BUFFER) || !defined(SCAN_ONE)
-// Two arrays in turn: a step reads one and writes the other.
+// Uses two arrays in turn: a step reads one array and writes the other array.
 //
 // Compared with kogge_stone: one barrier per step, for twice the shared memory.
 extern "C" __global__ void scan_kogge_stone_double_buffer(const value *x, value *y, value *__restrict__ sums, offset N)
@@ -515,7 +515,7 @@ __device__ __forceinline__ unsigned read_note(const unsigned long long *note, va
 #endif
 
 #if defined(SCAN_DECOUPLED_LOOKBACK) || !defined(SCAN_ONE)
-// The state that a launch leaves for the next one. All blocks read it, and the last block to finish changes it.
+// The state that a launch leaves for the next launch. All blocks read it, and the last block to finish changes it.
 struct turnstile {
     unsigned launches, tickets, left;
 };
@@ -589,7 +589,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 #endif
 
 #if defined(SCAN_WAVES) || !defined(SCAN_ONE)
-// The state that one launch leaves for the next.
+// The state that a launch leaves for the next launch.
 struct board {
     unsigned waves, left;
 };

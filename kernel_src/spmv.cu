@@ -6,7 +6,8 @@
 //
 // The answer: the sum of the products of a row, in an order that depends on the kernel and its tuning parameters. The
 // same launch gives the same bits, except for the kernels that add with atomics (spmv_coo_atomic, spmv_coo_segmented,
-// and the variants that use the latter for some entries). A row without entries gives 0. Infinities and NaN follow IEEE
+// and the variants that use spmv_coo_segmented for some entries). A row without entries gives 0. Infinities and NaN
+// follow IEEE
 // 754. Formats that pad (ELL, sliced ELL, DIA, BCSR) multiply a 0 by an element of x that the row does not have, so an
 // infinity or NaN there makes the row NaN. Offsets and columns have 32 bits.
 //

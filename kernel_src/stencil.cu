@@ -359,7 +359,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y)
 //
 // A warp is a row of 32 lanes with four points each. Below and above are in registers, and within a thread also up and
 // down. A plane costs one barrier.
-// barrier a plane.
 static_assert(VECTOR == 4, "four points a lane");
 // a row of the tile in shared memory: 32 quads and one point on either side, aligned to quads
 #define STAGED_WIDTH 136
@@ -368,8 +367,8 @@ static_assert(2 * (STAGED_ROWS - 2) <= 32 * BLOCK_Y, "a thread copies one point 
 static_assert(STAGES >= 3, "the current plane, the one above, and one on its way");
 
 // Begins to copy plane z of the tile at x0, y0 and its rim to shared memory, WIDTH points at a time. A warp copies a
-// row in complete lines of memory. The points beside the rows are copied one by one, because quads would read two sectors
-// at each end. The corners are not needed.
+// row in complete lines of memory. The points beside the rows are copied one by one, because quads would read two
+// sectors at each end. The corners are not needed.
 template <int WIDTH>
 __device__ __forceinline__ void stage(float *to, const float *in, int x0, int y0, int z, int nx, int ny, int nz)
 {

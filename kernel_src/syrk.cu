@@ -164,9 +164,8 @@ extern "C" __global__ void syrk_triangle(const float *__restrict__ A, float *__r
 // Compared with triangle: THREAD_M THREAD_N multiply-adds need THREAD_M + THREAD_N elements of shared memory, instead
 // of two elements for one multiply-add. So arithmetic is the bound. Both tiles are rows of A, so both are transposed on
 // their way into shared memory, and the elements of step k that a thread needs are neighbours. A thread's results are
-// squares of 4 x 4. It can write a square by rows and, for the other triangle, by columns. Both ways it writes 16 bytes
-// at a time.
-// So no further transposition is needed.
+// squares of 4 x 4. The thread can write a square by rows and, for the other triangle, by columns, and writes 16 bytes
+// at a time in both cases. So no further transposition is needed.
 
 #define THREADS ((TILE / THREAD_M) * (TILE / THREAD_N))
 #define LANES_N (32 / LANES_M)

@@ -1,7 +1,7 @@
 // tcgen05.cuh - products in tensor memory, from compute capability 10.0 on: allocation, products, loads and stores.
 //
 // No kernel that includes this file was ever run on hardware, because no such device was available. The kernels were
-// tested on the simulated device alone (engine/sim/device/ops/TENSOR_MEMORY.md).
+// tested only on the simulated device (engine/sim/device/ops/TENSOR_MEMORY.md).
 //
 // Why there is such a memory: wgmma keeps the sums of a tile in registers. They fill the registers of two warp groups,
 // and these groups cannot do anything else. Here the sums are in a memory of the tensor core: 128 lanes of 512 columns
@@ -13,8 +13,8 @@
 //     tensor_load     tensor_load_wait(), before the registers are read
 //     tensor_put      tensor_put_wait(), before another thread uses the columns
 // The fences order these operations against barriers: tcgen05_fence_before() before a thread arrives or synchronises,
-// tcgen05_fence_after() after it waited. Products of one thread that add to the same sums run in the order in which they
-// were issued. Products of other sums may overtake them.
+// tcgen05_fence_after() after it waited. Products of one thread that add to the same sums run in the order in which
+// they were issued. Products of other sums may overtake them.
 //
 // Warp w of a block accesses the lanes 32 (w % 4) to 32 (w % 4) + 31, and no others.
 
@@ -39,14 +39,14 @@ __host__ __device__ constexpr unsigned tensor_columns(unsigned needed)
     return needed <= 32 ? 32 : 2 * tensor_columns((needed + 1) / 2);
 }
 
-// Two neighbouring blocks of a cluster can work as a pair (cta_group::2): one product then reads the shared memory of both,
-// and writes to the tensor memory of both. `group` is the number of blocks that work together, 1 or 2. All calls of these
-// functions in a kernel must have the same `group`.
+// Two neighbouring blocks of a cluster can work as a pair (cta_group::2): one product then reads the shared memory of
+// both, and writes to the tensor memory of both. `group` is the number of blocks that work together, 1 or 2. All calls
+// of these functions in a kernel must have the same `group`.
 
-// One warp allocates columns and writes their address to `place` in shared memory. The address has the lane in its upper
-// half and the column in its lower half. If other blocks of the SM have the columns, the warp waits. It then gives up the
-// block's right to allocate, for which another block may wait, so no warp of the block may call this again. In a pair, a
-// warp of each block must call it.
+// One warp allocates columns and writes their address to `place` in shared memory. The address has the lane in its
+// upper half and the column in its lower half. If other blocks of the SM have the columns, the warp waits. It then
+// gives up the block's right to allocate, for which another block may wait, so no warp of the block may call this
+// again. In a pair, a warp of each block must call it.
 template <unsigned columns, unsigned group = 1> __device__ __forceinline__ void tensor_allocate(unsigned *place)
 {
     if (group == 1)
@@ -61,7 +61,8 @@ template <unsigned columns, unsigned group = 1> __device__ __forceinline__ void 
                      : "memory");
 }
 
-// Frees the columns. The warp that allocated them must call it, after the last access of any warp and before the block ends.
+// Frees the columns. The warp that allocated them must call it, after the last access of any warp and before the block
+// ends.
 template <unsigned columns, unsigned group = 1> __device__ __forceinline__ void tensor_free(unsigned address)
 {
     if (group == 1)
@@ -83,8 +84,8 @@ __device__ __forceinline__ void tcgen05_fence_after()
     asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
 }
 
-// Makes one arrival on the barrier when all products that this thread has issued are complete. They have then read their
-// shared memory, and their sums are in tensor memory.
+// Makes one arrival on the barrier when all products that this thread has issued are complete. They have then read
+// their shared memory, and their sums are in tensor memory.
 __device__ __forceinline__ void tcgen05_commit(barrier *at)
 {
     asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(shared_address(at))
@@ -121,8 +122,8 @@ __device__ __forceinline__ void tensor_load_pair(void *to, const tensor_map &map
                  : "memory");
 }
 
-// Does the same for each block of the cluster whose bit is set in `blocks`. If `full` is in a block of even rank, the bytes
-// are counted in the block of even rank of each of these blocks' pairs.
+// Does the same as tensor_load_pair() for each block of the cluster whose bit is set in `blocks`. If `full` is in a
+// block of even rank, the bytes are counted in the block of even rank of each of these blocks' pairs.
 __device__ __forceinline__ void tensor_multicast_pair(void *to, const tensor_map &map, int x, int y, unsigned full,
                                                       unsigned blocks)
 {
@@ -148,7 +149,8 @@ __device__ __forceinline__ offset tcgen05_descriptor(unsigned address, unsigned 
            (offset)1 << 46 | kind << 61;
 }
 
-// The number of a type in the descriptor of an instruction. Each kind of product (f16, f8f6f4, tf32) has its own numbers.
+// The number of a type in the descriptor of an instruction. Each kind of product (f16, f8f6f4, tf32) has its own
+// numbers.
 template <class T> struct tcgen05_type;
 template <> struct tcgen05_type<f16> {
     enum : unsigned { number = 0 };
@@ -176,9 +178,10 @@ template <class T> __host__ __device__ constexpr unsigned tcgen05_shape(unsigned
            n / 8 << 17 | m / 16 << 24;
 }
 
-// Issues a product. One thread calls it; in a pair it is a thread of the block of even rank. `d` is an address in tensor
-// memory. If `add` is 0, the product overwrites d and does not add to it. The first argument gives the type of the elements.
-// In a pair each block has half of the rows of a and d, and half of the columns of b, at the same addresses.
+// Issues a product. One thread calls it; in a pair it is a thread of the block of even rank. `d` is an address in
+// tensor memory. If `add` is 0, the product overwrites d and does not add to it. The first argument gives the type of
+// the elements. In a pair each block has half of the rows of a and d, and half of the columns of b, at the same
+// addresses.
 #define TCGEN05_MULTIPLY(T, KIND)                                                                                      \
     template <unsigned group = 1>                                                                                      \
     __device__ __forceinline__ void tcgen05_multiply(T, unsigned d, offset a, offset b, unsigned shape, unsigned add)  \
@@ -200,8 +203,8 @@ TCGEN05_MULTIPLY(f8e4m3, "f8f6f4")
 TCGEN05_MULTIPLY(tf32, "tf32")
 #undef TCGEN05_MULTIPLY
 
-// Does the same with 16-bit elements, and with `a` in tensor memory: `a` is an address there. The elements of a row along K
-// are in neighbouring columns, two in each column.
+// Multiplies like the functions above, but the elements have 16 bits, and `a` is an address in tensor memory. The
+// elements of a row along K are in neighbouring columns, two in each column.
 __device__ __forceinline__ void tcgen05_multiply_tensor(unsigned d, unsigned a, offset b, unsigned shape, unsigned add)
 {
     asm volatile("{.reg .pred add; setp.ne.b32 add, %4, 0;\n"
@@ -215,12 +218,13 @@ __device__ __forceinline__ void tcgen05_multiply_tensor(unsigned d, unsigned a, 
 // Each block of elements along K has a scale.
 //
 // The scales of 128 rows of a, or of 128 columns of b, are in four columns of tensor memory. Row r has a word of four
-// scales in lane r % 32 and column r / 32. All four quarters of the lanes have the same words, because each quarter has its
-// own multipliers. A product names the first of its scales in the word: 0 to 3 if it needs one, 0 or 2 if it needs two.
+// scales in lane r % 32 and column r / 32. All four quarters of the lanes have the same words, because each quarter has
+// its own multipliers. A product names the first of its scales in the word: 0 to 3 if it needs one, 0 or 2 if it needs
+// two.
 
-// Copies the words of 128 rows from shared memory to four columns of tensor memory. In shared memory the four words of the
-// rows r, r + 32, r + 64 and r + 96 are 16 neighbouring bytes. One thread issues the copy. Products that the thread issues
-// later see the words, without a wait.
+// Copies the words of 128 rows from shared memory to four columns of tensor memory. In shared memory the four words of
+// the rows r, r + 32, r + 64 and r + 96 are 16 neighbouring bytes. One thread issues the copy. Products that the thread
+// issues later see the words, without a wait.
 __device__ __forceinline__ void tcgen05_copy_scales(unsigned to, unsigned from)
 {
     asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(to), "l"(tcgen05_descriptor<0>(from, 16, 128))
@@ -266,7 +270,8 @@ __device__ __forceinline__ void tensor_load(float (&to)[32], unsigned address)
                  : "r"(address));
 }
 
-// Waits until all loads of this thread are complete. Because `to` is an argument, the compiler cannot read it earlier.
+// Waits until all loads of this thread are complete. Because `to` is an argument of the call, the compiler cannot move
+// a read of `to` before the call.
 template <unsigned count> __device__ __forceinline__ void tensor_load_wait(float (&to)[count])
 {
     asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");

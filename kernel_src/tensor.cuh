@@ -142,7 +142,7 @@ __device__ __forceinline__ void store_fragments(unsigned address, unsigned a, un
                  : "memory");
 }
 
-// Does the same, but transposes each square: a fragment's columns become rows in shared memory.
+// Does the same as store_fragments(), but transposes each square: a fragment's columns become rows in shared memory.
 __device__ __forceinline__ void store_fragments_turned(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d)
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),

@@ -1,11 +1,14 @@
 #!/bin/bash
-# coverage.sh [--table] [--html FOLDER]: how many lines and branches of engine/ the suites run, by room and in all.
-# Builds build/coverage (cmake --preset coverage; gcc), runs the suites, reads what they counted with gcovr.
-# --table only prints what the last run counted; --html writes a page for each file as well. Suites, and what is held
-# against a GPU's recorded answers: the catalogue, the command's golden runs and the fuzz targets run many lines more
-# without a test that expects anything of each. Inputs and references are held against each other and the kernels by the
-# catalogue: of its runs what they run of engine/data counts, and nothing else.
-# What compile workers and runners do is not in it: they are killed or confined, and write no counts.
+# coverage.sh [--table] [--html FOLDER]: prints how many lines and branches of engine/ the test suites execute, by room
+# and in total. Builds build/coverage (cmake --preset coverage, with gcc), runs the suites, and reads their counts with
+# gcovr. --table only prints the counts of the last run. --html also writes a page for each file.
+#
+# Only suites that check results count, and the comparison with recorded answers of a GPU. The catalogue, the golden
+# runs of the command and the fuzz targets execute many more lines, but do not check the effect of each line. There is
+# one exception: the lines of engine/data that the catalogue executes count too, because the catalogue compares inputs,
+# references and kernels with each other.
+#
+# Compile workers and runners are not counted, because they are killed or confined and cannot write their counts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/coverage
@@ -29,7 +32,7 @@ failed=0
 if [ $table_only = 0 ]; then
     cmake --preset coverage >/dev/null
     cmake --build $build -j "$jobs"
-    find $build -name '*.gcda' -delete # of an earlier run
+    find $build -name '*.gcda' -delete # remove the counts of an earlier run
     ctest --test-dir $build -R "$families" -j "$jobs" --output-on-failure || failed=1
     find $build -name '*.gcda' -not -path '*/kiln_data*' -delete
     ctest --test-dir $build -R "$suites" -LE gpu -j "$jobs" --output-on-failure || failed=1

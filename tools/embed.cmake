@@ -1,5 +1,5 @@
-# cmake -DOUTPUT=files.c -DFILES="a;b" -DHEADER=report.h -DTYPE=report_file -DARRAY=report_files -P embed.cmake: files as
-# bytes in C, for the array that the header declares.
+# cmake -DOUTPUT=files.c -DFILES="a;b" -DHEADER=report.h -DTYPE=report_file -DARRAY=report_files -P embed.cmake: writes
+# the files as C arrays of bytes, for the array that the header declares.
 set(rows "")
 set(text "/* Made by tools/embed.cmake. */\n#include \"${HEADER}\"\n\n")
 set(number 0)

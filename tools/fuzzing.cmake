@@ -1,9 +1,10 @@
-# The fuzz targets of tests/fuzz are linked with libFuzzer, which comes with clang. They use the objects of the address
-# sanitizer's build, whichever compiler makes them: a build of their own took as long as that one.
+# The fuzz targets of tests/fuzz are linked with libFuzzer, which comes with clang. They use the objects of the build
+# with the address sanitizer, which gcc or clang may have made. A separate build would take as long as that build.
 #
-# libFuzzer has to know which code an input reaches. kiln_count_edges() gives a target the options for it. clang adds the
-# counters itself. gcc calls a function in each block, and tests/fuzz/edges.c has the counters. In loops that compute these
-# calls take longer than the work, in the suites as well: KILN_NO_EDGES has the options for files with such loops.
+# libFuzzer must know which code an input reaches. kiln_count_edges() gives a target the compiler options for that.
+# clang itself adds the counters. gcc adds a call of a function to each basic block, and tests/fuzz/edges.c has the
+# function and the counters. In loops that compute, these calls take longer than the work, also in the test suites.
+# KILN_NO_EDGES has the options for files with such loops.
 option(KILN_FUZZ "Link the fuzz targets with libFuzzer" OFF)
 set(KILN_EDGES "")
 set(KILN_NO_EDGES "")
@@ -13,7 +14,8 @@ if(KILN_FUZZ)
     set(KILN_EDGES -fsanitize=fuzzer-no-link)
   else()
     find_program(KILN_CLANG clang)
-    # libFuzzer learns what the code compares with. gcc must not replace these functions: it sees their calls.
+    # libFuzzer learns the values with which the code compares its input. It sees only calls of these functions, so gcc
+    # must not replace the calls by inline code.
     set(KILN_EDGES -fsanitize-coverage=trace-pc,trace-cmp -fno-builtin-memcmp -fno-builtin-strcmp -fno-builtin-strncmp
         -fno-builtin-strcasecmp -fno-builtin-strncasecmp -fno-builtin-strstr -fno-builtin-strcasestr -fno-builtin-memmem)
     set(KILN_NO_EDGES -fno-sanitize-coverage=trace-pc,trace-cmp)
@@ -22,7 +24,7 @@ if(KILN_FUZZ)
     execute_process(COMMAND ${KILN_CLANG} -print-runtime-dir OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     find_file(KILN_LIBFUZZER NAMES libclang_rt.fuzzer_no_main-${CMAKE_SYSTEM_PROCESSOR}.a libclang_rt.fuzzer_no_main.a
               PATHS ${folder} NO_DEFAULT_PATH)
-    # libFuzzer is C++. The library may be that of another gcc than the compiler.
+    # libFuzzer is written in C++. Its libstdc++ may belong to another version of gcc than the compiler.
     execute_process(COMMAND ${KILN_CLANG} -print-file-name=libstdc++.so OUTPUT_VARIABLE KILN_LIBSTDCXX
                     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   endif()

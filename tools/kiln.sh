@@ -12,7 +12,7 @@ if [ ! -e "$home/build/.ready" ]; then
     : >"$home/build/.ready"
 fi
 case ${1:-} in
-sim) libraries=kiln_sim_libraries ;; # the libraries that `kiln sim run` puts before a program
+sim) libraries=kiln_sim_libraries ;; # the libraries that `kiln sim run` preloads into a program
 *) libraries= ;;
 esac
 "$home/tools/build.sh" release kiln kiln-worker $libraries

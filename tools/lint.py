@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""lint.py [CHECK...] [--fresh] [FILE...]: static checks of the .c files of engine/, kernel_src/ and tools/, or of those named.
+"""lint.py [CHECK...] [--fresh] [FILE...]: runs static checks on the .c files of engine/, kernel_src/ and tools/, or on
+the named files.
 
   cppcheck         warning, performance, portability
-  tidy             clang-tidy: bugprone-*, cert-* (.clang-tidy says which are off, and why)
+  tidy             clang-tidy: bugprone-*, cert-* (.clang-tidy says which checks are off, and why)
   gcc-analyzer     gcc -fanalyzer
   clang-analyzer   clang-tidy: clang-analyzer-*
-  quick            the first two: what tools/test.sh runs
+  quick            cppcheck and tidy, which tools/test.sh runs
 
-Without a CHECK: all of them. Exit 1: findings. The two analyzers are slow: they leave out a file that they found nothing
-in before, while neither its preprocessed text nor the program has changed. build/lint keeps what they need to know
-that; --fresh forgets it. KILN_JOBS: how many files at once (all cores).
+Without a CHECK all checks run. The exit code is 1 if there are findings. The two analyzers are slow, so they skip a
+file in which they found nothing before, as long as neither its preprocessed text nor the version of the analyzer has
+changed. build/lint has the records of such files; --fresh removes them. KILN_JOBS is the number of files at a time
+(default: the number of cores).
 
-All of them find nothing with the programs of Debian 12. Other versions find other things: theirs are shown and fail
-nothing.
+With the programs of Debian 12 no check finds anything. Other versions of the programs have other findings, which are
+shown, but do not change the exit code.
 """
 import concurrent.futures
 import hashlib
@@ -34,8 +36,9 @@ CHECKS = ["cppcheck", "tidy", "gcc-analyzer", "clang-analyzer"]
 PROGRAMS = {"cppcheck": ("cppcheck", r"\b2\.10\b"), "tidy": ("clang-tidy", r"\b14\."),
             "gcc-analyzer": ("gcc", r"\b12\."), "clang-analyzer": ("clang-tidy", r"\b14\.")}
 
-# What cppcheck cannot see. Arrays that a loop fills are no unset variables: compilers, valgrind and clang's analyzer look
-# for those. Macros of jansson.h, which it does not find. A macro in an argument of itself, which it does not expand.
+# Options against false findings of cppcheck. It reports arrays that a loop fills as unset variables; compilers,
+# valgrind and clang's analyzer look for real ones. It does not find jansson.h, so its macros are defined here. It does
+# not expand a macro inside an argument of the same macro.
 CPPCHECK_KNOWS = ["--suppress=uninitvar", "--suppress=legacyUninitvar",
                   "-Djson_array_foreach(array,index,value)=for(index=0;(value=json_array_get(array,index));index++)",
                   "-Djson_object_foreach(object,key,value)=for(key=json_key(object);(value=json_value(key));)",
@@ -50,7 +53,7 @@ def output(command, folder=TOP):
 
 
 def compiled(wanted):
-    """The compile command of each file, by file, as a build without optimisation would give it."""
+    """Returns the compile command of each file, for a build without optimisation."""
     build = CACHE / "cmake"
     code, said = output(["cmake", "--preset", "dev", "-B", str(build)])
     if code:
@@ -67,7 +70,7 @@ def compiled(wanted):
 
 
 def gcc(entry, *options):
-    """The compile command of a file with other options, for gcc, without warnings of its own."""
+    """Returns the compile command of a file for gcc, with other options and without the file's own warning options."""
     words = [word for word in shlex.split(entry["command"]) if not word.startswith("-W") and "ccache" not in word]
     words[words.index("-o"):words.index("-o") + 2] = []
     words[words.index("-c"):words.index("-c") + 2] = []
@@ -75,10 +78,11 @@ def gcc(entry, *options):
 
 
 def command_of(check, entry, *others):
-    """The command that checks a file, and others with it: clang-tidy takes several."""
+    """Returns the command that checks a file. clang-tidy can check the other files in the same run."""
     if check == "gcc-analyzer":
-        # Off: uninitialised values. It reports every slot of a stack machine (expr/eval.c) and every out parameter that
-        # is filled where the call succeeded; valgrind and clang's analyzer look for the same.
+        # The check for uninitialised values is off, because it has false findings: slots of a stack machine
+        # (expr/eval.c), and out parameters that a successful call sets. valgrind and clang's analyzer look for the same
+        # errors.
         return gcc(entry, "-o", "/dev/null", "-c", "-DKILN_ANALYZER", "-fanalyzer",
                    "-Wno-analyzer-use-of-uninitialized-value")
     off = "-clang-analyzer-*" if check == "tidy" else "-bugprone-*,-cert-*"
@@ -87,7 +91,7 @@ def command_of(check, entry, *others):
 
 
 def stamp(check, version, entry):
-    """A file that is there if the check found nothing in this text, which is all that it reads of the sources."""
+    """Returns the path of a record, which exists if the check found nothing in this preprocessed text."""
     defines = ["-DKILN_ANALYZER"] if check == "gcc-analyzer" else []
     code, text = output(gcc(entry, "-E", "-C", "-dD", *defines), entry["directory"])
     if code:
@@ -95,7 +99,8 @@ def stamp(check, version, entry):
     parts = [version, entry["command"], text] + command_of(check, entry)
     if check != "gcc-analyzer":
         parts.append((TOP / ".clang-tidy").read_text())
-    key = hashlib.sha256("\0".join(parts).replace(f"{TOP}/", "").encode()) # the same in another copy of the tree
+    key = hashlib.sha256("\0".join(parts).replace(f"{TOP}/", "").encode()) # the key is the same in another copy of the
+                                                                           # tree
     return CACHE / check / key.hexdigest()[:32]
 
 
@@ -107,9 +112,11 @@ def tell(told, line):
 
 
 def run_each(check, version, entries, jobs, keeps):
-    """Runs a check on each file; its lines of findings, told as they come, and the number of files looked at."""
+    """Runs a check on each file, and prints findings as they come. Returns the lines of findings and the number of
+    checked files."""
     entries = list(entries.values())
-    # Where nothing is kept of single files, one process takes several: its start is a quarter of what a file costs.
+    # If there are no records for single files, one process checks several files, because starting it takes a quarter of
+    # the time of a file.
     count_of = 1 if keeps else max(1, min(len(entries) // (4 * jobs), 12))
     step = -(-len(entries) // count_of)
 
@@ -129,7 +136,7 @@ def run_each(check, version, entries, jobs, keeps):
             mark.touch()
         return lines, 1 + len(others)
 
-    told, count = {}, 0 # what is found in a header is found many times
+    told, count = {}, 0 # a finding in a header is reported for many files
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for lines, files in pool.map(some, range(step)):
             count += files
@@ -142,10 +149,10 @@ def run_each(check, version, entries, jobs, keeps):
 
 
 def run_cppcheck(entries, jobs):
-    """cppcheck keeps by itself what it knows of unchanged files."""
+    """Runs cppcheck, which itself remembers its results for unchanged files."""
     folder, project = CACHE / "cppcheck", CACHE / "cppcheck.json"
     folder.mkdir(parents=True, exist_ok=True)
-    # It knows -I, but not -iquote.
+    # cppcheck knows -I, but not -iquote.
     project.write_text(json.dumps([entry | {"command": entry["command"].replace("-iquote ", "-I")}
                                    for entry in entries.values()]))
     _, said = output(["cppcheck", f"--project={project}", f"--cppcheck-build-dir={folder}",

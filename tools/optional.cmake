@@ -1,5 +1,5 @@
-# What the build does about optional parts: they are tried before they are used, so that something broken on a machine can
-# only leave a part out, and one line says why. tests/optional holds that.
+# Tests of optional parts. A part is tested before it is used. So if something on a machine is broken, the build leaves
+# out this part, and one line says why. tests/optional checks this.
 
 # Says that a part is left out. tools/build.sh shows these lines. left_out.txt lists the parts for tests/optional.
 file(WRITE ${CMAKE_BINARY_DIR}/left_out.txt "")
@@ -9,7 +9,7 @@ function(kiln_leave_out part reason)
   file(APPEND ${CMAKE_BINARY_DIR}/left_out.txt "${part}\n")
 endfunction()
 
-# Validators for find_path and find_program: a candidate that does not work is passed over.
+# Validators for find_path and find_program: they reject a candidate that does not work.
 function(kiln_check_cuda_headers result folder)
   try_compile(works SOURCE_FROM_CONTENT cuda.c "#include <cuda.h>\nint main(void) { CUdevice d = CUDA_VERSION; return (int)d; }\n"
               CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${folder} NO_CACHE)
@@ -26,9 +26,10 @@ function(kiln_check_python result program)
   endif()
 endfunction()
 
-# Configures and builds the project in `source` in a process of its own, and sets `result` to whether that works and
-# `reason` to the first error line. Every configuration does it again, since machines change; the folder is kept, which makes
-# it quick. What a folder kept of an earlier machine may be what is wrong, so a failure is tried again in an empty one.
+# Configures and builds the project in `source` in a separate process. Sets `result` to whether this succeeds, and
+# `reason` to the first error line. Each run of CMake repeats the test, because the machine may have changed. The build
+# folder of the test is kept, which makes the repetition quick. Old files in this folder may cause a failure, so after a
+# failure the test is repeated in an empty folder.
 function(kiln_probe_project result reason source)
   get_filename_component(name ${source} DIRECTORY)
   get_filename_component(name ${name} NAME)
@@ -65,7 +66,7 @@ function(kiln_probe_project result reason source)
   elseif(out MATCHES "(cannot find [^\n]+)")
     set(error "${CMAKE_MATCH_1}")
   else()
-    set(error "ended with ${code}") # a number, or the signal or the time limit in words
+    set(error "ended with ${code}") # the exit code, or a text about the signal or the time limit
   endif()
   set(${reason} "${error} (${folder}/log)" PARENT_SCOPE)
 endfunction()

@@ -1,5 +1,5 @@
-# The settings of every build: options, packages, the CUDA headers, and the flags of all targets (kiln_flags). Kiln includes
-# this file, and the simulated device does when it is built alone (engine/sim).
+# The settings of every build: options, packages, the CUDA headers, and the flags of all targets (kiln_flags). The build
+# of Kiln includes this file, and so does the build of the simulated device alone (engine/sim).
 get_filename_component(KILN_ROOT ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 include(GNUInstallDirs)
 include(${CMAKE_CURRENT_LIST_DIR}/optional.cmake)
@@ -25,12 +25,13 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
-# For tests and the Python module: the system's, which has the packages that tools/setup.sh installs, before one that
-# comes earlier in PATH.
+# The Python for tests and the Python module. The Python of the system has the packages that tools/setup.sh installs, so
+# it is preferred to another Python in PATH.
 find_program(KILN_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH VALIDATOR kiln_check_python)
 find_program(KILN_PYTHON python3 VALIDATOR kiln_check_python)
 
-# kiln_package(PREFIX MODULE NAME): PkgConfig::PREFIX, from libNAME.a if KILN_STATIC_DEPS asks for it.
+# kiln_package(PREFIX MODULE NAME) finds a package and makes the target PkgConfig::PREFIX. With KILN_STATIC_DEPS the
+# target uses libNAME.a.
 macro(kiln_package prefix module name)
   pkg_check_modules(${prefix} REQUIRED IMPORTED_TARGET ${module})
   if(KILN_STATIC_DEPS)
@@ -44,7 +45,7 @@ kiln_package(ZSTD libzstd zstd)
 kiln_package(ZLIB zlib z)
 kiln_package(ELF libelf elf)
 if(KILN_STATIC_DEPS)
-  set_property(TARGET PkgConfig::ELF APPEND PROPERTY INTERFACE_LINK_LIBRARIES ${KILN_ZLIB_ARCHIVE}) # libelf's own
+  set_property(TARGET PkgConfig::ELF APPEND PROPERTY INTERFACE_LINK_LIBRARIES ${KILN_ZLIB_ARCHIVE}) # libelf needs zlib
 endif()
 
 # The CUDA headers: an installed toolkit, or the folder that tools/setup.sh filled from the Python wheels.
@@ -60,10 +61,11 @@ if(NOT KILN_CUDA_H)
   message(FATAL_ERROR "No cuda.h was found that compiles. Run tools/setup.sh, or set KILN_CUDA_INCLUDE to its folder.")
 endif()
 
-# Where tools/setup.sh puts NVRTC and the headers on a machine without a toolkit; looked into at run time too.
+# The folder into which tools/setup.sh puts NVRTC and the headers on a machine without a toolkit. The library searches
+# it at run time too.
 set(KILN_CUDA_ROOT ${KILN_ROOT}/build/cuda CACHE PATH "Folder with lib/ and include/ of NVRTC")
 
-# What every part is compiled with.
+# The flags of all parts.
 add_library(kiln_flags INTERFACE)
 target_compile_definitions(kiln_flags INTERFACE _GNU_SOURCE KILN_BUILD)
 target_compile_options(kiln_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -ffp-contract=off
@@ -75,19 +77,21 @@ if(KILN_SANITIZE)
   target_compile_options(kiln_flags INTERFACE -fsanitize=${KILN_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   set(KILN_SANITIZE_LIBRARIES ${KILN_SANITIZE})
-  # Undefined behaviour traps, and the address sanitizer says where (handle_sigill, tools/test.sh). A message would need a
-  # description of each place that can fail. gcc's address sanitizer guards these 100,000 descriptions as it does variables,
-  # and registers them whenever a process starts: that took 9 ms of 23, and the search for leaks in them another 5.
+  # Undefined behaviour causes a trap, and the address sanitizer prints the place (handle_sigill, tools/test.sh).
+  # Messages instead of traps would need a description of each place that can fail. gcc's address sanitizer guards these
+  # 100,000 descriptions like variables, and registers them at the start of each process. This took 9 of the 23 ms of a
+  # short process, and the search for leaks in the descriptions took another 5 ms.
   if(KILN_SANITIZE MATCHES "address.*undefined" AND CMAKE_C_COMPILER_ID STREQUAL GNU)
     target_compile_options(kiln_flags INTERFACE -fsanitize-undefined-trap-on-error)
-    # clang counts this among undefined behaviour, gcc has it by name alone. gcc warns about the conversions that it adds for
-    # it, so here it warns about none; the release build does.
+    # For clang this check is a part of `undefined`, for gcc it is not. gcc also warns about the conversions that it
+    # adds for the check, so this warning is off here. The release build has the warning.
     target_compile_options(kiln_flags INTERFACE -fsanitize=float-cast-overflow -Wno-conversion)
-    # A trap needs no libubsan. Each process loaded it, with libstdc++, and the search for leaks read its 6 MB of variables:
-    # that was an eighth of the time of a short process.
+    # Traps do not need libubsan, so it is not linked. Each process loaded it together with libstdc++, and the search
+    # for leaks read its 6 MB of variables. This took an eighth of the time of a short process.
     string(REGEX REPLACE ",?undefined" "" KILN_SANITIZE_LIBRARIES ${KILN_SANITIZE})
   endif()
   target_link_options(kiln_flags INTERFACE -fsanitize=${KILN_SANITIZE_LIBRARIES})
-  # The sanitizers describe each of their places by addresses: relocating these took a third of a short process's time.
+  # The descriptions of the sanitizers contain addresses. With PIE, relocating them took a third of the time of a short
+  # process.
   string(APPEND CMAKE_EXE_LINKER_FLAGS " -no-pie")
 endif()

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Installs what Kiln needs on Debian 12 or Ubuntu 24.04, and nothing that is there already.
+# Installs the packages that Kiln needs on Debian 12 or Ubuntu 24.04, unless they are installed already.
 #
-#   tools/setup.sh           what building and running needs
-#   tools/setup.sh --test    also what the tests and tools/lint.py need (clang for the fuzz targets, lld, gnuplot, zsh,
+#   tools/setup.sh           packages for building and running
+#   tools/setup.sh --test    also packages for tests and tools/lint.py (clang for the fuzz targets, lld, gnuplot, zsh,
 #                            fish, jq, git, groff, abigail-tools, Open MPI, on Debian Chromium without windows,
 #                            Python's jsonschema, yaml, cffi, numpy, Sphinx with MyST and headers, clang-format,
 #                            clang-tidy, cppcheck, gcovr, lintian, dpkg-dev)
-#   tools/setup.sh --check   only says what is missing; exit 1 if something is
+#   tools/setup.sh --check   only lists missing packages; the exit code is 1 if there are any
 #
-# Debian packages come through apt (as root, or through sudo). NVRTC and the CUDA headers are taken from an installed
-# toolkit; where there is none, NVIDIA's Python wheels are unpacked into build/cuda, which touches nothing else.
+# Debian packages are installed with apt (as root, or with sudo). NVRTC and the CUDA headers come from an installed
+# toolkit. Without a toolkit, NVIDIA's Python wheels are unpacked into build/cuda, which changes nothing else.
 set -eu
 cd "$(dirname "$0")/.."
 

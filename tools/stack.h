@@ -1,4 +1,4 @@
-/* stack.h - a program's main function on a stack that is large enough, whatever `ulimit -s` says. Used by kiln and by
+/* stack.h - runs the main function of a program on a large stack, independent of `ulimit -s`. Used by kiln and by
  * kiln-worker, each in one file. */
 #ifndef KILN_TOOLS_STACK_H
 #define KILN_TOOLS_STACK_H
@@ -21,9 +21,9 @@ static void *stack_begin(void *user)
     exit(program->run(program->count, program->arguments));
 }
 
-/* Runs the program and returns its exit code. If the limit of the main thread's stack is below `bytes`, the program runs in
- * a thread whose stack has that size, since a hard limit cannot be raised. The C library takes the same limit as the size of
- * the stacks of threads that do not ask for one, in other libraries too, so these get `bytes` as well. */
+/* Runs the program and returns its exit code. If the limit of the main thread's stack is below `bytes`, the program
+ * runs in a thread whose stack has that size, since a hard limit cannot be raised. The C library uses this limit as the
+ * default size of the stacks of all other threads, also in other libraries. So those stacks get `bytes` too. */
 static inline int stack_run(size_t bytes, int (*run)(int count, char **arguments), int count, char **arguments)
 {
     stack_program program = {run, count, arguments};
@@ -48,7 +48,7 @@ static inline int stack_run(size_t bytes, int (*run)(int count, char **arguments
         (void)!write(STDERR_FILENO, text, sizeof text - 1);
         return 70; /* KILN_ERROR_MEMORY */
     }
-    pthread_join(thread, NULL); /* does not return: the thread ends the process */
+    pthread_join(thread, NULL); /* this call does not return, because the thread ends the process */
     return 70;
 }
 

@@ -4,19 +4,22 @@
 #
 #   tools/test.sh                  all of it (some 15 minutes on two cores)
 #   tools/test.sh release          only that part: release, asan, tsan, lint or fuzz
+#   tools/test.sh whole [PART...]  with more configurations of the catalogue's kernels (tests/README.md)
 #   KILN_FUZZ_SECONDS=900 tools/test.sh fuzz
 #
-# At the end stands a list of what was skipped, and why (tests/skips.py). It is an error to skip what this machine could run.
+# At the end stands a list of what was skipped, and why (tests/skips.py). It is an error to skip a test that this
+# machine could run.
 #
-# Many tests wait, for processes and time limits: while they do, the parts behind are built and the static checks run, at a
-# low priority. What that says comes at its part's turn (build/ahead.log has it before).
+# Many tests wait for processes and time limits. Meanwhile the later parts are built and the static checks run, at a low
+# priority. Their output is shown when their part begins (build/ahead.log has it before).
 set -eu
 cd "$(dirname "$0")/.."
 all='release asan tsan lint fuzz'
 cores=$(nproc)
-tests=$((cores * 2 + 2)) # at a time
-# The tests of the catalogue compile the same kernels, in each part again: all take them from one cache. It is kept for the
-# next run: its keys are the contents of all that a compile depends on, and CI begins in a fresh clone, so with none.
+tests=$((cores * 2 + 2)) # number of tests at a time
+# The tests of the catalogue compile the same kernels in each part, so all parts share a cache. The next run uses the
+# cache again. This is safe, because its keys are digests of everything on which a compile depends. CI begins in a fresh
+# clone, so its cache is empty.
 export KILN_TEST_CACHE="$PWD/build/test-cache"
 
 # build PART [TARGET]
@@ -30,13 +33,14 @@ build() {
     esac
 }
 
-# The library alone, while packages are installed (below).
+# Builds only the library, while packages are installed (below).
 if [ "${1:-}" = --library ]; then
     build "$2" kiln_static
     exit
 fi
 
-# The work ahead: the builds, where each fails again in its turn, and then the static checks.
+# The work ahead: the builds of later parts, and then the static checks. A failed build is ignored here, because it
+# fails again when its part begins.
 if [ "${1:-}" = --ahead ]; then
     shift
     for part; do [ "$part" = lint ] || build "$part" || :; done
@@ -44,6 +48,10 @@ if [ "${1:-}" = --ahead ]; then
     exit
 fi
 
+if [ "${1:-}" = whole ]; then
+    export KILN_TEST_WHOLE=1
+    shift
+fi
 [ $# != 0 ] || set -- $all
 given=" $* "
 for part; do
@@ -54,8 +62,8 @@ for part; do
 done
 rm -rf build/results
 mkdir -p build/results
-# The memory of the stand-in for NVRTC (tests/nvrtc/library.c), which lasts as long as this run: no update of NVRTC or of its
-# headers is in between. It is larger than all answers together.
+# The memory of the stand-in for NVRTC (tests/nvrtc/library.c), which exists only during this run, because an update of
+# NVRTC or its headers would make it wrong. It has room for all answers.
 export KILN_TEST_NVRTC="$PWD/build/nvrtc.memory"
 rm -f "$KILN_TEST_NVRTC"
 truncate -s 64M "$KILN_TEST_NVRTC"
@@ -64,8 +72,9 @@ trap '[ -z "$ahead" ] || kill "$ahead" 2>/dev/null || :' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# On a new machine the packages that only tests need take half a minute, mostly of one core. Meanwhile the first part's
-# library is built. If that fails, its part's turn says so. CMake then looks for all packages afresh; the objects stay.
+# On a new machine the packages that only tests need take half a minute, mostly of one core. Meanwhile the library of
+# the first part is built. If this fails, the build of the part fails again and reports it. Afterwards CMake looks for
+# all packages again, and the object files are kept.
 case $1 in
 release | asan | tsan)
     if [ ! -e "build/$1" ] && ! tools/setup.sh --test --check >build/setup.log 2>&1; then
@@ -82,7 +91,7 @@ if [ -n "$ahead" ]; then
     rm -f "build/$1/CMakeCache.txt"
 fi
 
-# The work ahead ends once, in whichever part needs it first.
+# Waits for the work ahead, before the first part that needs it.
 ahead_failed=0
 wait_for_ahead() {
     [ -z "$ahead" ] || wait "$ahead" || ahead_failed=1
@@ -117,7 +126,8 @@ while [ $# != 0 ]; do
         build "$part"
     fi
     if [ -z "$ahead" ] && [ $# != 0 ]; then
-        timeout 7200 nice tools/test.sh --ahead "$@" >build/ahead.log 2>&1 & # timeout ends with all that it started
+        timeout 7200 nice tools/test.sh --ahead "$@" >build/ahead.log 2>&1 & # timeout ends all processes that it
+                                                                             # started
         ahead=$!
     fi
     case $part in
@@ -133,7 +143,7 @@ while [ $# != 0 ]; do
         ;;
     lint)
         echo "== lint"
-        case $given in *" release "*) ;; *) tests/style/format.sh ;; esac # it is one of release's tests
+        case $given in *" release "*) ;; *) tests/style/format.sh ;; esac # the part release runs it as a test
         case $given in
         " lint "*) tools/lint.py quick ;;
         *)
@@ -144,7 +154,7 @@ while [ $# != 0 ]; do
         esac
         ;;
     fuzz)
-        wait_for_ahead # seconds of a target are its own
+        wait_for_ahead # the targets run for a fixed time, so nothing else may run meanwhile
         failed=0
         look_for_leaks
         targets=$(find build/asan/tests/fuzz -maxdepth 1 -type f -perm -u+x -name 'fuzz_*' | sort)
@@ -160,6 +170,6 @@ while [ $# != 0 ]; do
         ;;
     esac
 done
-# What was left out, and why: that fails where this machine could have run some of it.
+# Lists the skipped tests and the reasons. Fails if this machine could have run one of them.
 set -- build/results/*
 [ ! -e "$1" ] || tests/skips.py "$@"

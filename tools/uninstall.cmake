@@ -1,9 +1,9 @@
-# uninstall.cmake: removes what the last installation of a build folder put down, and says what.
+# uninstall.cmake: removes the files of the last installation of a build folder, and lists them.
 #
 #   cmake -DMANIFEST=BUILD_FOLDER/install_manifest.txt -P uninstall.cmake      (ninja uninstall)
 #
-# Folders of Kiln's own that are empty afterwards go too; a file in them that is not of the list stays, and so do they.
-# $DESTDIR stands before every path, as it did when installing.
+# Also removes Kiln's folders that are empty afterwards. A folder with a file that is not in the list stays. $DESTDIR is
+# put before every path, as during the installation.
 if(NOT EXISTS "${MANIFEST}")
   message(FATAL_ERROR "${MANIFEST} is not there: nothing was installed from this build folder. "
                       "A Debian package is removed by: apt-get remove kiln")
@@ -30,7 +30,7 @@ foreach(file IN LISTS files)
   endwhile()
 endforeach()
 list(REMOVE_DUPLICATES folders)
-list(SORT folders ORDER DESCENDING) # a folder after those inside it
+list(SORT folders ORDER DESCENDING) # a folder comes after the folders inside it
 foreach(folder IN LISTS folders)
   file(GLOB left "${folder}/*" "${folder}/.*")
   list(FILTER left EXCLUDE REGEX "/\\.\\.?$")

@@ -118,7 +118,8 @@ kiln_status kiln__check_size(const kiln_allocator *mem, kiln_error **error, cons
     if (size == 0)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s.size is 0; set %s.size = sizeof %s", function,
                           argument, argument, argument);
-    /* No member is larger, and each is aligned to its own size, so a multiple of it never ends within a member. */
+    /* No member is larger than a uint64_t, and each member is aligned to its own size. So a size that is a multiple of
+     * 8 never ends within a member. */
     if (size % sizeof(uint64_t) != 0 || size < sizeof size)
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT,
                           "%s: %s.size is %zu, which ends within a member; set %s.size = "
@@ -179,10 +180,10 @@ static kiln_status check_run(const kiln_allocator *mem, kiln_error **error, cons
         return kiln__fail_flags(mem, error, function, text[0], run->flags & ~RUN_FLAGS);
     for (size_t i = 0; i < KILN__COUNT(numbers); i++) {
         snprintf(text[0], sizeof text[0], "%s.%s", argument, numbers[i].name);
-        if (!(numbers[i].value >= 0)) /* NaN too */
+        if (!(numbers[i].value >= 0)) /* the comparison is also false for NaN */
             return kiln__fail_number(mem, error, function, text[0], numbers[i].value);
     }
-    if (isnan(run->sample_timeout)) /* negative: no limit */
+    if (isnan(run->sample_timeout)) /* a negative timeout means no limit */
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: %s.sample_timeout is nan", function, argument);
     snprintf(text[0], sizeof text[0], "%s.inputs", argument);
     snprintf(text[1], sizeof text[1], "%s.input_count", argument);

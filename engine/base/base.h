@@ -87,9 +87,9 @@ bool kiln__error_is_passing(const kiln_error *error); /* true for out of memory 
 
 /* ---- the arguments of public functions ----
  *
- * Every public function that returns a status begins with these. They fail with KILN_ERROR_ARGUMENT and a message that
- * names the function and the argument as kiln.h spells them ("kiln_plan_bind: buffer is NULL"), so the macros'
- * arguments must have those names. */
+ * Every public function that returns a status begins with these macros. They fail with KILN_ERROR_ARGUMENT and a
+ * message that names the function and the argument as kiln.h spells them ("kiln_plan_bind: buffer is NULL"), so the
+ * macros' arguments must have those names. */
 
 enum { KILN__MOST_ITEMS = 1 << 20 }; /* limit for a list that a caller passes */
 
@@ -209,11 +209,11 @@ typedef struct kiln__source {
 } kiln__source;
 
 typedef struct kiln__pos {
-    const kiln__source *source; /* NULL: this struct names no position */
+    const kiln__source *source; /* NULL means that this struct names no position */
     unsigned line, column;      /* both from 1; the column counts bytes */
 } kiln__pos;
 
-/* Collects errors. Each becomes "file:line:column: message\n  the line\n  ^". */
+/* Collects errors. Each error becomes "file:line:column: message\n the line\n ^". */
 typedef struct kiln__diag {
     const kiln_allocator *mem;
     kiln__text text;
@@ -282,7 +282,8 @@ bool kiln__file_exists(const char *path);
 char *kiln__arena_folder(kiln__arena *arena, const char *path);
 /* Returns true if `path`, which must exist, lies in or below `folder` after links in both are resolved. */
 bool kiln__path_within(const kiln_allocator *mem, const char *path, const char *folder);
-bool kiln__path_below(const char *path, const char *folder); /* The same for two resolved paths. */
+bool kiln__path_below(const char *path, const char *folder); /* Does the same as the function above for two resolved
+                                                              * paths. */
 
 /* ---- architectures by name (target.c) ---- */
 
@@ -300,7 +301,7 @@ bool kiln__target_runs(kiln__target target, int cc);
 
 /* ---- the C locale (locale.c) ----
  *
- * The host program may have set a locale with a decimal comma, or one where 'I' is no capital 'i'. Kiln reads and
+ * The host program may have set a locale with a decimal comma, or a locale where 'I' is no capital 'i'. Kiln reads and
  * writes the same bytes in every locale. tests/style/locale.py forbids the functions of the C library that obey the
  * locale. */
 
@@ -365,10 +366,10 @@ void kiln__host_describe(kiln__text *out);
 /* Returns the kind of the network file system ("NFS", "Lustre") of a folder, on which locks and shared memory may not
  * reach other machines. Returns NULL if it is not a known network file system. */
 const char *kiln__network_disk(const char *folder);
-/* Restricts the calling thread, and the threads that it starts later, to the cores near a PCI device among its
- * current cores. Returns their number. Returns 0 and changes nothing if it is not known which cores are near, if all
- * are near, or if the thread may use none of the near ones (*far is then true). `list` is the file in /sys with the
- * near cores, "0-15,32-47" (local_cpulist of the device). */
+/* Restricts the calling thread, and the threads that it starts later, to the cores near a PCI device among its current
+ * cores. Returns their number. Returns 0 and changes nothing if it is not known which cores are near, if all are near,
+ * or if the thread may use none of the near cores (*far is then true). `list` is the file in /sys with the near cores,
+ * "0-15,32-47" (local_cpulist of the device). */
 unsigned kiln__host_go_near(const char *list, bool *far);
 uint64_t kiln__host_memory(void);      /* bytes of physical memory, as limited by a cgroup */
 uint64_t kiln__host_memory_free(void); /* bytes of memory that are available now without swapping */
@@ -376,7 +377,7 @@ uint64_t kiln__host_memory_free(void); /* bytes of memory that are available now
 /* ---- logging ---- */
 
 typedef struct kiln__log {
-    kiln_log_fn fn; /* NULL: no log */
+    kiln_log_fn fn; /* NULL means no log */
     void *user;
 } kiln__log;
 /* Logs a message of at most 2047 bytes; the rest is cut off. `log` may be NULL. */

@@ -1,4 +1,5 @@
-/* chars.h - classes of characters, the same under every locale. A NUL is in no class, so loops end at the end of a text. */
+/* chars.h - classes of characters, the same under every locale. A NUL is in no class, so loops end at the end of a
+ * text. */
 #ifndef KILN_CHARS_H
 #define KILN_CHARS_H
 

@@ -8,18 +8,19 @@
 typedef struct kiln__confinement {
     const char *const *readable; /* files, and folders with everything in them */
     size_t count;
-    const char *writable; /* a folder; NULL: no folder */
-    /* true: it runs kernels of the simulated device, so only the system calls of a short list are allowed. false: it
-     * compiles, so it may not start programs, open connections or reach other processes. */
+    const char *writable; /* a folder; NULL means no folder */
+    /* true: the process runs kernels of the simulated device, so only the system calls of a short list are allowed.
+     * false: the process compiles, so it may not start programs, open connections or reach other processes. */
     bool kernels;
-    /* for kernels: it may make memory executable, which compiled kernels and loaded libraries need */
+    /* for kernels: the process may make memory executable, which compiled kernels and loaded libraries need */
     bool executes;
 } kiln__confinement;
 
 enum {
-    /* it can open only these files; without this protection a process that runs kernels can read all files */
+    /* the process can open only the readable files; without this protection a process that runs kernels can read all
+     * files */
     KILN__CONFINED_FILES = 1,
-    /* its system calls are limited; a process that runs kernels can then write no files either */
+    /* the system calls of the process are limited; a process that runs kernels can then write no files either */
     KILN__CONFINED_CALLS = 2
 };
 

@@ -15,7 +15,7 @@
 
 extern char **environ;
 
-/* posix_spawn() and not fork(): the caller may have threads, and they may hold locks. */
+/* posix_spawn() and not fork(): the caller may have other threads, which may hold locks during a fork. */
 static int start(const kiln__process *program, pid_t *pid)
 {
     posix_spawn_file_actions_t actions;

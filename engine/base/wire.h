@@ -55,16 +55,17 @@ typedef struct kiln__place {
     char name[96];                                                              /* for messages: "rank 3 (node7)" */
     int (*start)(void *self, kiln__child *child, const char *const *arguments); /* like kiln__child_start() */
     int (*end)(void *self, kiln__child *child);                                 /* like kiln__child_end() */
-    /* returns true if nothing can be started there any more, and its children are lost */
+    /* returns true if no process can be started there any more, and the children at this place are lost */
     bool (*gone)(void *self);
 } kiln__place;
 
 struct kiln__child {
     pid_t pid;
-    int socket; /* -1: there is no process */
+    int socket; /* -1 means that there is no process */
     int pidfd;
-    int wake;                 /* a wait stops when this descriptor becomes readable; -1: there is no such descriptor */
-    const kiln__place *place; /* NULL: this machine. The caller sets it; the functions below only read it */
+    int wake;                 /* a wait stops when this descriptor becomes readable; -1 means that there is no such
+                               * descriptor */
+    const kiln__place *place; /* NULL means this machine. The caller sets it; the functions below only read it */
     /* true: the child's standard output goes to the standard output of this process; false: it is discarded */
     bool shows;
 };
@@ -82,9 +83,9 @@ typedef enum kiln__io {
 /* Starts the program arguments[0] in its own process group, with no signal blocked or ignored. It never forks without
  * exec. Returns 0 or an errno. It does not change `wake`, `place` and `shows`. */
 int kiln__child_start(kiln__child *child, const char *const *arguments);
-/* Ends the child and returns its status from waitpid(), or -1 if the status is unknown or there is no process. The
- * second function first waits up to 2 s for a process that closed its socket, so that the status is its own and not the
- * result of the kill. */
+/* Ends the child and returns its status from waitpid(), or -1 if the status is unknown or there is no process.
+ * kiln__child_end_closed() first waits up to 2 s for a process that closed its socket. So the status is the process's
+ * own, and not the result of the kill. */
 int kiln__child_end(kiln__child *child);
 int kiln__child_end_closed(kiln__child *child);
 /* Returns true if the child has closed its socket, or has sent bytes although no answer was awaited. */
@@ -111,10 +112,11 @@ kiln__io kiln__child_receive_some(const kiln__child *child, const kiln_allocator
 
 /* ---- another program, run to its end (process.c) ---- */
 typedef struct kiln__process {
-    const char *const *arguments; /* ends with NULL; the first is looked for in PATH. No shell sees them. */
+    const char *const *arguments; /* ends with NULL; the first argument is the program, which is searched in PATH. No
+                                   * shell is used */
     const char *folder;           /* folder in which the child runs */
     const char *output;           /* a new file for its standard output and error; the file must not exist */
-    double seconds;               /* 0: no limit */
+    double seconds;               /* 0 means no limit */
     const volatile int *stop;     /* NULL, or a flag that the caller sets to a nonzero value to end the program */
 } kiln__process;
 typedef enum kiln__ended { KILN__ENDED_ITSELF, KILN__ENDED_LATE, KILN__ENDED_STOPPED } kiln__ended;

@@ -29,8 +29,8 @@ static bool differs_from_choice(const kiln_choice *choice, const kiln__known *kn
     return choice->variant && strcmp(choice->variant, known->variant) != 0;
 }
 
-/* Returns whether a variant may be an answer. A variant that is no contender may be one only if it was named. A variant
- * that the spec no longer has does not count. */
+/* Returns whether a variant may be an answer. A variant that is not a contender may be an answer only if the caller
+ * named it. A variant that the spec no longer has is never an answer. */
 static bool may_answer(const kiln__best_search *s, const char *variant)
 {
     const kiln__variant *found = kiln__spec_variant(s->spec, variant);
@@ -38,7 +38,8 @@ static bool may_answer(const kiln__best_search *s, const char *variant)
 }
 
 /* Returns the number of a configuration in the space of its variant, where the values of the last param change fastest.
- * kiln_tune() ranks equal samples in this order. Returns UINT64_MAX if the number is too large, or a value is not in the spec. */
+ * kiln_tune() ranks equal samples in this order. Returns UINT64_MAX if the number is too large, or a value is not in
+ * the spec. */
 static uint64_t find_place(const kiln__variant *variant, kiln__settings params)
 {
     uint64_t place = 0;
@@ -79,8 +80,8 @@ static void list_candidates(kiln__best_search *s)
 
 static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
 
-/* Returns the place of a candidate's kind in the order of README.md: these sizes, similar inputs, these sizes on
- * another device of the same compute capability, near sizes, other devices. */
+/* Returns the place of a candidate's kind in the order of README.md: these sizes on this device, similar inputs, these
+ * sizes on another device of the same compute capability, near sizes, all other devices. */
 static int rank_kind(const kiln__candidate *candidate)
 {
     const bool alike = candidate->device_distance == 0 && candidate->distance == 0;
@@ -132,7 +133,8 @@ kiln_status kiln__best_take(const kiln_engine *engine, const char *function, con
 {
     const kiln_allocator *mem = engine->mem;
     KILN__TRY(kiln__take_struct(mem, error, function, "options", given, options, sizeof *options));
-    kiln_run_options run; /* kiln_tune() checks it again; here the error is reported */
+    kiln_run_options run; /* kiln_tune() checks these options again; this check reports an error before a sweep
+                           * begins */
     KILN__TRY(kiln__take_run(mem, error, function, "options.run", options->run, &run));
     if ((unsigned)options->isolation > KILN_ISOLATE_ALWAYS)
         return kiln__fail_enum(mem, error, function, "options.isolation", (unsigned)options->isolation,
@@ -177,7 +179,8 @@ kiln_status kiln__best_open(kiln_engine *engine, const kiln_spec *spec, const ki
                              .choice = choice ? choice : &nothing,
                              .list.arena.mem = engine->mem,
                              .arena.mem = engine->mem};
-    kiln_choice sizes = *s->choice; /* the params may belong to a variant that was not named */
+    kiln_choice sizes = *s->choice; /* without a named variant, the params may belong to any variant, so they are not
+                                     * checked here */
     sizes.param_count = sizes.variant ? sizes.param_count : 0;
     kiln_status status = kiln__config_open(engine, spec, &sizes, &s->asked, error);
     if (status == KILN_OK)
@@ -300,7 +303,8 @@ static kiln_status make_answer(const kiln__best_search *s, const kiln__config *c
     return KILN_OK;
 }
 
-/* Makes the candidate's configuration in the current spec. *config stays NULL if it is not valid here. */
+/* Makes the candidate's configuration in the current spec. *config stays NULL if the configuration is not valid in the
+ * current spec. */
 static kiln_status validate_candidate(const kiln__best_search *s, const char *variant, kiln__settings params,
                                       kiln__config **config, kiln_error **error)
 {
@@ -385,7 +389,7 @@ static kiln_status find_first_valid(kiln__best_search *s, const kiln__variant *v
     size_t count = 0;
     if (!fixed || !settings)
         status = KILN_ERROR_MEMORY;
-    /* all values come from the current spec */
+    /* take the values from `open`, which has checked them against the spec */
     for (size_t p = 0; status == KILN_OK && p < variant->param_count; p++)
         if (kiln__settings_find(KILN__PARAMS(&choice), variant->params[p].name))
             fixed[count++] = open->params.items[p];
@@ -408,8 +412,8 @@ static kiln_status find_first_valid(kiln__best_search *s, const kiln__variant *v
     return status;
 }
 
-/* Answers without knowledge, with the defaults of the choice. If they break a constraint, the answer is the first valid
- * configuration of a variant that may answer. */
+/* Answers without knowledge, with the defaults of the choice. If the defaults break a constraint, the answer is the
+ * first valid configuration of a variant that may be an answer. */
 static kiln_status answer_defaults(kiln__best_search *s, kiln_best **best, kiln_error **error)
 {
     kiln__config *config = NULL;
@@ -447,9 +451,9 @@ static kiln_status answer_defaults(kiln__best_search *s, kiln_best **best, kiln_
 
 /* ---- changes of the code ---- */
 
-/* Sets *changed if the present code of a configuration differs from the code of its sample. The function compiles nothing:
- * it compares the hash of source, headers, options and compiler. If a hash is not known, for example because the source is
- * missing, *changed keeps its value. Opening a plan then tells the reason. */
+/* Sets *changed if the present code of a configuration differs from the code of its sample. The function compiles
+ * nothing: it compares the hash of source, headers, options and compiler. If a hash is not known, for example because
+ * the source is missing, *changed keeps its value. Opening a plan then tells the reason. */
 static kiln_status compare_code(const kiln__best_search *s, const kiln__config *config, const kiln__known *known,
                                 int *changed, kiln_error **error)
 {

@@ -10,7 +10,7 @@
 /* Knowledge about many problems, from a store or a file. */
 struct kiln_knowledge {
     kiln_allocator mem_copy;
-    const kiln_allocator *mem; /* NULL: malloc is used */
+    const kiln_allocator *mem; /* NULL means malloc */
     kiln__known_list list;     /* one entry for each configuration at a problem */
 };
 
@@ -24,16 +24,18 @@ typedef struct kiln__candidate {
     const kiln__known *known;
     kiln_best_from from;
     size_t variant; /* number of its variant in the spec */
-    uint64_t place; /* number of its configuration in the space of the variant; UINT64_MAX: too large, or not known */
-    int device_distance; /* 0: the same compute capability */
+    uint64_t place; /* number of its configuration in the space of the variant; UINT64_MAX if the number is too large or
+                     * unknown */
+    int device_distance; /* 0 means the same compute capability */
     double distance;     /* distance of the sizes; if `inputs` is not 0, distance of the features */
-    size_t inputs;       /* number of known inputs that judged it; 0: features did not judge it */
-    double slowdown;     /* mean slowdown at these inputs: the time divided by the best time */
-    /* the key of the order: the slowdown, reduced for the default configuration, which gets the benefit of the doubt */
+    size_t inputs;       /* number of known inputs from which its slowdown was computed; 0 if features were not used */
+    double slowdown;     /* mean slowdown at these inputs: the candidate's time divided by the best time */
+    /* the key by which candidates are sorted: the slowdown; for the default configuration a smaller number, see DOUBT
+     * in similar.c */
     double rank;
 } kiln__candidate;
 
-/* The search for one problem. Its candidates are sorted; items[at] is the next one to validate. */
+/* The search for one problem. Its candidates are sorted; items[at] is the next candidate to validate. */
 typedef struct kiln__best_search {
     kiln_engine *engine;
     const kiln_spec *spec;
@@ -62,9 +64,9 @@ kiln_status kiln__best_next(kiln__best_search *search, kiln_best **best, kiln_er
 kiln_status kiln__best_of_sample(kiln__best_search *search, const kiln_sample *sample, kiln_best **best,
                                  kiln_error **error);
 
-/* Judges the configurations of the known inputs that are nearest to `features`. These candidates get the kind
- * KILN_BEST_SIMILAR, unless they belong to another device. The candidates must be in the order of the list. Returns
- * false if there is no memory. */
+/* Computes how well the configurations of the known inputs that are nearest to `features` would do. These candidates
+ * get the kind KILN_BEST_SIMILAR, unless they belong to another device. The candidates must be in the order of the
+ * list. Returns false if there is no memory. */
 bool kiln__best_similar(kiln__best_search *search);
 /* Computes the distance of two inputs: Euclidean, over the logarithms of their features. Returns false if the features
  * have other names. */

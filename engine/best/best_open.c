@@ -15,8 +15,8 @@ static bool is_of_configuration(kiln_status status)
 
 /* ---- tuning ---- */
 
-/* Runs a sweep of a variant (NULL: of all) for the remaining time. If the best sample of the sweep is faster than
- * *best, it replaces *best. */
+/* Runs a sweep for the remaining time, of one variant, or of all variants if `variant` is NULL. If the best sample of
+ * the sweep is faster than *best, it replaces *best. */
 static kiln_status run_sweep(kiln__best_search *s, const kiln_best_options *how, uint64_t start, const char *variant,
                              const kiln_setting *params, size_t count, kiln_best **best, kiln_error **error)
 {
@@ -62,7 +62,7 @@ static kiln_status run_sweep(kiln__best_search *s, const kiln_best_options *how,
 }
 
 /* Measures the suggestion first, so that a short sweep is never worse than no sweep. Then it measures other
- * configurations until the time is over. *best stays NULL if none worked. */
+ * configurations until the time is over. *best stays NULL if no configuration worked. */
 static void tune_from(kiln__best_search *s, const kiln_best_options *options, const kiln_best *suggestion,
                       kiln_best **best)
 {
@@ -152,7 +152,8 @@ kiln_status kiln_plan_open_best(kiln_engine *engine, const kiln_spec *spec, cons
         if (tuned) {
             kiln_best_free(first);
             first = tuned;
-            search.at = 0; /* begin with the suggestion again if the tuned plan cannot be opened */
+            search.at = 0; /* if the plan of the sweep's result cannot be opened, the function begins with the
+                            * suggestion again */
             search.ended = false;
         }
     }

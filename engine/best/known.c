@@ -20,8 +20,8 @@ static int collect_sample(void *user, const kiln_record *r)
     collecting *c = user;
     const kiln_result *result = r->result;
     bool failed = r->status != KILN_OK;
-    /* Skips samples that say nothing: a failure that would not repeat (a time limit, a lack of memory) is not caused by
-     * the configuration, and a run under checks has no usable time. */
+    /* Skips samples without information. A failure that would not repeat (a time limit, a lack of memory) is not caused
+     * by the configuration. A run with the checks of the simulated device has no usable time. */
     if ((failed && !r->reusable) || strstr(r->run, " check"))
         return 0;
     kiln__known known = {

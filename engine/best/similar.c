@@ -6,12 +6,12 @@
 
 #include "best.h"
 
-/* The NEAREST inputs judge a configuration. If an input has no sample of it, it counts as UNKNOWN times slower than
- * the best. */
+/* A configuration is judged by its times at the NEAREST inputs. If an input has no sample of a configuration, the
+ * configuration counts as UNKNOWN times slower than the best one of this input. */
 enum { NEAREST = 3, UNKNOWN = 4 };
 #define NEAR 0.1 /* added to distances, so that the weight of an input at distance 0 is finite */
-/* The further away the nearest input, the less it says. Another configuration goes before the default only if it is
- * faster by more than exp(DOUBT * distance). */
+/* The times of a distant input predict little. So another configuration goes before the default only if it is faster by
+ * a factor of more than exp(DOUBT * distance), where `distance` is the distance of the nearest input. */
 #define DOUBT 0.12
 
 /* A known input: the samples of one spec, device and set of sizes, which are neighbours in the list. */
@@ -25,7 +25,8 @@ typedef struct input {
 
 static double read_number(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* Scales a feature by its logarithm, so that counts and shares compare: from 2^20 to 2^21 is 1, and from 0 to 1 is 1.
+/* Scales a feature by its logarithm, so that large counts and shares between 0 and 1 have comparable distances: the
+ distance from 2^20 to 2^21 is 1, and so is the distance from 0 to 1.
  */
 static double scale_feature(kiln_value value)
 {
@@ -53,7 +54,8 @@ bool kiln__feature_distance(kiln__settings a, kiln__settings b, double *distance
 
 static bool is_usable(const kiln__candidate *candidate) { return candidate->known->verified; }
 
-/* Finds the best time of an input, of the most reliable kind. Returns false if no sample counts. */
+/* Finds the best time of an input, among its samples of the most reliable kind of time. Returns false if no sample is
+ * usable. */
 static bool find_best_time(const kiln__best_search *s, input *in)
 {
     bool any = false;
@@ -114,7 +116,7 @@ static int compare_configurations(const kiln__known *a, const kiln__known *b)
 }
 
 /* Finds an input's sample of a configuration by binary search, because the samples of an input are sorted by
- * configuration. Returns NULL if there is none that counts. */
+ * configuration. Returns NULL if there is no usable sample. */
 static const kiln__candidate *find_sample(const kiln__best_search *s, const input *in, const kiln__known *configuration)
 {
     size_t first = in->first, end = in->end;
@@ -146,7 +148,8 @@ static double compute_slowdown(const kiln__best_search *s, const input *inputs, 
     return exp(sum / weights);
 }
 
-/* Returns whether a configuration is the default of the requested variant, or of the first. */
+/* Returns whether a configuration is the default of the requested variant, or of the first variant if none was
+ * requested. */
 static bool is_default(const kiln__best_search *s, const kiln__known *known)
 {
     const kiln__config *asked = s->asked;

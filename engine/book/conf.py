@@ -1,8 +1,8 @@
 """The book of Kiln, for Sphinx with MyST: cmake --build build/release --target book
 
-The source folder is the root of the repository, so that the book has the pages themselves and no copies. A comment
-`<!-- kiln WORDS -->` in a page stands for what `kiln WORDS` prints, and `<!-- kiln commands -->` for the help of every command.
-$KILN is the program."""
+The source folder is the root of the repository, so that the book is built from the pages of the repository and not from
+copies. A comment `<!-- kiln WORDS -->` in a page is replaced by the output of `kiln WORDS`. The comment `<!-- kiln
+commands -->` is replaced by the help of every command. $KILN is the program."""
 import html
 import os
 import re
@@ -24,12 +24,12 @@ html_theme_options = {"description": "The fastest configuration of a CUDA kernel
 html_sidebars = {"**": ["about.html", "searchbox.html", "navigation.html"]}
 html_show_sphinx = False
 html_copy_source = False
-# Fenced code in languages that the highlighter does not read to the end is shown without colours.
+# If the highlighter cannot parse a fenced code block, the block is shown without colours and without a warning.
 suppress_warnings = ["misc.highlighting_failure", "myst.header"]
 
 
 def call(*words):
-    """What the command prints."""
+    """Returns the output of `kiln WORDS`."""
     try:
         return subprocess.run([os.environ["KILN"], *words], check=True, capture_output=True, text=True).stdout
     except (KeyError, OSError, subprocess.CalledProcessError) as failed:

@@ -2,18 +2,20 @@
 #   KILN_SOURCE   the root of the source tree
 #   KILN_PAGES    the pages, by their paths from there
 #   KILN_WORK     a folder of the build tree
-#   KILN_DOC, KILN_DATA   where documentation and data go, below the prefix or absolute
+#   KILN_DOC, KILN_DATA   the installation folders of documentation and data, relative to the prefix or absolute
 #
-# The catalogue (specs/, kernel_src/) is installed with the data, all else with the documentation. A link between installed
-# files gets the path from one to the other. A link to a file that is not installed, such as a source of the engine,
-# becomes its text. A text that is no link to an existing file stays as it is.
+# The catalogue (specs/, kernel_src/) is installed with the data, and all other pages with the documentation. A link
+# between two installed files becomes the relative path from one file to the other. A link to a file that is not
+# installed, such as a source of the engine, becomes its text. A text that is not a link to an existing file stays
+# unchanged.
 
 cmake_policy(VERSION 3.25)
 
 # Sets `result` to the place of the source file or folder `own` below the prefix, or to "" if it is not installed.
 function(kiln_installed result own)
   set(${result} "" PARENT_SCOPE)
-  if(own MATCHES "^(specs|kernel_src)(/|$)") # of kernel_src/ the device's code and the figures of the pages
+  if(own MATCHES "^(specs|kernel_src)(/|$)") # of kernel_src/ only the code of kernels and the figures of pages are
+                                             # installed
     if(own MATCHES "^specs" OR own MATCHES "\\.(cu|cuh|svg|tsv)$" OR own IN_LIST KILN_PAGES)
       set(${result} ${KILN_DATA}/kiln/${own} PARENT_SCOPE)
     endif()
@@ -22,8 +24,8 @@ function(kiln_installed result own)
   endif()
 endfunction()
 
-# Sets `result` to the text of `page` with the links of the installed tree. In lists of CMake brackets and semicolons
-# have a meaning, so control characters stand for them meanwhile.
+# Sets `result` to the text of `page` with the links of the installed tree. Brackets and semicolons have a special
+# meaning in CMake's lists, so the function replaces them by control characters while it works.
 function(kiln_page_text result page)
   get_filename_component(folder ${page} DIRECTORY)
   file(READ ${KILN_SOURCE}/${page} text)

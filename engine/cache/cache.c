@@ -1,5 +1,5 @@
 /* cache.c - opening the folder, reading and writing entries. There is no lock: files are only created, renamed and
- * removed, never changed in place. After the opening, all changing members of a cache object are atomics, so many
+ * removed, never changed in place. After the opening only atomic members of a cache object change. Therefore many
  * threads may use the object. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* code.c - gets the compiled code of a configuration. The functions write the macros before the source, make the
- * cache key and look into the cache. On a miss they start a compile. If it fails, they explain its errors by the
- * params. */
+/* code.c - gets the compiled code of a configuration: writes the macros before the source, makes the cache key and
+ * looks into the cache. On a miss it starts a compile. If the compile fails, the error message also names the params
+ * whose macros are in the faulty lines. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "config.h"
 
 #define SOURCE_LIMIT ((size_t)16 << 20)   /* bytes of one source file */
-#define TOGETHER_LEAST ((size_t)64 << 10) /* bytes of a source with its headers; see allow_together() */
+#define TOGETHER_LEAST ((size_t)64 << 10) /* least bytes of a source with its headers for which allow_together() pays */
 
 /* The making of one piece of code. kiln__code_take() or kiln__code_cancel() frees it. */
 struct kiln__code_job {
@@ -20,7 +20,7 @@ struct kiln__code_job {
     kiln__text label;    /* such as "coarsened TILE_M=128 ...", for messages */
     kiln__cache_key key;
     kiln__compile_request request;
-    kiln__compile_job *compile; /* NULL: the code came from the cache */
+    kiln__compile_job *compile; /* NULL if the code came from the cache */
     const char **places;        /* for each kernel the place in the spec that names the kernel, such as "x.yaml:12:3" */
     kiln__includes includes;
     char headers[33]; /* digest of the CUDA headers that the source names */
@@ -32,7 +32,8 @@ struct kiln__code_job {
     size_t foreign_count;
     kiln__unit unit;
     kiln__code_job *next; /* next of the engine's jobs that were abandoned */
-    bool lines;           /* PTX with source lines is wanted: the simulated device uses them in faults and counts */
+    bool lines;           /* true if the PTX must have source lines, which the simulated device shows in faults and
+                           * counts */
 };
 
 /* ---- which kernels ---- */
@@ -182,7 +183,7 @@ static void explain_names(const kiln__code_job *job, kiln__arena *arena, kiln__t
 /* ---- the macros ---- */
 
 /* Returns why a text cannot be the value of a macro, or NULL if it can. A bad text could end the line of its #define,
- * or turn text after it into a comment, for example an #include that includes.c must see. */
+ * or it could turn the text after it into a comment, for example an #include that includes.c must see. */
 static const char *is_unfit(const char *text)
 {
     for (const char *at = text; *at; at++) {
@@ -325,7 +326,8 @@ static bool may_build_names(const char *text)
             end--;
         end -= end - text >= 3 && strncmp(end - 3, "?\?/", 3) == 0 ? 3 : end > text && end[-1] == '\\' ? 1 : 0;
         if (end != at && *end != '\r' && end > text && kiln__is_word_part(end[-1]) &&
-            (kiln__is_word_part(at[1]) || at[1] == '\\' || at[1] == '?')) /* or another line is joined here */
+            (kiln__is_word_part(at[1]) || at[1] == '\\' || at[1] == '?')) /* the name may also continue in a joined
+                                                                           * line */
             return true;
     }
     return false;
@@ -435,13 +437,15 @@ static bool names_kernel(const kiln__code_job *job, const char *plain)
     for (size_t i = 0; i < request->include_count && !found; i++)
         found = contains_name(request->includes[i].text, plain);
     for (size_t i = 0; i < request->option_count && !found; i++)
-        found = strstr(request->options[i], plain) != NULL; /* no word search: in -Dadd, no word begins at `add` */
+        found = strstr(request->options[i], plain) != NULL; /* this is not a search for a word, because in -Dadd no word
+                                                             * begins at `add` */
     return found;
 }
 
 /* Fails if the name of a kernel occurs nowhere in the source, its headers and the options. So a misspelt name is
- * reported before anything is compiled. The function refuses only names that are certainly wrong. It leaves to the
- * compiler a name that is more than one word of ASCII, such as `space::sum`, and every name if may_have_other_names().
+ * reported before anything is compiled. The function refuses only names that are certainly wrong. The compiler checks
+ * the other names: names that are more than one word of ASCII, such as `space::sum`, and all names if
+ * may_have_other_names() returns true.
  */
 static kiln_status check_kernel_names(kiln__code_job *job, kiln_error **error)
 {
@@ -494,7 +498,7 @@ static kiln_status read_source(kiln_engine *engine, const kiln__config *config, 
     const kiln_spec *spec = config->spec;
     const char *name = config->variant->source ? config->variant->source : spec->source;
     const char *path = NULL;
-    if (!name) /* a T1 file may have only a space */
+    if (!name) /* a T1 file may have a search space without a source */
         return kiln__fail(engine->mem, error, KILN_ERROR_NOT_FOUND,
                           "%s names no CUDA kernel: its space can be shown, "
                           "but nothing can be compiled or run",
@@ -607,7 +611,8 @@ static kiln_status fill_options(kiln_engine *engine, const kiln__config *config,
 
 /* ---- the key ---- */
 
-/* Adds one field of the key material: its length and its bytes. So no two lists of fields give the same bytes. */
+/* Adds one field of the key material: its length and its bytes. So two different lists of fields never give the same
+ * bytes. */
 static void add_field(kiln__text *material, const char *bytes)
 {
     uint64_t length = strlen(bytes);
@@ -658,8 +663,8 @@ static kiln_status make_key(kiln_engine *engine, kiln__code_job *job, kiln_error
 }
 
 /* Allows the compiler to compile this job together with others that differ only in the template arguments of their
- * kernels (compile/group.c). This pays if NVRTC reads much for few kernels: headers of CUDA, or a long text. Only the
- * texts decide, so that the decision does not depend on times. */
+ * kernels (compile/group.c). This pays if NVRTC reads much for few kernels: headers of CUDA, or a long text. The
+ * decision depends only on the texts, so that it is the same in each run. */
 static void allow_together(kiln__code_job *job)
 {
     kiln__compile_request *request = &job->request;
@@ -701,7 +706,7 @@ static kiln_status note_places(const kiln__config *config, kiln__code_job *job, 
     return job->arena.failed ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Each step needs the results of the earlier ones. */
+/* The steps have this order because each step needs the results of the earlier steps. */
 kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                                kiln__code_job **result, kiln_error **error)
 {
@@ -824,9 +829,9 @@ static bool is_own_line(const kiln__code_job *job, const char *line)
     return ours;
 }
 
-/* `line` is the source line of an error, and `ours` is true if it is in the source or its own headers. The function
- * adds one sentence for each macro that the line names, unless told[] says that an earlier error has explained the
- * macro. */
+/* `line` is the source line of an error, and `ours` is true if it is in the source or in a header of the project. The
+ * function adds one sentence for each macro that the line names. If an earlier error has explained macro i, told[i] is
+ * set, and the function adds nothing for it. */
 static void explain_line(const kiln__code_job *job, const char *line, bool ours, unsigned char *told, kiln__text *out)
 {
     for (size_t i = 0; i < job->macro_count; i++) {
@@ -846,8 +851,8 @@ static void explain_line(const kiln__code_job *job, const char *line, bool ours,
         else
             kiln__text_printf(
                 out,
-                "\n(%s is a macro, here %s, and CUDA's headers have a name of their own that is the same: "
-                "write 'prefix: KILN_' in the spec and KILN_%s in the source%s)",
+                "\n(%s is a macro, here %s, and CUDA's headers use the same name: write 'prefix: KILN_' in the spec and "
+                "KILN_%s in the source%s)",
                 m->name, m->value, m->of, m->param ? ", or 'macro: false' for a param that only the launch needs" : "");
     }
 }
@@ -972,7 +977,8 @@ static bool await_left(kiln__code_job *job, bool *told)
 }
 
 /* Finishes the jobs that kiln__code_leave() left to the engine, whose code goes into the cache. The engine calls this
- * before it closes its compiler. The error of a failed compile is dropped, because the next sweep compiles again. */
+ * before it closes its compiler. The error of a failed compile is ignored, because the next sweep compiles the
+ * configuration again. */
 static void finish_left(kiln_engine *engine)
 {
     bool told = false, goes_on = true;

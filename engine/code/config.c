@@ -26,8 +26,8 @@ kiln_status kiln__plan_unknown(const kiln_allocator *mem, const char *owner, con
     return status;
 }
 
-/* Returns the first contender that the device can run. If it can run none, returns the first contender. If the spec has
- * no contenders, all variants count. */
+/* Returns the first contender that the device can run. If the device can run no contender, returns the first contender.
+ * If the spec has no contenders, all variants count as contenders. */
 static const kiln__variant *find_first_variant(kiln_engine *engine, const kiln_spec *spec)
 {
     const size_t first = kiln_spec_variant_first(spec);
@@ -76,7 +76,8 @@ static const kiln_value *find_value(const kiln_allocator *mem, const kiln__param
 
 static double read_number(kiln_value value) { return value.kind == KILN_FLOAT ? value.as.f : (double)value.as.i; }
 
-/* Makes a KILN_ERROR_CONSTRAINT whose message lists the values of the param, and the nearest one if they are numbers.
+/* Makes a KILN_ERROR_CONSTRAINT whose message lists the values of the param, and suggests the nearest value if they are
+ numbers.
  */
 static kiln_status fail_value(const kiln_allocator *mem, const kiln__param *param, kiln_value value, kiln_error **error)
 {
@@ -141,10 +142,21 @@ static bool is_extent(kiln_value value)
     return value.kind == KILN_TEXT && kiln__is_extent(value.as.text, &length, &dim);
 }
 
+/* Returns true if a size set of the spec has this integer. Such a number may be negative, for example -1 for "no source". */
+static bool is_in_a_set(const kiln_spec *spec, const char *name, int64_t value)
+{
+    for (size_t s = 0; s < spec->size_set_count; s++) {
+        const kiln_setting *size = kiln__settings_find(spec->size_sets[s].settings, name);
+        if (size && size->value.kind == KILN_INT && size->value.as.i == value)
+            return true;
+    }
+    return false;
+}
+
 /* Sets a size to the given value, converted to the kind that *size has. An integer may also be given as an extent, such
  * as "A.shape[0]", which read_extent() replaces. Texts are copied into the arena. */
-static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, const kiln_setting *given,
-                                kiln_setting *size, kiln_error **error)
+static kiln_status convert_size(const kiln_allocator *mem, const kiln_spec *spec, kiln__arena *arena,
+                                const kiln_setting *given, kiln_setting *size, kiln_error **error)
 {
     kiln_value value = given->value;
     if (size->value.kind == KILN_FLOAT && value.kind == KILN_INT)
@@ -164,9 +176,7 @@ static kiln_status convert_size(const kiln_allocator *mem, kiln__arena *arena, c
         kiln__text_free(&text);
         return status;
     }
-    const bool same = value.kind == size->value.kind &&
-                      value.as.i == size->value.as.i; /* the spec has the number itself */
-    if (value.kind == KILN_INT && value.as.i < 0 && !same)
+    if (value.kind == KILN_INT && value.as.i < 0 && !is_in_a_set(spec, size->name, value.as.i))
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "size %s = %" PRId64 " must not be negative", size->name,
                           value.as.i);
     if (value.kind == KILN_TEXT)
@@ -267,7 +277,7 @@ static kiln_status set_sizes(kiln_engine *engine, kiln__config *config, const ki
         kiln_setting *size = &sizes[found - sizes];
         if (is_extent(size->value)) /* an extent stands for a number */
             size->value = (kiln_value){.kind = KILN_INT};
-        kiln_status status = convert_size(engine->mem, &config->arena, &choice->sizes[c], size, error);
+        kiln_status status = convert_size(engine->mem, spec, &config->arena, &choice->sizes[c], size, error);
         if (status != KILN_OK)
             return status;
     }

@@ -16,7 +16,7 @@ typedef struct kiln__config { /* always on the heap, because its scopes point in
     kiln__settings sizes;
     bool *extents; /* for each size, whether its value was read from the header of an array's file */
     const char *size_set;
-    kiln__settings lets;   /* the lets that need no input; the plan computes the others */
+    kiln__settings lets;   /* the lets that need no input; the plan computes the other lets */
     kiln__scope scopes[4]; /* device <- sizes <- params <- lets, each inside the next */
 } kiln__config;
 /* Completes a choice by defaults. Checks names (with suggestions), kinds, and the constraints
@@ -24,8 +24,8 @@ typedef struct kiln__config { /* always on the heap, because its scopes point in
  * *config. */
 kiln_status kiln__config_make(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                               kiln__config **config, kiln_error **error);
-/* Makes a configuration whose names device.* have other values: `device` has all of them, and lives as long as the configuration.
- * NULL: the values of the engine's device. */
+/* Makes a configuration whose names device.* have other values: `device` has all these names, and must live as long as
+ * the configuration. If `device` is NULL, the names have the values of the engine's device. */
 kiln_status kiln__config_make_for(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *choice,
                                   const kiln__settings *device, kiln__config **config, kiln_error **error);
 /* Makes a configuration without lets, and does not check the constraints. Walks over a space use it: scopes[1] has
@@ -67,13 +67,14 @@ typedef struct kiln__code {
 } kiln__code;
 typedef struct kiln__code_job kiln__code_job;
 /* Reads the source, adds the macros, searches the cache and, on a miss, starts a compile. The function does not wait
- * for the compile. If `target` is NULL, it takes the target of kiln__variant_target(), so the engine's device must be
- * able to run the variant. `cubin` asks for machine code too. The caller may free `config` afterwards. It ends the
- * job by taking, leaving or cancelling it. */
+ * for the compile. If `target` is NULL, the function takes the target of kiln__variant_target(), so the engine's device
+ * must be able to run the variant. If `cubin` is true, the code has machine code too. The caller may free `config`
+ * afterwards. The caller must end the job by one of the functions kiln__code_take, _leave and _cancel. */
 kiln_status kiln__code_start(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                              kiln__code_job **job, kiln_error **error);
-/* kiln__code_start() consists of the next two functions. The first does everything before the cache look-up. The
- * second looks into the cache and starts the compile, or frees the job on failure. */
+/* These functions are the two parts of kiln__code_start(). The first part, kiln__code_prepare(), does everything before
+ * the cache look-up. The second part, kiln__code_begin(), looks into the cache and starts the compile. If the second
+ * part fails, it frees the job. */
 kiln_status kiln__code_prepare(kiln_engine *engine, const kiln__config *config, const kiln__target *target, bool cubin,
                                kiln__code_job **job, kiln_error **error);
 kiln_status kiln__code_begin(kiln__code_job *job, kiln_error **error);
@@ -83,15 +84,16 @@ kiln__hash128 kiln__code_key(const kiln__code_job *job);
  * their kernels. Several such jobs in the queue cost little more than one. */
 bool kiln__code_goes_together(const kiln__code_job *job);
 bool kiln__code_done(kiln__code_job *job); /* never blocks */
-/* Waits at most `seconds` (< 0: no limit). Returns whether the job is done. */
+/* Waits at most `seconds`, or without limit if `seconds` is negative. Returns whether the job is done. */
 bool kiln__code_wait(kiln__code_job *job, double seconds);
-/* Waits without limit, takes the code and frees the job, at an error too. The code of a new compile goes into the
+/* Waits without limit, takes the code and frees the job, also after an error. The code of a new compile goes into the
  * cache, unless CUDA's headers changed meanwhile. The message of KILN_ERROR_COMPILE has NVRTC's log and the
  * configuration. */
 kiln_status kiln__code_take(kiln__code_job *job, kiln__code *code, kiln_error **error);
-/* Gives a job up; the caller must not use the job afterwards. If the compile of the job has ended, the code goes into
- * the cache. If the compile has begun and `unfinished` is set, the engine finishes the compile, at the latest before it
- * closes its compiler. Otherwise, or if the cache cannot be written, the compile is cancelled. `job` may be NULL. */
+/* Ends a job without taking its code; the caller must not use the job afterwards. If the compile of the job has ended,
+ * the code goes into the cache. If the compile has begun and `unfinished` is set, the engine finishes the compile, at
+ * the latest before it closes its compiler. Otherwise, or if the cache cannot be written, the compile is cancelled.
+ * `job` may be NULL. */
 void kiln__code_leave(kiln__code_job *job, bool unfinished);
 void kiln__code_cancel(kiln__code_job *job);              /* frees the job; NULL is allowed */
 const char *kiln__code_source(const kiln__code_job *job); /* the source with its macros; valid until the job is freed */
@@ -103,10 +105,11 @@ const char *kiln__code_symbol(const kiln__code *code, const char *kernel);
 kiln_status kiln__config_kernels(const kiln__config *config, const kiln_allocator *mem, kiln__arena *arena,
                                  const char *const **names, size_t *count, kiln_error **error);
 
-/* ---- whether a device has room for the launches (fit.c) ---- */
+/* ---- limits of a device on launches (fit.c) ---- */
 /* Checks whether the engine's device, which must be open, has room for the launches. Returns KILN_ERROR_LAUNCH for an
- * extent, a block or shared memory that the device always refuses. If `code` is not NULL, the registers and the
- * static shared memory of the machine code are checked too. The plan checks what depends on the data of inputs. */
+ * extent, a block or shared memory that the device always refuses. If `code` is not NULL, the registers and the static
+ * shared memory of the machine code are checked too. Extents that depend on the data of inputs are checked later by the
+ * plan. */
 kiln_status kiln__config_fits(const kiln_engine *engine, const kiln__config *config, const kiln__code *code,
                               kiln_error **error);
 /* The plan uses these two checks too. The message of KILN_ERROR_LAUNCH has the place in the spec. */
@@ -117,7 +120,7 @@ typedef struct kiln__block { /* the block of a launch */
     unsigned extents[3];
     uint64_t static_shared, dynamic_shared;
     const char *kernel; /* for messages */
-    int max_threads;    /* the driver's limit for this kernel; 0: unknown */
+    int max_threads;    /* the driver's limit for this kernel; 0 if it is unknown */
 } kiln__block;
 kiln_status kiln__block_fits(const kiln_allocator *mem, const kiln_device_info *info, const kiln__step *step,
                              const kiln__block *block, kiln_error **error);

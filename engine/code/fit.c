@@ -1,5 +1,6 @@
 /* fit.c - checks whether a device has room for the launches of a configuration. Before the compile it checks the
- * extents and the shared memory that the spec gives; after it, also the needs of the machine code. */
+ * extents and the shared memory that the spec gives. After the compile it also checks the registers and the static
+ * shared memory of the machine code. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,7 +97,8 @@ static kiln_status check_registers(const fit *f, const kiln__step *step, const k
                        kernel->registers, info->registers_per_block);
 }
 
-/* Evaluates three extents. Returns false if they depend on something unknown, such as an input's data. */
+/* Evaluates three extents. Returns false if an extent depends on a value that is not known yet, such as an input's
+ * data. */
 static bool eval_extents(const fit *f, kiln__expr *const exprs[3], int64_t values[3])
 {
     for (int i = 0; i < 3; i++)

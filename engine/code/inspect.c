@@ -1,5 +1,5 @@
-/* inspect.c - tells what the compiler makes of a configuration: registers, spills, occupancy, findings. The machine
- * need not have a device of the architecture. */
+/* inspect.c - describes the machine code of a configuration: registers, spills, occupancy, findings. The machine need
+ * not have a device of the architecture. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,8 +138,8 @@ static kiln_status describe_kernel(kiln_engine *engine, const kiln__config *conf
     return KILN_OK;
 }
 
-/* Returns the columns of tensor memory that a kernel allocates, 0 if the code has no tensor memory, or -1 if the PTX does
- * not tell. */
+/* Returns the columns of tensor memory that a kernel allocates, 0 if the code has no tensor memory, or -1 if the PTX
+ * does not tell. */
 static int get_columns(const kiln__code *code, const char *symbol)
 {
     const char *ptx = code->unit.ptx;

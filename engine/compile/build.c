@@ -11,7 +11,7 @@
 /* The state of NVRTC's callback, which asks whether to continue. */
 typedef struct flow {
     const atomic_bool *cancel;
-    uint64_t deadline; /* time on the clock of kiln__now_ns(); 0: no deadline */
+    uint64_t deadline; /* time on the clock of kiln__now_ns(); 0 means no deadline */
     bool cancelled, late;
 } flow;
 
@@ -230,8 +230,8 @@ static bool is_given_name(const kiln__compile_request *request, const char *name
 }
 
 /* The source and its headers are texts without files, but NVRTC's .file lines name them as files of the current folder.
- * The cache gives PTX to processes in other folders, whose findings have to name the same files. So this function removes
- * the current folder from these lines. Files that NVRTC read itself keep their paths. */
+ * The cache gives PTX to processes in other folders, whose findings have to name the same files. So this function
+ * removes the current folder from these lines. Files that NVRTC read itself keep their paths. */
 static void remove_folder_of_files(const kiln__compile_request *request, char *ptx)
 {
     char folder[PATH_MAX];
@@ -461,7 +461,8 @@ static kiln_status check_request(const kiln_allocator *mem, const kiln__nvrtc *n
  * - MINIMAL: the compile failed, and the messages must come from the complete compiler.
  * - VERBOSE: the compile failed without a message. NVRTC 13.0 loses the message if it prints statistics.
  *
- * After a success without EXTRAS, `plain` of `nvrtc` is set, and later compiles begin with VERBOSE alone. */
+ * After a success without EXTRAS, the function sets `plain` of `nvrtc`, and the first attempt of later compiles has
+ * only VERBOSE. */
 static kiln_status compile_text(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                 const flow *limits, kiln__unit *unit, kiln_error **error)
 {
@@ -559,13 +560,13 @@ static bool copy_request(const kiln__compile_request *from, kiln__arena *arena, 
 
 /* The declarations of the host that a request loses. */
 typedef struct removal {
-    kiln__host_list known;   /* a copy of those that earlier requests lost */
-    kiln__host_list removed; /* those that this request lost */
+    kiln__host_list known;   /* a copy of the declarations that earlier requests lost */
+    kiln__host_list removed; /* the declarations that this request lost */
     kiln__text places;       /* their positions, for messages */
 } removal;
 
-/* Blanks the declarations of the host in which `log` reports errors, and those that are known. Returns false if nothing
- * was blanked. */
+/* Blanks the declarations of the host in which `log` reports errors, and the known declarations. Returns false if
+ * nothing was blanked. */
 static bool remove_host(const kiln_allocator *mem, const kiln__compile_request *less, kiln__include *includes,
                         const char *log, removal *r)
 {
@@ -591,9 +592,9 @@ static void say_removed(const kiln_allocator *mem, const kiln__text *places, kil
     }
 }
 
-/* Returns the hash of the request's source and headers. The configurations of a source have the same hash: the engine writes their
- * macros before the first `#line 1 "NAME"`. Two sources have different hashes. So a source cannot remove declarations of another
- * source, as a judged kernel could otherwise do with the spec's own kernel. */
+/* Returns the hash of the request's source and headers. The configurations of a source have the same hash: the engine
+ * writes their macros before the first `#line 1 "NAME"`. Two sources have different hashes. So a source cannot remove
+ * declarations of another source, as a judged kernel could otherwise do with the spec's own kernel. */
 static kiln__hash128 hash_source(const kiln__compile_request *request)
 {
     const char *own = strstr(request->source, "#line 1 \"");
@@ -635,8 +636,9 @@ static void keep_removed(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const ki
  * It ends when no error is left, when all errors are in code of the device, or after MOST_HOST_ROUNDS compiles. Then
  * *why is the error of the last compile, or NULL.
  *
- * A source needs several rounds, because the compiler finds some errors only without the earlier ones. The configurations of a
- * sweep have the same declarations of the host, so compile_known() removes them from the next configuration at once. */
+ * A source needs several rounds, because the compiler finds some errors only without the earlier ones. The
+ * configurations of a sweep have the same declarations of the host, so compile_known() removes them from the next
+ * configuration at once. */
 static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *nvrtc,
                                         const kiln__compile_request *request, const flow *limits, kiln__unit *unit,
                                         kiln_error **why)
@@ -666,9 +668,9 @@ static kiln_status compile_without_host(const kiln_allocator *mem, kiln__nvrtc *
     return status;
 }
 
-/* If earlier configurations of the source lost declarations, compiles the source without them. No other part of the source has
- * their names, so the code is the same without them. After KILN_ERROR_COMPILE there is no *why, and the caller compiles the
- * source as if nothing was known. */
+/* If earlier configurations of the source lost declarations, compiles the source without them. No other part of the
+ * source has their names, so the code is the same without them. After KILN_ERROR_COMPILE there is no *why, and the
+ * caller compiles the source as if nothing was known. */
 static kiln_status compile_known(const kiln_allocator *mem, kiln__nvrtc *nvrtc, const kiln__compile_request *request,
                                  const flow *limits, kiln__unit *unit, kiln_error **why)
 {
@@ -724,9 +726,9 @@ static bool has_word(const kiln__compile_request *request, const char *word)
     return has;
 }
 
-/* Removes from the request what its kernels do not need. The source loses explicit instantiations of kernels, because the
- * names of the request instantiate the kernels that it needs. __extension__, which NVRTC does not know, becomes empty.
- * Returns NULL if memory runs out. */
+/* Removes the parts of the request that its kernels do not need. The source loses explicit instantiations of kernels,
+ * because the names of the request instantiate the kernels that it needs. __extension__, which NVRTC does not know,
+ * becomes empty. Returns NULL if memory runs out. */
 static const kiln__compile_request *prepare(const kiln_allocator *mem, kiln__arena *arena,
                                             const kiln__compile_request *from)
 {

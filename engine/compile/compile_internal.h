@@ -8,7 +8,7 @@
 #include "wire.h"
 #include "compile.h"
 
-/* Functions of NVRTC: X(function, 1: required; 0: older libraries lack it) */
+/* Functions of NVRTC: X(function, 1: required; 0 means that older libraries lack it) */
 #define KILN__NVRTC_FUNCTIONS(X)                                                                                       \
     X(nvrtcVersion, 1)                                                                                                 \
     X(nvrtcGetErrorString, 1)                                                                                          \
@@ -62,8 +62,8 @@ void kiln__header_hints(kiln__text *text, const char *include, const kiln__inclu
 /* Blanks explicit instantiations of kernels in the text. Returns false if memory runs out. */
 bool kiln__host_drop_instances(const kiln_allocator *mem, char *text);
 
-/* A declaration of the host that was blanked. `hash` is of the source, the file's name and the declaration's text. `name` is the
- * hash of the name that it declares; zero if the name is not known. */
+/* A declaration of the host that was blanked. `hash` is one hash of the source, the file's name and the text of the
+ * declaration. `name` is the hash of the declared name, or zero if the name is not known. */
 typedef struct kiln__host_item {
     kiln__hash128 hash, name;
 } kiln__host_item;
@@ -74,14 +74,15 @@ typedef struct kiln__host_list {
 } kiln__host_list;
 /* Adds an item whose hash the list does not have. Does nothing if the list is full or memory runs out. */
 void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, const kiln__host_item *item);
-/* Removes from the list each declaration whose name is not known, or is elsewhere in the text. Without such a declaration the
- * rest of the text might mean something else, for example call another overload. Removes all if memory runs out. */
+/* Removes from the list each declaration whose name is not known, or is elsewhere in the text. Without such a
+ * declaration the rest of the text might mean something else, for example call another overload. Removes all if memory
+ * runs out. */
 void kiln__host_list_drop(const kiln_allocator *mem, kiln__host_list *list, const char *text);
-/* Blanks declarations that have an error in `log`, or that are in the list `known`, and that contain nothing of the device
- * (__global__, __device__, __constant__, ...): main(), functions that call the runtime, and std:: variables. `name` is
- * the name of the text in the log, unless a #line changes the name. Returns the number of blanked declarations; 0 also if
- * there is no memory. Adds the declarations to `removed`, and their positions to `places`. `known` and `removed` may
- * be NULL. */
+/* Blanks declarations that have an error in `log`, or that are in the list `known`, and that contain nothing of the
+ * device (__global__, __device__, __constant__, ...): main(), functions that call the runtime, and std:: variables.
+ * `name` is the name of the text in the log, unless a #line changes the name. Returns the number of blanked
+ * declarations; 0 also if there is no memory. Adds the declarations to `removed`, and their positions to `places`.
+ * `known` and `removed` may be NULL. */
 size_t kiln__host_remove(const kiln_allocator *mem, char *text, const char *name, const char *log,
                          const kiln__host_list *known, kiln__host_list *removed, kiln__text *places);
 

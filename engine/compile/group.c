@@ -58,8 +58,8 @@ void kiln__group_add(kiln__text *message, const kiln__text *member, size_t names
     kiln__wire_end(message);
 }
 
-/* Returns whether a line of the log names a symbol, as a whole word. No line names an empty symbol, which only a hostile
- * worker sends. */
+/* Returns whether a line of the log names a symbol, as a whole word. No line names an empty symbol, which only a
+ * hostile worker sends. */
 static bool names_symbol(const char *line, size_t length, const char *symbol)
 {
     const size_t size = strlen(symbol);

@@ -1,6 +1,6 @@
 /* headers.c - headers of the host, which NVRTC lacks. Many sources include some of them. So Kiln provides small
  * replacements, or uses the headers of libcu++. If a source includes any other header of the host, Kiln adds a sentence
- * to the error that says what to do. */
+ * with the remedy to the error. */
 #include <stdio.h>
 #include <string.h>
 
@@ -491,8 +491,8 @@ static void advise_missing_header(kiln__text *text, const char *include, const c
     bool in_cuda = *include && strncmp(at, include, strlen(include)) == 0;
     if (in_cuda)
         kiln__text_printf(text,
-                          "(a header of CUDA needs <%s> of the host: it is for host code, and kernels are compiled "
-                          "without that; " KEEP_OUT ")\n",
+                          "(a header of CUDA needs <%s> of the host, so this header is for host code, which is not "
+                          "compiled with kernels; " KEEP_OUT ")\n",
                           name);
     else
         kiln__text_printf(
@@ -519,11 +519,12 @@ static void advise_empty_headers(kiln__text *text, const kiln__include *headers,
         first = false;
     }
     if (!first)
-        kiln__text_puts(text,
-                        ": Kiln has no such libraries of the host, and takes these headers as empty. If the kernel "
-                        "needs a name that one of them declares, give the folder of the library with -I, or "
-                        "write a header of this name that declares it: kiln init --stub NAME makes an empty "
-                        "one)\n");
+        kiln__text_puts(
+            text,
+            ": Kiln does not have these libraries of the host, and replaces the headers by empty ones. If the kernel "
+            "needs a name that one of them declares, give the folder of the library with -I, or "
+            "write a header of this name that declares it: kiln init --stub NAME makes an empty "
+            "one)\n");
 }
 
 /* Looks for known messages of NVRTC in the log, and adds advice for each kind that it finds. After advice about a
@@ -546,11 +547,11 @@ void kiln__header_hints(kiln__text *text, const char *include, const kiln__inclu
             }
     }
     if (!told && find_quoted(log, "error: namespace \"std\" has no member \"", name, sizeof name))
-        kiln__text_printf(text,
-                          "(std::%s: kernels have of std:: only what libcu++ has as cuda::std::, and that with the "
-                          "#include of its header; min() and max() are there without std::. Put code for the host " OUT
-                          ")\n",
-                          name);
+        kiln__text_printf(
+            text,
+            "(std::%s: in a kernel, std:: has only the names that libcu++ has in cuda::std::, after an #include of their "
+            "header; min() and max() also exist without std::. Put code for the host " OUT ")\n",
+            name);
     at = find_quoted(log, "error   : Instruction '", name, sizeof name);
     if (at && strstr(at, "not supported on .target 'sm_90'") &&
         (strncmp(name, "wgmma", 5) == 0 || strncmp(name, "setmaxnreg", 10) == 0))

@@ -17,7 +17,7 @@ typedef struct reader {
     const char *log;
     const char *name; /* the name of the text */
     const kiln_allocator *mem;
-    const kiln__host_list *known; /* declarations that are blanked without an error; NULL: none */
+    const kiln__host_list *known; /* declarations that are blanked without an error; NULL means that there are none */
     kiln__host_list *list;        /* gets the blanked declarations; may be NULL */
     long shift;                   /* add it to the line of a word to get the line in the log */
     size_t removed;
@@ -122,8 +122,8 @@ void kiln__host_list_add(const kiln_allocator *mem, kiln__host_list *list, const
         list->items[list->count++] = *item;
 }
 
-/* Returns whether word k, which is a name, may declare or use that name. In a macro only a declaration counts, where a type is
- * before the name: if a macro uses a name that nothing declares, the compile fails. */
+/* Returns whether word k, which is a name, may declare or use that name. In a macro only a declaration counts, where a
+ * type is before the name: if a macro uses a name that nothing declares, the compile fails. */
 static bool may_matter(const kiln__word *words, size_t k)
 {
     static const char *const before_uses[] = {"throw", "return", "new", "case", "goto", "else", "do"};
@@ -212,8 +212,8 @@ static void remove_words(reader *r, size_t from, size_t to, kiln__hash128 hash)
     r->removed++;
 }
 
-/* Blanks one declaration, the words from..to, if it is the host's and has an error or was removed before. Newlines stay, so
- * that line numbers stay. */
+/* Blanks one declaration, the words from..to, if it is the host's and has an error or was removed before. Newlines
+ * stay, so that line numbers stay. */
 static void blank_declaration(reader *r, size_t from, size_t head, size_t to, bool variable)
 {
     const kiln__word *first = &r->words[from];
@@ -244,7 +244,7 @@ static void follow_line(reader *r, size_t at)
 
 /* The parts of the current declaration that were seen so far. */
 typedef struct declaration {
-    size_t first; /* first word of the declaration; 0: no declaration has begun */
+    size_t first; /* first word of the declaration; 0 means that no declaration has begun */
     bool scope;   /* a namespace, or extern "C" */
     bool type;    /* a class, struct, union or enum */
     bool value;   /* the '=' of the declaration was read */
@@ -298,8 +298,8 @@ static void split_declarations(reader *r)
     }
 }
 
-/* Blanks functions that are marked __host__ alone and have an error, because NVRTC refuses them. Such a function may be a
- * member of a structure that a kernel needs, so it is not found as a declaration at namespace scope. */
+/* Blanks functions that are marked __host__ alone and have an error, because NVRTC refuses them. Such a function may be
+ * a member of a structure that a kernel needs, so it is not found as a declaration at namespace scope. */
 static void remove_marked(reader *r)
 {
     enum { MOST_HEAD = 100 }; /* words before the body */

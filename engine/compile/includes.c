@@ -437,7 +437,7 @@ static kiln_status include_name(collector *all, const edited *file, const char *
 
 /* The use of a macro after #include. */
 typedef struct macro {
-    char name[64], argument[128]; /* "": it has no argument */
+    char name[64], argument[128]; /* "" means that it has no argument */
 } macro;
 
 static bool ends_line(const char *at) { return *at == '\n' || *at == '\0' || (*at == '/' && *advance(at) == '/'); }

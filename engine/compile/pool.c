@@ -53,10 +53,10 @@ struct kiln__compile_job {
     size_t names;                          /* place of the names in the message */
     bool together;                         /* the request allows a group, and no group with this request has failed */
     bool member;                           /* the request follows a group that was made for it */
-    size_t group;                          /* number of jobs that a group was made for; 0: this is no group */
+    size_t group;                          /* number of jobs that a group was made for; 0 means that this is no group */
     bool prelude;                          /* the request has a prelude */
     bool again;                            /* as in the request */
-    size_t hold;                           /* number of the hold during which it was requested; 0: none */
+    size_t hold;                           /* number of the hold during which the job was requested; 0 means no hold */
     kiln__outcome outcome;
 };
 
@@ -93,7 +93,7 @@ struct kiln__compiler {
     size_t last_hold; /* number of the newest hold; the first is 1 */
     size_t idle;
     size_t running;    /* number of running compiles */
-    kiln__pch *pch;    /* NULL: there are no precompiled headers */
+    kiln__pch *pch;    /* NULL means that there are no precompiled headers */
     size_t group_most; /* largest number of jobs of a group: more after each good one, half after a failed one */
     uint64_t longest_together; /* longest compile of one job that allows groups, in nanoseconds */
     bool lone;                 /* a slot retries a job alone, or waits for that; no other compile starts */
@@ -284,7 +284,7 @@ static void compile_there(slot *self, kiln__compile_job *job)
     kiln__compile_request request;
     kiln__pch_use use = {0};
     const size_t skip = sizeof(kiln__message_header);
-    /* another machine does not share our folder of precompiled headers */
+    /* another machine does not share this machine's folder of precompiled headers */
     bool read = compiler->pch && job->prelude && !self->worker.child.place &&
                 kiln__message_read_request(job->message.data + skip, job->message.length - skip, &arena, &request);
     if (read) {
@@ -340,8 +340,9 @@ static void retry_alone(slot *self, kiln__compile_job *job)
     pthread_cond_broadcast(&compiler->work);
 }
 
-/* Returns the queue for a job that goes back. A job that was requested during the hold, or that such a job follows,
- * must not wait for the release: its caller may release only when the job is done. The caller holds the lock. */
+/* Returns the queue for a job that goes back. A job that was requested during the hold must not wait for the release,
+ * because its caller may release only when the job is done. The same is true for a job that such a job follows. The
+ * caller holds the lock. */
 static queue *queue_for(kiln__compiler *compiler, const kiln__compile_job *job)
 {
     if (!compiler->holds || job->hold == compiler->last_hold)

@@ -17,8 +17,8 @@ typedef struct kiln__outcome { /* the result of a compile; the receiver frees un
 typedef struct kiln__pch kiln__pch;
 /* The plan of one compile for precompiled headers. */
 typedef struct kiln__pch_use {
-    char path[4200]; /* without the suffix that a worker adds */
-    size_t set;      /* number of the set + 1; 0: compile without precompiled headers */
+    char path[4200]; /* the path without the suffix that a worker adds */
+    size_t set;      /* number of the set + 1; 0 means that the request is compiled without precompiled headers */
     bool make;       /* the file must be made first */
 } kiln__pch_use;
 /* Opens a folder of precompiled headers. *pch is NULL if the folder cannot be used or trusted. Returns false if there
@@ -26,8 +26,8 @@ typedef struct kiln__pch_use {
 bool kiln__pch_open(const kiln_allocator *mem, const char *folder, kiln__pch **pch);
 void kiln__pch_close(const kiln_allocator *mem, kiln__pch *pch);
 const char *kiln__pch_folder(const kiln__pch *pch);
-/* Decides whether a request uses a file, and whether it makes the file first. The caller of this function and of the
- * next two holds the pool's lock. */
+/* Decides whether a request uses a file, and whether it makes the file first. The caller of this function, of
+ * kiln__pch_made() and of kiln__pch_used() holds the pool's lock. */
 void kiln__pch_plan(kiln__pch *pch, const kiln__nvrtc *nvrtc, const kiln__compile_request *request, kiln__pch_use *use);
 /* Reports whether making the file succeeded. Without a file the request continues without precompiled headers. */
 void kiln__pch_made(kiln__pch *pch, kiln__pch_use *use, bool good);
@@ -52,11 +52,11 @@ typedef struct kiln__worker {
     const kiln_allocator *mem;
     kiln__log log;
     const char *program, *library, *include, *identity; /* referenced, not owned */
-    double timeout;                                     /* seconds for one compile; <= 0: no limit */
-    uint64_t memory;     /* limit of its address space in bytes; 0: the worker sets a limit itself */
+    double timeout;                                     /* seconds for one compile; a value <= 0 means no limit */
+    uint64_t memory;     /* limit of the worker's address space in bytes; if it is 0, the worker sets a limit itself */
     atomic_bool *warned; /* shared by all workers of a pool: "not confined" was logged; may be NULL */
     kiln__child child;   /* `wake` of the child is an eventfd that stops a wait */
-    const char *pch;     /* the folder of precompiled headers that a new process may read; NULL: no folder */
+    const char *pch;     /* the folder of precompiled headers that a new process may read; NULL means no folder */
     bool pch_makes;      /* a new process may also write to that folder, and gets a single request */
     bool pch_given;      /* the running process was started with the folder */
 } kiln__worker;

@@ -2,8 +2,8 @@
  * the macros of a configuration, which then do not disturb them. So the prelude is the same for all configurations and
  * can be precompiled (pch.c).
  *
- * Only certain cases count: an #include at the beginning, after nothing but comments, `#pragma once` and other such
- * includes. The same rule holds inside a project's header that is included there. */
+ * An #include belongs to the prelude only if nothing stands before it except comments, `#pragma once` and other
+ * includes of the prelude. The same rule holds inside a project's header that the prelude includes. */
 #include <string.h>
 
 #include "chars.h"

@@ -112,8 +112,8 @@ static void warn_unconfined(const kiln__worker *worker, const kiln__hello *hello
                    hello->how);
 }
 
-/* Starts the process, and checks its first message: it must have loaded the same NVRTC as this process. *died: it ended
- * without a message; *ended is then its wait status, or -1. */
+/* Starts the process, and checks its first message: the new process must have loaded the same NVRTC as this process.
+ * *died tells whether the new process ended without a message. *ended is then its wait status, or -1. */
 static kiln_status greet_once(kiln__worker *worker, bool *confined, char *how_confined, size_t room, bool *died,
                               int *ended, kiln_error **error)
 {
@@ -166,7 +166,7 @@ kiln_status kiln__worker_greet(kiln__worker *worker, bool *confined, char *how_c
     if (!*died || ended < 0 || !WIFSIGNALED(ended) || (WTERMSIG(ended) != SIGINT && WTERMSIG(ended) != SIGTERM))
         return status;
     /* A new process belongs to the host's process group until it has a group of its own. If Ctrl-C ends the process in
-     * this moment, another one is started. */
+     * this moment, another process is started. */
     if (error) {
         kiln_error_free(*error);
         *error = NULL;

@@ -1,5 +1,5 @@
 /* signature.c - reads the parameters of a kernel from its PTX (PTX ISA, section "Kernel and Function Directives:
- * .entry"), and converts values to them. PTX is the only place that has their types when no driver is present. */
+ * .entry"), and converts values to them. Without a driver, only PTX tells the types of the parameters. */
 #include <math.h>
 #include <string.h>
 
@@ -244,9 +244,9 @@ done:
     return status;
 }
 
-/* Moves *from, a position in front of `at`, forward to `at`. *plain: only directives are between the start of the line and
- * that position, so that it is in no comment and no quoted text. The whole text is read once, however many positions are
- * asked for in one line. */
+/* Moves *from, a position in front of `at`, forward to `at`. *plain: only directives are between the start of the line
+ * and that position, so that it is in no comment and no quoted text. The whole text is read once, however many
+ * positions are asked for in one line. */
 static void follow_line(const char **from, const char *at, bool *plain)
 {
     for (; *from < at; ++*from) {

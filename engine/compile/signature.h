@@ -10,7 +10,7 @@ typedef struct kiln__param_type {
     uint32_t bytes; /* size of the whole argument */
     bool array;     /* the parameter is a structure by value: .b8 NAME[bytes] */
     bool pointer;   /* the parameter is certainly a pointer: marked .ptr, or converted by cvta. False means unknown */
-    uint32_t align; /* declared alignment in bytes; 0: not declared */
+    uint32_t align; /* declared alignment in bytes; 0 if no alignment is declared */
 } kiln__param_type;
 
 /* The parameters of a kernel, in order. */
@@ -27,7 +27,7 @@ kiln_status kiln__signature_read(kiln__arena *arena, const char *ptx, size_t len
 const char *kiln__param_type_text(const kiln__param_type *type);
 
 /* Writes `value` into the first bytes of *slot in the parameter's type. Returns NULL, or a static text with the reason
- * why it does not fit. PTX does not tell whether an integer is signed, so a value may be in the range of the signed or
- * of the unsigned type. */
+ * why the value does not fit. PTX does not tell whether an integer is signed, so a value may be in the range of the
+ * signed or of the unsigned type. */
 const char *kiln__param_store(const kiln__param_type *type, kiln_value value, uint64_t *slot);
 #endif

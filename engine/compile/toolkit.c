@@ -1,7 +1,7 @@
 /* toolkit.c - a digest of the CUDA headers that a source includes, for cache keys. NVRTC reads these headers from their
  * folder, so nothing else would notice a change. The headers form a graph; a query walks it breadth first from the
- * names of the source. A file is read once, and again when stat() shows a change. The lock of kiln__nvrtc guards all of
- * it. */
+ * names of the source. A file is read once, and again when stat() shows a change. The lock of kiln__nvrtc guards all
+ * data of this file. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,12 +25,12 @@ typedef struct stamp { /* identifies a version of a file */
 typedef struct file {
     char *path;         /* relative to the folder of the headers, so that its location does not matter */
     uint64_t hash;      /* hash of the path */
-    bool there, opaque; /* opaque: it includes a file by a macro */
+    bool there, opaque; /* there: the file exists. opaque: the file includes a file whose name a macro gives */
     stamp stamp;
     kiln__hash128 digest; /* digest of the text */
     size_t *children;     /* indices of the files that its includes may refer to */
     size_t child_count, child_room;
-    uint64_t seen;   /* number of the last query that reached it */
+    uint64_t seen;   /* number of the last query that reached the file */
     uint32_t *words; /* hashes of the words in its directives, ascending */
     size_t word_count, word_room;
 } file;
@@ -39,7 +39,7 @@ typedef struct file {
 struct kiln__toolkit {
     file *files;
     size_t count, room;
-    size_t *slots; /* hash table by path: index in files + 1; 0: free */
+    size_t *slots; /* hash table by path: index in files + 1; 0 means free */
     size_t slot_count;
     size_t *queue;
     size_t queue_room;
@@ -47,7 +47,7 @@ struct kiln__toolkit {
     /* The last answer is kept, because a sweep asks for the same digest a hundred times a second, and CUB has a
      * thousand files. */
     kiln__hash128 asked;
-    uint64_t answered; /* time on the clock of kiln__now_ns(); 0: never answered */
+    uint64_t answered; /* time of the last answer on the clock of kiln__now_ns(); 0 if there was none */
     char answer[33];
     kiln__hash128 asked_words; /* the last query of kiln__nvrtc_mentions(), and its answer */
     uint64_t answered_words, answer_words;
@@ -96,7 +96,7 @@ static bool is_same(const stamp *a, const stamp *b)
 }
 
 /* Returns the file's index in the table, and adds it if needed. A missing file has an index too, so that it is looked
- * up once. SIZE_MAX: there is no memory. */
+ * up once. Returns SIZE_MAX if there is no memory. */
 static size_t find_file(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *path)
 {
     kiln__toolkit *kit = nvrtc->toolkit;
@@ -321,8 +321,8 @@ static bool query_headers(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *co
     return good && walk_headers(nvrtc, arena, queued, text);
 }
 
-/* Writes the digest for some names, which is the kept answer if that is recent enough. Returns false if memory runs
- * out. The caller holds the lock. */
+/* Writes the digest for some names. Repeats the last answer if it was for the same names and is recent enough. Returns
+ * false if memory runs out. The caller holds the lock. */
 static bool answer_digest(kiln__nvrtc *nvrtc, const char *const *names, size_t count, bool fresh, char digest[33])
 {
     if (!nvrtc->toolkit && !(nvrtc->toolkit = kiln__calloc(nvrtc->mem, 1, sizeof *nvrtc->toolkit)))
@@ -387,7 +387,7 @@ static bool find_words(kiln__nvrtc *nvrtc, kiln__arena *arena, const char *const
     return good;
 }
 
-/* Gives the last answer again if it is for the same names and words and at most ANSWER_NS old. */
+/* Repeats the last answer if it was for the same names and words and is at most ANSWER_NS old. */
 kiln_status kiln__nvrtc_mentions(kiln__nvrtc *nvrtc, const char *const *names, size_t count, const char *const *words,
                                  size_t word_count, uint64_t *found, kiln_error **error)
 {

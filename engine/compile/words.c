@@ -1,4 +1,4 @@
-/* words.c - splits CUDA source into words. It accepts any text: a malformed one gives some words. */
+/* words.c - splits CUDA source into words. It accepts any text: for malformed source the words are unspecified. */
 #include "chars.h"
 #include "words.h"
 

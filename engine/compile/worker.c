@@ -11,12 +11,13 @@
 #include "confine.h"
 
 /* The file of precompiled headers for the next request. Such a file holds addresses. So a worker that uses or makes
- * one runs without address space randomisation (main.c) and lets NVRTC allocate the heap for them first. The file's
- * name contains the address of the library. NVRTC itself compares the address of the heap. */
+ * such a file runs without address space randomisation (main.c), and lets NVRTC allocate the heap of precompiled
+ * headers before anything else. The file's name contains the address of the library. NVRTC itself compares the address
+ * of the heap. */
 typedef struct pch {
     const char *folder, *writable; /* writable: for NVRTC's temporary files, which NVRTC removes after opening them */
     bool makes;
-    char path[4400]; /* file of precompiled headers for the next request; "": no file */
+    char path[4400]; /* file of precompiled headers for the next request; "" if there is none */
 } pch;
 
 /* Makes NVRTC allocate the heap of precompiled headers first, so that the heap has the same address in each process. */

@@ -1,4 +1,4 @@
-/* capture.c - which launches to capture, as requested by the application or the environment. */
+/* capture.c - decides which launches are captured, by the requests of the application and of the environment. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +45,8 @@ bool kiln__capture_default(const char *folder, kiln__arena *arena, kiln__capture
     return order->folder != NULL;
 }
 
-/* Replaces the engine's order to capture launches, and takes ownership of both texts. `what` NULL means any launch, and
- * `folder` NULL the default folder. */
+/* Replaces the engine's order to capture launches, and takes ownership of both texts. A NULL `what` means any launch,
+ * and a NULL `folder` means the default folder. */
 static void give_order(kiln_engine *engine, char *what, char *folder, unsigned count, uint64_t limit)
 {
     pthread_mutex_lock(&engine->lock);

@@ -39,7 +39,7 @@ static kiln__cache *open_cache(kiln_engine *engine)
     if (!engine->cache_open && engine->cache_dir) {
         if (kiln__cache_open(engine->mem, engine->cache_dir, &engine->log, &engine->cache, NULL) != KILN_OK)
             engine->cache = NULL;
-        engine->cache_open = engine->cache != NULL; /* out of memory: try again next time */
+        engine->cache_open = engine->cache != NULL; /* if memory ran out, the next call tries again */
     }
     return engine->cache;
 }
@@ -90,9 +90,9 @@ kiln__cache *kiln__engine_cache(kiln_engine *engine)
     return cache;
 }
 
-/* Opens the cache of references if it is not open, and returns it, or NULL if references are not kept. If code cannot
- * be written to the cache, references are not kept either, and the log has the reason already. The caller holds the
- * engine's lock. */
+/* Opens the cache of references if it is not open, and returns it, or NULL if references are not kept. If the cache for
+ * code cannot be written, references are not kept either. The log already has the reason. The caller holds the engine's
+ * lock. */
 static kiln__cache *open_references(kiln_engine *engine)
 {
     if (engine->references_open || !engine->references_dir)
@@ -101,7 +101,7 @@ static kiln__cache *open_references(kiln_engine *engine)
     if (engine->cache_dir && (!code || !kiln__cache_is_writable(code)))
         return NULL;
     if (kiln__cache_open(engine->mem, engine->references_dir, NULL, &engine->references, NULL) != KILN_OK)
-        return engine->references = NULL; /* out of memory: try again next time */
+        return engine->references = NULL; /* if memory ran out, the next call tries again */
     engine->references_open = true;
     kiln__cache_write_fast(engine->references);
     return engine->references;

@@ -19,13 +19,13 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error);
 kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error);
 
 /* ---- device profiles (profiles.c) ---- */
-/* Reads the profile of this name, or the file, unless it was read already. *name becomes its name for the simulated
- * device, also if the profile was not found. */
+/* Reads the profile of this name, or the file, unless it was read already. *name becomes the profile's name for the
+ * simulated device, also if the profile was not found. */
 kiln_status kiln__profile_find(const kiln_engine *engine, const char *wanted, kiln__arena *arena, const char **name,
                                kiln_error **error);
 void kiln__profile_find_all(const kiln_engine *engine); /* errors go to the log */
 
-/* ---- where things are (paths.c) ---- */
+/* ---- folders and paths (paths.c) ---- */
 /* These functions return the folder of the running executable, and the folder of the shared library that holds this
  * code. They return NULL if the folder is unknown. */
 const char *kiln__executable_folder(kiln__arena *arena);
@@ -35,7 +35,7 @@ const char *kiln__library_folder(kiln__arena *arena);
  * exhausted. */
 bool kiln__search_path_make(kiln_engine *engine, const char *option);
 /* Finds the compile worker. Tries in order: `option`, $KILN_WORKER, the folder of the executable, the installed folder.
- * Returns NULL if it is not found. */
+ * Returns NULL if there is no worker. */
 const char *kiln__worker_find(kiln__arena *arena, const char *option);
 /* Returns the number of cores that a process of a job may use. The processes of one machine share its cores equally,
  * unless the launcher has already limited this process to some of them. */

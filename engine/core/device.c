@@ -55,7 +55,8 @@ static int ordinal_of(const char *name)
     return errno == 0 && *end == '\0' && ordinal <= 4096 ? (int)ordinal : -1;
 }
 
-/* Warns that a device stands for an architecture that no profile has: its features and its times differ. */
+/* Warns that the profile of another architecture is used, because no profile has the wanted architecture. The features
+ * and the times of the two architectures differ. */
 static void warn_of_arch(const kiln_engine *engine, const char *wanted, const char *found)
 {
     const kiln__simulator *simulator = kiln__driver_simulator();
@@ -102,7 +103,7 @@ kiln_status kiln__device_name_check(kiln_engine *engine, kiln_error **error)
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT,
                           "device '%s': write cuda:0, sim or sim:PROFILE%s%s%s", name,
                           near ? "; did you mean sim:" : "", near ? near : "", near ? "?" : "");
-    if (!near && !nearest_estimate(engine, 0)) /* a program or a spec that was copied without Kiln's data */
+    if (!near && !nearest_estimate(engine, 0)) /* no profile is installed: the program was copied without Kiln's data */
         return kiln__fail(
             engine->mem, error, KILN_ERROR_ARGUMENT,
             "device '%s': neither the current folder nor a folder of the search path has a device profile; Kiln's own "
@@ -205,9 +206,9 @@ static kiln_status find_device(kiln_engine *engine, kiln_error **error)
     return KILN_OK;
 }
 
-/* Retains the device's primary context, if the engine has no context yet. On a GPU that takes a tenth of a second and
- * some hundred MB of its memory, so the engine does this only before something runs there. A sweep that measures in
- * another process needs no context. */
+/* Retains the device's primary context, if the engine has no context yet. On a GPU this takes a tenth of a second and
+ * some hundred MB of the GPU's memory, so the engine does it only before it runs something on the GPU. A sweep that
+ * measures in another process needs no context. */
 static kiln_status retain_primary_locked(kiln_engine *engine, kiln_error **error)
 {
     if (engine->context)
@@ -261,7 +262,7 @@ static void name_settings(kiln_engine *engine)
             {"device.simulated", (uint64_t)(info->simulated != 0)},
     };
 #define KILN_X(name, value, key, text) +1
-    const size_t truths = 1 KILN_FEATURE_MAP(KILN_X); /* the last ones */
+    const size_t truths = 1 KILN_FEATURE_MAP(KILN_X); /* the boolean names are the last names of the list */
 #undef KILN_X
 #define KILN_X(name) +1
     _Static_assert(KILN__COUNT(values) == 0 KILN__DEVICE_NAMES(KILN_X), "every name of a device has a value");
@@ -314,7 +315,8 @@ kiln_status kiln__engine_device_locked(kiln_engine *engine, kiln_error **error)
         engine->owns_context = false;
     }
     if (status == KILN_OK &&
-        engine->driver.simulator) /* costs nothing, and no other engine can change the profile then */
+        engine->driver.simulator) /* this costs nothing on the simulated device, and afterwards no other engine can
+                                   * change the profile */
         status = retain_primary_locked(engine, error);
     if (status != KILN_OK) {
         kiln__driver_close(&engine->driver);
@@ -503,7 +505,7 @@ kiln_status kiln__engine_peer(kiln_engine *engine, const char *name, CUdevice *d
 static kiln_status too_much(kiln_engine *engine, uint64_t bytes, uint64_t most, const char *what, const char *where,
                             kiln_status status, const char *remedy, kiln_error **error)
 {
-    if (most < 1000000 && bytes < 1000000000) /* in gigabytes the next line would show these figures as 0 */
+    if (most < 1000000 && bytes < 1000000000) /* the message below shows gigabytes, in which these figures would be 0 */
         return kiln__fail(engine->mem, error, status,
                           "%s: %llu bytes of buffers on the %s, where at most %llu may be "
                           "used; %s",
@@ -521,7 +523,7 @@ kiln_status kiln__engine_check_memory(kiln_engine *engine, uint64_t bytes, bool 
         return too_much(engine, bytes, engine->memory_limit, what, where, KILN_ERROR_REFUSED,
                         "choose smaller sizes or raise the memory limit", error);
     if (host) {
-        uint64_t most = kiln__host_memory() / 8 * 7; /* the rest is for other uses */
+        uint64_t most = kiln__host_memory() / 8 * 7; /* an eighth of the memory stays free for other uses */
         return bytes <= most
                    ? KILN_OK
                    : too_much(engine, bytes, most, what, where, KILN_ERROR_REFUSED, "choose smaller sizes", error);

@@ -69,7 +69,7 @@ static int count_entry(void *user, const kiln_cache_entry *entry)
     return 0;
 }
 
-/* Shows the entry whose id begins with `id`. The beginning must be of one entry of both caches together. */
+/* Shows the entry whose id begins with `id`. Exactly one entry of both caches together must have such an id. */
 kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show_fn show, void *user,
                             kiln_error **error)
 {
@@ -89,8 +89,8 @@ kiln_status kiln_cache_show(kiln_engine *engine, const char *id, kiln_cache_show
     return kiln__cache_show(of_references.matches ? references : code, id, show, user, error);
 }
 
-/* Divides max_bytes among three kinds: compiled code comes first, then references, and precompiled headers get the
- * remaining bytes. *removed and *kept_bytes do not count precompiled headers. */
+/* Divides max_bytes among three kinds: compiled code gets its bytes first, then references, then precompiled headers.
+ * *removed and *kept_bytes do not count precompiled headers. */
 kiln_status kiln_cache_gc(kiln_engine *engine, uint64_t max_bytes, uint64_t *removed, uint64_t *kept_bytes,
                           kiln_error **error)
 {

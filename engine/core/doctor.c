@@ -15,8 +15,8 @@ typedef struct doctor {
     kiln_engine *engine;
     kiln_finding_fn report;
     void *user;
-    bool failed; /* out of memory for a line */
-    bool ended;  /* the caller ended it */
+    bool failed; /* memory ran out for the text of a finding */
+    bool ended;  /* the caller's function ended the list */
     bool gpu;    /* a GPU works */
     int driver_version;
 } doctor;
@@ -74,8 +74,8 @@ static void look_at_nvml(doctor *check, const kiln__driver *driver, CUdevice dev
     kiln__nvml_close(nvml);
 }
 
-/* Reports the driver and each GPU with its NVML. Sets `gpu` if there is a driver. A missing driver is no fault of the
- * installation, because the simulated device can be used. */
+/* Reports the driver and each GPU with its NVML. Sets `gpu` if there is a driver. A missing driver is not reported as
+ * BROKEN, because the simulated device can be used. */
 static void look_at_driver(doctor *check)
 {
     kiln__driver driver;

@@ -36,7 +36,7 @@ static bool set_up(kiln_engine *engine, const kiln_options *options)
     if (!kiln__search_path_make(engine, options->search_path))
         return false;
     engine->size_set = options->size_set ? kiln__arena_strdup(arena, options->size_set) : NULL;
-    engine->host_capacity = kiln__builtin_host_count + 64; /* room for the catalogue's */
+    engine->host_capacity = kiln__builtin_host_count + 64; /* room for the host functions of the catalogue */
     engine->hosts = kiln__arena_alloc(arena, engine->host_capacity * sizeof *engine->hosts);
     if (!engine->hosts)
         return false;
@@ -46,7 +46,8 @@ static bool set_up(kiln_engine *engine, const kiln_options *options)
 }
 
 /* Checks and copies the options. The device is opened on first use, except for a caller's context, whose device must be
- * known at once. Only after both mutexes exist may kiln_engine_close() undo a failure. */
+ * known at once. kiln_engine_close() needs both mutexes, so before they exist the function frees the engine itself
+ * after a failure. */
 kiln_status kiln_engine_open(const kiln_options *given, kiln_engine **engine, kiln_error **error)
 {
     kiln_options options;
@@ -134,7 +135,7 @@ void kiln_engine_close(kiln_engine *engine)
     kiln__free(engine->mem, engine->capture_what);
     kiln__free(engine->mem, engine->capture_folder);
     kiln__arena_free(&engine->arena);
-    kiln_allocator mem = engine->mem_copy; /* a copy: it is in the block that is freed next */
+    kiln_allocator mem = engine->mem_copy; /* a copy, because the allocator is stored in the block that is freed next */
     kiln__free(engine->mem ? &mem : NULL, engine);
 }
 

@@ -1,9 +1,9 @@
-/* exclusive.c - lets only one process at a time measure on a GPU, by an advisory lock on a file for each GPU (its
- * uuid).
+/* exclusive.c - lets only one process at a time measure on a GPU, by an advisory lock on a file. Each GPU has a file,
+ * whose name contains the uuid of the GPU.
  *
  * A process that measures locks byte 0 of the file (DEVICE). A process that waits for byte 0 holds a lock on byte 1
- * (NEXT). So two sweeps take turns, because a process that gives byte 0 back must get byte 1 before it can have byte 0
- * again.
+ * (NEXT). So two sweeps take turns: a process that has unlocked byte 0 must lock byte 1 before it can lock byte 0
+ * again, and the waiting process holds byte 1.
  *
  * Every user may lock the file, so a process may hold the lock for ever. Waiting has a time limit, after which Kiln
  * logs a warning and measures without the lock. */
@@ -41,7 +41,7 @@ static bool is_held(void) { return errno == EAGAIN || errno == EACCES; }
 
 /* Opens the lock file. All users of the machine share the file, so its mode allows everybody to write. In a
  * world-writable folder the kernel may refuse to open another user's file with O_CREAT (fs.protected_regular), so an
- * existing file is opened without it. Links are not followed. */
+ * existing file is opened without O_CREAT. Links are not followed. */
 int kiln__exclusive_open(const char *folder, const char *name)
 {
     char path[512];
@@ -66,8 +66,8 @@ int kiln__exclusive_open(const char *folder, const char *name)
     return fd;
 }
 
-/* Returns the process that took the lock last, from the file, or 0 if it is unknown. It serves only for a message,
- * because any user can write to the file. */
+/* Returns the id of the process that took the lock last, as the file has it, or 0 if the id is unknown. The id is used
+ * only in a message, because any user can write to the file. */
 long kiln__exclusive_holder(int fd)
 {
     char text[16] = "";
@@ -96,7 +96,7 @@ kiln__turn kiln__exclusive_take(int fd, double seconds, bool (*ends)(void *user)
         return turn;
     int length = snprintf(text, sizeof text, "%-11ld\n", (long)getpid());
     if (pwrite(fd, text, (size_t)length, 0) != length)
-        return turn; /* a waiting process then does not know for whom it waits */
+        return turn; /* the file lacks the id, so a waiting process cannot name the holder */
     return turn;
 }
 
@@ -159,8 +159,8 @@ static bool wants_end(void *user)
     return (how->stop && __atomic_load_n(how->stop, __ATOMIC_RELAXED)) || (how->ends && how->ends(how->ends_user));
 }
 
-/* Takes the lock of the device, waits for it, or gives up. After it has given up, the engine does not wait again
- * until the lock was free. Otherwise each sample of a sweep would wait for the same time. */
+/* Takes the lock of the device, waits for it, or gives up. After a wait has reached its limit, the engine does not wait
+ * again until it has once found the lock free. Otherwise each sample of a sweep would wait for the full time. */
 bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how)
 {
     char why[320];
@@ -168,7 +168,8 @@ bool kiln__engine_exclude(kiln_engine *engine, const kiln__waiting *how)
     int fd = lock_of(engine);
     bool first = fd >= 0 && engine->exclusive_depth++ == 0;
     pthread_mutex_unlock(&engine->lock);
-    if (!first) /* a thread of this engine has it, or takes it; `measuring` makes them take turns */
+    if (!first) /* another thread of this engine has the lock or is taking it; the mutex `measuring` orders the
+                 * threads */
         return true;
     const bool waits = !kiln__exclusive_try(fd);
     const long holder = waits ? kiln__exclusive_holder(fd) : 0;

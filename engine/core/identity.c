@@ -7,7 +7,7 @@
 
 #include "core_internal.h"
 
-/* The objects that matter, by an address in each. */
+/* The objects whose code is hashed, each given by an address inside it. */
 typedef struct hashed_code {
     uintptr_t addresses[3];
     kiln__hash128 hashes[3];

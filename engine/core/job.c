@@ -18,7 +18,7 @@ static const char *find_plugin(kiln__arena *arena, const char *option)
     const struct {
         const char *base, *below;
     } places[] = {
-        {executable, "../lib/kiln/libkiln-mpi.so"}, /* the build tree's, and an installed one's */
+        {executable, "../lib/kiln/libkiln-mpi.so"}, /* in the build tree, and in an installation */
         {library, "kiln/libkiln-mpi.so"},
         {library, "../lib/kiln/libkiln-mpi.so"},
         {KILN_LIBDIR, "kiln/libkiln-mpi.so"},

@@ -1,4 +1,4 @@
-/* paths.c - where specs, sources, the worker and the cache are, and which files a spec may read. */
+/* paths.c - finds specs, sources, the worker and the cache, and decides which files a spec may read. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -140,7 +140,7 @@ const char *kiln__worker_find(kiln__arena *arena, const char *option)
     } places[] = {
         {executable, "kiln-worker"},
         {executable, "../libexec/kiln/kiln-worker"},
-        {executable, "../tools/kiln-worker"}, /* the build tree's tests */
+        {executable, "../tools/kiln-worker"}, /* for the tests in the build tree */
         {library, "../libexec/kiln/kiln-worker"},
         {library, "../../libexec/kiln/kiln-worker"}, /* lib/ARCHITECTURE/libkiln.so */
         {library, "../tools/kiln-worker"},
@@ -196,8 +196,8 @@ const char *kiln__store_path_find(kiln__arena *arena, const char *option)
  * folders kernel_src in and beside each of these folders are searched too. */
 typedef struct root {
     const char *shown; /* the path as the user gave it, for messages */
-    const char *real;  /* NULL: it does not exist */
-    bool leads_out;    /* a kernel_src that is a link to another place: nothing in it is allowed */
+    const char *real;  /* NULL if the folder does not exist */
+    bool leads_out;    /* true for a kernel_src that is a link to another place: no file in it is allowed */
 } root;
 
 typedef struct roots {
@@ -208,7 +208,7 @@ typedef struct roots {
     size_t count;
 } roots;
 
-enum { PLACES = 3 }; /* per folder: itself, ./kernel_src, ../kernel_src */
+enum { PLACES = 3 }; /* for each folder: the folder itself, its kernel_src, and the kernel_src beside it */
 
 /* Returns the path with its links resolved, in the arena. Returns NULL without setting arena->failed if nothing exists
  * there. */
@@ -239,7 +239,8 @@ static kiln_status find_roots(roots *where, kiln__arena *arena, kiln_error **err
     where->items = kiln__arena_alloc(arena, (folders * PLACES + more) * sizeof *where->items);
     for (size_t i = 0; where->items && i < folders; i++) {
         const char *shown = i == 0 ? where->spec_folder : where->engine->search_path[i - 1];
-        const char *real = i == 0 && *shown == '/' ? shown : resolve(arena, shown); /* resolved already */
+        const char *real = i == 0 && *shown == '/' ? shown : resolve(arena, shown); /* the folder of the spec is
+                                                                                     * resolved already */
         where->items[where->count++] = (root){.shown = shown, .real = real};
         if (!where->sources)
             continue;
@@ -356,7 +357,7 @@ kiln_status kiln__engine_include_paths(kiln_engine *engine, const char *spec_fol
     roots where = {.engine = engine, .spec_folder = spec_folder ? spec_folder : ".", .sources = true};
     size_t most = 1 + count + engine->search_count + engine->include_count, used = 0;
     const char **folders = kiln__arena_alloc(arena, most * sizeof *folders);
-    for (size_t i = 0; folders && i < count; i++) { /* folders[0] is the source's */
+    for (size_t i = 0; folders && i < count; i++) { /* folders[0] is the folder of the source */
         roots fresh = where;
         kiln_status status = find_include(&fresh, include[i], arena, &folders[1 + i], error);
         if (status != KILN_OK)

@@ -98,7 +98,8 @@ static void list_readable(kiln_engine *engine, const kiln_spec *spec, const kiln
 }
 
 /* Returns true if the spec has a command as a reference, and the user allowed commands. Such a command may do anything
- * that the user may. So a sandbox would protect nothing from this spec, and the command could not run in it. */
+ * that the user may. So a sandbox would not protect the user from this spec, and the command could not run in a
+ * sandbox. */
 static bool runs_commands(const kiln_engine *engine, const kiln_spec *spec)
 {
     for (size_t i = 0; i < spec->verify_count; i++)
@@ -158,10 +159,11 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
         engine->sandboxed = true;
         return KILN_OK;
     }
-    if (engine->finish_left) /* before the compiler is closed, because it runs these jobs */
+    if (engine->finish_left) /* the jobs must be finished before the compiler is closed, because the compiler runs
+                              * them */
         engine->finish_left(engine);
-    /* End the compiler's threads and workers. A thread that exists before keeps the right to open files, and workers
-     * could not be ended from inside the sandbox. */
+    /* End the compiler's threads and workers. A thread that is older than the sandbox would keep the right to open
+     * files, and workers could not be ended from inside the sandbox. */
     if (engine->compiler)
         kiln__compiler_close(engine->compiler);
     engine->compiler = NULL;
@@ -195,7 +197,7 @@ kiln_status kiln__engine_sandbox(kiln_engine *engine, const kiln_spec *spec, con
         engine->confined = got == (KILN__CONFINED_FILES | KILN__CONFINED_CALLS);
         if (!engine->confined && required)
             status = refuse(engine, how, error);
-        else if (want->got) /* the caller tells it */
+        else if (want->got) /* the caller reports the missing mechanisms */
             *want->got = got;
         else
             kiln__sandbox_tell(&engine->log, got, how);

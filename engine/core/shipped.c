@@ -83,7 +83,7 @@ kiln_status kiln__shipped_read(kiln_engine *engine, const kiln_spec *spec, kiln_
     return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* ---- which are near ---- */
+/* ---- the order by nearness ---- */
 
 static int compare_numbers(double a, double b) { return (a > b) - (a < b); }
 
@@ -98,9 +98,9 @@ static int rank_of(const kiln__shipped *entry)
 }
 
 /* Sorts by rank, then the nearest sizes first, then the fastest. Devices of one compute capability compile the same
- * code, and the sizes decide more about the best configuration than the number of multiprocessors does. So the same
- * sizes on a device of the same compute capability come before other sizes on this device. The order is total, so that
- * it does not depend on the order in the file. */
+ * code, and the best configuration depends more on the sizes than on the number of multiprocessors. So the same sizes
+ * on a device of the same compute capability come before other sizes on this device. The order is total, so that it
+ * does not depend on the order in the file. */
 static int by_nearness(const void *left, const void *right)
 {
     const kiln__shipped *a = left, *b = right;

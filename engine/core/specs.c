@@ -109,7 +109,8 @@ kiln_status kiln_spec_parse(kiln_engine *engine, const char *text, size_t length
     kiln_status status = kiln__spec_parse(engine->mem, text ? text : "", length, name, &hosts, &made, error);
     if (status != KILN_OK)
         return status;
-    char *full = realpath(made->folder, NULL); /* once, so that the folder for its files cannot change later */
+    char *full = realpath(made->folder, NULL); /* the path is resolved once, so that the folder of the spec's files
+                                                * cannot change later */
     const char *copy = full ? kiln__arena_strdup(&made->arena, full) : made->folder;
     free(full);
     if (!copy) {
@@ -161,9 +162,9 @@ static kiln_status fail_name(kiln_engine *engine, const char *name, kiln_error *
     return status;
 }
 
-/* Warns of a variant whose default configuration breaks a constraint. It is mostly a mistake: `kiln run` refuses such a
- * variant, and no other variant can use it as a reference. Constraints over sizes, the device or inputs are not
- * checked, because a variant may be meant for some of them only. */
+/* Warns of a variant whose default configuration breaks a constraint. Such a default is usually a mistake: `kiln run`
+ * refuses the variant, and no other variant can use it as a reference. Constraints over sizes, the device or inputs are
+ * not checked, because a variant may be meant for some sizes, devices or inputs only. */
 static void warn_of_defaults(kiln_engine *engine, const kiln_spec *spec)
 {
     kiln__arena arena = {.mem = engine->mem};
@@ -209,7 +210,7 @@ kiln_status kiln_spec_load(kiln_engine *engine, const char *path_or_name, kiln_s
     KILN__NEEDS(NULL, error, engine);
     KILN__NEEDS(engine->mem, error, path_or_name);
     KILN__NEEDS(engine->mem, error, spec);
-    if (!*path_or_name) /* may come directly from the command line */
+    if (!*path_or_name) /* the name may come directly from the command line, where it may be empty */
         return kiln__fail(engine->mem, error, KILN_ERROR_ARGUMENT, "the name of the spec is empty");
     if (is_path(path_or_name))
         return load_told(engine, path_or_name, spec, error);

@@ -218,7 +218,8 @@ static void narrow(kiln_type type, void *data, uint64_t first, size_t count, con
         uint64_t bits, made;
         memcpy(&bits, &in[i], sizeof bits);
         uint64_t magnitude = bits & ~(UINT64_C(1) << 63);
-        /* powers of two, numbers below the normal ones, and numbers where a carry may be too large */
+        /* the general conversion handles types of powers of two, subnormal numbers, and numbers that may exceed the
+         * range after rounding */
         if (m == 0 || (magnitude >> 52) - least >= normal) {
             made = kiln__double_to_narrow(type, in[i]);
         } else { /* to nearest even: a tie is rounded up if the last bit is set */

@@ -1,4 +1,5 @@
-/* call.c - calls host functions: the functions that they may call, and the side of the engine. */
+/* call.c - calls of host functions: the public functions kiln_call_*() that host functions may use, and the function by
+ * which the engine makes a call. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

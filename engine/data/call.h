@@ -21,8 +21,8 @@ typedef struct kiln__call_arg {
     enum { KILN__CALL_VALUE, KILN__CALL_ARRAY } kind;
     kiln_value value;
     kiln_array *array;
-    bool writable, written; /* written: the function requested it as an output */
-    bool read;              /* the function asked for it */
+    bool writable, written; /* written: the function requested the argument as an output */
+    bool read;              /* the function read the argument */
 } kiln__call_arg;
 typedef struct kiln__export {
     const char *name;
@@ -42,12 +42,12 @@ struct kiln_call {
     kiln_status (*file)(void *user, kiln__arena *arena, const char *name, const char **path, kiln_error **error);
     void *file_user;
     const char *hint; /* NULL, or a hint about a missing argument */
-    bool missed;      /* true: the function asked for an argument that the spec does not give */
-    bool opened;      /* true: the function asked for a file */
+    bool missed;      /* the function asked for an argument that the spec does not give */
+    bool opened;      /* the function asked for a file */
     kiln__arena arena;
     kiln_error *failure;      /* set by kiln_call_fail */
-    const kiln__log *log;     /* NULL: the call ignores it */
-    const volatile int *stop; /* NULL, or nonzero when the call should end (KILN_ERROR_INTERRUPTED) */
+    const kiln__log *log;     /* NULL means no log */
+    const volatile int *stop; /* may be NULL; when *stop is nonzero, the call should end (KILN_ERROR_INTERRUPTED) */
 };
 #if defined __clang_analyzer__ || defined KILN_ANALYZER /* see kiln__fail() */
 #define kiln_call_fail(...) (kiln_call_fail(__VA_ARGS__), KILN_ERROR_HOST_FUNCTION)
@@ -65,9 +65,9 @@ bool kiln__array_hash(const kiln_allocator *mem, const kiln_array *array, kiln__
  * memory runs out. */
 bool kiln__exports_pack(const kiln__export *exports, kiln__text *list, kiln__text *data);
 uint64_t kiln__exports_bytes(const kiln__export *exports); /* the number of bytes that `data` gets */
-/* Reads what kiln__exports_pack() wrote, from any bytes. *exports points into `list` and `data`, which must live
- * longer; the caller frees the list itself. *whole is false if the bytes are not such exports. KILN_ERROR_MEMORY is
- * the only failure. */
+/* Reads exports that kiln__exports_pack() wrote. The bytes are untrusted. *exports points into `list` and `data`, which
+ * must outlive it; the caller frees *exports. *whole is false if the bytes are not a complete list of exports. The only
+ * error is KILN_ERROR_MEMORY. */
 kiln_status kiln__exports_unpack(const kiln_allocator *mem, const void *list, size_t list_length, const void *data,
                                  size_t data_length, kiln__export **exports, bool *whole);
 void kiln__call_free(kiln_call *call); /* frees the arena, the exports and the failure */

@@ -16,7 +16,8 @@ enum { CLASS_BITS = KILN__ERROR_BITS, LEAST_POWER = KILN__ERROR_LEAST, CLASSES =
 /* The result of one part. Parts are combined in order, so the result does not depend on the threads. */
 typedef struct finding {
     uint64_t wrong, unwritten, left, worst_index; /* left: elements that a sampled reference did not compute */
-    double worst_error, worst_distance; /* distance: used if the tolerance is 0, where every error is infinite */
+    double worst_error, worst_distance; /* worst_distance finds the worst element if the tolerance is 0, because every
+                                         * error is then infinite */
 } finding;
 
 typedef struct comparison {
@@ -26,7 +27,7 @@ typedef struct comparison {
     uint64_t count, part;
     size_t parts; /* parts of an element: 2 for complex numbers */
     finding found[PARTS_MOST];
-    /* number of elements by their error; errors below the first class are not counted */
+    /* number of elements in each class of errors; errors below the first class are not counted */
     _Atomic uint64_t classes[CLASSES];
 } comparison;
 
@@ -51,7 +52,7 @@ static double error_of(int class)
 /* Returns the error that the `elements` elements with the smallest errors do not exceed. */
 static double quantile(const kiln__counted *counted, uint64_t elements, uint64_t compared)
 {
-    uint64_t above = compared - elements; /* `compared` may exceed `elements` */
+    uint64_t above = compared - elements; /* the number of elements with larger errors */
     const double worst = counted->worst_error;
     for (int i = CLASSES - 1; i >= 0; i--) {
         const uint64_t here = counted->classes[i];
@@ -160,7 +161,7 @@ static void compare_element(const comparison *c, finding *f, uint64_t index, con
         return;
     double tolerance = c->exact ? 0 : c->atol + c->rtol * size;
     if (isnan(distance) || isinf(distance) || isnan(tolerance))
-        distance = error = INFINITY; /* a NaN or an infinity stands against a number, or against the other infinity */
+        distance = error = INFINITY; /* a NaN or an infinity is compared with another value */
     else
         error = tolerance > 0 ? distance / tolerance : INFINITY;
     if (error >= 0x1p-48) /* LEAST_POWER */
@@ -185,14 +186,14 @@ static void look_whether_written(const comparison *c, finding *f, uint64_t index
     f->wrong++;
     f->unwritten++;
     if (isinf(f->worst_distance))
-        return; /* the first one is described */
+        return; /* only the first such element is described */
     f->worst_error = f->worst_distance = INFINITY;
     f->worst_index = index;
 }
 
 /* Compares one part of the arrays, as a task of kiln__parallel(). Bytes are compared first, because most elements are
- * equal. Other elements are converted to doubles and compared with the tolerance. The part keeps its own counts; only
- * the classes of errors are shared. */
+ * equal. Elements with different bytes are converted to doubles and compared with the tolerance. The part keeps its own
+ * counts; only the classes of errors are shared. */
 static void compare_part(void *user, size_t part, size_t worker)
 {
     (void)worker;
@@ -377,9 +378,10 @@ void kiln__array_compare_sample(const char *name, const kiln_array *got, const k
  * whatever the errors are. With L = 8 this is 2.6e-14 per sum. So 10^6 sums refuse a right answer with a probability of
  * 3e-8. |want_j| <= (|got_j| + atol) / (1 - rtol) for a right element, so the bound needs no reference.
  *
- * The check finds an element whose error is more than twice the bound divided by its weight, which is at least 1/2.
- * With tolerances alike in a row that is 4 * 8 * sqrt(64) = 256 times the tolerance. As weights differ, errors of
- * opposite sign do not cancel. Smaller errors are found only at the places whose elements the reference has computed.
+ * The check finds an element whose error is more than twice the bound divided by the weight of the element. Each weight
+ * is at least 1/2. If all tolerances of a row are equal, such an error is 4 * 8 * sqrt(64) = 256 times the tolerance.
+ * As the weights differ, errors of opposite sign do not cancel. Smaller errors are found only at the places whose
+ * elements the reference has computed.
  */
 #define PROJECTED_DEVIATIONS 8
 
@@ -388,7 +390,7 @@ typedef struct projected {
     const kiln__projection *by;
     double rtol, atol;
     uint64_t rows, columns, blocks;
-    _Atomic uint64_t wrong, first; /* first: the smallest number of a sum that is wrong */
+    _Atomic uint64_t wrong, first; /* first: the number of the first wrong sum */
 } projected;
 
 /* Computes weighted sum number `block` of a row, and returns its distance from the reference's sum. *bound gets the
@@ -448,7 +450,7 @@ void kiln__array_compare_projected(const char *name, const kiln_array *got, cons
                    last = column + KILN__PROJECTED < p.columns ? column + KILN__PROJECTED : p.columns;
     difference->wrong += wrong;
     difference->worst_error = fmax(difference->worst_error, isnan(off) ? INFINITY : off / bound);
-    if (!before) /* a single element says more than a sum */
+    if (!before) /* a wrong element that was found before is more precise than a sum, so its text stays */
         kiln__format(difference->text, sizeof difference->text,
                      "%.80s[%" PRIu64 ", %" PRIu64 "..%" PRIu64
                      "]: the sum with random weights is off by %.3g, and right "
@@ -472,8 +474,8 @@ void kiln__array_changed(const char *name, const kiln_array *before, const void 
         print_place(place, before, first + i);
         print_element(was, sizeof was, before, first + i);
         print_element(is, sizeof is, &piece, i);
-        if (strcmp(was, is) == 0) /* two NaNs, or more digits than are printed */
-            snprintf(is, sizeof is, "the same but for its last bits");
+        if (strcmp(was, is) == 0) /* the values differ only in bits that the text does not show, as two NaNs do */
+            snprintf(is, sizeof is, "equal to that except for the last bits");
         snprintf(change->text, sizeof change->text, "%.80s%s was %s and is %s", name, place, was, is);
     }
 }

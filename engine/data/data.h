@@ -17,8 +17,8 @@ bool kiln__array_bytes(kiln_type type, int dims, const uint64_t *shape, uint64_t
 kiln_status kiln__array_make(const kiln_allocator *mem, kiln_type type, int dims, const uint64_t *shape,
                              kiln_array *array, kiln_error **error);
 void kiln__array_free(const kiln_allocator *mem, kiln_array *array);
-/* Asks the system for huge pages for a large block from mem, before its first use: a page fault then costs a 500th for
- * each byte. Does nothing for small blocks and for blocks of a caller's allocator. */
+/* Asks the system for huge pages for a large block from mem, before its first use: page faults then cost about 1/500 as
+ * much for each byte. Does nothing for small blocks and for blocks of a caller's allocator. */
 void kiln__huge_pages(const kiln_allocator *mem, void *block, uint64_t bytes);
 
 /* These functions convert elements first .. first + count - 1 of an array to doubles, and back. The conversion back
@@ -34,12 +34,13 @@ uint16_t kiln__double_to_narrow(kiln_type type, double value);
 /* Returns the greatest finite number of a float type of at most 16 bits. */
 double kiln__narrow_greatest(kiln_type type);
 
-/* Calls work(user, index, worker) for each index from 0 to count - 1, in any order. At most `threads` threads work
- * (0: one per core), with the numbers `worker` from 0. The calling thread is one of them, and all others are joined
- * before the function returns. It cannot fail: if no thread can be created, the caller does all the work. */
+/* Calls work(user, index, worker) for each index from 0 to count - 1, in any order. At most `threads` threads work; if
+ * `threads` is 0, one for each core. `worker` is the number of the thread, from 0. The calling thread is one of them,
+ * and all others are joined before the function returns. It cannot fail: if no thread can be created, the caller does
+ * all the work. */
 void kiln__parallel(size_t threads, size_t count, void (*work)(void *user, size_t index, size_t worker), void *user);
 
-/* ---- fills: the same bytes on every machine, for a seed ----
+/* ---- fills: a seed gives the same bytes on every machine ----
  *
  * A counter-based generator (Philox 4x32-10, Salmon and others, SC 2011). Element i depends only on (seed, i), so
  * fills of any part, in any order and in any number of threads agree. `normal` is Box-Muller with our own
@@ -53,8 +54,8 @@ typedef struct kiln__fill_values {
     bool integers;
     int64_t ia, ib;
 } kiln__fill_values;
-/* Fills an array, with all cores. `mem` is for temporary memory. KILN_ERROR_ARGUMENT: the type of the elements cannot
- * hold the values, or the parameters make no sense. */
+/* Fills an array, with all cores. `mem` is for temporary memory. Returns KILN_ERROR_ARGUMENT if the type of the
+ * elements cannot hold the values, or if the parameters are invalid. */
 kiln_status kiln__array_fill(kiln_array *array, const kiln__fill_values *fill, const kiln_allocator *mem,
                              kiln_error **error);
 /* Fills an array with a pattern by which unwritten outputs are recognised: NaN (floats) or 0xA5A5... (integers). */
@@ -71,10 +72,10 @@ void kiln__philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out
 /* Returns true if data that were read as `read` may be elements of `wanted`. The types are equal or have the same
  * code, or u8 stands for the bytes of booleans, or integers stand for the bits of a type without a code. */
 bool kiln__type_reads(kiln_type wanted, kiln_type read);
-/* Returns true if no other type has its code, so that the file alone determines the type. */
+/* Returns true if no other type has the code of `read` in files, so that a file alone determines the type. */
 bool kiln__type_told(kiln_type read);
-/* Reads a file, which is untrusted input: any bytes give an array or an error message. `limit` is the most bytes of
- * data. The caller frees the array. */
+/* Reads a file, which is untrusted input: any bytes give an array or an error message. The data may have at most
+ * `limit` bytes. The caller frees the array. */
 kiln_status kiln__npy_read(const kiln_allocator *mem, const char *path, uint64_t limit, kiln_array *array,
                            kiln_error **error);
 /* Reads a file whose path was resolved when it was checked (kiln__file_open). */
@@ -91,9 +92,9 @@ kiln_status kiln__npy_make(const kiln_allocator *mem, const char *path, const ki
 kiln_status kiln__npy_write(const kiln_allocator *mem, const char *path, const kiln_array *array, kiln_error **error);
 
 /* ---- comparison ---- */
-/* Returns true if `want` can be the reference of `got`. Its type is the same, or contains all values of the type of
- * `got`, such as f64 for f32. Its shape is the same; if one array is flat, the number of elements is the same. *type
- * gets the type of the reference's elements. */
+/* Returns true if `want` can be the reference of `got`. The type of `want` must be the type of `got`, or a type with
+ * all its values, such as f64 for f32. Both shapes must be equal; if one array has one dimension, only the numbers of
+ * elements must be equal. *type gets the type of the reference's elements. */
 bool kiln__array_comparable(const kiln_array *got, const kiln_array *want, kiln_type *type);
 typedef struct kiln__difference {
     uint64_t wrong; /* number of elements outside the tolerance */
@@ -106,7 +107,8 @@ typedef struct kiln__difference {
     char text[256];     /* "P[3, 17]: got 1.25, want 1.5 (error 12.5 times the tolerance); 12 of 640 wrong" */
 } kiln__difference;
 /* The counts of a comparison, which another device may have made. The errors of 2^KILN__ERROR_LEAST and more are
- * counted in classes: 2^KILN__ERROR_BITS in each power of two, the last one for all above. */
+ * counted in classes: there are 2^KILN__ERROR_BITS classes for each power of two, and the last class has all larger
+ * errors. */
 enum { KILN__ERROR_BITS = 5, KILN__ERROR_LEAST = -48, KILN__ERROR_CLASSES = 64 << KILN__ERROR_BITS };
 typedef struct kiln__counted {
     uint64_t wrong, left; /* left: elements that a sampled reference did not compute */

@@ -40,7 +40,7 @@ bool kiln__array_hash(const kiln_allocator *mem, const kiln_array *array, kiln__
 
 /* ---- exports as bytes ---- `list` is a message with the fields of each export: its name and whether it is an array.
  * Kind and value of a number follow, or type and shape of an array. `data` has the elements of all arrays in the same
- * order, each from a multiple of PIECE bytes on. */
+ * order, each aligned to PIECE bytes. */
 
 enum { PIECE = 64 };
 

@@ -86,7 +86,8 @@ __attribute__((target("avx2"))) static inline void end_lanes(const lanes *l, uin
 __attribute__((target("avx2"))) static void draw_avx2(uint64_t seed, uint64_t first, size_t count, uint64_t *words)
 {
     for (size_t i = 0; i < count; i += LANES) {
-        lanes low, high; /* two, because each waits for its multiplications */
+        lanes low, high; /* two independent states, so that one computes while the other waits for its
+                          * multiplications */
         uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
         begin_lanes(&low, first + i);
         begin_lanes(&high, first + i + LANES / 2);
@@ -210,7 +211,8 @@ static void sine_and_cosine(double u, double *cosine, double *sine)
 
 typedef struct zipf {
     double n, s, high, low, shortcut;
-    uint16_t *table; /* NULL, or the values that the first TABLE_BITS of the random word decide */
+    uint16_t *table; /* NULL, or for each value of the first TABLE_BITS of a random word the value of the element, or
+                      * UNDECIDED */
 } zipf;
 
 static double zipf_integral(const zipf *z, double x)
@@ -260,9 +262,9 @@ static double zipf_element(const zipf *z, uint64_t seed, uint64_t index, uint64_
 }
 
 /* A table of values, because an attempt takes 80 ns and its first bits mostly decide it. All words of a class have the
- * first TABLE_BITS in common. u falls as the word grows, and x falls with u. So a condition holds within a class if it
- * holds at both ends by more than the rounding errors. An UNDECIDED class has a border of two values in it: its words
- * are computed. */
+ * first TABLE_BITS in common. u falls as the word grows, and x falls as u falls. So a condition holds within a class if
+ * it holds at both ends by more than the rounding errors. A class that contains the border between two values is
+ * UNDECIDED, and the value of each of its words is computed. */
 enum { TABLE_BITS = 16, TABLE_SIZE = 1 << TABLE_BITS, TABLE_VALUES = 1 << 14, TABLE_PART = 1 << 10 };
 static const uint16_t UNDECIDED = UINT16_MAX;
 
@@ -283,7 +285,7 @@ static uint16_t zipf_class(const zipf *z, uint64_t first, uint64_t last)
     double k = fmin(fmax(floor(low + 0.5), 1), z->n);
     if (!(isfinite(error) && fmin(fmax(floor(high + 0.5), 1), z->n) == k))
         return UNDECIDED;
-    /* For one k the right side of the second condition is one number. */
+    /* The class has only one k, so the right side of the second condition is the same for all its words. */
     bool accepted = k - low <= z->shortcut || fmin(u[0], u[1]) >= zipf_integral(z, k + 0.5) - zipf_density(z, k);
     return accepted ? (uint16_t)(k - 1) : UNDECIDED;
 }
@@ -456,7 +458,7 @@ static void keep_below(kiln_type type, void *data, uint64_t i, double low, doubl
 static void fill_integers(const fill_job *job, uint64_t first, uint64_t last)
 {
     const kiln__fill_values *fill = &job->fill;
-    uint64_t range = (uint64_t)fill->ib - (uint64_t)fill->ia + 1; /* 0: all of 2^64 */
+    uint64_t range = (uint64_t)fill->ib - (uint64_t)fill->ia + 1; /* 0 stands for 2^64 */
     uint64_t words[CHUNK] = {0};
     for (uint64_t i = first; i < last; i++) { /* first is even, because a block of Philox gives two elements */
         uint64_t value = (uint64_t)fill->ia;

@@ -11,7 +11,7 @@
 static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 enum { PREFIX = 12, HEADER_MOST = 1 << 16 };
 
-/* The content of the header. `why` is set if it cannot be used. */
+/* The content of the header. `why` is set if the header cannot be used. */
 typedef struct header {
     kiln_type type;
     bool fortran;

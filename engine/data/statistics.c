@@ -28,8 +28,8 @@ void kiln__median_ranks(unsigned n, unsigned *low, unsigned *high)
     *high = n ? n + 1 - l : 0;
 }
 
-/* Adds the binomial probabilities P(B = k) from k = n down to k = wins. Mostly the smallest comes first, which keeps
- * rounding errors small. */
+/* Adds the binomial probabilities P(B = k) from k = n down to k = wins. The smallest term usually comes first, which
+ * keeps rounding errors small. */
 double kiln__sign_test(unsigned n, unsigned wins)
 {
     double term = ldexp(1, -(int)n), sum = 0; /* P(B = n) */

@@ -4,7 +4,8 @@
 enum {
     MOST_CONDITIONS = 4,
     MOST_BRANCHES = 64
-}; /* limits, because the source is untrusted text: conditions read inside each other, branches that are followed */
+}; /* limits, because the source is untrusted text: how deep conditions are read inside each other, and how many
+    * branches are followed */
 
 static bool has_part(const char *name, const char *part) { return strstr(name, part) != NULL; }
 
@@ -48,7 +49,8 @@ kiln__tree *kiln__defined(kiln__draft *draft, size_t name, size_t at)
     return known || !is_from_outside(text) ? number(draft, known) : NULL;
 }
 
-/* In a condition, a name without a definition is 0. Returns false if a header may define it. */
+/* Sets each name without a definition to 0, as the preprocessor does in a condition. Returns false if a header may
+ * define such a name. */
 static bool set_zeros(kiln__tree *tree)
 {
     if (!tree)
@@ -93,7 +95,7 @@ static kiln__tree *simplify(kiln__draft *draft, kiln__tree *tree)
     return tree;
 }
 
-/* Adds a condition to *all. Returns false if it is never true together with *all. */
+/* Adds a condition to *all. Returns false if the condition is never true together with *all. */
 static bool add_condition(kiln__draft *draft, kiln__tree *tree, kiln__tree **all)
 {
     int64_t value = 0;

@@ -1,8 +1,9 @@
-/* contract.c - the key `judge` of the draft: the sizes that a kernel for this spec must handle (engine/judge/README.md).
+/* contract.c - the key `judge` of the draft: the sizes that a kernel for this spec must handle
+ *(engine/judge/README.md).
  *
- * A trial run decides whether the kernel needs whole tiles. If it fails with one more than the tiny size, or leaves a part of
- * an output unwritten, the size must be a multiple of a power of two. Without a trial run every size counts as such a
- * multiple, because a narrower contract accuses no right kernel. */
+ * A trial run with one more than the tiny size decides whether the kernel needs whole tiles. If the run fails, or
+ * leaves a part of an output unwritten, the size must be a multiple of a power of two. Without a trial run every size
+ * counts as such a multiple, because the narrower contract blames no right kernel. */
 #include <string.h>
 
 #include "draft.h"
@@ -19,7 +20,7 @@ static int64_t find_tile(const kiln__size *size)
     return tile;
 }
 
-/* kiln_check_text() belongs to a room that this room does not use. */
+/* The texts are equal to the results of kiln_check_text(), which belongs to a room that this room does not use. */
 int kiln__keep_finding(void *user, const kiln_check_finding *finding)
 {
     static const char *const texts[] = {

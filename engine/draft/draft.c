@@ -12,7 +12,7 @@ enum { MOST_SOURCE = 16 << 20 };
 /* The trials have limits in steps of the simulated device, so that a source gives the same draft at any load of the
  * machine. A step is an instruction of a warp. The wall time of a trial is limited too, as a last resort. */
 #define TRIAL_STEPS (UINT64_C(1) << 28)
-#define VALUES_STEPS (UINT64_C(1) << 30) /* for the trials of all values */
+#define VALUES_STEPS (UINT64_C(1) << 30) /* steps for the trials of all values together */
 #define TRIAL_SECONDS 1800.0
 #define MOST_ROUNDS 12       /* runs of a trial */
 #define MOST_VALUES 24       /* trials of other values of params; each needs a compile */
@@ -29,7 +29,7 @@ static kiln_status choose(kiln__draft *draft, const char *kernel, kiln_error **e
 {
     const kiln__scan *scan = draft->scan;
     kiln__text list = {.mem = draft->mem};
-    size_t count = 0; /* without the kernels of the file with the launch */
+    size_t count = 0; /* the number of kernels before the text of the file with the launch */
     while (count < scan->kernel_count && (!scan->launch || scan->kernels[count].params_from < scan->launch))
         count++;
     for (size_t i = 0; i < count && !draft->kernel; i++)
@@ -99,8 +99,8 @@ static kiln_status parse(kiln_engine *engine, const kiln__draft *draft, kiln_spe
     return status;
 }
 
-/* Traces the first and the last block. In most kernels these two blocks together access both ends of every array. If the
- * kernel may read indices, traces more blocks between them, as long as the steps *left suffice. */
+/* Traces the first and the last block. In most kernels these two blocks together access both ends of every array. If
+ * the kernel may read indices, traces more blocks between them, as long as the steps *left suffice. */
 static kiln_status trace(kiln_engine *engine, kiln__draft *draft, const kiln_spec *spec, const uint64_t *left,
                          kiln_error **error)
 {
@@ -264,7 +264,8 @@ static kiln_status try_it(kiln_engine *engine, kiln__draft *draft, kiln_error **
     return KILN_OK;
 }
 
-/* Runs the draft with one value of a param, as kiln__run_value() does. Subtracts the steps of the run from draft->steps. */
+/* Runs the draft with one value of a param, as kiln__run_value() does. Subtracts the steps of the run from
+ * draft->steps. */
 static kiln_status try_value(kiln_engine *engine, kiln__draft *draft, const char *name, const char *value, bool proves,
                              const char **finding, kiln_error **error)
 {
@@ -284,9 +285,9 @@ static kiln_status try_value(kiln_engine *engine, kiln__draft *draft, const char
     return status;
 }
 
-/* Tries a value. If the failure shows a guess that was too small, tries the value again with a larger guess, and then the
- * default. If one of them fails, the guess stays as it was, because the draft has run with it and the defaults. A value
- * that fails is left out. */
+/* Tries a value. If the failure shows a guess that was too small, makes the guess larger, and tries the value and then
+ * the default again. If one of these two runs fails, the old guess stays, because the draft has run with the old guess
+ * and the defaults. Leaves out a value that fails. */
 static kiln_status repair_or_leave_out(kiln_engine *engine, kiln__draft *draft, kiln__tunable *tunable,
                                        const char *value, bool proves, kiln_error **why)
 {
@@ -322,8 +323,8 @@ static bool gives_evidence(const kiln__draft *draft)
     return proves;
 }
 
-/* Runs the draft once for each other value of each param, and leaves out a value with which the kernel does not compile,
- * faults, or gives another answer than with the defaults. The draft has run with the defaults. */
+/* Runs the draft once for each other value of each param, and leaves out a value with which the kernel does not
+ * compile, faults, or gives another answer than with the defaults. The draft has run with the defaults. */
 static kiln_status try_values(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     size_t tried = 0;
@@ -372,7 +373,7 @@ static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error
         engine->driver.simulator->steps(&left);
         status = kiln__run_size(engine, spec, size, TRIAL_SECONDS, &plan, &size->why, &why);
         engine->driver.simulator->steps(NULL);
-        *copy = *draft; /* a mark at this size is no mark of the draft */
+        *copy = *draft; /* look_at_outputs() marks the copy, because this size is not a size of the draft */
         if (status == KILN_OK && !size->why && look_at_outputs(plan, copy))
             size->why = unwritten_part;
         if (status != KILN_OK && !size->why)
@@ -394,8 +395,8 @@ static kiln_status try_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error
     return status;
 }
 
-/* Runs the draft under all checks with a value of a param, or with the defaults if `name` is NULL. If the run fails, or the
- * checks find something, *why gets the reason. */
+/* Runs the draft under all checks with a value of a param, or with the defaults if `name` is NULL. If the run fails, or
+ * the checks find something, *why gets the reason. */
 static kiln_status try_odd(kiln_engine *engine, kiln__draft *draft, const char *name, const char *value,
                            const char **why)
 {
@@ -414,9 +415,10 @@ static kiln_status try_odd(kiln_engine *engine, kiln__draft *draft, const char *
 }
 
 /* Gives `tiny` odd sizes where try_sizes() has shown that the kernel takes them. Otherwise every block is complete, and
- * kiln check cannot find an access that only an incomplete block makes. The defaults and each other value of each param run
- * under all checks with the odd sizes. If a run fails, the sizes stay multiples, because a value may need whole tiles, and
- * draft->even gets the reason. A size that is a macro stays a multiple, because another value would cost compiles. */
+ * kiln check cannot find an access that only an incomplete block makes. The defaults and each other value of each param
+ * run under all checks with the odd sizes. If a run fails, the sizes stay multiples, because a value may need whole
+ * tiles, and draft->even gets the reason. A size that is a macro stays a multiple, because another value would cost
+ * compiles. */
 static kiln_status take_odd_sizes(kiln_engine *engine, kiln__draft *draft, kiln_error **error)
 {
     size_t odd = 0, tried = 0;
@@ -464,8 +466,8 @@ static void warn_of_tiles(const kiln_engine *engine, const kiln__draft *draft)
     }
 }
 
-/* Warns once of the values that try_values() left out. The default of a faulty kernel counts as right there, so the fault may
- * be the kernel's and not the value's. */
+/* Warns once of the values that try_values() left out. try_values() takes the answer of the default as right, also if
+ * the kernel is faulty. So the reason may be a fault of the kernel, and not the value. */
 static void warn_of_left_out(const kiln_engine *engine, const kiln__draft *draft)
 {
     const kiln__tunable *first = NULL;
@@ -486,9 +488,9 @@ static void warn_of_left_out(const kiln_engine *engine, const kiln__draft *draft
 
 /* ---- the public function ---- */
 
-/* Sets the folder of the spec, and the path of the source in the spec. If only `source` is given, the folder is the one
- * from which this path leads to the source. So the draft may read the same files as the spec. Without `source`, it is
- * the folder of the source. */
+/* Sets the folder of the spec, and the path of the source in the spec. If only `source` is given, the spec's folder is
+ * the folder from which this path leads to the source. So the draft may read the same files as the spec. Without
+ * `source`, the spec's folder is the folder of the source. */
 static bool set_places(kiln__draft *draft, const char *folder, const char *source)
 {
     size_t length = strlen(draft->path), behind = source ? strlen(source) : 0;
@@ -507,8 +509,8 @@ static bool set_places(kiln__draft *draft, const char *folder, const char *sourc
     return draft->folder != NULL;
 }
 
-/* Returns true if the text declares a grid group or a cluster group with this name. Its functions do not count the threads of
- * a block. */
+/* Returns true if the text declares a grid group or a cluster group with this name. The functions of such a group do
+ * not count the threads of a block. */
 static bool is_larger_group(const char *text, const char *name, size_t length)
 {
     static const char *const makers[] = {"this_grid", "this_cluster"};
@@ -535,8 +537,8 @@ static bool is_larger_group(const char *text, const char *name, size_t length)
     return false;
 }
 
-/* Writes blockIdx for block.group_index(), and so on, in the text that is read as words, because the guesses know CUDA's
- * names only. The length of the text stays the same. */
+/* Writes blockIdx for block.group_index(), and so on, in the text that is read as words, because the guesses know
+ * CUDA's names only. The length of the text stays the same. */
 static void replace_groups(char *text)
 {
     static const char *const names[][2] = {{".group_index()", "blockIdx"},
@@ -555,8 +557,8 @@ static void replace_groups(char *text)
         }
 }
 
-/* Gives the kernels of headers the names of their headers, and lines in them. Header number i of the list begins at byte
- * begins[i] of the text. */
+/* Gives the kernels of headers the names of their headers, and lines in them. Header number i of the list begins at
+ * byte begins[i] of the text. */
 static void place_kernels(kiln__scan *scan, const char *text, const kiln__includes *includes, const size_t *begins,
                           size_t count)
 {

@@ -25,16 +25,16 @@ typedef struct kiln__template_param {
     const char *name;
     bool type;      /* typename T */
     bool flag;      /* bool F */
-    size_t initial; /* the word of its default; 0: no default */
+    size_t initial; /* the word of its default; 0 means no default */
 } kiln__template_param;
 
 typedef struct kiln__kernel {
     const char *name, *plain;      /* name with namespaces; name without namespaces */
     size_t params_from, params_to; /* words between the parentheses */
     size_t body_from, body_to;     /* words between the braces */
-    size_t bounds;                 /* the word in its __launch_bounds__; 0: no word, or more than one */
-    const char *header;            /* the header that has the kernel; NULL: the source has it */
-    unsigned line;                 /* in its own file */
+    size_t bounds;                 /* the word in its __launch_bounds__; 0 means no word, or more than one */
+    const char *header;            /* the header that has the kernel; NULL means that the source has it */
+    unsigned line;                 /* the line of the kernel in its own file */
     kiln__template_param *templates;
     size_t template_count;
 } kiln__kernel;
@@ -50,8 +50,8 @@ typedef enum kiln__branch_kind {
 typedef struct kiln__branch {
     kiln__branch_kind kind;
     size_t from, to; /* the words of the condition */
-    size_t up;       /* the branch around this #if; 0: no branch */
-    size_t before;   /* the branch before this one of the same #if; 0: this is the first */
+    size_t up;       /* the branch around this #if; 0 means no branch */
+    size_t before;   /* the branch before this one of the same #if; 0 means that this is the first */
     size_t first;    /* the first branch of the same #if */
 } kiln__branch;
 
@@ -61,13 +61,13 @@ enum { KILN__MOST_COMPARED = 1 << 27 };
 typedef struct kiln__scan {
     kiln__arena *arena;
     kiln__word *words; /* word number 0 is empty */
-    size_t *closes;    /* for each word the word that closes it as a bracket; the word count: none */
+    size_t *closes;    /* for each opening bracket the word that closes it; the word count if no word closes it */
     size_t count;
     /* Number of words of the source itself. The words of its headers and of the file with the launch follow. */
     size_t own;
-    size_t launch;          /* the first word of the file with the launch; 0: the source has the launch */
+    size_t launch;          /* the first word of the file with the launch; 0 means that the source has the launch */
     unsigned launch_lines;  /* the number of lines before that file */
-    uint16_t *inside;       /* for each word: the branch of #if in which it stands; 0: none */
+    uint16_t *inside;       /* for each word: the branch of #if in which the word stands; 0 means no branch */
     kiln__branch *branches; /* from 1 */
     size_t branch_count;
     kiln__macro *macros;
@@ -88,7 +88,7 @@ char *kiln__word_copy(const kiln__scan *scan, size_t word);
 size_t kiln__word_close(const kiln__scan *scan, size_t open);
 /* Returns true if the words from..to contain that word outside of directives. */
 bool kiln__words_have(const kiln__scan *scan, size_t from, size_t to, const char *text);
-const kiln__macro *kiln__macro_find(const kiln__scan *scan, const char *name); /* NULL: not found */
+const kiln__macro *kiln__macro_find(const kiln__scan *scan, const char *name); /* NULL means not found */
 /* Reads a decimal whole number, perhaps with a suffix such as `u`. Returns false if the word is something else. */
 bool kiln__word_whole(const kiln__scan *scan, size_t word, int64_t *value);
 
@@ -103,15 +103,16 @@ typedef enum kiln__tunable_kind {
 typedef struct kiln__tunable {
     kiln__tunable_kind kind;
     const char *name;            /* name in the spec */
-    const char *source;          /* name in the source; NULL: not in the source */
+    const char *source;          /* name in the source; NULL means not in the source */
     const char *values, *chosen; /* texts for the spec: a list such as "64, 128, 256", and the default, such as "128" */
-    int64_t number;              /* the default as a number; 0: a type, or a switch that is off */
+    int64_t number;              /* the default as a number; 0 means a type, or a switch that is off */
     const char *why;             /* a comment for the spec */
-    const char *left_out;        /* values with which a trial failed, one per line: "2: misaligned"; NULL: none */
+    const char *left_out;        /* values with which a trial failed, one per line: "2: misaligned"; NULL means that no
+                                  * value failed */
     bool launched;               /* the source launches the kernel with each of the values */
     bool unknown;                /* the source does not show a value, so the user must give one */
-    bool any_type;               /* a type that the source does not show */
-    bool defined;                /* a size for which the source has a value */
+    bool any_type;               /* the param is a type, and the source does not show which */
+    bool defined;                /* the param is a size, and the source has a value for it */
     bool size;                   /* the param is a size that becomes a macro (`bake`) */
 } kiln__tunable;
 
@@ -119,8 +120,9 @@ typedef enum kiln__role {
     KILN__ROLE_BUFFER,
     KILN__ROLE_SIZE,
     KILN__ROLE_SCALAR,
-    KILN__ROLE_STRUCT, /* a structure that the kernel takes by value; its fields follow the kernel's arguments in the list */
-    KILN__ROLE_BYTES /* a structure whose fields are not known */
+    KILN__ROLE_STRUCT, /* a structure that the kernel takes by value; its fields follow the kernel's arguments in the
+                        * list */
+    KILN__ROLE_BYTES   /* a structure whose fields are not known */
 } kiln__role;
 
 typedef struct kiln__draft_argument { /* a parameter of the kernel */
@@ -141,11 +143,12 @@ typedef struct kiln__draft_argument { /* a parameter of the kernel */
     uint64_t extent; /* number of elements up to the last accessed one */
     uint64_t begin;  /* the extent that the first block accessed */
     bool beyond;     /* the whole grid accesses elements that the first and the last block do not */
-    bool unwritten;  /* the run did not write it */
+    bool unwritten;  /* the run did not write the array */
     bool partly;     /* the run wrote only some of its elements */
     bool same;       /* the run wrote one value everywhere */
     const char *shape;
-    const char *symbol; /* the variable of the source to which the buffer is copied; NULL: it is an argument */
+    const char *symbol; /* the variable of the source to which the buffer is copied; NULL means that it is an
+                         * argument */
     const char *given;  /* the value that the launch passes, as an expression of the spec; NULL if it is not known */
 } kiln__draft_argument;
 
@@ -163,7 +166,7 @@ typedef struct kiln__size {
     bool bake;
     bool any;        /* a trial run has shown that the size need not be a multiple of a tile */
     bool odd;        /* `tiny` is one more than such a multiple */
-    const char *why; /* the reason why it must be a multiple; NULL: no trial has shown one */
+    const char *why; /* the reason why the size must be a multiple; NULL means that no trial has shown a reason */
 } kiln__size;
 
 /* ---- the launch by host code (host.c, launched.c) ---- */
@@ -198,20 +201,22 @@ typedef struct kiln__host_launch {
     kiln__range scope; /* the function or the macro around it */
     kiln__range grid, block, shared;
     kiln__range templates[KILN__MOST_LIST], arguments[KILN__MOST_LIST];
-    kiln__tree *trees[KILN__MOST_LIST]; /* the template's arguments that are numbers; NULL: not read */
+    kiln__tree *trees[KILN__MOST_LIST]; /* the template's arguments that are numbers; NULL means not read */
     size_t template_count, argument_count;
-    /* the use of the macro, the call of the template or the case of the switch in which this launch stands; NULL: none
+    /* the use of the macro, the call of the template or the case of the switch in which this launch stands; NULL means
+     that the launch stands in none of these
      */
     const kiln__frame *frame;
-    /* All values that launches give to a parameter of the template; NULL: only one. */
+    /* All values that launches give to a parameter of the template; NULL means that the launches give only one
+     * value. */
     const char *values[KILN__MOST_LIST];
 } kiln__host_launch;
 
 typedef struct kiln__axis { /* one axis of the launch */
     bool used;
     const char *grid, *block; /* expressions */
-    int64_t blocks, threads;  /* their numbers at the tiny sizes and the chosen values */
-    const char *doubt;        /* the reason why the grid is not certain; NULL: the source shows it */
+    int64_t blocks, threads;  /* the values of both expressions at the tiny sizes and the chosen values of params */
+    const char *doubt;        /* the reason why the grid is not certain; NULL means that the source shows it */
     /* the size over which the grid runs, if a block is a row of another size; NULL if it is not known */
     const char *rows;
 } kiln__axis;
@@ -235,25 +240,27 @@ typedef struct kiln__draft {
     /* the reason why the sizes of `tiny` are multiples although `any` allows others; NULL if there is no reason */
     const char *even;
     bool tried;
-    bool untried;   /* some values of params were not tried to the end, because of a limit */
+    bool untried;   /* a limit ended the trial of some values of params */
     uint64_t steps; /* steps of the simulated device that are left for the trials of values */
     kiln__host_launch host;
-    /* All launches of the kernel; kiln__host_choose() keeps those that #if distinguishes. */
+    /* All launches of the kernel. kiln__host_choose() keeps only the launches in different branches of one #if. */
     kiln__host_launch *launches;
     size_t launch_count;
-    /* A file near the source that has the launch; NULL: the source has it, or the user named a file. */
+    /* A file near the source that has the launch; NULL means that the source has it, or the user named a file. */
     const char *nearby;
     bool one_place;    /* all launches that count stand at the same place, so the tests around it hold */
-    size_t conditions; /* limited: conditions that are read in each other */
-    /* limited: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that were compared */
+    size_t conditions; /* how deep conditions are being read inside each other; there is a limit */
+    /* counters with limits: names that were looked up, dim3 inside dim3, nodes of trees that were made, words that were
+     * compared */
     size_t looked, nested, nodes, compared;
-    /* the reason why the launch in the source could not be used; NULL: it was used, or the source has no launch */
+    /* the reason why the launch in the source could not be used; NULL means that it was used, or the source has no
+     * launch */
     const char *unread;
     const char *shared;         /* the launch's bytes of shared memory; NULL if it is not known */
     const char *wheres[16];     /* constraints of static_assert, and of the launches */
     const char *where_from[16]; /* their reasons */
     size_t where_count;
-    unsigned shared_each; /* bytes of the extern __shared__ array for each thread; 0: the first guess */
+    unsigned shared_each; /* bytes of the extern __shared__ array for each thread; 0 means the first guess */
 } kiln__draft;
 
 /* Returns the file and the line of the kernel for a message: "sum.cu:12". */
@@ -294,15 +301,15 @@ bool kiln__name_is_block(const char *name); /* the name looks like a number of t
 
 /* Returns true for an array of whole numbers that must not fall, such as the offsets of rows. */
 bool kiln__is_offsets(const kiln__draft_argument *argument);
-/* Returns true if the kernel reads an array of whole numbers, which may be indices. Then other blocks than the first and the
- * last one may access the end of an array. */
+/* Returns true if the kernel reads an array of whole numbers, which may be indices. Then any block may access the end
+ * of an array, not only the first or the last block. */
 bool kiln__reads_indices(const kiln__draft *draft);
 const char *kiln__guess_scalar(const char *name);                     /* a value for a number with a fraction */
 bool kiln__is_enumerator(const kiln__draft *draft, const char *name); /* an `enum` of the source has this name */
 /* Makes a size of the parameter number `argument`, which is a whole number. Returns its name, or NULL. */
 const char *kiln__guess_size_of(kiln__draft *draft, size_t argument);
-/* Returns true if a word occurs in a function that does not look like one of the host. A function looks so if it has a
- * launch or a call such as cudaMalloc(). */
+/* Returns true if the name occurs in a function that does not look like host code. A function looks like host code if
+ * it has a launch or a call such as cudaMalloc(). */
 bool kiln__is_used_by_device(const kiln__draft *draft, const char *name);
 /* Lowers the default numbers of threads until the block fits __launch_bounds__ and the device. */
 void kiln__fit_block(kiln__draft *draft);
@@ -315,7 +322,7 @@ const char *kiln__add_threads(kiln__draft *draft, int axis, bool flat, int64_t c
  */
 bool kiln__element_named(const char *name, size_t length, const char **type, int *lanes);
 bool kiln__is_floating(const char *type);          /* a type of a spec */
-uint64_t kiln__type_bytes_named(const char *name); /* size of a type of C or CUDA; 0: unknown type */
+uint64_t kiln__type_bytes_named(const char *name); /* size of a type of C or CUDA; 0 means unknown type */
 
 /* Reads an argument of a template that is a type: an alias, or a parameter of the template around the launch, is
  * replaced. Returns the name of the type in sources, such as "float", or NULL if no spec has the type. */
@@ -323,18 +330,18 @@ const char *kiln__type_of_range(kiln__draft *draft, kiln__range range);
 
 /* ---- the launch by host code ---- */
 
-/* Searches the folder of the source and the two folders above it for a file that launches the kernel. Returns its path, as
- * the user sees it, or NULL (nearby.c). */
+/* Searches the folder of the source and the two folders above it for a file that launches the kernel. Returns its path,
+ * as the user sees it, or NULL (nearby.c). */
 const char *kiln__nearby_launch(const kiln__draft *draft);
 void kiln__host_find(kiln__draft *draft); /* finds the launches of the kernel in the source */
-/* Chooses the launch at `line`, or with 0 the only one. Launches that differ only in arguments of the template count
- * as one launch. Launches in different branches of one #if count as one launch too. If several launches remain, returns
- * KILN_ERROR_NOT_FOUND with their list. */
+/* Chooses the launch at `line`. If `line` is 0, chooses the only launch. Launches that differ only in arguments of the
+ * template count as one launch. Launches in different branches of one #if count as one launch too. If several launches
+ * remain, returns KILN_ERROR_NOT_FOUND with their list. */
 kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **error);
 /* Reads an expression of the host. Returns NULL if it cannot read the expression. */
 kiln__tree *kiln__host_read(kiln__draft *draft, kiln__range range);
-/* Reads a dim3, or a number, to trees for its axes. Axes that it does not give stay NULL. Returns false if it cannot be
- * read. */
+/* Reads a dim3 or a number into a tree for each axis. An axis that the text does not give stays NULL. Returns false if
+ * the text cannot be read. */
 bool kiln__host_axes(kiln__draft *draft, kiln__range range, kiln__tree **axes);
 void kiln__host_templates(kiln__draft *draft);                           /* reads the template's arguments */
 bool kiln__host_is_argument(const kiln__draft *draft, const char *name); /* the launch passes this variable */
@@ -364,35 +371,36 @@ bool kiln__probe_type(const char *mangled, size_t length, kiln__draft_argument *
 
 /* ---- the values of params (values.c) ---- */
 
-/* Returns the part of a message that fits into a comment: its first line, or the second line if the first one only
- * announces it. */
+/* Returns the part of a message that fits into a comment: its first line, or the second line if the first line only
+ * announces the second. */
 const char *kiln__first_line(const kiln__draft *draft, const char *message);
 /* Returns true if the engine can run kernels after a failure. If the failure destroyed the context, makes a new one. */
 bool kiln__can_go_on(kiln_engine *engine, const kiln_error *why);
 /* Returns the next value of a list such as "64, 128", or NULL at its end. Moves *at behind the value. */
 const char *kiln__next_value(const kiln__draft *draft, const char **at);
-/* Runs the draft with one other value of a param for at most `seconds`. If `verify` is true, compares the answer with the
- * answer of the default configuration. If `name` is NULL, all params have their defaults. If `finding` is not NULL, runs under
- * all checks, and *finding gets the kind of the first finding, or NULL. */
+/* Runs the draft with one other value of a param for at most `seconds`. If `verify` is true, compares the answer with
+ * the answer of the default configuration. If `name` is NULL, all params have their defaults. If `finding` is not NULL,
+ * runs under all checks, and *finding gets the kind of the first finding, or NULL. */
 kiln_status kiln__run_value(kiln_engine *engine, const kiln_spec *spec, const char *name, const char *value,
                             bool verify, double seconds, const char **finding, kiln_error **error);
-/* Returns true if the failure is due to the value. A constraint that excludes the value together with the defaults of the
- * other params, a time limit and a lack of memory say nothing about the value. */
+/* Returns true if the failure is due to the value. A constraint that excludes the value together with the defaults of
+ * the other params, a time limit and a lack of memory say nothing about the value. */
 bool kiln__is_due_to_value(kiln_status status);
 /* Removes a value from the list of its param, and keeps the reason for a comment. */
 void kiln__leave_out(kiln__draft *draft, kiln__tunable *tunable, const char *value, const char *message);
 
 /* ---- the contract (contract.c) ---- */
 
-/* Returns true if the size may vary between runs. A size that the launch has as a number stays, and so do small numbers
- * such as the width of a border. */
+/* Returns true if the size may vary between runs. A size does not vary if the launch passes a literal number for it, or
+ * if it is a small number such as the width of a border. */
 bool kiln__size_varies(const kiln__size *size);
-/* Runs the draft under all checks with one more than the tiny value of a size, and ends the run after a number of seconds.
- * If the checks find something, *finding gets the kind of the first finding, and otherwise NULL. The caller closes *plan,
- * also after a failure. */
+/* Runs the draft under all checks with one more than the tiny value of a size, and ends the run after a number of
+ * seconds. If the checks find something, *finding gets the kind of the first finding, and otherwise NULL. The caller
+ * closes *plan, also after a failure. */
 kiln_status kiln__run_size(kiln_engine *engine, const kiln_spec *spec, const kiln__size *size, double seconds,
                            kiln_plan **plan, const char **finding, kiln_error **error);
-/* Keeps the kind of the first finding as a text in the const char ** that `user` points to. A callback of the checks. */
+/* Keeps the kind of the first finding as a text in the const char ** that `user` points to. A callback of the
+ * checks. */
 int kiln__keep_finding(void *user, const kiln_check_finding *finding);
 /* Writes the section `judge`. */
 void kiln__draft_write_contract(const kiln__draft *draft, kiln__text *out);

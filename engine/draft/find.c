@@ -84,7 +84,7 @@ static bool find_use(kiln__draft *draft, size_t from, size_t to)
     return false;
 }
 
-/* Reads name<templates><<<...>>>(...), whose first '<' of three is at `at`. */
+/* Reads a launch name<templates><<<...>>>(...). Word `at` is the first '<' of the three. */
 static bool read_chevrons(kiln__draft *draft, size_t at)
 {
     kiln__host_launch *host = &draft->host;
@@ -132,8 +132,8 @@ static bool read_chevrons(kiln__draft *draft, size_t at)
     return true;
 }
 
-/* Returns the braces of `object = {...}`, `object{...}`, `object(...)` or `object[] = {...}` before the launch, as the range
- * of the words inside. Returns {0, 0} if there are no such braces. */
+/* Returns the braces of `object = {...}`, `object{...}`, `object(...)` or `object[] = {...}` before the launch, as the
+ * range of the words inside. Returns {0, 0} if there are no such braces. */
 static kiln__range initial_list(const kiln__draft *draft, size_t object)
 {
     kiln__range found = {0, 0};
@@ -156,8 +156,8 @@ static kiln__range initial_list(const kiln__draft *draft, size_t object)
     return found;
 }
 
-/* Finds the value of a member before the launch: `object.member = value;`, or number `place` of its list `object = {grid,
- * block}`. Returns the words of the value, or {0, 0}. */
+/* Finds the value of a member before the launch: `object.member = value;`, or number `place` of its list `object =
+ * {grid, block}`. Returns the words of the value, or {0, 0}. */
 static kiln__range member_value(const kiln__draft *draft, size_t object, const char *member, size_t place)
 {
     for (size_t i = draft->host.scope.from; i + 4 < draft->host.at; i++)
@@ -179,8 +179,8 @@ static kiln__range member_value(const kiln__draft *draft, size_t object, const c
     return place < count ? list[place] : (kiln__range){0, 0};
 }
 
-/* Returns true if an argument of a call is the kernel: `kernel<64>`, `&kernel`, `(void *)kernel`, or a variable that is set
- * to it. *templates gets the arguments of the template. */
+/* Returns true if an argument of a call is the kernel: `kernel<64>`, `&kernel`, `(void *)kernel`, or a variable that is
+ * set to it. *templates gets the arguments of the template. */
 static bool is_kernel_argument(kiln__draft *draft, kiln__range range, kiln__range *templates)
 {
     size_t name = 0;
@@ -207,12 +207,13 @@ static void read_addresses(kiln__draft *draft, kiln__range array)
     }
 }
 
-/* The functions that launch a kernel differ in the order of their arguments. */
+/* The orders of arguments of functions that launch a kernel. */
 typedef enum launch_form {
     FORM_NONE,
     FORM_CONFIG, /* cudaLaunchKernelEx(&config, kernel, arguments...), or with an array of addresses at the end (ExC) */
     FORM_DIRECT, /* cudaLaunchKernel(kernel, grid, block, addresses, shared, stream) */
-    FORM_WRAPPED, /* a function of the project, such as launch(kernel, params, arguments...), with params(grid, block) */
+    FORM_WRAPPED, /* a function of the project, such as launch(kernel, params, arguments...), with params(grid,
+                   * block) */
 } launch_form;
 
 static launch_form form_at(const kiln__draft *draft, size_t at)
@@ -463,7 +464,7 @@ static size_t next_call(const kiln__frame **frame)
 }
 
 /* Returns the word of the outermost call of a template around the launch, or 0 if there is no call. Launches that share
- * the inner calls differ in it. */
+ * the inner calls differ in the outermost call. */
 static size_t outermost_call(const kiln__host_launch *launch)
 {
     const kiln__frame *frame = launch->frame;
@@ -692,7 +693,8 @@ kiln_status kiln__host_choose(kiln__draft *draft, unsigned line, kiln_error **er
         key = key ? key : own;
         for (size_t k = 0; k < i; k++)
             exclusive = exclusive && kiln__are_exclusive(draft, draft->launches[i].at, draft->launches[k].at);
-        draft->looked = looked; /* the choice takes nothing from the limits of the launch that is chosen */
+        draft->looked = looked; /* restore the counters, because the choice must not use up the limits of the chosen
+                                 * launch */
         draft->nodes = nodes;
     }
     if (!same && !exclusive)

@@ -199,7 +199,7 @@ static void set_values(const kiln__draft *draft, kiln__tunable *tunable)
         tunable->values = compared;
         tunable->chosen = least ? least : compared;
         tunable->number = strtoll(compared, NULL, 10);
-        tunable->why = "those that #if has code for";
+        tunable->why = "the values for which #if has code";
     } else if (is_type(draft->scan, name)) {
         tunable->values = tunable->chosen = "float";
         tunable->number = 0;
@@ -294,8 +294,9 @@ void kiln__guess_tunable(kiln__draft *draft, const char *name)
     draft->tunable_count++;
 }
 
-/* Sets values around `value`. If #if has code for more numbers than 0 and 1, the values are these numbers. Otherwise
- * they are half of the value, the value, and twice the value; if it is not a power of two, only the value itself. */
+/* Sets values around `value`. If #if has code for more numbers than 0 and 1, the values are these numbers. Otherwise,
+ * if `value` is a power of two, they are half of it, the value itself, and twice the value. If it is not a power of
+ * two, the list has only `value`. */
 static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t value)
 {
     int64_t most = kiln__name_is_block(tunable->source) ? 1024 : INT64_C(1) << 30;
@@ -313,7 +314,7 @@ static void set_around(const kiln__draft *draft, kiln__tunable *tunable, int64_t
         tunable->values = kiln__arena_printf(draft->arena, "%s%lld%s", less, (long long)value, more);
     } else {
         tunable->values = tunable->chosen;
-        tunable->why = "check: the source's own value; which others may it have?";
+        tunable->why = "check: the value in the source; add other values to try";
     }
 }
 
@@ -433,7 +434,8 @@ static bool take_type(kiln__draft *draft, kiln__range range, kiln__tunable *tuna
 }
 
 /* Makes a param of a parameter of the template. Its default is the value that the launch in the source gives, otherwise
- * the default of the parameter, otherwise a guess. A parameter that the launch sets from sizes is no param. */
+ * the default of the parameter, otherwise a guess. A parameter that the launch sets from sizes does not become a
+ * param. */
 static void add_template(kiln__draft *draft, const kiln__template_param *param)
 {
     size_t number = (size_t)(param - draft->kernel->templates);
@@ -712,7 +714,7 @@ static bool is_limit(const kiln__draft *draft, const char *name)
     return false;
 }
 
-/* Returns true if the kernel multiplies or divides by a name, as with the length of a row. */
+/* Returns true if the kernel multiplies or divides by a name, as kernels do with the length of a row. */
 static bool is_factor(const kiln__draft *draft, const char *name)
 {
     const kiln__scan *scan = draft->scan;
@@ -810,7 +812,7 @@ static bool is_small_number(const char *name)
 /* Sets sizes that are multiples of usual blocks and tiles. They all differ, so that a run can distinguish them. */
 void kiln__set_sizes(kiln__draft *draft)
 {
-    int64_t next = 1; /* strides get the largest numbers: rows may not overlap */
+    int64_t next = 1; /* strides get the largest numbers, so that rows do not overlap */
     for (int far = 0; far < 2; far++)
         for (size_t i = 0; i < draft->size_count; i++)
             if (HAS(draft->sizes[i].name, "stride", "step", "pitch") == far)
@@ -879,8 +881,8 @@ const char *kiln__guess_size_of(kiln__draft *draft, size_t argument)
 typedef struct candidate {
     const char *text;
     uint64_t value;
-    size_t tunable; /* the param that is a factor, from 1; 0: none */
-    bool square;    /* a size times itself */
+    size_t tunable; /* the number, from 1, of the param that is a factor; 0 means that no param is a factor */
+    bool square;    /* the extent is a size times itself */
 } candidate;
 
 /* Multiplies two extents. Returns the largest number if the product does not fit 64 bits, because the source may define
@@ -955,8 +957,8 @@ static size_t add_param_extents(const kiln__draft *draft, candidate *list, size_
     return count;
 }
 
-/* Sets the shapes before a run: large enough for any index of the usual forms. Small sizes need a larger factor. After the
- * run the shape has more than `beyond` elements. */
+/* Sets the shapes before a run: large enough for any index of the usual forms. Small sizes need a larger factor. After
+ * the run the shape has more than `beyond` elements. */
 static const char *wide_shape(const kiln__draft *draft, size_t most, uint64_t beyond)
 {
     enum { SMALL = 32 };
@@ -996,8 +998,8 @@ static bool is_extent_of_another(const kiln__draft *draft, const kiln__draft_arg
     return false;
 }
 
-/* Returns the shape of an array of offsets that has this extent. An array that is read at all offsets has as many elements
- * as the offsets, because these grow by one. */
+/* Returns the shape of an array of offsets that has this extent. An array that is read at all offsets has as many
+ * elements as the offsets, because these grow by one. */
 static const char *shape_of_offsets(const kiln__draft *draft, const kiln__draft_argument *than, uint64_t extent)
 {
     for (size_t i = 0; i < draft->argument_count; i++) {
@@ -1051,7 +1053,7 @@ static void set_shape(kiln__draft *draft, kiln__draft_argument *argument)
         argument->shape = offsets;
     else if (best && (best->value == extent || extent >= least || extent > best->value / 8 * 7))
         argument->shape = best->text;
-    else { /* rows at made-up indices, and the last index may have been read by no block */
+    else { /* the kernel read rows at made-up indices, and perhaps no block read the last index */
         const bool rows = kiln__reads_indices(draft) && !argument->written && argument->extent > argument->begin;
         extent = rows ? (extent + MADE_UP - 1) / MADE_UP * MADE_UP : extent;
         argument->shape = kiln__arena_printf(draft->arena, "%llu", (unsigned long long)extent);

@@ -10,7 +10,7 @@
 #include "host_internal.h"
 
 /* Limits, because the source is untrusted text: definitions that are followed inside each other, parts of a list, names
- * that are looked up in all, words of a statement. */
+ * that are looked up in total, words of a statement. */
 enum { MOST_FOLLOWED = 12, MOST_LIST = KILN__MOST_LIST, MOST_LOOKED = 2000, MOST_STATEMENT = 256 };
 
 /* ---- trees ---- */
@@ -20,7 +20,7 @@ typedef kiln__frame frame;
 typedef struct reader {
     kiln__draft *draft;
     size_t at, to, depth; /* depth: the number of definitions that were followed */
-    size_t before;        /* definitions count up to this word; 0: up to the launch */
+    size_t before;        /* definitions count up to this word; 0 means up to the launch */
     const frame *macro;
     bool failed;
 } reader;
@@ -203,8 +203,8 @@ static kiln__tree *read_in_frame(const reader *r, const frame *f, kiln__range va
 }
 
 /* Reads the value of a variable before word `before`. If the last definition stands in a branch of #if that params
- * decide, the definition before it counts otherwise. *changed is set if the variable changes after its definition, so
- * that no definition gives its value. */
+ * decide, the definition before it counts where that condition is false. If the variable changes after its definition,
+ * so that no definition gives its value, the function sets *changed. */
 static kiln__tree *read_variable(const reader *r, size_t name, size_t before, bool *changed)
 {
     kiln__draft *draft = r->draft;
@@ -261,9 +261,9 @@ static bool find_tested_value(const kiln__draft *draft, size_t name, int64_t *va
     return false;
 }
 
-/* Replaces a name by its meaning. The arguments of the macro that is read come first. Then come an argument of the kernel, a
- * param, and an argument of the kernel's template. Then come a parameter of the template around the launch, a local
- * variable, a constant, and a macro. Otherwise the name is free. */
+/* Replaces a name by its meaning. The arguments of the macro that is read come first. Then come an argument of the
+ * kernel, a param, and an argument of the kernel's template. Then come a parameter of the template around the launch, a
+ * local variable, a constant, and a macro. Otherwise the name is free. */
 static kiln__tree *resolve_name(reader *r, size_t name)
 {
     kiln__draft *draft = r->draft;
@@ -363,6 +363,25 @@ static kiln__tree *read_fraction(reader *r)
     return text ? tree : NULL;
 }
 
+/* Returns the bytes of a type that is one word, or 0 if they are not known. The word can be a type parameter of the
+ * function around the launch: `f<T, 4>(...)` then gives T to a parameter of the kernel's template, whose type the draft
+ * has chosen. */
+static uint64_t count_bytes(kiln__draft *draft, kiln__range word)
+{
+    const char *name = kiln__word_copy(draft->scan, word.from);
+    uint64_t bytes = name ? kiln__type_bytes_named(name) : 0;
+    if (!bytes && (name = kiln__type_of_range(draft, word)) != NULL)
+        bytes = kiln__type_bytes_named(name);
+    const kiln__host_launch *host = &draft->host;
+    for (size_t k = 0; !bytes && k < host->template_count && k < draft->kernel->template_count; k++) {
+        const kiln__range given = host->templates[k];
+        const kiln__tunable *tunable = kiln__tunable_find(draft, draft->kernel->templates[k].name);
+        if (tunable && given.to == given.from + 1 && same_word(draft, given.from, word.from))
+            bytes = kiln__type_bytes_named(tunable->chosen);
+    }
+    return bytes;
+}
+
 /* Reads a call with arguments: a cast, sizeof, min, max, or a function whose name means a division that rounds up. */
 static kiln__tree *read_call(reader *r, size_t name)
 {
@@ -384,8 +403,7 @@ static kiln__tree *read_call(reader *r, size_t name)
     if (count == 1 && strcmp(small, "sizeof") == 0) {
         if (list[0].to != list[0].from + 1) /* float *, unsigned char */
             return NULL;
-        char *type = kiln__word_copy(draft->scan, list[0].from);
-        uint64_t bytes = type ? kiln__type_bytes_named(type) : 0;
+        const uint64_t bytes = count_bytes(draft, list[0]);
         kiln__tree *number = bytes ? make_number(r, (int64_t)bytes) : NULL;
         if (number)
             number->text = "sizeof"; /* so it is not the same as a number of the launch */
@@ -567,7 +585,10 @@ static kiln__tree *read_expression(reader *r, int least)
 {
     char op = 0;
     size_t words = 0;
-    enum { MOST_OPERATORS = 64 }; /* most operators in a row; the tree is as deep, and recursion walks it */
+    enum {
+        MOST_OPERATORS = 64
+    }; /* most operators in a row, because the tree becomes as deep, and recursion walks the
+                                   * tree */
     kiln__tree *left = read_primary(r);
     size_t count = 0;
     for (int level; left && (level = operator_at(r, &op, &words)) > least;) {
@@ -638,7 +659,7 @@ bool kiln__axes_choose(kiln__draft *draft, const kiln__tree *condition, kiln__tr
 }
 
 /* Reads a dim3 whose definition stands in a branch of #if. `value` is its last definition. The definition before it
- * counts otherwise. */
+ * counts where the condition of the branch is false. */
 static bool read_conditional_axes(kiln__draft *draft, kiln__range range, kiln__range value, kiln__tree *condition,
                                   kiln__tree **axes)
 {

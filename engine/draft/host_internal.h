@@ -42,20 +42,21 @@ struct kiln__frame {
     size_t names[KILN__MOST_LIST];
     kiln__range values[KILN__MOST_LIST];
     size_t count;
-    kiln__range scope; /* the function in which the values stand, up to word `at`; 0: they stand in the same place */
+    kiln__range scope; /* the function in which the values stand, up to word `at`; from 0: the values stand in the
+                        * function of the launch */
     size_t at;
 };
 
-kiln__tree *kiln__tree_make(kiln__draft *draft, char op, kiln__tree *a, kiln__tree *b); /* NULL: no room */
+kiln__tree *kiln__tree_make(kiln__draft *draft, char op, kiln__tree *a, kiln__tree *b); /* NULL means no room */
 kiln__tree *kiln__tree_not(kiln__draft *draft, kiln__tree *tree);
 
-kiln__tree *kiln__tree_copy(kiln__draft *draft, const kiln__tree *tree); /* NULL: no room, or no tree */
+kiln__tree *kiln__tree_copy(kiln__draft *draft, const kiln__tree *tree); /* NULL means no room, or no tree */
 /* Replaces each axes[i] by `axes[i] if CONDITION else otherwise[i]`, where NULL counts as 1. Returns false if there is
  * no room. */
 bool kiln__axes_choose(kiln__draft *draft, const kiln__tree *condition, kiln__tree *const *otherwise,
                        kiln__tree **axes);
-/* Replaces a number by a name in a tree, which may be NULL. Two numbers are the same if their values are equal, and
- * their names too, or neither has a name. */
+/* Replaces a number by a name in a tree, which may be NULL. Two numbers are the same if their values are equal, and if
+ * they have the same name or both have no name. */
 void kiln__tree_replace(kiln__tree *tree, const kiln__tree *number, const char *name);
 
 /* ---- #if (conditions.c) ---- */

@@ -5,21 +5,21 @@
 #include "draft.h"
 
 /* Limits, because the source is untrusted text. MOST_STEPS: words that are read for one product, with the definitions
- * that are followed. MOST_BACK: words before a comparison in which the compared variable is searched. MOST_SUMS: sums that are
- * followed for one axis. */
+ * that are followed. MOST_BACK: words before a comparison in which the compared variable is searched. MOST_SUMS: sums
+ * that are followed for one axis. */
 enum { MOST_FACTORS = 8, MOST_PLACES = 16, MOST_STEPS = 200, MOST_BACK = 256, MOST_SUMS = 32 };
 static const char *const axis_names[] = {"x", "y", "z"};
 
 typedef struct factors { /* factors of a block's share of an axis: blockDim.x * ITEMS */
     size_t count, steps;
-    const char *texts[MOST_FACTORS]; /* NULL: blockDim */
+    const char *texts[MOST_FACTORS]; /* NULL means blockDim */
     int64_t values[MOST_FACTORS];
     bool blocky[MOST_FACTORS]; /* a param whose name means a number of threads */
-    bool lost;                 /* some factor of the product is not known */
+    bool lost;                 /* a factor of the product is not known */
 } factors;
 
 typedef struct limit { /* the limit with which an index is compared */
-    const char *text;  /* a size or a product of sizes; NULL: no limit */
+    const char *text;  /* a size or a product of sizes; NULL means no limit */
     int64_t tiny;
     bool odd; /* the word is a part of another expression */
 } limit;
@@ -45,7 +45,8 @@ static bool is_member(const kiln__draft *draft, size_t at, const char *object, i
            kiln__word_is(draft->scan, at + 2, axis_names[axis]);
 }
 
-/* Returns true if the kernel uses `object`.x. If the kernel uses neither blockIdx nor threadIdx, the whole file counts.
+/* Returns true if the kernel uses `object`.x. If the kernel uses neither blockIdx nor threadIdx, the function searches
+ the whole file instead.
  */
 static bool uses(const kiln__draft *draft, const char *object, int axis)
 {
@@ -174,8 +175,8 @@ static void read_factors(const kiln__draft *draft, place p, factors *f)
         add_behind(draft, at + 1, f);
 }
 
-/* Reads the number by which an index is divided: several threads, or lanes, work on one element, as in
- * `row = (blockIdx.x * blockDim.x + threadIdx.x) / LANES`, also with a variable between. Returns the word that is set to the
+/* Reads the number by which an index is divided: several threads, or lanes, work on one element, as in `row =
+ * (blockIdx.x * blockDim.x + threadIdx.x) / LANES`, also with a variable between. Returns the word that is set to the
  * quotient, or 0 if there is no division. */
 static size_t read_divisor(const kiln__draft *draft, place p, size_t variable, factors *divisor)
 {
@@ -299,9 +300,10 @@ static limit limit_of(const kiln__draft *draft, size_t variable)
     return (limit){0};
 }
 
-/* Returns the limit of a variable, or of a variable that is set to a sum with it: the limit of y for `y0 = blockIdx.y * BY;
- * y = y0 + threadIdx.y; if (y < height)`. A sum with a size is an index in another array, so it does not count. `depth` is the number of
- * sums that were followed. *left is the number of variables that may still be searched, because the source is untrusted text. */
+/* Returns the limit of a variable, or of a variable that is set to a sum with it: the limit of y for `y0 = blockIdx.y *
+ * BY; y = y0 + threadIdx.y; if (y < height)`. A sum with a size is an index in another array, so it does not count.
+ * `depth` is the number of sums that were followed. *left is the number of variables that may still be searched,
+ * because the source is untrusted text. */
 static limit limit_of_sum(const kiln__draft *draft, size_t variable, int depth, int *left)
 {
     enum { MOST_DEPTH = 3 };
@@ -495,7 +497,7 @@ static void set_threads(kiln__draft *draft, int axis, bool flat, factors *f)
         }
         return;
     }
-    for (size_t i = 0; i < f->count; i++) /* the param with a suitable name, otherwise the largest one */
+    for (size_t i = 0; i < f->count; i++) /* the param with a suitable name, otherwise the largest param */
         if (f->texts[i] && (found == MOST_FACTORS || (f->blocky[i] && !f->blocky[found]) ||
                             (f->blocky[i] == f->blocky[found] && f->values[i] > f->values[found])))
             found = i;
@@ -563,7 +565,8 @@ static bool has_headers(const kiln__draft *draft)
     return false;
 }
 
-/* Returns the size by which a block's number is multiplied: `x += blockIdx.x * cols`, or `x += blockIdx.x * 2 * cols`. */
+/* Returns the size by which a block's number is multiplied: `x += blockIdx.x * cols`, or `x += blockIdx.x * 2 *
+ * cols`. */
 static const char *row_length(const kiln__draft *draft, const place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -660,9 +663,9 @@ static void set_axis(kiln__draft *draft, int axis, bool flat)
     else if (count && !size.text && !to->rows)
         to->doubt = "the source compares no index with a size";
     else if (count && size.odd)
-        to->doubt = "an index is compared with more than a size";
+        to->doubt = "an index is compared with an expression, not with a size";
     else if (count && f.lost && !to->rows)
-        to->doubt = "what blockIdx is multiplied with is not known";
+        to->doubt = "the factor of blockIdx is not known";
     if (!size.text) {
         const char *named = size_of_share(draft, &f);
         size.text = to->rows ? to->rows : named ? named : size_by_name(draft, axis);

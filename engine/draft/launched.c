@@ -36,7 +36,8 @@ static void remove_size(kiln__draft *draft, const char *name)
         memmove(size, size + 1, (--draft->size_count - at) * sizeof *size);
 }
 
-/* Gives each size the name that the host has for it. If the host's value is a constant, it becomes the size's default.
+/* Gives each size the name that the host has for it. If the host's value is a constant, the constant becomes the size's
+ default.
  */
 static void bind_sizes(kiln__draft *draft)
 {
@@ -166,7 +167,7 @@ void kiln__tree_replace(kiln__tree *tree, const kiln__tree *number, const char *
 }
 
 /* Returns true if the kernel walks over its work in steps of the number of threads: `i += blockDim.x`, or a variable
- * that is set to it. */
+ * with this value in place of blockDim.x. */
 static bool strides_by_block(const kiln__draft *draft)
 {
     enum { MOST_TRIED = 64 };
@@ -244,8 +245,8 @@ static void set_threads(kiln__draft *draft, kiln__tree **block, kiln__tree **gri
     }
 }
 
-/* A number of threads that only the host knows, and that it takes from somewhere else, becomes a param: the kernel gets it
- * from the launch. */
+/* Makes a param of a number of threads that is a name without a definition in the host code. That is possible if the
+ * kernel reads the number from the launch. */
 static void add_host_threads(kiln__draft *draft, int axis, kiln__tree **block, kiln__tree **grid)
 {
     const char *host = block[axis]->text;
@@ -326,7 +327,8 @@ static void round_sizes(kiln__draft *draft, kiln__tree *const *grid)
         draft->tunables[i].number = numbers[i];
 }
 
-/* Makes the sizes small that are factors of the tree. `known`: also sizes that the kernel gets as an argument. */
+/* Makes small the sizes that are factors of the tree. If `known` is true, these include sizes that the kernel gets as
+ * arguments. */
 static void shrink_factors(kiln__draft *draft, const kiln__tree *tree, bool known)
 {
     static const int64_t smalls[KILN__MOST_SIZES] = {5, 3, 7, 11, 13, 17, 19, 23};
@@ -353,8 +355,8 @@ static int64_t count_blocks(const kiln__draft *draft, kiln__tree *const *grid, i
     return blocks;
 }
 
-/* Makes sizes small that are factors of the grid, if the grid is too large for the simulated device: first the sizes that
- * only the grid has. The sizes stay different. */
+/* If the grid is too large for the simulated device, makes sizes small that are factors of the grid. It begins with the
+ * sizes that only the grid uses. The sizes stay different. */
 static void fit_grid(kiln__draft *draft, kiln__tree *const *grid)
 {
     enum { MOST_BLOCKS = 4096 };

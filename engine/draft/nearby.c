@@ -6,8 +6,8 @@
 
 #include "draft.h"
 
-/* Limits: folders above the source, files that are read in each folder, bytes of a file, words between the kernel's name
- * and its <<<. */
+/* Limits: folders above the source, files that are read in each folder, bytes of a file, words between the kernel's
+ * name and its <<<. */
 enum { MOST_UP = 2, MOST_FILES = 200, MOST_BYTES = 1 << 20, MOST_BETWEEN = 200 };
 
 static int is_source(const struct dirent *entry)

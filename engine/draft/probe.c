@@ -170,7 +170,8 @@ static bool add_missing(kiln__draft *draft, const char *log)
             continue;
         char *name = kiln__arena_strndup(draft->arena, at, length);
         const kiln__macro *macro = name ? kiln__macro_find(draft->scan, name) : NULL;
-        bool own = macro && macro->from < draft->scan->own; /* --launch FILE may define what the source leaves open */
+        bool own = macro && macro->from < draft->scan->own; /* the file of --launch may define a macro that the source
+                                                             * leaves open */
         if (name && !own && is_in_source(draft, name) && !is_function_or_type(draft, name))
             kiln__guess_tunable(draft, name);
     }
@@ -342,9 +343,9 @@ static void fail(const kiln__draft *draft, kiln_status status, const char *why, 
     kiln__text_free(&guesses);
 }
 
-/* Gives each param that is a type another type, if the source shows no value for the param: half after float, and so on.
- * A kernel may be written for some types only. Returns false if there is no such param, if the error has nothing to do with
- * the type, or if all types were tried; then the types are float again. */
+/* Gives each param that is a type another type, if the source shows no value for the param: half after float, and so
+ * on. A kernel may be written for some types only. Returns false if there is no such param, if the error has nothing to
+ * do with the type, or if all types were tried; then the types are float again. */
 static bool change_types(kiln__draft *draft, const char *log, size_t *tried)
 {
     static const char *const types[] = {"float", "half", "__nv_bfloat16", "double", "int"};

@@ -26,7 +26,7 @@ static bool is_word(const kiln__word *word, const char *text)
  * of the words that are left. Other conditions are not evaluated. */
 static size_t drop_disabled(kiln__word *words, size_t count)
 {
-    size_t kept = 1, until = 1, depth = 0; /* depth: of conditions inside `#if 0` */
+    size_t kept = 1, until = 1, depth = 0; /* depth: the number of open conditions inside `#if 0` */
     bool off = false;
     for (size_t i = 1; i < count; i++) {
         if (i + 1 < count && begins_directive(words, i)) {
@@ -95,10 +95,10 @@ size_t kiln__word_close(const kiln__scan *scan, size_t open)
     return open < scan->count ? scan->closes[open] : scan->count;
 }
 
-/* Finds the closing bracket of every bracket. A source may have a million brackets that are never closed, so one pass
- * with a stack for each kind does it. Each stack is a list through scan->closes. A bracket that nothing closes gets
- * scan->count. Angle brackets are also operators. Therefore nothing closes one after a ';' or a '{', or MOST_ANGLES
- * words later. */
+/* Finds the closing bracket of every bracket. A source may have a million brackets that are never closed, so the
+ * function makes one pass with a stack for each kind. Each stack is a list through scan->closes. A bracket that is
+ * never closed gets scan->count. Angle brackets are also operators. Therefore an angle bracket counts as never closed
+ * if a ';' or a '{' follows first, or if MOST_ANGLES words follow. */
 static bool match_brackets(kiln__scan *scan)
 {
     static const char kinds[4][2] = {{'(', ')'}, {'[', ']'}, {'{', '}'}, {'<', '>'}};

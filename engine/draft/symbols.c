@@ -1,5 +1,5 @@
 /* symbols.c - finds the variables of the source that the host fills before a launch: `__constant__ float mask[R * R];`.
- * Each becomes a buffer, and a step `symbol` that copies the buffer to the variable. */
+ * Each variable becomes a buffer and a step `symbol`, which copies the buffer to the variable. */
 #include <string.h>
 
 #include "draft.h"

@@ -5,7 +5,10 @@
 
 #include "host_internal.h"
 
-enum { MOST_NODES = 1 << 16 }; /* nodes in all: the argument of a macro is read once for each use */
+enum {
+    MOST_NODES = 1 << 16
+}; /* nodes of all trees; the limit is needed because the argument of a macro is read once
+                                * for each use */
 
 kiln__tree *kiln__tree_make(kiln__draft *draft, char op, kiln__tree *a, kiln__tree *b)
 {

@@ -1,4 +1,4 @@
-/* values.c - one trial of a value of a param, and the values that are left out. */
+/* values.c - tries one value of a param, and leaves out values that fail. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ const char *kiln__next_value(const kiln__draft *draft, const char **at)
     return value;
 }
 
-/* Returns the value of a param that the text of the spec has: a number, true or false, or a text. */
+/* Converts the text of a param's value in the spec to a number, true or false, or a text. */
 static kiln_value read_value(const char *text)
 {
     if (!text)

@@ -124,7 +124,7 @@ static void write_where(const kiln__draft *draft, kiln__text *out)
 }
 
 /* Writes the section `params` with a comment for each param. Another comment lists the macros that the source defines
- * in any case, which cannot be tuned yet. */
+ * without #ifndef, and which therefore cannot be tuned yet. */
 static void write_params(const kiln__draft *draft, kiln__text *out)
 {
     bool first = true;
@@ -157,8 +157,8 @@ static void write_params(const kiln__draft *draft, kiln__text *out)
         kiln__text_puts(out, "  # check: not every value above was tried, because the trials have a limit\n");
     kiln__text_puts(
         out,
-        first ? "# No tuning parameters were found. A name in capitals becomes one if the source uses it and does not "
-                "define it.\n"
+        first ? "# No tuning parameters were found. A name in capitals becomes a param if the source uses it and does "
+                "not define it.\n"
               : "");
     write_where(draft, out);
     bool hints = false;
@@ -218,7 +218,7 @@ static void write_buffers(const kiln__draft *draft, kiln__text *out)
             : argument->same && output
                 ? "; check: a run wrote the same value everywhere, so a comparison proves little: give inputs with "
                   "differing values"
-            : argument->beyond                      ? "; check: a run went past the end of less"
+            : argument->beyond                      ? "; check: with fewer elements, a run went past the end"
             : argument->unwritten                   ? "; check: a run did not write it, so it begins with 0"
             : argument->partly                      ? "; check: a run wrote only some of it, so it begins with 0"
             : argument->atomic && output            ? "; check: atomics add to it, so it begins with 0"
@@ -438,7 +438,7 @@ static void write_launch(const kiln__draft *draft, kiln__text *out)
             kiln__text_printf(out, "  shared: %u * %s%s%s # check: bytes of the extern __shared__ array%s\n",
                               draft->shared_each ? draft->shared_each : KILN__SHARED_EACH, draft->axes[0].block,
                               draft->axes[1].used ? " * " : "", draft->axes[1].used ? draft->axes[1].block : "",
-                              draft->shared_each ? "; a run went past half of it" : "");
+                              draft->shared_each ? "; a run used more than half of it" : "");
             break;
         }
     if (kiln__words_have(scan, draft->kernel->body_from, draft->kernel->body_to, "this_grid"))

@@ -71,6 +71,7 @@
     X(cuStreamSynchronize, (CUstream stream), 1)                                                                       \
     X(cuStreamQuery, (CUstream stream), 1)                                                                             \
     X(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus * status), 0)                                       \
+    X(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *user), 0)                                           \
     X(cuEventCreate, (CUevent * event, unsigned flags), 1)                                                             \
     X(cuEventDestroy, (CUevent event), 1)                                                                              \
     X(cuEventRecord, (CUevent event, CUstream stream), 1)                                                              \
@@ -132,7 +133,7 @@ void kiln__driver_close(kiln__driver *driver);
  * description of `result`, and from the simulated device its last fault. */
 kiln_status kiln__driver_fail(const kiln__driver *driver, const kiln_allocator *mem, CUresult result,
                               kiln_error **error, const char *what, ...) KILN__PRINTF(5, 6);
-#if defined __clang_analyzer__ || defined KILN_ANALYZER /* same parameters as kiln__fail() */
+#if defined __clang_analyzer__ || defined KILN_ANALYZER /* see kiln__fail() */
 #define kiln__driver_fail(...) (kiln__driver_fail(__VA_ARGS__), KILN_ERROR_DEVICE)
 #endif
 /* Returns true if the context is lost after this result, as after an illegal address, an assert or a launch timeout. */
@@ -155,7 +156,7 @@ static inline double kiln__peak_flops(const kiln_device_info *info, unsigned uni
 
 /* Returns true if the map follows the rules that cuda.h states for cuTensorMapEncode*. Otherwise *fault is set. */
 bool kiln__driver_tensor_map_check(const kiln__tensor_map *map, kiln__tensor_fault *fault);
-/* Returns false if the driver is the simulated device and does not support such maps. */
+/* Returns false if the driver is the simulated device and cannot execute copies with this map. */
 bool kiln__driver_tensor_map_runs(const kiln__driver *driver, const kiln__tensor_map *map, kiln__tensor_fault *fault);
 
 /* Reads the figures of a device. A figure that the driver does not offer is 0. If the result is not CUDA_SUCCESS, a

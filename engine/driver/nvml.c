@@ -9,7 +9,7 @@
 
 typedef struct nvml_device *nvml_device;
 
-/* X(name, signature, required). All return 0 for success. */
+/* X(name, signature, required). All functions return 0 for success. */
 #define FUNCTIONS(X)                                                                                                   \
     X(nvmlInit_v2, (void), 1)                                                                                          \
     X(nvmlShutdown, (void), 1)                                                                                         \

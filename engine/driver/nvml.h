@@ -1,6 +1,6 @@
 /* nvml.h - the state of a GPU during a measurement, from NVML: clocks, throttling, temperature, power, energy. The
- * library (libnvidia-ml.so.1, of the NVIDIA driver) is optional and found at run time. It is only used for reading; it
- * never changes a setting. */
+ * library (libnvidia-ml.so.1, of the NVIDIA driver) is optional and found at run time. This code only reads; it never
+ * changes a setting. */
 #ifndef KILN_NVML_H
 #define KILN_NVML_H
 
@@ -17,7 +17,7 @@ void kiln__nvml_close(kiln__nvml *nvml); /* NULL is allowed */
  * energy". */
 void kiln__nvml_describe(kiln__nvml *nvml, kiln__text *out);
 
-/* The clocks. An unknown value is 0. If `nvml` is NULL, all are unknown. */
+/* The clocks. An unknown value is 0. If `nvml` is NULL, all values are unknown. */
 typedef struct kiln__nvml_clocks {
     double sm_hz, memory_hz;
     unsigned throttle; /* KILN_THROTTLE_... */

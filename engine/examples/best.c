@@ -2,9 +2,10 @@
  *
  * Usage: best specs/examples/first.yaml engine/examples/known.yaml
  *
- * `kiln tune first.yaml` finds configurations, and `kiln best --export known.yaml first.yaml` writes the best of each
- * device and each set of sizes to a text file. A program ships this file. At run time the answer is, in this order: the
- * same sizes on this kind of device, the nearest sizes, another device, the defaults. The answer names its source. */
+ * `kiln tune first.yaml` finds configurations, and `kiln best --export known.yaml first.yaml` writes the best
+ * configuration for each device and each set of sizes to a text file. A program ships this file. At run time Kiln takes
+ * the first of these that exists: a configuration for the same sizes on this kind of device, for the nearest sizes, for
+ * another device, the defaults. The answer tells which of them was taken. */
 #include <kiln_tune.h>
 #include <stdio.h>
 
@@ -35,7 +36,7 @@ int main(int count, char **arguments)
     kiln_setting sizes[] = {{"N", {KILN_INT, {5000}}}};
     kiln_choice choice = {.sizes = sizes, .size_count = 1};
     if (kiln_plan_open_best(engine, spec, &choice, &options, &plan, &best, &error) ||
-        kiln_plan_launch(plan, NULL, &error)) /* a buffer that nothing was written to has the fill of the spec */
+        kiln_plan_launch(plan, NULL, &error)) /* a buffer that the program has not written has the fill of the spec */
         return fail(error);
 
     printf("%s", best->variant);

@@ -34,10 +34,11 @@ int main(int count, char **arguments)
         kiln_spec_load(engine, count > 1 ? arguments[1] : "first", &spec, &error))
         return fprintf(stderr, "errors: %s\n", kiln_error_message(error)), 1;
 
-    kiln_spec_parse(engine, broken, strlen(broken), "broken.yaml", &none, &error); /* all errors of a spec at once */
+    kiln_spec_parse(engine, broken, strlen(broken), "broken.yaml", &none, &error); /* the message has all errors of the
+                                                                                    * spec */
     show("A spec with two errors", error);
 
-    error = NULL; /* has to be NULL before each call that may set it */
+    error = NULL; /* `error` must be NULL before each call that may set it */
     kiln_choice unknown = {.variant = "defualt"};
     kiln_plan_open(engine, spec, &unknown, &plan, &error);
     show("A misspelt variant", error);

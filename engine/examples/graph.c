@@ -2,9 +2,9 @@
  *
  * Usage: graph specs/examples/first.yaml
  *
- * kiln_plan_launch() enqueues work on a stream, so a capture of the stream takes the launch into a graph. The variant may
- * have no steps on the host and no `while`: these wait for the stream, and a capture forbids waiting. Without a GPU:
- * kiln sim run graph specs/examples/first.yaml */
+ * kiln_plan_launch() enqueues work on a stream, so a capture of the stream takes the launch into a graph. The variant
+ * must not have steps on the host or a `while`: such steps wait for the stream, and a capture forbids waiting. To run
+ * this program without a GPU: kiln sim run graph specs/examples/first.yaml */
 #include <cuda.h>
 #include <kiln.h>
 #include <stdio.h>
@@ -37,7 +37,8 @@ int main(int count, char **arguments)
     CHECK(kiln_engine_open(&options, &engine, &error));
     CHECK(kiln_spec_load(engine, count > 1 ? arguments[1] : "first", &spec, &error));
     CHECK(kiln_plan_open(engine, spec, &choice, &plan, &error));
-    CHECK(kiln_plan_write(plan, "x", x, sizeof x, &error)); /* this allocates: a capture would forbid that */
+    CHECK(kiln_plan_write(plan, "x", x, sizeof x, &error)); /* this call allocates memory, which a capture would
+                                                             * forbid */
     CHECK(kiln_plan_write(plan, "y", y, sizeof y, &error));
 
     CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
@@ -48,7 +49,7 @@ int main(int count, char **arguments)
     for (int i = 0; i < REPLAYS; i++)
         CHECK(cuGraphLaunch(executable, stream));
     CHECK(cuStreamSynchronize(stream));
-    CHECK(kiln_plan_read(plan, "y", y, sizeof y, &error)); /* each launch has added 2 x */
+    CHECK(kiln_plan_read(plan, "y", y, sizeof y, &error)); /* each launch has added 2 * x to y */
     printf("y[0] is %d after %d launches\n", (int)y[0], LAUNCHES * REPLAYS);
     CHECK(cuGraphExecDestroy(executable) || cuGraphDestroy(graph) || cuStreamDestroy(stream));
     kiln_plan_close(plan); /* closed after the graph, which has pointers to the plan's memory and code */

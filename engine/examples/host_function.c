@@ -2,9 +2,9 @@
  *
  * Usage: host_function specs/examples/first.yaml
  *
- * The spec is the string `text` below. The path in the command line only says in which folder its kernel, first.cu, is.
- * The spec names a function, `axpy_on_host`, which the program registers before it parses the spec. Functions can also
- * make inputs (KILN_HOST_INPUT) and be steps of a variant (KILN_HOST_STEP). */
+ * The spec is the string `text` below. The path in the command line only gives the folder in which the kernel of the
+ * spec, first.cu, is. The spec names a function, `axpy_on_host`, which the program registers before it parses the spec.
+ * Functions can also make inputs (KILN_HOST_INPUT) and be steps of a variant (KILN_HOST_STEP). */
 #include <kiln.h>
 #include <stdio.h>
 
@@ -37,7 +37,7 @@ static kiln_status axpy_on_host(void *user, kiln_call *call)
 
 int main(int count, char **arguments)
 {
-    unsigned calls = 0; /* must live as long as the engine */
+    unsigned calls = 0; /* the counter must live as long as the engine */
     kiln_engine *engine = NULL;
     kiln_spec *spec = NULL;
     kiln_plan *plan = NULL;

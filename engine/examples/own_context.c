@@ -2,8 +2,8 @@
  *
  * Usage: own_context specs/examples/first.yaml
  *
- * The program links with libcuda and owns everything on the device. Kiln adds modules to its context, and frees only what
- * Kiln made. Without a GPU: kiln sim run own_context specs/examples/first.yaml */
+ * The program links with libcuda and owns everything on the device. Kiln loads modules into this context, and frees
+ * only what Kiln made. To run this program without a GPU: kiln sim run own_context specs/examples/first.yaml */
 #include <cuda.h>
 #include <kiln.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ int main(int count, char **arguments)
     CHECK(kiln_plan_open(engine, spec, &choice, &plan, &error));
     CHECK(kiln_plan_bind(plan, "x", at_x, sizeof x, &error)); /* the size is checked against the spec */
     CHECK(kiln_plan_bind(plan, "y", at_y, sizeof y, &error));
-    CHECK(kiln_plan_launch(plan, stream, &error)); /* enqueues, and does not wait */
+    CHECK(kiln_plan_launch(plan, stream, &error)); /* enqueues the launch and does not wait for it */
     CHECK(cuMemcpyDtoHAsync(y, at_y, sizeof y, stream));
     CHECK(cuStreamSynchronize(stream));
     printf("y[%d] is %d\n", N - 1, (int)y[N - 1]);

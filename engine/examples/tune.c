@@ -2,8 +2,8 @@
  *
  * Usage: tune specs/examples/first.yaml
  *
- * Without a GPU the times are estimates of the simulated device, or on the device `sim` no times at all: `measured` of a
- * result tells. */
+ * Without a GPU the times are estimates of the simulated device. The device `sim` gives no times at all. The member
+ * `measured` of a result tells whether its time is a measurement on a GPU. */
 #include <kiln_tune.h>
 #include <stdio.h>
 
@@ -14,8 +14,8 @@ static int fail(kiln_error *error)
     return 1;
 }
 
-/* Kiln calls this function after each sample, and about ten times a second between them with `sample` NULL. A nonzero
- * answer would end the sweep, which then keeps the samples that it has. */
+/* Kiln calls this function after each sample. Between samples Kiln calls it about ten times a second, with a NULL
+ * `sample`. A nonzero return value would end the sweep, which would then keep its samples. */
 static int show_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)
 {
     unsigned *samples = user;
@@ -41,7 +41,8 @@ int main(int count, char **arguments)
         kiln_tune(engine, spec, &options, &tuning, &error))
         return fail(error);
 
-    const kiln_sample *best = kiln_tuning_sample(tuning, 0); /* the samples are ranked: the failed ones come last */
+    const kiln_sample *best = kiln_tuning_sample(tuning, 0); /* the samples are ranked: the best sample comes first,
+                                                              * failed samples come last */
     printf("%u samples, the best is", samples);
     for (size_t i = 0; i < best->param_count; i++)
         printf(" %s=%lld", best->params[i].name, (long long)best->params[i].value.as.i);

@@ -58,18 +58,19 @@ typedef enum kiln__opcode {
     KILN__OP_TRUTH,      /* the top becomes a boolean */
     KILN__OP_JUMP,       /* skips `operand` instructions */
     KILN__OP_JUMP_FALSE, /* pops the top, and jumps if it was false */
-    KILN__OP_AND,        /* if the top is false, it stays and we jump; otherwise it is popped */
-    KILN__OP_OR,         /* if the top is true, it stays and we jump; otherwise it is popped */
-    /* a link of a chained comparison, which `detail` names: a b -- b if it holds; otherwise a b -- false, and a jump */
+    KILN__OP_AND,        /* jumps if the top is false and leaves it there; otherwise pops it */
+    KILN__OP_OR,         /* jumps if the top is true and leaves it there; otherwise pops it */
+    /* one comparison of a chain such as a < b < c. `detail` is the operator. Stack before: a, b. If the comparison
+     * holds, b stays. Otherwise the stack has `false` instead, and the instruction jumps */
     KILN__OP_CHAIN,
-    KILN__OP_IN,    /* x, found, member -- x, found or x == member */
-    KILN__OP_IN_END /* x, found -- found, negated where `operand` is 1 */
+    KILN__OP_IN,    /* stack before: x, found, member; after: x, (found or x == member) */
+    KILN__OP_IN_END /* stack before: x, found; after: found, or `not found` if `operand` is 1 */
 } kiln__opcode;
 
 typedef struct kiln__expr_op {
     uint8_t code;    /* kiln__opcode */
     uint8_t detail;  /* CHAIN: the comparison; AND, OR: 1 if the result is the operand itself, as in Python */
-    int32_t operand; /* an index, or how many instructions a jump skips beyond the next instruction */
+    int32_t operand; /* an index; for a jump the number of instructions that it skips */
     uint32_t at;     /* offset into the text, for messages */
 } kiln__expr_op;
 

@@ -48,8 +48,8 @@ typedef struct kiln__scope {
 bool kiln__scope_find(const kiln__scope *scope, const char *name, kiln_value *value);
 
 /* Evaluates an expression. Returns false after a failure, which adds one entry with its place to `diag`, unless that is
- * NULL. Failures are an unknown name (with the nearest known one), a division by zero, an overflow, an inexact `/`, and
- * wrong kinds. A text result lives as long as the expression or the setting from which it came. */
+ * NULL. Failures are an unknown name (the message suggests the nearest known name), a division by zero, an overflow, an
+ * inexact `/`, and wrong kinds. A text result lives as long as the expression or the setting from which it came. */
 bool kiln__expr_eval(const kiln__expr *expr, const kiln__scope *scope, kiln_value *value, kiln__diag *diag);
 /* Does the work of kiln__expr_eval() without look-ups of names, for loops over many configurations: name number i has
  * the value values[slots[i]]. */
@@ -84,8 +84,8 @@ bool kiln__template_fill(const kiln__template *template_, const kiln__scope *sco
 
 /* Writes a value as a text: "32", "true" or "ca". It writes a float as kiln__print_double() does. */
 void kiln__value_print(kiln__text *out, kiln_value value);
-/* Writes the shortest text that reads back as the same number, with a point or an exponent, in the C locale. 40 bytes
- * suffice. */
+/* Writes the shortest text that reads back as the same number. The text has a decimal point or an exponent, in every
+ * locale. 40 bytes suffice. */
 void kiln__print_double(char *room, size_t size, double value);
 bool kiln__value_equal(kiln_value a, kiln_value b); /* numbers by value: 1, 1.0 and true are equal */
 /* Returns true for a number other than 0 and for `true`. Returns false for a text. */

@@ -305,7 +305,8 @@ static uint32_t select_node(kiln__graph *graph, uint32_t condition, uint32_t yes
 typedef struct meeting {
     enum { MEET_AND, MEET_OR, MEET_TEST, MEET_ELSE } how;
     size_t target;
-    uint32_t condition, other; /* other: the value of the path that jumped */
+    uint32_t condition, other; /* condition: the value that decided about the jump. other: the value of the path that
+                                * jumped */
 } meeting;
 
 typedef struct builder {

@@ -30,7 +30,7 @@ typedef struct parser {
     const char **names;
     uint32_t *name_at;
     size_t name_count, name_capacity;
-    size_t barrier; /* a jump leads to this offset: constants before it are not folded with later ones */
+    size_t barrier; /* a jump leads to this offset, so constants before it are not folded with constants after it */
     int stack, nesting;
 } parser;
 

@@ -1,9 +1,9 @@
 /* convert.c - converts T4 results to Kernel Tuner's cache file and back, without loss.
  *
- * The converter converts a configuration by the table below, and then converts the result back. If that differs from
- * the original, the converted file keeps the original too: under the key "t4" in an entry of the cache, under the key
- * "kernel_tuner" in a T4 result. The header of the file is treated in the same way. A conversion that reads such a key
- * restores the original from it. */
+ * The converter converts a configuration by the table below, and then converts the result back. If the second result
+ * differs from the original, the converted file keeps the original too: under the key "t4" in an entry of the cache,
+ * under the key "kernel_tuner" in a T4 result. The header of the file is treated in the same way. A conversion that
+ * reads such a key restores the original from it. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ typedef struct converter {
     const char *objective;
     const char *compilation; /* name of the compile time in the file */
     const char *unit;        /* unit of "time" in the file */
-    double to_ms;            /* milliseconds in the T4 file's unit of time; 0: unknown unit */
+    double to_ms;            /* milliseconds in the T4 file's unit of time; 0 if the unit is unknown */
 } converter;
 
 /* X(name of a time in a cache's entry, its name among the times of a T4 result) */
@@ -31,7 +31,8 @@ typedef struct converter {
     X("verification_time", "validation")                                                                               \
     X("times", "runtimes")
 
-/* X(Kernel Tuner's word, T4's invalidity); if several have the same invalidity, it is converted to the first */
+/* X(Kernel Tuner's word, T4's invalidity); if several rows have the same invalidity, it is converted to the word of the
+ * first of these rows */
 #define FAILURES(X)                                                                                                    \
     X("CompilationFailedConfig", "compile")                                                                            \
     X("RuntimeFailedConfig", "runtime")                                                                                \
@@ -45,7 +46,7 @@ static json_t *check_made(converter *c, json_t *value)
     return value;
 }
 
-/* Takes ownership of `value`, at a failure too. */
+/* Takes ownership of `value`, also if it fails. */
 static void set_field(converter *c, json_t *object, const char *key, json_t *value)
 {
     if (!object)
@@ -85,8 +86,9 @@ static void put_value(kiln__text *out, const json_t *value)
     }
 }
 
-/* Prints the key that a configuration gets in `cache`, which holds the earlier ones. The key is made of its values; if
- * it exists already, "#" and the number of the configuration (the first is 1) follow, and then more "#" as needed. */
+/* Prints the key that a configuration gets in `cache`, which holds the earlier configurations. The key consists of the
+ * values of the configuration. If the key exists already, "#" and the number of the configuration (the first is 1)
+ * follow, and then more "#" as needed. */
 static void put_key(converter *c, const json_t *configuration, const json_t *cache, size_t number, kiln__text *out)
 {
     size_t i;
@@ -107,7 +109,8 @@ static void put_key(converter *c, const json_t *configuration, const json_t *cac
 
 static bool is_param(const converter *c, const char *name) { return json_object_get(c->names, name); }
 
-/* Returns the name that a field of a cache's entry has among the times of a T4 result, or NULL if it is not a time. */
+/* Returns the name that a field of a cache's entry has among the times of a T4 result, or NULL if the field is not a
+ * time. */
 static const char *time_name(const converter *c, const char *field, const json_t *value)
 {
     static const struct {
@@ -168,7 +171,8 @@ static json_t *plain_result(converter *c, json_t *entry)
            *times = check_made(c, json_object());
     json_t *measurements = check_made(c, json_array()), *objectives = check_made(c, json_array()), *value;
     json_t *score = json_object_get(entry, c->objective);
-    json_t *failure = json_object_get(entry, "__error__"); /* Kernel Tuner from 1.1 on, which writes no time then */
+    json_t *failure = json_object_get(entry, "__error__"); /* Kernel Tuner from version 1.1 on writes this key instead
+                                                            * of a time */
     const char *field, *time;
     const char *invalidity = invalidity_of(failure ? failure : score ? score : json_object_get(entry, "time"));
     json_object_foreach(entry, field, value)
@@ -273,7 +277,7 @@ static json_t *plain_entry(converter *c, const json_t *result)
     return entry;
 }
 
-/* ---- with the original, if the other format cannot express it ---- */
+/* ---- entries that keep the original, if the other format cannot express it ---- */
 
 /* Converts an entry of a cache to a T4 result, a new reference. `before` has the keys of the earlier entries. */
 static json_t *to_result(converter *c, const char *key, json_t *entry, const json_t *before, size_t number)
@@ -298,7 +302,7 @@ static json_t *to_result(converter *c, const char *key, json_t *entry, const jso
     return result;
 }
 
-/* Adds the entry of a result to a cache that holds the earlier ones. */
+/* Adds the entry of a result to a cache that holds the entries of the earlier results. */
 static void add_entry(converter *c, const json_t *result, json_t *cache, size_t number)
 {
     json_t *extra = json_object_get(result, "kernel_tuner"), *whole = json_object_get(extra, "entry");
@@ -323,7 +327,7 @@ static void add_entry(converter *c, const json_t *result, json_t *cache, size_t 
     kiln__text_free(&key);
 }
 
-/* ---- what precedes the configurations ---- */
+/* ---- headers ---- */
 
 /* Returns a copy of an object without one of its fields. */
 static json_t *copy_without(converter *c, json_t *object, const char *name)

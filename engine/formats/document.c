@@ -35,8 +35,8 @@ double kiln__unit_seconds(const char *name)
 /* ---- truncated files ---- */
 
 /* An item is an object or array inside two brackets, such as the entry of one configuration. The function returns the
- * end of the last complete item (0: no item is complete). `around` gets the two brackets around it. *whole is true if all
- * brackets are closed at the end of the text. */
+ * end of the last complete item, or 0 if no item is complete. `around` gets the two brackets around it. *whole is true
+ * if all brackets are closed at the end of the text. */
 static size_t last_whole_item(const char *text, size_t length, char around[2], bool *whole)
 {
     char open[2] = {0};
@@ -62,7 +62,7 @@ static size_t last_whole_item(const char *text, size_t length, char around[2], b
     return end;
 }
 
-/* ---- how much memory a file may take ---- */
+/* ---- limits on the memory for a file ---- */
 
 #define MIB ((uint64_t)1 << 20)
 /* The text of a file is limited to TEXT_MOST bytes. The text of a gzipped file is also limited to TEXT_RATIO times the
@@ -81,7 +81,7 @@ static uint64_t limit_of(size_t length, uint64_t ratio, uint64_t least, uint64_t
     return limit < least ? least : limit;
 }
 
-/* Estimates the bytes that jansson allocates for a text. The estimate is rather too high. It is needed because two
+/* Estimates the bytes that jansson allocates for a text. The estimate is usually too high. It is needed because two
  * bytes of text, an empty object, take 240 bytes. */
 static uint64_t tree_bytes(const char *text, size_t length)
 {
@@ -150,8 +150,8 @@ static kiln_status replace_non_numbers(const kiln_allocator *mem, char **text, s
 }
 
 /* Parses the text and finds out its format. If the end is missing, the function writes two closing brackets after the
- * last complete item, so the block must have room for two bytes after the text. A T4 file may lack its unit of time, which is
- * then milliseconds. If the end of such a file is missing, the unit may be lost, so the file is refused. */
+ * last complete item, so the block must have room for two bytes after the text. A T4 file may lack its unit of time,
+ * which is then milliseconds. If the end of such a file is missing, the unit may be lost, so the file is refused. */
 static kiln_status parse(const kiln_allocator *mem, const char *name, char *text, size_t length,
                          kiln__document *document, kiln_error **error)
 {

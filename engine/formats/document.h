@@ -47,8 +47,9 @@ double kiln__unit_seconds(const char *name);
 kiln_status kiln__gunzip_file(const kiln_allocator *mem, const char *name, int from, uint64_t limit,
                               bool (*more)(void *user, uint64_t bytes), void *user, int *to, uint64_t *written,
                               kiln_error **error);
-/* Unpacks gzip data in memory (zip.c). More than `limit` bytes of text are KILN_ERROR_UNSUPPORTED. If the end is
- * missing, the text is what there is, and *cut_off is true. *text has room for two more bytes; the caller frees it. */
+/* Unpacks gzip data in memory (zip.c). More than `limit` bytes of text are KILN_ERROR_UNSUPPORTED. If the end of the
+ * data is missing, *text has the part that could be unpacked, and *cut_off is true. *text has room for two more bytes;
+ * the caller frees it. */
 kiln_status kiln__gunzip(const kiln_allocator *mem, const char *name, const void *data, size_t length, size_t limit,
                          char **text, size_t *text_length, bool *cut_off, kiln_error **error);
 /* Packs a text with gzip. The same text is always packed to the same bytes. */

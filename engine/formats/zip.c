@@ -25,7 +25,7 @@ static int inflate_all(z_stream *stream, const kiln_allocator *mem, size_t limit
             return Z_MEM_ERROR;
         size_t room = capacity - *length - 2;
         stream->next_out = (unsigned char *)*text + *length;
-        /* one more byte shows that the content is too large */
+        /* one byte more than the limit, so that a text that is too long is noticed */
         room = room < limit - *length + 1 ? room : limit - *length + 1;
         stream->avail_out = room < 1u << 30 ? (unsigned)room : 1u << 30;
         unsigned before = stream->avail_out;

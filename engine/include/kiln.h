@@ -47,8 +47,9 @@
  * Structs that the library returns as a pointer to const
  *   Such a struct belongs to the library. It lives as long as the object that owns it. A struct that the library
  *   passes to a callback lives until the callback returns. A later version may add members at the end, so a program
- *   must not keep such structs by value or in arrays. In kiln.h and kiln_tune.h no such struct contains another one.
- *   It has a pointer to the other struct, such as kiln_sample to its kiln_result, and both have the same lifetime.
+ *   must not keep such structs by value or in arrays. In kiln.h and kiln_tune.h such a struct contains no other struct
+ *   by value. It points to the other struct, and both have the same lifetime. For example, a kiln_sample points to its
+ *   kiln_result.
  *
  * All other structs
  *   The following structs never change: kiln_value, kiln_setting, kiln_choice, kiln_array, kiln_allocator and
@@ -143,7 +144,8 @@ KILN_API void kiln_error_free(kiln_error *error);
 /* ---- the engine -------------------------------------------------------------------------------------------- */
 
 /* The allocator of the host memory. `resize` behaves like realloc(): if `pointer` is NULL, it allocates; if `size` is
- * 0, it frees `pointer` and returns NULL. It may be called from any thread, so it must be safe for several threads. */
+ * 0, it frees `pointer` and returns NULL. The library may call `resize` from any thread, so `resize` must be safe for
+ * several threads. */
 typedef struct kiln_allocator {
     void *(*resize)(void *user, void *pointer, size_t size);
     void *user;
@@ -173,9 +175,9 @@ typedef void (*kiln_log_fn)(void *user, kiln_log_level level, const char *messag
 /* Run kernels in the same sandbox. If the system offers no sandbox, the call fails with KILN_ERROR_UNSUPPORTED. */
 #define KILN_SANDBOX_REQUIRED 32u
 
-/* Tells the application how long kernels may still run, so that it can end the process if the library's own time
- * limit does not work. A positive `seconds`: kernels of this engine begin to run in this process, and have this much
- * time to end. Infinity: kernels begin to run without a time limit. 0: the kernels have ended, or the library has
+/* Tells the application how long kernels may still run, so that it can end the process if the library's own time limit
+ * does not work. A positive `seconds`: kernels of this engine begin to run in this process, and have this much time to
+ * end. Infinity: kernels begin to run without a time limit. 0 means that the kernels have ended, or the library has
  * given them up. See `limit` of kiln_options. */
 typedef void (*kiln_limit_fn)(void *user, double seconds);
 
@@ -196,28 +198,30 @@ typedef struct kiln_options {
      * context must live until the engine is closed. With a context, `device` only tells which driver made it: the
      * simulated driver ("sim") or libcuda. */
     CUcontext context;
-    /* The folder of the disk cache. NULL: $KILN_CACHE_DIR, otherwise $XDG_CACHE_HOME/kiln, otherwise ~/.cache/kiln. */
+    /* The folder of the disk cache. NULL means $KILN_CACHE_DIR. Without this variable the folder is
+     * $XDG_CACHE_HOME/kiln. Without both variables the folder is ~/.cache/kiln. */
     const char *cache_dir;
     /* Folders of specs, sources and headers, separated by ':'. The library searches them first, then the folders of
      * $KILN_PATH, then the installed folders. It also searches the folders of $KILN_INCLUDE for headers. */
     const char *search_path;
-    /* The path of the compile worker program. NULL: $KILN_WORKER, otherwise the installed program. */
+    /* The path of the compile worker program. If the member is NULL, the engine uses $KILN_WORKER, and without this
+     * variable the installed program. */
     const char *worker;
-    unsigned jobs;          /* the largest number of concurrent compile workers; 0: one per core */
+    unsigned jobs;          /* the largest number of concurrent compile workers; 0 means one per core */
     unsigned flags;         /* KILN_NO_CACHE and the other flags above */
-    double compile_timeout; /* time limit of one compile, in seconds; 0: 120 */
+    double compile_timeout; /* time limit of one compile, in seconds; 0 means 120 */
     /* The most bytes that the buffers of one plan may take on the host, and the most that they may take on the
-     * device. 0: no limit beyond the memory that exists. */
+     * device. 0 means no limit beyond the memory that exists. */
     uint64_t memory_limit;
-    const kiln_allocator *allocator; /* copied; NULL: malloc() and free() */
-    kiln_log_fn log;                 /* NULL: the library logs nothing */
+    const kiln_allocator *allocator; /* copied; NULL means malloc() and free() */
+    kiln_log_fn log;                 /* NULL means that the library logs nothing */
     void *log_user;
     /* The address of an int, or NULL. A signal handler or another thread sets the int to nonzero to end work on a
      * store. Then waiting for the lock of another process, and an import, end with KILN_ERROR_INTERRUPTED. The int
      * must live until the engine is closed. To end a run, use `stop` of kiln_run_options. */
     const volatile int *stop;
     /* The object of kiln_ranks_open() on rank 0, or NULL. With it, the other ranks of the job also compile and
-     * measure for this engine. NULL: only this process works. Close the ranks after the engine. */
+     * measure for this engine. NULL means that only this process works. Close the ranks after the engine. */
     kiln_ranks *ranks;
     /* NULL, or a function that the library calls when kernels begin to run and when they have ended. With it the
      * application can end its process if the time limit of the library fails to end a kernel
@@ -225,9 +229,9 @@ typedef struct kiln_options {
      * during the call. */
     kiln_limit_fn limit;
     void *limit_user;
-    /* The name of the size set that every choice without a set takes. NULL: "tiny" on a simulated device, and the
-     * first set of the spec on a GPU. "": the first set on every device. A spec without a set of this name takes its
-     * first set. kiln_plan_size_set(), kiln_tuning_size_set() and kiln_best tell which set was taken. */
+    /* The name of the size set that every choice without a set takes. NULL means "tiny" on a simulated device, and the
+     * first set of the spec on a GPU. "" means the first set on every device. A spec without a set of this name takes
+     * its first set. kiln_plan_size_set(), kiln_tuning_size_set() and kiln_best tell which set was taken. */
     const char *size_set;
 } kiln_options;
 
@@ -249,15 +253,15 @@ KILN_API void kiln_engine_close(kiln_engine *engine);
 
 typedef struct kiln_ranks_options {
     size_t size; /* sizeof(kiln_ranks_options) */
-    /* The path of the plug-in that passes messages between the processes. NULL: $KILN_MPI, otherwise the installed
+    /* The path of the plug-in that passes messages between the processes. NULL means $KILN_MPI, otherwise the installed
      * libkiln-mpi.so. */
     const char *plugin;
-    int required; /* 1: open the plug-in even if no launcher is recognised */
+    int required; /* 1 means that the plug-in is opened even if no launcher is recognised */
     /* The lease, in seconds. If a rank sends no message for so long, rank 0 gives it up, and other ranks repeat its
-     * unfinished work. 0: 30 seconds. */
+     * unfinished work. 0 means 30 seconds. */
     double lease;
-    const kiln_allocator *allocator; /* copied; NULL: malloc() and free() */
-    kiln_log_fn log;                 /* NULL: nothing is logged. A thread of the library may call it too */
+    const kiln_allocator *allocator; /* copied; NULL means malloc() and free() */
+    kiln_log_fn log;                 /* NULL means that nothing is logged. A thread of the library may call it too */
     void *log_user;
 } kiln_ranks_options;
 
@@ -277,8 +281,9 @@ KILN_API int kiln_ranks_count(const kiln_ranks *ranks);
 KILN_API int kiln_ranks_local(const kiln_ranks *ranks);
 /* Does the work of a rank other than rank 0: it compiles and measures for rank 0 until rank 0 closes its ranks.
  *
- * It returns earlier if the device of rank 0 is another model, and this rank leads the ranks with its own model. Then
- * kiln_ranks_rank() returns 0. The caller should sweep with another engine, which gets these ranks. */
+ * In a job with devices of several models, one rank of each model leads the ranks of its model. If this rank becomes
+ * such a leader, the function returns earlier, and kiln_ranks_rank() then returns 0. The caller should open another
+ * engine with these ranks, and sweep with it. */
 KILN_API kiln_status kiln_ranks_serve(kiln_ranks *ranks, kiln_engine *engine, kiln_error **error);
 /* Receives the answer of one sweep of a job. `rank`: the rank that led the sweep. `device`: the model of its device;
  * NULL for rank 0. `answer`: the text that this rank passed to kiln_ranks_collect(), which lives until the ranks are
@@ -315,7 +320,7 @@ enum {
 typedef struct kiln_device_info {
     char name[128];
     char id[32];            /* "cuda:0", "sim:generic" */
-    int simulated;          /* 1: this is a simulated device */
+    int simulated;          /* 1 means that this is a simulated device */
     int cc_major, cc_minor; /* compute capability */
     int sm_count, warp_size, max_threads_per_block, max_threads_per_sm;
     int registers_per_block, registers_per_sm;
@@ -329,8 +334,8 @@ typedef struct kiln_device_info {
     int driver_version;    /* 13000 means 13.0; 0 for the simulated device */
     unsigned features;     /* a set of KILN_FEATURE_... bits */
     double
-        /* The peak rate of each unit, by KILN_UNIT_..., in operations a second for dense matrices. It follows from
-         * the number of units and the clock. A fused multiply-add counts 2. 0: the device has no such unit. */
+        /* The peak rate of each unit, by KILN_UNIT_..., in operations a second for dense matrices. It follows from the
+         * number of units and the clock. A fused multiply-add counts 2. 0 means that the device has no such unit. */
         unit_flops[16];
 } kiln_device_info;
 
@@ -344,8 +349,8 @@ KILN_API kiln_status kiln_devices(kiln_engine *engine, kiln_device_fn each, void
 /* One finding of kiln_doctor() about this machine, such as the driver, NVRTC or the cache. */
 typedef struct kiln_finding {
     const char *topic;  /* "driver", "nvrtc", "cache", ... */
-    int ok;             /* 1: usable; 0: missing or broken */
-    int needed;         /* 1: nothing works without it; 0: Kiln works without it, but can do less */
+    int ok;             /* 1 means usable; 0 means missing or broken */
+    int needed;         /* 1 means that Kiln cannot work without the thing; 0 means that Kiln can do less without it */
     const char *found;  /* "libnvrtc.so.13, version 13.0" */
     const char *remedy; /* remedy for the user; "" if ok is 1 */
 } kiln_finding;
@@ -465,10 +470,10 @@ KILN_API kiln_status kiln_call_fail_as(kiln_call *call, kiln_status status, cons
     __attribute__((format(printf, 3, 4)))
 #endif
     ;
-/* Returns the allocator of the engine, which the host function may use for its own work. NULL: use malloc(). */
+/* Returns the allocator of the engine, which the host function may use for its own work. NULL means malloc(). */
 KILN_API const kiln_allocator *kiln_call_allocator(const kiln_call *call);
-/* Returns the address of a flag that becomes nonzero when the caller wants the call to end. A host function that
- * works for seconds should read the flag from time to time, and then fail with KILN_ERROR_INTERRUPTED. NULL: nobody
+/* Returns the address of a flag that becomes nonzero when the caller wants the call to end. A host function that works
+ * for seconds should read the flag from time to time, and then fail with KILN_ERROR_INTERRUPTED. NULL means that nobody
  * can end the call. */
 KILN_API const volatile int *kiln_call_stop(const kiln_call *call);
 
@@ -478,7 +483,7 @@ typedef struct kiln_csr {
     uint32_t rows, columns, nonzeros;
     uint32_t *offsets; /* rows + 1 */
     uint32_t *index;   /* the column of each entry */
-    float *values;     /* NULL: a pattern */
+    float *values;     /* NULL means a pattern */
 } kiln_csr;
 /* Reads a Matrix Market file or a list of edges (`from to [weight]`), gzipped or not, with all cores. A Matrix
  * Market file may have the formats coordinate and array, the fields real, integer and pattern, and each symmetry
@@ -494,11 +499,11 @@ typedef kiln_status (*kiln_host_fn)(void *user, kiln_call *call);
 #define KILN_HOST_REFERENCE 1u
 #define KILN_HOST_INPUT 2u /* for `inputs:` */
 #define KILN_HOST_STEP 4u  /* for `steps:` */
-/* Combine a purpose with this flag if Kiln's own programs have the same function under the same name, as they have
+/* Combine a purpose with this flag if Kiln's own programs register the same function under the same name. They register
  * the functions of the catalogue. With the flag, the results of the function must depend only on its code and its
- * arguments, and Kiln keeps its references on disk. Without the flag, a sweep that calls the function measures in its
- * own process, because other processes do not have the function. A captured spec cannot call a function without the
- * flag either. */
+ * arguments, and Kiln keeps the references that the function computes on disk. Without the flag, a sweep that calls the
+ * function measures in its own process, because other processes do not have the function. A captured spec cannot call a
+ * function without the flag either. */
 #define KILN_HOST_SHIPPED 8u
 
 /* Makes `function` callable as `name` from specs of this engine, for the purposes `uses` (KILN_HOST_...). Call it
@@ -587,7 +592,7 @@ typedef struct kiln_buffer_info {
     /* The shape as the text in the spec, such as "[M, N]". If the shape comes with the data, the text is "made by
      * FUNCTION" or "as in the file". */
     const char *shape;
-    int output; /* 1: an output (`out: true`) */
+    int output; /* 1 means an output (`out: true`) */
     /* NULL, or the text in the spec that chooses the type: an expression or "from NAME". In the second case `type`
      * has no meaning. */
     const char *type_text;
@@ -695,10 +700,10 @@ KILN_API kiln_status kiln_plan_write(kiln_plan *plan, const char *buffer, const 
                                      kiln_error **error);
 KILN_API kiln_status kiln_plan_read(kiln_plan *plan, const char *buffer, void *data, size_t bytes, kiln_error **error);
 
-/* The first function enqueues the steps of the variant on `stream` and returns. kiln_plan_reset() enqueues the steps
- * of `before_each`, which a launch leaves out. `stream` may be NULL, which means the default stream.
- * Otherwise it must belong to the context of the engine. If the variant has steps on the host, or loops that depend
- * on data, the call waits for the stream. An error of a kernel is reported by a later call, as in CUDA. */
+/* kiln_plan_launch() enqueues the steps of the variant on `stream` and returns. It leaves out the steps of
+ * `before_each`, which kiln_plan_reset() enqueues. `stream` may be NULL, which means the default stream. Otherwise it
+ * must belong to the context of the engine. If the variant has steps on the host, or loops that depend on data, the
+ * call waits for the stream. An error of a kernel is reported by a later call, as in CUDA. */
 KILN_API kiln_status kiln_plan_launch(kiln_plan *plan, CUstream stream, kiln_error **error);
 KILN_API kiln_status kiln_plan_reset(kiln_plan *plan, CUstream stream, kiln_error **error);
 
@@ -707,12 +712,12 @@ typedef struct kiln_kernel_info {
     CUfunction function;        /* belongs to the plan */
     unsigned grid[3], block[3]; /* grid and block of the first launch of this kernel in the plan */
     unsigned dynamic_shared;    /* bytes of a block */
-    int from_cache;             /* 1: the code came from the disk cache */
+    int from_cache;             /* 1 means that the code came from the disk cache */
     /* The attributes of the first launch. The keys of the spec have the same names. */
-    unsigned cluster[3]; /* blocks in a cluster; 0: no clusters */
+    unsigned cluster[3]; /* blocks in a cluster; 0 means no clusters */
     int cooperative, overlap;
     int priority;
-    int carveout;                   /* percent of the shared memory; -1: the spec does not set it */
+    int carveout;                   /* percent of the shared memory; -1 means that the spec does not set it */
     const char *cluster_scheduling; /* "" if the spec does not set it */
 } kiln_kernel_info;
 KILN_API size_t kiln_plan_kernel_count(const kiln_plan *plan);
@@ -750,11 +755,11 @@ typedef struct kiln_capture_options {
     /* The name of a kernel or a spec. The name of a template may be given without its arguments. NULL or "*":
      * every launch. */
     const char *what;
-    /* The folder that gets the captured launches. It is made if it does not exist. NULL: $KILN_CAPTURE_DIR, otherwise
-     * "kiln-capture". */
+    /* The folder that gets the captured launches. It is made if it does not exist. NULL means $KILN_CAPTURE_DIR,
+     * otherwise "kiln-capture". */
     const char *folder;
-    unsigned count; /* the number of launches; 0: 1 */
-    /* The most bytes of buffer contents in one capture. 0: $KILN_CAPTURE_LIMIT, otherwise 4 GiB. */
+    unsigned count; /* the number of launches; 0 means 1 */
+    /* The most bytes of buffer contents in one capture. 0 means $KILN_CAPTURE_LIMIT, otherwise 4 GiB. */
     uint64_t limit;
 } kiln_capture_options;
 
@@ -803,10 +808,11 @@ typedef int (*kiln_write_fn)(void *user, const char *path, const void *data, siz
 typedef struct kiln_run_options {
     size_t size;    /* sizeof(kiln_run_options); every zero member means its default */
     unsigned flags; /* KILN_RUN_... */
-    /* The longest time to measure, in seconds. 0: one second on a GPU, one repetition on the simulated device. */
+    /* The longest time to measure, in seconds. 0 means one second on a GPU, and one repetition on the simulated
+     * device. */
     double budget;
     /* The precision at which measuring ends: half the width of the 95 % confidence interval of the median, relative
-     * to the median. 0: 0.01. */
+     * to the median. 0 means 0.01. */
     double precision;
     /* The least and the greatest number of repetitions, at most 1,000,000. A zero minimum means 7 on a GPU and 1 on
      * the simulated device. A zero maximum means 1000. */
@@ -817,41 +823,41 @@ typedef struct kiln_run_options {
     /* Buffers that are written to files after the verified run. */
     const kiln_file_binding *outputs;
     size_t output_count;
-    /* Used with KILN_RUN_CHECK. When the run has ended, also if it failed, the calling thread calls it with each
-     * finding in the order of their discovery. The strings of a finding live until the callback returns. */
+    /* Used with KILN_RUN_CHECK. When the run has ended, also if it failed, the calling thread calls `check` with each
+     * finding, in the order of discovery. The strings of a finding live until the callback returns. */
     kiln_check_fn check;
     void *check_user;
-    /* Seconds; 0: never. Measuring ends early if the configuration certainly takes longer than this time
+    /* A time in seconds; 0 means never. Measuring ends early if the configuration certainly takes longer than this time
      * (engine/plan/measure/README.md). The answer is verified nevertheless. The result then has `stopped_early`. */
     double stop_early_above;
     /* The time limit of the configuration, in seconds of wall time from its first launch on. After that the run ends
      * with KILN_ERROR_TIMEOUT. A negative value means no limit. 0 means the sum of 60 seconds, twice the budget, and
-     * four times the first run for each of min_repetitions. With verify_runs above 1 the limit also grows
-     * by verify_seconds. If verify_seconds is 0, it grows by four times the first run for each of verify_runs. A
-     * reference among the steps has a separate time limit, which is equally long. A kernel on the simulated device is
-     * ended, and the message names the loop in which it was. A kernel on a GPU cannot be ended. The engine is then
-     * unusable, and the process should end soon. */
+     * four times the first run for each of min_repetitions. With verify_runs above 1 the limit also grows by
+     * verify_seconds. If verify_seconds is 0, it grows by four times the first run for each of verify_runs. A reference
+     * among the steps has a separate time limit, which is equally long. A kernel on the simulated device is ended, and
+     * the message names the loop in which it was. The library cannot end a kernel on a GPU. After a timeout on a GPU
+     * the engine is therefore unusable, and the process should end soon. */
     double sample_timeout;
     /* The address of an int, or NULL. A signal handler or another thread sets the int to nonzero to end the run with
      * KILN_ERROR_INTERRUPTED. A kernel on the simulated device ends at once, and its context stays usable. For a
      * kernel on a GPU the library waits for at most one second. The int is read only during the call. */
     const volatile int *stop;
-    /* Gets the files of `outputs`, because a process in a sandbox cannot write files. NULL: the library writes the
-     * files. */
+    /* Gets the files of `outputs`, because a process in a sandbox cannot write files. NULL means that the library
+     * writes the files. */
     kiln_write_fn write;
     void *write_user;
-    /* Seconds; 0: never. If the first run takes longer than this time, it is checked but not repeated. Its wall time
-     * is then the result, with one repetition and `stopped_early`. */
+    /* A time in seconds; 0 means never. If the first run takes longer than this time, the library checks the answer but
+     * does not repeat the run. The result then has the wall time of this run, one repetition, and `stopped_early`. */
     double cut_above;
-    /* The longest time for checking and measuring, in seconds from the first launch on. 0: no limit. After this time
-     * the run starts no further repetition. If it then has fewer than min_repetitions, the result has
+    /* The longest time for checking and measuring, in seconds from the first launch on. 0 means no limit. After this
+     * time the run starts no further repetition. If it then has fewer than min_repetitions, the result has
      * `stopped_early`. The result always has the time of at least one run. */
     double most_seconds;
-    /* The number of runs whose answers are compared, each from the initial contents of the buffers. 0: one. Several
-     * runs find kernels that are right in most runs only. The result has the number of compared answers. If the
+    /* The number of runs whose answers are compared, each from the initial contents of the buffers. 0 means one.
+     * Several runs find kernels that are right in most runs only. The result has the number of compared answers. If the
      * caller has written or bound an output, only one run is compared. */
     unsigned verify_runs;
-    /* Seconds after which no further of these runs begins. 0: no limit. */
+    /* No further run of `verify_runs` begins after this number of seconds. 0 means no limit. */
     double verify_seconds;
 } kiln_run_options;
 
@@ -939,9 +945,9 @@ enum {
       "of the board: with KILN_RUN_ENERGY the mean while only the steps ran; otherwise the "                           \
       "driver's reading at the end, which may be a mean over the last second")                                         \
     X(KNOWN, energy_joules, "J", "of the board for one repetition, its idle power included; needs KILN_RUN_ENERGY")
-/* These fields describe the work of the host. A sweep makes inputs and copies once for all configurations that use
- * them. Each result then has the times of the inputs that it used. N repetitions take inputs_seconds + copy_seconds +
- * N * seconds from begin to end. */
+/* These fields describe the work of the host. A sweep makes each input once and copies it to the device once, for all
+ * configurations that use the input. Each result then has the times of the inputs that it used. N repetitions take
+ * inputs_seconds + copy_seconds + N * seconds from begin to end. */
 #define KILN_RESULT_MAP_3(X)                                                                                           \
     X(REAL, inputs_seconds, "s", "wall time of the host functions that made the inputs")                               \
     X(HOSTS, input_functions, "", "the time of each of these functions: \"NAME=SECONDS ...\"")                         \
@@ -1016,14 +1022,14 @@ typedef struct kiln_inspected_kernel {
     uint64_t static_shared, dynamic_shared; /* bytes of a block */
     uint64_t local_bytes;                   /* bytes of a thread */
     uint64_t constant_bytes;
-    /* Bytes of a thread that the compiler spilled, as ptxas counts them. -1: ptxas did not print them. */
+    /* Bytes of a thread that the compiler spilled, as ptxas counts them. -1 means that ptxas did not print them. */
     int64_t spill_store_bytes, spill_load_bytes;
     unsigned block[3];
     int blocks_per_sm;
     double occupancy;       /* resident warps divided by the most warps that an SM holds */
     const char *limited_by; /* "registers", "shared memory", "tensor memory", "threads", "blocks" */
-    /* The attributes of its first launch, as in kiln_kernel_info. An attribute that depends on the data of an input
-     * is left out. */
+    /* The attributes of the kernel's first launch, as in kiln_kernel_info. An attribute that depends on the data of an
+     * input is left out. */
     unsigned cluster[3];
     int cooperative, overlap, priority, carveout;
     const char *cluster_scheduling;
@@ -1045,8 +1051,8 @@ typedef struct kiln_occupancy_info {
  * registers and a block takes `shared` bytes of shared memory. */
 KILN_API kiln_status kiln_occupancy(kiln_engine *engine, const char *arch, unsigned threads, int registers,
                                     uint64_t shared, kiln_occupancy_info *info, kiln_error **error);
-/* Does the same for a block that also allocates `columns` of the 512 columns of tensor memory of an SM. 0 means that the
- * block allocates none. */
+/* Does the same for a block that also allocates `columns` of the 512 columns of tensor memory of an SM. 0 means that
+ * the block allocates none. */
 KILN_API kiln_status kiln_occupancy_tensor(kiln_engine *engine, const char *arch, unsigned threads, int registers,
                                            uint64_t shared, int columns, kiln_occupancy_info *info, kiln_error **error);
 
@@ -1071,14 +1077,14 @@ KILN_API const kiln_inspected_kernel *kiln_inspection_kernel(const kiln_inspecti
 
 typedef struct kiln_draft_options {
     size_t size;        /* sizeof(kiln_draft_options); every zero member means its default */
-    const char *kernel; /* the name of a kernel; NULL: the first kernel of the file */
-    /* The path by which the spec names the source. NULL: the name of the file without its folder, so that the spec
-     * must be put beside it. */
+    const char *kernel; /* the name of a kernel; NULL means the first kernel of the file */
+    /* The path by which the spec names the source. NULL means the name of the file without its folder. The spec must
+     * then be in the folder of the source. */
     const char *source;
     /* Known values of params. A name occurs once for each of its values. */
     const kiln_setting *values;
     size_t value_count;
-    const char *launch; /* the path of a file whose host code launches the kernel; NULL: the source itself */
+    const char *launch; /* the path of a file whose host code launches the kernel; NULL means that the source itself */
     /* The folders of headers, the compile options and the macros that the spec is to have (`include`, `options`,
      * `define`). A folder is a path below the folder of the spec. */
     const char *const *includes;
@@ -1087,11 +1093,12 @@ typedef struct kiln_draft_options {
     size_t option_count;
     const kiln_setting *defines;
     size_t define_count;
-    /* The folder in which the spec will lie. `source` and `includes` lead from there. NULL: the folder from which
+    /* The folder in which the spec will lie. `source` and `includes` lead from there. NULL means the folder from which
      * `source` leads to the file. */
     const char *folder;
-    /* The line of the launch that the spec is to have, from 1, in the file `launch` or in the source. 0: all launches
-     * of the kernel. They must be equal, or differ only in arguments of the template or by #if. */
+    /* The number, from 1, of the line with the launch that the spec shall have. The line is in the file `launch`, or in
+     * the source if `launch` is NULL. 0 means all launches of the kernel. These launches must be equal, or differ only
+     * in arguments of the template or by #if. */
     unsigned launch_line;
 } kiln_draft_options;
 /* Receives the text of the spec, which has `length` bytes and lives until the callback returns. The callback should
@@ -1118,7 +1125,7 @@ typedef struct kiln_cache_entry {
     const char *options;  /* the compiler's options, separated by spaces; for a reference the sizes */
     uint64_t bytes;
     int64_t used; /* time of the last use, in seconds since 1970 */
-    int intact;   /* set only by kiln_cache_verify(); 1: the checksum and the key are right */
+    int intact;   /* set only by kiln_cache_verify(); 1 means that the checksum and the key are right */
 } kiln_cache_entry;
 /* Receives one entry. If it returns nonzero, it is not called again. */
 typedef int (*kiln_cache_fn)(void *user, const kiln_cache_entry *entry);

@@ -38,21 +38,21 @@ KILN_API const char *kiln_judged_text(kiln_judged kind);
 
 typedef struct kiln_judge_options {
     size_t size;                /* sizeof(kiln_judge_options); every zero member means its default */
-    const char *variant;        /* the variant whose launch the candidate takes; NULL: the first contender */
+    const char *variant;        /* the variant whose launch the candidate takes; NULL means the first contender */
     const kiln_setting *params; /* any subset of the variant's params, by name */
     size_t param_count;
-    /* Sizes, contents and orders follow from the seed. The same seed gives the same verdict, except about timed repetitions on a
-     * GPU: the clock decides which of them are compared. */
+    /* Sizes, contents and orders follow from the seed. The same seed gives the same verdict, with one exception: on a
+     * GPU the clock decides which timed repetitions are compared. */
     uint64_t seed;
     double budget;       /* the seconds after which no further trial begins; 0 means 60 */
     double launch_limit; /* the time limit of one trial's kernels, in seconds; 0 means 20 */
     /* A candidate that passes is compared with this variant: times on a GPU, estimates and counters on a simulated
      * device. If both members are NULL, there is no comparison. */
-    const char *against;                /* a variant of against_spec; NULL: its first contender */
-    const kiln_spec *against_spec;      /* it must have all sizes of the judged spec; NULL: the judged spec */
+    const char *against;                /* a variant of against_spec; NULL means its first contender */
+    const kiln_spec *against_spec;      /* it must have all sizes of the judged spec; NULL means the judged spec */
     const kiln_setting *against_params; /* any subset of the variant's params, by name */
     size_t against_param_count;
-    const char *against_origin; /* a text for the verdict: why this configuration was chosen; NULL: no text */
+    const char *against_origin; /* a text for the verdict: why this configuration was chosen; NULL means no text */
 } kiln_judge_options;
 
 typedef struct kiln_judgement kiln_judgement;
@@ -69,12 +69,13 @@ typedef struct kiln_judgement kiln_judgement;
 KILN_API kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, const char *text, size_t length,
                                 const char *name, const kiln_judge_options *options, kiln_judgement **verdict,
                                 kiln_error **error);
-/* Writes a digest into the 33 bytes at `digest`: 32 hexadecimal digits and a zero byte. The verdict of kiln_judge()
- * with the same arguments depends only on what the digest covers, and on the clock if timed repetitions differ. It covers the compiled code of the candidate and of
- * the kernels beside it, the spec, and the options except `budget`. It also covers the device, the sandbox and the
- * version of Kiln. `name` and the texts of `options` that are only shown do not count. No kernel runs. The digest is
- * "" if no digest covers the verdict: the candidate does not compile, a spec reads files or runs commands, or a
- * reference of `against_spec` is a variant. Threads, errors: as kiln_judge(). */
+/* Writes a digest into the 33 bytes at `digest`: 32 hexadecimal digits and a zero byte. Two calls of kiln_judge() with
+ * equal digests give the same verdict, unless the clock chooses other timed repetitions. The digest covers the compiled
+ * code of the candidate and of the kernels beside it, the spec, and the options except `budget`. It also covers the
+ * device, the sandbox and the version of Kiln. It does not cover `name`, nor a text of `options` that the verdict only
+ * shows. No kernel runs. In three cases a verdict depends on more than a digest can cover, and the digest is "": the
+ * candidate does not compile, a spec reads files or runs commands, or a reference of `against_spec` is a variant. The
+ * rules for threads and errors are the same as for kiln_judge(). */
 KILN_API kiln_status kiln_judge_digest(kiln_engine *engine, const kiln_spec *spec, const char *text, size_t length,
                                        const char *name, const kiln_judge_options *options, char *digest,
                                        kiln_error **error);

@@ -1,7 +1,7 @@
-/* against.c - the comparison of a candidate that passed with another variant: of the same spec, or of another one.
+/* against.c - compares a candidate that passed with another variant, of the same spec or of another spec.
  *
- * On a GPU both are measured. A simulated device with a model gives estimates. Without a model only the counters are
- * compared, and they do not decide which one is faster. */
+ * On a GPU the judge measures both kernels. On a simulated device with a model it estimates both times. Without a model
+ * it compares only counters, which do not decide which kernel is faster. */
 #include <math.h>
 #include <string.h>
 
@@ -11,8 +11,9 @@ enum { COUNTED_ELEMENTS = 1 << 18 };
 #define USUAL_NOISE 0.01 /* differences between two measurements of one program, as a share of the time */
 #define NO_INTERVAL 0.05 /* the uncertainty of a measured time without a confidence interval, as a share of the time */
 
-/* Finds the variant that the candidate is compared with, and opens its plan. The function runs before the sandbox,
- * because the source of the other spec is read here. All sizes of the judged spec must be sizes of the other spec. */
+/* Finds the variant that the candidate is compared with, and opens its plan. The function runs before the process
+ * enters its sandbox, because it reads the source of the other spec. All sizes of the judged spec must be sizes of the
+ * other spec. */
 kiln_status kiln__judge_open_against(kiln__judge *judge, kiln_error **error)
 {
     const kiln_judge_options *options = &judge->options;
@@ -40,8 +41,8 @@ kiln_status kiln__judge_open_against(kiln__judge *judge, kiln_error **error)
     return kiln_plan_open(judge->engine, other, &choice, &judge->against, error);
 }
 
-/* Counts the work of one run at the sizes that the plan has. A run that fails leaves side->counted at false, with a
- * note. */
+/* Counts the work of one run at the sizes that the plan has. If the run fails, side->counted stays false, and a note
+ * tells the reason. */
 static kiln_status count_work(kiln__judge *judge, kiln_plan *plan, kiln__judge_side *side, kiln_error **error)
 {
     const kiln__simulator *simulator = judge->engine->driver.simulator;
@@ -112,8 +113,9 @@ static kiln_status resize(kiln__judge *judge, kiln_plan *plan, size_t set, bool 
     return status == KILN_ERROR_MEMORY ? kiln__fail_memory(error) : KILN_OK;
 }
 
-/* Computes the ratio of both times with a 95 % interval, and decides which one is faster. The medians are independent,
- * so the half widths of their intervals are added in quadrature, on a logarithmic scale because a ratio is compared. */
+/* Computes the ratio of both times with a 95 % interval, and decides which kernel is faster. The medians are
+ * independent, so the half widths of their intervals are added in quadrature, on a logarithmic scale because a ratio is
+ * compared. */
 void kiln__judge_compare_times(struct kiln__judge_comparison *to)
 {
     const kiln__judge_side *mine = &to->candidate, *other = &to->against;

@@ -1,5 +1,5 @@
-/* code.c - facts that the PTX of a candidate tells before it runs: the integers that it names, its variables in global
- * memory, and uses of things that no kernel needs for an answer. */
+/* code.c - finds facts in the PTX of a candidate before the candidate runs: the integers in its instructions, its
+ * variables in global memory, and instructions that no kernel needs for an answer. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@
         "%pm" #number "_64", "it reads a counter of events: an answer must not depend on them"                         \
     }
 
-/* Words whose use ends the judgement. A kernel's answer is a function of its inputs, and its only effect is its
- * outputs; each of these breaks that. */
+/* Words whose use ends the judgement. The answer of a kernel may depend only on its inputs, and its only effect may be
+ * its outputs. Each of these words breaks one of these two rules. */
 static const struct {
     const char *word, *why;
 } forbidden[] = {
@@ -44,7 +44,7 @@ static bool is_word(char c)
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
 }
 
-/* Returns true if the line has this word, and not as a part of a longer one. */
+/* Returns true if the line has this word as a whole word. */
 static bool has_word(const char *line, size_t length, const char *word)
 {
     const size_t size = strlen(word);
@@ -107,8 +107,8 @@ static bool add_operands(kiln__judge *judge, const char *line, size_t length)
     return true;
 }
 
-/* Returns true for a line `.file 1 "path"`. The path may have any word. A quoted text with one of the characters ; * \ is
- * not taken for a path, because it may be code between two quotes that are comments. */
+/* Returns true for a line `.file 1 "path"`. The path may have any word. A quoted text with one of the characters ; * \
+ * is not taken for a path, because it may be code between two quotes that stand in comments. */
 static bool names_file(const char *line, size_t length)
 {
     size_t i = 5;
@@ -128,8 +128,8 @@ static bool names_file(const char *line, size_t length)
     return i == length;
 }
 
-/* Looks for forbidden words on every line, also in comments: PTX allows several statements on a line, and text of inline
- * assembly may hide a statement behind a directive or between comments. */
+/* Looks for forbidden words on every line, also in comments: PTX allows several statements on a line, and text of
+ * inline assembly may hide a statement behind a directive or between comments. */
 static const char *find_forbidden(const char *ptx, const char *end)
 {
     const char *why = NULL;
@@ -152,8 +152,8 @@ static const char *find_forbidden(const char *ptx, const char *end)
     return why;
 }
 
-/* Returns the length of a splice, which continues a line: a backslash, or its trigraph, before the end of the line. NVRTC
- * drops all carriage returns before the end of a line. Returns 0 if there is no splice. */
+/* Returns the length of a splice, which continues a line: a backslash, or its trigraph, before the end of the line.
+ * NVRTC drops all carriage returns before the end of a line. Returns 0 if there is no splice. */
 static size_t measure_splice(const char *text, size_t length)
 {
     size_t at = begins(text, length, "\\") ? 1 : begins(text, length, "?\?/") ? 3 : 0;
@@ -186,7 +186,8 @@ const char *kiln__judge_find_macro(const char *text, size_t length)
     return NULL;
 }
 
-/* Returns the alignment that the declaration of a variable gives, at most 4 bytes: its elements are as long or longer. */
+/* Returns the alignment that the declaration of a variable gives, at most 4 bytes. The judge takes this number for the
+ * size of an element. */
 static size_t read_unit(const char *line, size_t length)
 {
     static const char with[] = ".align ";
@@ -245,7 +246,8 @@ static bool declares_global(const char *statement, size_t length)
     return false;
 }
 
-/* Adds what a statement names. Directives other than variables are left out, and comments. */
+/* Adds the variable that a statement declares, or the integers among the operands of an instruction. Comments and all
+ * other directives add nothing. */
 static bool read_statement(kiln__judge *judge, const char *statement, size_t length)
 {
     if (declares_global(statement, length))
@@ -255,8 +257,8 @@ static bool read_statement(kiln__judge *judge, const char *statement, size_t len
     return add_operands(judge, statement, length);
 }
 
-/* Makes the digest of the PTX without its lines `.file`, which have the folder in which the compiler ran. "" if there is no
- * memory. */
+/* Makes the digest of the PTX without its lines `.file`, which have the folder in which the compiler ran. The digest is
+ * "" if memory runs out. */
 static void make_code_digest(const kiln_allocator *mem, const char *ptx, const char *end, char digest[33])
 {
     static const char file[] = ".file";
@@ -275,9 +277,9 @@ static void make_code_digest(const kiln_allocator *mem, const char *ptx, const c
     kiln__text_free(&kept);
 }
 
-/* Walks over the statements of the PTX. A statement ends at a semicolon, a brace or the end of its line. A variable ends at
- * a semicolon, so that its initial value is no statement. The integers of all sizes are kept, the variables only of the
- * last module. */
+/* Walks over the statements of the PTX. A statement ends at a semicolon, a brace or the end of its line. A variable
+ * ends at a semicolon, so that its initial value does not count as a statement. The judge keeps the integers of all
+ * modules, but the variables of the last module only. */
 bool kiln__judge_read_code(kiln__judge *judge)
 {
     size_t length;

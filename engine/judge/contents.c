@@ -55,15 +55,16 @@ kiln__judge_class kiln__judge_choose_class(const kiln__judge *judge, unsigned nu
     for (unsigned c = 0; c < KILN__JUDGE_CLASS_COUNT; c++)
         if (class_fits(judge, (kiln__judge_class)c))
             fitting[count++] = (kiln__judge_class)c;
-    if (class_fits(judge, KILN__JUDGE_SPECIAL)) /* a second turn, because eight values share a few elements */
+    if (class_fits(judge, KILN__JUDGE_SPECIAL)) /* SPECIAL gets a second turn in each round, because eight special
+                                                 * values share the few elements of a trial */
         fitting[count++] = KILN__JUDGE_SPECIAL;
     /* each round begins one class later, because sizes take turns too, and a class must not always meet the same sizes
      */
     return fitting[(judge->options.seed + number + number / count) % count];
 }
 
-/* Sets the range of the elements. The contract gives it; otherwise it is the range of the fill. A normal
- * distribution counts as 4 deviations wide on each side. */
+/* Sets the range of the elements. The contract gives the range. Without a contract it is the range of the fill. A
+ * normal distribution counts as 4 deviations wide on each side. */
 static kiln_status find_range(kiln__judge *judge, size_t buffer, double *low, double *high, kiln__fill_values *fill,
                               kiln_error **error)
 {
@@ -110,14 +111,14 @@ static double draw_special(kiln__random *random, double low, double high)
 /* The state of the generator for the elements of one buffer. */
 typedef struct source {
     kiln__random random;
-    kiln__judge_class class; /* not FILL or MIXED */
+    kiln__judge_class class; /* any class except FILL and MIXED */
     double low, high;
     bool whole;      /* the elements are integers */
-    uint64_t count;  /* of elements */
+    uint64_t count;  /* number of elements */
     double ties[3];  /* the values of TIES and ONE_HOT */
-    double previous; /* the element before */
-    double width;    /* of the part of the range that LOW and HIGH use */
-    double first;    /* where STEPS begins */
+    double previous; /* the previous element */
+    double width;    /* the width of the part of the range that LOW and HIGH use */
+    double first;    /* the first value of STEPS */
     bool falling;    /* STEPS goes down to `first` instead of up from it */
     int64_t sizes[8];
     size_t size_count;
@@ -199,7 +200,7 @@ static kiln_status draw_all(kiln__judge *judge, size_t buffer, kiln__judge_class
     fill.seed = kiln__random_next(&s.random) >> 1;
     if (class == KILN__JUDGE_MIXED)
         class = s.whole && kiln__random_below(&s.random, 2)
-                    ? KILN__JUDGE_SIZES /* integers may be indices, whatever the other inputs are */
+                    ? KILN__JUDGE_SIZES /* integers may be indices, also if the other inputs have another class */
                     : (kiln__judge_class)kiln__random_below(&s.random, KILN__JUDGE_MIXED);
     if (class == KILN__JUDGE_FILL) {
         kiln_status status = kiln__array_fill(content, &fill, judge->mem, error);
@@ -212,7 +213,7 @@ static kiln_status draw_all(kiln__judge *judge, size_t buffer, kiln__judge_class
                          : class == KILN__JUDGE_SIZES  ? s.whole
                                                        : true;
     s.class = applies ? class : KILN__JUDGE_RANGE;
-    /* [low, high) of floats: the end itself is not in the spec's distribution, but the last number before it is */
+    /* a uniform fill of floats has the range [low, high): it excludes `high`, but not the numbers just below it */
     if (!s.whole && fill.kind == KILN__FILL_UNIFORM && !(a && a->has_from))
         s.high -= (s.high - s.low) * 0x1p-9;
     s.size_count = kiln__judge_size_values(judge, s.sizes, KILN__COUNT(s.sizes));

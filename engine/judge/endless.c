@@ -1,13 +1,13 @@
-/* endless.c - runs trials, and finds the evidence that a kernel does not end. A limit of steps is no proof, because a right
- * kernel may need many steps. So the judge asks how many steps the variant's own source needs. A candidate that needs many
- * times that number does not end. */
+/* endless.c - runs trials, and finds the evidence that a kernel does not end. A limit of steps is no proof, because a
+ * right kernel may need many steps. So the judge asks how many steps the variant's own source needs. A candidate that
+ * needs many times that number does not end. */
 #include <inttypes.h>
 
 #include "judge_internal.h"
 
 enum {
     FACTOR = 128,   /* a kernel may need this many times the steps of the variant's own source */
-    SPARE = 1 << 21 /* and these steps, because short kernels differ more */
+    SPARE = 1 << 21 /* and this many further steps, because the steps of short kernels differ more */
 };
 
 kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
@@ -23,7 +23,7 @@ kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *t
     return kiln__judge_try(judge, trial, original, fault, fits, error);
 }
 
-/* Runs the trial again with another limit. The limit of time is longer too. */
+/* Runs the trial again with another limit of steps. The limit of time is then longer too. */
 static kiln_status run_again(kiln__judge *judge, const kiln__judge_trial *trial, bool original, uint64_t most,
                              kiln__judge_fault *fault, bool *fits, kiln_error **error)
 {

@@ -1,4 +1,5 @@
-/* judge.c - kiln_judge(): the order of the trials, the search for a smaller failing case, and who is to blame.
+/* judge.c - kiln_judge(): the order of the trials, the search for a smaller failing case, and the decision whether the
+ *candidate or the spec is at fault.
  *
  * Every trial has its own seed, made from the caller's seed, the phase and its number. So the verdict does not depend
  * on which trials ran before, and a failing case can be repeated alone. */
@@ -11,16 +12,16 @@
 
 enum {
     CHECKS = 10,                           /* trials of small sizes in the phase of checks */
-    ANSWERS = 4 * KILN__JUDGE_CLASS_COUNT, /* trials with ranges; the size sets follow */
+    ANSWERS = 4 * KILN__JUDGE_CLASS_COUNT, /* trials with drawn sizes; trials with the size sets follow */
     ORDERS = 4,                            /* trials with drawn sizes; a trial for each size follows */
     MANY = 1 << 15,                        /* elements of a trial whose steps tell how fast the kernel is */
     LARGE_CALLS = 3 /* the trial in the phase of calls with many blocks; the trials before it have small sizes */
 };
 #define BUDGET 60.0
 #define LAUNCH_LIMIT 20.0
-/* The number of this set of trials. It becomes larger after every change of the trials, so that no verdict of earlier
- * trials is taken from a cache. */
-#define TRIALS 11
+/* The version of the trials, which a digest covers. Increment it after every change of the trials, so that no cache
+ * returns a verdict of earlier trials. */
+#define TRIALS 12
 
 /* ---- opening ---- */
 
@@ -140,7 +141,7 @@ static bool is_late(kiln__judge *judge)
 }
 
 /* Sets *fails if the variant's own source has a fault in the same trial. Then the spec allows more than its own kernel
- * can do, and the fault is not held against the candidate. If the source fails only with few multiprocessors, all later
+ * can do, and the judge does not blame the candidate. If the source fails only with few multiprocessors, all later
  * trials have the real number. */
 static kiln_status ask_original(kiln__judge *judge, const kiln__judge_trial *trial, bool *fails, kiln_error **error)
 {
@@ -187,8 +188,8 @@ static kiln_status try_size(kiln__judge *judge, size_t at, int64_t value, bool *
 }
 
 /* Searches for smaller sizes with the same fault. Each size is first tried at its least values, and then bisected: most
- * faults show at all sizes above some size. In a large trial the last sixteenth is not bisected, because each step takes
- * as long as a large trial. */
+ * faults show at all sizes above some size. In a large trial the last sixteenth is not bisected, because each step
+ * takes as long as a large trial. */
 static kiln_status shrink(kiln__judge *judge, kiln_error **error)
 {
     enum { LEAST = 4, PART = 16 };
@@ -210,9 +211,27 @@ static kiln_status shrink(kiln__judge *judge, kiln_error **error)
             }
             KILN__TRY(try_size(judge, i, value, &same, error));
             if (same && k < LEAST)
-                break; /* the value before is known to have no fault */
+                break; /* the previous value had no fault */
             low = same ? low : value;
         }
+    }
+    return KILN_OK;
+}
+
+/* Runs a trial of the candidate. Many kernels for tensor cores need sizes that are multiples of 8 or more, and constraints say so,
+ * but drawn sizes hardly ever are. So if a constraint excludes the sizes, they are rounded up to larger and larger multiples. */
+static kiln_status run_allowed(kiln__judge *judge, kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
+                               kiln_error **error)
+{
+    enum { FIRST = 8, LAST = 128 };
+    judge->excluded = false;
+    KILN__TRY(kiln__judge_run_trial(judge, trial, false, fault, fits, error));
+    for (int64_t step = FIRST;
+         !*fits && judge->excluded && step <= LAST && judge->range_count && trial->phase != KILN__JUDGE_PHASE_LARGE;
+         step *= 2) {
+        kiln__judge_round_sizes(judge, step, trial);
+        if (!kiln__judge_is_huge(judge, trial))
+            KILN__TRY(kiln__judge_run_trial(judge, trial, false, fault, fits, error));
     }
     return KILN_OK;
 }
@@ -224,7 +243,11 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     kiln__judge_fault fault;
     bool fits, fails = false;
     uint64_t most;
-    KILN__TRY(kiln__judge_run_trial(judge, trial, false, &fault, &fits, error));
+    if (kiln__judge_is_huge(judge, trial)) {
+        judge->skipped += trial->phase != KILN__JUDGE_PHASE_LARGE;
+        return KILN_OK;
+    }
+    KILN__TRY(run_allowed(judge, trial, &fault, &fits, error));
     KILN__TRY(kiln__judge_give_more_steps(judge, trial, &fault, &fits, &fails, &most, error));
     if (!trial->checked && fits && judge->elements > MANY && fault.kind == KILN_JUDGED_PASS)
         judge->steps_each = fmax(judge->steps_each,
@@ -247,7 +270,7 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     judge->fault = fault;
     judge->failed = *trial;
     if (trial->phase == KILN__JUDGE_PHASE_CHECKS && fault.kind == KILN_JUDGED_WRONG) {
-        /* two runs tell a wrong element from one that is not written */
+        /* without checks a trial has two runs, which distinguish a wrong element from an unwritten element */
         judge->failed.checked = false;
         KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
         judge->failed.checked = fault.kind == KILN_JUDGED_PASS;
@@ -256,7 +279,7 @@ static kiln_status run_one(kiln__judge *judge, kiln__judge_trial *trial, kiln_er
     bool smaller = trial->phase != KILN__JUDGE_PHASE_CALLS && trial->phase != KILN__JUDGE_PHASE_STREAMS &&
                    !judge->broken && !fault.of_code;
     if (trial->phase == KILN__JUDGE_PHASE_LARGE && smaller &&
-        !most) { /* two runs tell more, if the host can hold the arrays */
+        !most) { /* an ordinary trial has two runs, which tell more; it needs arrays that the host can hold */
         KILN__TRY(kiln__judge_try(judge, &judge->failed, false, &fault, &fits, error));
         smaller = fits && fault.kind != KILN_JUDGED_PASS && !judge->broken;
         judge->fault = smaller ? fault : judge->fault;
@@ -288,10 +311,11 @@ static unsigned count_trials(const kiln__judge *judge, kiln__judge_phase phase, 
     case KILN__JUDGE_PHASE_ORDERS: return judge->simulated ? ORDERS + (unsigned)judge->range_count : 0;
     case KILN__JUDGE_PHASE_ALIGNMENTS: return moves ? (unsigned)judge->buffer_count + 4 : 0;
     case KILN__JUDGE_PHASE_CALLS: count = LARGE_CALLS + 1; break;
-    case KILN__JUDGE_PHASE_STREAMS: /* calls share only variables, and arrays of textures, which belong to the plan */
+    case KILN__JUDGE_PHASE_STREAMS: /* two calls share the variables of the module. Texture arrays belong to the plan,
+                                     * so the calls would share them too */
         count = judge->code.global_count && !judge->spec->has_arrays && (judge->simulated || shares) ? 2 : 0;
         break;
-    case KILN__JUDGE_PHASE_LARGE: /* run_large() */
+    case KILN__JUDGE_PHASE_LARGE: /* run_large() makes these trials */
     case KILN__JUDGE_PHASE_TIMES:
     case KILN__JUDGE_PHASE_COUNT: break;
     }
@@ -368,8 +392,8 @@ static kiln_status check_device(kiln__judge *judge, kiln_error **error)
                : KILN_OK;
 }
 
-/* Runs the first large trial that fits, with few multiprocessors and with all of them. A note says if the memory was
- * too small for a larger one. */
+/* Runs the first large trial that fits, with few multiprocessors and with all of them. If the memory was too small for
+ * a larger trial, a note says so. */
 static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_error **error)
 {
     for (unsigned number = 0;
@@ -383,7 +407,8 @@ static kiln_status run_large(kiln__judge *judge, kiln__judge_trial *trial, kiln_
             KILN__TRY(run_one(judge, trial, error));
         KILN__TRY(check_device(judge, error));
         if (trial->few && judge->ran[KILN__JUDGE_PHASE_LARGE] && judge->fault.kind == KILN_JUDGED_PASS) {
-            trial->few = false; /* a grid that fills the device has more blocks than one block can join at once */
+            trial->few = false; /* with all multiprocessors a grid that fills the device has more blocks, perhaps more
+                                 * than one block can sum up in one turn */
             KILN__TRY(run_one(judge, trial, error));
             KILN__TRY(check_device(judge, error));
         }
@@ -436,7 +461,7 @@ static kiln_status run_phases(kiln__judge *judge, kiln_error **error)
             for (size_t k = 0; k < judge->range_count; k++)
                 product *= (double)trial.ranged[k];
             if (p == KILN__JUDGE_PHASE_ANSWERS && i >= ANSWERS && product > 1 << 20)
-                continue; /* the sizes of a set for times: even the plan's buffers would take long */
+                continue; /* this size set is for times: even filling the plan's buffers would take long */
             KILN__TRY(run_one(judge, &trial, error));
             KILN__TRY(check_device(judge, error));
         }
@@ -493,7 +518,8 @@ static kiln_status run(kiln__judge *judge, const char *text, size_t length, kiln
     }
     if (judge->fault.kind == KILN_JUDGED_PASS) {
         const kiln_spec *other = judge->options.against_spec;
-        const kiln_file_binding folder = {.path = other ? other->folder : NULL}; /* of the files that it may name */
+        const kiln_file_binding folder = {.path = other ? other->folder : NULL}; /* the folder of the files that the
+                                                                                  * other spec may name */
         const kiln__sandbox want = {.files = &folder, .file_count = folder.path && *folder.path ? 1 : 0};
         KILN__TRY(kiln__engine_nvrtc(judge->engine, error)); /* a size that is a macro needs another compile */
         KILN__TRY(kiln__engine_sandbox(judge->engine, judge->spec, &want, error));
@@ -526,8 +552,9 @@ static void add_part(kiln__text *all, const char *data, size_t length)
     kiln__text_printf(all, "%s\n", hash);
 }
 
-/* Adds the code of a plan; NULL: there is no such plan. Returns false if the plan has no PTX. Lines with the names of
- * source files do not count. If the source uses its name in another way (__FILE__), other lines contain it. */
+/* Adds the code of a plan. NULL adds nothing. Returns false if the plan has no PTX. The function leaves out the lines
+ * with the names of source files. If a source uses __FILE__, other lines have its name, so the digest then covers the
+ * name. */
 static bool add_code(kiln__text *all, const kiln_plan *plan)
 {
     size_t length = 0;
@@ -633,7 +660,7 @@ kiln_status kiln_judge(kiln_engine *engine, const kiln_spec *spec, const char *t
     kiln_status status = run(&judge, text, length, verdict, error);
     close_judge(&judge);
     kiln__engine_leave(engine, previous);
-    /* A fault ends the context. The next judgement gets a new one, as far as the context is the engine's own. */
+    /* A fault ends the context. If the engine owns the context, the next judgement gets a new context. */
     if (judge.broken && judge.simulated && engine->owns_context)
         kiln__engine_renew(engine, NULL);
     return status;

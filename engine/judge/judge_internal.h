@@ -2,24 +2,27 @@
 #ifndef KILN_JUDGE_INTERNAL_H
 #define KILN_JUDGE_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include "kiln_judge.h"
 #include "kiln_sim.h"
 #include "plan.h"
 #include "random.h"
 
-/* ---- what the code of the candidate tells (code.c) ---- */
+/* ---- facts from the candidate's code (code.c) ---- */
 
 /* A variable of the candidate's module in global memory. */
 typedef struct kiln__judge_global {
     const char *name;
-    CUdeviceptr address; /* 0: the driver does not find it */
+    CUdeviceptr address; /* 0 means that the driver does not find the variable */
     size_t bytes;
-    unsigned char *initial; /* its content after loading; NULL if it is not known */
-    unsigned char *before;  /* its content before a call */
-    size_t unit;            /* bytes of its elements, at most 4 */
-    unsigned char *changed; /* for each byte, whether a call changed its element; NULL if it is not known */
-    unsigned char *spoilt;  /* its content before a call whose variables were spoilt */
-    bool any;               /* an element has changed */
+    unsigned char *initial; /* the content after loading; NULL if it could not be read */
+    unsigned char *before;  /* the content before a call */
+    size_t unit;            /* bytes of an element, at most 4 */
+    unsigned char *changed; /* bits of each byte (state.c): whether a call changed its element; NULL means not compared
+                             * yet */
+    unsigned char *spoilt;  /* the content, with random bytes in some elements, before a spoilt call */
+    bool any;               /* a call changed an element */
 } kiln__judge_global;
 typedef struct kiln__judge_code {
     int64_t *constants; /* integers that instructions of the kernel name, each once, ascending */
@@ -27,7 +30,7 @@ typedef struct kiln__judge_code {
     kiln__judge_global *globals;
     size_t global_count, global_capacity;
     CUmodule module;       /* the module whose PTX was read; another size may be compiled to another module */
-    const char *forbidden; /* the reason why no trial runs; NULL: none */
+    const char *forbidden; /* the reason why no trial may run; NULL means that trials may run */
     char digest[33];       /* the digest of the PTX */
 } kiln__judge_code;
 
@@ -84,7 +87,7 @@ typedef struct kiln__judge_trial {
     kiln__judge_class class; /* the class of contents of all inputs */
     uint64_t seed;           /* the seed of contents, guards and poison */
     uint64_t order;          /* the order of blocks, as in kiln__sim_order() */
-    uint64_t shift;          /* decides how far each buffer is moved; 0: no buffer is moved */
+    uint64_t shift;          /* decides how far each buffer is moved; 0 means that no buffer is moved */
     bool few;                /* expressions of the spec see a device with few multiprocessors */
     bool far;                /* buffers begin at multiples of 2 MiB, as the large arrays of programs do */
     bool checked;
@@ -116,12 +119,13 @@ typedef struct kiln__judge_range {
 
 /* The memory of one buffer during a trial. */
 typedef struct kiln__judge_place {
-    CUdeviceptr base, at; /* base: of the allocation, which has guard zones around the buffer */
+    CUdeviceptr base, at; /* base: the start of the allocation, which has guard zones around the buffer; at: the start
+                           * of the buffer */
     size_t total, lead;   /* lead: bytes before the buffer */
     size_t holder;        /* after a run: the number of the buffer whose memory has this buffer's content */
     kiln_array content;   /* data NULL: the buffer has no content, and gets poison */
-    unsigned char *image; /* what is written before a call: guards, then content or poison, then guards */
-    unsigned char *got;   /* what is read after it */
+    unsigned char *image; /* the bytes before a call: a guard zone, then the content or poison, then a guard zone */
+    unsigned char *got;   /* the bytes after the call */
     unsigned char *first; /* `got` of the first of two runs */
 } kiln__judge_place;
 
@@ -145,8 +149,8 @@ struct kiln__judge_comparison {
     const char *spec, *variant;
     const char *sizes, *timed_sizes; /* size sets: of counters and answers, and of times (NULL: no times) */
     kiln__judge_side candidate, against;
-    double ratio, low, high; /* the other time divided by the candidate's, with its interval; 0: no times */
-    const char *faster;      /* "candidate", "against", "neither"; NULL: no times */
+    double ratio, low, high; /* the other time divided by the candidate's, with its interval; 0 means no times */
+    const char *faster;      /* "candidate", "against", "neither"; NULL means no times */
 };
 
 typedef struct kiln__judge {
@@ -161,14 +165,15 @@ typedef struct kiln__judge {
     uint64_t begun;
     bool simulated;
     kiln_plan *candidate, *original; /* original: the same variant with its own source */
-    kiln_plan *against;              /* the variant of the comparison; NULL: no comparison is wanted */
-    kiln__judge_plan *references;    /* for each verify entry; plan NULL: a host function or a file makes it */
+    kiln_plan *against;              /* the variant of the comparison; NULL means that no comparison is wanted */
+    kiln__judge_plan *references;    /* for each verify entry; plan NULL: a host function or a file is the reference */
     kiln__judge_code code;
     kiln__judge_range *ranges;
     size_t range_count;
     size_t *sets; /* the numbers of the size sets that the constraints of the variant allow */
     size_t set_count;
-    /* The spec's launches depend on the number of multiprocessors, and its own kernel runs with few of them. */
+    /* True if the spec's launches depend on the number of multiprocessors, and the variant's own source runs with few
+     * multiprocessors. */
     bool few;
     kiln__settings few_device; /* the names device.*, with few multiprocessors */
     /* The following members belong to the trial that is being run. */
@@ -177,20 +182,22 @@ typedef struct kiln__judge {
     kiln__judge_place *second_places; /* the memory of a second call at the same time */
     size_t buffer_count;
     kiln__once_expected *expected; /* one entry for each verify entry */
-    double **allowed; /* for each verify entry the allowed error of each element; NULL: the comparison is exact */
+    double **allowed; /* for each verify entry the allowed error of each element; NULL means that the comparison is
+                       * exact */
     int64_t *sized;   /* the ranged sizes that the plans have now, unless sized_set is SIZE_MAX */
     size_t sized_set;
     bool sized_few;
-    uint64_t elements; /* of all buffers */
+    uint64_t elements; /* number of elements of all buffers */
     double flops;
     uint64_t steps;                  /* the most steps of a run of the trial (patience.c) */
     uint64_t trusted_steps;          /* the most steps of a run of a reference */
-    uint64_t steps_given;            /* the limit of steps; 0: the sizes give it */
-    uint64_t steps_most, steps_left; /* of the present run */
-    double
-        steps_each; /* the most steps for an element, of all trials with many elements, of the candidate or of a reference */
-    bool lacks_memory; /* a large trial did not fit into the memory of the device */
-    bool broken;       /* the context is lost: nothing can run any more */
+    uint64_t steps_given;            /* the limit of steps of a run; 0 means that the limit follows from the sizes */
+    uint64_t steps_most, steps_left; /* the limit of the present run, and the steps that are left */
+    /* The most steps for an element, in all trials with many elements, of the candidate or of a reference. */
+    double steps_each;
+    atomic_bool gate_open; /* the streams of kiln__judge_streams() may go on */
+    bool lacks_memory;     /* a large trial did not fit into the memory of the device */
+    bool broken;           /* the context is lost: nothing can run any more */
     /* results */
     kiln__judge_fault fault;
     kiln__judge_trial failed;
@@ -199,8 +206,13 @@ typedef struct kiln__judge {
     const char **notes;
     size_t note_count, note_capacity;
     bool timed;           /* the trials found no fault, and the time was taken */
-    size_t untimed_notes; /* notes before that */
+    size_t untimed_notes; /* the number of notes before the time was taken */
     unsigned ran[KILN__JUDGE_PHASE_COUNT], skipped, unsettled;
+    double
+        *density; /* elements of all buffers divided by the product of the ranged sizes, in the trials of each size set;
+                      * 0: not known */
+    bool excluded;         /* a constraint excluded the sizes of the last trial */
+    bool left_out;         /* a note has the first error of a trial that was left out, other than a constraint */
     uint64_t largest;      /* elements of all buffers */
     uint64_t reference_ns; /* time of the references of all trials */
     bool late;             /* trials were left out because the budget ended */
@@ -212,13 +224,13 @@ typedef struct kiln__judge {
     struct kiln__judge_comparison comparison;
 } kiln__judge;
 
-/* words.c. The first one returns the text of `format`, in the judge's arena. */
+/* words.c. kiln__judge_print() returns the text of `format`, in the judge's arena. */
 const char *kiln__judge_print(kiln__judge *judge, const char *format, ...) KILN__PRINTF(2, 3);
 void kiln__judge_note(kiln__judge *judge, const char *text);
 
 /* code.c: reads the PTX of the candidate, if it was not read yet. Returns false if memory runs out. */
 bool kiln__judge_read_code(kiln__judge *judge);
-/* Returns why the source is forbidden before it is compiled, or NULL. */
+/* Returns the reason why the text of the source forbids a judgement, or NULL. The function compiles nothing. */
 const char *kiln__judge_find_macro(const char *text, size_t length);
 void kiln__judge_drop_globals(kiln__judge *judge);
 /* Gives the variables of the module the contents that they had after loading. */
@@ -241,30 +253,35 @@ kiln_status kiln__judge_look_at_spoilt(kiln__judge *judge, unsigned number, kiln
 /* sizes.c */
 /* Reads the ranges of the spec. Returns false if memory runs out. */
 bool kiln__judge_read_ranges(kiln__judge *judge);
-/* Tells whether the constraints of the spec allow a choice. Nothing is compiled. Without memory, replaces *error. */
+/* Tells whether the constraints of the spec allow a choice. The function compiles nothing. If memory runs out, it
+ * replaces *error. */
 kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const kiln_choice *choice, bool *allowed,
                                kiln_error **error);
 /* Makes the names of a device with few multiprocessors, if the spec uses their number. Returns false if memory runs
  * out. */
 bool kiln__judge_make_few(kiln__judge *judge);
-/* Gives all plans the number of multiprocessors that the device has, or few of them, from their next sizes on. */
+/* Sets the number of multiprocessors that the expressions of all plans read: few if `few` is true, otherwise the
+ * device's number. The number counts from the plans' next sizes on. */
 void kiln__judge_choose_device(kiln__judge *judge, bool few);
 /* Finds the size sets that the constraints of the variant allow. */
 kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error);
 /* Draws the sizes of trial `number` of a phase. The product of the ranged sizes is at most `most`. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial);
-/* Returns the number of checks with a size above an integer of the PTX; at most 4. A kernel may have another path above
- * such an integer. So each of up to two integers that are possible sizes, and larger than the sizes of small trials,
- * gets two checks. */
+/* Returns the number of checks with a size above an integer of the PTX; at most 4. A kernel may take another path for
+ * sizes above such an integer. So up to two integers get two checks each. These integers are possible sizes, and larger
+ * than the sizes of small trials. */
 unsigned kiln__judge_thresholds(const kiln__judge *judge);
 /* Sets one size above a threshold, and all other sizes to small values. In checks 0 and 2 the size is just above the
- * threshold. In checks 1 and 3 it is about TILE_END above the threshold, a multiple of 4 and of no larger tile. */
+ * threshold. In checks 1 and 3 the size is about TILE_END above the threshold: it is a multiple of 4, but not a
+ * multiple of a larger tile. */
 void kiln__judge_pass_threshold(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
-/* Gives size `number` more than a thousand, and all others small ones. All of them are multiples of 8, as many kernels with large
- * tiles need it. So there are several tiles along this size. */
+/* Rounds all sizes up to multiples of `step`, and at least to one step, as far as the contract allows it. */
+void kiln__judge_round_sizes(const kiln__judge *judge, int64_t step, kiln__judge_trial *trial);
+/* Gives size `number` a value above a thousand, so that there are several tiles along this size. All other sizes get
+ * small values. All values are multiples of 8, because many kernels with large tiles need such sizes. */
 void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial);
-/* Takes all sizes from a size set. A size whose value is not in its range gets the nearest one. */
+/* Takes all sizes from a size set. A size whose value is not in its range gets the nearest value of the range. */
 void kiln__judge_take_set(const kiln__judge *judge, size_t set, kiln__judge_trial *trial);
 /* Returns the largest multiple in the range. */
 int64_t kiln__judge_last(const kiln__judge_range *range);
@@ -280,8 +297,8 @@ kiln_setting *kiln__judge_sizes(kiln__judge *judge, const kiln__judge_trial *tri
  * without content. The caller frees it. */
 kiln_status kiln__judge_content(kiln__judge *judge, size_t buffer, kiln__judge_class class, uint64_t seed,
                                 kiln_array *content, kiln_error **error);
-/* Returns the class of trial `number`. The classes that the contract allows take turns, and the seed decides which one
- * begins. */
+/* Returns the class of trial `number`. The classes that the contract allows take turns, and the seed decides which
+ * class begins. */
 kiln__judge_class kiln__judge_choose_class(const kiln__judge *judge, unsigned number);
 const kiln__assumption *kiln__judge_assumption(const kiln__judge *judge, const char *name);
 
@@ -311,17 +328,20 @@ kiln_status kiln__judge_refuse(kiln__judge *judge, kiln_status status, kiln_erro
 
 /* trial.c. A status other than KILN_OK means that the judge itself failed. */
 /* Runs one trial of the candidate, or of the original. Sets *fault to the fault that it found. The trial does not run
- * if the spec's constraints exclude these sizes, if they would take too long, or if a host function refuses them. Then
- * *fits is false. */
+ * if the spec's constraints exclude these sizes, if they would take too long, or if a host function refuses them. In
+ * these cases *fits is false. */
 kiln_status kiln__judge_try(kiln__judge *judge, const kiln__judge_trial *trial, bool original, kiln__judge_fault *fault,
                             bool *fits, kiln_error **error);
-/* Gives all plans the sizes of the trial. *fits is false if a constraint of the spec excludes them. If the candidate is
- * compiled anew for them and does not compile, or has become forbidden, *fault tells it. */
+/* Gives all plans the sizes of the trial. *fits is false if a constraint of the spec excludes them. New sizes may need
+ * a new compile of the candidate. If it then does not compile, or becomes forbidden, *fault tells it. */
 kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *trial, bool *fits, kiln__judge_fault *fault,
                                kiln_error **error);
-/* Returns false if a trial with the plans' sizes would take too long here. Notes the largest number of elements
- * otherwise. on_host: the host holds all arrays of the trial. Otherwise the arrays may be as large as the memory of a
- * GPU. */
+/* Returns true if the trial is certainly too large to be small in the sense of the next function. It does not need the plans'
+ * sizes. */
+bool kiln__judge_is_huge(const kiln__judge *judge, const kiln__judge_trial *trial);
+/* Returns false if a trial with the plans' sizes would take too long here. Otherwise notes the number of elements, if
+ * it is the largest so far. on_host: the host holds all arrays of the trial. Otherwise the arrays may be as large as
+ * the memory of a GPU. */
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host);
 /* Notes a write `offset` bytes after the end of a buffer; if it is negative, before the beginning. */
 void kiln__judge_note_outside(kiln__judge *judge, const kiln__once_buffer *b, int64_t offset, kiln__judge_fault *fault);
@@ -331,8 +351,8 @@ kiln_status kiln__judge_take_failure(kiln__judge *judge, kiln_status status, kil
                                      kiln_error **error);
 
 /* large.c */
-/* Sets the sizes of large trial `number`. Returns false after the last one. *larger tells whether they are larger than
- * the sizes of other trials. */
+/* Sets the sizes of large trial `number`. Returns false after the last trial. *larger tells whether these sizes are
+ * larger than the sizes of other trials. */
 bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial, bool *larger);
 /* Runs a large trial. *fault and *fits are set as by kiln__judge_try(). */
 kiln_status kiln__judge_large(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
@@ -341,20 +361,23 @@ kiln_status kiln__judge_large(kiln__judge *judge, const kiln__judge_trial *trial
 /* patience.c */
 /* Returns the time limit of a run in seconds. */
 double kiln__judge_get_time_limit(const kiln__judge *judge);
-/* Call these before and after a run of the candidate or of the original. On a simulated device they limit and count its steps,
- * and a limit keeps the context usable. The second one returns the status of the run, whose error is *why. */
+/* Call these two functions before and after a run of the candidate or of the original. On a simulated device they limit
+ * and count the steps of the run, and the context stays usable after a limit. kiln__judge_end_steps() returns the
+ * status of the run, whose error is *why. */
 void kiln__judge_begin_steps(kiln__judge *judge);
 kiln_status kiln__judge_end_steps(kiln__judge *judge, kiln_status status, kiln_error **why);
-/* Runs a reference once. On a simulated device it may take longer than a candidate, and a limit keeps the context usable. */
+/* Runs a reference once. On a simulated device the reference may take longer than a candidate, and the context stays
+ * usable after a limit. */
 kiln_status kiln__judge_run_trusted(kiln__judge *judge, kiln_plan *plan, kiln_error **error);
 
 /* endless.c */
 /* Runs a trial of any phase, of the candidate or of the original. *fault and *fits are set as by kiln__judge_try(). */
 kiln_status kiln__judge_run_trial(kiln__judge *judge, const kiln__judge_trial *trial, bool original,
                                   kiln__judge_fault *fault, bool *fits, kiln_error **error);
-/* Does nothing if `fault` is not a limit on a simulated device. Otherwise counts the steps of the variant's own source in this
- * trial. If the candidate had few in comparison, it runs again with more steps, and *fault is the fault of that run. *fails is
- * set if the variant's own source fails too. *most gets the number of steps after which the candidate had not ended, or 0. */
+/* Does nothing if `fault` is not a limit on a simulated device. Otherwise counts the steps of the variant's own source
+ * in this trial. If the candidate had few steps in comparison, the candidate runs again with more steps, and *fault is
+ * the fault of the second run. If the variant's own source fails too, sets *fails. The number of steps after which the
+ * candidate had not ended goes to *most, or 0. */
 kiln_status kiln__judge_give_more_steps(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
                                         bool *fits, bool *fails, uint64_t *most, kiln_error **error);
 /* Adds to the message how many steps the candidate ran, and how many the variant's own source needs. */
@@ -372,10 +395,10 @@ kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *tri
 
 /* repeat.c: new inputs for the timed repetitions of a plan of the judged variant, on a GPU */
 typedef struct kiln__judge_repeats kiln__judge_repeats;
-/* Makes the contents at the sizes of a set. *repeats is NULL if that is not possible, and a note says why. */
+/* Makes the contents at the sizes of a set. If that is not possible, *repeats is NULL, and a note says why. */
 kiln_status kiln__judge_open_repeats(kiln__judge *judge, size_t set, kiln__judge_repeats **repeats, kiln_error **error);
-/* Call these before and after the plan is measured. If it was measured, the second one looks at answers, and sets
- * *fault if one of them is wrong. */
+/* Call these two functions before and after the plan is measured. If `measured` is true, kiln__judge_end_repeats()
+ * compares answers, and sets *fault if an answer is wrong. */
 void kiln__judge_begin_repeats(kiln__judge_repeats *repeats, kiln_plan *plan);
 kiln_status kiln__judge_end_repeats(kiln__judge_repeats *repeats, bool measured, kiln__judge_fault *fault,
                                     kiln_error **error);
@@ -383,11 +406,11 @@ void kiln__judge_close_repeats(kiln__judge_repeats *repeats); /* NULL is allowed
 
 /* times.c */
 kiln_status kiln__judge_time(kiln__judge *judge, kiln__judge_fault *fault, kiln_error **error);
-/* Chooses the size set with the most elements among those with at most `most` elements; 0: the limit of times on this
- * device. *set gets its number. *found is false if all sets are too large. */
+/* Chooses the size set with the most elements among those with at most `most` elements; 0 means the limit of times on
+ * this device. The number of the set goes to *set. If all sets are too large, *found is false. */
 kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error);
-/* Runs one plan at the sizes of a set. *result is NULL if it cannot be timed. *fault is set if its answer is wrong or
- * the device ends with a fault. `fault` may be NULL. Then these cases are notes. */
+/* Runs one plan at the sizes of a set. If the plan cannot be timed, *result is NULL. If the answer is wrong or the
+ * device faults, *fault is set. If `fault` is NULL, these cases become notes. */
 kiln_status kiln__judge_time_plan(kiln__judge *judge, kiln_plan *plan, size_t set, const kiln_result **result,
                                   kiln__judge_fault *fault, kiln_error **error);
 

@@ -21,8 +21,8 @@ enum {
 /* The memory of one buffer. The reference shares the inputs of the kernel, and has its own memory for all other
  * buffers. */
 typedef struct place {
-    CUdeviceptr base, at;    /* base: of the allocation, with guard zones */
-    CUdeviceptr other;       /* the reference's own buffer; 0: it has none */
+    CUdeviceptr base, at;    /* base: the start of the allocation, with guard zones; at: the start of the buffer */
+    CUdeviceptr other;       /* the reference's own buffer; 0 means that the reference uses the kernel's buffer */
     kiln_array pattern;      /* data NULL: the buffer has no content */
     uint64_t period;         /* elements of `pattern` */
     unsigned char spare[16]; /* another value of the element that change_patterns() changes */
@@ -64,7 +64,7 @@ static bool spread_product(const kiln__judge *judge, kiln__judge_trial *trial, s
     return (double)trial->ranged[first] * (first != second ? (double)trial->ranged[second] : 1) > 1 << 17;
 }
 
-/* Tells whether the arrays stay on the device: the references are variants, and it is a GPU. */
+/* Tells whether the arrays stay on the device: the references are variants, and the device is a GPU. */
 static bool stays_on_device(const kiln__judge *judge)
 {
     bool variants = true;
@@ -76,10 +76,10 @@ static bool stays_on_device(const kiln__judge *judge)
 bool kiln__judge_large_sizes(const kiln__judge *judge, unsigned number, kiln__judge_trial *trial, bool *larger)
 {
     /* The products of the sizes with a range, in the order in which they are tried. All are larger than the 2^17 of
-     * other trials. The first two of the host are above 2^24 and 2^23, where a sum of the sums of blocks takes several
-     * turns. Its last five divide 10^6 elements among 1, 2, 3, 4 or 6 equal buffers. On a GPU the largest product that
-     * fits matters most, so each product is tried in all ways to divide it among the sizes before the next smaller
-     * product. */
+     * other trials. The first two products for the host are above 2^24 and 2^23. At such sizes a block that adds the
+     * sums of all blocks needs several turns. The last five products for the host divide 10^6 elements among 1, 2, 3, 4
+     * or 6 equal buffers. On a GPU the largest product that fits matters most, so each product is tried in all ways to
+     * divide it among the sizes before the next smaller product. */
     static const uint64_t host[] = {17000000, 8500000, 4200000, 2100000, 1000000, 500000, 340000, 250000, 170000};
     static const uint64_t device[] = {(uint64_t)1 << 31, (uint64_t)1 << 30, 1 << 29, 1 << 28,
                                       1 << 26,           1 << 24,           1 << 22};
@@ -111,7 +111,8 @@ static void free_places(kiln__judge *judge, place *places)
     kiln__free(judge->mem, places);
 }
 
-/* Returns true if the memory for all buffers, and for the reference's copies, is there. */
+/* Returns true if the device has enough free memory for all buffers and for the reference's copies. A simulated device
+ * always counts as large enough. */
 static bool has_memory(const kiln__judge *judge)
 {
     size_t available = 0, all = 0;
@@ -166,7 +167,8 @@ static CUresult write_content(const kiln__judge *judge, size_t i, const place *f
     return result;
 }
 
-/* Allocates and fills the memory of all buffers, and binds it to the kernel's plan. *fits is false without memory. */
+/* Allocates and fills the memory of all buffers, and binds it to the kernel's plan. *fits is false if the memory is not
+ * enough. */
 static kiln_status prepare(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial, place *places,
                            bool *fits, kiln_error **error)
 {
@@ -277,8 +279,8 @@ static kiln_status check_inputs(kiln__judge *judge, const place *places, uint64_
     return KILN_OK;
 }
 
-/* Runs the reference of a verify entry on the kernel's inputs and its own copies. If it cannot run, *fits is false, and
- * a note says why. */
+/* Runs the reference of a verify entry on the kernel's inputs and on its own copies of all other buffers. If the
+ * reference cannot run, *fits is false, and a note says why. */
 static kiln_status run_reference(kiln__judge *judge, size_t v, const place *places, bool *fits, kiln_error **error)
 {
     kiln_plan *reference = judge->references[v].plan;
@@ -329,8 +331,7 @@ static kiln_status read_window(kiln__judge *judge, const comparing *c, const kil
                                                       judge->buffers[c->buffer].buffer->name);
 }
 
-/* Changes one element of every pattern that is repeated, or changes it back. The second call must follow the first
- * one. */
+/* Changes one element of every repeated pattern. The next call restores the elements, so call the function in pairs. */
 static kiln_status change_patterns(kiln__judge *judge, place *places, kiln_error **error)
 {
     for (size_t i = 0; i < judge->buffer_count; i++) {
@@ -361,9 +362,9 @@ static kiln_status change_patterns(kiln__judge *judge, place *places, kiln_error
 /* Looks again at the windows that are wrong with the spec's own tolerance. Sums over a whole repeated pattern are
  * larger than sums of random numbers, and so are their errors. Then the tolerance is multiplied by the number of
  * periods, which is an upper bound. Other operations keep the spec's tolerance, however large the arrays are. The
- * function tells them apart by the reference: it changes one element of each pattern. If more than half of the elements
- * of a window change, an element depends on about a whole pattern or more. An elementwise operation changes one of 2^18
- * elements. */
+ * function distinguishes the two cases by the reference: it changes one element of each pattern. If more than half of
+ * the elements of a window change, an element depends on about a whole pattern or more. An elementwise operation
+ * changes one of 2^18 elements. */
 static kiln_status compare_again(kiln__judge *judge, comparing *c, const kiln_plan *plan, bool *fits,
                                  kiln__judge_fault *fault, kiln_error **error)
 {
@@ -387,7 +388,7 @@ static kiln_status compare_again(kiln__judge *judge, comparing *c, const kiln_pl
     return change_patterns(judge, c->places, error);
 }
 
-/* Compares one output with the reference's, window by window. */
+/* Compares one output with the reference's output, window by window. */
 static kiln_status compare_windows(kiln__judge *judge, comparing *c, const kiln_plan *plan, bool *fits,
                                    kiln__judge_fault *fault, kiln_error **error)
 {

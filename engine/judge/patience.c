@@ -1,6 +1,6 @@
-/* patience.c - how long a run may take. On a simulated device a run has a limit of steps (instructions of a warp), because a
- * limit of time depends on the load of the machine. The simulated device keeps its context after a limit, so that the
- * judge can go on. A GPU has only the limit of time. */
+/* patience.c - how long a run may take. On a simulated device a run has a limit of steps (instructions of a warp),
+ * because a limit of time depends on the load of the machine. The simulated device keeps its context after a limit, so
+ * that the judge can go on. A GPU has only the limit of time. */
 #include <math.h>
 
 #include "judge_internal.h"
@@ -8,7 +8,7 @@
 enum {
     LEAST = 1 << 21, /* steps of a small trial */
     EACH = 64,       /* further steps for each element */
-    TIMES_LIMIT = 8  /* the time limit of a second look and of references, as a multiple of the usual one */
+    TIMES_LIMIT = 8  /* the time limit of a repeated run and of references, as a multiple of the usual limit */
 };
 
 static const kiln__simulator *simulator_of(const kiln__judge *judge) { return judge->engine->driver.simulator; }

@@ -1,16 +1,17 @@
 /* repeat.c - timed repetitions with new inputs, and a look at the answers of some of them.
  *
- * A kernel that keeps the answer of its first call, or that counts its calls, is fast in a loop of equal calls. So every
- * repetition, also one that only warms the device up, gets new inputs and poisoned outputs. It would take too long to make each content on the host. Therefore each random input has a master
- * on the device, which is longer than the input, and each repetition gets a window of it that is drawn at random. One copy makes the
- * input new, keeps its distribution, and changes all sums. After each repetition a few places of the outputs are copied to a
- * log. After the measurement the judge draws repetitions, computes their expected answers, and compares the places. The
- * clock decides which repetitions are drawn, so that the candidate cannot know them. A kernel that is wrong in few repetitions may
+ * A kernel that keeps the answer of its first call, or that counts its calls, is fast in a loop of equal calls. So
+ * every repetition, also one that only warms the device up, gets new inputs and poisoned outputs. It would take too
+ * long to make each content on the host. Therefore each random input has a master on the device, which is longer than
+ * the input, and each repetition gets a window of it that is drawn at random. One copy makes the input new, keeps its
+ * distribution, and changes all sums. After each repetition a few places of the outputs are copied to a log. After the
+ * measurement the judge draws repetitions, computes their expected answers, and compares the places. The clock decides
+ * which repetitions are drawn, so that the candidate cannot know them. A kernel that is wrong in few repetitions may
  * therefore get different verdicts.
  *
- * A reference on the host may take minutes for one answer of these sizes, and then kiln_plan_run() checks a sample or sums.
- * Therefore the judge lets it check one more call, with other inputs. To the kernel this call is another repetition: it does not
- * know how many of them there are.
+ * A reference on the host may take minutes for one answer of these sizes. In this case the judge makes one more call,
+ * with other inputs, and kiln_plan_run() checks a sample or sums of its answer. The kernel cannot distinguish this call
+ * from a repetition.
  *
  * Inputs from files and host functions, constants and `iota` are the same in all repetitions. */
 #include <inttypes.h>
@@ -21,9 +22,9 @@
 enum {
     PLACES = 4,         /* places of each output in the log */
     PLACE = 64,         /* elements of a place */
-    LOGGED = 1024,      /* repetitions in the log; later ones replace the first */
+    LOGGED = 1024,      /* repetitions in the log; a later repetition replaces the oldest one */
     COMPARED = 8,       /* repetitions whose answers are compared, if their references take at most COMPARED_SECONDS */
-    WINDOW_BYTES = 256, /* windows begin at multiples of this, as allocations do */
+    WINDOW_BYTES = 256, /* windows begin at multiples of this number of bytes, as allocations do */
     LONGER_LEAST = 1 << 16, /* elements by which a master is longer than its input */
     LONGER_MOST = 1 << 20
 };
@@ -31,8 +32,8 @@ enum {
 
 /* The contents of one buffer of the spec. */
 typedef struct source {
-    kiln_array content; /* the content that the master has too; data NULL: the buffer gets poison, or stays as it is */
-    CUdeviceptr master; /* 0: no copy is made; see `content` */
+    kiln_array content; /* a copy of the master on the host; data NULL: the buffer gets poison, or keeps its bytes */
+    CUdeviceptr master; /* 0 means that no copy is made; see `content` */
     uint64_t windows;   /* the number of different contents */
     uint64_t step;      /* elements from one window to the next */
 } source;
@@ -101,7 +102,8 @@ static CUresult log_answer(const kiln__judge_repeats *r, unsigned repetition)
     return result;
 }
 
-/* Returns the memory that buffer `i` has when the steps begin. After them another buffer may have it (`swap`). */
+/* Returns the memory that buffer `i` has when the steps begin. A step `swap` may later give this memory to another
+ * buffer. */
 static CUdeviceptr find_memory(const kiln__judge_repeats *r, size_t i)
 {
     CUdeviceptr at = 0;
@@ -111,8 +113,8 @@ static CUdeviceptr find_memory(const kiln__judge_repeats *r, size_t i)
     return 0;
 }
 
-/* Writes the contents of a repetition, and poisons buffers without a fill. Other buffers keep their bytes: contents that kernels must
- * not change, and scratch memory of the variant with a fill, as between calls. */
+/* Writes the contents of a repetition, and poisons buffers without a fill. Other buffers keep their bytes: contents
+ * that kernels must not change, and scratch memory of the variant with a fill, as between calls. */
 static CUresult write_contents(const kiln__judge_repeats *r, unsigned repetition)
 {
     CUresult result = CUDA_SUCCESS;
@@ -146,7 +148,8 @@ static kiln_status renew(void *user, kiln_error **error)
 
 /* ---- the answers ---- */
 
-/* Lends the contents of a repetition to judge->places, where the references read them. NULL takes them back. */
+/* Lends the contents of a repetition to judge->places, where the references read them. If `repetition` is NULL, takes
+ * the contents back. */
 static void lend_contents(const kiln__judge_repeats *r, const unsigned *repetition)
 {
     for (size_t i = 0; i < r->judge->buffer_count; i++) {
@@ -278,7 +281,7 @@ void kiln__judge_close_repeats(kiln__judge_repeats *r)
     kiln__free(r->judge->mem, r);
 }
 
-/* Makes the content and the master of buffer `i`. *fits is false without memory of the device. */
+/* Makes the content and the master of buffer `i`. *fits is false if the memory of the device is too small. */
 static kiln_status make_source(kiln__judge_repeats *r, size_t i, bool *fits, kiln_error **error)
 {
     kiln__judge *judge = r->judge;
@@ -317,7 +320,8 @@ static kiln_status make_source(kiln__judge_repeats *r, size_t i, bool *fits, kil
                : kiln__driver_fail(driver_of(r), judge->mem, result, error, "writing buffer %s", b->buffer->name);
 }
 
-/* Makes all sources and the log. *fits is false if the memory of the device is too small, or if a content cannot be made at these sizes. */
+/* Makes all sources and the log. *fits is false if the memory of the device is too small, or if a content cannot be
+ * made at these sizes. */
 static kiln_status make_sources(kiln__judge_repeats *r, bool *fits, kiln_error **error)
 {
     kiln__judge *judge = r->judge;

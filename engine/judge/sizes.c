@@ -79,7 +79,7 @@ static int64_t draw_one(const kiln__judge *judge, kiln__random *random, const ki
 }
 
 /* Sets *value to entry `number` of a list: the numbers of the code that fit the range, the largest first, each followed
- * by its two neighbours. Returns false if the list is shorter. */
+ * by its two neighbours. Returns false if the list has no such entry. */
 static bool take_constant(const kiln__judge *judge, const kiln__judge_range *range, unsigned number, uint64_t most,
                           int64_t *value)
 {
@@ -148,6 +148,14 @@ void kiln__judge_take_tiles(const kiln__judge *judge, unsigned number, kiln__jud
         trial->ranged[i] = clamp(&judge->ranges[i], i != number ? other : count > 1 ? SEVERAL : ALONE, UINT64_MAX);
 }
 
+void kiln__judge_round_sizes(const kiln__judge *judge, int64_t step, kiln__judge_trial *trial)
+{
+    for (size_t i = 0; i < judge->range_count; i++) {
+        const int64_t value = trial->ranged[i] > 1 ? trial->ranged[i] : 1;
+        trial->ranged[i] = clamp(&judge->ranges[i], (value + step - 1) / step * step, UINT64_MAX);
+    }
+}
+
 void kiln__judge_take_set(const kiln__judge *judge, size_t set, kiln__judge_trial *trial)
 {
     const kiln__settings *settings = &judge->spec->size_sets[set].settings;
@@ -168,7 +176,7 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
     static const struct {
         unsigned bits; /* the product of the sizes is at most two to this power */
         int64_t step;  /* each size is this number below or above whole tiles, or has whole tiles */
-        unsigned one;  /* 1 + the number of the size that is 1; 0: there is none */
+        unsigned one;  /* 1 + the number of the size that is 1; 0 means that there is none */
     } kinds[KINDS] = {{20, 0, 0}, {12, 0, 1}, {19, 1, 0}, {17, 0, 0}, {12, 1, 1}, {14, 0, 2}, {15, 4, 0}};
     const int64_t step = kinds[kind % KINDS].step;
     const size_t count = judge->range_count, one = count > 2 ? kinds[kind % KINDS].one : 0;
@@ -196,14 +204,14 @@ static void draw_whole(const kiln__judge *judge, kiln__random *random, unsigned 
 
 /* Trials 0 to 3 have fixed sizes: the least values, all sizes 1, a mixture of small odd numbers, and the largest values
  * that fit. In the phase of checks, trials 6 to 8 have sizes that are multiples of four and of no tile, and trial 8 has
- * many blocks. In trial 9 each size is one less than a multiple of four. In the phase of answers, first each size in turn
- * has its largest value. Every second later trial has a number of the candidate's code as one of its sizes, and every
- * eighth has whole tiles. */
+ * many blocks. In trial 9 each size is one less than a multiple of four. In the phase of answers, first each size in
+ * turn has its largest value. Every second later trial has a number of the candidate's code as one of its sizes, and
+ * every eighth has whole tiles. */
 void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsigned number, uint64_t most,
                             kiln__judge_trial *trial)
 {
-    /* the numbers of the first check with whole quadruples of elements, of the check with more blocks, and of the check whose sizes
-     * are 3 modulo 4 */
+    /* the numbers of the first check with whole quadruples of elements, of the check with more blocks, and of the check
+     * whose sizes are 3 modulo 4 */
     enum { QUADS = 6, BLOCKS = 8, THREES = 9 };
     static const int64_t odd[] = {33, 17, 45, 7};
     uint64_t left = most;
@@ -219,7 +227,7 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
         return;
     }
     if (trial->phase == KILN__JUDGE_PHASE_CHECKS && number == BLOCKS) {
-        int64_t root = 1; /* of 2^15, as a whole number of quadruples */
+        int64_t root = 1; /* the root of 2^15, rounded to a whole number of quadruples */
         while (count && pow((double)root, (double)count) < 1 << 15)
             root++;
         for (size_t i = 0; i < count; i++)
@@ -242,7 +250,7 @@ void kiln__judge_draw_sizes(const kiln__judge *judge, kiln__random *random, unsi
         return;
     }
     for (size_t n = 0; n < count; n++) {
-        const size_t i = (first + n) % count; /* each size comes first sometimes, and may then be large */
+        const size_t i = (first + n) % count; /* each size comes first in some trials, and may then be large */
         const kiln__judge_range *range = &judge->ranges[i];
         int64_t value;
         switch (number > 3 && number <= largest ? 3 : number) {
@@ -328,8 +336,9 @@ kiln_status kiln__judge_allows(kiln__judge *judge, const kiln_spec *spec, const 
     return kiln__fail_memory(error);
 }
 
-/* A size set counts if its own sizes are allowed, or these sizes with small numbers for the sizes that have a range. No
- * set is compiled here. If no set is allowed, all of them count, and the trials tell which sizes are excluded. */
+/* Keeps a size set if the constraints allow its own sizes. Keeps it also if the constraints allow the set after each
+ * size with a range has become a small number. The function compiles nothing. If the constraints allow no set, it keeps
+ * all sets, and the trials tell which sizes are excluded. */
 kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
 {
     enum { FROM, SMALL, OWN };
@@ -337,7 +346,8 @@ kiln_status kiln__judge_find_sets(kiln__judge *judge, kiln_error **error)
     kiln__judge_trial trial = {
         .ranged = kiln__arena_alloc(&judge->arena, (judge->range_count + 1) * sizeof *trial.ranged)};
     judge->sets = kiln__arena_alloc(&judge->arena, (spec->size_set_count + 1) * sizeof *judge->sets);
-    if (!judge->sets || !trial.ranged)
+    judge->density = kiln__arena_alloc(&judge->arena, (spec->size_set_count + 1) * sizeof *judge->density);
+    if (!judge->sets || !judge->density || !trial.ranged)
         return kiln__fail_memory(error);
     for (trial.set = 0; trial.set < spec->size_set_count; trial.set++) {
         bool allowed = false;

@@ -9,11 +9,12 @@
 #include "judge_internal.h"
 
 enum {
-    ALL = 3,     /* spoilt calls in which all changed elements are spoilt; two with complementary bytes */
-    EACH = 8,    /* spoilt calls in which one variable is spoilt, so that the key of a kept answer stays */
-    PARTS = 4,   /* spoilt calls in which a half, a quarter and so on of the elements is spoilt */
-    CHANGED = 1, /* bits of `changed`: the element has changed, */
-    LEFT = 2,    /* and all calls so far in which all elements were spoilt have left it as it was */
+    ALL = 3,     /* calls before which all changed elements are spoilt; two of these calls get complementary bytes */
+    EACH = 8,    /* calls before which only one variable is spoilt, so that a kept answer may lose its value but not its
+                  * key */
+    PARTS = 4,   /* calls before which a half, a quarter and so on of the elements is spoilt */
+    CHANGED = 1, /* a bit of `changed`: a call has changed the element */
+    LEFT = 2,    /* a bit of `changed`: no call so far has overwritten the random bytes of the element */
 };
 
 static kiln_status read_global(const kiln__judge *judge, const kiln__judge_global *g, unsigned char *to,
@@ -116,7 +117,7 @@ static bool is_spoilt(unsigned number, unsigned which, kiln__random *random)
                                   : which == number - ALL - PARTS;
 }
 
-/* Call 1 gets the complements of the bytes of call 0. So no byte that a call writes is equal to both. */
+/* Call 1 gets the complements of the bytes of call 0. So a byte that a call writes differs from one of the two. */
 kiln_status kiln__judge_spoil_globals(kiln__judge *judge, uint64_t seed, unsigned number, kiln_error **error)
 {
     kiln__random bytes = {kiln__random_mix(seed + (number == 1 ? 0 : number))};
@@ -146,7 +147,7 @@ kiln_status kiln__judge_spoil_globals(kiln__judge *judge, uint64_t seed, unsigne
 }
 
 /* Looks for elements that every call has left as they were spoilt, although the first call has changed them. A call
- * that does not read them would have written them again, because the contents are equal. */
+ * that does not read these elements would have written them again, as the first call did with the same inputs. */
 static kiln_status find_left(kiln__judge *judge, unsigned number, kiln__judge_fault *fault, kiln_error **error)
 {
     for (size_t i = 0; i < judge->code.global_count; i++) {

@@ -1,12 +1,13 @@
 /* times.c - the time of the candidate beside another variant: measured on a GPU, estimated by a simulated device with a
- * model of times. A simulated device without one gives no time. */
+ * model of times. A simulated device without a model gives no time. */
 #include <math.h>
 #include <string.h>
 
 #include "judge_internal.h"
 
 enum { ELEMENTS_MOST = 1 << 22, ELEMENTS_MOST_GPU = 1 << 28 };
-#define FASTER 1.05 /* a measured time that is shorter than the bound by more than clocks and events explain */
+/* Bound / measured time: a larger ratio cannot come from variable clocks or from the resolution of events. */
+#define FASTER 1.05
 
 kiln_status kiln__judge_choose_set(kiln__judge *judge, uint64_t most, size_t *set, bool *found, kiln_error **error)
 {

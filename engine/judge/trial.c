@@ -2,11 +2,13 @@
  *
  * A trial runs the kernel twice in the same memory. Outputs, scratch memory and guard zones hold random bytes before
  * the first run and their complements before the second. An element that still has both patterns was never written, and
- * a kernel that reads any of these bytes computes from two different numbers. Under the checks of the simulated device
+ * a kernel that reads such bytes computes from a different number in each run. Under the checks of the simulated device
  * a buffer is one exact allocation instead, so that the checks see its ends, and the kernel runs once. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "judge_internal.h"
 
@@ -46,6 +48,14 @@ static size_t get_shift(const kiln__judge *judge, const kiln__judge_trial *trial
     return (size_t)by * (align > size ? align : size) % 256;
 }
 
+/* Returns by how many bytes a trial moves a buffer beyond its shift: a multiple of 256, which every allocation is aligned to. A kernel
+ * may treat addresses in another way that only some allocations have. Each eighth trial also changes higher bits. */
+static size_t get_distance(const kiln__judge_trial *trial, size_t buffer)
+{
+    enum { UNIT = 256, FEW = 16, MANY = 256 };
+    return UNIT * (size_t)(kiln__random_mix(trial->seed + 999 * buffer) % (trial->seed % 8 ? FEW : MANY));
+}
+
 /* Allocates and binds the memory of all buffers. */
 static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln__judge_trial *trial,
                                  kiln_error **error)
@@ -54,7 +64,9 @@ static kiln_status place_buffers(kiln__judge *judge, kiln_plan *plan, const kiln
         kiln__judge_place *p = &judge->places[i];
         const kiln__once_buffer *b = &judge->buffers[i];
         const size_t guard = trial->checked ? 0 : GUARD;
-        p->lead = trial->checked ? 0 : trial->far ? GUARD + FAR : GUARD + get_shift(judge, trial, i);
+        p->lead = trial->checked ? 0
+                  : trial->far   ? GUARD + FAR
+                                 : GUARD + get_distance(trial, i) + get_shift(judge, trial, i);
         p->total = p->lead + (size_t)b->bytes + guard;
         p->image = kiln__alloc(judge->mem, p->total + 1);
         p->got = kiln__alloc(judge->mem, (size_t)b->bytes + 1);
@@ -129,8 +141,8 @@ static void note_input(kiln__judge *judge, size_t i, kiln__judge_fault *fault)
     fault->message = kiln__judge_print(judge, "%s", change.text);
 }
 
-/* Reads the memory of buffer `i`, and looks at its guard zones. The content belongs to the buffers that the memory has after
- * the plan's `swap` steps. */
+/* Reads the memory of buffer `i`, and looks at its guard zones. After the plan's `swap` steps the memory may belong to
+ * other buffers, which then get the bytes. */
 static kiln_status read_memory(kiln__judge *judge, size_t i, kiln__judge_fault *fault, kiln_error **error)
 {
     const kiln__judge_place *p = &judge->places[i];
@@ -180,8 +192,8 @@ typedef struct listener {
     kiln__judge *judge;
     kiln__judge_fault *fault;
     bool original; /* findings about the original are not kept */
-    bool state;    /* an uninitialised read of a variable of the module is state */
-    bool late;     /* the run ended at its time limit, and the last finding says where */
+    bool state;    /* an uninitialised read of a variable of the module is a fault of state */
+    bool late;     /* the run ended at its limit, and the last finding names the place */
     bool together; /* two calls ran at the same time, and only races in variables of the module are faults */
 } listener;
 
@@ -217,7 +229,7 @@ static void note_finding(listener *l, const kiln_check_finding *f)
     kiln__judge *judge = l->judge;
     for (size_t i = 0; i < judge->finding_count; i++)
         if (judge->findings[i].line == f->at.line && strcmp(judge->findings[i].kind, get_kind(f->kind)) == 0)
-            return; /* the same place at other sizes */
+            return; /* a trial of other sizes had the same finding */
     if (l->original)
         return;
     if (!kiln__grow(judge->mem, &judge->findings, &judge->finding_capacity, judge->finding_count + 1,
@@ -371,6 +383,7 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
         return kiln__once_buffers(judge->candidate, judge->buffers, error);
     judge->sized_set = SIZE_MAX;
     judge->sized_few = trial->few;
+    judge->excluded = false;
     kiln__judge_choose_device(judge, trial->few);
     kiln_setting *sizes = kiln__judge_sizes(judge, trial, &count);
     if (!sizes)
@@ -389,6 +402,13 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
         return kiln__judge_refuse(judge, status, why, fault, error);
     if (status != KILN_OK && status != KILN_ERROR_MEMORY) { /* the spec's own variants cannot have these sizes */
         *fits = false;
+        judge->excluded = status == KILN_ERROR_CONSTRAINT;
+        if (!judge->excluded && !judge->left_out) {
+            judge->left_out = true;
+            kiln__judge_note(
+                judge, kiln__judge_print(judge, "trials were left out, and the first one because of this error: %s",
+                                         kiln_error_message(why)));
+        }
         kiln_error_free(why);
         return KILN_OK;
     }
@@ -398,7 +418,7 @@ kiln_status kiln__judge_resize(kiln__judge *judge, const kiln__judge_trial *tria
     judge->sized_set = trial->set;
     if (bytes)
         memcpy(judge->sized, trial->ranged, bytes);
-    if (!kiln__judge_read_code(judge)) /* a size may be a macro, and then the code is another one */
+    if (!kiln__judge_read_code(judge)) /* if a size is a macro, the plan now has other code */
         return kiln__fail_memory(error);
     if (judge->code.forbidden)
         *fault = (kiln__judge_fault){.kind = KILN_JUDGED_FORBIDDEN, .message = judge->code.forbidden, .of_code = true};
@@ -417,29 +437,62 @@ static kiln_status make_contents(kiln__judge *judge, kiln__judge_class class, ui
     return KILN_OK;
 }
 
-#define PLAIN_MOST 9000000 /* elements of all buffers in a large trial, unless the kernel is fast */
+#define SMALL_MOST (1 << 20) /* elements of all buffers in a trial that is not large */
+#define PLAIN_MOST 9000000   /* elements of all buffers in a large trial, unless the kernel is fast */
 
-/* Returns the most elements of a large trial. The largest products of sizes are tried only if the spec has about two arrays, because
- * some references need much memory for each element. */
-static uint64_t get_large_most(const kiln__judge *judge, const kiln__judge_trial *trial)
+/* Returns the most elements of a large trial. The largest products of sizes are tried only if the spec has about two
+ * arrays, because some references need much memory for each element. */
+static uint64_t get_large_most(double product)
 {
     enum { PLAIN_PRODUCT = 5000000 };
+    return product > PLAIN_PRODUCT ? (uint64_t)(product * 2.2) : PLAIN_MOST;
+}
+
+static double get_product(const kiln__judge *judge, const kiln__judge_trial *trial)
+{
     double product = 1;
     for (size_t i = 0; i < judge->range_count; i++)
         product *= (double)trial->ranged[i];
-    return product > PLAIN_PRODUCT ? (uint64_t)(product * 2.2) : PLAIN_MOST;
+    return product;
+}
+
+/* Notes how many elements the plans have at the trial's sizes. Very small sizes tell nothing about larger ones. */
+static void note_density(kiln__judge *judge, const kiln__judge_trial *trial)
+{
+    enum { LEAST = 1000 };
+    const double product = get_product(judge, trial), density = (double)judge->elements / product;
+    double *known = &judge->density[trial->set];
+    if (product >= LEAST && (*known == 0 || density < *known))
+        *known = density;
+}
+
+/* A spec may make its arrays with a host function, as a graph or a sparse matrix. Then the plans need the arrays before the judge
+ * can count their elements, which takes gigabytes and minutes for the largest sizes. So the judge estimates the number from
+ * the trials before. The trial has to be twice as large as allowed, because the number need not be proportional to the sizes. A
+ * size set that no trial has had yet counts like the one with the fewest elements. */
+bool kiln__judge_is_huge(const kiln__judge *judge, const kiln__judge_trial *trial)
+{
+    const double product = get_product(judge, trial);
+    double least = 0;
+    if (!judge->simulated || judge->variant->input_count == 0)
+        return false;
+    const double most = trial->phase == KILN__JUDGE_PHASE_LARGE ? (double)get_large_most(product) : SMALL_MOST;
+    for (size_t i = 0; i < judge->spec->size_set_count; i++)
+        if (judge->density[i] > 0 && (least == 0 || judge->density[i] < least))
+            least = judge->density[i];
+    return fmax(judge->density[trial->set], least) * product > 2 * most;
 }
 
 bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bool on_host)
 {
     enum {
-        STEPS_MOST = 1 << 27,  /* larger arrays only if the kernel is fast enough */
-        BYTES_MOST = 160 << 20 /* of all buffers; the host also has contents, answers and expected answers */
+        STEPS_MOST = 1 << 27,  /* steps; a trial may have larger arrays only if the kernel is fast enough */
+        BYTES_MOST = 160 << 20 /* bytes of all buffers; the host also holds contents, answers and expected answers */
     };
     const bool large = trial->phase == KILN__JUDGE_PHASE_LARGE;
     const uint64_t elements_most = !on_host && !judge->simulated ? UINT64_MAX
-                                   : large                       ? get_large_most(judge, trial)
-                                                                 : 1 << 20;
+                                   : large                       ? get_large_most(get_product(judge, trial))
+                                                                 : SMALL_MOST;
     const double flops_most = !judge->simulated ? 0x1p40 : large ? 0x1p23 : 0x1p21;
     uint64_t elements = 0, bytes = 0;
     for (size_t i = 0; i < judge->buffer_count; i++) {
@@ -448,6 +501,7 @@ bool kiln__judge_is_small(kiln__judge *judge, const kiln__judge_trial *trial, bo
     }
     judge->elements = elements;
     judge->flops = kiln__once_flops(judge->original);
+    note_density(judge, trial);
     if (elements > elements_most || judge->flops > fmax(flops_most, large ? (double)elements : 0))
         return false;
     if (elements_most != UINT64_MAX && bytes > BYTES_MOST)
@@ -464,15 +518,16 @@ static kiln_status begin_checks(const kiln__judge_trial *trial, kiln_plan *plan,
     return trial->checked ? kiln__plan_begin_checks(plan, error) : KILN_OK;
 }
 
-/* Takes over the failure of a content or of a reference. *fits is false if the spec's expressions or a host function refuse
- * these sizes and contents, or if a reference is late. */
+/* Takes over the failure of a content or of a reference. *fits is false if the spec's expressions or a host function
+ * refuse these sizes and contents, or if a reference exceeds its limit on a simulated device. */
 static kiln_status skip_refused(kiln__judge *judge, kiln_status status, kiln_error *why, bool *fits, kiln_error **error)
 {
     const bool late = status == KILN_ERROR_TIMEOUT && judge->simulated,
                refused = status == KILN_ERROR_HOST_FUNCTION || status == KILN_ERROR_SPEC || late;
     if (late)
-        kiln__judge_note(judge, kiln__judge_print(judge, "a trial was left out, because a reference was late: %s",
-                                                  kiln_error_message(why)));
+        kiln__judge_note(judge,
+                         kiln__judge_print(judge, "a trial was left out, because a reference reached its limit: %s",
+                                           kiln_error_message(why)));
     *fits = *fits && !refused;
     if (error && !refused)
         *error = why;
@@ -481,7 +536,7 @@ static kiln_status skip_refused(kiln__judge *judge, kiln_status status, kiln_err
     return refused ? KILN_OK : status;
 }
 
-/* Makes the contents. *fits is false if the spec has none for these sizes. */
+/* Makes the contents. *fits is false if the spec allows no contents at these sizes. */
 static kiln_status fill_places(kiln__judge *judge, kiln__judge_class class, uint64_t seed, bool *fits,
                                kiln_error **error)
 {
@@ -513,7 +568,7 @@ static kiln_status run_trial(kiln__judge *judge, kiln_plan *plan, const kiln__ju
         return KILN_OK;
     KILN__TRY(place_buffers(judge, plan, trial, error));
     for (unsigned pass = 0; pass < passes && fault->kind == KILN_JUDGED_PASS; pass++) {
-        kiln__judge_reset_globals(judge); /* state is the matter of kiln__judge_calls() */
+        kiln__judge_reset_globals(judge); /* each pass begins without state; kiln__judge_calls() looks for state */
         KILN__TRY(begin_checks(trial, plan, error));
         kiln_status status = write_buffers(judge, trial, pass, false, error);
         if (status != KILN_OK && trial->checked)
@@ -576,7 +631,8 @@ static kiln_status change_one(kiln__judge *judge, kiln__judge_class class, uint6
 
 enum { CALLS = 5 }; /* calls whose variables keep the bytes of the call before */
 
-/* Writes the memory before call `number` (from 0) of the sequence, and changes the module's variables as the call needs it. */
+/* Writes the memory before call `number` (from 0) of the sequence, and changes the module's variables as the call needs
+ * it. */
 static kiln_status prepare_call(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, kiln_error **error)
 {
     KILN__TRY(number >= CALLS ? kiln__judge_spoil_globals(judge, trial->seed, number - CALLS, error)
@@ -585,8 +641,8 @@ static kiln_status prepare_call(kiln__judge *judge, const kiln__judge_trial *tri
     return write_buffers(judge, trial, number % 2, number > 0, error);
 }
 
-/* Makes call `number` (from 0) of the sequence. A wrong answer of a later call is a fault of state, and so is each fault of a
- * call whose variables were spoilt. */
+/* Makes call `number` (from 0) of the sequence. A wrong answer of a later call is a fault of state. Each fault of a
+ * call whose variables were spoilt is a fault of state, too. */
 static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial, unsigned number, listener *l,
                              bool *fits, kiln_error **error)
 {
@@ -614,8 +670,8 @@ static kiln_status call_once(kiln__judge *judge, const kiln__judge_trial *trial,
 }
 
 /* Makes five calls in one memory, with the contents A, A again, B, B with one element changed in each input, and A. A
- * kernel that keeps answers, counts calls, or skips work for known pointers or contents fails at one of them. Without checks
- * there are further calls with the content A, before which variables are spoilt. */
+ * kernel that keeps answers, counts calls, or skips work for known pointers or contents fails at one of them. Without
+ * checks there are further calls with the content A, before which variables are spoilt. */
 kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault, bool *fits,
                               kiln_error **error)
 {
@@ -651,25 +707,163 @@ kiln_status kiln__judge_calls(kiln__judge *judge, const kiln__judge_trial *trial
 
 /* ---- two calls at the same time ---- */
 
-/* Writes both memories, and enqueues a call in each stream before it waits for both. On a GPU the calls take turns several times,
- * because short calls hardly overlap. */
-static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
-                              const CUstream *streams, kiln_error **error)
+/* Calls in two streams, whose outputs are kept on the device, because the next call of the stream replaces them. */
+typedef struct overlap {
+    unsigned calls;         /* in both streams together */
+    CUdeviceptr log;        /* on a GPU: the outputs of each call */
+    CUdeviceptr master;     /* the contents of buffers that a call may change, for both memories */
+    size_t record, changed; /* bytes of the log for one call, and of the master for one memory */
+} overlap;
+
+static size_t find_verified(const kiln__judge *judge, size_t v)
+{
+    size_t i = 0;
+    while (strcmp(judge->buffers[i].buffer->name, judge->spec->verify[v].buffer) != 0)
+        i++;
+    return i;
+}
+
+/* Returns true if a call may change the content of a buffer, so that the next call in the same memory needs it anew. */
+static bool needs_master(const kiln__judge *judge, size_t i)
+{
+    return !judge->buffers[i].keeps && judge->places[i].content.data && judge->buffers[i].bytes;
+}
+
+/* Allocates the log and the masters, and fills these. Both memories must be written. */
+static kiln_status open_overlap(kiln__judge *judge, kiln__judge_place *const *places, overlap *o, kiln_error **error)
+{
+    enum { CALLS_MOST = 128, CALLS_LEAST = 16, LOG_MOST = 1 << 26 };
+    const kiln__driver *driver = &judge->engine->driver;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t v = 0; v < judge->spec->verify_count; v++)
+        o->record += (size_t)judge->buffers[find_verified(judge, v)].bytes;
+    for (size_t i = 0; i < judge->buffer_count; i++)
+        o->changed += needs_master(judge, i) ? (size_t)judge->buffers[i].bytes : 0;
+    o->calls = CALLS_MOST;
+    while (o->calls > CALLS_LEAST && o->calls * o->record > LOG_MOST)
+        o->calls /= 2;
+    if (o->record)
+        result = driver->cuMemAlloc_(&o->log, o->calls * o->record);
+    if (result == CUDA_SUCCESS && o->changed)
+        result = driver->cuMemAlloc_(&o->master, 2 * o->changed);
+    CUdeviceptr to = o->master;
+    for (unsigned c = 0; c < 2; c++)
+        for (size_t i = 0; i < judge->buffer_count && result == CUDA_SUCCESS; i++) {
+            if (!needs_master(judge, i))
+                continue;
+            result = driver->cuMemcpyHtoD_(to, places[c][i].content.data, (size_t)judge->buffers[i].bytes);
+            to += judge->buffers[i].bytes;
+        }
+    return result == CUDA_SUCCESS
+               ? KILN_OK
+               : kiln__driver_fail(driver, judge->mem, result, error, "memory for two calls at the same time");
+}
+
+/* Enqueues call `number`: contents that the call before has changed, the call, and a copy of its outputs. */
+static kiln_status enqueue_call(kiln__judge *judge, const overlap *o, kiln__judge_place *const *places, unsigned number,
+                                CUstream stream, kiln_error **error)
 {
     kiln_plan *plan = judge->candidate;
-    const unsigned calls = judge->simulated ? 2 : 16;
+    const kiln__driver *driver = &judge->engine->driver;
+    CUdeviceptr from = o->master + number % 2 * o->changed, to = o->log + number * o->record, at;
+    CUresult result = CUDA_SUCCESS;
+    for (size_t i = 0; i < judge->buffer_count; i++) {
+        if (!judge->buffers[i].bytes)
+            continue;
+        at = places[number % 2][i].at;
+        if (o->master && needs_master(judge, i)) {
+            result = result == CUDA_SUCCESS
+                         ? driver->cuMemcpyDtoDAsync_(at, from, (size_t)judge->buffers[i].bytes, stream)
+                         : result;
+            from += judge->buffers[i].bytes;
+        }
+        KILN__TRY(kiln_plan_bind(plan, judge->buffers[i].buffer->name, at, (size_t)judge->buffers[i].bytes, error));
+    }
+    KILN__TRY(kiln__once_enqueue(plan, stream, kiln__judge_get_time_limit(judge), error));
+    for (size_t v = 0; o->log && v < judge->spec->verify_count; v++) {
+        const size_t i = find_verified(judge, v), bytes = (size_t)judge->buffers[i].bytes;
+        kiln__once_holder(plan, i, &at);
+        if (bytes && result == CUDA_SUCCESS)
+            result = driver->cuMemcpyDtoDAsync_(to, at, bytes, stream);
+        to += bytes;
+    }
+    return result == CUDA_SUCCESS ? KILN_OK : kiln__driver_fail(driver, judge->mem, result, error, "copying an answer");
+}
+
+/* Holds a stream until the host has enqueued all calls. It waits at most 50 ms, because a driver may run host functions at once,
+ * within the call that enqueues them. */
+static void CUDA_CB wait_at_gate(void *user)
+{
+    const atomic_bool *open = user;
+    const uint64_t begun = kiln__now_ns();
+    while (!atomic_load(open) && kiln__now_ns() - begun < 50000000)
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+}
+
+/* Writes both memories, and enqueues calls in both streams before it waits for them. On a GPU a short call ends before the host
+ * has enqueued the next one. So there the streams wait until all calls are enqueued. Then the calls of one stream overlap calls
+ * of the other one. */
+static kiln_status start_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
+                              const CUstream *streams, overlap *o, kiln_error **error)
+{
+    const kiln__driver *driver = &judge->engine->driver;
     for (unsigned c = 0; c < 2; c++) {
         judge->places = places[c];
         KILN__TRY(write_buffers(judge, trial, c, false, error));
     }
-    for (unsigned c = 0; c < calls; c++) {
-        for (size_t i = 0; i < judge->buffer_count; i++)
-            if (judge->buffers[i].bytes)
-                KILN__TRY(kiln_plan_bind(plan, judge->buffers[i].buffer->name, places[c % 2][i].at,
-                                         (size_t)judge->buffers[i].bytes, error));
-        KILN__TRY(kiln__once_enqueue(plan, streams[c % 2], kiln__judge_get_time_limit(judge), error));
+    o->calls = 2;
+    if (!judge->simulated)
+        KILN__TRY(open_overlap(judge, places, o, error));
+    atomic_store(&judge->gate_open, false);
+    for (unsigned c = 0; c < 2 && !judge->simulated && driver->cuLaunchHostFunc_; c++)
+        if (driver->cuLaunchHostFunc_(streams[c], wait_at_gate, &judge->gate_open) != CUDA_SUCCESS)
+            break; /* the calls overlap less */
+    kiln_status status = KILN_OK;
+    for (unsigned c = 0; c < o->calls && status == KILN_OK; c++)
+        status = enqueue_call(judge, o, places, c, streams[c % 2], error);
+    atomic_store(&judge->gate_open, true);
+    return status == KILN_OK ? kiln__once_wait(judge->candidate, error) : status;
+}
+
+/* Compares the logged outputs of all calls in one memory, whose expected answer is known. */
+static kiln_status compare_log(kiln__judge *judge, const overlap *o, unsigned memory, kiln__judge_fault *fault,
+                               kiln_error **error)
+{
+    const kiln__driver *driver = &judge->engine->driver;
+    for (unsigned c = memory; o->log && c < o->calls && fault->kind == KILN_JUDGED_PASS; c += 2) {
+        CUdeviceptr from = o->log + c * o->record;
+        CUresult result = CUDA_SUCCESS;
+        for (size_t v = 0; v < judge->spec->verify_count && result == CUDA_SUCCESS; v++) {
+            const size_t i = find_verified(judge, v), bytes = (size_t)judge->buffers[i].bytes;
+            result = bytes ? driver->cuMemcpyDtoH_(judge->places[i].got, from, bytes) : CUDA_SUCCESS;
+            from += bytes;
+        }
+        if (result != CUDA_SUCCESS)
+            return kiln__driver_fail(driver, judge->mem, result, error, "reading an answer");
+        kiln__judge_compare(judge, fault);
     }
-    return kiln__once_wait(plan, error);
+    return KILN_OK;
+}
+
+/* Compares the answers of both memories. */
+static kiln_status compare_both(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_place *const *places,
+                                const overlap *o, listener *l, bool *fits, kiln_error **error)
+{
+    for (unsigned c = 0; c < 2 && *fits && l->fault->kind == KILN_JUDGED_PASS; c++) {
+        judge->places = places[c];
+        KILN__TRY(read_buffers(judge, judge->candidate, l->fault, error));
+        KILN__TRY(expect_answer(judge, trial, fits, error));
+        if (*fits && l->fault->kind == KILN_JUDGED_PASS)
+            kiln__judge_compare(judge, l->fault);
+        if (*fits && l->fault->kind == KILN_JUDGED_PASS)
+            KILN__TRY(compare_log(judge, o, c, l->fault, error));
+        if (l->fault->kind == KILN_JUDGED_WRONG) {
+            l->fault->kind = KILN_JUDGED_STATE;
+            l->fault->message = kiln__judge_print(judge, "two calls at the same time, in two streams: %s",
+                                                  l->fault->message);
+        }
+    }
+    return KILN_OK;
 }
 
 /* Makes the contents of both calls, runs them, and compares both answers. */
@@ -677,6 +871,8 @@ static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial,
                              const CUstream *streams, listener *l, bool *fits, kiln_error **error)
 {
     const kiln_run_options options = {.check = on_finding, .check_user = l};
+    const kiln__driver *driver = &judge->engine->driver;
+    overlap o = {0};
     kiln_error *why = NULL;
     for (unsigned c = 0; c < 2; c++) {
         judge->places = places[c];
@@ -687,30 +883,23 @@ static kiln_status call_both(kiln__judge *judge, const kiln__judge_trial *trial,
     }
     KILN__TRY(begin_checks(trial, judge->candidate, error));
     kiln__judge_begin_steps(judge);
-    kiln_status status = start_both(judge, trial, places, streams, &why);
+    kiln_status status = start_both(judge, trial, places, streams, &o, &why);
     status = kiln__judge_end_steps(judge, status, &why);
     l->late = status == KILN_ERROR_TIMEOUT;
     if (trial->checked)
         kiln__plan_end_checks(judge->candidate, &options);
-    if (status != KILN_OK)
-        return kiln__judge_take_failure(judge, status, why, l->fault, error);
-    for (unsigned c = 0; c < 2 && *fits && l->fault->kind == KILN_JUDGED_PASS; c++) {
-        judge->places = places[c];
-        KILN__TRY(read_buffers(judge, judge->candidate, l->fault, error));
-        KILN__TRY(expect_answer(judge, trial, fits, error));
-        if (*fits && l->fault->kind == KILN_JUDGED_PASS)
-            kiln__judge_compare(judge, l->fault);
-        if (l->fault->kind == KILN_JUDGED_WRONG) {
-            l->fault->kind = KILN_JUDGED_STATE;
-            l->fault->message = kiln__judge_print(judge, "two calls at the same time, in two streams: %s",
-                                                  l->fault->message);
-        }
-    }
-    return KILN_OK;
+    status = status == KILN_OK ? compare_both(judge, trial, places, &o, l, fits, error)
+                               : kiln__judge_take_failure(judge, status, why, l->fault, error);
+    if (o.log && !judge->broken)
+        driver->cuMemFree_(o.log);
+    if (o.master && !judge->broken)
+        driver->cuMemFree_(o.master);
+    return status;
 }
 
-/* Runs two calls in two streams. The simulated device runs one after the other, but its checks know that no stream waits for the
- * other one, and report memory that both use. Without `streams` in the contract the fault becomes a note. */
+/* Runs two calls in two streams. The simulated device runs one after the other, but its checks know that no stream
+ * waits for the other one, and report memory that both use. Without `streams` in the contract the fault becomes a
+ * note. */
 kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *trial, kiln__judge_fault *fault,
                                 bool *fits, kiln_error **error)
 {
@@ -731,7 +920,7 @@ kiln_status kiln__judge_streams(kiln__judge *judge, const kiln__judge_trial *tri
                              ? call_both(judge, trial, places, streams, &l, fits, error)
                              : kiln__driver_fail(driver, judge->mem, result, error, "making a stream");
     kiln__judge_drop_expected(judge);
-    for (unsigned c = 2; c-- > 0;) { /* the first memory last, so that it is judge->places again */
+    for (unsigned c = 2; c-- > 0;) { /* the first memory comes last, so that judge->places is the first memory again */
         judge->places = places[c];
         free_places(judge);
         if (streams[c] && !judge->broken)

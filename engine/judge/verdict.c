@@ -1,5 +1,5 @@
 /* verdict.c - the texts of a verdict: JSON for programs, and a page for people. The digest covers everything that
- * follows from candidate, spec, seed and device. Times and the description of the machine are outside of it. */
+ * follows from candidate, spec, seed and device. The digest leaves out times and the description of the machine. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,7 @@ void kiln_judgement_free(kiln_judgement *verdict)
 /* ---- JSON ---- */
 
 /* Writes a string. Bytes of a candidate may be anything: control characters are escaped, and bytes that are not UTF-8
- * become U+FFFD, so the text is valid JSON whatever they are. */
+ * become U+FFFD, so the text is always valid JSON. */
 static void put_string(kiln__text *out, const char *text)
 {
     kiln__text_puts(out, "\"");
@@ -267,8 +267,9 @@ static void put_comparison(const kiln__judge *judge, kiln__text *out)
     kiln__text_puts(out, "},\n");
 }
 
-/* Writes the verdict without times and the machine. The digest covers this text with `whole` false. This leaves out the notes since
- * the time was taken, and the message of a fault that was found then: the clock decides which timed repetitions are compared. */
+/* Writes the verdict without times and the machine. If `whole` is false, the text leaves out the notes of the timed
+ * repetitions, and the message of a fault in them, because the clock decides which of these repetitions are compared.
+ * The digest covers this shorter text. */
 static void put_settled(const kiln__judge *judge, bool whole, kiln__text *out)
 {
     const bool all = whole || !judge->timed;

@@ -1,8 +1,8 @@
 /* answer.c - compares the answers of further runs with the answer of the first, which was compared with the reference.
  *
- * A kernel with a race may be right in most runs, so one comparison does not find it. Comparing on the host takes longer
- * than the run itself. Therefore the device compares the bytes of each further answer with a copy of the first. If the
- * bytes differ, as they do after atomic additions of floats, the host reads the answer and compares it with the
+ * A kernel with a race may be right in most runs, so one comparison does not find it. Comparing on the host takes
+ * longer than the run itself. Therefore the device compares the bytes of each further answer with a copy of the first.
+ * If the bytes differ, as they do after atomic additions of floats, the host reads the answer and compares it with the
  * reference, which tells rounding from a wrong answer. */
 #include <string.h>
 
@@ -129,7 +129,8 @@ static CUresult compare_ranges(kiln_plan *plan, const CUdeviceptr at[2], uint64_
                                   : result;
 }
 
-/* Waits for the comparisons that were enqueued, if `result` is CUDA_SUCCESS, and tells whether they found a difference. */
+/* Waits for the comparisons that were enqueued, if `result` is CUDA_SUCCESS, and tells whether they found a
+ * difference. */
 static kiln_status read_found(kiln_plan *plan, CUresult result, bool *same, kiln_error **error)
 {
     const kiln__driver *driver = &plan->engine->driver;

@@ -6,7 +6,7 @@
 #include "plan.h"
 
 typedef struct kiln__answers {
-    CUdeviceptr *copies; /* for each buffer: the first answer; 0: the buffer is not compared */
+    CUdeviceptr *copies; /* for each buffer: the first answer; 0 means that the buffer is not compared */
     bool on_device;      /* false: the device cannot compare, so every later answer counts as different */
 } kiln__answers;
 /* Copies the outputs of the run that has just been compared with the reference. If `on_device` is false, no kernel
@@ -17,7 +17,8 @@ kiln_status kiln__answers_keep(kiln_plan *plan, bool on_device, kiln__answers *a
 kiln_status kiln__answers_same(kiln_plan *plan, const kiln__answers *answers, bool *same, kiln_error **error);
 void kiln__answers_drop(kiln_plan *plan, kiln__answers *answers);
 
-/* Compares two ranges of device memory byte by byte. *same is false too if the device has no kernel for it. */
+/* Compares two ranges of device memory byte by byte. *same is also false if the device cannot load the kernel that
+ * compares. */
 kiln_status kiln__memory_same(kiln_plan *plan, const CUdeviceptr at[2], uint64_t bytes, bool *same, kiln_error **error);
 
 #endif

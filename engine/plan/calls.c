@@ -203,7 +203,7 @@ kiln__plan_input *kiln__plan_input_of(kiln_plan *plan, const char *name, const c
     return NULL;
 }
 
-/* The look-up function of the plan's scope: finds exports, and lets that use exports. */
+/* The look-up function of the plan's scope: finds exports, and the names under `let` whose expressions use exports. */
 static bool find_name(void *user, const char *name, kiln_value *value)
 {
     kiln_plan *plan = user;

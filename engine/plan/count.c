@@ -3,7 +3,8 @@
  * Copying an output of 256 MiB to the host and comparing it there takes longer than most samples. So a sweep keeps a
  * copy of the reference on the device, and a kernel counts there what kiln__array_compare() counts: wrong elements,
  * elements that a sampled reference lacks, the largest error, and the errors by class. The kernel does the same
- * operations of IEEE 754 doubles in the same order, without fused multiply-add, so every number is the same.
+ * operations of IEEE 754 doubles in the same order, without fused multiply-add, so every number is the same as on the
+ * host.
  *
  * The device only says that an answer is right. If it counts a wrong element, the host compares too and writes the
  * message. A kernel that writes out of bounds may reach the copy; after a wrong answer the copies are dropped, and

@@ -41,8 +41,8 @@ kiln_status kiln__plan_features(kiln_plan *plan, kiln__arena *arena, kiln__setti
 
 /* ---- plans without code, for work of the host ---- */
 
-/* Opens a plan for the sizes of a choice, without code and without a module. If `shared` is NULL, it gets its own. Only
- * close_hostly() may close such a plan. */
+/* Opens a plan for the sizes of a choice, without code and without a module. If `shared` is NULL, the plan gets its own
+ * object. Only close_hostly() may close such a plan. */
 static kiln_status open_hostly(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes,
                                kiln__shared *shared, kiln_plan **made, kiln_error **error)
 {

@@ -22,8 +22,8 @@ static bool must_stay(const kiln_plan *plan, const kiln__plan_buffer *b)
     return !plan->spec->from_t1 && !b->custom && b->bytes && kiln__variant_keeps(plan->variant, b->buffer);
 }
 
-/* Compares a buffer with the sweep's copy of its content, if the device has one. The copy is never passed to a kernel
- * of the spec. */
+/* Compares a buffer with the sweep's copy of its content, if the device has such a copy. The copy is never passed to a
+ * kernel of the spec. */
 static kiln_status compare_on_device(kiln_plan *plan, const kiln__plan_buffer *b, bool *same, kiln_error **error)
 {
     kiln__text key = {.mem = plan->mem};
@@ -74,7 +74,7 @@ static kiln_status compare(kiln_plan *plan, kiln__plan_buffer *b, kiln__text *wr
     if (status == KILN_OK && change.count)
         kiln__text_printf(wrong,
                           "\n  %s is an input, and the kernel changed it: %s; %" PRIu64 " of %" PRIu64
-                          " elements changed%s. If it may, give it `out: true`",
+                          " elements changed%s. If the kernel may change it, write `out: true` in the buffer",
                           name, change.text, change.count, pieces * count,
                           whole ? "" : ", in the pieces that were compared");
     return status;

@@ -1,4 +1,5 @@
-/* launch_internal.h - the driver operations of a plan: kernels, launches, and their attributes (attributes.c, refused.c). */
+/* launch_internal.h - the driver operations of a plan: kernels, launches, and their attributes (attributes.c,
+ * refused.c). */
 #ifndef KILN_PLAN_LAUNCH_INTERNAL_H
 #define KILN_PLAN_LAUNCH_INTERNAL_H
 
@@ -19,7 +20,8 @@ typedef struct kiln__plan_kernel {
     const char *name; /* the name after its template was filled */
     CUfunction function;
     kiln__signature signature;
-    uint64_t static_shared, dynamic_limit; /* dynamic_limit: the value set with cuFuncSetAttribute(); 0: never set */
+    uint64_t static_shared, dynamic_limit; /* dynamic_limit: the value set with cuFuncSetAttribute(); 0 means never
+                                            * set */
     int max_threads;
     bool known; /* the geometry below is set */
     unsigned grid[3], block[3], dynamic_shared;
@@ -58,7 +60,8 @@ typedef struct kiln__program {
     kiln__plan_op *ops;
     size_t count, capacity;
     bool ready, swaps;
-    unsigned *final; /* the buffers that the names refer to afterwards, if it swaps; in the plan's arena */
+    unsigned *final; /* if the program swaps: for each name the number of its buffer after the program; in the plan's
+                      * arena */
 } kiln__program;
 
 /* ---- attributes.c ---- */

@@ -223,7 +223,7 @@ kiln_status kiln__limit_check(kiln_plan *plan, kiln_error **error)
     kiln__config_print(plan->config, &label);
     CUresult result = plan->engine->driver.simulator ? plan->engine->driver.cuCtxSynchronize_() : CUDA_SUCCESS;
     kiln_status status =
-        result != CUDA_SUCCESS /* a kernel failed, and the driver reports which one */
+        result != CUDA_SUCCESS /* a kernel failed, and the driver reports which kernel */
             ? kiln__limit_fail(plan, result, error, "running %s %s", plan->spec->name, kiln__text_get(&label))
             : late == KILN__STOPPED ? kiln__fail(plan->mem, error, KILN_ERROR_INTERRUPTED, "running %s %s was stopped",
                                                  plan->spec->name, kiln__text_get(&label))

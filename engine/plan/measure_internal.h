@@ -9,11 +9,11 @@ kiln_status kiln__plan_measure(kiln_plan *plan, const kiln_run_options *options,
                                kiln_error **error);
 /* Makes the result of a run that took `first` seconds and is not repeated. */
 kiln_status kiln__plan_cut(kiln_plan *plan, double first, kiln_result *result, kiln_error **error);
-/* Copies the times of a run's repetitions before kiln__median() sorts them. False: no memory. */
+/* Copies the times of a run's repetitions before kiln__median() sorts them. Returns false if memory runs out. */
 bool kiln__plan_keep_times(kiln_plan *plan, const double *times, size_t count);
 /* Observations of the device between the repetitions of a measurement (watch.c). One thread at a time. */
 typedef struct kiln__watch {
-    kiln__nvml *nvml;        /* NULL: no observations */
+    kiln__nvml *nvml;        /* NULL means no observations */
     double sm_hz, memory_hz; /* sums over all observations */
     unsigned looks, throttle;
     uint64_t looked;

@@ -358,7 +358,8 @@ static kiln_status replace_code(kiln_plan *plan, kiln__config *config, kiln_erro
     return KILN_OK;
 }
 
-/* Makes a configuration with the new sizes. Compiles again only if the code would differ; then makes the new shapes. */
+/* Makes a configuration with the new sizes. Compiles again only if the code would differ. Afterwards computes the new
+ * shapes. */
 kiln_status kiln_plan_resize(kiln_plan *plan, const kiln_setting *sizes, size_t count, kiln_error **error)
 {
     KILN__NEEDS(NULL, error, plan);

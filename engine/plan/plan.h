@@ -38,8 +38,8 @@ typedef struct kiln__kept_reference {
     const void *list, *data; /* in the form that kiln__exports_pack() writes */
     size_t list_length, data_length;
 } kiln__kept_reference;
-/* Writes a reference to the engine's cache. If the references have too many bytes then, removes the least recently used
- * ones. A failure is not reported, because the reference can be computed again. */
+/* Writes a reference to the engine's cache. If all references together then have too many bytes, removes the least
+ * recently used references. A failure is not reported, because the reference can be computed again. */
 void kiln__reference_store(kiln_engine *engine, const kiln__kept_reference *kept);
 /* writes the part of a key that identifies the spec */
 void kiln__reference_begin_key(const kiln_spec *spec, kiln__text *key);
@@ -49,7 +49,7 @@ void kiln__shared_on_keep(kiln__shared *shared, void (*keep)(void *user, const k
 /* Returns the seconds of each repetition of the plan's last run, in order. */
 const double *kiln__plan_times(const kiln_plan *plan, size_t *count);
 /* Computes the numbers that describe the plan's input (`features` of the spec), in the arena. Makes the inputs that
- * they need. There are none if the spec has no features. */
+ * they need. *features is empty if the spec has no features. */
 kiln_status kiln__plan_features(kiln_plan *plan, kiln__arena *arena, kiln__settings *features, kiln_error **error);
 /* Computes the features for the sizes of a choice, without a plan: makes the inputs on the host, and frees them. */
 kiln_status kiln__features_of(kiln_engine *engine, const kiln_spec *spec, const kiln_choice *sizes, kiln__arena *arena,
@@ -77,11 +77,11 @@ typedef enum kiln__answer_use {
     KILN__ANSWER_WHOLE    /* compute a reference of all elements, however long that takes */
 } kiln__answer_use;
 void kiln__plan_answer(kiln_plan *plan, kiln__answer_use use);
-/* The work before each timed repetition, and before each repetition that only warms the device up. `renew` may enqueue work on the default
- * stream, outside of the timed part, such as new contents of inputs. A failure ends the measurement. The engine's context is
- * current. */
+/* The work before each timed repetition, and before each repetition that only warms the device up. `renew` may enqueue
+ * work on the default stream, outside of the timed part, such as new contents of inputs. A failure ends the
+ * measurement. The engine's context is current. */
 typedef struct kiln__renewal {
-    kiln_status (*renew)(void *user, kiln_error **error); /* NULL: nothing happens */
+    kiln_status (*renew)(void *user, kiln_error **error); /* NULL means that nothing happens */
     void *user;
 } kiln__renewal;
 void kiln__plan_renew(kiln_plan *plan, kiln__renewal renewal);
@@ -107,20 +107,21 @@ typedef struct kiln__once_expected {
 kiln_status kiln__once_buffers(kiln_plan *plan, kiln__once_buffer *list, kiln_error **error);
 /* Makes the content that the spec gives the buffer. The caller frees it. */
 kiln_status kiln__once_content(kiln_plan *plan, size_t buffer, kiln_array *content, kiln_error **error);
-/* Evaluates the numbers of the buffer's fill, which must be a numeric one. */
+/* Evaluates the numbers of the buffer's fill, which must be a numeric fill. */
 kiln_status kiln__once_fill(kiln_plan *plan, size_t buffer, kiln__fill_values *values, kiln_error **error);
-/* Returns the number of the buffer whose memory has the content of a buffer after a run: `swap` steps exchange them. *at gets
- * the address of this memory. */
+/* Returns the number of the buffer whose memory has the content of `buffer` after a run, because `swap` steps exchange
+ * memory. *at gets the address of this memory. */
 size_t kiln__once_holder(const kiln_plan *plan, size_t buffer, CUdeviceptr *at);
-/* Gives the names device.* other values from the next kiln_plan_resize() on. `device` has all of them, and lives as long as the
- * plan. NULL: the values of the engine's device. */
+/* Gives the names device.* other values from the next kiln_plan_resize() on. `device` has all these names, and lives as
+ * long as the plan. NULL means the values of the engine's device. */
 void kiln__once_device(kiln_plan *plan, const kiln__settings *device);
 /* Drops all memory and bindings. */
 void kiln__once_release(kiln_plan *plan);
 /* Runs before_each and the steps once, and waits. `seconds` is the time limit. */
 kiln_status kiln__once_run(kiln_plan *plan, double seconds, kiln_error **error);
-/* Enqueues before_each and the steps in a stream, and does not wait. The caller may bind other memory and enqueue a second run in
- * another stream. Then kiln__once_wait() waits for all of them. `seconds` is the time limit of all runs together. */
+/* Enqueues before_each and the steps in a stream, and does not wait. The caller may bind other memory and enqueue a
+ * second run in another stream. Then kiln__once_wait() waits for all of them. `seconds` is the time limit of all runs
+ * together. */
 kiln_status kiln__once_enqueue(kiln_plan *plan, CUstream stream, double seconds, kiln_error **error);
 kiln_status kiln__once_wait(kiln_plan *plan, kiln_error **error);
 /* Computes the expected content of `verify` entry `number` for the plan's current contents. The reference of the entry
@@ -133,7 +134,8 @@ double kiln__once_flops(kiln_plan *plan);
 /* The PTX of the plan's code, and its module. */
 const char *kiln__plan_ptx(const kiln_plan *plan, size_t *length);
 CUmodule kiln__plan_module(const kiln_plan *plan);
-/* Begins and ends the checks of the simulated device. The second one calls options->check with each finding. */
+/* Begins and ends the checks of the simulated device. kiln__plan_end_checks() calls options->check with each
+ * finding. */
 kiln_status kiln__plan_begin_checks(kiln_plan *plan, kiln_error **error);
 void kiln__plan_end_checks(kiln_plan *plan, const kiln_run_options *options);
 

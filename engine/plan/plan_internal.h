@@ -1,4 +1,5 @@
-/* plan_internal.h - the plan itself. Each part of a plan has a header of its own, which the files that use it include. */
+/* plan_internal.h - the plan itself. Each part of a plan has a header of its own, which the files that use it
+ * include. */
 #ifndef KILN_PLAN_INTERNAL_H
 #define KILN_PLAN_INTERNAL_H
 
@@ -52,17 +53,18 @@ struct kiln_plan {
     kiln__host_work work; /* work since the last run began */
     kiln__answer_use answer_use;
     kiln__renewal renewal;
-    const kiln__settings *device; /* replaces the names device.*; NULL: they are the engine's */
-    unsigned answer_run;          /* number of the last run whose answer is compared; 0: only the first */
-    /* the next launch is captured into this folder; NULL: only if the engine's settings request it */
+    const kiln__settings *device; /* replaces the names device.*; NULL means the names of the engine's device */
+    unsigned answer_run;          /* number of the last run whose answer is compared; 0 means that only the first answer
+                                   * is compared */
+    /* the next launch is captured into this folder; NULL means only if the engine's settings request it */
     char *capture_folder;
     char *captured; /* the folder of the last capture */
-    /* plans of references that are variants, which were opened ahead. The list, or an element, is NULL if it was not
-     * opened */
+    /* plans of references that are variants, which were opened ahead. The list is NULL if no plan was opened, and an
+     * element is NULL if its plan was not opened */
     kiln_plan **others;
 };
 
-/* makes the tables of inputs, buffers and arguments (plan.c). False: no memory */
+/* makes the tables of inputs, buffers and arguments (plan.c); returns false if memory runs out */
 bool kiln__plan_make_tables(kiln_plan *plan);
 /* Makes the process give up its rights, if this engine's kernels must run in a sandbox (run.c). */
 kiln_status kiln__plan_sandbox(kiln_plan *plan, const kiln_run_options *options, kiln_error **error);

@@ -113,7 +113,7 @@ bool kiln__reference_host_key(kiln_plan *plan, const kiln__verify *verify, const
 
 bool kiln__reference_extend_key(kiln_plan *plan, const kiln__call_args *args, size_t first, kiln__text *key)
 {
-    /* so a variant without own inputs has another key than a function that reads no inputs */
+    /* so that a variant without own inputs has another key than a function that reads no inputs */
     kiln__text_puts(key, "own\n");
     return put_arguments(plan, args, first, args->count, key);
 }

@@ -19,7 +19,7 @@
 #include "text_internal.h"
 #include "verify_internal.h"
 
-/* The files of a run replace the fills while it lasts. */
+/* The files of a run replace the fills as long as the run lasts. */
 static kiln_status set_files(kiln_plan *plan, const kiln_run_options *options, kiln_error **error)
 {
     for (size_t i = 0; i < options->input_count; i++) {
@@ -201,7 +201,8 @@ static bool is_cut(const kiln_plan *plan, const kiln_run_options *options, doubl
            (options->most_seconds > 0 && kiln__seconds_since(plan->limit.begun) + first > options->most_seconds);
 }
 
-/* Tells whether a run can begin again with the initial contents. It cannot if the caller gave the content of an output.
+/* Tells whether a run can begin again with the initial contents. This is not possible if the caller gave the content of
+ an output.
  */
 static bool can_begin_anew(const kiln_plan *plan)
 {
@@ -211,7 +212,7 @@ static bool can_begin_anew(const kiln_plan *plan)
     return true;
 }
 
-/* Runs the steps again from the initial contents, up to options->verify_runs times in all and for verify_seconds, and
+/* Runs the steps again from the initial contents, up to options->verify_runs times in total and for verify_seconds, and
  * fails with KILN_ERROR_WRONG_ANSWER at the first answer that is wrong. The first run has been verified before. */
 static kiln_status verify_again(kiln_plan *plan, const kiln_run_options *options, kiln_result *result,
                                 kiln_error **error)
@@ -245,8 +246,8 @@ static kiln_status verify_again(kiln_plan *plan, const kiln_run_options *options
  * verify_runs is above 1 and verify_seconds is 0, the limit also grows by this multiple for each of verify_runs. */
 #define REPEATED_TIMES 4
 
-/* The order matters: references are computed before the steps overwrite their data, poison comes after them, and the
- * limit begins at the first launch. */
+/* The order matters. The references are computed before the steps overwrite their data. The outputs are poisoned after
+ * that, and the time limit begins at the first launch. */
 static kiln_status run_inside(kiln_plan *plan, const kiln_run_options *options, kiln_result *result, kiln_error **error)
 {
     bool check = !(options->flags & KILN_RUN_NO_VERIFY), simulated = plan->engine->info.simulated;

@@ -1,5 +1,5 @@
 /* shared.c - contents that are made once and used by all plans of a sweep: a list of entries with keys, spare device
- * memory, and a staging area. One thread at a time uses it. */
+ * memory, and a staging area. One thread at a time uses such an object. */
 #include <inttypes.h>
 #include <string.h>
 

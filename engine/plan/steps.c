@@ -1,4 +1,5 @@
-/* steps.c - evaluates the steps of a variant into operations of the driver (arguments of launches: arguments.c).
+/* steps.c - evaluates the steps of a variant into operations of the driver. arguments.c evaluates the arguments of
+ *launches.
  *
  * A walk evaluates the steps. If no step depends on data on the device, the walk runs once and stores its operations
  * as a program. A launch of the plan is then a loop over that array. With `while` or `host` steps, every launch
@@ -25,10 +26,10 @@ enum { PROGRAM_MOST = 1 << 16 };
 typedef struct walk { /* one evaluation of the steps */
     kiln_plan *plan;
     CUstream stream;
-    kiln__program *program; /* the program that gets the operations; NULL: each operation runs at once */
+    kiln__program *program; /* the program that gets the operations; NULL means that each operation runs at once */
     bool too_long;
     unsigned done;         /* number of operations so far, for tests of the time limit */
-    kiln__host_work *work; /* NULL: work of the host is not counted */
+    kiln__host_work *work; /* NULL means that work of the host is not counted */
     kiln_error **error;
 } walk;
 
@@ -529,7 +530,7 @@ static kiln_status still_in_time(walk *w, const kiln__step *step, int64_t round)
         return KILN_OK;
     const kiln__driver *driver = &w->plan->engine->driver;
     CUresult result = driver->simulator ? driver->cuCtxSynchronize_() : CUDA_SUCCESS;
-    if (result != CUDA_SUCCESS) /* a kernel failed, and the driver says which */
+    if (result != CUDA_SUCCESS) /* a kernel failed, and the driver reports which kernel */
         return driver_failed(w, result, step, "running the steps of a loop");
     kiln__text name = {.mem = w->plan->mem};
     kiln__config_print(w->plan->config, &name);
@@ -646,7 +647,7 @@ static kiln_status loop(walk *w, const kiln__step *step, const kiln__scope *scop
     return status;
 }
 
-/* ---- all of them ---- */
+/* ---- all steps ---- */
 
 static kiln_status swap(walk *w, const kiln__step *step)
 {

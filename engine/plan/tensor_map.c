@@ -177,7 +177,8 @@ static kiln_status set_strides(making *m)
     return KILN_OK;
 }
 
-/* Checks that everything that the map can reach lies in the buffer. Otherwise the kernel could copy from outside it. */
+/* Checks that everything that the map can reach lies in the buffer. Otherwise the kernel could copy from outside the
+ * buffer. */
 static kiln_status check_extent(making *m, uint64_t offset)
 {
     const uint64_t bytes = m->buffer->bytes - offset;

@@ -419,7 +419,7 @@ kiln_status kiln__textures_end(kiln_plan *plan, kiln_error **error)
         gone += plan->textures[i].needed == 0;
     if (gone == 0)
         return KILN_OK;
-    CUresult result = kiln__limit_wait_all(plan); /* an earlier launch may still read them */
+    CUresult result = kiln__limit_wait_all(plan); /* an earlier launch may still read these textures */
     if (result != CUDA_SUCCESS)
         return kiln__limit_fail(plan, result, error, "waiting for launches that use textures");
     for (size_t i = 0; i < plan->texture_count; i++)

@@ -17,9 +17,9 @@ enum { KILN__TEXTURE_STEPS = 1, KILN__TEXTURE_BEFORE = 2 };
 typedef struct kiln__plan_texture {
     kiln__texture_key key;
     CUtexObject object;
-    CUarray array;   /* NULL: the texture reads the buffer's own memory */
+    CUarray array;   /* NULL means that the texture reads the buffer's own memory */
     bool filled;     /* the array has the buffer's content */
-    unsigned needed; /* users as KILN__TEXTURE_... bits; 0: it can be destroyed */
+    unsigned needed; /* users as KILN__TEXTURE_... bits; 0 means that it can be destroyed */
 } kiln__plan_texture;
 /* Returns the texture object of an argument that begins at `address`. Equal keys share one object. */
 kiln_status kiln__texture_make(kiln_plan *plan, const kiln__argument *arg, const kiln__plan_kernel *kernel,
@@ -28,8 +28,8 @@ kiln_status kiln__texture_make(kiln_plan *plan, const kiln__argument *arg, const
 void kiln__textures_stale(kiln_plan *plan); /* call it when the buffers may have another content */
 /* Copies buffers into arrays whose content is out of date, in the stream. */
 kiln_status kiln__textures_fill(kiln_plan *plan, CUstream stream, kiln_error **error);
-/* Call these before and after the steps `of` are evaluated. The second call destroys the texture objects that the steps
- * no longer use. */
+/* Call these two functions before and after the steps `of` are evaluated. kiln__textures_end() destroys the texture
+ * objects that the steps no longer use. */
 void kiln__textures_begin(kiln_plan *plan, unsigned of);
 kiln_status kiln__textures_end(kiln_plan *plan, kiln_error **error);
 void kiln__textures_free(kiln_plan *plan); /* frees all; the context must be current */

@@ -55,7 +55,7 @@ static bool reference_key(kiln_plan *plan, const kiln__verify *verify, bool own,
     }
     kiln__text_printf(key, "%s%s%s %s%s", once ? ONCE : "", own ? OWN : "", kinds[verify->against],
                       plan->answer_use == KILN__ANSWER_WHOLE ? "whole " : "", verify->name);
-    for (size_t i = 0; i < verify->arg_count; i++) /* these functions use only parts of the key */
+    for (size_t i = 0; i < verify->arg_count; i++) /* the arguments of the function, as the spec writes them */
         kiln__text_printf(key, " %s: %s,", verify->args[i].name,
                           verify->args[i].expr ? kiln__expr_text(verify->args[i].expr) : verify->args[i].text);
     for (size_t i = 0; i < verify->param_count; i++) {
@@ -789,7 +789,7 @@ static kiln_status judge_on_host(kiln_plan *plan, const kiln__verify *verify, co
     return KILN_OK;
 }
 
-/* For outputs without a reference: checks that they were written. */
+/* Checks that an output without a reference was written. */
 static void look_at_unverified(kiln_plan *plan, const kiln__plan_buffer *b, const char *name, const kiln_array *got,
                                kiln__text *wrong)
 {
@@ -828,10 +828,10 @@ static kiln_status fetch_output(kiln_plan *plan, const kiln__plan_buffer *b, con
     return KILN_OK;
 }
 
-/* Compares one output by every entry of `verify` that names it, on the device or on the host, to which it is copied
- * at most once. If there is no such entry, or this variant is the reference, the output is only checked for unwritten
- * elements. `wrong` gets a line for each difference. A status other than KILN_OK means that the comparison could not
- * be made. */
+/* Compares one output by every entry of `verify` that names it, on the device or on the host. The output is copied to
+ * the host at most once. If there is no such entry, or this variant is the reference, the output is only checked for
+ * unwritten elements. `wrong` gets a line for each difference. A status other than KILN_OK means that the comparison
+ * could not be made. */
 static kiln_status verify_output(kiln_plan *plan, const char *name, kiln__text *wrong, kiln_result *result,
                                  kiln_error **error)
 {

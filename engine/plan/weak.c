@@ -1,5 +1,5 @@
-/* weak.c - finds out whether a right answer proves little: all inputs are zero, or the expected answer has the same value in
- * every element. A kernel that computes something else may then give the same answer. */
+/* weak.c - finds out whether a right answer proves little: all inputs are zero, or the expected answer has the same
+ * value in every element. A kernel that computes something else may then give the same answer. */
 #include <string.h>
 
 #include "layout_internal.h"

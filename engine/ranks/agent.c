@@ -1,9 +1,10 @@
 /* agent.c - a rank that does not lead: it starts programs for the leader and carries their messages. It does nothing
- * else, so it answers while a program computes, hangs or crashes. One thread.
+ * else, so it answers while a program computes, hangs or crashes. It has only one thread.
  *
- * States: serving (kiln__ranks_work() runs). QUIT -> over. GROUP that names this rank first, from its leader -> it
- * becomes a leader. GROUP from a new leader -> serving that leader. Silence of the leader for PATIENCE leases ->
- * deserted, which is an error. */
+ * States (the messages are listed in ranks_internal.h): While kiln__ranks_work() runs, the rank serves its leader. A
+ * message QUIT ends the work. If the leader sends a GROUP that names this rank first, this rank becomes a leader. If
+ * another rank sends a GROUP, this rank serves that rank from then on. If the leader is silent for PATIENCE leases,
+ * this rank is deserted, which is an error. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 
 /* Heartbeats in the time of a lease. */
 #define BEATS 8
-#define PATIENCE 10 /* leases that the leader may be silent; somebody may have stopped it for a while */
+#define PATIENCE 10 /* number of leases for which the leader may be silent: a user may have stopped it for a while */
 
 /* The state of kiln__ranks_work(). */
 typedef struct agent {
@@ -163,7 +164,8 @@ static bool run_step(agent *a, uint64_t now)
         any = true;
     }
     for (size_t i = ranks->channel_count;
-         i-- > 0 && !a->over;) { /* backwards: when a channel ends, the last one takes its place */
+         i-- > 0 && !a->over;) { /* the loop runs backwards, because when a channel ends, the last channel takes its
+                                  * place */
         any = pass_to_program(ranks->channels[i]) || any;
         any = pass_to_leader(a, ranks->channels[i]) || any;
     }

@@ -4,7 +4,7 @@
 
 #include "ranks_internal.h"
 
-/* In ns. */
+/* Bounds of the pause between two looks for messages, in ns. */
 #define SHORTEST_PAUSE 20000u
 #define LONGEST_PAUSE 1000000u
 

@@ -1,4 +1,4 @@
-/* launch.c - which launcher started this process, as which task of how many. */
+/* launch.c - finds out which launcher started this process, the number of this task, and the number of all tasks. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +27,10 @@ static int read_number(const char *name)
     return value >= 0 && value < INT_MAX && !*end ? (int)value : -1;
 }
 
-/* Returns the first number that any launcher's variable gives: the number of this task on its machine, or with `field`
- * 1 the number of all tasks there. Returns -1 if no variable is set. All launchers are asked, because `srun --mpi=pmi2`
- * sets PMI_RANK, but only Slurm's own variables for the machine. */
+/* Returns the first number that any launcher's variable gives: if `field` is 0 the number of this task on its machine,
+ * if `field` is 1 the count of tasks on this machine. Returns -1 if no variable is set. The function tries the
+ * variables of all launchers, because `srun --mpi=pmi2` sets PMI_RANK, but for the tasks of a machine it sets only
+ * Slurm's own variables. */
 static int read_any_number(size_t field)
 {
     int found = -1;
@@ -43,7 +44,7 @@ void kiln__launch_find(kiln__launch *launch)
     *launch = (kiln__launch){0};
     for (size_t i = 0; i < KILN__COUNT(launchers); i++) {
         int rank = read_number(launchers[i].rank), size = read_number(launchers[i].size);
-        /* the script of a batch job is task 0 without a step */
+        /* in the script of a batch job Slurm sets the rank 0 but no size, because the script belongs to no job step */
         bool batch = strcmp(launchers[i].rank, "SLURM_PROCID") == 0 && size < 0;
         if (rank < 0 || batch)
             continue;

@@ -4,15 +4,16 @@
  * States of a rank, as its kiln__member has them:
  * - unknown: no HELLO yet. HELLO -> known. Silence for GATHER_LEASES leases -> gone.
  * - known: programs run there. Silence for a lease, an invalid message, or BYE before the end -> gone.
- * - gone: given up permanently. Its channels have ended for their users. A later message is dropped, and QUIT is the
- *   answer.
+ * - gone: the leader has given up the rank permanently. The rank's channels have ended for their users. The leader
+ *   drops a later message of the rank and answers with QUIT.
  * - moved: another rank leads it. Its messages are ignored.
- * - leads: moved, and itself a leader. Only rank 0 listens to it: for heartbeats and ANSWER -> answered. Silence for a
- *   lease -> answered, without an answer.
- * - bye: it has ended. While closing, the thread waits for this state or `gone`.
+ * - leads: moved, and the rank is itself a leader. Only rank 0 listens to it: for heartbeats and ANSWER -> answered.
+ *   Silence for a lease -> answered, without an answer.
+ * - bye: the rank has ended. While closing, the thread waits until each rank is in this state or `gone`.
  *
  * States of a channel: open -> ended (ENDED, or its rank is gone) -> dropped by end_program(). The number of a channel
- * is never used again. So a late message can never be taken for the message of another program.
+ * is never used again. So a message that arrives after the end of its channel is never taken for the message of another
+ * program.
  *
  * Only the thread of carry_messages() uses the transport. All other threads post letters under the lock, and wake it.
  */
@@ -28,8 +29,9 @@
 
 #include "ranks_internal.h"
 
-#define BEATS 8           /* heartbeats in the time of a lease */
-#define GATHER_LEASES 4   /* leases until the first word of a rank, which opens a device first */
+#define BEATS 8 /* heartbeats in the time of a lease */
+/* Number of leases within which the first message of a rank must arrive. A rank opens a device before it sends. */
+#define GATHER_LEASES 4
 #define GOODBYE_SECONDS 5 /* wait for BYE at the end, but at most a lease */
 
 /* ---- messages: only the thread of the leader calls the transport ---- */
@@ -176,7 +178,7 @@ static void handle_message(kiln_ranks *ranks, int from, const char *bytes, size_
         return;
     bool good = kiln__relay_read(bytes, length, &message, &info);
     if (member->gone && !(good && message.kind == KILN__RELAY_BYE)) {
-        /* The rank was given up, so its message comes too late. QUIT tells it to end. */
+        /* The rank was given up before its message came. QUIT tells the rank to end. */
         kiln__text quit = {.mem = ranks->mem};
         kiln__relay_write(&quit, KILN__RELAY_QUIT, 0);
         post_letter(ranks, from, &quit);
@@ -245,7 +247,8 @@ static void check_leases(kiln_ranks *ranks, uint64_t now)
         kiln__text beat = {.mem = ranks->mem};
         kiln__relay_write(&beat, KILN__RELAY_BEAT, 0);
         if (i == 0 ? ranks->transport.rank > 0 && !ranks->told
-                   : !ranks->members[i].gone) /* rank 0 gets heartbeats of other leaders */
+                   : !ranks->members[i].gone) /* other leaders send heartbeats to rank 0 until they have sent their
+                                               * answer */
             kiln__ranks_send(ranks, i, &beat);
         kiln__text_free(&beat);
     }
@@ -415,7 +418,7 @@ static kiln_status start_thread(kiln_ranks *ranks, kiln_error **error)
                   : KILN_OK;
 }
 
-/* Marks a rank as led by somebody else: nobody waits for it. */
+/* Marks a rank as led by another rank, so that this leader does not wait for it. */
 static void mark_moved(kiln__member *member) { member->gone = member->bye = member->moved = true; }
 
 /* Makes a member for each rank; the leader itself and rank 0 take no part. */
@@ -545,7 +548,7 @@ kiln_status kiln_ranks_collect(kiln_ranks *ranks, const char *answer, const vola
     for (int i = 1; i < ranks->transport.size; i++) {
         pthread_mutex_lock(&ranks->lock);
         const kiln__member *member = &ranks->members[i];
-        const bool leads = member->leads; /* an answer does not change any more */
+        const bool leads = member->leads; /* an answer is final, so it can be read without the lock afterwards */
         const char *said = member->answered ? member->answer : NULL;
         pthread_mutex_unlock(&ranks->lock);
         if (leads)
@@ -596,7 +599,8 @@ const kiln__rank_info *kiln__ranks_info(kiln_ranks *ranks, int rank)
     pthread_mutex_lock(&ranks->lock);
     bool known = ranks->members[rank].known && !ranks->members[rank].moved;
     pthread_mutex_unlock(&ranks->lock);
-    return known ? &ranks->members[rank].info : NULL; /* this member does not change any more */
+    return known ? &ranks->members[rank].info : NULL; /* the description of a known member is final, so it can be read
+                                                       * without the lock */
 }
 
 const kiln__place *kiln__ranks_place(kiln_ranks *ranks, int rank) { return &ranks->members[rank].place; }

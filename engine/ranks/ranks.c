@@ -7,7 +7,7 @@
 
 #include "ranks_internal.h"
 
-/* In seconds. */
+/* The default lease, in seconds. */
 enum { DEFAULT_LEASE = 30 };
 
 /* ---- the plug-in ---- */

@@ -13,9 +13,11 @@
 
 /* How this process was started. */
 typedef struct kiln__launch {
-    const char *launcher;  /* such as "Slurm's srun"; NULL: no launcher started it, or it is the only task */
-    int rank, size;        /* size 0: the launcher gives no size */
-    int local, local_size; /* number among the tasks of this machine; local_size 0: unknown */
+    const char *launcher;  /* such as "Slurm's srun"; NULL if no launcher started this process, or if it is the only
+                            * task */
+    int rank, size;        /* size is 0 if the launcher does not set it */
+    int local, local_size; /* number of this task among the tasks of its machine, and their count; local_size is 0 if
+                            * they are unknown */
 } kiln__launch;
 void kiln__launch_find(kiln__launch *launch);
 
@@ -49,8 +51,8 @@ void kiln__ranks_send_away(kiln_ranks *ranks, const uint64_t *group, size_t coun
 
 /* ---- a rank's side (agent.c) ---- */
 
-/* Starts `program` when the leader asks for it, and carries messages. It returns when the leader ends the job, or when
- * it makes this rank a leader. In the second case kiln_ranks_rank() is 0 afterwards. */
+/* Starts `program` when the leader asks for it, and carries messages. The function returns when the leader ends the
+ * job, or when the leader makes this rank a leader. If this rank is now a leader, kiln_ranks_rank() is 0 afterwards. */
 kiln_status kiln__ranks_work(kiln_ranks *ranks, const kiln__rank_info *info, const char *program, kiln_error **error);
 
 #endif

@@ -18,9 +18,9 @@ enum {
     KILN__RELAY_ENDED,      /* rank: the program ended on its own */
     KILN__RELAY_BEAT,       /* either side: a heartbeat */
     KILN__RELAY_QUIT,       /* leader: the job is over */
-    KILN__RELAY_BYE,        /* rank: it ends; the answer to QUIT */
-    /* either a new leader tells its ranks that it leads (its own number comes first), or the old leader tells a rank
-     * which ranks it leads from now on */
+    KILN__RELAY_BYE,        /* rank: the rank ends; the answer to QUIT */
+    /* a new leader tells its ranks that it leads them (its own number comes first), or the old leader tells a rank
+     * which ranks that rank leads from now on */
     KILN__RELAY_GROUP,
     KILN__RELAY_ANSWER /* sent by another leader to rank 0: the answer of its sweep; may be empty */
 };
@@ -32,7 +32,7 @@ typedef struct kiln__relayed { /* a parsed message; texts and bytes point into i
     uint64_t channel;
     const char *bytes; /* used by DATA and ANSWER */
     size_t length;
-    int how;                                          /* for ENDED: the status of waitpid(); -1: unknown */
+    int how;                                          /* for ENDED: the status of waitpid(); -1 if it is unknown */
     const char *version;                              /* used by HELLO */
     const char *arguments[KILN__RELAY_ARGUMENTS + 1]; /* for START; NULL after the last */
     const char *group;                                /* for GROUP: numbers of 64 bits, perhaps unaligned */
@@ -45,7 +45,7 @@ void kiln__relay_write_data(kiln__text *out, uint64_t channel, const void *bytes
 void kiln__relay_write_ended(kiln__text *out, uint64_t channel, int how);
 void kiln__relay_write_answer(kiln__text *out, const char *answer);
 void kiln__relay_write_group(kiln__text *out, const uint64_t *ranks, size_t count);
-int kiln__relay_group_rank(const kiln__relayed *message, size_t index); /* -1: no rank */
+int kiln__relay_group_rank(const kiln__relayed *message, size_t index); /* -1 means no rank */
 /* Parses an untrusted message. Returns false if it is malformed. `info` is filled from HELLO. */
 bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, kiln__rank_info *info);
 
@@ -55,7 +55,7 @@ bool kiln__relay_read(const char *bytes, size_t length, kiln__relayed *message, 
 typedef struct kiln__channel {
     uint64_t id;
     int rank;
-    int fd;            /* the relay's end of the leader's socket; -1: closed. A rank does not use it */
+    int fd;            /* the relay's end of the leader's socket; -1 if it is closed. A rank does not use `fd` */
     kiln__child child; /* the program; only a rank uses it */
     kiln__text out;    /* bytes that wait for the socket, from `put` on */
     size_t put;
@@ -69,9 +69,9 @@ typedef struct kiln__member { /* the leader's view of a rank */
     bool known, gone, bye;
     bool moved;     /* another rank leads this rank, which gets no messages and whose messages are ignored */
     bool leads;     /* this rank leads another group; the next two fields only have a meaning for such a rank: */
-    bool answered;  /* its sweep has ended, or the rank was given up */
-    char *answer;   /* NULL: no answer */
-    uint64_t heard; /* time of its last message, on the clock of kiln__now_ns() */
+    bool answered;  /* the rank's sweep has ended, or the rank was given up */
+    char *answer;   /* NULL if the rank gave no answer */
+    uint64_t heard; /* time of the rank's last message, on the clock of kiln__now_ns() */
     kiln__rank_info info;
     kiln__place place;
 } kiln__member;
@@ -90,7 +90,7 @@ struct kiln_ranks {
     void *library;
     kiln__transport transport;
     double lease;    /* seconds */
-    int lead;        /* number of the rank that leads this rank; its own number if it leads */
+    int lead;        /* number of the rank that leads this rank; if this rank leads, its own number */
     uint64_t beaten; /* time of the last heartbeat */
     kiln__channel **channels;
     size_t channel_count, channel_room;
@@ -108,7 +108,8 @@ struct kiln_ranks {
     kiln__letter *letters; /* letters that were not sent yet */
     size_t letter_count, letter_room;
     bool told; /* on a leader other than rank 0: the leader has sent its answer */
-    /* late: number of messages of channels that had ended, and of ranks that had been given up */
+    /* last_id: number of the newest channel. late: how many messages came after their channel had ended, or after their
+     * rank had been given up */
     uint64_t last_id, late;
 };
 
@@ -116,8 +117,8 @@ struct kiln_ranks {
 bool kiln__ranks_send(kiln_ranks *ranks, int to, kiln__text *text);
 /* Takes the next message. The caller frees *bytes by kiln__free(). Returns false if no message has arrived. */
 bool kiln__ranks_receive(kiln_ranks *ranks, int *from, char **bytes, size_t *length);
-kiln__channel *kiln__ranks_channel(const kiln_ranks *ranks, uint64_t id); /* NULL: the channel has ended */
-kiln__channel *kiln__ranks_add_channel(kiln_ranks *ranks);                /* NULL: memory has run out */
+kiln__channel *kiln__ranks_channel(const kiln_ranks *ranks, uint64_t id); /* NULL means that the channel has ended */
+kiln__channel *kiln__ranks_add_channel(kiln_ranks *ranks);                /* NULL means that memory has run out */
 void kiln__ranks_drop_channel(kiln_ranks *ranks, kiln__channel *channel);
 /* Returns how long to sleep in ns: short after work, then exponential back-off up to 1 ms. */
 uint64_t kiln__ranks_pause(uint64_t *pause, bool worked);

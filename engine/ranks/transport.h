@@ -12,7 +12,7 @@
 #define KILN__TRANSPORT_VERSION 1u
 #define KILN__TRANSPORT_SYMBOL "kiln_transport_open"
 
-/* The functions of a plug-in, and the job as it sees it. */
+/* The functions of a plug-in, and this process's rank and the size of the job as MPI reports them. */
 typedef struct kiln__transport {
     unsigned version; /* KILN__TRANSPORT_VERSION, set by the plug-in */
     int rank, size;

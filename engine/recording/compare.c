@@ -25,7 +25,8 @@ kiln_status kiln_recording_load(kiln_engine *engine, const char *path, kiln_reco
 /* For one param of the recording `from`: its place in the other recording `to`. */
 typedef struct value_map {
     size_t param;        /* index in `to` of the param with the same name */
-    uint32_t *positions; /* for each value its index in `to`; UINT32_MAX: absent. NULL: only `from` has the param */
+    uint32_t *positions; /* for each value its index in `to`, or UINT32_MAX if `to` does not have the value. NULL if
+                          * only `from` has the param */
 } value_map;
 
 /* Returns the position of a value among the values of a param, or UINT32_MAX. A truth value in one file may be the
@@ -96,7 +97,7 @@ kiln_status kiln_recording_set_prior(kiln_recording *recording, const kiln_recor
     kiln_status status = arena.failed ? kiln__fail_memory(error) : map_values(prior, r, &arena, maps, error);
     for (size_t i = 0; i < prior->row_count && status == KILN_OK; i++) {
         kiln__recording_row *row = same_row(r, &prior->rows[i], prior, maps, point);
-        if (row && !prior->rows[i].failure) /* a failure on another device is no hint, as in a real sweep */
+        if (row && !prior->rows[i].failure) /* a failure on another device gives no hint, as in a real sweep */
             row->prior = prior->rows[i].seconds;
         known += row != NULL;
     }

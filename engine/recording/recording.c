@@ -1,4 +1,5 @@
-/* recording.c - reads recorded spaces: Kernel Tuner's cache file and T4 results. README.md has the formats' traps. */
+/* recording.c - reads recorded spaces: Kernel Tuner's cache file and T4 results. README.md lists the pitfalls of these
+ * formats. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -101,7 +102,7 @@ static kiln_status set_time(reading *in, kiln__recording_row *row, const json_t 
     return KILN_OK;
 }
 
-/* ---- params: their values are those that occur ---- */
+/* ---- params: the values of a param are the values that occur in the file ---- */
 
 static kiln_status start_params(reading *in, size_t count, size_t rows)
 {
@@ -225,7 +226,8 @@ static kiln_status read_cache(reading *in, json_t *cache)
 
 /* ---- T4 ---- */
 
-/* Returns the measurement that is the time: the measurement with this name, otherwise the first objective. */
+/* Returns the measurement that is the time: the measurement named "time". If there is none, the measurement that the
+ * first objective names. */
 static const json_t *time_of(const json_t *result)
 {
     const json_t *objective = json_array_get(json_object_get(result, "objectives"), 0), *measurement, *named = NULL;
@@ -253,7 +255,7 @@ static kiln_status read_result(reading *in, const json_t *result, double unit)
     row->compile = (number(times, "compilation") + number(times, "compilation_time")) * unit;
     row->verify = number(times, "validation") * unit;
     row->benchmark = sum(json_object_get(times, "runtimes")) * unit;
-    /* a file that was converted from Kernel Tuner's has the cost as a measurement */
+    /* a file that was converted from Kernel Tuner's file has the benchmark time as a measurement */
     json_array_foreach(json_object_get(result, "measurements"), i, measured)
     {
         const char *name = json_string_value(json_object_get(measured, "name"));

@@ -1,4 +1,5 @@
-/* recording.h - a completely measured search space, read from a file, which can be searched again without a device. */
+/* recording.h - recorded spaces. A recorded space is a completely measured search space in a file. A search can be run
+ * in it without a device. */
 #ifndef KILN_SEARCH_RECORDING_H
 #define KILN_SEARCH_RECORDING_H
 
@@ -6,10 +7,10 @@
 
 typedef struct kiln__recording_row {
     uint32_t *positions;               /* for each param the index of its value */
-    double seconds;                    /* HUGE_VAL: the configuration failed */
-    const char *failure;               /* the word in the file for the failure; NULL: it did not fail */
+    double seconds;                    /* HUGE_VAL if the configuration failed */
+    const char *failure;               /* the file's word for the failure; NULL if the configuration ran */
     double compile, verify, benchmark; /* seconds that the configuration cost */
-    double prior;                      /* expected time in seconds, a hint for the search; 0: none */
+    double prior;                      /* expected time in seconds, a hint for the search; 0 means no hint */
 } kiln__recording_row;
 
 typedef struct kiln__axis_values {
@@ -23,18 +24,18 @@ typedef struct kiln__axis_values {
 typedef struct kiln__baseline {
     double *sorted; /* seconds of all configurations */
     size_t count;
-    double optimum, median, worst; /* over the configurations that ran; 0: none ran */
+    double optimum, median, worst; /* of the configurations that ran; 0 if none ran */
     double mean_cost;              /* mean seconds that a configuration costs */
     /* the number of draws after which random search is within 5 % of the way from optimum to median */
     size_t draws;
-    double budget; /* the time of these draws in seconds: draws * mean_cost; 0: strategies cannot be compared */
+    double budget; /* the time of these draws in seconds: draws * mean_cost; 0 if strategies cannot be compared */
 } kiln__baseline;
 
 struct kiln_recording {
     const kiln_allocator *mem;
     kiln__arena arena;
-    const char *path, *format, *kernel, *device; /* "" if the file does not name it */
-    bool cut_off;                                /* truncated: the complete part was read */
+    const char *path, *format, *kernel, *device; /* "" if the file does not have the name */
+    bool cut_off;                                /* the file is truncated, and its complete part was read */
     size_t param_count, row_count, failed;
     kiln__axis_values *params;
     kiln__recording_row *rows; /* no two configurations are equal */
@@ -51,7 +52,8 @@ struct kiln_recording {
  * is unchanged. */
 kiln_status kiln__recording_parse(const kiln_allocator *mem, const char *name, const void *data, size_t length,
                                   struct kiln_recording **recording, kiln_error **error);
-/* Compares two kiln_value, for qsort() and bsearch(): numbers by value, then texts. The values of a param have this order. */
+/* Compares two kiln_value, for qsort() and bsearch(): numbers by value, then texts. The values of a param have this
+ * order. */
 int kiln__recording_compare(const void *one, const void *other);
 /* Computes the baseline from the rows. Returns false if memory runs out. */
 bool kiln__baseline_make(struct kiln_recording *recording);

@@ -5,14 +5,14 @@
  * factor), section 4.2 (kernel functions), section 5.4 (marginal likelihood), section 2.7 (a linear mean function, for
  * hints).
  *
- * - Kernel function: let c be `between_parts`. Two points of one part have c + (1 - c) / (1 + d^2 / 2)^2, two points
- *   of different parts have c. The first is the rational quadratic kernel with alpha = 2, plus a constant. d is the
+ * - Kernel function: let c be `between_parts`. Two points of one part have c + (1 - c) / (1 + d^2 / 2)^2, two points of
+ *   different parts have c. The first is the rational quadratic kernel with alpha = 2, plus a constant. d is the
  *   distance after each feature is divided by its own length scale (automatic relevance determination). A length scale
- *   here is the square root of 2 times the one of the book.
+ *   here is the square root of 2 times the book's length scale.
  * - Features: the axes, whose positions are scaled to [0, 1], and for some axes whether the value is a power of two.
  *   Sizes that are powers of two fit the units into which a GPU divides its work.
- * - Hyperparameters: the length scales and the noise. A random step changes one of them and is kept if it raises the
- *   posterior density. `scale`, the variance of the goals, has a closed form.
+ * - Hyperparameters: the length scales and the noise. A random step changes one hyperparameter, and the new value stays
+ *   if it raises the posterior density. `scale`, the variance of the goals, has a closed form.
  * - Acquisition function: the lower confidence bound, mean - boldness * deviation. The cost of a sample is added to the
  *   mean.
  * - Failures: heteroscedastic noise. A failure that counts less has more noise.
@@ -45,7 +45,7 @@ static const double trusted_step = 0.15; /* a smaller change of the weight of fa
 static const double first_noise = 0.01, least_noise = 1e-4;
 /* The prior of a length scale is log-normal: its median is a whole axis, its deviation a factor of e^0.3. So several
  * answers are needed to change it, because many length scales explain a few answers. The median for powers of two is
- * shorter: values beside them say little about them. */
+ * shorter, because other values say little about powers of two. */
 static const double length_spread = 0.3, power_length = 1.0 / 3;
 static const double cost_weight = 0.3; /* weight of the logarithm of the predicted cost */
 static const double trust_spread = 0.5, least_scale = 0.01, doubt = 4; /* fit_trust() */
@@ -577,8 +577,8 @@ static float predict_mean(const kiln__gaussian *g, const row_floats *related)
 }
 
 /* Computes the distances of a point from the distances of its centre (`around`), if the two differ only in their
- * positions on one ordered axis. One loop does what add_power_distances() and add_axis_distances() do for the centre, with
- * a negative weight, and for the point. The order of the additions is the same, so the results are equal. */
+ * positions on one ordered axis. One loop does what add_power_distances() and add_axis_distances() do for the centre,
+ * with a negative weight, and for the point. The order of the additions is the same, so the results are equal. */
 static void move_along_axis(const kiln__gaussian *g, const kiln__part_axis *on, size_t axis, uint32_t from, uint32_t to,
                             const row_floats *around, row_floats *apart)
 {
@@ -625,7 +625,7 @@ static float relate_candidate(const kiln__search *s, const kiln__gaussian *g, co
 
 /* Computes the predicted mean of each candidate of a batch, and a lower bound of its acquisition function. All rows
  * together say at least as much as the nearest row. So the deviation that the nearest row leaves is an upper bound of
- * the true one. */
+ * the true deviation. */
 static void bound_candidates(const kiln__search *s, const kiln__gaussian *g, kiln__batch *b, double boldness)
 {
     row_floats around, related;

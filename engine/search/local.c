@@ -72,9 +72,10 @@ static size_t find_better_neighbour(const kiln__search *s, const around *a, bool
 /* ---- greedy: best improvement, with restarts ----
  *
  * States:
- *   not started  It has no proposal. The first answer that is no failure, of whatever configuration, starts it there.
+ *   not started It has no proposal. The first answer that is no failure starts the search at the configuration of this
+ *  answer.
  *   started      It proposes the adjacent configurations of `current`. When all of them have answers, it moves to the
- *                best one. If none is better than `current`, it is not started any more. */
+ *                best of them. If none is better than `current`, the state becomes "not started". */
 
 /* The state of `greedy`. */
 typedef struct greedy {
@@ -128,7 +129,8 @@ const kiln__strategy kiln__strategy_greedy = {.name = "greedy",
 /* ---- iterated local search (Lourenço, Martin and Stützle, 2003) with first improvement ----
  *
  * States:
- *   not started  It has no proposal. The first answer that is no failure, of whatever configuration, starts a descent.
+ *   not started It has no proposal. The first answer that is no failure starts a descent at the configuration of this
+ *  answer.
  *   descending   It proposes the neighbours of `current`. An answer that is better than `current` moves it there. When
  *                all neighbours have answers and none is better, `current` is a local optimum, and it begins to kick.
  *   kicking      It proposes random steps from `home`, the best local optimum. Any answer that is no failure starts a
@@ -145,8 +147,8 @@ typedef struct ils {
     unsigned fruitless;
 } ils;
 
-/* Tags of proposals: a neighbour, a kick. ils_told() tells late answers by them. A random point, which search.c draws,
- * has the tag 0. */
+/* Tags of proposals: a neighbour, a kick. ils_told() recognises late answers by these tags. A random point, which
+ * search.c draws, has the tag 0. */
 enum { ILS_STEP = 1, ILS_KICK = 2 };
 
 static void record_local_optimum(const kiln__search *s, ils *l)

@@ -11,7 +11,7 @@ struct kiln__union {
     const kiln_allocator *mem;
     kiln__arena arena;
     const kiln__space *const *spaces;
-    kiln__index **indices;    /* one per part; NULL: the points of this part are drawn */
+    kiln__index **indices;    /* one per part; NULL means that the points of this part are drawn */
     kiln__sampler **samplers; /* one per part without an index */
     bool *dry;                /* one flag per part: drawing from it found nothing */
     size_t open;              /* number of parts that are not dry */

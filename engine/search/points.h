@@ -28,7 +28,7 @@ typedef struct kiln__part {
  * functions are callbacks, so that a recorded space (recording/) can take the place of a union of variants. */
 typedef struct kiln__points {
     const kiln_allocator *mem;
-    uint64_t count; /* number of valid points; UINT64_MAX: larger than that, or not counted */
+    uint64_t count; /* number of valid points; UINT64_MAX: at least UINT64_MAX points, or not counted */
     size_t part_count, width;
     const kiln__part *parts;
     /* Writes the valid point with that number, which is below the count. */
@@ -36,8 +36,8 @@ typedef struct kiln__points {
     /* Tests whether a point satisfies the constraints. Each position must lie on its axis. */
     kiln_status (*holds)(void *user, const uint32_t *point, bool *holds, kiln_error **error);
     /* Writes a random valid point, which may be a point that an earlier call returned. *found is false if the call
-     * found no point within its bound. NULL if points can be found by number. If it is not NULL, `at` must not be
-     * called. */
+     * found no point within its bound. `draw` is NULL if points can be found by number. If it is not NULL, `at` must
+     * not be called. */
     kiln_status (*draw)(void *user, kiln__random *random, uint32_t *point, bool *found, kiln_error **error);
     bool slow; /* `at` takes tens of microseconds or more: changing axes of a known point is faster */
     void *user;
@@ -46,10 +46,12 @@ typedef struct kiln__points {
 /* Limits on the work that opening a union and drawing points may take. A unit of work is defined by kiln__effort
  * (space.h). */
 typedef struct kiln__bounds {
-    uint64_t index_units, index_deadline; /* for counting the points; 0: no bound */
-    uint64_t draw_units;                  /* for drawing one point; 0: DRAW_UNITS of points.c */
-    uint64_t quick_units;                 /* for finding a point by number; above it points are drawn. 0: QUICK_UNITS */
-    uint64_t deadline;                    /* for the whole search, on the clock of kiln__now_ns(); 0: no deadline */
+    uint64_t index_units, index_deadline; /* for counting the points; 0 means no bound */
+    uint64_t draw_units;                  /* for drawing one point; 0 means DRAW_UNITS of points.c */
+    uint64_t quick_units;                 /* for finding a point by number; above it points are drawn. 0 means
+                                           * QUICK_UNITS */
+    uint64_t deadline;                    /* for the whole search, on the clock of kiln__now_ns(); 0 means no
+                                           * deadline */
     bool (*stop)(void *user);             /* returns true to stop with KILN_ERROR_INTERRUPTED; may be NULL */
     void *user;
 } kiln__bounds;

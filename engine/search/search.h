@@ -1,6 +1,6 @@
-/* search.h - search strategies: which point to try next, given the answers for earlier points. README.md explains the
- * algorithms. The default strategy, `surrogate`, is Bayesian optimisation: a Gaussian process first, a random forest
- * later. */
+/* search.h - search strategies, which choose the next point to try from the answers for earlier points. README.md
+ * explains the algorithms. The default strategy, `surrogate`, is Bayesian optimisation: a Gaussian process first, a
+ * random forest later. */
 #ifndef KILN_SEARCH_H
 #define KILN_SEARCH_H
 

@@ -10,12 +10,12 @@
 
 typedef struct kiln__search_entry { /* a point that was proposed or answered */
     double value, cost;             /* value: HUGE_VAL if it failed or has no answer. cost: seconds, 0 if unknown */
-    uint32_t tag;                   /* private to the strategy that proposed the point; 0: no strategy did */
+    uint32_t tag;                   /* private to the strategy that proposed the point; 0 means that no strategy did */
     bool told;
 } kiln__search_entry;
 
-/* A strategy. Its state is a zeroed block of state_size bytes for each search. A strategy without a state has the size 1,
- * because an allocator may return NULL for 0 bytes. */
+/* A strategy. Its state is a zeroed block of state_size bytes for each search. A strategy without a state has the size
+ * 1, because an allocator may return NULL for 0 bytes. */
 struct kiln__strategy {
     const char *name;
     size_t state_size;
@@ -36,7 +36,7 @@ struct kiln__search {
     const kiln_allocator *mem;
     const kiln__strategy *strategy;
     size_t width;
-    uint64_t budget; /* points that the caller will ask for; 0: unknown */
+    uint64_t budget; /* points that the caller will ask for; 0 means unknown */
     kiln__random random;
     kiln__shuffle shuffle;
     uint64_t drawn; /* count of numbers that were drawn, in shuffled order or in order */
@@ -48,7 +48,7 @@ struct kiln__search {
     size_t table_size;
     size_t told_count, best; /* best: an entry, or KILN__NO_ENTRY while none has succeeded */
     uint32_t *next;          /* `width` numbers: the point that is being proposed */
-    kiln__prior *prior;      /* NULL: there are no hints */
+    kiln__prior *prior;      /* NULL means that there are no hints */
     void *state;
 };
 
@@ -75,8 +75,9 @@ double kiln__prior_of(const kiln__search *s, const uint32_t *point); /* 0 if the
 double kiln__prior_level(const kiln__search *s, const uint32_t *point);
 const uint32_t *kiln__prior_ranked(const kiln__search *s,
                                    size_t rank); /* hints in order, rank 0 is the best; NULL past the last */
-/* Kendall's rank correlation of expected and measured values, from 1 (all pairs are in the expected order) to -1 (no
- * pair is). One more pair that agrees is counted, so that the correlation is 1 without any pair. */
+/* Kendall's rank correlation of expected and measured values, from 1 (all pairs are in the expected order) to -1 (all
+ * pairs are in the opposite order). One more pair that agrees is counted, so that the correlation is 1 without any
+ * pair. */
 double kiln__prior_agreement(const double *priors, const double *values, size_t count);
 
 /* ---- candidates of the next proposal: random points, and neighbours of good points ---- */

@@ -54,7 +54,7 @@ enum {
     SLOW_TRIES = 16,  /* at the other proposals a known point is changed: tries until it is valid */
     SLOW_KICKS = 4,   /* most axes that such a change touches */
     DRAW_START = 32,  /* POOL_START where points have no numbers */
-    DRAW_STEP = 1,    /* POOL_STEP there */
+    DRAW_STEP = 1,    /* POOL_STEP where points have no numbers */
 
     /* candidates: neighbours of the best points, and hints */
     NEAR_MOST = 48, /* if no axis has more values than this, all neighbours are candidates */
@@ -68,17 +68,18 @@ enum {
 static const double worst_goal = 2; /* upper limit of goals: it does not matter how bad a bad configuration is */
 static const uint64_t huge_count = 100000000;
 static const float most_bold = 2;      /* the weight of the forest's deviation is uniform in [0, most_bold) */
-static const double gaussian_bold = 4; /* upper end of this range for the Gaussian process */
-static const double well = 0.7;        /* rank correlation with hints that is good */
-static const double least_trust = 0.2; /* trust in hints from which trees may cut the prior */
+static const double gaussian_bold = 4; /* the weight of the Gaussian process's deviation is uniform in [0,
+                                        * gaussian_bold) */
+static const double well = 0.7;        /* from this rank correlation on, answers and hints agree well */
+static const double least_trust = 0.2; /* from this trust in hints on, trees may cut the prior */
 static const double elsewhere = 1e6;   /* squared distance of points of different parts */
 static const double few_failures = 2;  /* assumed answers that say that failures are clustered */
 static const double scattered = 0.2, clustered = 0.6; /* weigh_failures() */
 /* factor on the squared distance of a first point for each value that is not a power of two */
 static const double no_power = 0.5;
 
-/* Counts of answers and failures, by the fate of the nearest earlier answer: index [1] if it failed, [0] if it ran.
- * They tell whether failures are clustered. */
+/* Counts of answers and failures, by the fate of the nearest earlier answer: index [1] if that answer failed, [0] if it
+ * ran. The counts tell whether failures are clustered. */
 typedef struct failures {
     size_t beside[2], failed[2]; /* [1]: the nearest failed */
 } failures;
@@ -364,9 +365,9 @@ static double score_distance(const kiln__search *s, const uint32_t *point)
 }
 
 /* Proposes the candidate that is farthest from all proposed points, among a few random candidates (Mitchell's
- * best-candidate sampling, 1991), as distant points say more. If there are hints, the second point is instead the
- * candidate with the best hint. Its answer then says whether hints are worth following. It is not the best hint of all,
- * because wrong hints may have chosen the slowest point there. */
+ * best-candidate sampling, 1991), because distant answers say more about the space. If there are hints, the second
+ * point is instead the candidate with the best hint. Its answer then says whether hints are worth following. It is not
+ * the point with the best hint of all: if the hints are wrong, that point may be the slowest. */
 static kiln_status propose_farthest(kiln__search *s, surrogate *f, bool *found, kiln_error **error)
 {
     const kiln__points *points = s->points;

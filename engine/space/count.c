@@ -1,4 +1,4 @@
-/* count.c - how many configurations a space has. */
+/* count.c - counts the configurations of a space. */
 #include "index.h"
 #include "space_internal.h"
 

@@ -1,10 +1,11 @@
 /* index.c - counts a space without walking through it.
  *
  * The constraints become one graph of integer operations (expr/graph.h). The params form a tree. Once a param and all
- * above it have values, the remaining params fall into groups that share no constraint with one another. Each group
- * is one subtree, so the numbers of their configurations multiply. An operation is computed at the param that gives
- * it its last operand. The count of a subtree depends only on the values that it uses from above (its `keys`). They
- * are mostly products and sums that many configurations have in common, so counts are memoized by them. */
+ * above it have values, the remaining params fall into groups that share no constraint with one another. Each group is
+ * one subtree, and the number of configurations is the product of the counts of the subtrees. An operation is computed
+ * at the param that gives it its last operand. The count of a subtree depends only on the values that it uses from
+ * above (its `keys`). The keys are mostly products and sums that many configurations have in common. So the counts are
+ * memoized, with the values of the keys as the key of the table. */
 #include <string.h>
 
 #include "graph.h"
@@ -52,7 +53,7 @@ struct kiln__index {
     piece *pieces;
     size_t piece_count, piece_capacity;
     branch *branches;
-    uint32_t root;    /* the first param of the top level; the others are its siblings */
+    uint32_t root;    /* the first param of the top level; the other params of this level are its siblings */
     int64_t **values; /* values[i][v]: the integer that stands for value v of param i */
     int64_t *value;   /* current value of each node */
     bool *unknown;    /* for each node: it has no value at present (expr/graph.h) */
@@ -63,7 +64,7 @@ struct kiln__index {
     bool impossible;      /* a constraint without params does not hold */
     bool lost;            /* a constraint cannot be computed for some values: use the walk */
     bool failed;          /* out of memory */
-    kiln__effort *effort; /* NULL: no limit; only opening has one */
+    kiln__effort *effort; /* NULL means no limit; only the opening of an index has a limit */
     bool halted;          /* the effort ended: the count is a lower bound */
     uint64_t count;
 };
@@ -83,7 +84,7 @@ static uint32_t resolve(void *user, const kiln__expr *expr, size_t name)
     for (size_t i = 0; i < variant->let_count; i++)
         if (strcmp(variant->lets[i].name, text) == 0) {
             if (x->let_node[i] == NONE && !x->let_open[i]) {
-                x->let_open[i] = true; /* a let uses only earlier ones, so this ends */
+                x->let_open[i] = true; /* a let uses only earlier lets, so the recursion ends */
                 x->let_node[i] = kiln__graph_add(&x->graph, variant->lets[i].expr, resolve, x);
             }
             return x->let_node[i];
@@ -275,7 +276,8 @@ static bool plant(kiln__index *x)
                     group[k] = groups;
             group[i] = groups;
             above[groups++] = parent;
-            i = (uint32_t)-1; /* starts again; the sets of the other groups are unchanged */
+            i = (uint32_t)-1; /* the loop starts again, because one group was replaced; the other groups are
+                               * unchanged */
         }
     }
     return true;
@@ -760,8 +762,8 @@ kiln_status kiln__index_positions(kiln__index *x, uint64_t number, uint32_t *pos
     return KILN_OK;
 }
 
-/* Gives the params the values at `positions`, in the order of counting, so that it computes no value that counting
- * has not computed. Returns false if a constraint excludes them. */
+/* Gives the params the values at `positions`, in the same order as counting, so that it computes only values that
+ * counting computed too. Returns false if a constraint excludes these values. */
 static bool descend(kiln__index *x, uint32_t first, const uint32_t *positions)
 {
     for (uint32_t at = first; at != NONE; at = x->branches[at].sibling)

@@ -1,5 +1,5 @@
-/* index.h - numbers of configurations: how many are valid, and which is the n-th, without storing them.
- * README.md says how. */
+/* index.h - counts the valid configurations and finds the n-th one, without storing them. README.md describes the
+ * method. */
 #ifndef KILN_SPACE_INDEX_H
 #define KILN_SPACE_INDEX_H
 

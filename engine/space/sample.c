@@ -5,7 +5,10 @@
 
 #include "space_internal.h"
 
-enum { FIRST_ATTEMPT = 1 << 16 }; /* units of work of the first attempt; each later one may take twice as many */
+enum {
+    FIRST_ATTEMPT = 1 << 16
+}; /* units of work of the first attempt; each later attempt may take twice as many as
+                                   * the attempt before */
 
 typedef struct level {
     uint64_t count, start, stride, tried;

@@ -12,7 +12,7 @@ struct kiln__walk {
     size_t *index;
     kiln_setting *settings;
     size_t depth;         /* the depth at which the walk continues after an effort has ended it */
-    kiln__effort *effort; /* NULL: no limit */
+    kiln__effort *effort; /* NULL means no limit */
     kiln__tally tally;
     bool started, halted, done;
 };
@@ -61,7 +61,7 @@ static uint32_t find_slot(kiln__space *space, const kiln__expr *expr, size_t nam
     if (let) {
         size_t i = (size_t)(let - variant->lets);
         uint32_t slot = (uint32_t)(variant->param_count + i);
-        if (!space->let_checks[i]) /* a let uses only earlier ones, so this ends */
+        if (!space->let_checks[i]) /* a let uses only earlier lets, so the recursion ends */
             space->let_checks[i] = add_check(space, let->expr, slot, 0, diag);
         *level = space->let_checks[i] ? space->let_checks[i]->level : 0;
         return slot;

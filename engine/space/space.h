@@ -8,11 +8,11 @@
 /* A limit on the work of a walk. A walk checks it at every step, but reads the clock and calls the caller's `stop`
  * only every 65,536 units. NULL means no limit. */
 typedef struct kiln__effort {
-    uint64_t deadline; /* a time of kiln__now_ns(); 0: no deadline */
-    /* Limit in units of work; 0: no limit. A walk needs the same number of units on every machine. A unit takes some
-     * nanoseconds. */
+    uint64_t deadline; /* a time on the clock of kiln__now_ns(); 0 means no deadline */
+    /* Limit in units of work; 0 means no limit. A walk needs the same number of units on every machine. A unit takes
+     * some nanoseconds. */
     uint64_t most;
-    bool (*stop)(void *user); /* returns true to end the walk now; NULL: not called */
+    bool (*stop)(void *user); /* returns true to end the walk now; may be NULL */
     void *user;
     uint64_t done, asked; /* units so far; units at the last check of the clock */
     bool over, stopped;   /* the limit is reached; the caller ended the walk */
@@ -32,14 +32,15 @@ static inline bool kiln__effort_step(kiln__effort *effort, uint64_t units)
 
 typedef struct kiln__space kiln__space;
 
-/* Opens a space. `fixed` gives params fixed values, which may be outside their lists; they are copied, and unknown
- * names are ignored. `outer` has the sizes and the device names. `variant` and `outer` must outlive the space. */
+/* Opens a space. `fixed` gives params fixed values, which may be outside of the params' lists. The function copies
+ * `fixed`, and ignores unknown names in it. `outer` has the sizes and the device names. `variant` and `outer` must
+ * outlive the space. */
 kiln_status kiln__space_open(const kiln_allocator *mem, const kiln__variant *variant, const kiln__scope *outer,
                              kiln__settings fixed, kiln__space **space, kiln_error **error);
 void kiln__space_free(kiln__space *space);
 
 uint64_t kiln__space_raw(const kiln__space *space); /* product of the numbers of values; saturates */
-/* Counts the valid configurations; UINT64_MAX means that many or more. If an expression cannot be evaluated, the
+/* Counts the valid configurations; UINT64_MAX stands for UINT64_MAX or more. If an expression cannot be evaluated, the
  * function fails with its place. */
 kiln_status kiln__space_count(const kiln__space *space, uint64_t *valid, kiln_error **error);
 /* Counts with limited effort. *counted is false if the effort ended first, or if there are 2^64 - 1 configurations or
@@ -82,8 +83,9 @@ kiln_status kiln__sampler_draw(kiln__sampler *sampler, kiln__below_fn below, voi
 /* true if the whole space was searched and nothing is valid */
 bool kiln__sampler_none(const kiln__sampler *sampler);
 const kiln__tally *kiln__sampler_tally(const kiln__sampler *sampler);
-/* By positions: the number of values of a param (1 if it is pinned), and whether the constraints allow a configuration.
- * A constraint that cannot be computed does not hold. */
+/* These two functions describe a configuration by positions, as an index does. kiln__space_values() returns the number
+ * of values of a param, which is 1 if the param is pinned. *holds tells whether the constraints allow the
+ * configuration. A constraint that cannot be computed does not hold. */
 size_t kiln__space_values(const kiln__space *space, size_t param, const kiln_value **values);
 kiln_status kiln__space_holds_at(const kiln__space *space, const uint32_t *positions, bool *holds, kiln_error **error);
 

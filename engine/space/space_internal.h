@@ -32,12 +32,13 @@ struct kiln__space {
     size_t slot_count, slot_capacity;
     const char **outer_names; /* names of the slots after the lets */
     kiln__check **levels;     /* param_count + 1 lists */
-    kiln__check **let_checks; /* NULL: no constraint needs this let */
+    kiln__check **let_checks; /* NULL if no constraint needs this let */
     size_t deepest;           /* the last level with a check */
 };
 
 typedef enum kiln__outcome { KILN__FAILED, KILN__EXCLUDED, KILN__HOLDS } kiln__outcome;
-/* Runs the lets and constraints of one level, in order. `tally` (may be NULL) counts which constraint excluded. */
+/* Runs the lets and constraints of one level, in order. `tally` (may be NULL) counts the rejections by each
+ * constraint. */
 kiln__outcome kiln__space_run(const kiln__check *checks, kiln_value *slots, kiln__tally *tally, kiln__diag *diag);
 
 enum { KILN__CHECK_UNITS = 16 }; /* units of work of evaluating an expression */

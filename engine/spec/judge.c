@@ -4,7 +4,7 @@
 
 #include "read.h"
 
-enum { ALIGN_MOST = 256 }; /* bytes; CUDA aligns every allocation at least so */
+enum { ALIGN_MOST = 256 }; /* bytes; CUDA aligns every allocation to at least 256 bytes */
 
 /* Reads a constant number. `whole`: it must be an integer of at most 53 bits. Returns false after a message. */
 static bool read_number(kiln__reader *r, const kiln__spec_node *node, const char *what, bool whole, double *number)

@@ -50,7 +50,7 @@
  *
  * X(mapping, name, need, form, effect, description): `need` is one of kiln_spec_key_need, `form` is a row of keys.c. */
 
-/* The keys that a spec has for all variants, and a variant for itself. */
+/* Keys of a spec and keys of a variant. The keys of the spec apply to all its variants. */
 #define KILN__KEYS_section(X, mapping)                                                                                 \
     X(mapping, include, OPTIONAL, TEXTS, CODE, "Folders of headers, below the spec's folder.")                         \
     X(mapping, target, OPTIONAL, TEXTS, CODE,                                                                          \
@@ -194,7 +194,7 @@
     X(step, launch, ONE_OF, LAUNCH, KEYS, "Launch a kernel.")                                                          \
     X(step, fill, ONE_OF, FILL_STEP, KEYS, "Fill a buffer.")                                                           \
     X(step, copy, ONE_OF, COPY, KEYS, "Copy a buffer.")                                                                \
-    X(step, symbol, ONE_OF, SYMBOL, KEYS, "Copy a buffer to a `__constant__` variable.")                               \
+    X(step, symbol, ONE_OF, SYMBOL, KEYS, "Copy a buffer to a `__constant__` or `__device__` variable.")               \
     X(step, swap, ONE_OF, PAIR, RUN, "The two buffers change places for the steps that follow.")                       \
     X(step, host, ONE_OF, HOST_STEP, KEYS, "Call a host function.")                                                    \
     X(step, repeat, ONE_OF, REPEAT, KEYS, "Repeat steps.")                                                             \

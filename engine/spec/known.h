@@ -23,13 +23,15 @@ typedef struct kiln__known {
     kiln__settings features;                  /* features of the input; empty if not known */
     const char *sizes_text, *params_text;     /* the settings as texts, for comparing */
     kiln__how how;
-    double seconds; /* positive; HUGE_VAL: the configuration failed there, and would fail again */
+    double seconds; /* positive; HUGE_VAL if the configuration failed on this device, and would fail again */
     bool verified;
     int64_t made;                        /* microseconds since 1970 */
-    int64_t taken;                       /* when a sweep last took it from a store; 0: never, or read from a file */
+    int64_t taken;                       /* when a sweep last took the entry from a store; 0 if no sweep did, or if the
+                                          * entry came from a file */
     double inputs_seconds, copy_seconds; /* see kiln_result; a file does not have them */
     const char *input_functions;         /* NULL means "" */
-    const char *code; /* the hash of its code as a text; NULL or "" if it is not known, or read from a file */
+    const char *code; /* the hash of the configuration's code as a text; NULL or "" if the code is not known, or if the
+                       * entry came from a file */
 } kiln__known;
 
 /* A list of configurations. Set it to zero, then set arena.mem. The arena owns the texts. */

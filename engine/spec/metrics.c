@@ -30,10 +30,10 @@ kiln__named_expr *kiln__read_metrics(kiln__reader *r, const kiln__spec_node *map
     return read;
 }
 
-/* ---- what depends on what ---- */
+/* ---- dependencies between metrics ---- */
 
 /* States of a metric in the depth-first search. ON_THE_WAY: the search is below it. COUNTED: finished, and the metric
- * uses * measurements. MEASURED: finished, and the metric uses a measurement, perhaps through other metrics. */
+ * does not use a measurement. MEASURED: finished, and the metric uses a measurement, perhaps through other metrics. */
 enum { NOT_SEEN, ON_THE_WAY, COUNTED, MEASURED };
 typedef struct walk {
     kiln__reader *r;

@@ -30,7 +30,7 @@ typedef struct section {
     kiln__step *before;
     size_t metric_count;
     kiln__named_expr *metrics;
-    unsigned unit; /* KILN_UNIT_..., 0: not given */
+    unsigned unit; /* KILN_UNIT_...; 0 if the spec does not give it */
 } section;
 
 /* ---- lets ---- */

@@ -1,7 +1,7 @@
 /* read.h - private to engine/spec: functions that the readers of a spec's sections share.
  *
- * A reader goes on after an error, so that all errors of a file are reported together. It leaves the values zero that
- * it could not read. If the diag has an entry at the end, no spec is returned. */
+ * A reader goes on after an error, so that all errors of a file are reported together. A value that it could not read
+ * stays zero. If the diag has an entry at the end, no spec is returned. */
 #ifndef KILN_SPEC_READ_H
 #define KILN_SPEC_READ_H
 

@@ -22,7 +22,7 @@ typedef struct kiln__param {
     size_t count;        /* at least 1 */
     kiln_value *values;  /* all values are different and of one kind; if there are floats, integers become floats */
     size_t initial;      /* index of the default: `default:`, or the first value */
-    bool macro;          /* 1: the source gets the param as a macro */
+    bool macro;          /* true if the source gets the param as a macro */
     size_t option_count; /* `options:` of this param: templates that become compile options */
     kiln__template **options;
 } kiln__param;
@@ -35,7 +35,7 @@ typedef enum kiln__fill_kind {
     KILN__FILL_NORMAL,  /* mean a, deviation b */
     KILN__FILL_ZIPF,    /* integers 0 .. a-1 with exponent b */
     KILN__FILL_FILE,    /* .npy */
-    KILN__FILL_FROM     /* an input's export */
+    KILN__FILL_FROM     /* an export of an input */
 } kiln__fill_kind;
 
 typedef struct kiln__fill {
@@ -102,9 +102,9 @@ typedef enum kiln__tensor_at {
 /* A tensor map as in the spec. Its lists begin with the outermost dimension. It has either a box, or all of lower,
  * upper, channels and pixels. */
 typedef struct kiln__tensor {
-    /* NULL: the type of the buffer */
+    /* NULL means the type of the buffer */
     const char *type;
-    /* 0: the spec does not give this list */
+    /* 0 means that the spec does not give this list */
     size_t shape_count, stride_count, box_count, step_count, lower_count, upper_count;
     kiln__expr *shape[KILN__TENSOR_MOST], *strides[KILN__TENSOR_MOST], *box[KILN__TENSOR_MOST];
     kiln__expr *steps[KILN__TENSOR_MOST], *lower[KILN__TENSOR_MOST], *upper[KILN__TENSOR_MOST];
@@ -122,12 +122,12 @@ typedef enum kiln__address {
 enum { KILN__TEXTURE_MOST = 3 };
 /* A texture object as in the spec. Its lists begin with the outermost dimension. */
 typedef struct kiln__texture {
-    size_t shape_count, address_count; /* 0: the spec does not give this list */
+    size_t shape_count, address_count; /* 0 means that the spec does not give this list */
     kiln__expr *shape[KILN__TEXTURE_MOST];
     kiln__address address[KILN__TEXTURE_MOST];
-    kiln__expr *channels, *pitch; /* NULL: not given */
+    kiln__expr *channels, *pitch; /* NULL means not given */
     bool array, layered, as_float, linear, normalised;
-    /* places in the file; the place of the whole texture for keys that are missing */
+    /* places of the keys in the file; a key that is missing has the place of the whole texture */
     kiln__pos shape_at, pitch_at, read_at, filter_at, address_at, normalised_at;
 } kiln__texture;
 typedef struct kiln__field kiln__field;
@@ -152,7 +152,7 @@ struct kiln__field {
     const char *name;
     kiln__pos pos;
     uint64_t offset;
-    kiln__argument *argument; /* a pointer or a structure within the structure; NULL: the field has values */
+    kiln__argument *argument; /* a pointer or a structure within the structure; NULL means that the field has values */
     kiln_type type;           /* type of the values; a complex number has two */
     size_t value_count;
     kiln__expr **values;
@@ -200,9 +200,9 @@ struct kiln__step {
         struct {
             kiln__template *kernel;          /* an extern "C" name or a C++ name expression */
             kiln__expr *grid[3], *block[3];  /* never NULL; 1 if the spec does not give the extent */
-            kiln__expr *cluster[3];          /* NULL: no clusters */
-            kiln__expr *shared;              /* dynamic shared memory in bytes; NULL: 0 */
-            kiln__expr *priority, *carveout; /* NULL: not given */
+            kiln__expr *cluster[3];          /* NULL if the launch has no clusters */
+            kiln__expr *shared;              /* dynamic shared memory in bytes; NULL means 0 */
+            kiln__expr *priority, *carveout; /* NULL means not given */
             kiln__scheduling scheduling;
             bool cooperative, overlap;
             size_t arg_count;
@@ -215,11 +215,12 @@ struct kiln__step {
         struct {
             const char *from, *to;
             kiln__expr *count, *from_offset, *to_offset;
-        } copy; /* count and offsets are in elements; NULL: the whole buffer, offset 0 */
+        } copy; /* count and offsets are in elements; a NULL count means the whole buffer, a NULL offset means 0 */
         struct {
             const char *symbol, *from;
             kiln__expr *count, *offset;
-        } symbol; /* `offset` is the first element in `from`; NULL: 0. `count` is in elements; NULL: all from there */
+        } symbol; /* `offset` is the first element in `from`; NULL means 0. `count` is a number of elements; NULL means
+                   * all elements from `offset` on */
         struct {
             const char *a, *b;
         } swap;
@@ -265,8 +266,8 @@ typedef struct kiln__verify {
     size_t param_count;
     kiln__named_expr *params; /* VARIANT: params of that variant; other params have their defaults */
     bool exact, sampled;
-    /* Never NULL; 0 if not given. If both are missing and the comparison is not exact, the type of the elements
-     * decides. */
+    /* Never NULL; the constant 0 if the spec does not give the tolerance. If both are missing and the comparison is not
+     * exact, the type of the elements decides. */
     kiln__expr *rtol, *atol;
 } kiln__verify;
 
@@ -281,12 +282,12 @@ typedef struct kiln__tolerance {
 typedef struct kiln__assumption {
     const char *name;
     kiln__pos pos;
-    bool of_size;          /* false: of a buffer of the spec */
+    bool of_size;          /* false if the assumption is about a buffer of the spec */
     bool has_from, has_to; /* a size has both or neither */
     double from, to;       /* inclusive; integers for a size and for a buffer of integers */
-    uint64_t multiple;     /* of a size; at least 1 */
-    uint64_t align;        /* of a buffer: bytes, a power of two up to 256 */
-    bool special;          /* of a buffer: NaN and other special values may occur */
+    uint64_t multiple;     /* for a size: its values are multiples of this number, which is at least 1 */
+    uint64_t align;        /* for a buffer: its alignment in bytes, a power of two up to 256 */
+    bool special;          /* for a buffer: NaN and other special values may occur */
 } kiln__assumption;
 
 /* The requirements of a variant: the device must meet them, or it does not run the variant. */
@@ -303,7 +304,7 @@ typedef struct kiln__for_device {
 typedef struct kiln__variant {
     const char *name, *about;
     kiln__pos pos;
-    /* 1: it does the work of the spec for any data, so it may be called the best. */
+    /* true if the variant does the work of the spec for any data, so that a sweep may report it as the best. */
     bool contender;
     /* The variant's own source, as in the spec. If it is NULL, the variant has the source of the spec, which is then
      * not NULL unless step_count is 0. */
@@ -338,7 +339,7 @@ typedef struct kiln__variant {
     kiln__step *steps; /* at least 1 step; 0 only in a T1 file without a CUDA kernel */
     size_t metric_count;
     kiln__named_expr *metrics;          /* "flops", "bytes" and any others */
-    unsigned unit;                      /* the unit of `roofline`, KILN_UNIT_...; 0: not given */
+    unsigned unit;                      /* the unit of `roofline`, KILN_UNIT_...; 0 if the spec does not give it */
     const kiln_param_info *param_infos; /* the results of kiln_spec_param() */
 } kiln__variant;
 
@@ -360,8 +361,8 @@ typedef struct kiln__metered {
     const kiln_allocator *mem;
     const kiln__variant *variant;
     const kiln__scope *scope;
-    const kiln_result *result; /* NULL: before the run */
-    double seconds;            /* the time of the result; 0: no time */
+    const kiln_result *result; /* NULL before the run */
+    double seconds;            /* the time of the result; 0 if there is no time */
 } kiln__metered;
 /* Sets to->flops and to->bytes. These three functions return false if memory runs out. They report errors of
  * expressions to `diag`. */
@@ -387,7 +388,7 @@ struct kiln_spec {
     const char *path;   /* the path of the file, or the name if it was parsed from memory */
     const char *folder; /* the first folder in which sources and files are searched */
     const char *source; /* "matmul.cu", as in the spec */
-    const char *prefix; /* a prefix of all names of macros; "": no prefix */
+    const char *prefix; /* a prefix of all names of macros; "" means no prefix */
     size_t size_set_count;
     kiln__sizes *size_sets; /* at least 1; the first is the default */
     size_t buffer_count;    /* the first buffer_count buffers of every variant belong to the spec */
@@ -402,7 +403,7 @@ struct kiln_spec {
     size_t variant_count;
     kiln__variant *variants; /* at least 1 */
     bool from_t1;
-    bool has_arrays;                     /* 1: an argument of some launch is a texture of a CUDA array */
+    bool has_arrays;                     /* true if an argument of some launch is a texture of a CUDA array */
     const kiln_size_set *size_set_infos; /* the results of kiln_spec_size_set() and kiln_spec_buffer() */
     const kiln_buffer_info *buffer_infos;
 };
@@ -431,7 +432,7 @@ bool kiln__spec_describe(kiln_spec *spec);
 /* Each returns the object with this name, or NULL if the variant has no such object. */
 const kiln__param *kiln__variant_param(const kiln__variant *variant, const char *name);
 const kiln__named_expr *kiln__variant_let(const kiln__variant *variant, const char *name);
-/* Gives the tolerances that the variant has for this output, or otherwise those in `verify`. */
+/* Gives the variant's own tolerances for this output. If the variant has none, gives the tolerances of `verify`. */
 void kiln__tolerance_of(const kiln__verify *verify, const kiln__variant *variant, const kiln__expr **rtol,
                         const kiln__expr **atol);
 const kiln__buffer *kiln__variant_buffer(const kiln__variant *variant, const char *name);

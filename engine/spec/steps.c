@@ -1,4 +1,4 @@
-/* steps.c - reads the steps of a variant: launches, loops, copies and the others. */
+/* steps.c - reads the steps of a variant: launches, loops, copies and the other kinds. */
 #include <string.h>
 
 #include "read.h"

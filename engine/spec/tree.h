@@ -11,7 +11,8 @@ typedef enum kiln__spec_node_kind { KILN__SCALAR, KILN__LIST, KILN__MAP } kiln__
 
 typedef struct kiln__spec_node {
     kiln__spec_node_kind kind;
-    /* SCALAR: written as 'so', "so" or a block. Such a text is never a number, a boolean or a name. */
+    /* SCALAR: written in single quotes, in double quotes or as a block. Such a text is never a number, a boolean or a
+     * name. */
     bool quoted;
     bool anchored;    /* SCALAR: may be in several places of the tree, because of aliases */
     kiln__pos pos;    /* place of the first character; in a quoted text, after the quote */

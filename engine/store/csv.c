@@ -147,7 +147,7 @@ kiln_status kiln__csv_export(kiln_store *store, const kiln_store_filter *filter,
 
 /* ---- reading ---- */
 
-/* The state of an import. */
+/* The state of an import from CSV. */
 typedef struct reader {
     kiln_store *store;
     const char *path;

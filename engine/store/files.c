@@ -17,9 +17,9 @@ bool kiln__files_have(const char *files, const char *path)
     return false;
 }
 
-/* Returns the first file of the list that exists. The sample then belongs to a spec that still exists. Returns NULL if
- * no file exists, because the spec was moved or removed or the sample was made on another machine, or if memory runs
- * out. */
+/* Returns the first file of the list that exists, because a sample belongs to another spec only if the file of that
+ * spec still exists. Returns NULL if no file exists: the spec was moved or removed, or the sample was made on another
+ * machine. Also returns NULL if memory runs out. */
 static const char *find_present(kiln__arena *arena, const char *files)
 {
     for (const char *at = files; *at;) {
@@ -34,8 +34,8 @@ static const char *find_present(kiln__arena *arena, const char *files)
 
 typedef struct looking { /* a search over the lists of files of one spec name */
     kiln__files *apart;
-    const char *asked;    /* the canonical path of the asked file */
-    bool any;             /* there are samples of this file, or samples that belong to no other file */
+    const char *asked;    /* the canonical path of the file whose samples are wanted */
+    bool any;             /* true if there are samples of this file, or samples that belong to no other file */
     const char **present; /* one existing file of each list in `apart` */
     size_t room, present_room;
 } looking;
@@ -73,7 +73,8 @@ static int check_lists(kiln_store *store, looking *l, const char *spec)
     if (code == SQLITE_OK)
         code = sqlite3_bind_text(statement, 1, spec, -1, SQLITE_STATIC);
     while (code == SQLITE_OK && (code = kiln__scan_step(store, statement)) == SQLITE_ROW) {
-        const char *files = (const char *)sqlite3_column_text(statement, 0); /* NULL: reading the row will report it */
+        const char *files = (const char *)sqlite3_column_text(statement, 0); /* NULL means that reading the row will
+                                                                              * report it */
         code = check_list(store, l, files ? files : "") ? SQLITE_OK : SQLITE_NOMEM;
     }
     sqlite3_finalize(statement);
@@ -94,7 +95,7 @@ static size_t name_present(const looking *l, kiln__text *out)
 }
 
 /* Handles the case that no sample belongs to the asked file. If the samples belong to one other file, that file's
- * samples are used. If they belong to several, none are used, and a warning names the files. */
+ * samples are used. If the samples belong to several files, none are used, and a warning names the files. */
 static void choose_other(kiln_store *store, looking *l, const char *spec)
 {
     kiln__text names = {.mem = store->mem};

@@ -1,6 +1,6 @@
 /* pending.c - pending samples: samples that cannot be added because another process holds the store's lock. They are
- * written at once into a store of their own in the same folder (STORE.pending-TIME-PID), which only this process has
- * open. It plays the part of a write-ahead log for the store.
+ * written at once into a separate store in the same folder (STORE.pending-TIME-PID), which only this process has open.
+ * This pending file serves as a write-ahead log of the store.
  *
  * States:
  * - no pending file (`pending` is NULL). A write that finds the database locked makes the file -> pending.
@@ -23,7 +23,7 @@ static void close_pending(kiln_store *store, bool remove_it)
     char *path = pending->path;
     store->pending = NULL;
     pending->path = NULL;
-    if (remove_it) /* while it is locked, so that no other process begins to read it */
+    if (remove_it) /* the file is removed while it is locked, so that no other process begins to read it */
         unlink(path);
     kiln_store_close(pending);
     for (int i = 0; remove_it && i < 2; i++) {
@@ -73,9 +73,9 @@ static int add_in_transaction(kiln_store *store, uint64_t *count, int *read)
     return code;
 }
 
-/* Handles a pending file whose rows could not all be read. Its readable part is in the store. A damaged file is renamed,
- * and kept. If the second look finds the file intact, the rest is still in it: all rows are read again. Returns SQLite's
- * code; anything but SQLITE_OK keeps the file. */
+/* Handles a pending file whose rows could not all be read. Its readable part is in the store. A damaged file is
+ * renamed, and kept. If a second check finds the file intact, the function reads all rows again. Returns SQLite's code.
+ * Unless the code is SQLITE_OK, the caller keeps the file. */
 static int read_again(kiln_store *store, uint64_t *count, int read)
 {
     kiln_store *pending = store->pending;
@@ -236,7 +236,7 @@ static kiln_status take_pending_file(kiln_store *store, const char *path, kiln_e
             close_pending(store, false);
         }
     }
-    bool lives = status == KILN_ERROR_TIMEOUT; /* the process of that file is still running */
+    bool lives = status == KILN_ERROR_TIMEOUT; /* the process that writes to this pending file is still running */
     if (why && !lives && status != KILN_ERROR_MEMORY)
         kiln__logf(&store->log, KILN_LOG_WARNING, "cannot add the samples in %s: %s", path, kiln_error_message(why));
     kiln_error_free(why);

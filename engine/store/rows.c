@@ -128,7 +128,7 @@ const char *kiln__store_row_unfit(kiln__arena *arena, const kiln__store_row *row
     kiln__settings settings;
     if (strlen(row->key) != 32 || row->key[strspn(row->key, "0123456789abcdef")])
         return "the key must be 32 hexadecimal digits:";
-    if (row->status < 0 || row->status > INT_MAX) /* a sample with such a status is left out when it is read */
+    if (row->status < 0 || row->status > INT_MAX) /* reading would leave out a sample with such a status */
         return "the status is out of range, key:";
     if (!kiln__settings_read(arena, row->params, &settings) || !kiln__settings_read(arena, row->sizes, &settings) ||
         !kiln__settings_read(arena, row->features, &settings))
@@ -202,7 +202,7 @@ kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *ar
 
 /* ---- several samples ---- */
 
-/* Binds " N=512 ", the text to find in the sizes of a row. */
+/* Binds a text such as " N=512 ", which the sizes of a row must contain. */
 static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const kiln_setting *size)
 {
     kiln__text text = {.mem = store->mem};
@@ -214,9 +214,9 @@ static int bind_size(kiln_store *store, sqlite3_stmt *statement, int at, const k
     return code;
 }
 
-/* Adds pending samples first, then builds the WHERE clause. Its parameters 1 to 5 are the fixed filters; then come one
- * for each size and one for each excluded list of files. A `head` that begins with D is a DELETE, which never takes the
- * samples of another spec. */
+/* Adds pending samples first, then builds the WHERE clause. The parameters 1 to 5 of the clause are the fixed filters.
+ * After them there is one parameter for each size, and one for each excluded list of files. A `head` that begins with D
+ * is a DELETE, which never takes the samples of another spec. */
 kiln_status kiln__store_query(kiln_store *store, const char *head, const kiln_store_filter *filter, const char *tail,
                               sqlite3_stmt **statement, kiln_error **error)
 {
@@ -329,7 +329,7 @@ void kiln__store_row_set_result(kiln__store_row *row, const kiln_result *result)
 
 /* A record as kiln_store_list() passes it, with the part that the public type does not have. */
 typedef struct listed {
-    kiln_record record; /* the first member: the pointer to it leads back to this struct */
+    kiln_record record; /* the first member, so a pointer to the record can be cast to a pointer to this struct */
     int64_t taken;
 } listed;
 

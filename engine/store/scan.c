@@ -1,13 +1,12 @@
 /* scan.c - limits for reading a database that somebody else may have made.
  *
- * SQLite does not notice that pages of a table refer to one page again and again: a file of some kilobytes then has
+ * SQLite does not notice if pages of a table refer to the same page many times. A file of some kilobytes may then have
  * more rows than any computer can read. Values of many rows may also share their pages. Three limits hold for each
  * statement:
  *
- * - The ids of the rows rise. The function kiln_rises(id) in a WHERE clause tests that, and a page that is read twice
- *   is an error at its first row. It stands first in the clause, so SQLite calls it for every row of a scan.
- * - All values of the rows that are read have together at most as many bytes as the file. kiln__scan_step() tests
- *   that.
+ * - The ids of the rows must rise. The SQL function kiln_rises(id) tests this, so a page that is read twice causes an
+ *   error. The function stands first in a WHERE clause, so SQLite calls it for every row of a scan.
+ * - All values that are read may together have at most as many bytes as the file (kiln__scan_step).
  * - The steps of SQLite's machine have a limit in proportion to the file, also while SQLite reads the schema. */
 #include <sys/stat.h>
 
@@ -34,7 +33,7 @@ static uint64_t measure_file(const kiln_store *store)
 
 void kiln__scan_begin(kiln_store *store) { store->scan = (kiln__scan){0}; }
 
-/* The size of the file is asked for once in a statement, and only if it is needed. */
+/* Returns the size of the file + 1. A statement asks the system for it once, and only if it is needed. */
 static uint64_t get_size(kiln_store *store)
 {
     if (!store->scan.size)

@@ -71,7 +71,7 @@ _Static_assert(KILN__COUNT(columns_of) == KILN__STORE_VERSION + 1, "each version
 
 /* ---- creating the tables ---- */
 
-/* Creates the tables of a new database. If two processes do that at the same time, the second finds them. */
+/* Creates the tables of a new database. If another process has created them meanwhile, does nothing. */
 int kiln__schema_make(kiln_store *store)
 {
     int64_t objects = 0;
@@ -130,7 +130,8 @@ static const char *read_text(sqlite3_stmt *statement, int at)
     return text ? text : "";
 }
 
-/* Checks the tables and indexes: exactly ours, and SQLite's own. */
+/* Checks the tables and indexes. The database may have only the objects of `schema` above, and SQLite's internal
+ * objects. */
 static kiln_status check_objects(kiln_store *store, int *code, kiln_error **error)
 {
     static const struct {
@@ -171,7 +172,8 @@ static kiln_status check_objects(kiln_store *store, int *code, kiln_error **erro
     return status;
 }
 
-/* Checks one column of the table: it must be one of the first `count`, with the right properties. */
+/* Checks one column of the table. The column must be one of the first `count` columns of the list, with the same type
+ * and the same constraints. */
 static kiln_status check_column(kiln_store *store, sqlite3_stmt *statement, size_t count, bool *there,
                                 kiln_error **error)
 {

@@ -1,7 +1,7 @@
 /* sql.c - statements of SQLite, and messages about their failures. */
 #include "store_internal.h"
 
-#define HURRY_MS 20 /* how long a sweep waits for another process after a full wait has failed once */
+#define HURRY_MS 20 /* how long a sweep waits for another process after it has once waited in vain for the full time */
 
 unsigned kiln__store_patience(const kiln_store *store)
 {

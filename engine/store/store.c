@@ -17,7 +17,7 @@
 
 #include "store_internal.h"
 
-#define TELL_MS 1000 /* how long a wait lasts before it is logged */
+#define TELL_MS 1000 /* duration of a wait in ms from which it is logged */
 
 #define MARK(kind, name, unit, text) "?,"
 #define SET(kind, name, unit, text) #name "=excluded." #name ","
@@ -29,7 +29,7 @@ static const char insert_sql[] = "INSERT INTO sample (" KILN__STORE_LIST ") VALU
                    "|| excluded.path || char(10)) THEN sample.path ELSE sample.path || char(10) || excluded.path END, "
                    "taken=CASE WHEN typeof(sample.taken) = 'integer' AND sample.taken > excluded.taken THEN sample.taken "
                    "ELSE excluded.taken END "
-                   /* also replaces a damaged value */
+                   /* a row whose `made` is damaged is replaced too */
                    "WHERE excluded.made > sample.made OR typeof(sample.made) <> 'integer' OR (excluded.made = "
                    "sample.made AND excluded.taken > sample.taken)";
 static const char find_sql[] = "SELECT " KILN__STORE_LIST " FROM sample WHERE key = ? AND reusable";
@@ -74,9 +74,9 @@ static int wait_for_lock(void *user, int tries)
     return 1;
 }
 
-/* Sets the journal mode. The index of a write-ahead log is in memory that processes of one machine share. On a
- * network file system two machines would damage the database, so a rollback journal is used there, which needs only
- * locks. SQLite does not wait for other processes when the mode changes, so this function waits. */
+/* Sets the journal mode. The index of a write-ahead log is in memory that processes of one machine share. On a network
+ * file system two machines would damage the database, so a rollback journal, which needs only locks, is used there.
+ * SQLite does not wait for other processes when the mode changes, so this function waits. */
 static int set_journal(kiln_store *store)
 {
     for (unsigned waited = 0;; waited += 5) {
@@ -230,8 +230,8 @@ static int rename_damaged(kiln_store *store, kiln__text *to)
 }
 
 /* Renames the damaged database if its path still names the file that was open. Another process may have found the
- * damage too, so this function locks the folder meanwhile (flock). Returns 0 or an error number; `to` stays empty if
- * the file is another one. */
+ * damage too, so this function locks the folder meanwhile (flock). Returns 0 or an error number. `to` stays empty if
+ * the path names another file now. */
 static int rename_if_same(kiln_store *store, kiln__text *to)
 {
     kiln__arena arena = {.mem = store->mem};
@@ -250,8 +250,8 @@ static int rename_if_same(kiln_store *store, kiln__text *to)
     return wrong;
 }
 
-/* Checks the whole database again before anything is moved: SQLite reports a momentary read error of the disk as
- * damage (SQLITE_IOERR_CORRUPTFS). */
+/* Checks the whole database again before a file is renamed, because SQLite reports a momentary read error of the disk
+ * as damage (SQLITE_IOERR_CORRUPTFS). */
 static bool is_whole(const kiln_store *store)
 {
     sqlite3 *db = NULL;

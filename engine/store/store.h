@@ -24,10 +24,10 @@
 #define KILN__STORE_COLUMNS_4(X) KILN_RESULT_MAP_4(X) X(TEXT, host, "", "") X(TEXT, command, "", "")
 #define KILN__STORE_COLUMNS_5(X) X(TEXT, path, "", "")
 #define KILN__STORE_COLUMNS_6(X) KILN_RESULT_MAP_5(X)
-/* comparison: the variant is no contender (engine/spec/README.md) */
+/* comparison: true if the variant is not a contender, but only for comparison (engine/spec/README.md) */
 #define KILN__STORE_COLUMNS_7(X) X(FLAG, comparison, "", "")
 #define KILN__STORE_COLUMNS_8(X) KILN_RESULT_MAP_6(X)
-/* taken: when a sweep last took the sample from the store instead of measuring it; 0: never */
+/* taken: when a sweep last took the sample from the store instead of measuring it; 0 if no sweep did */
 #define KILN__STORE_COLUMNS_9(X) X(MICROSECONDS, taken, "", "")
 #define KILN__STORE_COLUMNS_1(X)                                                                                       \
     KILN_RECORD_SUBJECT_MAP(X)                                                                                         \
@@ -87,12 +87,13 @@ kiln_status kiln__store_open(const kiln_allocator *mem, const kiln__log *log, co
  * must outlive the store. */
 kiln_status kiln__store_open_for(const kiln_allocator *mem, const kiln__log *log, const char *path, unsigned flags,
                                  unsigned wait_ms, const volatile int *stop, kiln_store **store, kiln_error **error);
-/* Writes a row. If two rows have the same key, the store keeps the row that was made later. *taken (may be NULL)
- * tells whether this row was kept. While another process holds the lock, the row goes into a pending file, and *taken
- * is true. In both files it survives the end of this process. */
+/* Writes a row. If two rows have the same key, the store keeps the row that was made later. *taken (may be NULL) tells
+ * whether this row was kept. While another process holds the lock, the row goes into a pending file, and *taken is
+ * true. The row survives the end of this process in either file. */
 kiln_status kiln__store_add(kiln_store *store, const kiln__store_row *row, bool *taken, kiln_error **error);
-/* Adds pending samples to the database. With `wait` it waits for another process as long as opening does; otherwise
- * only a moment. The message of KILN_ERROR_TIMEOUT says how many samples are still pending, and where. */
+/* Adds pending samples to the database. If `wait` is true, the function waits for another process as long as opening
+ * does. Otherwise it waits only HURRY_MS (sql.c). The message of KILN_ERROR_TIMEOUT says how many samples are still
+ * pending, and where. */
 kiln_status kiln__store_settle(kiln_store *store, bool wait, kiln_error **error);
 /* Finds the reusable row of a key. Its texts are copied to `arena`. */
 kiln_status kiln__store_find(kiln_store *store, const char *key, kiln__arena *arena, kiln__store_row *row, bool *found,
@@ -108,11 +109,11 @@ typedef struct kiln__store_key {
     char text[33];
 } kiln__store_key;
 /* Sets `taken` of the samples with these keys to the present time, in one transaction. Does nothing if the store was
- * opened read-only. With `wait` it waits for another process as long as opening does; otherwise only a moment. */
+ * opened read-only. `wait` has the same meaning as for kiln__store_settle(). */
 kiln_status kiln__store_mark_taken(kiln_store *store, const kiln__store_key *keys, size_t count, bool wait,
                                    kiln_error **error);
-/* Returns when a sweep last took the sample from the store, in microseconds since 1970, or 0 for never. `record` must be
- * the pointer that kiln_store_list() passes to its function. */
+/* Returns when a sweep last took the sample from the store, in microseconds since 1970, or 0 for never. `record` must
+ * be the pointer that kiln_store_list() passes to its function. */
 int64_t kiln__store_record_taken(const kiln_record *record);
 
 #endif

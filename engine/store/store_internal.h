@@ -14,19 +14,20 @@
 
 #define KILN__STORE_APPLICATION 0x6b696c6e /* "kiln": marks a database as a store */
 #define KILN__STORE_VERSION 9
-#define KILN__FILES_LONG "4000"   /* length in bytes from which the list of files of a sample begins again */
+/* If the list of files of a sample has more than this number of characters, the newest file replaces the list. */
+#define KILN__FILES_LONG "4000"
 #define KILN__STORE_BESIDE 0x100u /* flag for opening a pending file (pending.c) */
 
 /* Counts of the rows and bytes that the running statement has read so far (scan.c). */
 typedef struct kiln__scan {
-    uint64_t steps, rows, bytes, size; /* size: bytes of the file + 1; 0: not asked for yet */
+    uint64_t steps, rows, bytes, size; /* size: bytes of the file + 1, or 0 if the system was not asked yet */
     int64_t last;                      /* the id of the last row */
 } kiln__scan;
 
 /* An open store. */
 struct kiln_store {
     kiln_allocator mem_copy;
-    const kiln_allocator *mem; /* NULL: malloc */
+    const kiln_allocator *mem; /* NULL means malloc */
     kiln__log log;
     char *path;
     bool read_only;
@@ -37,17 +38,17 @@ struct kiln_store {
     dev_t device; /* identity of the open file: only that file is moved if it is damaged */
     ino_t inode;
     bool told_network;
-    const char *network; /* kind of the network file system that holds it; NULL: a local disk */
+    const char *network; /* kind of the network file system that holds the store; NULL for a local disk */
     bool beside;         /* the store is a pending file, which no other process may have open */
     /* other processes */
     unsigned patience;        /* milliseconds to wait for another process */
-    bool late;                /* a full wait has failed; from then on it waits only a moment */
+    bool late;                /* a wait of the full time has failed; later operations of a sweep wait only HURRY_MS */
     const volatile int *stop; /* nonzero ends waiting and importing; may be NULL */
-    bool hurry;               /* the current operation waits only a moment */
+    bool hurry;               /* the current operation waits only HURRY_MS */
     unsigned vain;            /* number of full waits that failed */
     uint64_t wait_from;
     bool wait_told;
-    kiln_store *pending; /* the store with pending samples; NULL: none */
+    kiln_store *pending; /* the store with pending samples; NULL if there are none */
     bool told;           /* pending samples were already reported to the caller */
 };
 
@@ -92,8 +93,8 @@ typedef struct kiln__files {
 } kiln__files;
 /* Returns whether the list of files of a sample contains this file. */
 bool kiln__files_have(const char *files, const char *path);
-/* Collects the values of `path` that belong to another spec of the same name. `only_own`: samples of another spec are
- * never used because own samples are missing. */
+/* Collects the values of `path` that belong to another spec of the same name. If the spec has no samples of its own,
+ * the samples of another file are used, unless `only_own` is true. */
 kiln_status kiln__files_apart(kiln_store *store, const kiln_store_filter *filter, bool only_own, kiln__files *apart,
                               kiln_error **error);
 void kiln__files_free(const kiln_store *store, kiln__files *apart);

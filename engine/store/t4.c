@@ -33,7 +33,7 @@ static const struct {
 
 /* ---- JSON with a sticky failure ---- */
 
-/* A failure of any call stays here until the end, so that the calls need no checks in between. */
+/* If any call fails, `failed` stays true until the end. So only the end needs a check. */
 typedef struct writer {
     const kiln_allocator *mem;
     bool failed;
@@ -93,9 +93,9 @@ static json_t *make_setting(writer *w, kiln_value value)
 
 /* ---- a row as a result ---- */
 
-/* Converts seconds to milliseconds. An import multiplies milliseconds by 1e-3, and rounding makes the same `seconds`
- * of several numbers. The function returns the one of these numbers that has the fewest digits. So a number of up to
- * 15 digits is exported as it was imported. */
+/* Converts seconds to milliseconds. An import multiplies milliseconds by 1e-3, and rounding makes the same `seconds` of
+ * several numbers. Among these numbers the function returns the number with the fewest digits. So a number of up to 15
+ * digits is exported as it was imported. */
 static double convert_to_milliseconds(double seconds)
 {
     double plain = seconds * 1e3;
@@ -179,7 +179,7 @@ static json_t *make_measurements(writer *w, const kiln__store_row *row, const ch
 }
 
 /* Makes one result. `compared` tells that the variant is for comparison only, and that the file has contenders too.
- * Such a row does not do the spec's work, so it is no candidate for the best, as in a sweep. Its times stay in the
+ * Such a variant does not do the spec's work, so as in a sweep it cannot be the best. The times of the row stay in the
  * file. */
 static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings params, bool compared)
 {
@@ -224,7 +224,7 @@ static json_t *make_result(writer *w, const kiln__store_row *row, kiln__settings
     return result;
 }
 
-/* ---- a document of them ---- */
+/* ---- a document of results ---- */
 
 /* Gives every configuration all params, as a recorded space requires. A param that a variant lacks becomes "".
  * Refuses samples that have too many different params: the file would grow with the square of the number of samples. */
@@ -392,13 +392,13 @@ kiln_status kiln__json_export(kiln_store *store, const kiln_store_filter *filter
 
 /* ---- a result as a row ---- */
 
-/* The state of an import. */
+/* The state of an import from JSON. */
 typedef struct reader {
     kiln_store *store;
     const char *path;
     size_t number; /* number of the result, from 0 */
     kiln_error **error;
-    kiln__arena arena;    /* memory of one row */
+    kiln__arena arena;    /* memory for the texts of one row */
     const json_t *header; /* the file's header, with names of kernel and device and with sizes; may be NULL */
     double unit;          /* seconds */
 } reader;
@@ -441,7 +441,8 @@ static bool read_times(reader *r, const json_t *list, double unit, kiln__store_r
     return true;
 }
 
-/* Reads a row that this library wrote. A column that the file lacks belongs to another version, and is empty. */
+/* Reads a row that this library wrote. A column that the file lacks belongs to a later version, and gets an empty
+ * value. */
 static kiln_status read_own(reader *r, const json_t *result, const json_t *own, kiln__store_row *row)
 {
     const json_t *value, *times = json_object_get(own, "times");
@@ -573,7 +574,7 @@ static kiln_status read_outcome(reader *r, const json_t *result, kiln__store_row
         failure = read_text(item, "value", "");
     row->message = json_is_string(time) ? json_string_value(time) : failure;
     if (json_is_null(time) && strcmp(invalidity, "correct") == 0)
-        invalidity = "runtime"; /* the file had NaN */
+        invalidity = "runtime"; /* the file had NaN as its time, which the reader replaced by null */
     if (strcmp(invalidity, "correct") != 0) {
         for (i = 0; i + 1 < KILN__COUNT(ends) && strcmp(ends[i].invalidity, invalidity) != 0;)
             i++;

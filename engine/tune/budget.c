@@ -11,7 +11,7 @@ void kiln__budget_note(kiln__budget *b, const kiln_sample *sample, double value)
     bool better = value < HUGE_VAL && (!b->any || b->mark - value > least * fabs(b->mark));
     b->stale = better ? 0 : b->stale + 1;
     if (better)
-        b->mark = value; /* small improvements are added up */
+        b->mark = value; /* `mark` stays after a small improvement, so that small improvements add up */
     b->any |= better;
     if (sample->status == KILN_OK && sample->contender && sample->result->roofline > b->roofline)
         b->roofline = sample->result->roofline;
@@ -66,7 +66,7 @@ kiln_status kiln__tune_take(const kiln_allocator *mem, const char *function, con
                    {"options.max_roofline", options->max_roofline},
                    {"options.improvement", options->improvement}};
     for (size_t i = 0; i < KILN__COUNT(numbers); i++)
-        if (!(numbers[i].value >= 0)) /* NaN too */
+        if (!(numbers[i].value >= 0)) /* the comparison is also false for NaN */
             return kiln__fail_number(mem, error, function, numbers[i].name, numbers[i].value);
     if (isnan(options->sample_timeout)) /* negative: no limit */
         return kiln__fail(mem, error, KILN_ERROR_ARGUMENT, "%s: options.sample_timeout is nan", function);

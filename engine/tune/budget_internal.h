@@ -8,7 +8,7 @@ typedef struct kiln__budget {
     const kiln_tune_options *options;
     uint64_t start;  /* kiln__now_ns() */
     uint64_t stale;  /* number of samples since the last sample that was better than all before it */
-    double mark;     /* the best value at that time */
+    double mark;     /* the value of that sample */
     bool any;        /* at least one sample was successful */
     double roofline; /* the largest share of the roofline so far */
     kiln_end end;    /* the reason why the sweep is over */

@@ -1,8 +1,8 @@
 /* confirm.c - the best configuration has to give the right answer in many runs before a sweep returns it.
  *
  * A sample is verified once. A kernel with a race is right in most runs, and it is often faster than a correct one,
- * because it waits less. So the best configuration of a sweep is run again from the initial contents, as often as fits
- * into some time, and every answer is compared (engine/plan/answer.c). If an answer is wrong, or a run fails, the
+ * because it waits less. So the best configuration of a sweep is run again from the initial contents, as often as a
+ * time limit allows, and every answer is compared (engine/plan/answer.c). If an answer is wrong, or a run fails, the
  * configuration counts as failed, and the next best configuration takes its place.
  *
  * A reference may have a part of the elements, because all of them would take minutes (`sampled` of a spec). Then the
@@ -17,8 +17,8 @@
 #include "tuning_internal.h"
 
 #define SHARE 0.03         /* share of the sweep's wall time for the runs of one configuration */
-#define LEAST_SECONDS 0.25 /* the least number of seconds */
-#define MOST_SECONDS 2.0   /* the largest number of seconds */
+#define LEAST_SECONDS 0.25 /* the least seconds for these runs */
+#define MOST_SECONDS 2.0   /* the most seconds for these runs */
 
 typedef struct confirming {
     kiln_tuning *tuning;
@@ -26,8 +26,8 @@ typedef struct confirming {
     bool ends; /* no further run is possible */
 } confirming;
 
-/* Tells whether the best of the sweep needs more runs. The simulated device repeats its runs exactly, so its best is
- * run again only if the caller asks for finals there. */
+/* Tells whether the best of the sweep needs more runs. The simulated device repeats its runs exactly, so there the best
+ * is run again only if the caller asks for finals. */
 static bool needs_runs(const kiln_tuning *tuning, const kiln_tune_options *options)
 {
     const kiln_result *result = tuning->best ? tuning->best->result : NULL;
@@ -37,7 +37,7 @@ static bool needs_runs(const kiln_tuning *tuning, const kiln_tune_options *optio
            (result->measured || options->finalists);
 }
 
-/* Counts a sample as failed for the reason `why`, which it frees. */
+/* Counts a sample as failed for the reason `why`, and frees `why`. */
 static kiln_status refute(confirming *c, kiln_sample *sample, kiln_status status, kiln_error *why, kiln_error **error)
 {
     const bool kept = kiln__tuning_refute(c->tuning, sample, status, kiln_error_message(why));
@@ -98,7 +98,8 @@ static kiln_status compare_variants(confirming *c, kiln_sample *best, kiln_error
     return KILN_OK;
 }
 
-/* Runs the best configuration again and again. It, or the variant that it is compared with, may be refuted. */
+/* Runs the best configuration again and again. If an answer is wrong, refutes the configuration, or the variant with
+ * which it is compared. */
 static kiln_status confirm(confirming *c, const kiln__trial *trial, kiln_error **error)
 {
     kiln_sample *best = (kiln_sample *)c->tuning->best;

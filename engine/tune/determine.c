@@ -41,7 +41,7 @@ typedef struct definition {
     kiln_engine *engine;
     const kiln_spec *spec;
     kiln__text *out;
-    const kiln_tune_options *options; /* NULL: no sizes are needed */
+    const kiln_tune_options *options; /* NULL means that no sizes are needed */
     kiln_status status;               /* a failure that must end the sweep, with its error */
     kiln_error *why;
 } definition;
@@ -80,7 +80,7 @@ static void file_field(definition *d, const char *path)
         close(fd);
 }
 
-/* Adds a text of the spec that may be the name of a file: if it is, the content of the file too. */
+/* Adds a text of the spec. If the text names a file, adds the content of the file too. */
 static void named_field(definition *d, const char *text)
 {
     kiln__arena arena = {.mem = d->engine->mem};
@@ -91,7 +91,7 @@ static void named_field(definition *d, const char *text)
     kiln__arena_free(&arena);
 }
 
-/* Does the same for a path that may contain sizes. */
+/* Adds a path that may contain sizes, and the content of the file that it names. */
 static void path_field(definition *d, const char *text, const kiln__template *path)
 {
     kiln__text name = {.mem = d->engine->mem};

@@ -5,8 +5,8 @@
 #include "plan.h"
 #include "space.h"
 
-/* A configuration with a time from the store, from estimates or from files. It need not be a sample that this sweep would
- * make; only kiln__recorder_find() can tell that. */
+/* A configuration with a time from the store, from estimates or from files. The sweep may be unable to reuse it as a
+ * sample; only kiln__recorder_find() decides that. */
 typedef struct kiln__known {
     const char *variant;
     kiln__settings params;

@@ -78,7 +78,7 @@ static void leave_out(const kiln__lead_question *q, kiln__lead *lead, const char
         lead->slow[lead->slow_count++] = (kiln_left_out){variant, why};
 }
 
-/* ---- what is shipped ---- */
+/* ---- shipped configurations ---- */
 
 /* Leaves out the variants that took at least SLOW times the best time at the nearest known sizes. `list` is sorted: the
  * nearest sizes come first. */
@@ -96,7 +96,8 @@ static void leave_known_slow(const kiln__lead_question *q, const kiln__shipped *
                     list[i].seconds / best, list[i].device, list[i].sizes, list[i].variant));
 }
 
-/* Removes the configurations of variants that the sweep leaves out. Returns the count of the others. */
+/* Removes the configurations of variants that the sweep leaves out. Returns the number of the remaining
+ * configurations. */
 static size_t keep_variants(const kiln__lead_question *q, kiln__shipped *list, size_t count)
 {
     size_t kept = 0;

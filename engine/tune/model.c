@@ -14,9 +14,9 @@ static const char *list_folders(const kiln_engine *engine, kiln__arena *arena)
     return list;
 }
 
-/* Opens an engine of the simulated device with the options of `engine`. `as_on_gpu` makes it compile the code that the GPU
- * will get, so that the compiles fill the cache for the search. Fails if the device has no model of times. After a failure
- * the caller closes *model, which may be set. */
+/* Opens an engine of the simulated device with the options of `engine`. `as_on_gpu` makes it compile the code that the
+ * GPU will get, so that the compiles fill the cache for the search. Fails if the device has no model of times. After a
+ * failure the caller closes *model, which may be set. */
 kiln_status kiln__estimates_open(kiln_engine *engine, const char *device, kiln__arena *arena, kiln_engine **model,
                                  kiln_error **error)
 {

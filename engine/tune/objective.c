@@ -27,7 +27,7 @@ typedef struct objective {
     kiln__source source; /* the expression, for messages */
     const kiln__expr *expr;
     bool maximise;
-    const field *plain; /* the objective is exactly this field; NULL: an expression */
+    const field *plain; /* the objective is exactly this field; NULL means an expression */
 } objective;
 
 struct kiln__goals {
@@ -35,7 +35,7 @@ struct kiln__goals {
     const kiln_spec *spec;
     const kiln_tune_options *options;
     kiln__arena arena;
-    size_t count; /* 0: time */
+    size_t count; /* 0 means time */
     objective *objectives;
     bool needs_config; /* an objective uses names that are not fields of a result */
     bool needs_energy;
@@ -208,8 +208,8 @@ static bool find_in_metric(void *user, const char *name, kiln_value *value)
     return kiln__scope_find(kiln__config_scope(j->config), name, value) || find_name(user, name, value);
 }
 
-/* Finds a name of an objective: a field of the result, or a metric of the variant. A metric keeps the value that it had at
- * the run, because it may need inputs; without such a value it is computed. */
+/* Finds a name of an objective: a field of the result, or a metric of the variant. A metric keeps the value that it had
+ * at the run, because it may need inputs; without such a value it is computed. */
 static bool find_name(void *user, const char *name, kiln_value *value)
 {
     const judged *j = user;

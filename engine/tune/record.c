@@ -30,7 +30,7 @@ struct kiln__recorder {
     bool told_read, told_write; /* the log has a message that the store cannot be read, or written */
     uint64_t lost;              /* samples that could not be stored */
     const char *run;            /* the options of the runs, as a text */
-    const char *path;           /* path of the spec; "": no file */
+    const char *path;           /* path of the spec; "" means no file */
     recorder_device *devices;
     size_t device_count;
     const char *sizes;      /* text of the sizes; "" until a configuration is seen */
@@ -133,7 +133,7 @@ kiln_status kiln__recorder_open(kiln_engine *engine, const kiln_spec *spec, cons
     describe_run(kiln__tune_run(options), &run);
     kiln__split_print(spec, options, &run);
     r->run = keep_text(&r->arena, &run);
-    char *path = realpath(spec->path, NULL); /* NULL: it was parsed from memory */
+    char *path = realpath(spec->path, NULL); /* NULL means that it was parsed from memory */
     r->path = path && !strchr(path, '\n') ? kiln__arena_strdup(&r->arena, path) : "";
     free(path);
     r->variants = kiln__arena_alloc(&r->arena, (spec->variant_count + 1) * sizeof *r->variants);
@@ -215,7 +215,7 @@ kiln_status kiln__recorder_identify(kiln__recorder *r, const kiln_sample *sample
     return status;
 }
 
-/* "": no memory. */
+/* "" means no memory. */
 static void make_key(const kiln__recorder *r, const kiln__identity *identity, size_t at, char key[33])
 {
     kiln__text all = {.mem = r->engine->mem};
@@ -252,7 +252,8 @@ static void note_taken(kiln__recorder *r, const char *key)
     kiln__format(r->taken[r->taken_count++].text, sizeof r->taken->text, "%s", key);
 }
 
-/* Stores that the sweep took samples from the store, so that they count as the latest samples of their configurations. */
+/* Notes in the store which samples the sweep has taken, so that they count as the latest samples of their
+ * configurations. */
 static void store_taken(kiln__recorder *r, bool wait)
 {
     kiln_error *why = NULL;
@@ -281,7 +282,7 @@ void kiln__recorder_finish(kiln__recorder *r, bool wait)
     kiln_error_free(why);
 }
 
-/* Tells whether a row is a compile worker that died. Earlier versions stored such a row as a failure that can be
+/* Tells whether a row records that a compile worker died. Earlier versions stored such a row as a failure that can be
  * reused. */
 static bool died_before_marks(const kiln__store_row *row)
 {
@@ -420,7 +421,7 @@ typedef struct expecting {
     kiln__arena *arena;
     elsewhere *groups;
     size_t group_count, group_capacity;
-    const elsewhere *chosen; /* NULL: they are being counted */
+    const elsewhere *chosen; /* NULL during the first pass, which counts the groups */
     kiln__known *list;
     size_t count, capacity;
     const char *device; /* device of the chosen samples */
@@ -486,7 +487,7 @@ static int expect_one(void *user, const kiln_record *record)
 kiln_status kiln__recorder_expect(kiln__recorder *r, kiln__settings sizes, kiln__arena *arena, kiln__known **list,
                                   size_t *count, const char **device, kiln_error **error)
 {
-    enum { LEAST = 4 }; /* fewer say too little */
+    enum { LEAST = 4 }; /* least samples of a group, because fewer samples say too little */
     *list = NULL;
     *count = 0;
     if (!r || !reuses(r))

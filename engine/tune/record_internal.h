@@ -28,15 +28,16 @@ bool kiln__recorder_find(kiln__recorder *recorder, const kiln__identity *identit
  * the store cannot be read or the sweep reuses nothing. */
 kiln_status kiln__recorder_recall(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
                                   kiln__known **list, size_t *count, kiln_error **error);
-/* Lists times of configurations of the spec on another device or at other sizes, estimates too. All these times come
- * from the largest group in the store of one device, the same sizes and the same way to run. A group of fewer than 4
- * samples is ignored, and only the first 4,096 samples of a group are listed. The device's name lies in `arena`. Memory
- * and errors are handled as in kiln__recorder_recall(). */
+/* Lists times of configurations of the spec on another device or at other sizes. Estimates are included. All these
+ * times come from the largest group in the store of one device, the same sizes and the same way to run. A group of
+ * fewer than 4 samples is ignored, and only the first 4,096 samples of a group are listed. The device's name lies in
+ * `arena`. Memory and errors are handled as in kiln__recorder_recall(). */
 kiln_status kiln__recorder_expect(kiln__recorder *recorder, kiln__settings sizes, kiln__arena *arena,
                                   kiln__known **list, size_t *count, const char **device, kiln_error **error);
 /* Sets the times of the next sample that is added. They need not be aligned. */
 void kiln__recorder_times(kiln__recorder *recorder, const void *times, size_t count);
-/* Sets the features of the input as a text of settings ("": no features). All samples of a sweep have the same input. */
+/* Sets the features of the input as a text of settings ("": no features). All samples of a sweep have the same
+ * input. */
 void kiln__recorder_features(kiln__recorder *recorder, const char *features);
 /* Takes the times and the features from a plan that has run. */
 kiln_status kiln__recorder_note(kiln__recorder *recorder, kiln_plan *plan, kiln_error **error);

@@ -65,7 +65,8 @@ static void warn_shared(const kiln_engine *engine, const kiln__sites *sites, con
         }
 }
 
-/* Ranks with a device of another model form a separate sweep, which the first of them leads. */
+/* Sends away the ranks whose devices have the model of `info`. They run a separate sweep, which the first of these
+ * ranks leads. */
 static bool send_away(kiln_engine *engine, const kiln__rank_info *info)
 {
     const int count = kiln_ranks_count(engine->ranks);

@@ -32,21 +32,21 @@ struct kiln__tune_source {
     size_t resolved;
     uint64_t total; /* UINT64_MAX: not counted */
     kiln__asker watch;
-    uint64_t start, deadline; /* start and deadline of the sweep; 0: none */
+    uint64_t start, deadline; /* start and deadline of the sweep; deadline 0: no deadline */
     uint64_t given;           /* number of configurations that were given so far */
     bool gave_up;
-    /* walked */
+    /* members of a walk in order */
     size_t at; /* the variant being walked */
     kiln__space *space;
     kiln__walk *walk;
     kiln__effort effort; /* the effort of the walk to the next configuration */
     kiln__tally tally;   /* tally of the variant with the most tried values, at the end of its walk */
     size_t tallied;
-    /* searched */
+    /* members of a search by a strategy */
     const kiln__strategy *strategy;
     kiln__space **spaces; /* one space per variant */
     kiln__union *whole;
-    kiln__search *search;   /* NULL: walked, or nothing to search */
+    kiln__search *search;   /* NULL means walked, or nothing to search */
     kiln_setting *settings; /* settings of the last returned configuration */
     uint32_t *points;       /* indexed by ticket: the points without an answer yet */
     size_t *free_tickets;
@@ -59,7 +59,7 @@ struct kiln__tune_source {
     size_t lead_at;
 };
 
-/* ---- which variants ---- */
+/* ---- the choice of variants ---- */
 
 static kiln_status unknown_variant(kiln__tune_source *s, const char *name, kiln_error **error)
 {
@@ -189,7 +189,7 @@ static kiln_status resolve(kiln__tune_source *s, kiln_error **error)
         return kiln__fail_memory(error);
     size_t kept = 0;
     kiln_status dropped = KILN_ERROR_CONSTRAINT;
-    kiln_error *none = NULL; /* the first error is kept */
+    kiln_error *none = NULL; /* `none` keeps the first error */
     kiln_status status = KILN_OK;
     for (size_t v = 0; v < s->count && status == KILN_OK; v++) {
         kiln_error *why = NULL;
@@ -541,7 +541,10 @@ kiln_status kiln__tune_source_expect(kiln__tune_source *s, kiln__recorder *recor
     uint32_t *point = kiln__arena_alloc(&s->arena, width * sizeof *point);
     if (status == KILN_OK && !point)
         status = kiln__fail_memory(error);
-    enum { FIRST = 2 }; /* number of the best samples from elsewhere that are tried instead of defaults */
+    enum {
+        FIRST = 2
+    }; /* the number of the best samples of another device or other sizes that are tried instead of
+                         * defaults */
     size_t found = 0;
     for (size_t i = 0; i < count && status == KILN_OK; i++)
         if (find_point(s, &list[i], point)) {

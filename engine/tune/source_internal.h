@@ -17,7 +17,8 @@ typedef struct kiln__asker {
 kiln_status kiln__tune_source_open(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                    const kiln__asker *watch, kiln__tune_source **source, kiln_error **error);
 void kiln__tune_source_free(kiln__tune_source *source);            /* NULL is fine */
-uint64_t kiln__tune_source_total(const kiln__tune_source *source); /* UINT64_MAX: not counted, or more */
+uint64_t kiln__tune_source_total(const kiln__tune_source *source); /* UINT64_MAX: not counted, or at least this
+                                                                    * number */
 /* Tells whether the source draws its configurations at random, because they have no numbers. */
 bool kiln__tune_source_sampled(const kiln__tune_source *source);
 /* Tells whether the source ended because it found no configuration for too long. There may be further configurations.
@@ -30,11 +31,11 @@ bool kiln__tune_source_learns(const kiln__tune_source *source);
 const kiln_left_out *kiln__tune_source_left_out(const kiln__tune_source *source, size_t *count);
 /* Tells whether a variant may be the best of the sweep: it is a contender, or the sweep has no contenders. */
 bool kiln__tune_source_contends(const kiln__tune_source *source, const char *variant);
-/* Gives the next choice. The source owns its params, until the next call. At the end *choice has no variant. The ticket
- * identifies it until kiln__tune_source_tell(). */
+/* Gives the next choice. The params of the choice belong to the source, and live until the next call. At the end
+ * *choice has no variant. The ticket identifies the choice until kiln__tune_source_tell(). */
 kiln_status kiln__tune_source_next(kiln__tune_source *source, kiln_choice *choice, size_t *ticket, kiln_error **error);
-/* Call this function first. It tells the search the times of its configurations on another device or at other sizes.
- * With a recorder of NULL it does nothing. */
+/* Tells the search the times of its configurations on another device or at other sizes. Call this function before
+ * kiln__tune_source_recall(). With a recorder of NULL it does nothing. */
 kiln_status kiln__tune_source_expect(kiln__tune_source *source, kiln__recorder *recorder, kiln_error **error);
 /* Tells the search a time of one configuration. If the source has the configuration, *count grows by one. */
 kiln_status kiln__tune_source_hint(kiln__tune_source *source, const kiln__known *known, size_t *count,

@@ -16,8 +16,8 @@ kiln_status kiln__split_plan(kiln_engine *engine, const kiln_spec *spec, const k
 /* Makes only the code of a configuration at `verify_size_set`, for a runner process. */
 kiln_status kiln__split_code(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                              const kiln_sample *sample, kiln__code *code, bool *invalid, kiln_error **error);
-/* Runs the configuration at `verify_size_set`, and fills in the verdict on its answer. A configuration that is not valid
- * at these sizes stays unverified. */
+/* Runs the configuration at `verify_size_set`, and fills in the verdict on its answer. A configuration that is not
+ * valid at these sizes stays unverified. */
 kiln_status kiln__split_verify(kiln_engine *engine, const kiln_spec *spec, const kiln_tune_options *options,
                                kiln__shared *shared, const kiln_sample *sample, kiln_result *result,
                                kiln_error **error);

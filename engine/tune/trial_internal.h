@@ -1,4 +1,4 @@
-/* trial_internal.h - how long a sample is measured (runner/trial.c). */
+/* trial_internal.h - settings for the run of one sample, such as how long it is measured (runner/trial.c). */
 #ifndef KILN_TUNE_TRIAL_INTERNAL_H
 #define KILN_TUNE_TRIAL_INTERNAL_H
 
@@ -8,9 +8,11 @@ typedef struct kiln__trial { /* the settings that apply to the run of one sample
     double stop_early_above; /* stop_early_above of kiln_run_options */
     double cut_above;        /* cut_above of kiln_run_options */
     double most_seconds;     /* most_seconds of kiln_run_options */
-    double timeout;          /* sample_timeout of kiln_run_options; 0: the sweep's */
-    unsigned again;          /* the exact number of repetitions, without a check of the answer; 0: as in the sweep */
-    double verify_seconds;   /* seconds in which further runs are made and their answers are compared; 0: none */
+    double timeout;          /* sample_timeout of kiln_run_options; 0 means the limit of the sweep */
+    unsigned again;          /* the exact number of repetitions, without a check of the answer; 0 means as in the
+                              * sweep */
+    double verify_seconds;   /* seconds in which further runs are made and their answers are compared; 0 means no
+                              * further runs */
     kiln__answer_use answer; /* the use of the answer; unless it is NONE, the sample is not measured */
 } kiln__trial;
 /* Tells whether the sweep stops clearly slower configurations early. Time must be the only objective, and energy must

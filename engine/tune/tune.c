@@ -89,14 +89,14 @@ typedef struct sweep {
     const kiln_tune_options *options;
     kiln_run_options run; /* the run options to which `options` points */
     kiln__tune_source *source;
-    kiln__shared *shared, *small; /* small: for `verify_size_set`; NULL: none */
-    kiln__crew *crew;             /* measures in other processes, one per device; NULL: in this process */
+    kiln__shared *shared, *small; /* small: for `verify_size_set`; NULL means that there are no smaller sizes */
+    kiln__crew *crew;             /* measures in other processes, one per device; NULL means in this process */
     job *flying; /* for each device the job that it measures; a job without a sample: the device is idle */
     size_t flying_count;
     bool unopened;            /* runner processes could not be opened, so there is no sweep */
     bool alone;               /* a sample is retried while nothing else is at work, or waits until nothing else is */
     kiln__sites sites;        /* the devices, by place */
-    kiln__recorder *recorder; /* NULL: samples are not stored */
+    kiln__recorder *recorder; /* NULL means that samples are not stored */
     kiln__goals *goals;
     kiln__budget budget;
     kiln_tuning *tuning;
@@ -108,7 +108,7 @@ typedef struct sweep {
     uint64_t begun;      /* configurations that were drawn and were not in the store */
     uint64_t fresh;      /* samples that were made in this sweep and counted */
     uint64_t refused; /* configurations of `begun` that were not compiled: their blocks need more than the device has */
-    bool drained;     /* the source has no more */
+    bool drained;     /* the source has no more configurations */
     uint64_t start, ticked;
 } sweep;
 
@@ -213,7 +213,7 @@ static kiln_status count(sweep *s, const job *made, kiln_status status, const ch
     const kiln__simulator *simulator = s->engine->driver.simulator;
     const bool timed = !simulator || !simulator->has_model() || sample->result->estimated || sample->result->measured;
     double value = sample->contender && timed ? kiln__goals_told(s->goals, sample)
-                                              : HUGE_VAL; /* HUGE_VAL: the search does not learn from it */
+                                              : HUGE_VAL; /* HUGE_VAL: the search takes the sample for a failure */
     if (!kiln__goals_by_time(s->options))
         kiln__tuning_set_value(sample, kiln__goals_rank(s->goals, sample));
     if (!kiln__tuning_add(s->tuning, sample, status, message))
@@ -333,7 +333,7 @@ static kiln_status look_up(sweep *s, const kiln_choice *choice, job *made, bool 
 static kiln_status recall(sweep *s, kiln_error **error)
 {
     kiln_status status = KILN_OK, failed;
-    if (s->repeatable) /* samples that the store has by now must not change the path */
+    if (s->repeatable) /* samples that the store got meanwhile must not change the path of the search */
         return KILN_OK;
     size_t estimates = 0;
     const kiln__asker watch = {wants_end, s};
@@ -428,8 +428,8 @@ static bool is_flying(const sweep *s)
     return false;
 }
 
-/* Whether the sweep is over. If the time of a sweep is shorter than its first compile, the sweep continues until it has
- * made one sample. So the same command makes progress each time. */
+/* Tells whether the sweep is over. If the time of a sweep is shorter than its first compile, the sweep continues until
+ * it has made one sample. So the same command makes progress each time. */
 static bool is_over(sweep *s)
 {
     if (!kiln__budget_over(&s->budget))
@@ -479,7 +479,7 @@ static bool wants_more(sweep *s)
     return known < enough;
 }
 
-/* ---- what is ready to be measured ---- */
+/* ---- jobs that are ready to be measured ---- */
 
 /* Returns the oldest job whose code is ready, or `count` if there is none yet. */
 static size_t find_ready(const sweep *s)
@@ -514,7 +514,7 @@ static kiln_status take_job(sweep *s, size_t index, job *taken, kiln_error **err
     taken->code = NULL;
     totals->compile_seconds += kiln__seconds_since(begin);
     bool hit = status == KILN_OK && taken->made.from_cache;
-    if (status != KILN_OK && !report(s, NULL)) { /* Ctrl-C reaches the workers too: not a failed compile */
+    if (status != KILN_OK && !report(s, NULL)) { /* Ctrl-C also ends the workers, so this is not a failed compile */
         forget(taken);
         kiln_error_free(why);
         return interrupted(s, error);
@@ -671,7 +671,7 @@ static kiln_status run_here(sweep *s, job *taken, kiln_error **error)
     return status;
 }
 
-/* Measures what is ready, or waits a little for the oldest of all. */
+/* Measures a job that is ready, or waits a short time for the oldest job. */
 static kiln_status measure_here(sweep *s, kiln_error **error)
 {
     size_t ready = find_ready(s);
@@ -879,7 +879,7 @@ static kiln_status hold_finals(sweep *s, kiln_error **error)
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole sweep ---- */
 
 /* Measures with runner processes until no job is left and no more are wanted. One thread serves all runners, so no step
  * here waits except await_crew(), and begin_job() with `verify_size_set`: it waits for the code at the smaller sizes,
@@ -898,7 +898,7 @@ static kiln_status run_with_crew(sweep *s, kiln_error **error)
             continue;
         }
         status = step_crew(s, error);
-        const bool more = !is_over(s); /* including the samples that have just ended */
+        const bool more = !is_over(s); /* is_over() counts the samples that have just ended */
         s->alone = kiln__crew_alone(s->crew);
         if (status == KILN_OK) /* running work is awaited when the time is over */
             status = feed_crew(s, more && !s->alone, &idle, error);
@@ -958,8 +958,8 @@ static kiln_status go_without_crew(sweep *s, kiln_status status, kiln_error *why
     }
     if (kiln__sandbox_wanted(engine)) {
         kiln__logf(&engine->log, KILN_LOG_WARNING, "kernels run without a sandbox: %s", kiln_error_message(why));
-        engine->sandboxed = true; /* so that kiln_plan_run() does not try it in this process */
-    } else {                      /* a GPU that takes one process at a time is in use by this one */
+        engine->sandboxed = true; /* so that kiln_plan_run() does not try to enter a sandbox in this process */
+    } else {                      /* a GPU that takes one process at a time is in use by this process */
         kiln__logf(&engine->log, KILN_LOG_WARNING, "%s, so a kernel that faults ends this sweep",
                    kiln_error_message(why));
     }
@@ -1084,9 +1084,9 @@ static kiln_status open_sweep(sweep *s, kiln_error **error)
     return status;
 }
 
-/* Frees the jobs that were not measured. Code that is compiled is kept, and so is a compile that has begun when the
- * time limit ended the sweep: the same command again goes on from there. After an error or a request to stop nothing is
- * kept. */
+/* Frees the jobs that were not measured. The cache keeps the code that is compiled. If the time limit ended the sweep,
+ * it also gets the code of the compiles that have begun, so that the same command later continues from there. After an
+ * error or a request to stop nothing is kept. */
 static void leave_jobs(sweep *s)
 {
     const kiln_end end = s->tuning ? s->tuning->totals.end : KILN_END_EARLY;

@@ -6,22 +6,22 @@
 
 struct kiln_tuning {
     kiln_allocator mem_copy;
-    const kiln_allocator *mem; /* NULL: malloc */
+    const kiln_allocator *mem; /* NULL means malloc */
     kiln__arena arena;         /* samples and everything they point to: callers keep them */
     kiln_sample **samples;     /* in the order of their completion, until kiln__tuning_rank() sorts them */
     size_t count, capacity;
     uint64_t drawn;          /* number of samples that were made */
-    const kiln_sample *best; /* NULL: no sample yet */
+    const kiln_sample *best; /* NULL means no sample yet */
     kiln_tuning_totals totals;
     kiln_verdict verdict;
-    kiln_left_out *left_out; /* variants, of the arena */
+    kiln_left_out *left_out; /* variants, in the arena */
     size_t left_out_count;
     const char *size_set; /* size_set and the sizes are in the arena */
     kiln__settings sizes;
 };
 
-kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL: no memory */
-/* Copies the list of variants that were left out. False: no memory. */
+kiln_tuning *kiln__tuning_new(const kiln_allocator *mem); /* NULL means no memory */
+/* Copies the list of variants that were left out. Returns false if memory runs out. */
 bool kiln__tuning_leave_out(kiln_tuning *tuning, const kiln_left_out *list, size_t count);
 /* Copies the sizes of the sweep. */
 kiln_status kiln__tuning_set_sizes(kiln_tuning *tuning, kiln_engine *engine, const kiln_spec *spec,
@@ -35,15 +35,16 @@ bool kiln__tuning_add(kiln_tuning *tuning, kiln_sample *sample, kiln_status stat
 /* Marks a counted sample as failed, because a later run of it failed, and finds the new best sample. Returns false if
  * memory runs out. */
 bool kiln__tuning_refute(kiln_tuning *tuning, kiln_sample *sample, kiln_status status, const char *message);
-/* Sets the value for the ranking, if the ranking is not by time. Less is better. Call this before kiln__tuning_add(). */
+/* Sets the value for the ranking, if the ranking is not by time. Less is better. Call this before
+ * kiln__tuning_add(). */
 void kiln__tuning_set_value(kiln_sample *sample, double value);
-/* Returns the rounds of earlier finals, in the tuning's arena. */
+/* Sets and returns the rounds of the finals. The array must lie in the tuning's arena. */
 void kiln__tuning_set_rounds(kiln_sample *sample, const double *rounds, size_t count);
 const double *kiln__tuning_rounds(const kiln_sample *sample, size_t *count);
 /* Marks a finalist of this sweep; finalists are ranked before all other samples. */
 void kiln__tuning_mark(kiln_sample *sample, bool tied);
-/* Sorts the samples: first the finalists, then the others, then the failed ones. In each group the best comes first,
- * and equal samples are in the order in which they were made. */
+/* Sorts the samples by these criteria, the first of which counts most: success, contender, a time of the device,
+ * finalist, value, and at last the order in which the space gave the configurations. */
 void kiln__tuning_rank(kiln_tuning *tuning);
 /* Logs how many samples were measured while the device was throttled, and whether right answers prove little. */
 void kiln__tuning_warn(const kiln_tuning *tuning, const char *spec, const kiln__log *log);

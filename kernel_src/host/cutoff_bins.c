@@ -149,16 +149,17 @@ kiln_status kiln__host_cutoff_near(void *user, kiln_call *call)
     return kiln_call_export_int(call, "row_count", (int64_t)n.row_count);
 }
 
-/* ---- how well bins fit ---- */
+/* ---- the share of useful work ---- */
 
 typedef struct fit {
     const kiln__lattice *lattice;
     const kiln__bins *bins;
-    const neighbours *
-        near; /* a region is the points of a bin; NULL: a region is a box of `group` points, and examines exactly the atoms in reach */
+    /* NULL if a region is a box of `group` points, which examines exactly the atoms in reach. Otherwise a region is the
+     * points of a bin */
+    const neighbours *near;
     int64_t group[3];
     const float *atoms;
-    uint64_t count, step; /* atoms 0, step, ... */
+    uint64_t count, step; /* only the atoms 0, step, 2 * step, ... are examined */
     uint64_t *pairs, *examined;
 } fit;
 

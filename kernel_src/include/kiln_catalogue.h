@@ -1,8 +1,9 @@
-/* kiln_catalogue.h - the host functions of the catalogue: references, inputs and host steps that the specs in specs/ name.
+/* kiln_catalogue.h - the host functions of the catalogue: references, inputs and host steps that the specs in specs/
+ *name.
  *
  * The library libkiln has no references. A program that loads a spec of the catalogue links libkiln-catalogue (CMake:
- * kiln::catalogue, pkg-config: kiln-catalogue) and registers its functions first. The command and the Python package do
- * so by themselves. The rules at the top of kiln.h hold here too. */
+ * kiln::catalogue, pkg-config: kiln-catalogue) and registers its functions first. The command and the Python package
+ * register the functions themselves. The rules at the top of kiln.h hold here too. */
 #ifndef KILN_CATALOGUE_H
 #define KILN_CATALOGUE_H
 
@@ -12,12 +13,12 @@
 extern "C" {
 #endif
 
-/* Registers all functions of the catalogue with kiln_register_host(), as KILN_HOST_SHIPPED. Call it once for an engine,
- * before the specs are loaded. It fails as kiln_register_host() does. KILN_ERROR_ARGUMENT: the engine has a
- * function of the same name already, and the functions that precede it in the list stay registered. */
+/* Registers all functions of the catalogue with kiln_register_host(), as KILN_HOST_SHIPPED. Call this function once for
+ * each engine, before specs are loaded. It fails as kiln_register_host() does. It returns KILN_ERROR_ARGUMENT if the
+ * engine already has a function of the same name. The functions that precede it in the list then stay registered. */
 KILN_API kiln_status kiln_catalogue_register(kiln_engine *engine, kiln_error **error);
 
-/* A function of the catalogue by its number; NULL past the last. */
+/* Returns function `number` of the catalogue, counted from 0, or NULL if there is no such function. */
 KILN_API const kiln_host_info *kiln_catalogue_host(size_t number);
 
 #ifdef __cplusplus

@@ -10,9 +10,9 @@
  * last bin of a group is padded further, so that the group has whole chunks of 128 entries.
  *
  * A row of more than `piece` entries (0: the function chooses) is cut into pieces, so that groups have about the same
- * number of entries. Entry j of a row with n pieces is in piece j mod n. A line is a row or a piece. The rows come
- * first, and a row that was cut is empty. The pieces follow. A group has consecutive lines: at most `height` of them,
- * with at most 3/2 of the mean number of entries.
+ * number of entries. Entry j of a row with n pieces is in piece j mod n. A line is a row or a piece. The lines of all
+ * rows come first, and the line of a row that was cut is empty. The lines of all pieces follow. A group has consecutive
+ * lines: at most `height` of them, with at most 3/2 of the mean number of entries.
  *
  * Exports
  *   panels, width       the number of panels, and the number of columns of a panel

@@ -78,7 +78,8 @@ static void mark_diagonals(void *user, size_t part, size_t worker)
     for (uint64_t r = first; r < first + ROWS_A_PART && r < m->rows; r++)
         for (uint32_t i = m->offsets[r]; i < m->offsets[r + 1]; i++) {
             unsigned char *diagonal = &d->has[m->index[i] + last - r];
-            if (!__atomic_load_n(diagonal, __ATOMIC_RELAXED)) /* cores can share a line until one writes */
+            if (!__atomic_load_n(diagonal, __ATOMIC_RELAXED)) /* the cores share the cache line until one of them
+                                                               * writes */
                 __atomic_store_n(diagonal, 1, __ATOMIC_RELAXED);
         }
 }

@@ -5,7 +5,7 @@
 
 #include "formats.h"
 
-/* ---- the matrix that a call is given ---- */
+/* ---- the argument `matrix` of a call ---- */
 
 kiln_status kiln__take_matrix(kiln_call *call, kiln__csr *matrix)
 {
@@ -77,7 +77,8 @@ kiln_status kiln__host_sparse_coo(void *user, kiln_call *call)
     return KILN_OK;
 }
 
-/* ---- ELL: every row is as long as the longest; entry j of all rows is contiguous ---- */
+/* ---- ELL: every row is padded to the length of the longest row; the entries number j of all rows are contiguous
+ * ---- */
 
 /* Pads a row with the column of its last entry (0 in an empty row) and the value 0. */
 static void fill_ell(const kiln__csr *m, uint32_t width, uint32_t *index, float *values)

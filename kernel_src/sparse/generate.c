@@ -269,7 +269,7 @@ static void walk_rmat(const void *source, size_t chunk, kiln__entry_sink sink, v
         rmat_entry(&s, e);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole matrix ---- */
 
 static uint64_t root_below(uint64_t rows, unsigned power) /* the largest side with side^power <= rows */
 {

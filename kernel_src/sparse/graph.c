@@ -13,7 +13,7 @@ typedef struct search {
     int32_t *levels;
     uint32_t *queue;
     uint64_t begin, end;   /* the current level in the queue */
-    uint64_t found, edges; /* of the current level: its vertices, and the edges that leave them */
+    uint64_t found, edges; /* number of vertices of the current level, and of the edges that leave them */
     int32_t level;
 } search;
 

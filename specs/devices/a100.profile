@@ -5,8 +5,8 @@
 #   whitepaper  NVIDIA A100 Tensor Core GPU Architecture (2020): 1555 GB/s, 5120 bytes a clock from the L2, 80 slices
 #   bench       W. Luo, R. Fan, Z. Li and others, "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture"
 #               (arXiv 2402.13499, 2024): latencies measured on an A100 PCIe
-#   h200        as measured on an H200, for want of anything better: see h200.profile
-#   assumed     of the order of what is published for the neighbouring generations
+#   h200        as measured on an H200, because nothing better is known: see h200.profile
+#   assumed     of the order of published figures of the neighbouring generations
 title: NVIDIA A100 40 GB (simulated)
 compute_capability: 8.0
 sm_count: 108                           # whitepaper
@@ -38,9 +38,9 @@ tensor_fp8_fma: 0                       # whitepaper: no such type
 tensor_fp8_fp16_fma: 0                  # whitepaper: no such type
 tensor_int8_fma: 2048                   # whitepaper: 624 TOP/s
 tensor_fp64_fma: 64                     # whitepaper: 19.5 TFLOP/s
-tensor_latency: 30                      # assumed: of the order of what is published of mma.sync
-mma_sync_efficiency: 1                  # whitepaper: there is no other way
-wgmma_efficiency: 1                     # there is none
+tensor_latency: 30                      # assumed: the order of published latencies of mma.sync
+mma_sync_efficiency: 1                  # whitepaper: mma.sync is the only way to the tensor cores
+wgmma_efficiency: 1                     # there is no wgmma
 bulk_copy_latency: 0                    # guide: there are no bulk copies
 alu_latency: 4                          # assumed: as Volta
 fp64_latency: 8                         # assumed
@@ -60,7 +60,7 @@ l2_bytes_per_clock_sm: 64               # assumed
 l2_bytes_per_clock: 3200                # assumed: five eighths of the whitepaper's peak, as on the H100
 l2_copy_bytes_per_clock: 3200           # guide: there are no bulk copies; as loads
 l2_writes_per_clock: 33                 # h200
-l2_atomics_per_clock: 80                # assumed: one a slice
+l2_atomics_per_clock: 80                # assumed: one for each slice
 atomic_clocks: 1                        # h200
 dram_latency: 466                       # bench
 dram_loaded_latency: 1580               # assumed: 3.4 times dram_latency, as on the H200

@@ -3,8 +3,8 @@
 #   guide       CUDA C++ Programming Guide 13.0: technical specifications, and arithmetic throughput, of compute capability 10.0
 #   datasheet   NVIDIA HGX B200 and DGX B200 datasheets: figures of eight GPUs, divided by 8
 #   cc          "Nvidia's B200: Keeping the CUDA Juggernaut Rolling", chipsandcheese.com (2025): measured on a B200
-#   h200        as measured on an H200, for want of anything better: see h200.profile
-#   assumed     of the order of what is published for the neighbouring generations
+#   h200        as measured on an H200, because nothing better is known: see h200.profile
+#   assumed     of the order of published figures of the neighbouring generations
 # A. Jarmusch and S. Chandrasekaran, "Microbenchmarking NVIDIA's Blackwell Architecture" (arXiv 2512.02189, 2025), also
 # has latencies of a B200. They were not taken over: only the paper's abstract was at hand.
 title: NVIDIA B200 (simulated)
@@ -40,7 +40,7 @@ tensor_int8_fma: 8192                   # datasheet: 4.5 POP/s
 tensor_fp64_fma: 64                     # datasheet: 37 TFLOP/s
 tensor_latency: 30                      # assumed: as Hopper
 mma_sync_efficiency: 0.25               # assumed: 1024 products a clock, as an SM of Ampere; nothing is published
-wgmma_efficiency: 1                     # there is none; tcgen05 is not modelled (ESTIMATE.md)
+wgmma_efficiency: 1                     # there is no wgmma; tcgen05 is not modelled (ESTIMATE.md)
 bulk_copy_latency: 800                  # h200
 alu_latency: 4                          # assumed: as Volta to Hopper
 fp64_latency: 8                         # assumed
@@ -56,7 +56,7 @@ l1_bytes: 262144                        # cc
 l1_latency: 39                          # cc: 19.6 ns
 l1_lines_per_clock: 1                   # assumed
 l2_latency: 295                         # cc: 150 ns in the near half
-l2_bytes_per_clock_sm: 64               # assumed: as published of Volta and Ampere
+l2_bytes_per_clock_sm: 64               # assumed: as published for Volta and Ampere
 l2_bytes_per_clock: 3600                # assumed: the H100's rate for each SM
 l2_copy_bytes_per_clock: 8000           # assumed: the H200's measured rate for each SM
 l2_writes_per_clock: 37                 # assumed: the H200's measured rate for each SM

@@ -1,4 +1,4 @@
-# NVIDIA H100 SXM5, 80 GB. The chip is that of an H200; what was measured on one stands here too.
+# NVIDIA H100 SXM5, 80 GB. The chip is the same as in an H200, so figures that were measured on an H200 are used here too.
 # Sources:
 #   driver      as the device's own driver reports it (cuDeviceGetAttribute), from public listings
 #   guide       CUDA C++ Programming Guide 13.0: technical specifications, and arithmetic throughput, of compute capability 9.0
@@ -9,7 +9,7 @@
 #   cc          "Nvidia's H100: Funny L2, and Tons of Bandwidth", chipsandcheese.com (2023): 5.5 to 5.7 TB/s from the L2 of
 #               an H100 PCIe at 1755 MHz
 #   h200        as measured on an H200: see h200.profile
-#   assumed     of the order of what is published for the neighbouring generations
+#   assumed     of the order of published figures of the neighbouring generations
 title: NVIDIA H100 80 GB (simulated)
 compute_capability: 9.0
 sm_count: 132                           # driver
@@ -42,7 +42,7 @@ tensor_fp8_fma: 4096                    # whitepaper: 1978.9 TFLOP/s
 tensor_fp8_fp16_fma: 4096               # whitepaper: the same with fp16 sums
 tensor_int8_fma: 4096                   # whitepaper: 1978.9 TOP/s
 tensor_fp64_fma: 128                    # whitepaper: 66.9 TFLOP/s at 1980 MHz
-tensor_latency: 30                      # assumed: of the order of what is published of mma.sync
+tensor_latency: 30                      # assumed: the order of published latencies of mma.sync
 mma_sync_efficiency: 0.62               # bench: 62.9 % of the peak on average; wgmma reaches it
 wgmma_efficiency: 0.8                   # assumed: as the H200
 bulk_copy_latency: 800                 # h200
@@ -60,11 +60,11 @@ l1_bytes: 262144                        # whitepaper
 l1_latency: 41                          # bench
 l1_lines_per_clock: 1                   # assumed
 l2_latency: 263                         # bench
-l2_bytes_per_clock_sm: 64               # assumed: as published of Volta and Ampere
+l2_bytes_per_clock_sm: 64               # assumed: as published for Volta and Ampere
 l2_bytes_per_clock: 3200                # cc
 l2_copy_bytes_per_clock: 7200           # measured: gemm wgmma_specialised, tiles of 64 x 256 x 64: 2.7 GB in 188 us on an H200
 l2_writes_per_clock: 33                 # h200
-l2_atomics_per_clock: 96                # assumed: one a slice
+l2_atomics_per_clock: 96                # assumed: one for each slice
 atomic_clocks: 1                        # h200
 dram_latency: 540                       # bench: 479 clocks at 1755 MHz
 dram_loaded_latency: 1840               # assumed: 3.4 times dram_latency, as on the H200

@@ -9,7 +9,7 @@
 #   cc          "Nvidia's H100: Funny L2, and Tons of Bandwidth", chipsandcheese.com (2023): 5.5 to 5.7 TB/s from the L2 of
 #               an H100 PCIe at 1755 MHz
 #   measured    on an H200, with the specs in tests/estimate/specs: figures of the machine that nobody publishes
-#   assumed     of the order of what is published for the neighbouring generations
+#   assumed     of the order of published figures of the neighbouring generations
 title: NVIDIA H200 (simulated)
 compute_capability: 9.0
 sm_count: 132                           # driver
@@ -42,7 +42,7 @@ tensor_fp8_fma: 4096                    # whitepaper: 1978.9 TFLOP/s
 tensor_fp8_fp16_fma: 4096               # whitepaper: the same with fp16 sums
 tensor_int8_fma: 4096                   # whitepaper: 1978.9 TOP/s
 tensor_fp64_fma: 128                    # whitepaper: 66.9 TFLOP/s at 1980 MHz
-tensor_latency: 30                      # assumed: of the order of what is published of mma.sync
+tensor_latency: 30                      # assumed: the order of published latencies of mma.sync
 mma_sync_efficiency: 0.62               # bench: 62.9 % of the peak on average; wgmma reaches it
 wgmma_efficiency: 0.8                   # measured: gemm wgmma_specialised, bf16 and f8e4m3, 8192: 0.78 and 0.77 of its products' time at the peak
 bulk_copy_latency: 800                 # measured: gemm 4096 with rings of 2 and 3 stages: a step takes its product and 1.3 to 1.5 us, over the stages
@@ -60,11 +60,11 @@ l1_bytes: 262144                        # whitepaper
 l1_latency: 41                          # bench
 l1_lines_per_clock: 1                   # assumed
 l2_latency: 263                         # bench
-l2_bytes_per_clock_sm: 64               # assumed: as published of Volta and Ampere
+l2_bytes_per_clock_sm: 64               # assumed: as published for Volta and Ampere
 l2_bytes_per_clock: 3200                # cc
 l2_copy_bytes_per_clock: 7200           # measured: gemm wgmma_specialised, tiles of 64 x 256 x 64: 2.7 GB in 188 us
 l2_writes_per_clock: 33                 # measured: uncoalesced stores (transpose naive, 16.8 million in 252 us with 32 lines each)
-l2_atomics_per_clock: 96                # assumed: one a slice
+l2_atomics_per_clock: 96                # assumed: one for each slice
 atomic_clocks: 1                        # measured: histogram global, whatever the number of bins
 dram_latency: 540                       # bench: 479 clocks at 1755 MHz
 dram_loaded_latency: 1840               # measured: reduction one_pass with 8, 16 and 32 KiB of loads in flight in an SM: 459, 305 and 254 us

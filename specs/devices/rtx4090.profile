@@ -5,8 +5,8 @@
 #   whitepaper  NVIDIA Ada GPU Architecture (2022)
 #   bench       W. Luo, R. Fan, Z. Li and others, "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture"
 #               (arXiv 2402.13499, 2024): latencies measured on an RTX 4090
-#   h200        as measured on an H200, for want of anything better: see h200.profile
-#   assumed     of the order of what is published for the neighbouring generations
+#   h200        as measured on an H200, because nothing better is known: see h200.profile
+#   assumed     of the order of published figures of the neighbouring generations
 title: NVIDIA GeForce RTX 4090 (simulated)
 compute_capability: 8.9
 sm_count: 128                           # whitepaper
@@ -38,9 +38,9 @@ tensor_fp8_fma: 512                     # whitepaper: 330.3 TFLOP/s
 tensor_fp8_fp16_fma: 1024               # whitepaper: 660.6 TFLOP/s
 tensor_int8_fma: 1024                   # whitepaper: 660.6 TOP/s
 tensor_fp64_fma: 2                      # whitepaper: as fp64_lanes; mma.f64 runs, not on tensor cores
-tensor_latency: 30                      # assumed: of the order of what is published of mma.sync
-mma_sync_efficiency: 1                  # whitepaper: there is no other way
-wgmma_efficiency: 1                     # there is none
+tensor_latency: 30                      # assumed: the order of published latencies of mma.sync
+mma_sync_efficiency: 1                  # whitepaper: mma.sync is the only way to the tensor cores
+wgmma_efficiency: 1                     # there is no wgmma
 bulk_copy_latency: 0                    # guide: there are no bulk copies
 alu_latency: 4                          # assumed: as Volta
 fp64_latency: 50                        # assumed

@@ -2,8 +2,8 @@
 # Sources:
 #   guide       CUDA C++ Programming Guide 13.0: technical specifications, and arithmetic throughput, of compute capability 12.0
 #   whitepaper  NVIDIA RTX Blackwell GPU Architecture (2025)
-#   h200        as measured on an H200, for want of anything better: see h200.profile
-#   assumed     of the order of what is published for the neighbouring generations
+#   h200        as measured on an H200, because nothing better is known: see h200.profile
+#   assumed     of the order of published figures of the neighbouring generations
 # A. Jarmusch, N. Graddon and S. Chandrasekaran, "Dissecting the NVIDIA Blackwell Architecture with Microbenchmarks"
 # (arXiv 2507.10789, 2025), has latencies of an RTX 5080. They were not taken over: it is another chip, and only the abstract was at hand.
 title: NVIDIA GeForce RTX 5090 (simulated)
@@ -37,9 +37,9 @@ tensor_fp8_fma: 512                     # whitepaper: 419 TFLOP/s
 tensor_fp8_fp16_fma: 1024               # whitepaper: 838 TFLOP/s
 tensor_int8_fma: 1024                   # whitepaper: 838 TOP/s
 tensor_fp64_fma: 2                      # whitepaper: as fp64_lanes; mma.f64 runs, not on tensor cores
-tensor_latency: 30                      # assumed: of the order of what is published of mma.sync
-mma_sync_efficiency: 1                  # whitepaper: there is no other way
-wgmma_efficiency: 1                     # there is none
+tensor_latency: 30                      # assumed: the order of published latencies of mma.sync
+mma_sync_efficiency: 1                  # whitepaper: mma.sync is the only way to the tensor cores
+wgmma_efficiency: 1                     # there is no wgmma
 bulk_copy_latency: 800                  # h200
 alu_latency: 4                          # assumed: as Volta
 fp64_latency: 50                        # assumed

@@ -5,8 +5,8 @@
 #   whitepaper  NVIDIA Turing GPU Architecture (2018)
 #   bench       Z. Jia, M. Maggioni, J. Smith and D. P. Scarpazza, "Dissecting the NVidia Turing T4 GPU via Microbenchmarking"
 #               (arXiv 1903.07486, 2019)
-#   h200        as measured on an H200, for want of anything better: see h200.profile
-#   assumed     of the order of what is published for the neighbouring generations
+#   h200        as measured on an H200, because nothing better is known: see h200.profile
+#   assumed     of the order of published figures of the neighbouring generations
 title: NVIDIA T4 (simulated)
 compute_capability: 7.5
 sm_count: 40                            # whitepaper
@@ -33,14 +33,14 @@ shuffle_lanes: 32                       # guide
 # Tensor cores:
 tensor_fp16_fma: 512                    # whitepaper: 65 TFLOP/s of fp16
 tensor_fp16_fp16_fma: 512               # whitepaper: the same; only GeForce products have half with fp32 sums
-tensor_tf32_fma: 0                      # whitepaper: no such type, no more of bf16
+tensor_tf32_fma: 0                      # whitepaper: no such type, and no bf16
 tensor_fp8_fma: 0                       # whitepaper: no such type
 tensor_fp8_fp16_fma: 0                  # whitepaper: no such type
 tensor_int8_fma: 1024                   # whitepaper: 130 TOP/s
 tensor_fp64_fma: 0                      # whitepaper: no such type
-tensor_latency: 30                      # assumed: of the order of what is published of mma.sync
-mma_sync_efficiency: 1                  # whitepaper: there is no other way
-wgmma_efficiency: 1                     # there is none
+tensor_latency: 30                      # assumed: the order of published latencies of mma.sync
+mma_sync_efficiency: 1                  # whitepaper: mma.sync is the only way to the tensor cores
+wgmma_efficiency: 1                     # there is no wgmma
 bulk_copy_latency: 0                    # guide: there are no bulk copies
 alu_latency: 4                          # bench
 fp64_latency: 48                        # bench

@@ -2,11 +2,11 @@
 """budget.py tests BUILD [--label LABEL] [--every N] [REGEX]    processor seconds of each test of a build folder
 budget.py compile BUILD [--every N]                          processor seconds of compiling, by target
 
-Wall times depend on what else a machine does; processor times hardly do. The times of a test include all processes that
-it started, also those that outlived their parents. Tests that need a GPU are left out. With --every N each Nth test or
-file is run, and the sum is scaled up. KILN_TEST_CACHE names the folder of compiled code: an empty one for the first build
-folder, as tools/test.sh begins, and the same one for the next. KILN_JOBS: how many tests at once (2). What a test prints
-goes to BUILD/budget/NAME. A test that fails is marked, and the exit code is then 1."""
+Wall times depend on the other work of a machine; processor times hardly do. The time of a test includes all processes that the
+test started, and also processes that ended after their parents. Tests that need a GPU are left out. With --every N the program
+runs each Nth test or compilation, and multiplies the sum by N. KILN_TEST_CACHE names the folder of compiled code. Give an empty
+one for the first build folder, as tools/test.sh does, and the same one for the next. KILN_JOBS is the number of tests that run
+at once (2). The output of a test goes to BUILD/budget/NAME. A test that fails is marked, and the exit code is then 1."""
 import argparse
 import collections
 import concurrent.futures

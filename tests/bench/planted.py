@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""planted.py KILN [--sites NAME,...] [--mutants NUMBER,...] [--keep FOLDER]: wrong answers are planted into kernels of the catalogue,
-and a sweep has to find each of them. Prints a table; the exit code is 1 if a wrong kernel wins.
+"""planted.py KILN [--sites NAME,...] [--mutants NUMBER,...] [--keep FOLDER]: plants errors into kernels of
+the catalogue. A sweep must find each error. Prints a table; the exit code is 1 if a wrong kernel wins.
 
-A site is a statement of a kernel that stores an element of the output. The script copies the family's spec and sources, and
-puts `planted()` around the stored value. That function returns a wrong value for some elements, in some runs or at some sizes;
-the param PLANT chooses among the MUTANTS, and 0 is the right kernel. The right kernel also does idle work, so every wrong
-kernel is faster and wins unless it is found. The sweep runs on the simulated device, ranks by the interpreter's wall time, and
-verifies at its own size. --finalists makes it run its best configuration again, as a sweep on a GPU does.
+A site is a statement of a kernel that stores an element of the output. The script copies the spec and the sources of the family,
+and puts `planted()` around the stored value. That function returns a wrong value for some elements, in some runs or at some sizes.
+The param PLANT chooses one of the MUTANTS; 0 is the right kernel. The right kernel also does unneeded work. So every wrong kernel
+is faster, and it wins unless the sweep finds the error. The sweep runs on the simulated device, ranks by the wall time of the
+interpreter, and verifies at the size of the sweep. With --finalists it runs the best configuration again, as a sweep on a GPU does.
 
-A wrong kernel that is right in its first runs is found when it is the best and is run again. If another kernel is faster, it
-stays unfound and does not win. --mutants takes some of the mutants only, by their numbers from 1. --keep FOLDER leaves the
-specs there."""
+A wrong kernel that gives right answers in its first runs is found when it is the best and runs again. If another kernel is faster,
+the error stays unfound, but the kernel does not win. --mutants limits the run to these mutants, numbered from 1. --keep FOLDER
+leaves the changed specs in FOLDER."""
 import argparse
 import collections
 import json

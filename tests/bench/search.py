@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""How soon a search comes near the best: a sweep on this machine's device is recorded, and searches are replayed on it.
+"""Measures how soon a search comes close to the best time: it records a sweep on this GPU, and replays searches on it.
 
   search.py [--limit 30] [--total 270] [--seconds 60] [--seeds 10] [--keep FOLDER] SPEC[/WORK]... > kernel_src/search.tsv
 
-For each work (a size set of the spec, or settings joined by commas; without one those that works.txt lists):
+A work is a size set of the spec, or settings joined by commas. Without one, the works that works.txt lists are used. For each:
   1. `kiln tune` tries all configurations of all variants in random order, for --limit seconds at most. Nothing is
-     compiled beforehand. What ran is the recorded space; if the limit ended the sweep, it is a random part of the space,
-     and the best is the best of that part.
-  2. `kiln tune --replay` searches the recorded space by the default strategy, with --seeds seeds. No device is needed:
-     trying a configuration takes the time recorded for it. Configurations of a sweep are compiled by several workers while
-     others run, and inputs and answers take time that a recording does not have; so the clock of a replay is scaled:
-     all recorded times together take as long as the sweep did from the first sample to the last. It starts late by the
-     rest of the sweep: by the making of inputs and the first compile (and the comparison of the fastest at the end).
-One line of tab-separated values a work goes to standard output, with the medians over the seeds: the seconds until a
-search is within 1, 2, 5 % of the best, and how far from the best (1: there) it is after --seconds; then how far the worst
-seed is. Sentences go to standard error. A work that fails is left out, and the exit code is 1; --total ends it all: works
-whose turn comes later are left out.
+     compiled beforehand. The configurations that ran are the recorded space. If the limit ended the sweep, the recorded
+     space is a random part of the space, and its best configuration counts as the best.
+  2. `kiln tune --replay` searches the recorded space with the default strategy and with --seeds seeds. It needs no device:
+     a trial takes the recorded time. A sweep compiles configurations in several workers while others run, and it also
+     prepares inputs and answers, which a recording does not contain. So all recorded times are scaled by one factor: their
+     sum becomes the time of the sweep from the first sample to the last. The replay begins later by the remaining time of
+     the sweep: the preparation of inputs, the first compilation, and the comparison of the fastest ones at the end.
+For each work the program prints a line of tab-separated values to standard output. Its numbers are medians over the seeds: the
+seconds until a search is within 1, 2 and 5 % of the best, and the ratio to the best after --seconds (1: the best). The last
+number is the ratio of the worst seed. Messages go to standard error. A work that fails is left out, and the exit code is 1. After
+--total seconds no more works are begun.
 
-SPEC is a path or a name of specs/. KILN_TUNE may hold more options for the sweeps. `results.py page kernel_src` puts the
+SPEC is a path or a name of specs/. KILN_TUNE can hold more options for the sweeps. `results.py page kernel_src` puts the
 lines into kernel_src/results/README.md."""
 import argparse
 import json

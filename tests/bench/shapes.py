@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""gemm beside cuBLAS over thirty shapes: for each the peer is run, then a search of --seconds.
+"""Compares gemm with cuBLAS at thirty shapes: for each shape it runs cuBLAS, and then a search of --seconds.
 
   shapes.py [--seconds 60] [--only TEXT...] > shapes.tsv
   shapes.py --random 60 [--seed 1] [--seconds 12] > random.tsv    # other shapes, log-uniform in 1 to 16384, all types
-  shapes.py --shape bf16:300:300:300 f16:2:991:6805:columns       # these; types as the peer names them
+  shapes.py --shape bf16:300:300:300 f16:2:991:6805:columns       # these shapes; tests/bench/peers/gemm.cu names the types
 
-A line a shape: its name, type, the time of the best configuration found, that configuration, the peer's time, how many
-times as fast Kiln is, configurations tried. Then the geometric mean and the least of these. Needs nvcc, unless
-KILN_PEER names tests/bench/peers/gemm.cu as it was built; KILN is the command."""
+The program prints a line for each shape: its name, its type, the time of the best configuration that was found, this
+configuration, the time of cuBLAS, the speedup over cuBLAS, and the number of configurations that were tried. At the end it prints
+the geometric mean and the minimum of the speedups. It needs nvcc to compile tests/bench/peers/gemm.cu, unless KILN_PEER names the
+compiled program. KILN names the command."""
 import argparse
 import json
 import math

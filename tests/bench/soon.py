@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
-"""How near to the best known a user's first bounded sweep comes: `kiln tune FAMILY -s SET -t 8`, everything cold.
+"""Measures how close a user's first short sweep comes to the best known time: `kiln tune FAMILY -s SET -t 8` with empty caches.
 
   soon.py [--seconds 8] [--random COUNT --seed 1 --reference 40] [--best] [--total 280] --out rows.jsonl [FAMILY[/WORK]...]
 
-Each work of works.txt is swept once, in its own empty cache and store, on this machine's device. A line of JSON a work is
-appended to --out as soon as it is measured; works that the file has for the same number of seconds are not measured again,
-so the same command goes on where the last one ended (--total: after so many seconds). Then the table of all rows of the
-file is printed: the best, how many configurations were tried, when the first was verified, the best known and the ratio.
+The program sweeps each work of works.txt once, in an empty cache and an empty store of its own, on the GPU of this machine. After
+each work it appends a line of JSON to --out. It does not measure a work again if the file has its line for the same number of
+seconds. So the same command continues a run that ended, for example after --total seconds. Then the program prints the table of
+all lines of the file: the best time, the number of configurations tried, the time until the first one was verified, the best
+known time and the ratio.
 
-The best known is that of kernel_src/results.tsv, whatever its device. --random draws other sizes: those of a work, each
-number above 256 times a factor of 1/2 to 2; the same seed draws the same. Their best known is what a sweep of
---reference seconds finds, after the bounded one. KILN_TUNE may hold more options.
+The best known time is that of kernel_src/results.tsv, whatever its device is. --random draws other sizes: each number above 256
+of a work is multiplied by a factor of 1/2 to 2, and the same seed draws the same sizes. For these sizes, the best known time is
+what a sweep of --reference seconds finds afterwards. KILN_TUNE can hold more options.
 
---best also measures the configuration that `kiln best` names before anything was tuned, from the shipped ones alone. The
-last column of the table is its time in relation to the best of the sweep. On a device without shipped configurations that
-is how well those of another device serve.
+--best also measures the configuration that `kiln best` names before anything was tuned, from the shipped configurations alone.
+The last column of the table is its time divided by the best time of the sweep. On a device without shipped configurations, this
+column shows how well the configurations of another device serve.
 
-On a machine with several GPUs, start one process for each GPU (CUDA_VISIBLE_DEVICES), with some of the works and a file of its
-own. Works are measured in the order of the command line. --total 0 only prints the table of a file."""
+On a machine with several GPUs, start one process for each GPU (CUDA_VISIBLE_DEVICES), with some of the works and its own file.
+Works are measured in the order of the command line. With --total 0 the program only prints the table of a file."""
 import argparse
 import json
 import os

@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
-"""Kiln's search beside Kernel Tuner's strategies, on the same recorded spaces and scored by the same code.
+"""Compares Kiln's search with the strategies of Kernel Tuner, on the same recorded spaces and with the same score.
 
   tuners.py [--seeds 10] [--strategies NAME,...] [--venv FOLDER] [--traces FOLDER] FILE... > table.md
   tuners.py --check [--seeds 3] [FILE...]
 
 For each FILE (a recorded space) and each strategy, with seeds 1 to --seeds:
-  1. A search gives a trace: the configurations that it tried, in their order, each once. Kernel Tuner searches in its
-     simulation mode with its own defaults; `max_fevals`, which some of its strategies plan by, is the number of
-     configurations that random search tries within the budget, at least 200. Kiln's trace is of `kiln tune --replay`.
-     What a configuration takes and costs comes from the file, as `kiln tune --replay --strategy exhaustive` reads it.
-  2. The trace is scored, of whichever tuner it is (score_of, shares_of): the field's score (engine/recording/README.md),
-     and the share of the optimum that is reached after 10, 50, 100 and 200 configurations.
-Of the table's columns, scores are means over the seeds, with the standard error of the mean; shares are the medians over
-the seeds, then the mean of the files.
+  1. A search gives a trace: the configurations that it tried, each once, in their order. Kernel Tuner searches in its
+     simulation mode with its own defaults. Some of its strategies plan with `max_fevals`. Its value is the number of
+     configurations that random search tries within the budget, and at least 200. The trace of Kiln comes from `kiln tune
+     --replay`. The cost and the time of a configuration come from the file, as `kiln tune --replay --strategy exhaustive`
+     reads it.
+  2. The same functions (score_of, shares_of) score the traces of both tuners. They give the score of
+     engine/recording/README.md, and the share of the optimum that is reached after 10, 50, 100 and 200 configurations.
+In the table, a score is a mean over the seeds, with the standard error of the mean. A share is the median over the seeds, and
+then the mean over the files.
 
-Kernel Tuner comes from PyPI by pip into a virtual environment, by default build/kernel_tuner; nothing of it is kept in the
-project. Strategies that cannot be run (a package that they need is not installed) are named on standard error. With
---traces, traces are kept in that folder and are not made again (of a Kiln that has changed, name another folder); a search
-of more than --limit seconds of a core is left out. --check needs no Kernel Tuner: it holds the scores of Kiln's traces
-against those of `kiln compare-strategies`, without FILE on a space that it makes up."""
+pip installs Kernel Tuner from PyPI into a virtual environment, by default build/kernel_tuner; the project contains no part of it.
+If a strategy cannot run, because a package that it needs is not installed, standard error names it. --traces keeps the traces in
+that folder and does not make them again. After a change of Kiln, name another folder. A search that takes more than --limit
+seconds of a core is left out. --check needs no Kernel Tuner: it compares the scores of Kiln's traces with those of
+`kiln compare-strategies`. Without FILE it uses a space that it makes up."""
 import argparse
 import json
 import os

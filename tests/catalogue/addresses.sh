@@ -1,6 +1,6 @@
 #!/bin/sh
-# addresses.sh KILN FOLDER: the product of matrices that begin at no multiple of 16 bytes, as a caller of the kernels may
-# have them.
+# addresses.sh KILN FOLDER: multiplies matrices whose addresses are not multiples of 16 bytes. Callers of the kernels can
+# have such matrices.
 set -eu
 kiln=$1 sources=$2
 folder=$(mktemp -d)

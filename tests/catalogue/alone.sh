@@ -1,6 +1,6 @@
 #!/bin/sh
-# alone.sh KILN FOLDER: every CUDA source of the folder compiles without a macro, as an editor reads it: the defaults
-# that it gives its knobs go together, and all of its kernels are there at once.
+# alone.sh KILN FOLDER: compiles each CUDA source of the folder without macros, as an editor does. So the test checks that
+# the default values of the macros fit together, and that all kernels of a source compile at once.
 set -eu
 kiln=$1 sources=$2
 folder=$(mktemp -d)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""counters.py KILN SPEC: what the simulated device counts, held against what a variant is there to show.
+"""counters.py KILN SPEC: checks that the simulated device counts what the file SPEC.counters expects for each variant.
 
-SPEC.counters beside this file has a line for each run: the variant, params and sizes (NAME=VALUE), a colon, and what must be
-true of the counters (COUNTERS.md, and flops, launches, blocks, warps), added up over its kernels or, with KERNEL.NAME, of
-one. What a line that begins with NAME = has counted is NAME to the lines after it.
-"""
+Each line of SPEC.counters describes a run: the variant, params and sizes (NAME=VALUE), a colon, and a condition on the
+counters. The names of the counters are those of COUNTERS.md, and flops, launches, blocks and warps. A counter is the sum over
+the kernels of the run; KERNEL.NAME is the counter of one kernel. If a line begins with NAME =, later lines can use its
+counters as NAME.COUNTER."""
 import functools, json, os, subprocess, sys, tempfile
 
 
@@ -18,6 +18,7 @@ def sizes_of(kiln, spec):
     return set(next(iter(shown["sizes"].values())))
 
 
+@functools.cache # several lines are about the same run
 def measure(kiln, spec, words):
     variant, *settings = words
     sizes = sizes_of(kiln, spec)
@@ -56,7 +57,7 @@ def main():
         name = None
         if " = " in run:
             name, run = (part.strip() for part in run.split(" = ", 1))
-        counts = measure(kiln, spec, run.split())
+        counts = measure(kiln, spec, tuple(run.split()))
         if name:
             earlier[name] = counts
         checked += 1

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""defaults.py KILN FOLDER DEVICE... -- DEVICE...: every variant's defaults keep its constraints on each of the devices, at the first
-size set of its spec, unless no configuration of it does, or the variant needs what the device lacks: then it is not for
-that device. A variant that has a need of UNTRIED also says that it was never run on hardware. The devices after -- are
-for these variants alone: one of them can run the variant, and no other device can."""
+"""defaults.py KILN FOLDER DEVICE... -- DEVICE...: checks that the defaults of every variant satisfy its constraints on each device,
+at the first size set of its spec. A variant is not for a device if it needs something that the device lacks, or if none of its
+configurations satisfies the constraints. The test also checks that the text of a variant that needs something of UNTRIED says
+that it was never run on hardware. A device after -- is for the variants that no other device can run."""
 import glob, json, os, subprocess, sys
 
 UNTRIED = {"device.tcgen05", "device.cc >= 120"}  # no device has them that the catalogue was run on

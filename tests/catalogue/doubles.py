@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""doubles.py KILN SPEC: the errors of dgemm's variants, exactly, on numbers that the fills of a spec do not make.
+"""doubles.py KILN SPEC: computes the exact errors of the variants of dgemm, on numbers that the fills of a spec do not produce.
 
-Rows that differ by powers of two up to 2^1000, numbers of a row that differ by 2^60, and infinities, NaN, denormals, zeros
-and the largest numbers. Of finite numbers the error of `residues` is below 2^-53 of the length of the row times that of
-the column, and not above that of a sum in double precision where the numbers have one size. Where a sum in double
-precision is infinite or NaN, it is the same.
-"""
+The numbers are: rows that differ by powers of two up to 2^1000; numbers of a row that differ by 2^60; infinities, NaN, denormals,
+zeros and the largest numbers. If all numbers are finite, the error of `residues` must be below 2^-53 times the length of the row
+times the length of the column. If the numbers have similar sizes, the error must also not exceed that of a sum in double
+precision. If a sum in double precision is infinite or NaN, `residues` must give the same result."""
 import math, os, random, struct, subprocess, sys, tempfile
 from fractions import Fraction
 

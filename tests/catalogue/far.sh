@@ -1,7 +1,8 @@
 #!/bin/sh
-# far.sh KILN SOURCE: the last blocks of stencils of 2^31 - 1 columns, and of as many rows, under checks: nothing is
-# touched beyond the grid. The kernels are the shipped ones, but that blocks are numbered from the first of these on, and
-# that pointers begin so far before memory that only the grid's last points are there.
+# far.sh KILN SOURCE: runs the last blocks of stencils with 2^31 - 1 columns, and with as many rows, with all checks. No
+# access may lie outside of the grid. The script changes the shipped kernels in two ways: the number of the first block is
+# that of the first of these last blocks, and the pointers point so far below the memory that only the last points of the
+# grid lie in it.
 set -eu
 kiln=$1 source=$2
 folder=$(mktemp -d)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# few.sh KILN SPEC PROFILE SIZE...: as checks.sh, on a simulated device that has two of PROFILE's multiprocessors, so that
-# blocks which stay for tile after tile get several of a small size. The answers are checked too.
+# few.sh KILN SPEC PROFILE SIZE...: does the same as checks.sh, on a simulated device with only two of the
+# multiprocessors of PROFILE. So persistent blocks process several tiles even at a small size. The answers are checked too.
 set -eu
 kiln=$1 spec=$2 profile=$3
 shift 3

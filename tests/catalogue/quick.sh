@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2034  # used by the scripts that read this one
-# quick.sh - for the scripts beside it. make_quick SPEC FOLDER writes a copy of a spec with the option -Ofc=mid to FOLDER: NVRTC
-# optimises less, in a fifth of the time. It sets `used` to the copy, and `folders` to the options of kiln that the copy needs.
+# quick.sh - functions for the scripts in this folder. make_quick SPEC FOLDER writes a copy of a spec with the option
+# -Ofc=mid to FOLDER. NVRTC then optimises less, and takes a fifth of the time. The function sets `used` to the path of the
+# copy, and `folders` to the options of kiln that the copy needs.
 make_quick() {
     used=$2/$(basename "$1") folders="-I $(dirname "$1")/../kernel_src"
     sed 's/^source:/options: [-Ofc=mid]\n&/' "$1" >"$used"

@@ -1,10 +1,11 @@
 #!/bin/sh
-# sizes.sh KILN DEVICE SPEC SIZE... [-- SIZE...]: runs every variant of a spec at each size, checked against its reference. A
-# SIZE is the name of a size set, or settings joined by commas (M=7,N=5,K=3); with VARIANT,...: before it, it is for these
-# alone, and +NAME=VALUE after it sets a param. On a device that is not there: exit 77, a skip.
+# sizes.sh KILN DEVICE SPEC SIZE... [-- SIZE...]: runs every variant of a spec at each size, and checks it against its
+# reference. A SIZE is the name of a size set, or settings joined by commas (M=7,N=5,K=3). VARIANT,...: before a SIZE
+# limits it to these variants, and +NAME=VALUE after it sets a param. If the device does not exist, the exit code is 77, a
+# skip.
 #
-# At the sizes after -- NVRTC optimises less (quick.sh), because the subject there is the answer. Users compile otherwise, so each
-# variant must also run at a size before --.
+# At the sizes after --, NVRTC optimises less (quick.sh), because these sizes only test the answers. Users compile with
+# full optimisation, so each variant must also run at a size before the --.
 set -eu
 . "$(dirname "$0")/quick.sh"
 kiln=$1 device=$2 spec=$3

@@ -1,9 +1,10 @@
 #!/bin/sh
-# special.sh KILN DEVICE SPEC [VARIANT,...:]BUFFER EXTENT... -- SETTINGS: every variant of a spec, or these, on infinities,
-# NaN, -0, denormals and numbers that overflow, an array of each (special.py), checked against its reference. Where all
-# numbers are denormals no answer is further off than a spec's atol, so there a copy of the spec has a smaller one. An EXTENT
-# that is no number is the type of the numbers, f16 in place of f32, or a variant that takes denormals for 0, as atomics do,
-# and is left out there, or !KIND, a kind that is left out. SETTINGS are options of kiln run.
+# special.sh KILN DEVICE SPEC [VARIANT,...:]BUFFER EXTENT... -- SETTINGS: runs every variant of a spec, or these variants,
+# on special numbers, and checks them against their references. special.py writes one array for each kind: infinities, NaN,
+# -0, denormals, and numbers that overflow. If all numbers are denormals, even a wrong answer is within the spec's atol, so
+# the script uses a copy of the spec with a smaller atol. An EXTENT can also be one of three words: the type of the numbers
+# (f16 instead of f32); a variant that treats denormals as 0, as atomics do, and that is left out for denormals; or !KIND,
+# a kind that is left out. SETTINGS are options of kiln run.
 set -eu
 kiln=$1 device=$2 spec=$3 buffer=$4
 shift 4
@@ -31,9 +32,9 @@ case $buffer in
 *:*) variants=$(echo "${buffer%%:*}" | tr , ' ') buffer=${buffer#*:} ;;
 esac
 failed=0
+# shellcheck disable=SC2086  # a list of numbers
+python3 "$here/special.py" "$folder" $extents
 for kind in inf -inf nan large zero denormal; do
-    # shellcheck disable=SC2086  # a list of numbers
-    python3 "$here/special.py" "$folder/special.npy" $kind $extents
     checked=$spec
     [ $kind != denormal ] || checked=$tight
     names=
@@ -45,7 +46,7 @@ for kind in inf -inf nan large zero denormal; do
     # In one process: each would load the compiler again.
     wanted=$(echo "$names" | tr , ' ' | wc -w)
     output=$("$kiln" run "$checked" -v "${names#,}" -I "$sources" --device "$device" --no-measure \
-                 --input "$buffer=$folder/special.npy" "$@" 2>&1) && code=0 || code=$?
+                 --input "$buffer=$folder/$kind.npy" "$@" 2>&1) && code=0 || code=$?
     verified=$(echo "$output" | grep -c '^  answer  *verified' || :)
     if [ "$verified" != "$wanted" ] || [ "$code" != 0 ]; then
         failed=$((failed + 1))

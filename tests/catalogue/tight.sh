@@ -1,7 +1,7 @@
 #!/bin/sh
-# tight.sh KILN SPEC FACTOR VARIANT,...:SIZE...: these variants at these sizes, held to their spec's absolute tolerance times
-# FACTOR. A spec's tolerance is for all params and the largest sizes, where there are more sums to be the worst of. A SIZE
-# is as in checks.sh.
+# tight.sh KILN SPEC FACTOR VARIANT,...:SIZE...: runs these variants at these sizes with the spec's absolute tolerance
+# times FACTOR. The spec's tolerance is for all params and for the largest sizes, at which the largest error of all sums
+# is larger.
 set -eu
 kiln=$1 spec=$2 factor=$3
 shift 3

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""tiles.py KILN: how far an infinity, a NaN or a number that overflows in a layer's image reaches in the variants of convnet
-that transform tiles. A point whose filter covers an infinity or a NaN must not be finite; a point of a tile that does not
-take what is special must be that of the variant direct; of the other points of such a tile nothing is said.
-"""
+"""tiles.py KILN: checks which points of y an infinity, a NaN or a number that overflows changes, in the variants of convnet that
+transform tiles. If the filter at a point covers an infinity or a NaN, the point must not be finite. If a tile does not read the
+special element, its points must equal those of the variant direct. The test accepts any value at the other points."""
 import math, os, struct, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -64,9 +63,9 @@ def main():
     kiln, failed = sys.argv[1], 0
     with tempfile.TemporaryDirectory() as folder:
         os.environ["KILN_CACHE_DIR"] = os.environ.get("KILN_TEST_CACHE", folder)
-        image = os.path.join(folder, "x.npy")
+        subprocess.run([sys.executable, os.path.join(HERE, "special.py"), folder, *map(str, EXTENTS)], check=True)
         for kind in ("inf", "nan", "large"):
-            subprocess.run([sys.executable, os.path.join(HERE, "special.py"), image, kind, *map(str, EXTENTS)], check=True)
+            image = os.path.join(folder, f"{kind}.npy")
             specials = [(i // WIDTH // HEIGHT // CHANNELS, i // WIDTH % HEIGHT, i % WIDTH)
                         for i, value in enumerate(read(image)) if not abs(value) < 1e30]
             assert len(specials) == 2

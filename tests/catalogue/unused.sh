@@ -1,6 +1,6 @@
 #!/bin/sh
-# unused.sh KILN SPEC: every variant of decode.yaml on a cache whose rows behind the last key are NaN. No answer may depend
-# on them: 0 times NaN is NaN.
+# unused.sh KILN SPEC: runs every variant of decode.yaml on a cache of keys and values. All rows after the last key are NaN.
+# No answer may depend on these rows. A kernel must not even multiply them by 0, because 0 times NaN is NaN.
 set -eu
 kiln=$1 spec=$2
 folder=$(mktemp -d)

@@ -126,7 +126,7 @@ SHELL = [  # the command, the parts of the message
     ("kiln show affine.cu", "affine.cu", "is a source", "kiln init"),
     ("kiln base.yaml", "unknown command 'base.yaml'", "a file follows a command", "kiln run base.yaml"),
     ("kiln tne base.yaml", "unknown command", "'tne'", "'tune'"),
-    ("kiln run base.yaml base.yaml", "'base.yaml'", "is there twice", "leave one out"),
+    ("kiln run base.yaml base.yaml", "'base.yaml'", "is given twice", "leave one out"),
     ("kiln run base.yaml BLOCK=64", "one argument too many", "'BLOCK=64'", "-p BLOCK=64"),
     ("kiln run base.yaml -p BLOCK 64", "one argument too many", "'64'", "-p NAME=VALUE"),
     ("kiln run base.yaml -DBLOCK=64", "unknown option", "'-D'", "-p NAME=VALUE"),

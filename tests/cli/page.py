@@ -1,7 +1,6 @@
-"""page.py FILE: what a page of `kiln report` holds, for golden cases: headings, tables, charts, data.
-
-Ends with an error where the page could fetch something, or has an element or an attribute that Kiln does not write: then
-text that is no markup was taken for it."""
+"""page.py FILE: prints the content of a page of `kiln report` for golden cases: headings, tables, charts, data. It
+fails if the page could fetch something, or has an element or an attribute that Kiln does not write. In that case a text
+was taken for markup."""
 import html.parser
 import json
 import re

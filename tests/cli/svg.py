@@ -1,6 +1,5 @@
-"""svg.py FILE...: what charts of `kiln report --charts` hold, for golden cases: their titles.
-
-Ends with an error where one is not well-formed, or has an element or an attribute that runs or fetches something."""
+"""svg.py FILE...: prints the titles of charts that `kiln report --charts` wrote, for golden cases. It fails if a chart
+is not well-formed, or has an element or an attribute that runs or fetches something."""
 import sys
 import xml.etree.ElementTree as xml
 

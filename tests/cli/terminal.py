@@ -1,5 +1,5 @@
-"""terminal.py COLUMNS COMMAND...: runs a command on a terminal of so many columns; what it wrote there is printed with
-escapes visible. NAME=VALUE before the command sets variables."""
+"""terminal.py COLUMNS COMMAND...: runs a command on a terminal with this number of columns, and prints what it wrote
+there, with escapes visible. NAME=VALUE before the command sets variables."""
 import fcntl, os, pty, struct, sys, termios
 
 columns, arguments = int(sys.argv[1]), sys.argv[2:]

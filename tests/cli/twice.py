@@ -1,5 +1,5 @@
-"""twice.py SIGNAL COMMAND...: runs the command, a sweep of many.yaml, and when the store has a sample of it sends it
-the signal twice, to the process and to its group, as `timeout` does. The exit code is the command's."""
+"""twice.py SIGNAL COMMAND...: runs the command, which is a sweep of many.yaml. When the store has a sample of the
+sweep, it sends the signal twice, to the process and to its group, as `timeout` does. The exit code is the command's."""
 import os, signal, subprocess, sys, time
 
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # a suite that a shell started in the background has SIGINT ignored

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The nvcc that makes PTX where machine code is asked for: nvcc.sh PATH-OF-IT. 77: there is no nvcc behind it.
+# nvcc.sh NVCC: tests the stand-in for nvcc that makes PTX if machine code is requested. It exits with 77 if there is no
+# real nvcc behind the stand-in.
 set -eu
 nvcc=$1
 "$nvcc" --version > /dev/null 2>&1 || { echo "SKIP nvcc: no nvcc of a toolkit"; exit 77; }

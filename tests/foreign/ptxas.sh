@@ -1,5 +1,5 @@
 #!/bin/sh
-# The ptxas that keeps PTX: ptxas.sh PATH-OF-IT.
+# ptxas.sh PTXAS: tests the stand-in for ptxas that keeps PTX.
 set -eu
 ptxas=$1
 folder=$(mktemp -d)

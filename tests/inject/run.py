@@ -7,7 +7,7 @@ BUILD is a build folder: it is installed into a folder of its own first, and wha
 run of each scenario records which calls there are (shim.c says how they are told apart); then there is one run for each
 call, in which it fails. After each of them the same sweep runs undisturbed on what was left.
 
-Without --full it ends after --seconds (6), but not before 8 cases, in two of the scenarios, and takes one call of every
+Without --full it ends after --seconds (3), but not before 8 cases, in two of the scenarios, and takes one call of every
 function in every kind of process first, then another of each, and so on. The order is the same every time (--seed), so a
 run with --from N continues where one of the same build ended after N cases. Exit code 77: there is no NVRTC here."""
 import argparse
@@ -455,7 +455,7 @@ def main():
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
-    seconds = args.seconds if args.seconds is not None else None if args.full else 6
+    seconds = args.seconds if args.seconds is not None else None if args.full else 3
     tool = Tool(args)
     try:
         slots = [Slot(tool, i) for i in range(args.jobs)]

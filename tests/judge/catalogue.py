@@ -124,6 +124,11 @@ def make_mutants(root, names):
                                    f"{path.stem} {variant} {source.name}:{number}: {line.strip()}  [{match.group(0).strip()} -> {new.strip()}]")
 
 
+def get_code(kiln, spec, variant, candidate):
+    """The digest of the PTX. The budget is too short for a trial, so this takes as long as a compile."""
+    return judge(kiln, spec, variant, candidate, 0.001, 5).get("digest", {}).get("code")
+
+
 def try_mutants(kiln, root, names):
     """Judges some mutants, and prints those that pass. Mutants whose PTX is the PTX of the source are equivalent and not counted."""
     generator = random.Random(int(os.environ.get("KILN_TEST_SEED", "1")))
@@ -148,12 +153,11 @@ def try_mutants(kiln, root, names):
         with tempfile.TemporaryDirectory() as temporary:
             candidate = pathlib.Path(temporary) / source.name
             candidate.write_text(text)
-            verdict = judge(kiln, path, variant, candidate, 600, 5)
-        if verdict["verdict"] in ("pass", "undecided", "error"):
+            code = get_code(kiln, path, variant, candidate)
             if (path, variant) not in codes:
-                codes[path, variant] = judge(kiln, path, variant, source, 0.001, 5).get("digest", {}).get("code")
-            if verdict.get("digest", {}).get("code") == codes[path, variant]:
-                verdict["verdict"] = "equal code"
+                codes[path, variant] = get_code(kiln, path, variant, source)
+            equal = code and code == codes[path, variant]
+            verdict = {"verdict": "equal code", "message": "", "took": 0.0} if equal else judge(kiln, path, variant, candidate, 600, 5)
         word = verdict["verdict"]
         line = f"{word:10} {verdict['took']:6.1f} s  {mutant[4]}  {verdict['message'][:80]}"
         with lock:

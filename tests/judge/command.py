@@ -8,7 +8,10 @@
 - The key `judge` of a spec decides which sizes are tried.
 - A clock is found wherever the PTX reads it.
 - Buffers that the steps swap, negative sizes, and sizes without contents.
-- Size sets that a constraint of the variant excludes.
+- Size sets that a constraint of the variant excludes, and the negative size of another set.
+- Arrays of host functions that are too large.
+- Sums that are cut towards zero.
+- Candidates that attack the judge.
 - Trials with few multiprocessors, for specs whose launches depend on their number.
 - Sizes of the spec's own size sets, sizes that lack one element to a whole quadruple, several tiles in descending order, late blocks.
 - A kernel that does not end, and its number of steps beside the number of the variant's own source.
@@ -23,6 +26,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -129,7 +133,7 @@ def check_steps(work):
 
 def check_sets(work):
     """The first size sets break a constraint of the variant. The judge opens it at a set that is allowed, and draws no other set."""
-    text = ("kiln: 1\nname: rows\nsource: rows.cu\nsizes: {tiny: {N: 300, M: 1}, other: {N: 300, M: 3}, even: {N: 40, M: 2}, wide: {N: 20, M: 4}}\n"
+    text = ("kiln: 1\nname: rows\nsource: rows.cu\nsizes: {tiny: {N: 300, M: 1}, other: {N: 300, M: 3}, even: {N: 40, M: 2}, wide: {N: 20, M: -4}}\n"
             "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1]}}\n  y: {type: f32, shape: [N], out: true}\n"
             "verify: {y: {against: {variant: own}, exact: true}}\njudge: {N: {from: 0, to: 3000}}\n"
             'variants:\n  own: {where: [M % 2 == 0], launch: {kernel: rows, grid: ["ceil_div(N, 256)"], block: [256], args: [x, y, N, M]}}\n')
@@ -143,10 +147,88 @@ def check_sets(work):
     (work / "few.yaml").write_text(text.replace("M % 2 == 0", "N <= 50"))
     made = verdict(work / "few.yaml", path)
     need(made["verdict"] == "pass" and made["trials"]["answers"] > 5 and made["trials"]["skipped"] > 0, made["trials"])
+    # sizes that are drawn are hardly ever multiples of 4, so they are rounded up
+    (work / "units.yaml").write_text(text.replace("M % 2 == 0", "N % 4 == 0 and N > 0"))
+    made = verdict(work / "units.yaml", path)
+    need(made["verdict"] == "pass" and made["trials"]["checks"] == 10 and made["trials"]["skipped"] == 0, made["trials"])
     # if no set is allowed, the message is about the default sizes
     (work / "none.yaml").write_text(text.replace("M % 2 == 0", "M > 4"))
     done = run(work / "none.yaml", path)
     need(done.returncode not in (0, 18) and "M = 1" in done.stderr, done.stderr)
+
+
+def check_huge(work):
+    """The arrays come from a host function, which would make gigabytes of them for the sizes of the large trial. The judge knows
+    from smaller trials that they are too large."""
+    (work / "degrees.yaml").write_text(
+        "kiln: 1\nname: degrees\nsource: degrees.cu\nsizes: {tiny: {N: 300}}\n"
+        "inputs: {A: {host: sparse_matrix, matrix: band, rows: N, degree: 63, seed: 1}}\n"
+        "buffers:\n  first: {from: A.csr.offsets}\n  index: {from: A.csr.index}\n  y: {type: u32, shape: [N], out: true}\n"
+        "verify: {y: {against: {variant: own}, exact: true}}\njudge: {N: {from: 0, to: 67108864}}\n"
+        'variants:\n  own: {launch: {kernel: degrees, grid: ["max(1, ceil_div(N, 256))"], block: [256], args: [first, y, N]}}\n')
+    path = work / "degrees.cu"
+    path.write_text('extern "C" __global__ void degrees(const unsigned *first, unsigned *y, unsigned n)\n{\n'
+                    "    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n)\n        y[i] = first[i + 1] - first[i];\n}\n")
+    made = verdict(work / "degrees.yaml", path)
+    need(made["verdict"] == "pass" and made["trials"]["skipped"] > 0, made)
+    kilobytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    need(kilobytes < 2 << 20, f"a verdict takes {kilobytes} kilobytes of memory")
+
+
+def check_cuts(work):
+    """A sum of products of half precision that is cut towards zero after each eight products, as tensor cores do, is right for large
+    products of one sign too. A sum in which each 16th product is left out is wrong."""
+    (work / "products.yaml").write_text(
+        "kiln: 1\nname: products\nsource: products.cu\nsizes: {tiny: {N: 300}}\n"
+        "buffers:\n  x: {type: f16, shape: [N], fill: {uniform: [-1, 1], seed: 1}}\n  w: {type: f16, shape: [N], fill: {uniform: [-1, 1], seed: 2}}\n  y: {type: f32, shape: [1], out: true}\n"
+        "verify: {y: {against: {variant: own}, rtol: 1e-6, atol: \"1e-8 * N * sqrt(N) + 1e-6\"}}\njudge: {N: {from: 0, to: 60000}}\n"
+        "variants:\n  own: {launch: {kernel: products, grid: [1], block: [256], args: [x, w, y, N]}}\n")
+    head = '#include <cuda_fp16.h>\nextern "C" __global__ void products(const __half *x, const __half *w, float *y, int n)\n{\n'
+    own, cut, left = (work / f"{name}.cu" for name in ("products", "cut", "left"))
+    own.write_text(head + "    __shared__ double part[256];\n    double all = 0;\n    for (int i = threadIdx.x; i < n; i += 256)\n"
+                   "        all += (double)__half2float(x[i]) * __half2float(w[i]);\n    part[threadIdx.x] = all;\n    __syncthreads();\n"
+                   "    if (threadIdx.x == 0) {\n        for (int i = 1; i < 256; i++)\n            all += part[i];\n        y[0] = all;\n    }\n}\n")
+    cut.write_text(head + "    if (threadIdx.x)\n        return;\n    float all = 0;\n    for (int i = 0; i < n; i += 8) {\n        float eight = 0;\n"
+                   "        for (int k = i; k < i + 8 && k < n; k++)\n            eight += __half2float(x[k]) * __half2float(w[k]);\n"
+                   "        all = __fadd_rz(all, eight);\n    }\n    y[0] = all;\n}\n")
+    left.write_text(own.read_text().replace("        all += (double)", "        if (i % 16 != 5)\n            all += (double)"))
+    for path, word in ((cut, "pass"), (left, "wrong")):
+        made = verdict(work / "products.yaml", path, "--seed", "3")
+        need(made["verdict"] == word and made["trials"]["unsettled"] == 0, f"{path.name}: {made['verdict']}: {made['message']} {made['trials']}")
+
+
+HOSTILE = { # the verdicts, what stands before the kernel, and its statements
+    "recursion": ("unsafe", "__device__ __noinline__ float down(float v, int d) { volatile float s[9]; s[d % 9] = v; return d ? down(v + s[d % 9], d - 1) - v : v; }", "z[i] = down(x[i], 1 << 30);"),
+    "large_variable": ("compile", "__device__ float large[1ull << 40];", "large[i] = 1, z[i] = a * x[i] + b * y[i];"),
+    "names": ("pass", 'extern "C" __device__ int kiln_judge, cuLaunchKernel, judge;\nextern "C" __global__ void reference() { }', "z[i] = a * x[i] + b * y[i];"),
+    "types": ("unsafe", "#define float double", "z[i] = a * x[i] + b * y[i];"),
+    "words": ("unwritten", "#define blockIdx threadIdx", "z[blockIdx.x] = a * x[i] + b * y[i];"),
+    "includes_itself": ("forbidden", "#include __FILE__", "z[i] = 0;"),
+    "looks_for_a_file": ("forbidden", '#if __has_include("/etc/passwd")\n#endif', "z[i] = 0;"),
+    "reads_the_environment": ("forbidden", '#include "/proc/self/environ"', "z[i] = 0;"),
+    "embeds": ("forbidden", "", '{ const char t[] = {\n#embed "/etc/passwd"\n}; z[i] = t[0]; }'),
+    "leaves": ("unwritten", "", 'if (i == 0) asm volatile("exit;"); z[i] = a * x[i] + b * y[i];'),
+    "calls_a_number": ("unsafe", "", "((void (*)())(unsigned long long)(n + 12345678))();"),
+    "child_grid": ("compile", "__global__ void child(float *z) { z[0] = 7; }", "child<<<1, 1>>>(z);"),
+    "allocates": ("unsafe", "", "for (int k = 0; k < 5000; k++) { float *q = (float *)malloc(1 << 20); if (q) q[0] = 1; } z[i] = a * x[i] + b * y[i];"),
+    "multiprocessor": ("unwritten", "", 'unsigned s; asm("mov.u32 %0, %%smid;" : "=r"(s)); if (s < 3) z[i] = a * x[i] + b * y[i];'),
+    "address": ("wrong", "", "z[i] = (unsigned long long)x / 256 % 16 == 5 ? 0 : a * x[i] + b * y[i];"),
+    "address_of_large_arrays": ("wrong", "", "z[i] = (unsigned long long)x / 4096 % 16 == 11 ? 0 : a * x[i] + b * y[i];"),
+}
+
+
+def check_hostile(spec, work):
+    """Candidates that attack the judge, or that look where they run. Each gets its verdict, and a judge of all of them ends."""
+    folder = work / "hostile"
+    folder.mkdir()
+    for name, (_, before, statements) in HOSTILE.items():
+        (folder / f"{name}.cu").write_text(f"{before}\n{HEAD}    if (i < n) {{\n        {statements}\n    }}\n}}\n")
+    done = subprocess.run([KILN, "judge", str(spec), "-c", str(folder), "-d", "sim", "--jobs", "2", "--json", "--no-cache"],
+                          capture_output=True, text=True, timeout=600, check=False)
+    made = {pathlib.Path(one["candidate"]).stem: one for one in map(json.loads, done.stdout.splitlines())}
+    need(set(made) == set(HOSTILE), f"{sorted(made)}: {done.stderr}")
+    for name, (word, _, _) in HOSTILE.items():
+        need(made[name]["verdict"] == word, f"{name}: {made[name]['verdict']}, not {word}: {made[name]['error']} {(made[name]['result'] or {}).get('message')}")
 
 
 def check_few(work):
@@ -207,12 +289,13 @@ def check_timed(work):
         "kiln: 1\nname: place\nsource: place.cu\nsizes: {tiny: {N: 500, A: 1.5, B: -0.75}, large: {N: 200000, A: 1.5, B: -0.75}}\n"
         "buffers:\n  x: {type: f32, shape: [N], fill: {uniform: [-1, 1], seed: 1}}\n"
         "  y: {type: f32, shape: [N], fill: {uniform: [-1, 1], seed: 2}, out: true}\n"
-        "verify: {y: {against: {host: axpby_f64}, rtol: 1e-6, atol: 3e-7}}\njudge: {N: {from: 0, to: 100000}}\n"
+        "verify: {y: {against: {host: axpby_f64}, rtol: 1e-6, atol: 3e-7}}\njudge: {N: {from: 0, to: 100000}, streams: {to: 2}}\n"
         'variants:\n  own: {launch: {kernel: place, grid: ["ceil_div(N, 256)"], block: [256], args: [A, x, B, y, N]}}\n')
     head = ("__device__ unsigned calls[200000];\n"
             'extern "C" __global__ void place(float a, const float *x, float b, float *y, int n)\n{\n'
             "    const int i = blockIdx.x * blockDim.x + threadIdx.x;\n")
-    for name, trick, word in (("place", "", "pass"), ("skips", "    if (n == 200000 && i < n && ++calls[i] > 4)\n        return;\n", "state"),
+    # the right kernel has a variable, so two calls run in two streams, each several times in one memory
+    for name, trick, word in (("place", "    if (i < n)\n        calls[i] = 7;\n", "pass"), ("skips", "    if (n == 200000 && i < n && ++calls[i] > 4)\n        return;\n", "state"),
                               ("large", "    if (n == 200000 && i == 77)\n        return;\n", "wrong")):
         path = work / f"{name}.cu"
         path.write_text(f"{head}{trick}    if (i < n)\n        y[i] = a * x[i] + b * y[i];\n}}\n")
@@ -316,7 +399,7 @@ def check_endless(ops, work):
     (work / "spins.yaml").write_text((ops / "axpby.yaml").read_text().replace("references.cu", "spins.cu").replace("sizes: {", "sizes: {odd: {N: 77777}, "))
     (work / "axpby.cu").write_text((ops / "axpby.cu").read_text())
     late = verdict(work / "spins.yaml", work / "axpby.cu", "--launch-limit", "0.3")
-    need(late["verdict"] == "pass" and late["trials"]["skipped"] > 0 and any("a reference was late" in note for note in late["notes"]), late)
+    need(late["verdict"] == "pass" and late["trials"]["skipped"] > 0 and any("a reference reached its limit" in note for note in late["notes"]), late)
     # a kernel that needs more steps than a trial usually has gets more of them, if the variant's own source is slow too
     head = ('extern "C" __global__ void tiles(const float *x, float *y, int m, int n, int k)\n{\n    const int i = blockIdx.x * 256 + threadIdx.x;\n'
             "    const size_t at = (size_t)blockIdx.y * n + i;\n    if (i >= n)\n        return;\n    float v = x[at];\n"
@@ -566,7 +649,7 @@ def main():
         # a compile that does not end is late, also if another size begins it
         endless = (FOLDER / "museum" / "compiles_for_ever.cu").read_text().split("#if CHEAT\n")[1].split("#endif")[0]
         slow = source("slow", "    if (i < n)\n        z[i] = a * x[i] + b * y[i];\n}\n", f"#if N == 33\n{endless}#endif\n{HEAD}")
-        made = verdict(work / "baked.yaml", slow, "--sandbox", "off", "--compile-timeout", "8")
+        made = verdict(work / "baked.yaml", slow, "--sandbox", "off", "--compile-timeout", "3")
         need(made["verdict"] == "timeout", f"an endless compile of one size: {made['verdict']}: {made['message']}")
 
         check_against(ops, right, wrong, work)
@@ -574,6 +657,9 @@ def main():
         check_special(work)
         check_steps(work)
         check_sets(work)
+        check_huge(work)
+        check_cuts(work)
+        check_hostile(ops / "axpby.yaml", work)
         check_few(work)
         check_large(ops, work)
         check_calls(work)

@@ -273,10 +273,9 @@ static void spoil(const char *input, const char *steps, int elements, kiln_statu
 
 static void test_inputs(void)
 {
-    spoil(
-        INPUT, LAUNCH, 40, KILN_ERROR_WRONG_ANSWER,
-        "x is an input, and the kernel changed it: x[39] was 40 and is 9; 1 of 40 elements changed. If it may, give it "
-        "`out: true`");
+    spoil(INPUT, LAUNCH, 40, KILN_ERROR_WRONG_ANSWER,
+          "x is an input, and the kernel changed it: x[39] was 40 and is 9; 1 of 40 elements changed. If the kernel "
+          "may change it, write `out: true` in the buffer");
     spoil(INPUT, LAUNCH, 9, KILN_OK, ""); /* writes the value that the input already has */
     spoil("x: {type: f32, shape: [N], fill: {iota: [1, 1]}, out: true}", LAUNCH, 40, KILN_OK, "");
     /* a work area that begins with ones may be written */

@@ -323,11 +323,11 @@ static void test_market_refused(void)
     refuses(HEAD "coordinate real symmetric\n2 3 0\n", "m:2:6: a symmetric matrix must have as many columns as rows");
     refuses(HEAD "array real skew-symmetric\n1 1\n3\n", "m: 1 entries, but its size line says 0");
     refuses(HEAD "array real general\n1 1\n1\n2\n", "m: 2 entries, but its size line says 1");
-    refuses("0 x\n", "m:1:3: a line of an edge must have the numbers of two vertices (the first has the number 0)");
+    refuses("0 x\n", "m:1:3: a line of an edge must have the numbers of two vertices; vertices are numbered from 0");
     refuses("0 1 2 3\n", "m:1:7: after its two vertices, a line of an edge may have only a weight");
     refuses("0 4294967294\n", "m:1:1: the number of a vertex must be less than 2^32 - 2");
     refuses("1 99999999999999999999999\n",
-            "m:1:3: a line of an edge must have the numbers of two vertices (the first has the number 0)");
+            "m:1:3: a line of an edge must have the numbers of two vertices; vertices are numbered from 0");
 }
 
 /* Lines that cross the borders of parts, from a file, from memory and gzipped. */

@@ -10,7 +10,8 @@
 #include "commands.h"
 
 /* If descriptor 0, 1 or 2 is closed, the next opened file would get its number, and output would be written to that
- * file. So open /dev/null for it; for standard output it is opened read-only, so that writing fails. */
+ * file. So the function opens /dev/null for each closed descriptor. For standard output it opens /dev/null read-only,
+ * so that writing fails. */
 static void hold_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -44,7 +45,8 @@ static int dispatch(cli *c, int argc, char **argv)
     if (!c->command)
         return cli_usage(c, "unknown command '%s'%s", first, cli_suggest_command(first));
     c->args = c->command->args_size ? cli_alloc(c->command->args_size) : NULL;
-    const bool maybe = c->output.json && c->command->passes_on; /* the text may be an argument of the program */
+    const bool maybe = c->output.json && c->command->passes_on; /* `--json` may be an argument of the program that the
+                                                                 * command starts */
     if (maybe)
         c->output.json = false;
     if (!cli_parse(c, argc - 2, argv + 2))

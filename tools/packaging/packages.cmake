@@ -1,9 +1,10 @@
-# What `cpack -G DEB` makes: four packages, one for each component of the install rules (README.md in this folder).
+# Settings of `cpack -G DEB`, which makes four packages, one for each component of the install rules (README.md in this
+# folder).
 #
 #   library      libkiln0       the shared libraries: libkiln, libkiln-catalogue
 #   development  libkiln-dev    headers, static libraries, files of CMake and pkg-config
-#   command      kiln           the command, its worker, the catalogue, pages; every rule without a component
-#   simulator    kiln-sim       the simulated libcuda.so.1 and what goes with it
+#   command      kiln           the command, its worker, the catalogue, pages, and files of rules without a component
+#   simulator    kiln-sim       the simulated libcuda.so.1 and its other libraries and programs
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME kiln)
@@ -23,7 +24,7 @@ set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/debian/finish.cmake)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
-set(CPACK_DEBIAN_PACKAGE_SECTION contrib/science) # contrib: the compiler, NVRTC, is not free
+set(CPACK_DEBIAN_PACKAGE_SECTION contrib/science) # contrib, because the compiler NVRTC is not free software
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(version ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
@@ -39,7 +40,8 @@ a GPU kernels run on a simulated device.
 This package has the shared libraries: that of the engine, and the host
 functions of the catalogue. The package kiln has what it starts to
 compile in processes of its own, and the catalogue of kernels.")
-# By hand: CPack would list the simulator's libcuda.so.1 too, and others' packages would then depend on it.
+# This file is not left to CPack, which would also list the libcuda.so.1 of the simulator. Packages of other software
+# would then depend on the simulator.
 file(WRITE ${PROJECT_BINARY_DIR}/packaging/shlibs "libkiln ${KILN_ABI} libkiln${KILN_ABI} (>= ${PROJECT_VERSION})
 libkiln-catalogue ${KILN_ABI} libkiln${KILN_ABI} (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/packaging/triggers "activate-noawait ldconfig\n")

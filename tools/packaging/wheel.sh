@@ -2,11 +2,12 @@
 # wheel.sh [--sim] OUTPUT_FOLDER: makes a manylinux wheel of the Python package (tools/python), or with --sim of the simulated
 # device (tools/python-sim), and prints its path.
 #
-# A wheel contains libkiln or the simulated libcuda, the compile worker, the catalogue, and copies of the libraries that they need (libyaml,
-# SQLite, jansson, libelf, LZ4, Zstandard, xxHash) with their licences. auditwheel copies them and computes the tag: the
-# oldest glibc on which the wheel works is the one of this machine. A wheel for older systems is made on an older system.
+# A wheel contains libkiln or the simulated libcuda, the compile worker, the catalogue, and copies of the libraries that
+# they need (libyaml, SQLite, jansson, libelf, LZ4, Zstandard, xxHash) with their licences. auditwheel copies them and
+# computes the tag. The wheel needs at least the glibc of this machine, so make a wheel for older systems on an older
+# system.
 #
-# It needs what tools/setup.sh --test installs, python3-venv, and PyPI for the tools, which it keeps in build/wheel.
+# It needs the packages of tools/setup.sh --test, python3-venv, and PyPI for its tools, which it keeps in build/wheel.
 set -eu
 project=python
 [ "${1:-}" != --sim ] || { project=python-sim; shift; }
@@ -25,7 +26,7 @@ run "$work/venv/bin/python" -m pip install -q --disable-pip-version-check 'sciki
 PATH=$work/venv/bin:$PATH
 export PATH
 
-# The folder for NVRTC is the one of the Debian packages: no path of this machine is in the wheel.
+# The wheel looks for NVRTC in the same folder as the Debian packages, so that it contains no path of this machine.
 rm -rf "$work/made" "$work/repaired" "$work/tree"
 export CFLAGS="${CFLAGS:-} -ffile-prefix-map=$PWD=."
 run pip wheel -v --disable-pip-version-check --no-build-isolation --no-deps -w "$work/made" "./tools/$project" \
@@ -33,7 +34,7 @@ run pip wheel -v --disable-pip-version-check --no-build-isolation --no-deps -w "
 run auditwheel repair -w "$work/repaired" "$work"/made/*.whl
 run wheel unpack -d "$work/tree" "$work"/repaired/*.whl
 
-# The licences: Kiln's, and the one of each library that auditwheel copied, from the package that it is from.
+# The licences: the licence of Kiln, and for each library that auditwheel copied the licence from its Debian package.
 licences=$(echo "$work"/tree/*/*.dist-info)/licenses
 mkdir -p "$licences"
 cp LICENSE "$licences/LICENSE"

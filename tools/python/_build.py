@@ -1,8 +1,8 @@
 """_build.py OUTPUT COMPILER INCLUDE...: writes the C source of the extension module kiln._kiln.
 
-What cffi is told of the library is what the C preprocessor makes of the public headers, so no declaration is written a
-second time: functions, structs and enums as they stand, flags from the macros that are plain numbers, and a Python
-callback kiln_py_NAME for each type kiln_NAME_fn that the module uses.
+cffi gets its declarations from the public headers, by the C preprocessor, so that no declaration is written twice:
+functions, structs and enums without changes, flags from macros that are plain numbers, and a Python callback
+kiln_py_NAME for each type kiln_NAME_fn that the module uses.
 """
 import pathlib
 import re
@@ -17,7 +17,8 @@ CALLBACKS = ["log", "device", "list", "tune", "host"]
 
 
 def preprocessed(compiler: str, includes: list[str], *options: str) -> str:
-    """host.h without the system's headers, whose types cffi knows, and without what only gcc and clang understand."""
+    """Returns host.h after the preprocessor, without the headers of the system, whose types cffi knows, and without
+    extensions of gcc and clang."""
     with tempfile.TemporaryDirectory() as empty:
         for name in ("stddef.h", "stdint.h"):
             pathlib.Path(empty, name).touch()

@@ -49,7 +49,7 @@ void kiln_py_unwatch(void)
     struct sigaction now;
     installed = 0;
     sigaction(SIGINT, NULL, &now);
-    /* If the handler is another one, a callback has set it. */
+    /* If a callback has set another handler, this handler stays. */
     if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_interrupt)
         sigaction(SIGINT, &before, NULL);
     kiln_py_stop = 0;

@@ -1,6 +1,6 @@
-/* kiln-worker: compiles for a process of kiln that started it, or with --run runs and measures for one. Not for use
- * by hand: its standard input is a socket. A compiling one limits itself, because NVRTC may use without bound
- * whatever a kernel makes it use. */
+/* kiln-worker: compiles for the process of Kiln that started it. With --run it runs and measures kernels instead. It is
+ * not for use by hand, because its standard input is a socket. Before it compiles, it limits its own resources, because
+ * a kernel may make NVRTC use any amount of time and memory. */
 #include <errno.h>
 #include <limits.h>
 #include <locale.h>
@@ -28,7 +28,7 @@ static void set_limit(__rlimit_resource_t resource, rlim_t most)
     if (now.rlim_max != RLIM_INFINITY && now.rlim_max < most)
         most = now.rlim_max;
     now.rlim_cur = most;
-    setrlimit(resource, &now); /* a limit that cannot be set is one fewer, and no reason to stop */
+    setrlimit(resource, &now); /* if a limit cannot be set, the process continues without it */
 }
 
 static const char *find_option(int count, char **arguments, const char *name)
@@ -50,7 +50,8 @@ static void keep_memory(void)
 }
 
 /* Precompiled headers hold addresses, so the processes that share them must not have random ones. The system decides
- * that at exec, so this program starts itself once more. False: it cannot. */
+ * that at exec, so this program executes itself once more without randomisation. Returns false if this is not
+ * possible. */
 static bool has_fixed_addresses(char **arguments)
 {
     int now = personality(0xffffffff);
@@ -65,7 +66,8 @@ static bool has_fixed_addresses(char **arguments)
 
 static int run(int count, char **arguments)
 {
-    uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* stays, if a library that is loaded sets the process's */
+    uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* the thread keeps this locale, also if a loaded library sets
+                                                          * the locale of the process */
     const char *library = find_option(count, arguments, "--nvrtc");
     const char *parent = find_option(count, arguments, "--parent");
     const char *uses = find_option(count, arguments, "--pch"), *makes = find_option(count, arguments, "--pch-make");
@@ -74,7 +76,8 @@ static int run(int count, char **arguments)
         static const char usage[] = "kiln-worker: started by kiln itself, not by hand\n";
         return write(STDERR_FILENO, usage, sizeof usage - 1) > 0 ? 2 : 3;
     }
-    /* the signal comes when the thread that started us ends; it outlives us unless its whole process dies */
+    /* the signal comes when the thread that started this process ends; this thread lives longer than this process,
+     * unless its whole process dies */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != (pid_t)strtol(parent, NULL, 10))
         return 0; /* the parent died before the previous line */
@@ -84,17 +87,18 @@ static int run(int count, char **arguments)
     if (close_range(3, ~0u, 0) != 0 && errno != ENOSYS) /* descriptors that the host did not mark close-on-exec */
         return 3;
     set_limit(RLIMIT_CORE, 0);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to report */
+    signal(SIGXFSZ, SIG_IGN); /* writing to a file that may not grow then fails with an error that can be reported */
     if (runs)                 /* a driver reserves address space and keeps a cache without a known limit */
         return kiln__runner_serve(STDIN_FILENO, kiln_catalogue_register);
-    set_limit(RLIMIT_FSIZE, uses || makes ? MOST_PCH : 0); /* 0: no option of NVRTC can make it write a file */
-    if (!KILN__SANITIZED) {                                /* their shadow memory takes terabytes of address space */
+    set_limit(RLIMIT_FSIZE, uses || makes ? MOST_PCH : 0); /* with 0 no option can make NVRTC write a file */
+    if (!KILN__SANITIZED) {                                /* the shadow memory of sanitizers takes terabytes of address
+                                                            * space */
         const char *given = find_option(count, arguments, "--memory");
         uint64_t memory = given ? strtoull(given, NULL, 10) : 0;
         set_limit(RLIMIT_AS, memory ? memory : (uint64_t)4 << 30);
     }
     keep_memory();
-    setpriority(PRIO_PROCESS, 0, NICE); /* whoever measures on this machine goes first */
+    setpriority(PRIO_PROCESS, 0, NICE); /* a process that measures on this machine has priority */
     int code = kiln__worker_run(STDIN_FILENO, library, find_option(count, arguments, "--include"), makes ? makes : uses,
                                 makes != NULL, true);
     if (!KILN__SANITIZED) /* sanitizers look for leaks at the end */
@@ -102,8 +106,8 @@ static int run(int count, char **arguments)
     return code;
 }
 
-/* A soft limit alone is raised. If a hard one forbids that, NVRTC gets the stack of a thread: not as large, because
- * all of it counts as address space. */
+/* Raises the soft limit of the stack. If the hard limit forbids that, NVRTC runs on the stack of a thread. This stack
+ * is smaller, because its full size counts as address space. */
 int main(int count, char **arguments)
 {
     set_limit(RLIMIT_STACK, STACK_BYTES);

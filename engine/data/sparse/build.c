@@ -1,8 +1,8 @@
 /* build.c - makes a matrix in CSR form from entries in any order.
  *
- * A row of a large matrix may be anywhere in memory. So a scattered write to it costs a cache miss, and an atomic
- * counter for each row would cost many. Therefore entries are first partitioned by buckets of neighbouring rows.
- * Four steps follow each other:
+ * A row of a large matrix may be anywhere in memory. So if entries were written to their rows directly, each write
+ * would cost a cache miss. An atomic counter for each row would cost further cache misses. Therefore entries are first
+ * partitioned by buckets of neighbouring rows. Four steps follow each other:
  *   1. A walk counts the entries of each bucket, separately for each group of chunks.
  *   2. A second walk puts each entry into the segment of its group and bucket. Segments need no atomic operation.
  *   3. Each bucket is permuted in place by row ("American flag sort": McIlroy, Bostic, McIlroy, 1993).
@@ -51,7 +51,7 @@ typedef struct builder {
     uint64_t *starts;    /* buckets + 1: the place where the entries of a bucket begin */
     uint64_t *kept;      /* buckets + 1: the number of entries that a bucket keeps; later the sum over all buckets
                             before it */
-    uint32_t *counts;    /* the number of entries of a row; later the number that is left */
+    uint32_t *counts;    /* the number of entries of a row; later the number of entries that are left after adding */
     uint64_t *ends;      /* the place in `entries` where a row ends */
     uint64_t *entries;   /* the column in the upper half, the bits of the value in the lower half */
     uint16_t *lines;     /* the row of each entry, counted from the first row of the bucket */
@@ -136,8 +136,8 @@ static void put_entry(void *to, uint32_t row, uint32_t column, float value)
         add_entry(w, column, row, from->skew ? -value : value);
 }
 
-/* A segment that is not full has places without an entry. Sets `changed` in this case, because order_bucket() relies
- * on that. */
+/* Puts the entries of a group into its segments. Sets `changed` if a segment is not full afterwards, because
+ * order_bucket() must not read places without an entry. */
 static void put_group(void *user, size_t group, size_t worker)
 {
     (void)worker;

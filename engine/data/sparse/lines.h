@@ -17,7 +17,7 @@ enum {
 typedef struct kiln__lines {
     const kiln_allocator *mem;
     const char *name;
-    const char *text; /* NULL: the text is read from `fd` */
+    const char *text; /* NULL if the text is read from `fd` */
     int fd;
     uint64_t length;
     uint64_t begin; /* the offset of the first line that is read */
@@ -43,16 +43,16 @@ typedef void (*kiln__line_fn)(void *user, const char *at, const char *end, uint6
 void kiln__lines_walk(kiln__lines *lines, size_t part, kiln__line_fn line, void *user);
 /* Records a failure. Among several failures, the failure with the smallest place stays. `why` is a constant text. */
 void kiln__lines_fail(kiln__lines *lines, uint64_t place, const char *why);
-/* Adds `bytes` to the progress, of `all` bytes. Logs the progress if the last message is not too recent. `began` and
- * the atomic `done` and `told` have the same meaning as in kiln__lines. */
+/* Adds `bytes` to the number of bytes that are done, out of `all` bytes. Logs the progress if the last message is not
+ * too recent. `began` and the atomic `done` and `told` have the same meaning as in kiln__lines. */
 void kiln__say_progress(kiln__patience patience, const char *name, uint64_t began, uint64_t *done, uint64_t *told,
                         uint64_t bytes, uint64_t all);
 /* Returns KILN_OK, the failure with its line and column, or KILN_ERROR_INTERRUPTED. */
 kiln_status kiln__lines_status(kiln__lines *lines, kiln_error **error);
 
-/* ---- numbers ----
- * Each function reads the number at *at, and moves *at past it and past the blanks before it. The functions are inline,
- * because a large file takes most of its time for numbers, and half of that time were calls. */
+/* ---- numbers ---- Each function reads the number at *at, and moves *at past it and past the blanks before it. The
+ * functions are inline, because most of the time for a large file is spent on numbers, and without inlining half of
+ * that time was spent on calls. */
 
 /* Returns true if only blanks lie before `end`. */
 static inline bool kiln__read_end(const char **at, const char *end)

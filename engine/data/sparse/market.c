@@ -17,8 +17,8 @@
 
 typedef struct market {
     kiln__lines lines;
-    bool edges; /* an edge list: vertices from 0, no header */
-    bool array; /* dense, column by column */
+    bool edges; /* the text is an edge list, which has vertices from 0 and no header */
+    bool array; /* the format "array": all entries, column by column */
     bool graph, symmetric, skew, pattern;
     uint64_t rows, columns;
     uint64_t stated; /* the number of entries that the header announces */
@@ -32,11 +32,11 @@ typedef struct market {
 
 typedef struct reader {
     market *m;
-    kiln__entry_sink sink; /* NULL: the entries are only counted */
+    kiln__entry_sink sink; /* NULL if the entries are only counted */
     void *to;
     uint64_t count, largest;
     uint64_t row, column; /* the place of the next entry of an array */
-    bool places_only;     /* a later walk reads and checks the values */
+    bool places_only;     /* this walk needs only the places of the entries; a later walk reads and checks the values */
 } reader;
 
 #define NOT_WALKED UINT64_MAX
@@ -68,7 +68,7 @@ static void edge_line(reader *r, const char *line, const char *end, uint64_t pla
     float weight = 1;
     if (!kiln__read_u64(&at, &from) || !kiln__read_u64(&at, &to)) {
         fail(r, place, line, at,
-             "a line of an edge must have the numbers of two vertices (the first has the number 0)");
+             "a line of an edge must have the numbers of two vertices; vertices are numbered from 0");
         return;
     }
     if (from >= UINT32_MAX - 1 || to >= UINT32_MAX - 1) {
@@ -327,7 +327,7 @@ static kiln_status build(market *m, kiln__csr *matrix, kiln_error **error)
                              .patience = m->lines.patience};
     kiln_error *unbuilt = NULL;
     kiln_status built = kiln__csr_build(mem, &entries, matrix, &unbuilt);
-    /* The error of a wrong line comes first, because an error of the matrix that follows from it says less. */
+    /* The error of a wrong line comes first, because an error of the matrix may only be its consequence. */
     status = kiln__lines_status(&m->lines, error);
     if (status == KILN_OK && built != KILN_OK)
         status = kiln__fail(mem, error, built, "%s: %s", m->lines.name, kiln_error_message(unbuilt));

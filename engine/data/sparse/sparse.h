@@ -14,16 +14,16 @@ void kiln__csr_free(const kiln_allocator *mem, kiln__csr *matrix);
  * is set. The log and the flag may be NULL. */
 typedef struct kiln__patience {
     const kiln__log *log;     /* lines of KILN_LOG_INFO that begin with "reading " */
-    const volatile int *stop; /* nonzero: end within a second, with KILN_ERROR_INTERRUPTED */
+    const volatile int *stop; /* if *stop becomes nonzero, the work ends within a second with KILN_ERROR_INTERRUPTED */
 } kiln__patience;
 static inline bool kiln__is_stopped(kiln__patience patience)
 {
     return patience.stop && __atomic_load_n(patience.stop, __ATOMIC_RELAXED);
 }
 
-/* A source of entries: `chunks` parts. They may be walked in any order, at the same time, and more than once, and
- * give the same entries each time. A walk passes each entry to sink(to, row, column, value). `row` and `column` must
- * be below `rows` and `columns`. */
+/* A source of entries, which has `chunks` parts. The parts may be walked in any order, at the same time, and more than
+ * once. Each walk of a part must give the same entries. A walk passes each entry to sink(to, row, column, value). `row`
+ * and `column` must be below `rows` and `columns`. */
 typedef void (*kiln__entry_sink)(void *to, uint32_t row, uint32_t column, float value);
 typedef struct kiln__entries {
     uint64_t rows, columns; /* below 2^32 */
@@ -36,9 +36,9 @@ typedef struct kiln__entries {
     kiln__patience patience;
 } kiln__entries;
 
-/* Builds the matrix. Entries at the same place are added; in a pattern one of them stays. KILN_ERROR_UNSUPPORTED:
- * there are 2^32 entries or more. KILN_ERROR_MEMORY: the matrix needs more memory than is free (16 bytes for each
- * entry, 8 of them for the result). */
+/* Builds the matrix. Adds the values of entries at the same place. In a pattern, which has no values, one of these
+ * entries stays. Returns KILN_ERROR_UNSUPPORTED if there are 2^32 entries or more. Returns KILN_ERROR_MEMORY if the
+ * matrix needs more memory than is free: 16 bytes for each entry, 8 of them for the result. */
 kiln_status kiln__csr_build(const kiln_allocator *mem, const kiln__entries *entries, kiln__csr *matrix,
                             kiln_error **error);
 

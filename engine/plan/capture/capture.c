@@ -1,5 +1,5 @@
-/* capture.c - captures a launch: contents before it and outputs after it, in a folder that appears when it is
- * complete. CAPTURE.md says which files are written and why.
+/* capture.c - captures a launch: the contents before it and the outputs after it, in a folder that appears when the
+ * capture is complete. CAPTURE.md lists the files and their purposes.
  *
  * States of a capture:
  *   begun    contents before the launch are written to a hidden folder
@@ -24,7 +24,7 @@
 #include "steps_internal.h"
 #include "wire.h"
 
-/* ---- what depends on params ---- */
+/* ---- the params on which contents depend ---- */
 
 static void follow_expr(const kiln_plan *plan, const kiln__origins *to, const kiln__expr *expr);
 
@@ -103,7 +103,7 @@ void kiln__capture_drop(kiln__capture *c)
     for (size_t i = 0; c->buffers && i < c->plan->variant->buffer_count; i++)
         if (c->buffers[i].held)
             kiln__array_free(mem, &c->buffers[i].before);
-    if (!c->plan->shared->sweep) /* drops fills that contents were compared with */
+    if (!c->plan->shared->sweep) /* drops the fills with which contents were compared */
         kiln__shared_drop(c->plan->shared, "fill ");
     kiln__text_free(&c->notes);
     kiln__arena_free(&c->arena);
@@ -143,7 +143,7 @@ static kiln_status publish(kiln__capture *c, kiln_error **error)
         errno = EEXIST;
         if (access(path.data, F_OK) != 0) {
             failed = renameat2(AT_FDCWD, c->work, AT_FDCWD, path.data, RENAME_NOREPLACE);
-            if (failed && (errno == EINVAL || errno == ENOSYS)) /* the file system does not support it */
+            if (failed && (errno == EINVAL || errno == ENOSYS)) /* the file system does not support RENAME_NOREPLACE */
                 failed = rename(c->work, path.data);
         }
         if (!failed) {
@@ -360,7 +360,7 @@ kiln_status kiln__capture_begin(kiln_plan *plan, const kiln__capture_order *orde
     return status;
 }
 
-/* ---- outputs after it ---- */
+/* ---- outputs after the launch ---- */
 
 /* Returns whether the old content of an output without a fill must be captured. If nothing changed, an untouched
  * buffer would pass as the answer. If all bytes of Kiln's own memory changed, the old content has no meaning. If the
@@ -413,7 +413,7 @@ kiln_status kiln__capture_end(kiln__capture *c, CUstream stream, kiln_error **er
     return status;
 }
 
-/* ---- which launches ---- */
+/* ---- the choice of launches ---- */
 
 kiln_status kiln_plan_capture(kiln_plan *plan, const char *folder, kiln_error **error)
 {
@@ -457,8 +457,8 @@ static bool launches(void *user, const char *what)
     return found;
 }
 
-/* One launch with capture. A failure of the capture is logged, and the launch is made all the same, unless the plan
- * itself was asked for a capture. */
+/* Makes one launch, and captures it. If the capture fails, the function logs the failure and makes the launch all the
+ * same. But if kiln_plan_capture() requested the capture, the launch fails too. */
 kiln_status kiln__capture_launch(kiln_plan *plan, CUstream stream, kiln_error **error)
 {
     kiln__arena arena = {.mem = plan->mem};

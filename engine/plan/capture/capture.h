@@ -7,9 +7,9 @@
 #include "plan_internal.h"
 
 typedef struct kiln__captured {
-    const char *file; /* file of its content before the launch; NULL: the spec's fill gives it */
+    const char *file; /* file of its content before the launch; NULL means that the spec's fill gives it */
     const char *want; /* file of an output's content after the launch */
-    bool held;        /* the earlier content is kept until it is known whether it is needed */
+    bool held;        /* `before` keeps the content before the launch, until it is known whether the capture needs it */
     kiln_array before;
 } kiln__captured;
 
@@ -27,7 +27,7 @@ struct kiln__capture {
     uint64_t bytes;             /* bytes of all contents, also of contents that are not written yet */
     kiln__captured *buffers;    /* variant->buffer_count */
     bool *replaced;             /* for each input whether its exports replace it */
-    kiln__origins fixed;        /* params for which the captured data is valid only at their current value */
+    kiln__origins fixed;        /* the captured data is valid only for the current values of these params */
     const kiln__export **taken; /* exports that contain the content of a buffer */
     size_t taken_count;
     kiln__text notes; /* lines for the head of the spec */

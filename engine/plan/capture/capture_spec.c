@@ -60,7 +60,7 @@ static const char *plain_path(kiln__arena *arena, const char *path)
 }
 
 /* Returns the folder for the files of a source: beside the spec for the first source, another folder for each further
- * one. */
+ * source. */
 static const char *prefix_of(writer *w, const char *folder)
 {
     for (source_folder *at = w->folders; at; at = at->next)
@@ -89,8 +89,8 @@ static kiln_status write_file(kiln__capture *c, const char *name, const char *te
     return status == KILN_OK ? kiln__file_write(mem, path, text, length, error) : status;
 }
 
-/* Returns the path of a header below the source's folder. "": Kiln provides the header. NULL: it is elsewhere, or there
- * is no memory. */
+/* Returns the path of a header below the source's folder. "" means that Kiln provides the header. NULL means that the
+ * header is elsewhere, or memory runs out. */
 static const char *below(kiln__arena *arena, const kiln__include *header, const char *folder)
 {
     const char *path = header->path ? plain_path(arena, header->path) : NULL;
@@ -101,7 +101,7 @@ static const char *below(kiln__arena *arena, const kiln__include *header, const 
 }
 
 /* Copies a source and its headers. Headers below the source's folder keep their relative paths. If a header is
- * elsewhere, all are written under the names that the compiler sees, with the texts that it gets. */
+ * elsewhere, all headers are written under the names that the compiler sees, with the texts that it gets. */
 static kiln_status copy_texts(writer *w, const kiln__includes *includes, const char *source, const char *text,
                               const char *folder, const char *prefix, kiln_error **error)
 {

@@ -44,7 +44,7 @@ typedef struct timer {
     unsigned events;
     bool flush;
     unsigned batch;
-    double most; /* limit in seconds from the plan's first launch; 0: no limit */
+    double most; /* limit in seconds from the plan's first launch; 0 means no limit */
     kiln__watch watch;
     kiln_error **error;
 } timer;
@@ -101,7 +101,8 @@ static kiln_status prepare_flush(timer *t, unsigned flags)
     return KILN_OK;
 }
 
-/* Lets the caller renew the contents of buffers. The flush of the L2 comes later, so the new contents are not in the cache. */
+/* Lets the caller renew the contents of buffers. The flush of the L2 comes later, so the new contents are not in the
+ * cache. */
 static kiln_status renew(kiln_plan *plan, kiln_error **error)
 {
     if (!plan->renewal.renew)

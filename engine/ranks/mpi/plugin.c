@@ -1,5 +1,5 @@
-/* plugin.c - libkiln-mpi.so: messages between the processes of a job by MPI. It is opened at run time, so neither the
- * library nor the command needs an MPI. It works with the MPI that it was built with. */
+/* plugin.c - libkiln-mpi.so: messages between the processes of a job by MPI. The library opens the plug-in at run time,
+ * so neither the library nor the command needs an MPI. It works with the MPI that it was built with. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "transport.h"
 
 #define TAG 1
-#define SHORTEST 20e-6 /* seconds between two probes: MPI offers nothing to sleep on */
+#define SHORTEST 20e-6 /* seconds between two probes: MPI has no function that sleeps until a message arrives */
 #define LONGEST 1e-3
 
 typedef struct parcel { /* bytes that MPI has not sent completely */
@@ -58,7 +58,8 @@ static bool send_one(void *self, int to, const void *bytes, size_t length)
         free(made);
         return false;
     }
-    parcel **last = &m->sending; /* the new message comes last, because the oldest is done first */
+    parcel **last = &m->sending; /* the new message comes last, because MPI usually completes the oldest message
+                                  * first */
     while (*last)
         last = &(*last)->next;
     made->next = NULL;

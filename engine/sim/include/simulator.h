@@ -1,5 +1,5 @@
-/* simulator.h - functions of a simulated device beyond the driver API. The driver's table has them as an optional
- * member (driver.h): NULL on a GPU. sim/include/sim.h says what each function does. */
+/* simulator.h - functions of a simulated device beyond the driver API. The driver's table has them in an optional
+ * member, which is NULL on a GPU (driver.h). sim/include/sim.h says what each function does. */
 #ifndef KILN_SIMULATOR_H
 #define KILN_SIMULATOR_H
 
@@ -13,9 +13,9 @@ typedef enum kiln__sim_added {
     KILN__SIM_NO_ROOM
 } kiln__sim_added;
 
-/* An instruction of the PTX that was executed. */
+/* The counters of one PTX instruction. */
 typedef struct kiln__sim_insn {
-    const char *file; /* source file; "": unknown */
+    const char *file; /* source file, or "" if it is unknown */
     uint32_t line, ptx_line;
     kiln_class what;
     unsigned flops; /* floating-point operations of one lane */
@@ -29,27 +29,28 @@ typedef struct kiln__sim_kernel {
     uint32_t grid[3], block[3]; /* grid, block and dynamic_shared belong to the first launch */
     uint64_t static_shared, dynamic_shared, local_bytes;
     uint32_t register_estimate, max_threads;
-    int32_t tensor_columns; /* of tensor memory; -1 if it is not known */
+    int32_t tensor_columns; /* columns of tensor memory that it allocates; -1 if the number is unknown */
     size_t insn_count;
     const kiln__sim_insn *insns;
 } kiln__sim_kernel;
-/* Registers that the compiler spills to local memory, per thread: the bytes of all such instructions in the machine code,
- * each counted once, and the bytes of local memory of the kernel. Zero: none, or not known. */
+/* The registers that the compiler spills to local memory, per thread. store_bytes and load_bytes are the bytes of all
+ * spill instructions in the machine code, where each instruction counts once. local_bytes is the local memory of the
+ * kernel. All members are zero if the kernel spills nothing, or if the spills are unknown. */
 typedef struct kiln__sim_spills {
     int64_t store_bytes, load_bytes;
     uint64_t local_bytes;
 } kiln__sim_spills;
 /* A memory access that an instruction of one warp is about to make, for callers that observe accesses. */
 typedef struct kiln__sim_access {
-    const char *kernel, *file, *space; /* space: "global" "shared" "local" "constant" "other" */
+    const char *kernel, *file, *space; /* space is "global", "shared", "local", "constant" or "other" */
     uint32_t line, ptx_line, block[3], warp, lanes, bytes;
     bool reads, writes;
-    const uint32_t (*threads)[32]; /* the thread's x, y, z by lane */
+    const uint32_t (*threads)[32]; /* x, y and z of each lane's thread: threads[axis][lane] */
     const uint64_t *address;       /* one address per lane */
 } kiln__sim_access;
 typedef void (*kiln__sim_access_fn)(void *user, const kiln__sim_access *access);
 
-/* X(result, name, arguments) */
+/* The functions: X(result, name, arguments). sim.h declares each of them as kiln__sim_NAME. */
 #define KILN__SIMULATOR_MAP(X)                                                                                         \
     X(const char *, last_fault, (void))                                                                                \
     /* device profiles */                                                                                              \

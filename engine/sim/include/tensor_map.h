@@ -1,5 +1,6 @@
-/* tensor_map.h - what a tensor map says, and the rules of cuTensorMapEncode* for it. The engine checks a spec's map by
- * them before it asks a driver, and the simulated driver holds every map against them (sim/driver/objects/tensor_map.c). */
+/* tensor_map.h - the members of a tensor map, and the rules of cuTensorMapEncode* for them. The engine checks a spec's
+ * map by these rules before it asks a driver. The simulated driver checks every map by them
+ * (sim/driver/objects/tensor_map.c). */
 #ifndef KILN_TENSOR_MAP_H
 #define KILN_TENSOR_MAP_H
 
@@ -19,7 +20,8 @@ typedef struct kiln__tensor_map {
     uint32_t steps[KILN__TENSOR_DIMS];   /* the driver's elementStrides */
     int interleave, swizzle, promotion, fill;
     bool im2col;
-    int wide;                        /* im2col along W only: 1 im2col::w, 2 im2col::w::128; 0: no */
+    /* for im2col along the dimension W only: 1 is im2col::w, 2 is im2col::w::128; otherwise 0 */
+    int wide;
     uint32_t box[KILN__TENSOR_DIMS]; /* box of a tiled map */
     /* corners of an im2col box; rank - 2 numbers are used */
     int32_t lower[KILN__TENSOR_PIXELS], upper[KILN__TENSOR_PIXELS];
@@ -48,7 +50,7 @@ typedef enum kiln__tensor_field {
 /* A rule that a map breaks. */
 typedef struct kiln__tensor_fault {
     kiln__tensor_field field;
-    unsigned dim;   /* dimension, if the field has several */
-    char text[160]; /* a sentence without its end */
+    unsigned dim;   /* the dimension, if the field has one value for each dimension */
+    char text[160]; /* a sentence without the full stop */
 } kiln__tensor_fault;
 #endif

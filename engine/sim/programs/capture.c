@@ -3,8 +3,9 @@
  * A stream takes part in a capture if the capture was started on it, or if it waits for an event that was recorded in
  * a captured stream. Its *tips* are the nodes on which its next node depends.
  *
- * A capture is active from cuStreamBeginCapture on. It becomes invalid after a call that a capture forbids or that
- * failed. It ends with cuStreamEndCapture, which reports an invalid capture, or when its stream or context ends.
+ * A capture is active from cuStreamBeginCapture on. It becomes invalid if a call is made that the capture forbids, or
+ * if a call fails. It ends with cuStreamEndCapture, which reports an invalid capture, or when its stream or context
+ * ends.
  *
  * The graph, its nodes and the capture belong to the context of the stream on which it was started. Streams of other
  * contexts may take part too; their nodes run in the contexts of these streams (sim_op.in). */
@@ -17,7 +18,7 @@
 typedef struct sim_capture {
     sim_object object; /* its handle is the capture's id */
     sim_graph *graph;
-    sim_stream *origin; /* the stream on which it was started; NULL: destroyed */
+    sim_stream *origin; /* the stream on which the capture was started; NULL if it was destroyed */
     CUstreamCaptureMode mode;
     pthread_t thread;  /* the thread that started it */
     bool invalid, own; /* own: the capture has made the graph */
@@ -37,8 +38,8 @@ CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 
 /* ---- calls that are not allowed ---- */
 
-/* Iterates over the streams of all contexts that take part in the capture. `last` is the previous stream, or NULL for
- * the first. `last` must still exist. */
+/* Iterates over the streams of all contexts that take part in the capture. `last` is the previous stream, which must
+ * still exist. NULL returns the first stream. */
 static sim_stream *find_next_member(const sim_capture *capture, const sim_stream *last)
 {
     sim_context *context = last ? last->object.context : sim_context_after(NULL);
@@ -83,9 +84,9 @@ static sim_capture *find_next_capture(sim_object *object)
     return (sim_capture *)object;
 }
 
-/* Checks a call that may wait for the device. Captured work never runs, so such a call could wait for ever. Captures
- * of the calling thread and GLOBAL captures of any thread forbid it. It is allowed if the capture or the calling
- * thread is RELAXED. A forbidden call makes the capture invalid. */
+/* Checks a call that may wait for the device. Captured work never runs, so such a call could wait for ever. Captures of
+ * the calling thread and GLOBAL captures of any thread forbid the call. The call is allowed if the capture or the
+ * calling thread is RELAXED. A forbidden call makes the capture invalid. */
 CUresult sim_forbid(sim_context *context)
 {
     CUresult result = CUDA_SUCCESS;
@@ -119,7 +120,8 @@ CUresult sim_forbid_any(sim_context *context)
     return result;
 }
 
-/* Work in the legacy stream waits for all blocking streams. That is impossible if such a stream is captured. */
+/* Returns an error if a blocking stream is captured: work in the legacy stream waits for all blocking streams, and
+ * captured work never runs. */
 static CUresult forbid_legacy(sim_context *context, bool invalidate)
 {
     CUresult result = CUDA_SUCCESS;
@@ -168,7 +170,8 @@ static CUresult invalidate_capture(sim_capture *capture, CUresult why)
     return why;
 }
 
-/* Adds a dependency of the stream's next node. A dependency on the same node is kept, unless the new one is full. */
+/* Adds a dependency of the stream's next node. If the stream already depends on the node, a new dependency replaces the
+ * old one only if the new one is full. */
 static bool add_tip(sim_stream *stream, sim_node *node, CUgraphEdgeData data)
 {
     for (size_t i = 0; i < stream->tip_count; i++)
@@ -182,9 +185,9 @@ static bool add_tip(sim_stream *stream, sim_node *node, CUgraphEdgeData data)
     return true;
 }
 
-/* Copies the stream's tips as the edges of an operation. A dependent launch has a programmatic dependency on each kernel
- * among the tips, also on a kernel for which the stream waits by an event. Other operations keep the dependencies of the
- * events, also the programmatic ones. */
+/* Copies the stream's tips as the edges of an operation. A dependent launch has a programmatic dependency on each
+ * kernel among the tips, even on a kernel for which the stream waits by an event. Other operations keep the
+ * dependencies of the events, including programmatic ones. */
 static void copy_tips(const sim_stream *stream, const sim_op *op, sim_edge *edges)
 {
     for (size_t i = 0; i < stream->tip_count; i++) {
@@ -196,7 +199,7 @@ static void copy_tips(const sim_stream *stream, const sim_op *op, sim_edge *edge
     }
 }
 
-/* Lets an event mark the stream's tips. */
+/* Makes an event mark the stream's tips. */
 static bool mark_tips(const sim_stream *stream, sim_event *event)
 {
     if (!kiln__grow(sim_memory(), &event->tips, &event->tip_capacity, stream->tip_count, sizeof *event->tips))
@@ -209,7 +212,7 @@ static bool mark_tips(const sim_stream *stream, sim_event *event)
     return true;
 }
 
-/* Lets the events of a launch mark times of its node, which is the stream's only tip. */
+/* Makes the events of a launch mark times of its node, which is the stream's only tip. */
 static bool mark_launch(const sim_context *context, const sim_stream *stream, const CUevent *marks)
 {
     static const CUgraphEdgeData edges[SIM_TRIGGERS] = {
@@ -230,7 +233,8 @@ static bool mark_launch(const sim_context *context, const sim_stream *stream, co
     return true;
 }
 
-/* Returns true if the operation can be a node of another context's graph, because it needs no object there. */
+/* Returns true if the operation can be a node of another context's graph, because it needs no object of that
+ * context. */
 static bool runs_elsewhere(const sim_op *op)
 {
     const CUgraphNodeType type = op->what.type;
@@ -290,8 +294,8 @@ static sim_capture *find_capture(sim_context *context, const sim_event *event)
     return sim_object_find(sim_owner(context, id, SIM_CAPTURE), id, SIM_CAPTURE);
 }
 
-/* Lets a stream wait for an event if one of them is captured: the stream joins the event's capture. Returns
- * CUDA_SUCCESS also without a capture. */
+/* Makes a stream wait for an event, if the event or the stream is captured: the stream joins the event's capture.
+ * Returns CUDA_SUCCESS if neither is captured. */
 CUresult sim_capture_wait_event(sim_context *context, CUstream handle, const sim_event *event)
 {
     sim_capture *from = find_capture(context, event);
@@ -336,8 +340,8 @@ CUresult sim_capture_look_event(sim_context *context, const sim_event *event)
 
 /* ---- beginning and ending ---- */
 
-/* Starts a capture on a stream. `graph` and `edges` are the graph to capture into and the stream's first tips; NULL
- * makes a new graph. */
+/* Starts a capture on a stream. `graph` is the graph to which the capture adds nodes, or NULL for a new graph. `edges`
+ * are the stream's first tips. */
 static CUresult begin_capture(sim_context *context, CUstream handle, sim_graph *graph, const sim_edge *edges,
                               size_t count, CUstreamCaptureMode mode)
 {
@@ -402,9 +406,9 @@ CUresult sim_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph handle, const 
     return sim_end(result);
 }
 
-/* Returns true if the origin waits for all work in the capture; with `only`, for the work of that stream. A
- * depth-first search from the origin's tips, backwards along edges, marks all nodes that they depend on. Every tip of
- * another stream must be marked. */
+/* Returns true if the origin waits for all work in the capture or, if `only` is not NULL, for the work of the stream
+ * `only`. A depth-first search from the origin's tips, backwards along edges, marks all nodes on which these tips
+ * depend. Every tip of another stream must be marked. */
 static bool is_joined(const sim_capture *capture, const sim_stream *only, CUresult *error)
 {
     size_t top = 0;
@@ -457,7 +461,7 @@ CUresult sim_cuStreamEndCapture(CUstream handle, CUgraph *out)
         return sim_end(CUDA_ERROR_INVALID_HANDLE);
     const sim_stream *stream = sim_stream_at(context, handle, false);
     sim_capture *capture = stream ? stream->capture : NULL;
-    if (!out && (!capture || capture->own)) /* a caller who gave the graph has its handle */
+    if (!out && (!capture || capture->own)) /* if the caller gave the graph, the caller already has its handle */
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (out)
         *out = NULL;
@@ -503,7 +507,8 @@ void sim_capture_leave(sim_context *context, sim_stream *stream)
 
 /* ---- queries ---- */
 
-/* Tells whether the stream is captured. In the legacy stream, returns an error if a capture forbids to use it. */
+/* Sets *status to the capture status of the stream. If it is the legacy stream and a capture forbids its use, returns
+ * an error. */
 CUresult sim_capture_status(sim_context *context, CUstream handle, CUstreamCaptureStatus *status)
 {
     const sim_stream *stream = sim_is_legacy(handle) ? NULL : sim_stream_at(context, handle, false);
@@ -526,7 +531,7 @@ CUresult sim_cuStreamGetCaptureInfo(CUstream handle, CUstreamCaptureStatus *stat
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     CUresult result = sim_capture_status(context, handle, status);
     if (result != CUDA_SUCCESS ||
-        *status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the other results exist only in an active capture */
+        *status != CU_STREAM_CAPTURE_STATUS_ACTIVE) /* the other results exist only for an active capture */
         return sim_end(result);
     sim_stream *stream = sim_stream_at(context, handle, false);
     const sim_capture *capture = stream->capture;

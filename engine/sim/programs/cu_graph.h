@@ -1,8 +1,9 @@
-/* cu_graph.h - declarations that the files of programs/ share. A graph is a graph of operations (cu_work.h): a stream
- * that is captured makes one (capture.c), and a launch runs the operations of its nodes in topological order.
+/* cu_graph.h - declarations that the files of programs/ share. The nodes of a CUDA graph are operations (cu_work.h). A
+ * captured stream adds nodes to a graph (capture.c). A launch of the graph runs the operations of its nodes in
+ * topological order.
  *
- * Locks: the state lock guards objects, the work lock guards work. A comment says which of them a function needs;
- * without such a comment it needs the state lock. */
+ * Locks: the state lock guards objects, the work lock guards work. The comment above a function names the locks that
+ * its caller must hold. If it names none, the caller must hold the state lock. */
 #ifndef KILN_SIM_CU_GRAPH_H
 #define KILN_SIM_CU_GRAPH_H
 
@@ -10,7 +11,7 @@
 #include "cu_work.h"
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old functions are declared too */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* this header also declares deprecated functions */
 #define SIM_X(name, since) __typeof__(name) sim_##name;
 SIM_PROGRAMS_API_MAP(SIM_X)
 #undef SIM_X
@@ -67,7 +68,7 @@ struct sim_node {
     sim_op op;
     uint64_t original; /* handle of the node from which it was cloned, or 0 */
     size_t number;     /* scratch value of algorithms that traverse the graph */
-    bool disabled;     /* used only in an executable graph */
+    bool disabled;     /* the node does not run; used only in executable graphs */
 };
 
 /* References of a graph to one user object. */
@@ -84,14 +85,16 @@ struct sim_graph {
     size_t count;
     sim_node *owner;   /* the node that owns this child graph, or NULL */
     uint64_t original; /* handle of the graph from which it was cloned */
-    unsigned depth;    /* levels of child graphs below it */
-    /* nodes that allocate or free; such a graph cannot be cloned, nor instantiated twice at a time */
+    unsigned depth;    /* number of levels of child graphs below this graph */
+    /* Number of nodes that allocate or free memory. A graph with such nodes cannot be cloned, and can have only one
+     * executable graph at a time. */
     size_t memory_nodes;
-    uint64_t instance;           /* handle of its executable graph, if it has memory nodes */
-    bool capturing;              /* a stream is being captured into it */
-    bool internal;               /* the graph belongs to an executable graph, and its handle is not public */
-    size_t first_step, end_step; /* range of steps, if it is the body of a condition in an executable graph */
-    sim_hold *holds;             /* user objects that it keeps alive */
+    uint64_t instance; /* handle of its executable graph, if it has memory nodes */
+    bool capturing;    /* a stream is being captured into it */
+    bool internal;     /* the graph belongs to an executable graph, and its handle is not public */
+    /* for the body of a condition in an executable graph: the range [first_step, end_step) of its steps */
+    size_t first_step, end_step;
+    sim_hold *holds; /* the user objects that the graph keeps alive */
     size_t hold_count, hold_capacity;
 };
 
@@ -105,8 +108,8 @@ typedef struct sim_exec {
     sim_node **steps;
     size_t step_count, step_capacity;
     cuuint64_t flags;
-    bool busy, doomed; /* see above */
-    /* During a checked launch, if some node does not wait for the end of another (graph_check.c). */
+    bool busy, doomed; /* explained above the structure */
+    /* Data of graph_check.c during a checked launch of a graph with an edge that is not full. Otherwise NULL. */
     struct sim_parts *parts;
 } sim_exec;
 
@@ -140,7 +143,7 @@ sim_graph *sim_graph_new(sim_context *context);
 /* Frees a graph with its nodes and child graphs, and releases its user objects. */
 void sim_graph_close(sim_context *context, sim_graph *graph);
 CUresult sim_graph_clone(sim_context *context, const sim_graph *from, sim_graph **to);
-/* Returns the graph with that handle, or NULL. Internal graphs are not found. */
+/* Returns the graph with this handle, or NULL. Does not find internal graphs. */
 sim_graph *sim_graph_of(const sim_context *context, CUgraph handle);
 sim_node *sim_node_of(const sim_context *context, CUgraphNode handle);
 /* Adds a node, which takes ownership of `op`. The dependencies must be nodes of the graph. */
@@ -156,8 +159,8 @@ bool sim_edges_fit(const sim_edge *edges, size_t count, const sim_op *to);
  * cycle or depends on it. */
 CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **order, sim_node **stuck);
 
-/* Replaces the parameters of a node. Kind and attributes stay. With `exec`, the node is in an executable graph, and
- * its context stays too. */
+/* Replaces the parameters of a node. The kind and the attributes of the node stay. If `exec` is true, the node is in an
+ * executable graph, and its context stays too. */
 CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what, bool exec);
 
 /* ---- conditions (condition.c): the bodies of a conditional node are graphs; the operation of the node owns their
@@ -167,31 +170,31 @@ CUresult sim_condition_make(sim_context *context, sim_op *op);
 /* Replaces the bodies of `to`, which shares the array of `from`, by copies. */
 CUresult sim_condition_copy(sim_context *context, const sim_op *from, sim_op *to);
 void sim_condition_close(sim_context *context, const sim_op *op);
-/* Returns how many bodies the operation has; 0: it is not a condition. */
+/* Returns how many bodies the operation has, or 0 if it is not a condition. */
 unsigned sim_condition_count(const sim_op *op);
 sim_graph *sim_condition_body(const sim_context *context, const sim_op *op, unsigned index);
-/* Returns true if a node of that type may be in the graph. Bodies of conditions allow only some types. */
+/* Returns true if a node of this type may be in the graph. Bodies of conditions allow only some types. */
 bool sim_condition_allows(const sim_graph *graph, CUgraphNodeType type);
-/* Called when a graph with that node is launched: sets the condition to its default, if it has one. */
+/* Called when a graph with this node is launched. Sets the condition to its default, if it has a default. */
 void sim_condition_start(sim_context *context, const sim_op *op);
 /* Returns the number of the body that runs now, or -1. */
 int sim_condition_choose(const sim_context *context, const sim_op *op);
 
 /* ---- pools that processes share (pool_share.c). Under the state lock ---- */
 
-/* Returns the pool with that handle, also a default pool, or NULL. */
+/* Returns the pool with this handle, which may be a default pool, or NULL. */
 sim_pool *sim_pool_at(sim_context *context, CUmemoryPool handle);
 /* Gives the pool a file. `number` is the number of its device on the machine. */
 bool sim_pool_open(sim_pool *pool, unsigned number);
 /* Allocates zeroed memory in the pool's file. Returns its address, or 0. */
 uint64_t sim_pool_take(sim_pool *pool, uint64_t bytes);
-/* Tells that memory was freed. Does nothing if the memory is not in a shared pool. */
+/* Called when memory was freed: gives memory of a shared pool back to its file. Does nothing for other memory. */
 void sim_pool_let(sim_context *context, uint64_t address);
 
 /* ---- executable graphs (graph_exec.c) ---- */
 
-/* Returns CUDA_SUCCESS with both locks held and an executable graph that no launch is using. Waits for a running
- * launch. */
+/* Begins a call about an executable graph. Waits until no launch uses the graph. On success holds both locks, sets
+ * *context and *exec, and returns CUDA_SUCCESS. */
 CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **exec);
 /* Returns the copy of a graph's node in the executable graph, or NULL. */
 sim_node *sim_exec_node(const sim_exec *exec, CUgraphNode handle);
@@ -199,12 +202,12 @@ sim_node *sim_exec_node(const sim_exec *exec, CUgraphNode handle);
 /* ---- the order of nodes, for checks (graph_check.c). Under both locks. Without sim_exec.parts these functions do
  * nothing ---- */
 
-/* Returns true if the edge is a dependency on the end of its first node. */
+/* Returns true if the edge is full: its second node waits for the end of its first node. */
 bool sim_edge_is_full(const CUgraphEdgeData *data);
 /* Prepares a launch. Sets exec->parts if the launch is checked and some edge of the graph is not full. */
 void sim_parts_open(sim_exec *exec);
 void sim_parts_close(sim_exec *exec);
-/* Tells the checks which nodes are not ordered before the step, which runs next. */
+/* Tells the checks which nodes are not ordered before the step `step`, which runs next. */
 void sim_parts_begin(sim_context *context, const sim_exec *exec, size_t step);
 /* Records that the step has run, in the context `in`. */
 void sim_parts_end(const sim_context *in, const sim_exec *exec, size_t step);

@@ -5,7 +5,7 @@
 
 #include "cu_graph.h"
 
-/* The limit of nested child graphs, because functions that traverse them are recursive. */
+/* The limit of the nesting of child graphs. It is needed because the functions that traverse them are recursive. */
 enum { GRAPH_DEPTH = 32 };
 
 /* ---- edges ---- */
@@ -35,7 +35,7 @@ static void edge_drop(sim_edges *edges, const sim_node *node)
     edges->count--;
 }
 
-/* Adds an edge to the lists of both nodes, or to no list. Returns false if memory runs out. */
+/* Adds an edge to the lists of both nodes. If memory runs out, changes neither list and returns false. */
 static bool add_edge(sim_node *from, sim_node *to, CUgraphEdgeData data)
 {
     if (!edge_push(&from->after, to, data))
@@ -52,9 +52,9 @@ static void remove_edge(sim_node *from, sim_node *to)
     edge_drop(&to->before, from);
 }
 
-/* Returns true if the data of an edge are valid, as far as the node at its beginning tells. A dependency that is not
- * full begins at a port of a kernel. The simulator runs the kernel to its end before it runs the other node; the checks
- * know the difference (graph_check.c). */
+/* Returns true if the data of an edge are valid for its first node: a dependency that is not full must begin at a port
+ * of a kernel. The simulator runs this kernel to its end before it runs the second node. Only the checks treat the
+ * dependency as weaker (graph_check.c). */
 static bool right_data(const CUgraphEdgeData *data, const sim_node *from)
 {
     static const unsigned char zeros[sizeof data->reserved];
@@ -68,8 +68,8 @@ static bool right_data(const CUgraphEdgeData *data, const sim_node *from)
                      data->from_port <= CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER;
 }
 
-/* Returns true if a program may add an edge that ends at the node: a programmatic dependency lies between two kernels.
- * Only a capture makes programmatic dependencies of other nodes. */
+/* Returns true if a program may add an edge that ends at the node: a programmatic dependency must end at a kernel. Only
+ * a capture makes programmatic dependencies that end at other nodes. */
 static bool right_end(const CUgraphEdgeData *data, const sim_op *to)
 {
     return data->type != CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC || to->what.type == CU_GRAPH_NODE_TYPE_KERNEL;
@@ -98,7 +98,7 @@ CUresult sim_edges_read(sim_context *context, const sim_graph *graph, const CUgr
         node->number = 0;
     for (size_t i = 0; i < count; i++) {
         sim_node *node = sim_node_of(context, nodes[i]);
-        /* nodes of this graph, each once */
+        /* each node must be in this graph and occur only once */
         if (!node || node->graph != graph || node->number++ > 0 || (data && !right_data(&data[i], node))) {
             kiln__free(sim_memory(), list);
             return CUDA_ERROR_INVALID_VALUE;
@@ -210,7 +210,8 @@ sim_graph *sim_graph_new(sim_context *context)
 
 void sim_graph_close(sim_context *context, sim_graph *graph)
 {
-    while (graph->last) { /* newest first: its edges are at the end of other nodes' lists */
+    /* closes the newest node first, because its edges are at the end of the lists of other nodes */
+    while (graph->last) {
         sim_node *node = graph->last;
         node->before.count = node->after.count = 0; /* all other nodes are freed too */
         sim_node_close(context, node);
@@ -226,7 +227,7 @@ sim_graph *sim_graph_of(const sim_context *context, CUgraph handle)
     return graph && !graph->internal ? graph : NULL;
 }
 
-/* The copy keeps the same user objects alive. Returns an error if memory runs out. */
+/* Adds references, so that the copy keeps the same user objects alive. Returns an error if memory runs out. */
 static bool copy_references(sim_context *context, const sim_graph *from, sim_graph *to)
 {
     for (size_t i = 0; i < from->hold_count; i++) {
@@ -241,7 +242,8 @@ static bool copy_references(sim_context *context, const sim_graph *from, sim_gra
     return true;
 }
 
-/* Copies nodes in the order of creation, then their edges. Each copy remembers the handle of its original. */
+/* Copies the nodes in the order of their creation, and then the edges. Each copy remembers the handle of its
+ * original. */
 CUresult sim_graph_clone(sim_context *context, const sim_graph *from, sim_graph **out)
 {
     sim_graph *to = sim_graph_new(context);
@@ -277,13 +279,13 @@ CUresult sim_graph_clone(sim_context *context, const sim_graph *from, sim_graph 
 }
 
 /* Kahn's algorithm: `number` of a node counts its open dependencies. A node without open dependencies is appended to
- * the order, and its successors then have one open dependency less. */
+ * the order, and each of its successors then has one open dependency less. */
 CUresult sim_graph_order(sim_context *context, sim_graph *graph, sim_node **order, sim_node **stuck)
 {
     size_t head = 0, tail = 0;
     (void)context;
     for (sim_node *node = graph->first; node; node = node->next) {
-        node->number = node->before.count; /* dependencies that are still to come */
+        node->number = node->before.count; /* the number of open dependencies */
         if (node->number == 0)
             order[tail++] = node;
     }
@@ -355,7 +357,8 @@ CUresult sim_cuGraphDestroy(CUgraph handle)
     sim_context *context = NULL;
     sim_graph *graph = NULL;
     SIM_TRY(begin_graph(handle, &context, &graph));
-    if (graph->owner || is_captured(context, graph)) /* it is freed with its node, or it is in use */
+    /* a child graph is freed with its node, and a graph that is being captured is in use */
+    if (graph->owner || is_captured(context, graph))
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     sim_graph_close(context, graph);
     sim_end(CUDA_SUCCESS);
@@ -536,7 +539,7 @@ CUresult sim_cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType *type)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* The older forms, without data on edges. */
+/* The older form, without edge data. */
 CUresult sim_cuGraphGetEdges_v1(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
 {
     return sim_cuGraphGetEdges(graph, from, to, NULL, count);
@@ -587,7 +590,7 @@ static CUresult change_edges(CUgraph handle, const CUgraphNode *from, const CUgr
             remove_edge(source, target);
         result = CUDA_SUCCESS;
     }
-    while (result != CUDA_SUCCESS && done-- > 0) { /* edges that were removed fit again */
+    while (result != CUDA_SUCCESS && done-- > 0) { /* undoes the changes; adding a removed edge again cannot fail */
         sim_node *source = sim_node_of(context, from[done]), *target = sim_node_of(context, to[done]);
         if (add)
             remove_edge(source, target);

@@ -1,37 +1,39 @@
-/* graph_check.c - for the checks: which nodes of a graph are not ordered before a node.
+/* graph_check.c - computes for the checks which nodes of a graph are not ordered before a node.
  *
  * Nodes of a graph count as ordered, except where an edge says that a node does not wait for the end of a kernel: a
- * programmatic dependency, or a dependency that only waits until the kernel has begun. For each step of a launch two
- * sets are kept: the steps that are not ordered before its beginning, and the subset of the steps that are not ordered
- * after its griddepcontrol.wait either. The sets of node N follow from its edges. A candidate is the first node of such
- * an edge, or a step in the sets of the first node. The candidate is in a set of N if no edge of N orders it before N.
- * A copy or a fill never executes griddepcontrol.wait (its `did` is zero). So the steps in its set are in the sets of
- * the nodes after it too.
+ * programmatic dependency, or a dependency that only waits until the kernel has begun. Each step of a launch has two
+ * sets. The first set has the steps that are not ordered before the beginning of the step. The second set is a subset:
+ * the steps that are not even ordered before its accesses after griddepcontrol.wait. The sets of a node N follow from
+ * the edges that end at N. The first node of such an edge, and each step in the sets of the first node, is a candidate.
+ * A candidate is in a set of N if no edge of N orders it before N. A copy or a fill never executes griddepcontrol.wait
+ * (its `did` is zero), so the steps in its sets are also in the sets of the nodes after it.
  *
- * The sets of a chain of nodes that never wait grow with each node, so the time and the memory would have no limit.
- * Therefore a launch spends at most WORK_MOST steps on its sets. Nodes that get no sets after that count as ordered. */
+ * The sets of a chain of nodes that never wait grow with each node, so time and memory would be unlimited. Therefore a
+ * launch reads at most WORK_MOST entries and edges for its sets. If this limit is reached, the remaining nodes get no
+ * sets and count as ordered. */
 #include "cu_graph.h"
 #include "vm_checks.h"
 
-enum { WORK_MOST = 1 << 27 }; /* entries and edges that are read: less than a second */
+enum { WORK_MOST = 1 << 27 }; /* limit of the entries and edges that are read; this takes less than a second */
 
-/* A step that is not ordered before another one. `beyond`: griddepcontrol.wait does not order it either. */
+/* An entry in the set of a step S: another step that is not ordered before S. If `beyond` is true, griddepcontrol.wait
+ * does not order it either. */
 typedef struct apart {
     size_t step;
     bool beyond;
 } apart;
 typedef struct part {
-    vm_period span; /* when it ran; until == 0: it has not run */
+    vm_period span; /* the time when the step ran; `until` is 0 if it has not run */
     vm_dependence did;
-    size_t first, count; /* its part of the list `aparts` */
-    bool made;           /* its sets exist. A step of a loop keeps the sets of its first run */
-    size_t visited;      /* the last search that has visited it */
+    size_t first, count; /* the entries of the step in the list `aparts` */
+    bool made;           /* true if its sets exist; a step in a loop keeps the sets of its first run */
+    size_t visited;      /* the number of the last search that has visited the step */
 } part;
 typedef struct sim_parts {
-    part *list; /* by step */
+    part *list; /* indexed by step */
     apart *aparts;
     size_t apart_count, apart_room, searches;
-    size_t work; /* entries and edges that were read */
+    size_t work; /* number of entries and edges that were read */
     vm_prior *priors;
     size_t prior_room;
     const sim_node **open; /* the stack of a search */
@@ -86,8 +88,8 @@ static const apart *find_apart(sim_parts *parts, size_t of, size_t x)
     return NULL;
 }
 
-/* Returns true if the node depends on step `x`, by edges of any kind. A depth-first search backwards. Edges lead to
- * later steps, so nodes before `x` are skipped. If memory runs out, the node counts as dependent. */
+/* Returns true if the node depends on step `x`, by edges of any kind. Uses a depth-first search backwards along edges.
+ * Edges lead to later steps, so nodes before `x` are skipped. If memory runs out, the node counts as dependent. */
 static bool depends_on(sim_parts *parts, const sim_node *node, size_t x)
 {
     size_t top = 0;
@@ -109,9 +111,9 @@ static bool depends_on(sim_parts *parts, const sim_node *node, size_t x)
     return false;
 }
 
-/* Tells how an edge passes on the sets of its first node. Sets *itself if the edge does not order the first node before
- * the second node. Sets *waited if the edge orders the steps for which the first node waits by griddepcontrol.wait. If
- * `after_wait` is true, the answers are about accesses of the second node after its own wait. */
+/* Finds which order an edge gives. Sets *itself if the edge does not order the first node before the second node. Sets
+ * *waited if the edge orders the steps for which the first node waits by griddepcontrol.wait. If `after_wait` is true,
+ * the answers are about accesses of the second node after its own wait. */
 static void read_edge(const sim_parts *parts, const sim_edge *edge, bool after_wait, bool *itself, bool *waited)
 {
     const vm_dependence did = parts->list[edge->node->number].did;
@@ -141,8 +143,8 @@ static bool is_ordered(sim_parts *parts, const sim_node *node, size_t x, bool af
     return ordered;
 }
 
-/* Adds step `x` to the sets of the node, if no edge of the node orders it and it is not there yet. Returns false if
- * memory runs out, or if the launch has spent all of its steps. */
+/* Adds step `x` to the sets of the node, unless an edge of the node orders it or the sets already have it. Returns
+ * false if memory runs out, or if the launch has spent all of its steps. */
 static bool add_apart(sim_parts *parts, const sim_node *node, size_t x)
 {
     part *p = &parts->list[node->number];
@@ -175,7 +177,7 @@ static void make_sets(sim_parts *parts, const sim_node *node)
     }
 }
 
-/* Gives the checks the steps that are not ordered before the step, sorted by time. */
+/* Gives the checks the steps that are not ordered before `step`, sorted by time. */
 void sim_parts_begin(sim_context *context, const sim_exec *exec, size_t step)
 {
     sim_parts *parts = exec->parts;
@@ -189,7 +191,7 @@ void sim_parts_begin(sim_context *context, const sim_exec *exec, size_t step)
     for (size_t k = p->first; k < p->first + p->count; k++) {
         const vm_prior prior = {.span = parts->list[parts->aparts[k].step].span,
                                 .why = parts->aparts[k].beyond ? VM_APART_BEYOND_WAIT : VM_APART_UNTIL_WAIT};
-        if (!prior.span.until) /* a disabled node */
+        if (!prior.span.until) /* a disabled node has not run */
             continue;
         size_t at = count++;
         for (; at > 0 && parts->priors[at - 1].span.after > prior.span.after; at--)

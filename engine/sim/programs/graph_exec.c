@@ -17,7 +17,7 @@ CUresult sim_exec_begin(CUgraphExec handle, sim_context **context, sim_exec **ex
             return sim_end_work(*context, CUDA_ERROR_INVALID_VALUE);
         if (!(*exec)->busy)
             return CUDA_SUCCESS;
-        sim_end_work(*context, CUDA_SUCCESS); /* wait, because another thread's launch is in a host function */
+        sim_end_work(*context, CUDA_SUCCESS); /* waits, because a launch of another thread is in a host function */
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
 }
@@ -45,8 +45,8 @@ static void exec_close(sim_context *context, sim_exec *exec)
 
 /* ---- instantiation ---- */
 
-/* Appends the graph's nodes in topological order. The nodes of a child graph follow the child's node, which is an empty
- * step so that it can be found. The nodes of a condition's bodies follow the condition. */
+/* Appends the graph's nodes in topological order. The nodes of a child graph follow the node of the child graph, which
+ * is an empty step so that the program can find it. The nodes of a condition's bodies follow the condition. */
 static CUresult append_steps(sim_context *context, sim_exec *exec, sim_graph *graph, uint64_t *error)
 {
     sim_node **order = kiln__calloc(sim_memory(), graph->count + 1, sizeof *order), *stuck = NULL;
@@ -126,7 +126,7 @@ CUresult sim_cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA
     return result;
 }
 
-/* The form before CUDA 12. */
+/* The form of the function before CUDA 12. */
 CUresult sim_cuGraphInstantiate_v1(CUgraphExec *exec, CUgraph graph, CUgraphNode *node, char *log, size_t size)
 {
     uint64_t error = 0;
@@ -146,7 +146,7 @@ CUresult sim_cuGraphExecDestroy(CUgraphExec handle)
     if (!exec || exec->doomed)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     exec->doomed = true;
-    if (!exec->busy) /* otherwise it is freed at the end of its launch */
+    if (!exec->busy) /* a busy graph is freed at the end of its launch */
         exec_close(context, exec);
     sim_end_work(context, CUDA_SUCCESS);
     sim_bury_users();
@@ -165,8 +165,8 @@ CUresult sim_cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
 
 /* ---- launching ---- */
 
-/* Returns an error if memory that an earlier launch allocated has not been freed, unless the graph frees it
- * automatically at launch. */
+/* If memory that an earlier launch allocated has not been freed, returns an error, or frees the memory if the graph has
+ * the flag AUTO_FREE_ON_LAUNCH. */
 static CUresult clear_allocations(sim_context *context, const sim_exec *exec)
 {
     for (size_t i = 0; i < exec->step_count; i++) {
@@ -182,7 +182,8 @@ static CUresult clear_allocations(sim_context *context, const sim_exec *exec)
     return CUDA_SUCCESS;
 }
 
-/* Raises the fault of a copy or fill whose memory was freed meanwhile, or is read-only, as a GPU would. */
+/* Raises the fault of a copy or fill whose memory is read-only or was freed after the node was made. A GPU would raise
+ * such a fault too. */
 static void raise_memory_fault(sim_context *context, CUgraphNodeType type)
 {
     snprintf(context->fault, sizeof context->fault,
@@ -206,8 +207,8 @@ static bool can_change(const sim_exec *exec, const sim_graph *body)
     return can;
 }
 
-/* Runs the body that the condition selects; with `while` repeatedly, as long as the condition selects it. *next becomes
- * the step after all bodies. */
+/* Runs the body that the condition selects. For `while`, repeats the body as long as the condition selects it. Sets
+ * *next to the step after all bodies. */
 static CUresult run_condition(sim_context **context, CUstream stream, const sim_exec *exec, const sim_op *op,
                               size_t *next)
 {
@@ -250,7 +251,7 @@ static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec
             if (*context)
                 sim_parts_end(sim_op_context(*context, &node->op), exec, i);
         }
-        if (!*context) /* the context has ended, and the graph with it */
+        if (!*context) /* the context has ended, and the graph has ended with it */
             return result;
         if (result == CUDA_ERROR_INVALID_VALUE &&
             (type == CU_GRAPH_NODE_TYPE_MEMCPY || type == CU_GRAPH_NODE_TYPE_MEMSET)) {
@@ -264,7 +265,7 @@ static CUresult run_steps(sim_context **context, CUstream stream, const sim_exec
     return CUDA_SUCCESS;
 }
 
-/* A launch in a captured stream becomes a child graph. */
+/* Captures a launch: it becomes a child graph. */
 static CUresult capture_launch(sim_context *context, sim_stream *stream, const sim_exec *exec)
 {
     if (exec->graph->memory_nodes > 0)
@@ -278,7 +279,7 @@ static CUresult capture_launch(sim_context *context, sim_stream *stream, const s
 }
 
 /* Adds the happens-before edges of a node before its graph is launched. All nodes of a launch count as one work, so the
- * whole launch waits for everything that one of its nodes waits for. */
+ * whole launch waits for all work for which one of its nodes waits. */
 static void add_edges_before(sim_context *context, CUstream stream, const sim_op *op)
 {
     const CUevent handle = op->what.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? op->what.eventWait.event : NULL;
@@ -289,8 +290,8 @@ static void add_edges_before(sim_context *context, CUstream stream, const sim_op
         sim_order_stream_waits(context, stream, NULL);
 }
 
-/* Runs an executable graph, or captures the launch. The graph is busy meanwhile. If a host function destroys it, it is
- * freed at the end. */
+/* Runs an executable graph, or captures the launch. During the launch the graph is busy. If a host function destroys
+ * the graph, it is freed when the launch ends. */
 CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
 {
     sim_context *context = NULL;
@@ -329,7 +330,7 @@ CUresult sim_cuGraphLaunch(CUgraphExec handle, CUstream stream)
     return result;
 }
 
-/* Only checks its arguments, because there is nothing to upload. */
+/* Only checks its arguments, because the simulated device needs no upload. */
 CUresult sim_cuGraphUpload(CUgraphExec handle, CUstream stream)
 {
     sim_context *context = NULL;
@@ -368,8 +369,8 @@ static bool fail_update(update *u, CUgraphExecUpdateResult why, const sim_node *
     return false;
 }
 
-/* Returns true if both nodes have the same incoming edges. Nodes of both graphs correspond by order of creation, and
- * must be numbered so. */
+/* Returns true if both nodes have the same incoming edges. Nodes of the two graphs correspond if they have the same
+ * position in the order of creation. `number` must have this position. */
 static bool has_same_edges(const sim_node *a, const sim_node *b)
 {
     if (a->before.count != b->before.count)
@@ -386,8 +387,8 @@ static bool has_same_edges(const sim_node *a, const sim_node *b)
 }
 
 /* Compares two graphs node by node: the topology first, then the parameters that must not change. Collects a new
- * operation for each node, recursively for child graphs and bodies. Returns false with a reason if the graphs differ
- * too much. */
+ * operation for each node, recursively for child graphs and bodies. If the graphs differ too much, stores the reason
+ * and returns false. */
 static bool collect_changes(sim_context *context, update *u, sim_graph *to, sim_graph *from, CUresult *result)
 {
     if (to->count != from->count)
@@ -446,7 +447,8 @@ static bool collect_changes(sim_context *context, update *u, sim_graph *to, sim_
     return true;
 }
 
-/* Replaces the operations of a graph by the operations of another graph with the same topology: all of them or none. */
+/* Replaces the operations of a graph by the operations of another graph with the same topology: either all operations
+ * or none. */
 static CUresult update_graph(sim_context *context, sim_graph *to, sim_graph *from, update *u)
 {
     CUresult result = CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;

@@ -1,5 +1,6 @@
 /* graph_node.c - nodes of graphs: the functions that create, query and change them. Each kind of node has its own
- * functions, and cuGraphAddNode and similar functions serve all kinds. All pass CUgraphNodeParams to op.c. */
+ * functions, and cuGraphAddNode and similar functions serve all kinds. All of them pass CUgraphNodeParams to
+ * graph_op.c. */
 #include <string.h>
 
 #include "cu_graph.h"
@@ -19,7 +20,7 @@ static sim_context *get_context(sim_context *usual, const CUgraphNodeParams *wha
     return named ? named : usual;
 }
 
-/* Makes the op for a graph of `context`, to run in `in`. */
+/* Makes an operation for a graph of `context`. The operation will run in the context `in`. */
 static CUresult make_op(sim_context *context, sim_context *in, const CUgraphNodeParams *what, sim_op *op)
 {
     CUresult result = sim_op_make(in, what, op);
@@ -79,7 +80,7 @@ static void set_kernel(CUgraphNodeParams *what, const CUDA_KERNEL_NODE_PARAMS *k
     memcpy(&what->kernel, kernel, sizeof *kernel);
 }
 
-/* The first version of the struct ended before `kern`. */
+/* Converts the first version of the structure, which ends before `kern`. */
 static CUDA_KERNEL_NODE_PARAMS convert_kernel(const CUDA_KERNEL_NODE_PARAMS_v1 *old)
 {
     return (CUDA_KERNEL_NODE_PARAMS){.func = old->func,
@@ -247,7 +248,8 @@ CUresult sim_cuGraphAddBatchMemOpNode(CUgraphNode *node, CUgraph graph, const CU
 
 /* ---- queries ---- */
 
-/* The op of a node of that type: CUDA_SUCCESS with the state lock held. */
+/* Begins a call about a node of this type, and sets *op to its operation. On success holds the state lock and returns
+ * CUDA_SUCCESS. */
 static CUresult begin_op(CUgraphNode handle, CUgraphNodeType type, const void *out, sim_context **context, sim_op **op)
 {
     SIM_TRY(sim_begin(context));
@@ -362,7 +364,7 @@ CUresult sim_cuGraphBatchMemOpNodeGetParams(CUgraphNode node, CUDA_BATCH_MEM_OP_
     return sim_end(CUDA_SUCCESS);
 }
 
-/* ---- changing: a node of a graph, or (with `exec`) its copy in an executable graph ---- */
+/* ---- changing: a node of a graph, or its copy in an executable graph if `exec` is set ---- */
 
 CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParams *what, bool exec)
 {
@@ -374,7 +376,7 @@ CUresult sim_op_replace(sim_context *context, sim_op *at, const CUgraphNodeParam
     sim_context *in = sim_op_context(context, at), *wanted = in ? get_context(in, what) : NULL;
     if (!in)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    if (exec && wanted != in) /* a launch's context cannot change */
+    if (exec && wanted != in) /* the context of a node in an executable graph cannot change */
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = make_op(context, wanted, what, &op);
     if (result != CUDA_SUCCESS) {
@@ -547,7 +549,7 @@ CUresult sim_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode no
     return set_exec_params(exec, node, &what);
 }
 
-/* ---- attributes of kernel nodes: one has an effect, the others are stored and reported only ---- */
+/* ---- attributes of kernel nodes: one attribute has an effect; the others are only stored for queries ---- */
 
 CUresult sim_cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute, CUkernelNodeAttrValue *value)
 {

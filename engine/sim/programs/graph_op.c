@@ -15,7 +15,8 @@ static CUresult run_alloc(sim_context **in, const sim_op *op)
         return CUDA_ERROR_OUT_OF_MEMORY;
     vm_set_owner(context->device, what->dptr, SIM_OWNER_GRAPH);
     uint32_t open = 0;
-    for (size_t i = 0; i < what->accessDescCount; i++) { /* the program may have changed them, by cuGraph...GetParams */
+    /* the program may have changed the descriptions through the pointer from cuGraphMemAllocNodeGetParams() */
+    for (size_t i = 0; i < what->accessDescCount; i++) {
         const int ordinal = sim_device_ordinal(what->accessDescs[i].location.id);
         if (ordinal >= 0 && what->accessDescs[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
             open |= 1u << ordinal;
@@ -26,8 +27,8 @@ static CUresult run_alloc(sim_context **in, const sim_op *op)
     return CUDA_SUCCESS;
 }
 
-/* Frees memory in the order of a stream. For the order of streams the free is a write of all of the memory: work of another
- * stream that uses the memory must be ordered before it. */
+/* Frees memory in the order of a stream. For the order of streams, the free counts as a write of the whole memory: work
+ * of other streams that uses the memory must be ordered before the free. */
 CUresult sim_free_run(sim_context **context, const sim_op *op)
 {
     const CUdeviceptr address = op->what.free.dptr;
@@ -55,8 +56,8 @@ CUresult sim_op_own(sim_op *op, const void *data, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-/* Makes a node that allocates. Reserves the address now, so that other nodes can use it. The launch allocates the
- * memory. */
+/* Makes the operation of an allocation node. Reserves the address now, so that other nodes can use the address. The
+ * launch allocates the memory. */
 static CUresult make_alloc(sim_context *context, sim_op *op)
 {
     enum { ALIGN = 512, MOST_DESCRIPTIONS = 64 };
@@ -154,8 +155,9 @@ CUresult sim_op_copy(sim_context *context, const sim_op *from, sim_op *to)
         return sim_condition_copy(context, from, to);
     if (result != CUDA_SUCCESS)
         return result;
-    void **pointers = to->owned;                            /* NULL: there are no pointers */
-    for (size_t i = 0; pointers && i < to->pointers; i++) { /* the program has them too, and may have changed them */
+    void **pointers = to->owned; /* NULL if there are no pointers */
+    /* the program has these pointers too, and may have changed them */
+    for (size_t i = 0; pointers && i < to->pointers; i++) {
         const uintptr_t offset = (uintptr_t)pointers[i] - (uintptr_t)from->owned;
         pointers[i] = offset < to->owned_bytes ? (char *)to->owned + offset : NULL;
     }

@@ -1,4 +1,4 @@
-/* graph_print.c - a graph as text for Graphviz. */
+/* graph_print.c - writes a graph as text for Graphviz. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,8 @@ static void put_params(FILE *out, const sim_context *context, const CUgraphNodeP
     }
 }
 
-/* Each node is numbered in its graph; a child graph's numbers follow its node's. */
+/* Writes a graph. Each node has a number in its graph. The number of a node in a child graph is appended to the number
+ * of the child graph's node. */
 static void put_graph(FILE *out, const sim_context *context, const sim_graph *graph, const char *prefix, bool params)
 {
     char name[512];

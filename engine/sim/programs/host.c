@@ -1,6 +1,6 @@
-/* host.c - memory that host and device share under one pointer, and queries of pointers. Pinned and managed memory
- * are allocated here. Registered memory is the program's own. Kernels access all three by the host's pointer, as with
- * unified addressing. Only managed memory counts as device memory. */
+/* host.c - memory that host and device share under one pointer, and queries of pointers. This file allocates pinned and
+ * managed memory. Registered memory belongs to the program. Kernels access all three kinds of memory by the host's
+ * pointer, as with unified addressing. Only managed memory counts as device memory. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "cu_graph.h"
 #include "vm_checks.h"
 
-/* Adds shared memory to the context's list. The interpreter has this information already. */
+/* Adds shared memory to the context's list. The interpreter already knows the memory. */
 static CUresult add_host(sim_context *context, void *pointer, size_t bytes, sim_sharing sharing, unsigned flags)
 {
     sim_host *made = sim_object_new(context, SIM_HOST, sizeof *made);
@@ -63,8 +63,8 @@ CUresult sim_cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned flag
     return sim_end_work(context, result);
 }
 
-/* Finds the start of shared memory of that kind. Returns CUDA_SUCCESS with both locks held. `unknown` is the error
- * for memory that is not shared. */
+/* Begins a call about shared memory that begins at `pointer` and has the kind `sharing`. On success holds both locks
+ * and returns CUDA_SUCCESS. `unknown` is the error for memory that is not shared. */
 static CUresult begin_shared(const void *pointer, sim_sharing sharing, CUresult unknown, sim_context **context,
                              sim_host **host)
 {
@@ -104,8 +104,8 @@ CUresult sim_cuMemHostUnregister(void *pointer)
     return result == CUDA_SUCCESS ? end_shared(context, host) : result;
 }
 
-/* Returns true if the process can read all of [start, start + bytes). With `write` the process must also be able to
- * write there. */
+/* Returns true if the process can read all of [start, start + bytes). If `write` is true, the process must also be able
+ * to write the range. */
 static bool is_mapped(uintptr_t start, size_t bytes, bool write)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -168,13 +168,13 @@ CUresult sim_cuMemHostGetFlags(unsigned *flags, void *pointer)
     const sim_host *host = sim_host_at(sim_home(context, (uintptr_t)pointer), (uintptr_t)pointer);
     if (!flags || !host || host->sharing == SIM_MANAGED)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    *flags = host->flags | CU_MEMHOSTALLOC_DEVICEMAP; /* which unified addressing implies */
+    *flags = host->flags | CU_MEMHOSTALLOC_DEVICEMAP; /* unified addressing implies this flag */
     return sim_end(CUDA_SUCCESS);
 }
 
-/* ---- managed memory: its location does not matter here ---- */
+/* ---- managed memory: its location has no effect in the simulator ---- */
 
-/* True if the range is managed memory that was allocated or is a variable of a module. */
+/* Returns true if the range is managed memory: an allocation, or a managed variable of a module. */
 static bool is_managed(sim_context *context, CUdeviceptr pointer, uint64_t bytes)
 {
     vm_info info;
@@ -210,12 +210,12 @@ CUresult sim_cuMemPrefetchAsync(CUdeviceptr pointer, size_t bytes, CUmemLocation
                                                                         : CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = sim_capture_enter(context, stream, &capturing);
-    if (result == CUDA_SUCCESS && capturing) /* graphs have no such node */
+    if (result == CUDA_SUCCESS && capturing) /* graphs have no nodes for prefetches and advice */
         result = sim_capture_wait(context, stream);
     return sim_end_work(context, result);
 }
 
-/* Before CUDA 13 a location was the number of a device, or CU_DEVICE_CPU. */
+/* Converts a location of the API before CUDA 13, which is the number of a device, or CU_DEVICE_CPU. */
 static CUmemLocation get_location(CUdevice device)
 {
     return (CUmemLocation){.type = device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE,
@@ -266,14 +266,14 @@ CUresult sim_cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t
 /* ---- queries of pointers ---- */
 
 typedef struct place {
-    bool known, managed, vmm, ipc;     /* ipc: cuIpcGetMemHandle takes it */
-    uint64_t base, bytes, pool, types; /* types: of handles that its pool has */
+    bool known, managed, vmm, ipc;     /* ipc: cuIpcGetMemHandle() accepts the memory */
+    uint64_t base, bytes, pool, types; /* types: the handle types of the memory's pool */
     CUdeviceptr device;
     void *host;
     CUmemorytype type;
 } place;
 
-/* Finds what is at a pointer. *in becomes the context that has the memory. */
+/* Finds the memory at a pointer. Sets *in to the context that has the memory. */
 static place find_place(sim_context **in, CUdeviceptr pointer)
 {
     sim_context *context = *in = sim_home(*in, pointer);
@@ -320,7 +320,8 @@ static CUresult answer_query(const sim_context *context, const place *at, CUpoin
             return CUDA_ERROR_INVALID_VALUE;
         wide = (uintptr_t)at->host;
         break;
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID: /* the base address: addresses of the device are never used again */
+    /* the base address is unique, because addresses of the device are never used again */
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: wide = at->base; break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: wide = at->bytes; break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: wide = at->types; break;
@@ -366,7 +367,7 @@ CUresult sim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CU
     return sim_end(data && at.known ? answer_query(context, &at, attribute, data) : CUDA_ERROR_INVALID_VALUE);
 }
 
-/* Unlike the function above, this function returns zeros for unknown pointers. */
+/* Unlike cuPointerGetAttribute(), this function returns zeros for unknown pointers. */
 CUresult sim_cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **data, CUdeviceptr pointer)
 {
     sim_context *context;
@@ -393,7 +394,8 @@ CUresult sim_cuPointerSetAttribute(const void *value, CUpointer_attribute attrib
 {
     sim_context *context;
     SIM_TRY(sim_begin(&context));
-    /* The attribute tells whether copies wait, which they always do here. No other attribute can be set. */
+    /* SYNC_MEMOPS tells whether copies of the memory are synchronous, which they always are in the simulator. No other
+     * attribute can be set. */
     bool right = value && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && find_place(&context, pointer).known;
     return sim_end(right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }

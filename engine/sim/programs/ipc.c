@@ -1,6 +1,6 @@
-/* ipc.c - memory and events of another process of this host. Exported memory becomes a file without a name. Its handle
- * says where the file is in /proc, which only processes of the same user may open. So nothing remains when the
- * processes have ended, in any order. The memory exists as long as a process maps it.
+/* ipc.c - shares memory and events with other processes of this host. Exported memory becomes a file without a name.
+ * Its handle tells where the file is in /proc, and only processes of the same user may open it there. The memory exists
+ * as long as a process maps it, so nothing remains when all processes have ended.
  *
  * The simulated device ends all work before the call that enqueues it returns. So an event of another process never
  * marks unfinished work, and an opened event is always complete. */
@@ -32,13 +32,14 @@ typedef struct sim_import {
     ipc_handle from;
     uint64_t base;
     void *host;
-    unsigned opened; /* number of times that it was opened */
+    unsigned opened; /* number of times that the program has opened it */
 } sim_import;
 
-/* Returns the time at which the process began, in ticks since the host's start. Returns 0 if there is no such process. */
+/* Returns the time at which the process began, in ticks since the host's start. Returns 0 if there is no such
+ * process. */
 static uint64_t get_birth(int32_t process)
 {
-    enum { START = 20 }; /* fields after the name, which may hold anything */
+    enum { START = 20 }; /* number of fields after the name; the name may contain any characters */
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%" PRId32 "/stat", process);
     FILE *file = fopen(path, "re");
@@ -47,7 +48,7 @@ static uint64_t get_birth(int32_t process)
         fclose(file);
     text[length] = '\0';
     const char *at = strrchr(text, ')');
-    /* the process has ended, and its parent has not collected its status */
+    /* Z or X: the process has ended, and its parent has not collected its status */
     if (at && (at[1] != ' ' || at[2] == 'Z' || at[2] == 'X'))
         return 0;
     for (int field = 0; at && field < START; field++)
@@ -96,9 +97,9 @@ static void import_drop(sim_object *object)
     vm_guard_unmap(import->host, (size_t)import->from.bytes);
 }
 
-/* Opens the other process's file. Returns -1 if the file no longer exists, belongs to another user, or is not memory of
- * a device. These tests are needed because a handle may contain anything: this process must not change other files, and
- * must not crash if such a file is truncated. */
+/* Opens the file of the other process. Returns -1 if the file no longer exists, belongs to another user, or is not
+ * memory of a device. These tests are needed because a handle may contain anything: this process must not change other
+ * files, and must not crash if such a file is truncated. */
 static int open_file(const ipc_handle *from)
 {
     enum { PAST_MOST = 4096 }; /* the file has whole pages */
@@ -106,7 +107,7 @@ static int open_file(const ipc_handle *from)
     struct stat info;
     snprintf(path, sizeof path, "/proc/%" PRId32 "/fd/%" PRId32, from->process, from->file);
     if (!is_alive(from) || stat(path, &info) != 0 ||
-        !S_ISREG(info.st_mode)) /* opening a device file may have side effects */
+        !S_ISREG(info.st_mode)) /* tested before opening, because opening a device file may have side effects */
         return -1;
     const int file = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (file >= 0 && fstat(file, &info) == 0 && info.st_ino == from->inode &&
@@ -171,7 +172,7 @@ CUresult sim_cuIpcOpenMemHandle(CUdeviceptr *pointer, CUipcMemHandle handle, uns
     if (from.mark != IPC_MEMORY || from.process <= 0 || from.file < 0 || from.zero || from.event || from.bytes == 0 ||
         from.bytes > SIZE_MAX / 2)
         return sim_end_work(context, CUDA_ERROR_INVALID_HANDLE);
-    /* NVIDIA's driver gives this error too: the process has the memory already */
+    /* the process itself has the memory; NVIDIA's driver returns the same error */
     if (from.process == (int32_t)getpid())
         return sim_end_work(context, CUDA_ERROR_INVALID_CONTEXT);
     sim_import *known = find_import(context, &from, 0);

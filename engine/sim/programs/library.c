@@ -1,5 +1,6 @@
-/* library.c - the library API, files of modules, and listing their contents. A library belongs to the context that is
- * current when it is loaded. A CUkernel and its CUfunction are the same handle, so both can be launched. */
+/* library.c - the library API, module files, and functions that list the contents of modules. A library belongs to the
+ * context that is current when it is loaded. A CUkernel and its CUfunction are the same handle, so a program can launch
+ * either of them. */
 #include <string.h>
 
 #include "cu_graph.h"
@@ -86,7 +87,8 @@ CUresult sim_cuLibraryUnload(CUlibrary handle)
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* The module of a library's handle: CUDA_SUCCESS with the state lock held. */
+/* Begins a call about a library, and sets *module to its module. On success holds the state lock and returns
+ * CUDA_SUCCESS. */
 static CUresult begin_library(CUlibrary handle, sim_context **context, sim_module **module)
 {
     SIM_TRY(sim_begin(context));
@@ -150,7 +152,7 @@ CUresult sim_cuLibraryGetManaged(CUdeviceptr *pointer, size_t *bytes, CUlibrary 
     return sim_end(CUDA_ERROR_NOT_FOUND);
 }
 
-/* PTX that loads here cannot have unified functions. */
+/* Never finds a function, because PTX that the simulator can load has no unified functions. */
 CUresult sim_cuLibraryGetUnifiedFunction(void **function, CUlibrary handle, const char *name)
 {
     CUmodule module = NULL;
@@ -217,7 +219,7 @@ CUresult sim_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned room, CUlibra
 {
     CUmodule module = NULL;
     CUresult result = sim_cuLibraryGetModule(&module, handle);
-    /* Pointers to two incomplete types: both hold the same number. */
+    /* CUfunction and CUkernel are pointers to incomplete types, and both have the same number as their value. */
     return result == CUDA_SUCCESS ? sim_cuModuleEnumerateFunctions((CUfunction *)(void *)kernels, room, module)
                                   : result;
 }

@@ -1,4 +1,5 @@
-/* old_launch.c - the launch of CUDA 2: calls that store its arguments in the function, then a launch without arguments. */
+/* old_launch.c - the launch API of CUDA 2: some calls store the arguments in the function, and cuLaunch() has no
+ * arguments. */
 #include <string.h>
 
 #include "cu_graph.h"

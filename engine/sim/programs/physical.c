@@ -1,4 +1,4 @@
-/* physical.c - physical memory, which is a file without a name, so that it can be mapped at several places. */
+/* physical.c - physical memory, which is a file without a name, so that it can be mapped at several addresses. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "vmm_internal.h"
 
-#define FILE_NAME "kiln-device-memory-" /* followed by the number of its device */
+#define FILE_NAME "kiln-device-memory-" /* the number of the device follows */
 
 static CUresult check_prop(const CUmemAllocationProp *prop)
 {
@@ -46,7 +46,7 @@ CUresult sim_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAlloc
 
 static void physical_drop(sim_object *object) { close(((sim_physical *)object)->file); }
 
-/* Memory that has lost its context does not count as used. */
+/* Called when the context ends: from now on the memory does not count as used. */
 static void physical_leave(sim_object *object)
 {
     sim_physical *physical = (sim_physical *)object;
@@ -94,7 +94,8 @@ CUresult sim_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, con
     made->file = file;
     made->bytes = bytes;
     made->prop = *prop;
-    int compressed = 0; /* without support this is no error: the caller reads whether the memory is compressed */
+    /* compression without support is not an error: the caller can query whether the memory is compressed */
+    int compressed = 0;
     sim_profile_attribute(sim_device_profile(prop->location.id), CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED,
                           &compressed);
     if (!compressed)
@@ -123,7 +124,7 @@ CUresult sim_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, C
     return sim_end_work(context, CUDA_SUCCESS);
 }
 
-/* ---- sharing with other processes: by a file descriptor, that the program passes on ---- */
+/* ---- sharing with other processes: by a file descriptor, which the program passes to another process ---- */
 
 CUresult sim_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
                                           CUmemAllocationHandleType type, unsigned long long flags)
@@ -140,7 +141,7 @@ CUresult sim_cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandl
     return sim_end_work(context, file >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* Returns the place of the device whose memory the file is, or -1. */
+/* Returns the place (number on the machine) of the device to which the memory in the file belongs, or -1. */
 static int get_memory_place(int file)
 {
     char path[64], name[128];
@@ -151,7 +152,7 @@ static int get_memory_place(int file)
     return sscanf(name, "/memfd:" FILE_NAME "%u", &number) == 1 && number < SIM_DEVICES_MOST ? (int)number : -1;
 }
 
-/* The caller keeps its descriptor. */
+/* Duplicates the file descriptor, so that the caller keeps its own. */
 CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *from,
                                             CUmemAllocationHandleType type)
 {
@@ -164,7 +165,8 @@ CUresult sim_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
     sim_context *home = context;
     unsigned ordinal = context == sim_homeless() ? 0 : context->ordinal;
-    for (unsigned i = 0; i < sim_device_count(); i++) /* the device may be hidden: then it is the current one's */
+    /* if the device is hidden, the memory belongs to the current device */
+    for (unsigned i = 0; i < sim_device_count(); i++)
         if (sim_device_place(sim_device_at(i)) == (unsigned)number) {
             home = sim_context_on(i) ? sim_context_for(context, sim_device_at(i)) : home;
             ordinal = i;

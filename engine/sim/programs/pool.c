@@ -1,12 +1,12 @@
-/* pool.c - stream-ordered allocation and its pools. An allocation exists when the call returns, and its memory is
- * released when it is freed. So a pool keeps no memory; it only counts memory. In a captured stream these calls become
- * nodes of a graph, whose memory is allocated and freed by the graph's launches (op.c). */
+/* pool.c - stream-ordered allocation and its pools. An allocation exists when the call returns, and freeing it releases
+ * its memory at once. So a pool keeps no memory, and only counts it. In a captured stream these calls become nodes of a
+ * graph. Launches of the graph then allocate and free the memory (graph_op.c). */
 #include <string.h>
 
 #include "cu_graph.h"
 
-/* Returns the pool with that handle, or NULL. A device's default pool belongs to the current context if that is on the
- * device, otherwise to the device's primary context. NULL also if that device has no context. */
+/* Returns the pool with this handle, or NULL. The default pool of a device belongs to `context` if `context` is on the
+ * device, otherwise to the device's primary context. If the device has no context, returns NULL. */
 sim_pool *sim_pool_at(sim_context *context, CUmemoryPool handle)
 {
     for (unsigned i = 0; i < sim_device_count(); i++)
@@ -83,8 +83,8 @@ CUresult sim_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, 
     return result == CUDA_SUCCESS ? sim_cuDeviceSetMemPool(location->id, pool) : result;
 }
 
-/* Refuses properties of a new pool that the driver refuses. Pools of host memory do not exist here. A pool in host
- * memory without a NUMA node could not be shared anyway. */
+/* Refuses properties of a new pool that the driver refuses. The simulator has no pools of host memory. For a pool in
+ * host memory without a NUMA node that asks for shareable handles, the driver returns another error. */
 static CUresult check_props(const CUmemPoolProps *props)
 {
     static const CUmemPoolProps none;
@@ -227,7 +227,7 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     cuuint64_t number = 0;
     switch (attribute) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: /* permissions that are not used here */
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: /* permissions that the simulator does not use */
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
         memcpy(&pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES], value, sizeof(int));
@@ -236,7 +236,7 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
         memcpy(&pool->threshold, value, sizeof pool->threshold);
         return sim_end(CUDA_SUCCESS);
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: /* may be set to zero, to restart */
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: /* a program may set it to zero, to restart the measurement */
         memcpy(&number, value, sizeof number);
         if (number != 0)
             return sim_end(CUDA_ERROR_INVALID_VALUE);
@@ -251,7 +251,7 @@ CUresult sim_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attr
 void sim_pool_freed(sim_context *context, uint64_t pool, uint64_t address, uint64_t bytes)
 {
     sim_pool *from = sim_pool_at(context, (CUmemoryPool)(uintptr_t)pool);
-    if (from) /* NULL: the pool was destroyed before */
+    if (from) /* NULL if the pool was destroyed before */
         from->used -= bytes;
     if (!from || from->shared)
         sim_pool_let(context, address);
@@ -282,7 +282,7 @@ static CUresult capture_alloc(sim_context *context, sim_stream *stream, const si
     what.alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     what.alloc.poolProps.location = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE,
                                                     .id = sim_device_at(context->ordinal)};
-    if (pool->shared) /* nodes refuse shared pools */
+    if (pool->shared) /* nodes of graphs cannot use shared pools */
         what.alloc.poolProps.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     what.alloc.bytesize = bytes;
     sim_op op = {0};

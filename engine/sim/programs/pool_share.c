@@ -1,9 +1,9 @@
-/* pool_share.c - pools of memory that processes share. A pool's memory is one file without a name, whose descriptor
- * is the handle that a process passes on. Each allocation is a part of the file.
+/* pool_share.c - pools of memory that processes share. A pool's memory is one file without a name, and the file's
+ * descriptor is the handle that a process passes to another process. Each allocation is a part of the file.
  *
- * The page before each part holds the part's record. Another process asks for the part with a copy of that record,
- * which must be equal to the record in the file byte for byte. A part that was freed has no record. A part never
- * reuses the place of an earlier part: the file is long enough, and unused pages take no memory.
+ * The page before each part holds the part's record. Another process asks for the part with a copy of the record. The
+ * copy must equal the record in the file byte for byte. A part that was freed has no record. A part never reuses the
+ * place of an earlier part: the file is long enough, and unused pages take no memory.
  *
  * Handles and records are untrusted. A wrong handle or record gives an error, and a file that is not such a pool is
  * never changed. */
@@ -19,7 +19,7 @@
 
 enum { PIECE_PAGE = 4096, PIECE_ALIGN = 2 << 20, PIECE_MARK = 0x6c706f4b };
 #define POOL_FILE "kiln-device-pool-"       /* followed by the number of its device */
-#define POOL_FILE_BYTES ((uint64_t)1 << 60) /* less, if the process may not have such large files */
+#define POOL_FILE_BYTES ((uint64_t)1 << 60) /* less if the process must not make such large files */
 
 typedef struct piece_record {
     uint32_t mark, zero;
@@ -29,13 +29,13 @@ typedef struct piece_record {
 } piece_record;
 _Static_assert(sizeof(piece_record) == sizeof(CUmemPoolPtrExportData), "it is the driver's data");
 
-/* A part that is mapped. */
+/* A mapped part. */
 typedef struct sim_piece {
     sim_object object;
     piece_record what;
-    uint64_t base, pool; /* pool: its handle */
+    uint64_t base, pool; /* pool: the handle of the pool */
     unsigned char *map;  /* the record's page, then the memory */
-    bool own;            /* the process made it; freeing it gives the memory back */
+    bool own;            /* true if this process made the part, so that freeing it returns its memory */
 } sim_piece;
 
 static uint64_t get_mapped_bytes(const piece_record *what)
@@ -57,7 +57,7 @@ static sim_piece *find_piece(const sim_context *context, uint64_t address)
     return NULL;
 }
 
-/* Maps the part of the pool's file and gives it an address. NULL: out of memory. */
+/* Maps the part of the pool's file and gives it an address. Returns NULL if memory runs out. */
 static sim_piece *map_piece(const sim_pool *pool, const piece_record *what, bool own)
 {
     sim_context *context = pool->object.context;
@@ -115,7 +115,7 @@ bool sim_pool_open(sim_pool *pool, unsigned number)
     return false;
 }
 
-/* Tells whether the part is within the file. */
+/* Returns true if the part is within the file. */
 static bool is_inside(const sim_pool *pool, const piece_record *what)
 {
     return what->bytes <= pool->bytes && what->offset <= pool->bytes &&
@@ -146,7 +146,7 @@ void sim_pool_let(sim_context *context, uint64_t address)
     if (piece->own) {
         memset(piece->map, 0, sizeof piece->what);
         madvise(piece->map, (size_t)get_mapped_bytes(&piece->what),
-                MADV_REMOVE); /* if the file system cannot do this, the memory stays until the file is closed */
+                MADV_REMOVE); /* if the file system does not support this, the memory stays until the file is closed */
         vm_give(context->device, piece->what.bytes);
     }
     sim_object_free(context, piece);
@@ -169,7 +169,7 @@ CUresult sim_cuMemPoolExportToShareableHandle(void *out, CUmemoryPool handle, CU
     return sim_end(file >= 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
 
-/* Returns the place of the device whose pool the file is, or -1. */
+/* Returns the place (number on the machine) of the device to which the pool in the file belongs, or -1. */
 static int get_pool_place(int file)
 {
     char path[64], name[128];
@@ -185,7 +185,7 @@ static int get_pool_place(int file)
                : -1;
 }
 
-/* The caller keeps its descriptor. The access of other devices does not come along, as on a GPU. */
+/* The caller keeps its descriptor. As on a GPU, the access of other devices is not imported. */
 CUresult sim_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle, CUmemAllocationHandleType type,
                                                 unsigned long long flags)
 {
@@ -195,7 +195,8 @@ CUresult sim_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
     const int number = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ? get_pool_place(given) : -1;
     if (!out || flags != 0 || number < 0)
         return sim_end(CUDA_ERROR_INVALID_VALUE);
-    for (unsigned i = 0; i < sim_device_count(); i++) /* if the pool's device is hidden, the current device stays */
+    /* if the pool's device is hidden, the pool belongs to the current device */
+    for (unsigned i = 0; i < sim_device_count(); i++)
         if (sim_device_place(sim_device_at(i)) == (unsigned)number && context->ordinal != i)
             context = sim_context_on(i) ? sim_context_on(i) : context;
     const int file = fcntl(given, F_DUPFD_CLOEXEC, 0);
@@ -212,7 +213,7 @@ CUresult sim_cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *handle,
     return sim_end(CUDA_SUCCESS);
 }
 
-/* ---- their memory ---- */
+/* ---- memory of shared pools ---- */
 
 CUresult sim_cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr pointer)
 {

@@ -1,7 +1,8 @@
 /* program.c - the profile of a program: if $KILN_SIM_PROFILE or $KILN_SIM_TRACE names a file, this file writes launches
  * and copies there, with the times that they would take on the profile's device. engine/sim/programs/PROFILE.md
- * describes both files. Launches of one kernel in one shape share a row, and only some of them are estimated. Each
- * event is written at once, so nothing is lost however the process ends. All functions need the state lock. */
+ * describes both files. Launches of a kernel with the same shape share a row, and only some of them are estimated. The
+ * file writes each event at once, so that no event is lost, however the process ends. All functions need the state
+ * lock. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 
 enum { BUCKETS = 1024, BOUNDS = 4, FIRST = 4 };
 
-/* The properties by which launches share a row. Keys are compared as bytes, so all bytes are set. */
+/* The properties that launches in the same row have in common. Shapes are compared byte by byte, so padding must be
+ * set. */
 typedef struct shape {
     uint32_t grid[3], block[3], cluster[3], registers;
     uint64_t dynamic_shared, static_shared, local_bytes, instructions;
@@ -24,37 +26,38 @@ typedef struct shape {
 typedef struct sim_row {
     struct sim_row *next; /* next row of the bucket */
     shape shape;
-    const char *what; /* text for a copy; NULL: a kernel */
-    char *text;       /* the part of its line that does not change */
+    const char *what; /* text for a copy; NULL for a kernel */
+    char *text;       /* the part of the row's line that does not change */
     char *title;      /* the kernel's name as JSON */
-    off_t at;         /* place of its line in the file */
+    off_t at;         /* offset of the row's line in the file */
     uint64_t calls, estimated, failed, counted, bytes;
-    double share; /* share of the SMs that one launch has */
-    /* last: time of the last estimated launch; negative: none */
+    double share; /* share of the SMs that one launch uses */
+    /* last: time of the last estimated launch; negative if there is none */
     double seconds, estimated_seconds, least, most, last, end;
     double issue, unit, shared, l2, dram, overhead; /* sums of shares, weighted by the estimated seconds */
     struct {
         const char *text;
         double seconds;
     } bounds[BOUNDS];
-    kiln_counters *counters; /* counters of `counted` launches; NULL: not requested */
+    kiln_counters *counters; /* sums of the counters of `counted` launches; NULL if counters are not requested */
 } sim_row;
 
 static struct {
     bool read, counters;
-    const char *profile_path, *trace_path; /* NULL: not wanted */
-    uint64_t first;                        /* launches of a shape that are all estimated; 0: every one */
-    pid_t process;                         /* the process that owns these files; 0: none yet */
+    const char *profile_path, *trace_path; /* NULL if the file is not requested */
+    /* the number of first launches of a shape that are all estimated; 0 means all launches */
+    uint64_t first;
+    pid_t process; /* the process that has opened the files; 0 until they are open */
     sim_journal profile, trace;
     sim_timeline timeline;
     sim_timeline_device devices[SIM_DEVICES_MOST];
-    uint64_t stream; /* stream of the next entry; 0: the legacy stream */
-    bool waits;      /* the host waits for a copy in this stream */
+    uint64_t stream; /* handle of the stream of the next entry; 0 for the legacy stream */
+    bool waits;      /* true if the host waits for copies in this stream */
     unsigned tracks;
     struct {
         unsigned number;
         bool shown;
-    } legacy[SIM_DEVICES_MOST]; /* the legacy streams' tracks */
+    } legacy[SIM_DEVICES_MOST]; /* the tracks of the legacy streams */
     sim_row *rows[BUCKETS];
 } program;
 
@@ -130,7 +133,7 @@ static void forget_rows(void)
         }
 }
 
-/* Returns true if anything is noted. Opens the files at the first use, and again in a process that was forked from this
+/* Returns true if the profile is on. Opens the files at the first use, and again in a process that was forked from this
  * one. */
 static bool start_noting(void)
 {
@@ -178,7 +181,7 @@ static void put_shape(kiln__text *out, const shape *s)
                       (unsigned long long)s->static_shared, (unsigned long long)s->dynamic_shared);
 }
 
-/* A row's texts. False: out of memory. */
+/* Makes the texts of a row. Returns false if memory runs out. */
 static bool describe_row(sim_row *row, const char *symbol, uint32_t resident)
 {
     kiln__text text = {0}, title = {0};
@@ -224,7 +227,7 @@ static sim_row *row_of(const shape *s, const char *what, const char *symbol, uin
     return *at = row;
 }
 
-/* A number that changes always has the same width, so that a new line can overwrite the old line. */
+/* Writes a number with a fixed width, so that a new line can overwrite an old line when the number changes. */
 static void put_whole(kiln__text *out, const char *name, uint64_t value)
 {
     kiln__text_printf(out, "%s\"%s\": %20llu", out->length > 1 ? ", " : "", name, (unsigned long long)value);
@@ -251,7 +254,7 @@ static const char *bound_of(const sim_row *row)
     return row->bounds[most].text;
 }
 
-/* Writes a row of the profile over its earlier form. `whole`: also the texts that do not change. */
+/* Writes a row of the profile over its earlier form. If `whole` is true, also writes the texts that do not change. */
 static void put_row(sim_row *row, bool whole)
 {
     const bool known = row->last >= 0;
@@ -313,14 +316,14 @@ static sim_stream *stream_now(const sim_context *context)
     return program.stream ? sim_object_find(context, (const void *)(uintptr_t)program.stream, SIM_STREAM) : NULL;
 }
 
-/* The number of the stream's track, which is named at its first use. */
+/* Returns the number of the stream's track. The first use of a track writes its name. */
 static unsigned track_of(const sim_context *context, sim_stream *stream)
 {
     kiln__text text = {0};
     unsigned *number = stream ? &stream->track : &program.legacy[context->ordinal].number, track = *number;
     if (stream ? track > 0 : program.legacy[context->ordinal].shown)
         return track;
-    if (stream || context->ordinal > 0) /* track 0 is the first device's default stream */
+    if (stream || context->ordinal > 0) /* track 0 is the default stream of the first device */
         track = *number = ++program.tracks;
     if (!stream)
         program.legacy[context->ordinal].shown = true;
@@ -395,8 +398,8 @@ static void add_call(sim_row *row, double seconds, const sim_span *span)
 
 /* ---- launches ---- */
 
-/* Returns true if a launch is estimated: the first launches of a shape, then each whose number is a power of two. A
- * kernel may behave differently later, but an estimate of every launch would take too long. */
+/* Returns true if a launch is estimated: the first launches of a shape, and then each launch whose number is a power of
+ * two. A kernel may behave differently later, but an estimate of every launch would take too long. */
 static bool is_chosen(uint64_t call) { return program.first == 0 || call <= program.first || (call & (call - 1)) == 0; }
 
 /* Prepares a launch for the profile: finds its row, and decides whether it is estimated and counted. */

@@ -1,10 +1,11 @@
-/* timeline.c - when the work of a program would run on the device (timeline.h). */
+/* timeline.c - computes when the work of a program would run on the device (timeline.h). */
 #include "timeline.h"
 
 static double get_later(double a, double b) { return a > b ? a : b; }
 
-/* Returns the first time from `ready` on at which the overlapping kernels leave `share` of the SMs. All overlapping
- * kernels count, also if they do not overlap one another. So the answer may be too late, and is never too early. */
+/* Returns the first time from `ready` on at which the overlapping kernels leave `share` of the SMs. All kernels that
+ * overlap the new kernel count, even if they do not overlap one another. So the result may be too late, but never too
+ * early. */
 static double find_room(const sim_timeline_device *d, double ready, double seconds, double share)
 {
     const double little = 1e-9;

@@ -1,5 +1,5 @@
-/* user.c - user objects: objects of the host that live as long as the program or a graph references them. The
- * destructor is called when the last reference is released, before that call returns, and without locks. */
+/* user.c - user objects: objects of the host that live as long as the program or a graph references them. The call that
+ * releases the last reference calls the destructor before it returns, without holding locks. */
 #include <limits.h>
 
 #include "cu_graph.h"
@@ -53,7 +53,7 @@ CUresult sim_cuUserObjectCreate(CUuserObject *object, void *pointer, CUhostFn de
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Begins a call about a user object and `count` references to it. */
+/* Begins a call about `count` references to a user object. */
 static CUresult begin_user(CUuserObject handle, unsigned count, sim_context **context, struct sim_user **user)
 {
     SIM_TRY(sim_begin(context));
@@ -94,13 +94,14 @@ CUresult sim_cuGraphRetainUserObject(CUgraph graph_handle, CUuserObject handle, 
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     if (!kiln__grow(sim_memory(), &graph->holds, &graph->hold_capacity, graph->hold_count + 1, sizeof *graph->holds))
         return sim_end(CUDA_ERROR_OUT_OF_MEMORY);
-    if (!(flags & CU_GRAPH_USER_OBJECT_MOVE)) /* otherwise the caller's references become the graph's */
+    /* with this flag, the caller's references become references of the graph */
+    if (!(flags & CU_GRAPH_USER_OBJECT_MOVE))
         sim_user_retain(user, count);
     graph->holds[graph->hold_count++] = (sim_hold){user->object.handle, count};
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Releases references of a graph to a user object. The destructor runs without locks if they were the last. */
+/* Releases references of a graph to a user object. If no reference is left, runs the destructor without locks. */
 CUresult sim_cuGraphReleaseUserObject(CUgraph graph_handle, CUuserObject handle, unsigned count)
 {
     sim_context *context = NULL;

@@ -1,4 +1,4 @@
-/* value.c - values in memory that a stream writes, or for which it waits. */
+/* value.c - stream operations that write a value to memory, or wait for a value in memory. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
@@ -71,9 +71,9 @@ static void pause_a_little(void *none)
     nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-/* Waits for a value in memory. Other threads may continue meanwhile. Work ends before the call that enqueues it
- * returns, so only another thread can write the value. After 20 s, or one microsecond for each step of the budget,
- * the wait counts as an endless kernel. */
+/* Waits for a value in memory. Other threads may continue meanwhile. All earlier work is already complete, so only
+ * another thread can write the value. After 20 s, or one microsecond for each step of the budget, the wait counts as an
+ * endless kernel. */
 static CUresult wait_value(sim_context **context, const CUstreamBatchMemOpParams *op)
 {
     const uint64_t most = 20000000000u, start = kiln__now_ns();

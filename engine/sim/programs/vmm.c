@@ -1,6 +1,6 @@
 /* vmm.c - virtual memory management: ranges of addresses, and mappings of physical memory and of multicast objects. A
- * range reserves the same number of host addresses. Mappings that are contiguous on the device are contiguous on the host
- * too, and are copied together. */
+ * range reserves the same number of host addresses. So mappings that are contiguous on the device are contiguous on the
+ * host too, and one copy can cover them. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -27,8 +27,8 @@ CUresult sim_cuMemRelease(CUmemGenericAllocationHandle handle)
 
 /* ---- addresses ---- */
 
-/* Called when the context ends. Other devices must not use the range until they get access again, and no context may
- * allocate within it. */
+/* Called when the context ends. Takes the access to the range away from all devices, until a program gives access
+ * again. Ensures that no context allocates addresses within the range. */
 static void range_leave(sim_object *object)
 {
     sim_range *range = (sim_range *)object;
@@ -63,7 +63,8 @@ static bool overlaps(const sim_context *context, uint64_t base, uint64_t bytes)
     return false;
 }
 
-/* Reserves addresses that do not overlap a range that has outlived its context. Returns 0 if no such addresses are free. */
+/* Reserves addresses that do not overlap a range that has outlived its context. Returns 0 if no such addresses are
+ * free. */
 static uint64_t reserve_addresses(const sim_context *context, uint64_t bytes, uint64_t align)
 {
     uint64_t base;
@@ -78,9 +79,9 @@ CUresult sim_cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alig
 {
     sim_context *context;
     SIM_TRY(sim_begin_process(&context));
-    (void)wanted; /* only a hint */
+    (void)wanted; /* the wanted address is only a hint */
     sim_context *home = context == sim_homeless() ? sim_context_after(NULL) : context;
-    if (!home) /* addresses are a device's */
+    if (!home) /* a device must exist, because the addresses belong to a device */
         return sim_end_work(context, CUDA_ERROR_INVALID_CONTEXT);
     if (!pointer || bytes == 0 || bytes % SIM_GRANULARITY != 0 || (align & (align - 1)) != 0 || flags != 0)
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);
@@ -117,7 +118,7 @@ CUresult sim_cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
 
 /* ---- mapping ---- */
 
-/* Adds a mapping of a range, which must be free. The caller holds a reference for it. */
+/* Adds a mapping to a range. Its addresses must be free. The caller already holds a reference for the mapping. */
 static CUresult add_mapping(sim_range *range, const sim_mapping *made)
 {
     const size_t at = sim_mapping_after(range, made->base);
@@ -134,7 +135,7 @@ static CUresult add_mapping(sim_range *range, const sim_mapping *made)
     return CUDA_SUCCESS;
 }
 
-/* Maps a part of a multicast object, when all devices of its team have joined. */
+/* Waits until all devices of the team have joined, and maps a part of a multicast object. */
 static CUresult map_multicast(sim_context *context, CUdeviceptr pointer, size_t bytes, size_t offset,
                               CUmemGenericAllocationHandle handle)
 {
@@ -175,7 +176,7 @@ CUresult sim_cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGen
 }
 
 /* Finds the mappings that cover [pointer, pointer + bytes) exactly: the first mapping, and the number of mappings.
- * Returns false if no mappings do. */
+ * Returns false if there are no such mappings. */
 static bool find_whole(const sim_range *range, uint64_t pointer, uint64_t bytes, size_t *first, size_t *count)
 {
     uint64_t reached = pointer;
@@ -206,7 +207,7 @@ CUresult sim_cuMemUnmap(CUdeviceptr pointer, size_t bytes)
     size_t first = 0, count = 0;
     SIM_TRY(sim_begin_process(&context));
     sim_range *range = sim_range_at(context, pointer, bytes);
-    if (is_unmapped(range, pointer, bytes)) /* no error, as on a GPU */
+    if (is_unmapped(range, pointer, bytes)) /* unmapping unmapped memory is not an error, as on a GPU */
         return sim_end_work(context, CUDA_SUCCESS);
     if (!find_whole(range, pointer, bytes, &first, &count))
         return sim_end_work(context, CUDA_ERROR_INVALID_VALUE);

@@ -1,4 +1,5 @@
-/* vmm_internal.h - what the files of virtual memory management share: physical.c, range.c, multicast.c, vmm.c. */
+/* vmm_internal.h - declarations that the files of virtual memory management share: physical.c, range.c, multicast.c,
+ * vmm.c. */
 #ifndef KILN_SIM_VMM_INTERNAL_H
 #define KILN_SIM_VMM_INTERNAL_H
 
@@ -13,9 +14,10 @@ typedef struct sim_physical {
     int file;
     uint64_t bytes;
     CUmemAllocationProp prop;
-    /* numbers of references by handles, and by mappings and multicast objects; no handles: the handle is invalid */
+    /* handles: number of references by handles; if it is 0, the handle is invalid. maps: number of references by
+     * mappings and multicast objects. */
     unsigned handles, maps;
-    bool counted; /* counted as memory of this process; false if another process made it */
+    bool counted; /* true if it counts as memory of this process; false if another process has made it */
 } sim_physical;
 
 /* A multicast object: the memory that each device of a team has bound, in vm_team.replicas. */
@@ -24,8 +26,8 @@ typedef struct sim_multicast {
     CUmulticastObjectProp prop;
     unsigned ordinal[VM_TEAM_MOST]; /* indexed by member of the team: the ordinal of the device */
     vm_team team;
-    /* the memory of each replica, in the order of team.replicas: the handle of physical memory, or 0 for memory of a
-     * pool, which the replica shares by a file */
+    /* bound[k] belongs to team.replicas[k]: the handle of its physical memory, or 0 if the memory belongs to a pool and
+     * is shared through a file. */
     uint64_t *bound;
     size_t replica_capacity, bound_capacity;
     unsigned handles, maps;
@@ -35,7 +37,7 @@ typedef struct sim_multicast {
 typedef struct sim_mapping {
     uint64_t base, bytes;
     sim_physical *physical;
-    sim_multicast *multicast; /* NULL: physical memory, or an object that has ended with its context */
+    sim_multicast *multicast; /* NULL for a mapping of physical memory, or if the object has ended with its context */
     uint64_t offset;
     CUmemAccess_flags access[SIM_DEVICES_MOST]; /* access of each device */
 } sim_mapping;
@@ -62,14 +64,15 @@ bool sim_range_usable(const sim_context *context, const sim_mapping *map);
 /* Removes the access of all contexts of one device, or of all devices, to the mapped memory. */
 void sim_range_take(unsigned ordinal, sim_mapping *map);
 void sim_range_take_all(sim_mapping *map);
-/* Returns the range that holds [pointer, pointer + bytes), also if its context is on another device or has ended. Returns
- * NULL if no range does. */
+/* Returns the range that holds [pointer, pointer + bytes), or NULL. Also finds ranges whose context is on another
+ * device or has ended. */
 sim_range *sim_range_at(const sim_context *context, CUdeviceptr pointer, uint64_t bytes);
 /* Returns the index of the first mapping that ends after the address. */
 size_t sim_mapping_after(const sim_range *range, uint64_t address);
 /* Returns the mapping that holds the address, or NULL. */
 const sim_mapping *sim_mapping_at(const sim_context *context, CUdeviceptr pointer);
-/* Returns an address of the byte at `offset` of physical memory, of which `bytes` are mapped there, or 0. */
+/* Returns an address at which `bytes` bytes of the physical memory are mapped, beginning with the byte at `offset`.
+ * Returns 0 if there is no such mapping. */
 uint64_t sim_physical_address(const sim_physical *physical, uint64_t offset, uint64_t bytes);
 /* Ends the access of all devices to the mappings of a multicast object, which is about to be freed. */
 void sim_multicast_lost(const sim_multicast *multicast);
@@ -79,9 +82,10 @@ sim_multicast *sim_multicast_at(sim_context *context, CUmemGenericAllocationHand
 /* Frees the object if nothing refers to it any more. */
 void sim_multicast_release(sim_multicast *multicast);
 /* Waits until all devices of the team have joined, as the manual says for calls that bind or map memory. Other threads
- * may continue meanwhile. Returns the object, or NULL with *result set. If *context becomes NULL, the call has ended. */
+ * may continue meanwhile. Returns the object. On failure sets *result and returns NULL. If it sets *context to NULL, it
+ * has already ended the call. */
 sim_multicast *sim_multicast_await(sim_context **context, CUmemGenericAllocationHandle handle, CUresult *result);
-/* Finds the addresses of bound memory again, after memory was mapped, unmapped or bound. */
+/* Called after memory was mapped, unmapped or bound: updates the addresses of bound memory (vm_replica.alias). */
 void sim_multicast_refresh(void);
 
 #endif

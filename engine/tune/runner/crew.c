@@ -12,7 +12,7 @@
 
 struct kiln__crew {
     kiln_engine *engine;
-    kiln__compiler *held; /* the compiler whose waiting compiles are held for kiln__crew_alone(); NULL: none */
+    kiln__compiler *held; /* the compiler whose waiting compiles are held for kiln__crew_alone(); NULL means none */
     size_t count;
     kiln__runner **runners;
     const kiln__sites *sites;
@@ -167,6 +167,6 @@ kiln_status kiln__crew_run(kiln__crew *crew, size_t index, const kiln_sample *sa
             kiln__runner_stop(runner);
     }
     status = kiln__runner_take(runner, recorder, result, ends, error);
-    kiln__crew_alone(crew); /* no longer */
+    kiln__crew_alone(crew); /* the sample has ended, so the runner is no longer alone */
     return status;
 }

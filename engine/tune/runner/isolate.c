@@ -9,7 +9,7 @@
  *   READY      kiln__runner_begin()                   -> PREPARING, or OPENING if the process ended while idle
  *   PREPARING  KEEP message, before any launch        -> PREPARING
  *   PREPARING  LAUNCHING message                      -> LAUNCHED
- *              WAITING or FINDING message             -> PREPARING; a WAITING message also suspends or restarts the deadline
+ *              WAITING or FINDING message -> PREPARING; a WAITING message also suspends or restarts the deadline
  *   LAUNCHED   LAUNCHING message, once, for a sample of two sizes; FINDING message -> LAUNCHED
  *   PREPARING, LAUNCHED
  *              RESULT message                         -> ENDED
@@ -19,8 +19,8 @@
  *              any other end of the process, an invalid message, or a passed deadline -> ENDED
  *   WAITING    kiln__runner_retry()                   -> OPENING
  *   ENDED      kiln__runner_take()                    -> READY if the process is there, otherwise OFF
- * kiln__runner_open() enters OPENING, kiln__runner_stop() enters ENDED from any state, and a process that cannot be started
- * enters ENDED in place of OPENING. */
+ * kiln__runner_open() enters OPENING, kiln__runner_stop() enters ENDED from any state, and a process that cannot be
+ * started enters ENDED in place of OPENING. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,8 +35,8 @@
 #define READY_SECONDS 120    /* the time limit for opening a device, which takes long on a host with many devices */
 #define PREPARE_SECONDS 3600 /* the time limit for computing inputs and expected answers on the host */
 
-/* The default time limit of a sample, from its first launch on (time_limit). FIRST is the limit in seconds as long as no
- * sample is right. After that it is AFTER_FLOOR seconds and AFTER_TIMES the shortest time so far. */
+/* The default time limit of a sample, from its first launch on (time_limit). FIRST is the limit in seconds as long as
+ * no sample is right. After that it is AFTER_FLOOR seconds and AFTER_TIMES the shortest time so far. */
 #define FIRST 60.0
 #define GRACE 5.0 /* for the simulated device to end a kernel itself, and to report its position */
 #define AFTER_FLOOR 5.0
@@ -70,12 +70,12 @@ struct kiln__runner {
     bool enough;        /* the caller wants no more findings of the sample */
     bool judged;        /* the missing protections of its sandbox were logged */
     bool whole;         /* the sample is tried again, with all blocks of its kernels */
-    unsigned launches;  /* announced in the sample */
+    unsigned launches;  /* number of LAUNCHING messages of the sample */
     unsigned tries;     /* tries of the current sample during which the process ended */
     uint64_t deadline, begun;
     double limit; /* seconds from which the deadline was computed */
-    /* Seconds of the fastest launched sample, from its first launch on. Samples with a passing error do not count, samples
-     * that failed otherwise do. Negative: there is none yet. */
+    /* Seconds of the fastest launched sample, from its first launch on. Samples with a passing error do not count,
+     * samples that failed otherwise do. Negative: there is none yet. */
     double shortest;
     /* the outcome */
     kiln_status status;
@@ -224,7 +224,7 @@ void kiln__runner_close(kiln__runner *r)
     kiln__free(r->engine->mem, r);
 }
 
-/* ---- how it ends ---- */
+/* ---- how a process ends ---- */
 
 /* Makes the error for a runner that could not be started. */
 static kiln_status explain_start(kiln__runner *r, kiln__io what, const char *how)
@@ -300,8 +300,8 @@ static void lose(kiln__runner *r, kiln__io what)
 
 /* ---- a sample ---- */
 
-/* Returns the seconds that a sample may take from its first launch on; 0: no limit. Without an option the limit is twice
- * the measuring budget plus FIRST seconds, or less if `max_seconds` is shorter on a GPU. Once a sample was
+/* Returns the seconds that a sample may take from its first launch on; 0 means no limit. Without an option the limit is
+ * twice the measuring budget plus FIRST seconds, or less if `max_seconds` is shorter on a GPU. Once a sample was
  * launched and is right, the limit follows the shortest time, so that a hang is found sooner. */
 static double time_limit(const kiln__runner *r)
 {
@@ -310,17 +310,17 @@ static double time_limit(const kiln__runner *r)
         return r->options->sample_timeout > 0 ? r->options->sample_timeout : 0;
     bool simulated = r->engine->info.simulated;
     double budget = run->budget > 0 ? run->budget : simulated ? 0 : 1;
-    /* A sweep of a few seconds does not wait a minute for a kernel; the next sweep tries it again. A simulated kernel is
-     * slow for other reasons. */
+    /* A sweep of a few seconds does not wait a minute for a kernel; the next sweep tries it again. A simulated kernel
+     * is slow for other reasons. */
     const double most = r->options->max_seconds;
     const double first = simulated || !(most > 0) || most > FIRST ? FIRST : most > AFTER_FLOOR ? most : AFTER_FLOOR;
     double after = AFTER_FLOOR + AFTER_TIMES * r->shortest;
     return 2 * budget + (r->shortest >= 0 && after < first ? after : first);
 }
 
-/* Tells whether a run may have run only a few blocks of each kernel, as an estimate does if nobody looks at the results. A
- * kernel may then fault because an earlier kernel wrote only a part of its addresses. So if such a run ends its process with a
- * device error, another process runs the sample once more, with all blocks. */
+/* Tells whether a run may have run only a few blocks of each kernel, as an estimate does if nobody looks at the
+ * results. A kernel may then fault because an earlier kernel wrote only a part of its addresses. So if such a run ends
+ * its process with a device error, another process runs the sample once more, with all blocks. */
 static bool is_of_parts(const kiln__runner *r)
 {
     const kiln__simulator *simulator = r->engine->driver.simulator;
@@ -355,8 +355,9 @@ static void take_answer(kiln__runner *r, bool launched)
     conclude(r, answer->status, false);
 }
 
-/* Writes a reference to disk for a process in a sandbox. Until its first launch such a process has run no code but Kiln's. The
- * key has to begin with this spec, so that whatever a flaw of that code may do, it changes the references of no other spec. */
+/* Writes a reference to disk for a process in a sandbox. Until its first launch such a process has run no code but
+ * Kiln's. The key must begin with this spec. So even if Kiln's code has a flaw, the process can change only references
+ * of this spec. */
 static bool keep_reference(kiln__runner *r, size_t length)
 {
     kiln__kept_reference kept;
@@ -378,8 +379,8 @@ static bool keep_reference(kiln__runner *r, size_t length)
     return of_spec && whole;
 }
 
-/* Handles a complete message, by the state machine at the head of this file. Returns KILN__IO_MALFORMED for a message that
- * the state does not allow. */
+/* Handles a complete message, by the state machine at the head of this file. Returns KILN__IO_MALFORMED for a message
+ * that the state does not allow. */
 static kiln__io hear(kiln__runner *r)
 {
     uint32_t kind = r->in.header.kind;
@@ -458,8 +459,8 @@ bool kiln__runner_retries(const kiln__runner *r) { return r->tries > 0 && !kiln_
 
 void kiln__runner_retry(kiln__runner *r) { start(r); }
 
-/* Writes the request first, so that a process that is started here gets it after its greeting. The caller makes sure that
- * the runner is idle. */
+/* Writes the request first, so that a process that is started here gets it after its greeting. The caller makes sure
+ * that the runner is idle. */
 kiln_status kiln__runner_begin(kiln__runner *r, const kiln_sample *sample, const kiln__trial *trial,
                                const kiln__code *code, const kiln__code *small, kiln_error **error)
 {
@@ -499,9 +500,9 @@ void kiln__runner_stop(kiln__runner *r)
     conclude(r, kiln__fail(r->engine->mem, &r->why, KILN_ERROR_INTERRUPTED, "the sample was stopped"), true);
 }
 
-/* Sends and receives as much as the socket takes without waiting, and handles each complete message. KILN__IO_LATE from the
- * socket means that it would block; it is an error only after the deadline. The time of OPENING counts from the last byte
- * of the opening message, because the sweep may do other things before it first comes here. */
+/* Sends and receives as much as the socket takes without waiting, and handles each complete message. KILN__IO_LATE from
+ * the socket means that it would block; it is an error only after the deadline. The time of OPENING counts from the
+ * last byte of the opening message, because the sweep may do other work before the first call of this function. */
 bool kiln__runner_step(kiln__runner *r)
 {
     while (!kiln__runner_is_idle(r) && r->state != ENDED && r->state != WAITING) {

@@ -1,4 +1,4 @@
-/* isolate_internal.h - the sweep's side: the process that measures on one device (isolate.c). */
+/* isolate_internal.h - how a sweep starts and controls the process that measures on one device (isolate.c). */
 #ifndef KILN_TUNE_ISOLATE_INTERNAL_H
 #define KILN_TUNE_ISOLATE_INTERNAL_H
 
@@ -22,7 +22,8 @@ kiln_status kiln__runner_begin(kiln__runner *runner, const kiln_sample *sample, 
                                const kiln__code *code, const kiln__code *small, kiln_error **error);
 void kiln__runner_stop(kiln__runner *runner); /* ends a running sample: KILN_ERROR_INTERRUPTED */
 /* The process may end during the sample. Then kiln__runner_waits() is true until kiln__runner_retry() starts another
- * process for the sample, and kiln__runner_retries() is true until the outcome of the sample is taken. */
+ * process for the sample. Meanwhile kiln__runner_retries() is true, and stays true until the outcome of the sample is
+ * taken. */
 bool kiln__runner_waits(const kiln__runner *runner);
 bool kiln__runner_retries(const kiln__runner *runner);
 void kiln__runner_retry(kiln__runner *runner);

@@ -4,7 +4,8 @@
  * and receives these messages:
  *   KILN__RUNNER_WAITING    another process measures on the device; sent again when that is over
  *   KILN__RUNNER_KEEP       a reference to be written to disk, from a runner that cannot write; never after a launch
- *   KILN__RUNNER_LAUNCHING  inputs and expected answers are ready, and the first launch follows; sent twice for a sample of
+ *   KILN__RUNNER_LAUNCHING inputs and expected answers are ready, and the first launch follows; sent twice for a sample
+ *  of
  *                           two sizes, and never for a sample without a launch
  *   KILN__RUNNER_FINDING    one finding of the checks
  *   KILN__RUNNER_RESULT     the end of the sample
@@ -26,8 +27,8 @@ enum {
     KILN__RUNNER_KEEP
 };
 
-/* Pointers that a function reads from a message point into the body or the arena. A reading function returns false if the
- * message is malformed or memory is exhausted. */
+/* Pointers that a function reads from a message point into the body or the arena. A reading function returns false if
+ * the message is malformed or memory is exhausted. */
 
 /* Data that is the same for a whole sweep. The runner reads the files of inputs; a sweep writes no outputs. */
 typedef struct kiln__runner_setup {
@@ -37,11 +38,11 @@ typedef struct kiln__runner_setup {
     uint64_t memory_limit;
     bool near; /* other runners measure on this machine too, so this runner binds itself to cores near the device */
     const char *search_path; /* folders, ':' between */
-    const char *references;  /* the folder that keeps references; "": none */
+    const char *references;  /* the folder that keeps references; "" means that references are not kept */
     const char *name, *text; /* name and text of the spec; the text is not NUL-terminated */
     size_t text_length;
     kiln_choice choice;  /* only the sizes are used */
-    const char *smaller; /* verify_size_set; "": none */
+    const char *smaller; /* verify_size_set; "" means that there are no smaller sizes */
     kiln_run_options run;
 } kiln__runner_setup;
 void kiln__runner_write_open(kiln__text *message, const kiln__runner_setup *setup);
@@ -79,12 +80,12 @@ void kiln__runner_write_keep(kiln__text *message, const kiln__kept_reference *ke
 bool kiln__runner_read_keep(const char *body, size_t length, kiln__kept_reference *kept);
 
 void kiln__runner_write_launching(kiln__text *message);
-void kiln__runner_write_waiting(kiln__text *message, const char *why); /* "": no longer */
+void kiln__runner_write_waiting(kiln__text *message, const char *why); /* "" means that the process no longer waits */
 bool kiln__runner_read_waiting(const char *body, size_t length, const char **why);
 
 typedef struct kiln__runner_answer {
     kiln_status status;
-    int cuda;     /* the CUresult that caused the error; 0: the driver reported no error */
+    int cuda;     /* the CUresult that caused the error; 0 means that the driver reported no error */
     bool passing; /* kiln__error_is_passing() */
     bool lost;    /* the runner's context is lost: the process must be replaced */
     const char *why;

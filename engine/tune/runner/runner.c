@@ -23,11 +23,11 @@ typedef struct server {
     kiln_spec *spec;
     kiln__config **bases; /* for each variant of the spec: the configuration with resolved sizes; NULL until needed */
     kiln__shared *shared; /* inputs and expected answers: created once per process */
-    kiln__shared *small;  /* inputs and expected answers of the small sizes; NULL: no small sizes */
+    kiln__shared *small;  /* inputs and expected answers of the small sizes; NULL means no small sizes */
     bool closed;          /* the other side has closed the connection */
     bool launched;        /* a kernel ran, or is about to run */
     kiln__text keeps;     /* messages with references, which are sent before the first launch */
-    char cores[64];       /* cores of the process, for a log; "": unchanged */
+    char cores[64];       /* cores of the process, for a log; "" means unchanged */
     bool sandbox;
     unsigned confined; /* KILN__CONFINED_...: the parts of the sandbox that hold; `how` names their means */
     char how[256];
@@ -58,8 +58,8 @@ static void waits(void *user, const char *why)
     kiln__text_free(&message);
 }
 
-/* Holds back a reference for the sweep, which listens only while it waits for a sample. After a launch the sweep would not
- * trust it. */
+/* Keeps a reference until the sweep waits for a sample, because the sweep reads no messages before. After a launch the
+ * sweep would not trust the reference. */
 static void keep(void *user, const kiln__kept_reference *kept)
 {
     server *s = user;
@@ -117,9 +117,9 @@ static kiln_status open_device(server *s, kiln_error **error)
     return status;
 }
 
-/* Opens the engine, the device, the spec and the shared inputs, as the opening message says. The sandbox is entered after
- * everything that needs rights, and before any code of the spec runs. The callbacks of the shared inputs are set last; they
- * send the KEEP, LAUNCHING and WAITING messages. */
+/* Opens the engine, the device, the spec and the shared inputs, as the opening message says. The sandbox is entered
+ * after everything that needs rights, and before any code of the spec runs. The callbacks of the shared inputs are set
+ * last; they send the KEEP, LAUNCHING and WAITING messages. */
 static kiln_status open_all(server *s, kiln_error **error)
 {
     const kiln__runner_setup *setup = &s->setup;
@@ -185,8 +185,8 @@ static bool greet(server *s)
     return sent && status == KILN_OK;
 }
 
-/* Prepares inputs and expected answers while the sweep compiles its first configuration. An error is ignored here: a sample
- * meets it again and reports it. */
+/* Prepares inputs and expected answers while the sweep compiles its first configuration. The function ignores an error,
+ * because the first sample meets the same error and reports it. */
 static void prepare(server *s)
 {
     const kiln_run_options *run = &s->setup.run;

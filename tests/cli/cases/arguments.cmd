@@ -1,5 +1,5 @@
 # exit 11
-# Structures by value, places in buffers, null and lists of pointers as arguments; and what does not fit.
+# Arguments: structures by value, places in buffers, null and lists of pointers; and arguments that do not fit.
 cat >many.cu <<'END'
 struct inner { char tag; short low; };
 struct shape { int rows; double scale; inner in; float2 z; const float *data; unsigned char raw[3]; };

@@ -1,5 +1,5 @@
 # exit 3
-# What is wrong is said with its place.
+# Each error is reported with its place.
 kiln best
 kiln best add --export a.yaml b
 kiln best --export a.yaml

@@ -1,4 +1,4 @@
-# The best for an input that was not measured: by the features of those that were.
+# The best configuration for an input that was not measured, chosen by the features of measured inputs.
 cat > rows.yaml <<'YAML'
 kiln: 1
 name: rows

@@ -1,5 +1,5 @@
 # needs python3
-# Files that are malformed, or hostile: unknown states, times that are none, texts that end a table, many rows.
+# Malformed and hostile files: unknown states, times that are no numbers, texts that end a table, many rows.
 cat >make.py <<'E'
 import json
 def run(file, status="KILN_OK", device={"name": "Device A", "id": "cuda:0", "uuid": "GPU-1"}, **result):

@@ -1,5 +1,5 @@
 # needs python3
-# Two results: verdicts beyond noise, what they are decided by, every form of a side, and the exit code for CI.
+# Two results: verdicts beyond noise and their criteria, every form of a side, and the exit code for CI.
 cat >make.py <<'X'
 import json, sys
 # name: (seconds, half of the interval, repetitions), or a status

@@ -1,5 +1,5 @@
 # needs terminal
 # needs fish
 # needs python3
-# Typed into an interactive fish: what is completed arrives as it is written, and nothing of it runs.
+# Completion in an interactive fish: each completed word arrives unchanged as an argument, and no part of it runs.
 PROFILE="$SPECS/../../../specs/devices/h200.profile" python3 "$TOOLS/complete.py" fish

@@ -1,5 +1,5 @@
 # needs zsh
-# Loaded as a completion function, without a terminal to complete on.
+# The script loads as a completion function of zsh, without a terminal.
 mkdir functions
 kiln completion zsh >functions/_kiln
 zsh -f -n functions/_kiln

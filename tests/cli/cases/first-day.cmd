@@ -1,4 +1,4 @@
-# What people see first: bare commands, specs without samples, a grid of 0, tabs, topics of help.
+# The first outputs that people see: bare commands, specs without samples, a grid of 0, tabs, topics of help.
 kiln cache
 kiln compare-strategies | head -n 3
 kiln compare-strategies --json | head -n 3

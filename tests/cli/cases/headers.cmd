@@ -1,4 +1,4 @@
-# Headers of the host: small ones are there, for others a sentence says what to do.
+# Headers of the host: Kiln provides small ones. For the others the message says what to do.
 spec() {
     cat >"$1.yaml" <<EOF
 kiln: 1

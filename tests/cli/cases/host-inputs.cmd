@@ -1,5 +1,5 @@
 # needs python3
-# What the host makes is timed, function by function, and its sum with the kernel is right.
+# The inputs that the host makes are timed for each function, and their sum with the time of the kernel is right.
 cat >host.yaml <<'EOF'
 kiln: 1
 name: host

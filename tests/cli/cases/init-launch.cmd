@@ -138,3 +138,21 @@ __global__ void twice(__nv_bfloat16 *x, int n) { int i = blockIdx.x * blockDim.x
 void run(cublasHandle_t handle, __nv_bfloat16 *x, int n) { twice<<<(n + 255) / 256, 256>>>(x, n); }
 X
 kiln init blas.cu | sed -n '/^buffers/,/^$/p; /^launch/,$p'
+# sizeof in the launch: the type is a parameter of the function around the launch, and the draft chooses it.
+cat >cast.cu <<'X'
+template <int LOAD, typename I, typename O>
+__global__ void cast(const I *in, O *out, size_t rows, size_t width)
+{
+    const size_t tile = LOAD / sizeof(I) * 32, y = blockIdx.y;
+    for (size_t x = blockIdx.x * tile + threadIdx.x; x < (blockIdx.x + 1) * tile && x < width && y < rows; x += 32)
+        out[y * width + x] = (O)(float)in[y * width + x];
+}
+template <typename In, typename Out>
+void run(const In *in, Out *out, size_t rows, size_t width)
+{
+    constexpr size_t in_size = sizeof(In);
+    const size_t tile = 8 / in_size * 32;
+    cast<8, In, Out><<<dim3((width + tile - 1) / tile, rows), 32>>>(in, out, rows, width);
+}
+X
+kiln init cast.cu -o cast.yaml && sed -n '/^sizes/,/^$/p; /^launch/,$p' cast.yaml

@@ -22,7 +22,7 @@ kiln init k.cu --nvcc 'nvcc -include all.h k.cu'; echo $?
 kiln init k.cu --nvcc 'nvcc "-DMIN(a,b)=((a)<(b)?(a):(b))" k.cu'; echo $?
 # A name of an empty header: the message names the header.
 printf '#include <opencv2/core.hpp>\n__global__ void c(cv::Mat m, float *x) { x[0] = 1; }\n' >c.cu
-kiln init c.cu 2>&1 | grep -c '^(opencv2/core.hpp: Kiln has no such libraries'
+kiln init c.cu 2>&1 | grep -c '^(opencv2/core.hpp: Kiln does not have these libraries'
 # CUB's operators of earlier versions, and headers of the host.
 printf '#include <cub/cub.cuh>\n#include <cinttypes>\n#include <nccl.h>\n__global__ void m(float *x) { x[threadIdx.x] = cub::Max()(x[threadIdx.x], 1.0f) + cub::Sum()(1, 2); }\n' >m.cu
 kiln init m.cu | grep '^  kernel'

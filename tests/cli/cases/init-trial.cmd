@@ -1,5 +1,5 @@
-# A trial that shows a guess to be too small is made again with more: shared memory, an array that blocks in the middle go
-# past. After a fault there is a context for the next.
+# If a trial shows that a guess is too small, kiln init repeats it with a larger one: for shared memory, or for an array
+# whose end the blocks in the middle pass. After a fault the next trial has a new context.
 cat >trial.cu <<'X'
 #ifndef BLOCK
 #define BLOCK 64
@@ -27,6 +27,6 @@ X
 for kernel in shared_more hidden_place; do
     echo "$kernel:"
     kiln init trial.cu -k $kernel -o $kernel.yaml >/dev/null
-    grep -E "trial run|went past|did not write" $kernel.yaml
+    grep -E "trial run|went past|more than half|did not write" $kernel.yaml
     kiln run ./$kernel.yaml -s tiny | grep -c answer
 done

@@ -1,4 +1,4 @@
-# Under --json there is one JSON object, also where the answer is a text, and whatever a kernel prints.
+# With --json the output is one JSON object, also if the answer is a text, and if a kernel prints.
 # needs python3
 check() { python3 -c 'import json, sys; print(sorted(json.load(sys.stdin)))'; }
 for words in "help" "help run" "help exit-codes" "man" "completion bash" "show add --names" "show add --only sizes" \

@@ -1,4 +1,4 @@
-# Specs of other folders may be found too: what is installed, what the build has.
+# kiln list may also find the installed specs and the specs of the build, which are in other folders.
 kiln list --quiet | grep -E '^(name|add|wrong) '
 kiln list --quiet --all | grep '^add '
 kiln list --names --log-level none | grep -E '^(add|wrong)$'

@@ -1,4 +1,4 @@
-# Params without a macro, macros with a prefix, what compiles once, and what a failed compile says about macros.
+# Params without a macro, macros with a prefix, sources that compile once, and what a failed compile says about macros.
 spec() {
     cat >"$1.yaml" <<EOF
 kiln: 1

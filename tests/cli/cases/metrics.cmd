@@ -1,4 +1,4 @@
-# Metrics of the spec's own: of each other, and of what is measured; in the table, in JSON, in CSV and in the store.
+# A spec's own metrics, which use each other and measurements: in the table, in JSON, in CSV and in the store.
 sed -e 's/bytes: 12 \* N/bytes: 12 * N, speed: items \/ time, joules: energy, items: N/' \
     -e 's/^    params: {BLOCK: .32, 64.*/    metrics: {items: N * ITEMS}\n&/' "$SPECS/add.yaml" >add.yaml
 cp "$SPECS/add.cu" .

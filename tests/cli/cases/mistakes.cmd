@@ -1,5 +1,5 @@
 # exit 2
-# Mistakes that are meant otherwise: the message says what to write instead.
+# Frequent mistakes: the message says what to write instead.
 cat >affine.cu <<'X'
 extern "C" __global__ void affine(const float *x, float *y, int n)
 {

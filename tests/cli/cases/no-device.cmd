@@ -1,4 +1,4 @@
-# What is said depends on the machine; that it is said does not.
+# The text of the message depends on the machine, but there is a message on every machine.
 kiln run add --device cuda:77 2>err
 echo $?
 grep -c '^kiln: ' err

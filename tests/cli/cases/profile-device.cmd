@@ -1,3 +1,3 @@
 # exit 4
-# What cannot be profiled: a variant that is not there, a device that does not count.
+# Errors of kiln profile: a variant that does not exist, and a device that does not count.
 kiln profile add -v nothing

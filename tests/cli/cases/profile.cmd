@@ -1,4 +1,4 @@
-# What does not depend on the compiler: accesses, banks, divergence, barriers.
+# The counts that do not depend on the compiler: accesses, banks, divergence, barriers.
 specs="$SPECS/../../estimate/specs"
 for pad in 0 1; do
     kiln profile transpose -I "$specs" -v tiled -p TILE=32 -p ROWS=8 -p PAD=$pad |

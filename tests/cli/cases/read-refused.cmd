@@ -1,5 +1,5 @@
-# Whatever reads a file refuses what is no regular file, and never waits for it: a pipe that nobody writes to, and a
-# device that never ends. A hang is ended after a minute and shows as exit code 137.
+# Every option that reads a file refuses files that are not regular, and never waits for them: a pipe without a writer,
+# and a device without an end. A hang is ended after a minute and shows as exit code 137.
 mkdir bad vega
 for kind in fifo zero; do
     for name in x.yaml x.yml x.json known.yaml x.profile x.npy x.cu x.csv x.json.gz x.db samples.db-wal; do

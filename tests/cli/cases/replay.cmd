@@ -1,4 +1,4 @@
-# A recorded space is searched without a device: two strategies, the score, what is wrong.
+# A recorded space is searched without a device: two strategies, the score, and errors.
 cat > space.json <<'END'
 {"kernel_name": "k", "device_name": "A", "tune_params_keys": ["x", "y"], "cache": {
 "1,1": {"x": 1, "y": 1, "time": 4.0, "compile_time": 100, "benchmark_time": 40},

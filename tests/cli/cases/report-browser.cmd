@@ -1,6 +1,6 @@
 # needs browser
 # needs /usr/share/javascript/vega
-# In a browser every chart is drawn, nothing is complained of, and a narrow window scrolls its tables and not the page.
+# In a browser every chart is drawn, the console is empty, and a narrow window scrolls its tables and not the page.
 look() {
     # A page draws what comes into sight, and all of it before it is printed.
     sed 's|</body>|<script>dispatchEvent(new Event("beforeprint")); document.body.dataset.over = document.documentElement.scrollWidth - innerWidth;</script>&|' \

@@ -1,5 +1,5 @@
 # exit 2
-# What a report cannot be made of, and a library that is not there.
+# Errors of kiln report: input without usable samples, and a missing library.
 kiln tune add -v wide >/dev/null
 for bad in "report add --vega none" "report add --vega $SPECS" "report subtract" "report" "report add --seed 3" \
     "report add --gnuplot a -o b" "report add --json -o -" "report add --store none.db" "report none/add.yaml" \

@@ -1,5 +1,5 @@
 # needs gnuplot
-# Figures for a paper: gnuplot takes the scripts as they are.
+# Figures for a paper: gnuplot runs the scripts unchanged.
 kiln tune add >/dev/null
 kiln report add --gnuplot figures
 ls figures

@@ -1,5 +1,6 @@
 # needs python3
-# The page of a sweep: its parts, its tables, its data. Vega is one of no use here: the charts are another case's.
+# The page of a sweep: its parts, its tables, its data. The Vega of this case draws nothing, because other cases test
+# the charts.
 mkdir vega && echo '/* "</script><!--" */' > vega/vega.min.js
 export KILN_VEGA=vega
 kiln tune add --no-early-stop >/dev/null

@@ -1,5 +1,6 @@
-# A variant that is no contender adds only the first elements, in less time. It is the best of no sweep, and of no replay of what
-# is exported; with no other beside it, it is. The samples come back with their times, and what the spec says today counts.
+# A variant that is not a contender adds only the first elements, in less time. It is never the best of a sweep, nor of
+# a replay of the exported file, unless there is no other variant. The samples come back with their times, and the
+# present spec decides which variants are contenders.
 cp "$SPECS"/add.cu .
 sed -E -e 's/^name: add/name: half/' -e '/^verify:/,/^variants:/d' "$SPECS"/add.yaml >half.yaml
 sed -i -e 's/^  plain:/variants:\n  plain:/' half.yaml

@@ -1,5 +1,6 @@
 # exit 2
-# A sweep as T4 results and as Kernel Tuner's file: the same samples come of it, and it can be searched again.
+# A sweep as T4 results and as Kernel Tuner's file: importing gives the same samples, and the file can be searched
+# again.
 kiln tune add >/dev/null
 kiln tune add -s N=127 >/dev/null
 kiln results export all.json

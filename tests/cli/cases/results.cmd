@@ -1,5 +1,5 @@
 # exit 2
-# What sweeps have kept: listed, written, read, removed.
+# The stored samples: listed, exported, imported, removed.
 kiln results
 kiln tune add >/dev/null
 kiln results | sed 's/simulated).*/.../'

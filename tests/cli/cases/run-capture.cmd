@@ -1,4 +1,4 @@
-# A captured run is a spec of its own: its folder is all it needs, every variant can be run on it, and tuned.
+# A captured run is a spec of its own: it needs only its folder, and every variant can run on it and be tuned.
 cp "$SPECS/add.cu" "$SPECS/add.yaml" .
 kiln run ./add.yaml -v wide -p BLOCK=64 -p ITEMS=4 -s prime --capture out/of/here --no-measure || exit
 kiln run ./add.yaml --capture out/of/here --json | grep captured

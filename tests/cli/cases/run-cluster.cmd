@@ -1,5 +1,5 @@
 # exit 18
-# Clusters run and are checked on the simulated device; one without them is unsupported, not broken.
+# Clusters run and are checked on the simulated device. A device without clusters refuses them as unsupported.
 for size in 4 16; do
     kiln run "$SPECS/cluster.yaml" -v together -p SIZE=$size || exit
 done

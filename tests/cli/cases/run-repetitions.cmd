@@ -1,4 +1,4 @@
-# So many repetitions as asked for, on the simulated device too.
+# As many repetitions as requested, on the simulated device too.
 kiln run add -n 3 --json | grep '"repetitions"'
 kiln run add -n 40 --json | grep '"repetitions"'
 kiln run add --json | grep '"repetitions"'

@@ -1,5 +1,5 @@
 # exit 4
-# One that fails does not keep the others from running; JSON is of one.
+# If one variant fails, the others still run. --json is for one variant.
 kiln run add -v plain,none,wide -s tiny --no-measure
 code=$?
 kiln run add -v plain,wide --json

@@ -1,5 +1,5 @@
 # needs jq
-# A header of CUDA's own that has changed: what was compiled with it before is not taken from the cache.
+# If a header of CUDA changes, code that was compiled with the old text is not taken from the cache.
 mkdir -p cuda/deep
 echo '#include <deep/value.h>' >cuda/outer.h
 echo '#define VALUE 1' >cuda/deep/value.h

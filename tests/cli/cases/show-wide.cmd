@@ -1,4 +1,5 @@
-# 2 x 128^9 configurations, more than 64 bits count: never a number that is not true. Samples differ from each other.
+# 2 x 128^9 configurations, more than 64 bits can count: kiln never prints a wrong number. Samples differ from each
+# other.
 cat >wide.yaml <<'YAML'
 kiln: 1
 name: wide

@@ -1,4 +1,4 @@
-# A link called kernel_src, in a spec's folder or beside it, is no way out of it.
+# A link called kernel_src, in a spec's folder or beside it, cannot lead out of the folder.
 mkdir -p pack/specs outside
 cp "$SPECS/add.cu" outside/secret.cu
 cp "$SPECS/add.cu" pack/specs/add.cu

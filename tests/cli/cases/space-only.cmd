@@ -1,5 +1,5 @@
 # exit 4
-# A T1 file that has a space and no kernel: it can be shown, and nothing else.
+# A T1 file that has a space and no kernel can only be shown.
 cat >space.json <<'END'
 {"General": {"BenchmarkName": "bare", "TimeUnit": "Milliseconds"},
  "ConfigurationSpace": {"TuningParameters": [{"Name": "A", "Type": "int", "Values": "[1, 2, 3]", "Default": 1}],

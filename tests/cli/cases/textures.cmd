@@ -1,5 +1,6 @@
 # exit 11
-# A texture of a buffer's memory and one of a CUDA array: run, checked, captured and run again; and rows that no device takes.
+# A texture of a buffer's memory, and a texture of a CUDA array: run, checked, captured and run again; and rows that no
+# device accepts.
 cat >tex.cu <<'END'
 extern "C" __global__ void blur(cudaTextureObject_t in, float *out, int w)
 {

@@ -1,5 +1,6 @@
 # needs python3
-# A signal ends the sweep with what there is; it is sent twice, to the process and to its group.
+# A signal ends the sweep, which then shows its results so far. The signal is sent twice, to the process and to its
+# group.
 kiln tune "$SPECS/endless/many.yaml" --no-verify --no-store -m 5 >/dev/null # these come from the cache below
 for signal in INT TERM; do
     python3 "$TOOLS/twice.py" $signal kiln tune "$SPECS/endless/many.yaml" --no-verify >out 2>err

@@ -1,4 +1,4 @@
-# A sweep that is killed goes on where it was. Only the launch sees the params, so there is one compile.
+# After a sweep was killed, the same command continues it. Only the launch uses the params, so there is one compile.
 cat >many.cu <<'X'
 extern "C" __global__ void add(const float *x, float *z, int n, int items)
 {

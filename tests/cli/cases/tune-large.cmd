@@ -1,5 +1,5 @@
-# Without a GPU: buffers of 400 MB are ranked at their size, where four items a thread are better; at the small sizes one
-# would be. Where the small sizes are taken instead, the output says so, and why.
+# Without a GPU, buffers of 400 MB are ranked at their full size, at which four items per thread are better; at the
+# small sizes one item would be better. If the sweep takes the small sizes instead, the output gives the reason.
 unset KILN_DEVICE
 export KILN_LIBCUDA=/nowhere/libcuda.so.1
 cat >affine.cu <<'X'

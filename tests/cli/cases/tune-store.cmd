@@ -1,4 +1,4 @@
-# Nothing that is known is made again; another way of running, and --fresh, are something else.
+# A sweep does not measure stored samples again, except with other options of the run or with --fresh.
 kept() { sed -n -E 's/^ +"reused": ([0-9]+),/\1/p'; }
 kiln tune add -v wide --json | kept
 kiln tune add -v wide --json | kept

@@ -1,5 +1,5 @@
 # exit 4
-# Every strategy finds all there is, once each; what was found before is not made again.
+# Every strategy tries every configuration once. Stored samples are not measured again.
 tried() { sed -n -E 's/^ +"(configurations|reused)": ([0-9]+),/\1 \2/p' | tr '\n' ' '; }
 for strategy in exhaustive surrogate random greedy ils annealing genetic evolution; do
     kiln tune add --device sim:h200 --strategy $strategy --seed 3 --json >$strategy.json

@@ -1,5 +1,5 @@
 # needs timeout
-# A sweep under a time limit ends on SIGTERM; one with a pipe in place of an array does not even begin to wait for it.
+# A sweep under a time limit ends on SIGTERM. A sweep that gets a pipe in place of an array does not wait for the pipe.
 timeout -s KILL 280 kiln tune "$SPECS/endless/many.yaml" --no-verify -t 100 >out 2>err &
 until kiln results many --json 2>/dev/null | grep -q '"key"' || ! kill -0 $! 2>/dev/null; do sleep 0.1; done
 kill -TERM $!

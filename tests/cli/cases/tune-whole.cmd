@@ -1,4 +1,4 @@
-# Estimates of a few blocks: where a kernel's addresses come from one before, all blocks run, and nothing fails.
+# Estimates of a few blocks: if a kernel takes its addresses from an earlier kernel, all blocks run, and nothing fails.
 cat > place.cu <<'END'
 extern "C" __global__ void place(int *to, int n)
 {

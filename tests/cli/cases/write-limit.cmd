@@ -1,4 +1,4 @@
-# Where files may not grow, a command says so; the old file is unchanged, and nothing is left beside it.
+# If files may not grow, the command says so. The old file is unchanged, and no other file is left beside it.
 kiln tune add -s N=127 -q >/dev/null
 kiln results export space.json -s N=127 --format kernel-tuner >/dev/null
 mkdir vega out && head -c 100000 /dev/zero | tr '\0' ' ' >vega/vega.min.js && export KILN_VEGA=vega

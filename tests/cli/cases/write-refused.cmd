@@ -1,6 +1,7 @@
 # exit 5
-# Whatever writes a file refuses what is no regular file, and leaves it as it is. Each is tried with a pipe, a folder, a
-# link and a device (one of its own where that can be made: a fault must not cost the machine its /dev/null).
+# Every option that writes a file refuses a path that is not a regular file, and leaves it unchanged. Each option is
+# tried with a pipe, a folder, a link and a device. The device is made for this test if possible, so that an error does
+# not cost the machine its /dev/null.
 device=/dev/null
 [ "$(id -u)" != 0 ] || { mknod device c 1 3 2>/dev/null && device=device; }
 kiln tune add -s N=127 -v wide -q >/dev/null

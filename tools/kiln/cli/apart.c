@@ -1,11 +1,11 @@
 /* apart.c - runs a command that launches kernels of the simulated device in a child process, which gives up its rights
  * before the first launch (KILN_SANDBOX). The child does everything that the command does: it reads, compiles, runs and
  * prints. This process waits for it, passes signals on, writes the files of --output, and reports how the child ended.
- * It forks before the library is used. So it has one thread, and data of kernels reach it only as the contents of those
- * files.
+ * This process forks before it uses the library. So it has one thread, and data of kernels reach it only as the
+ * contents of these files.
  *
- * The child may be under a kernel's control, so its messages are checked: it can replace the files that the command
- * line names, each once, and nothing else. */
+ * A kernel may have taken control of the child, so this process checks the child's messages. The child can replace the
+ * files that the command line names, each once, and nothing else. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ static void pass_signals(void)
     for (size_t i = 0; i < CLI_COUNT(passed); i++) {
         struct sigaction action = {.sa_handler = on_signal};
         sigemptyset(&action.sa_mask);
-        /* nohup ignores the signal, and the command keeps that */
+        /* if the signal is ignored, for example by nohup, the command keeps ignoring it */
         if (sigaction(passed[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
             sigaction(passed[i], &action, NULL);
     }
@@ -180,7 +180,7 @@ int cli_apart_error(const cli *c, kiln_error *error)
 
 /* Returns the longest time that the child can take without a defect; 0 means that there is no limit. Only a kernel that
  * has taken over the child takes longer, because the simulated device ends all other kernels. `kiln judge` begins
- * trials until its budget ends, so the budget counts there in addition to the limit of one trial. */
+ * trials until its budget ends, so for this command the budget is added to the limit of one trial. */
 static double longest(const cli_run_args *args)
 {
     double limit = args->sample_timeout != 0 ? args->sample_timeout : USUAL_LIMIT + 2 * args->budget;

@@ -1,7 +1,7 @@
 /* cli.h - functions and types that the subcommands of `kiln` share. It uses only the public headers.
  *
- * A subcommand is one file with one `cli_command`: its words, its table of options, and its function. The tables
- * drive the parser, --help, the completion scripts and the man page, so these cannot disagree. */
+ * A subcommand is one file with one `cli_command`: its words, its table of options, and its function. The parser,
+ * --help, the completion scripts and the man page all use these tables, so they cannot disagree. */
 #ifndef KILN_CLI_H
 #define KILN_CLI_H
 
@@ -27,7 +27,8 @@ void *cli_alloc(size_t size); /* zeroed */
 char *cli_strndup(const char *text, size_t length);
 char *cli_printf(const char *format, ...) CLI_PRINTF(1, 2);
 char *cli_vprintf(const char *format, va_list arguments);
-/* Memory that was allocated after a mark can be freed early. Work that is repeated often uses this. */
+/* cli_release() frees the memory that was allocated after the mark. Work that is repeated often uses these two
+ * functions. */
 void *cli_mark(void);
 void cli_release(void *mark);
 void cli_free_all(void);
@@ -100,9 +101,9 @@ typedef struct cli_example {
 
 /* ---- arguments ----
  *
- * Each command has a struct of its own for the values of its options (`args` of cli). Options that several commands have
- * store into these structs, which are members of the structs of the commands. A field is 0 or NULL if the user does not
- * give the option, or if the command does not have it. */
+ * Each command has a struct of its own for the values of its options (`args` of cli). Options that several commands
+ * have store into these structs, which are members of the structs of the commands. A field is 0 or NULL if the user
+ * does not give the option, or if the command does not have it. */
 
 typedef struct cli_choice_args { /* the configuration */
     const char *variant;
@@ -139,13 +140,15 @@ typedef struct cli { /* one run of the command */
     const char *line;              /* the whole command line, quoted for a shell */
     kiln_engine *engine;           /* from cli_engine(); closed by main */
     kiln_spec *spec;               /* from cli_spec(); freed by main */
-    kiln_ranks *ranks;             /* for `kiln tune`; NULL: only this process works. main closes it after the engine */
-    unsigned sandbox;              /* sandbox flag of kiln_options, from cli_sandbox(); 0: no sandbox */
-    bool stopped;                  /* the sandboxed process was interrupted, and this one shows the results so far */
+    kiln_ranks *ranks;             /* for `kiln tune`; NULL means that only this process works. main closes it after the
+                                    * engine */
+    unsigned sandbox;              /* sandbox flag of kiln_options, from cli_sandbox(); 0 means no sandbox */
+    bool stopped;                  /* the sandboxed process was interrupted, and this process shows the results so
+                                    * far */
     bool apart;                    /* this is the sandboxed process that cli_apart() made */
     int apart_fd;                  /* in the sandboxed process: a socket to the command's own process */
     const cli_list *apart_outputs; /* the files that the sandboxed process may write: "BUFFER=FILE" */
-    /* in the sandboxed process: why the command could not write a file; NULL: no such error */
+    /* in the sandboxed process: why the command could not write a file; NULL means no such error */
     const char *apart_why;
     kiln_status apart_status;
 } cli;
@@ -154,8 +157,8 @@ struct cli_command {
     const char *name, *summary; /* "run", "run one configuration of a spec" */
     const char *arguments;      /* "SPEC" in the usage line, or "" */
     const char *about;          /* paragraphs, an empty line between them */
-    /* A command with many options has these two, and `--help` shows nothing else of its text and options.
-     * `--help-all` shows `about` and every option. */
+    /* A command with many options sets the next two members. `--help` then shows only `brief` and the options of
+     * `common`, and `--help-all` shows `about` and every option. */
     const char *brief;  /* paragraphs */
     const char *common; /* names of options in the order of the help, with spaces between them */
     size_t min_words, max_words;
@@ -163,7 +166,7 @@ struct cli_command {
     const char *passes_on;       /* arguments after this first word and one more word are not options */
     const char *words;           /* for CLI_WORDS: "list show gc"; with CLI_SPECS: the word before the spec */
     size_t args_size;            /* size of the struct of its options */
-    const cli_use *groups;       /* ends with {0}; cli_groups() adds the common one */
+    const cli_use *groups;       /* ends with {0}; cli_groups() adds the common group */
     const cli_example *examples; /* ends with a NULL line */
     int (*run)(cli *c);          /* returns the exit code */
 };
@@ -262,8 +265,8 @@ int cli_apart_error(const cli *c, kiln_error *error);
 /* ---- SIGINT and SIGTERM, and kernels that do not end ---- */
 
 /* Catches SIGINT and SIGTERM. The first signal sets a flag and prints that the command will end after `what` ("": at
- * once). The second signal ends it. Ten seconds after the first signal the watchdog ends the command, unless it has
- * to finish work other than kernels. */
+ * once). The second signal ends the command at once. Ten seconds after the first signal the watchdog ends the command,
+ * unless it has to finish work other than kernels. */
 void cli_catch_signals(const char *what);
 /* For `limit` of kiln_options. If kernels have not ended long after their time limit, the watchdog ends the process. */
 void cli_watch(void *user, double seconds);
@@ -291,24 +294,25 @@ void cli_make_run(const cli_run_args *args, kiln_run_options *options);
 /* Completes a choice: returns all params of the variant, with defaults. */
 size_t cli_whole_params(const kiln_spec *spec, size_t variant, const kiln_choice *choice, kiln_setting **params);
 /* Returns the size set that `tune` and `best` take without a GPU if the user named neither a device nor sizes. It is
- * the first set, for which a GPU is tuned, and *small is then `tiny`. Answers are verified there. NULL: the device's
- * default. */
+ * the first set, for which a GPU is tuned. *small is then the set `tiny`, at which answers are verified. NULL means the
+ * device's default. */
 const char *cli_tuned_set(const kiln_spec *spec, bool simulated, bool device_named, bool sizes_named,
                           const kiln_size_set **small);
-/* Returns why a command took a set of sizes, as a sentence without a full stop; NULL: the user chose the sizes. */
+/* Returns the reason why a command took a set of sizes, as a sentence without a full stop. NULL means that the user
+ * chose the sizes. */
 const char *cli_why_set(const kiln_spec *spec, const char *set, bool simulated, bool tuned, const cli_list *sizes);
-/* Returns the text behind sizes that come from a set: " (tiny)", or " (tiny, N changed)" if the user changed the size N. "": the
- * user gave every size. */
+/* Returns the text behind sizes that come from a set: " (tiny)", or " (tiny, N changed)" if the user changed the size
+ * N. "" means that the user gave every size. */
 const char *cli_set_text(const kiln_spec *spec, const char *set, const kiln_setting *sizes, size_t count);
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set,
                        kiln_setting **sizes);
 const char *cli_value_text(kiln_value value);
-/* Returns a word by which a command finds the spec again that was loaded by `word`: its name if the name leads to the
- * same file, otherwise `word`. */
+/* Returns a word by which a later command finds the spec that was loaded by `word`: the name of the spec if the name
+ * leads to the same file, otherwise `word`. */
 const char *cli_spec_word(cli *c, const char *word);
 /* Finds the name and the path under which the store knows a spec. `word` is a name or a path. All commands that read
- * samples use this function. It loads c->spec. If the spec no longer exists, c->spec stays NULL and *path is "",
- * because the store may still have samples with its name. Returns an exit code; a path that cannot be loaded is an
+ * samples use this function. The function loads c->spec. If the spec no longer exists, c->spec stays NULL and *path is
+ * "", because the store may still have samples with its name. Returns an exit code; a path that cannot be loaded is an
  * error. */
 int cli_stored_spec(cli *c, const char *word, const char **name, const char **path);
 const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A=1 B=2" */
@@ -319,7 +323,7 @@ const char *cli_settings_text(const kiln_setting *settings, size_t count); /* "A
 /* The log of an engine, and its user data; it may be called from any thread. */
 void cli_log(void *user, kiln_log_level level, const char *message);
 void *cli_log_to(const cli *c);
-/* Opens the engine with the options of the command line, unless it is open. NULL: the default options. */
+/* Opens the engine with the options of the command line, unless it is open. NULL means the default options. */
 int cli_engine(cli *c, const cli_engine_args *args);
 /* Opens the engine and loads the spec that the first word names. */
 int cli_spec(cli *c, const cli_engine_args *args);
@@ -365,13 +369,13 @@ const char *out_plain(void);
 void out_start_json(void); /* after this call standard output gets one JSON object and no other text */
 /* In a forked process: after this call `fd` gets one JSON object and nothing else. */
 void out_collect(int fd);
-/* ends the JSON mode and gives back the original standard output, for a program that is started */
+/* ends the JSON mode and restores the original standard output, for a program that the command starts */
 void out_release(void);
 void out_json(const char *text);
 void out_keep_json(void); /* after this call js_print() keeps its object instead of writing it */
 const char *
 out_kept_json(void);  /* returns the last kept object, or NULL if no object was kept; js_print() writes again */
-int out_error(void);  /* errno of the first write that failed; 0: none failed */
+int out_error(void);  /* errno of the first write that failed; 0 means that none failed */
 void out_start(void); /* checks the terminal and the locale, once */
 bool out_utf8(void);
 int out_character_columns(uint32_t code); /* columns of a character on a terminal; negative: it cannot be shown */
@@ -425,7 +429,7 @@ int cli_exit_code(kiln_status status);
 /* Prints the error (with --json as JSON) and returns the exit code. */
 int cli_fail(const cli *c, kiln_status status, const char *format, ...) CLI_PRINTF(3, 4);
 int cli_usage(const cli *c, const char *format, ...) CLI_PRINTF(2, 3);
-/* Does the same for an error of the library, and frees it. */
+/* Does the same as cli_fail() for an error of the library, and frees the error. */
 int cli_error(const cli *c, kiln_error *error);
 
 /* ---- files (files.c) ---- */
@@ -440,11 +444,11 @@ typedef struct cli_stream {
 } cli_stream;
 FILE *cli_stream_open(cli_stream *stream);                                /* returns NULL if memory runs out */
 int cli_write_stream(const cli *c, const char *path, cli_stream *stream); /* also closes the stream */
-/* Reads a regular file of at most `most` bytes. Returns NULL and sets errno on an error. It never waits for a FIFO.
- * A zero byte follows the file's own bytes, whose number goes to *length, unless `length` is NULL. */
+/* Reads a regular file of at most `most` bytes. Returns NULL and sets errno on an error. The function never waits for a
+ * FIFO. A zero byte follows the file's own bytes. *length gets their number, unless `length` is NULL. */
 const char *cli_read_file(const char *path, size_t most, size_t *length);
 /* Returns the file in the folder of `path` whose name is the nearest, among the names that end in one of `ends`
- * (".yaml .yml"). NULL: no name is near. */
+ * (".yaml .yml"). NULL means that no name is near. */
 const char *cli_similar_file(const char *path, const char *ends);
 void cli_complain(const char *text); /* "kiln: text" to standard error, past a progress line */
 
@@ -473,7 +477,7 @@ const char *js_visible(const char *json);
 bool progress_wanted(const cli *c);
 void progress_show(const char *left, const char *middle, const char *right); /* the middle is shortened if needed */
 void progress_clear(void);
-void progress_line(const char *text); /* the whole line; from any thread */
+void progress_line(const char *text); /* shows a whole line; any thread may call it */
 
 /* ---- the tables as text, for help, manual page and completion ---- */
 

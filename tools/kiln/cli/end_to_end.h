@@ -14,8 +14,8 @@ typedef struct whole_cost {
 
 whole_cost whole_cost_of(const char *variant, const kiln_result *result);
 double whole_cost_sum(const whole_cost *cost, uint64_t repetitions);
-/* Returns the cost with which the others are compared: the inputs take the least time, and among those the repetition
- * is the shortest. */
+/* Returns the cost with which all other costs are compared. Its inputs take the least time. If several costs have this
+ * time, it has the shortest repetition. */
 const whole_cost *whole_cost_plain(const whole_cost *costs, size_t count);
 /* Returns the least number of repetitions for which `cost` takes less time than `plain`, or 0 if there is no such
  * number. */

@@ -278,8 +278,8 @@ static bool value_bool(const char *text, kiln_value *value)
     return true;
 }
 
-/* Converts `text` to a value of `kind`. If that is not possible, it returns a value of the kind that the text looks
- * like, and the library then reports the error. */
+/* Converts `text` to a value of `kind`. If that is not possible, the function returns a value of the kind that the text
+ * looks like, and the library later reports the error. */
 static kiln_value value_of(const char *text, const kiln_kind *kind)
 {
     kiln_value value = {.kind = KILN_TEXT, .as.text = text};
@@ -428,7 +428,7 @@ void cli_make_run(const cli_run_args *args, kiln_run_options *options)
 
 static const kiln_setting *find_setting(const kiln_setting *settings, size_t count, const char *name)
 {
-    for (size_t i = count; i-- > 0;) /* the last one counts */
+    for (size_t i = count; i-- > 0;) /* the last setting of a name counts */
         if (strcmp(settings[i].name, name) == 0)
             return &settings[i];
     return NULL;
@@ -464,7 +464,7 @@ const char *cli_why_set(const kiln_spec *spec, const char *set, bool simulated, 
     for (size_t i = 0; i < sizes->count; i++)
         if (!strchr(sizes->items[i], '='))
             return NULL;
-    if (!simulated || sizes->count >= kiln_spec_size_set(spec, 0)->count) /* all are the user's */
+    if (!simulated || sizes->count >= kiln_spec_size_set(spec, 0)->count) /* the user gave all sizes */
         return NULL;
     const char *first = kiln_spec_size_set(spec, 0)->name;
     if (tuned && strcmp(set, first) == 0)
@@ -499,7 +499,7 @@ const char *cli_set_text(const kiln_spec *spec, const char *name, const kiln_set
 size_t cli_whole_sizes(const kiln_spec *spec, const kiln_choice *choice, bool simulated, const char **set_name,
                        kiln_setting **out)
 {
-    const kiln_size_set *set = kiln_spec_size_set(spec, 0); /* every spec has one */
+    const kiln_size_set *set = kiln_spec_size_set(spec, 0); /* every spec has a size set */
     const char *wanted = choice->size_set ? choice->size_set : simulated ? "tiny" : NULL;
     for (size_t i = 1; wanted && i < kiln_spec_size_set_count(spec); i++) {
         const kiln_size_set *here = kiln_spec_size_set(spec, i);

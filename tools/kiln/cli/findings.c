@@ -38,7 +38,7 @@ static bool same_finding(const kiln_check_finding *a, const kiln_check_finding *
     if (a->kind != b->kind || a->note != b->note || strcmp(a->buffer, b->buffer) != 0)
         return false;
     if (a->kind == KILN_CHECK_LEAK && !a->at.file[0] && !a->at.ptx_line && a->bytes != b->bytes)
-        return false; /* the host's allocations have no place; their sizes tell them apart */
+        return false; /* allocations of the host have no place in a source, so their sizes distinguish them */
     const bool straight = same_place(a, &a->at, b, &b->at) && same_place(a, &a->other, b, &b->other);
     if (a->kind != KILN_CHECK_RACE)
         return straight && same_deed(&a->at, &b->at);
@@ -55,7 +55,7 @@ static void keep_side(kiln_check_side *side)
 
 static void add_kernel(finding *item, const char *kernel)
 {
-    enum { MOST = 1000 }; /* names of one place */
+    enum { MOST = 1000 }; /* most kernel names that are kept for one place */
     for (size_t k = 0; k < item->kernels.count; k++)
         if (strcmp(item->kernels.items[k], kernel) == 0)
             return;

@@ -67,8 +67,8 @@ static bool read_finding(const json_t *object, kiln_check_finding *f)
     return kind < KILN_CHECK_KINDS;
 }
 
-/* Returns the last count of a finding. If its check ended, the count is in the element "counts" of the check. Otherwise
- * the process was killed, and the count is the number that was written with the finding. */
+/* Returns the last count of a finding. A check that ended has written the count in its element "counts". Without this
+ * element the process was killed, and the count is the number that was written with the finding. */
 static uint64_t last_count(const json_t *array, const json_t *of)
 {
     for (size_t k = json_array_size(array); k-- > 1;) {

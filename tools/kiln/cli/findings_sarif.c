@@ -1,5 +1,5 @@
-/* findings_sarif.c - findings as SARIF 2.1.0, the Static Analysis Results Interchange Format (OASIS), which code hosts show
- * beside the lines of a source. */
+/* findings_sarif.c - findings as SARIF 2.1.0, the Static Analysis Results Interchange Format (OASIS), which code hosts
+ * show beside the lines of a source. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,8 +59,8 @@ static const char *encode_path(const char *path)
     return text;
 }
 
-/* Returns the location of a file. A file below the current folder is named from there, because a code host knows files
- * by their place in the repository. */
+/* Returns the location of a file. A file below the current folder gets its path from this folder, because a code host
+ * knows files by their place in the repository. */
 static json_t *artifact(const char *file)
 {
     char here[PATH_MAX];
@@ -76,7 +76,8 @@ static json_t *artifact(const char *file)
     return object;
 }
 
-/* Returns the place of one side, or NULL if it has no line of a source. `text`: what happens there; NULL: not said. */
+/* Returns the place of one side, or NULL if it has no line of a source. `text` tells the event at this place, or is
+ * NULL. */
 static json_t *location(const kiln_check_finding *f, const kiln_check_side *side, const char *text)
 {
     if (!side->what || !side->file[0] || !side->line)
@@ -118,7 +119,7 @@ static const char *thread_text(const kiln_check_side *side)
 }
 
 /* Returns a hash (FNV-1a) that identifies the finding in the results of later runs. Line numbers change with every edit
- * above, so the text of the line stands for its number if it is known. */
+ * above, so the hash has the text of a line in place of its number, if the text is known. */
 static const char *fingerprint(const finding *item)
 {
     const kiln_check_finding *f = &item->f;

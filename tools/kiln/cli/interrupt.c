@@ -9,7 +9,8 @@
  * functions. Three mechanisms guard the deadline, because each of them may fail:
  *
  * - The handler of a timer's signal prints a message and exits. It needs a thread that does not block the signal.
- * - A thread does the same. It also takes signals that all other threads block. It exists once kernels have run.
+ * - A thread does the same. It also takes signals that all other threads block. The thread exists only after kernels
+ *  have run.
  * - A second timer sends SIGKILL some seconds later. Nothing can block this signal, but it prints no message.
  *
  * A sandbox may forbid timers, and the system may refuse another thread. */
@@ -28,7 +29,7 @@
 /* Seconds. The limit is doubled, because it includes host functions, and because the machine may be busy. */
 enum { SIGNAL_GRACE = 10, LIMIT_GRACE = 10, KILL_GRACE = 5, LONGEST = 1 << 30 };
 
-/* The library reads it as an int, which is what sig_atomic_t is here. */
+/* The library reads `interrupted` as an int; on this platform sig_atomic_t is an int. */
 static volatile int interrupted;
 static struct timespec interrupted_at;
 /* the text is not in the command's memory, because a signal may come after that memory was freed */
@@ -38,7 +39,7 @@ static volatile sig_atomic_t has_other_work; /* after the first signal the comma
 
 static timer_t timers[2]; /* timers that send SIGRTMIN and SIGKILL */
 static bool has_timers;
-static atomic_llong deadline; /* in seconds of CLOCK_MONOTONIC; 0: no deadline */
+static atomic_llong deadline; /* in seconds of CLOCK_MONOTONIC; 0 means no deadline */
 static atomic_bool kernels_run;
 
 static void say(const char *text) { (void)!write(STDERR_FILENO, text, strlen(text)); }
@@ -50,7 +51,7 @@ static struct timespec get_time(void)
     return now;
 }
 
-/* Makes the watchdog end the process in `seconds`; 0: never. It is async-signal-safe. */
+/* Makes the watchdog end the process in `seconds`; 0 means never. It is async-signal-safe. */
 static void set_deadline(time_t seconds)
 {
     const int before = errno; /* errno of the code that the signal interrupted */
@@ -81,9 +82,10 @@ static void on_timer(int number, siginfo_t *info, void *context)
         end_at_once();
 }
 
-/* Handles SIGINT and SIGTERM. A second signal ends the process at once, unless it comes very soon after the first. Then
- * it is probably the same signal: a terminal, `timeout` and similar programs may send one to a process and to its
- * group. The signal's own action does nothing in the first process of a container; there, _exit() does it. */
+/* Handles SIGINT and SIGTERM. A second signal ends the process at once, unless it comes very soon after the first. A
+ * signal that comes so soon is probably the same signal: a terminal, `timeout` and similar programs may send a signal
+ * both to a process and to its group. In the first process of a container the signal's default action has no effect, so
+ * _exit() ends that process. */
 static void on_signal(int number)
 {
     const struct timespec now = get_time();
@@ -184,7 +186,8 @@ void cli_catch_signals(const char *what)
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
         sigemptyset(&action.sa_mask);
         if (sigaction(numbers[i], NULL, &before) == 0 &&
-            before.sa_handler != SIG_IGN) /* nohup ignores these signals, and the command keeps that */
+            before.sa_handler != SIG_IGN) /* if a signal is ignored, for example by nohup, the command keeps ignoring
+                                           * it */
             sigaction(numbers[i], &action, NULL);
     }
 }

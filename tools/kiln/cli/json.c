@@ -8,7 +8,7 @@
 
 static json_t *require_value(json_t *value)
 {
-    if (!value) { /* arguments are valid, so it can only be out of memory */
+    if (!value) { /* all arguments are valid, so the only possible reason is a lack of memory */
         fputs("kiln: out of host memory\n", stderr);
         exit(cli_exit_code(KILN_ERROR_MEMORY));
     }
@@ -82,7 +82,7 @@ json_t *js_settings(const kiln_setting *settings, size_t count)
     return object;
 }
 
-/* Returns the value, or null for 0, which means that it is not known. */
+/* Returns the value, or null for 0, because 0 means that the value is not known. */
 static json_t *js_known(double value) { return value != 0 ? js_real(value) : json_null(); }
 
 static json_t *js_throttle(unsigned throttle)

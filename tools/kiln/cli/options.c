@@ -423,14 +423,14 @@ static bool has_commas(const cli_command *command)
     return false;
 }
 
-/* Reports an argument that the command does not take. Says what it may have been meant for. */
+/* Reports an argument that the command does not take, with a guess of the option that the user meant. */
 static void fail_many(cli *c)
 {
     const char *extra = c->words.items[c->command->max_words];
     const char *first = c->words.items[0], *equals = strchr(extra, '=');
     const char *hint = cli_printf("; the command is kiln %s %s", c->command->name, c->command->arguments);
     if (c->command->max_words > 0 && strcmp(extra, first) == 0)
-        hint = ": it is there twice, so leave one out";
+        hint = ": the argument is given twice; leave one out";
     else if (equals && equals != extra)
         hint = cli_printf(": write -p %s for a param, or -s %s for a size", extra, extra);
     else if (extra[strspn(extra, "-+.0123456789")] == '\0')

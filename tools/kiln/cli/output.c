@@ -16,8 +16,8 @@
 
 static struct {
     bool terminal, colour, utf8;
-    locale_t user;           /* the locale of the user, for the width of characters; 0: it is not valid */
-    unsigned width, columns; /* columns: of the terminal */
+    locale_t user;           /* the locale of the user, for the width of characters; 0 means that it is not valid */
+    unsigned width, columns; /* columns: the columns of the terminal */
     int fd;
     int error; /* errno of the first write that failed */
     size_t length;
@@ -30,9 +30,9 @@ static struct {
     char styles[5][24]; /* see style() */
 } out = {.fd = STDOUT_FILENO};
 
-/* A colour is a part of a text, and the same text may contain untrusted text of a spec. So that a spec cannot write a
- * colour, its code is an escape character and a random word of this run. out_puts() turns the code into an escape
- * sequence of the terminal. */
+/* A colour is a part of a text, and the same text may contain untrusted text of a spec. The code of a colour is an
+ * escape character and a random word of this run, so that a spec cannot write a colour. out_puts() turns the code into
+ * an escape sequence of the terminal. */
 enum { MARK = 17 };
 
 static void make_styles(void)
@@ -68,7 +68,7 @@ void out_start(void)
     out.length = out.held_length = out.held_room = 0;
     out.json = out.answered = out.keeps = false;
     out.held = out.kept = NULL;
-    if (!out.user) /* used only for characters; the process itself stays in the C locale */
+    if (!out.user) /* used only for the width of characters; the process itself stays in the C locale */
         out.user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
     out.utf8 = out.user && strcmp(nl_langinfo_l(CODESET, out.user), "UTF-8") == 0;
     out.terminal = isatty(STDOUT_FILENO) == 1;
@@ -389,9 +389,9 @@ static void put_last(const char *cell, size_t from, size_t width)
     }
 }
 
-/* Returns the columns of the terminal if the table is wider than it and ends with a column of texts. Returns 0 for all other
- * tables, because programs that read a table expect one line for a row. *from gets the column at which the last cells
- * begin. *below tells that they need a line of their own. */
+/* Returns the columns of the terminal if the table is wider than it and ends with a column of texts. Returns 0 for all
+ * other tables, because programs that read a table expect one line for a row. *from gets the column at which the last
+ * cells begin. *below tells that they need a line of their own. */
 static size_t narrow_width(const cli_table *table, const size_t *widths, size_t *from, bool *below)
 {
     enum { LEAST = 24, INDENT = 4 };

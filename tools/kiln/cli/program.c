@@ -75,7 +75,7 @@ static void read_binaries(program *p, view section)
             damaged(p, "a fat binary is longer than its section");
             return;
         }
-        p->binaries += size > 0; /* an empty one stands for parts that are linked later, and does not count */
+        p->binaries += size > 0; /* an empty binary stands for parts that are linked later, and does not count */
         read_binary(p, find_part(section, at + header, size));
         at += header + size;
         at = (at + 7) & ~(uint64_t)7;
@@ -207,23 +207,23 @@ void program_read(program *p, const void *bytes, size_t length)
         return;
     if (length > EI_DATA && (file.p[EI_CLASS] != ELFCLASS64 || file.p[EI_DATA] != ELFDATA2LSB)) {
         p->kind = PROGRAM_FOREIGN;
-        p->wrong = "it is no 64-bit program of this machine";
+        p->wrong = "it is not a 64-bit program of this machine";
         return;
     }
     if (!copy_part(file, 0, &head, sizeof head)) {
-        damaged(p, "its head is cut off");
+        damaged(p, "its ELF header is incomplete");
         return;
     }
     if (head.e_machine != MACHINE || (head.e_type != ET_EXEC && head.e_type != ET_DYN)) {
         p->kind = PROGRAM_FOREIGN;
-        p->wrong = head.e_machine != MACHINE ? "it is for another machine" : "it is no linked program";
+        p->wrong = head.e_machine != MACHINE ? "it is for another machine" : "it is not linked";
         return;
     }
     p->kind = PROGRAM_PLAIN;
     read_segments(p, file, &head);
     if (p->kind != PROGRAM_DAMAGED)
         read_sections(p, file, &head);
-    /* this text is part of a message of runtime/register.c */
+    /* Kiln's runtime contains this text as a part of a message (runtime/register.c) */
     if ((p->kind == PROGRAM_PLAIN || p->kind == PROGRAM_DRIVER) && p->binaries > 0)
         p->kind = contains(file, "kiln: cudart: ") ? PROGRAM_KILN : PROGRAM_NVIDIA;
 }

@@ -1,7 +1,7 @@
 /* visible.c - makes untrusted text safe for a terminal.
  *
- * A terminal executes escape sequences in texts from specs, file names, compilers and drivers: they can move the
- * cursor, rename the window or enter input, and bidirectional marks change the order of text. All output for people
+ * A terminal executes escape sequences in texts from specs, file names, compilers and drivers: Such sequences can move
+ * the cursor, rename the window or enter input. Bidirectional marks change the order of text. All output for people
  * goes through output.c or cli_complain(), which use this file. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* best.c - kiln best: the best known configuration for sizes and a device; exporting what is known as a text file. */
+/* best.c - kiln best: the best known configuration for sizes and a device; `--export` writes the known configurations
+ * to a text file. */
 #include <string.h>
 #include <time.h>
 
@@ -24,7 +25,7 @@ static const char *day_text(int64_t made)
     return cli_printf("%s", text);
 }
 
-/* ---- what is known ---- */
+/* ---- the sources of known configurations ---- */
 
 typedef struct sources {
     kiln_store *store;
@@ -137,8 +138,8 @@ static void show_text(const cli *c, const kiln_device_info *device, const kiln_b
     show_inputs(best);
 }
 
-/* Prints the best-known configuration as JSON. `known` describes the sample that it is based on, and is missing for
- * the defaults. */
+/* Prints the best-known configuration as JSON. The member `known` describes the sample from which the configuration was
+ * taken. It is missing for the defaults. */
 static void show_json(const cli *c, const kiln_device_info *device, const kiln_best *best, const char *why)
 {
     static const char *const words[] = {
@@ -196,8 +197,8 @@ static bool is_of_these_sizes(const kiln_best *best)
     return best->from == KILN_BEST_EXACT || best->from == KILN_BEST_TUNED;
 }
 
-/* Looks for a configuration that is known at the small sizes, and replaces *best by it. `tune` takes these sizes if it cannot
- * estimate the kernel at the large ones. */
+/* Looks for a configuration that is known at the small sizes, and replaces *best by it. `tune` takes the small sizes if
+ * it cannot estimate the kernel at the large sizes. */
 static void take_small_sizes(cli *c, kiln_choice *choice, kiln_best_options *options, const char *set, kiln_best **best)
 {
     kiln_best *other = NULL;
@@ -365,13 +366,14 @@ const cli_command cli_best_command = {
         "Prints the best known configuration for sizes and a device, and the samples that it comes from. It searches "
         "the stored samples of sweeps, and a file. It takes the first of these that it finds:\n\n"
         "  1. the same sizes on this kind of device\n"
-        "  2. if the spec has features: the inputs with the nearest features among those that samples have; to find "
-        "them, kiln makes the input\n"
-        "  3. the nearest sizes (doubling one size is a distance of 1)\n"
-        "  4. another device, with the same compute capability if possible\n"
-        "  5. the defaults of the spec\n\n"
-        "Without a GPU, if no device and no sizes are named, the sizes are those that `kiln tune` takes: the first set, or "
-        "`tiny` if only that was tuned. With a simulated device by name they are `tiny`.\n\n"
+        "  2. if the spec has features: the most similar inputs that were measured on this kind of device; kiln makes "
+        "the input to compute its features\n"
+        "  3. the same sizes on another device with the same compute capability\n"
+        "  4. the nearest sizes on this kind of device (doubling one size is a distance of 1)\n"
+        "  5. another device, with the same compute capability if possible\n"
+        "  6. the defaults of the spec\n\n"
+        "If there is no GPU and you name neither a device nor sizes, the command takes the same sizes as `kiln tune`: the "
+        "first set, or `tiny` if only `tiny` was tuned. If you name a simulated device, the default is `tiny`.\n\n"
         "It skips configurations that break a constraint at these sizes, and configurations that the spec no longer "
         "has. It also uses samples that are older than the last change of the source, and says so.\n\n"
         "--export writes the known configurations to a text file. You can keep this file beside the sources, or ship "

@@ -19,7 +19,7 @@ typedef struct check_view {
     findings found;
     cli_choice chosen;
     uint64_t failed;
-    int code;                /* code of the first configuration that failed */
+    int code;                /* exit code for the first configuration that failed */
     const char *why, *which; /* message and name of that configuration */
     bool progress;
     double shown;
@@ -108,7 +108,7 @@ static void show_json(const cli *c, const check_view *view)
     js_print(object);
 }
 
-/* The sizes that are multiples of an extent of the block, in every plan so far. */
+/* The sizes that were multiples of an extent of the block in every plan so far. */
 typedef struct whole_sizes {
     kiln_setting *items;
     size_t count;
@@ -140,10 +140,10 @@ static void keep_multiples(whole_sizes *sizes, kiln_plan *plan)
     sizes->count = kept;
 }
 
-/* Returns the sizes along which all blocks of the default configurations are whole. An access past the end of an array that the
- * kernel makes only in an incomplete block stays hidden there. If there are incomplete blocks along another size, a small size
- * does not count: it is hardly the size of the problem. The function opens plans, so it must be called before the first run, which
- * may give up rights. */
+/* Returns the sizes along which all blocks of the default configurations are whole. At such sizes no check can find an
+ * access past the end of an array that the kernel makes only in an incomplete block. If there are incomplete blocks
+ * along another size, a small size does not count, because it is probably not a dimension of the problem. The function
+ * opens plans, so it must be called before the first run, which may give up rights. */
 static const char *find_whole_sizes(cli *c, const check_args *args)
 {
     enum { SMALL = 16 };

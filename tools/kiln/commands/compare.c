@@ -17,7 +17,7 @@ static const char *const verdict_texts[] = {"within noise", "slower",  "faster",
 
 typedef struct pair {
     const compare_row *a, *b;
-    double ratio; /* b / a; 0: one of them failed */
+    double ratio; /* b / a; 0 means that a or b failed */
     verdict verdict;
 } pair;
 
@@ -26,7 +26,7 @@ typedef struct comparison {
     pair *pairs;
     size_t count, only_a, only_b;
     size_t numbers[NOT_JUDGED + 1]; /* number of pairs, indexed by verdict */
-    /* the text that all pairs have; NULL: they differ, or there is no pair */
+    /* the text that all pairs have; NULL means that the pairs differ, or there is no pair */
     const char *spec, *sizes, *device;
     bool devices;    /* both sides have a device in common, so only rows of one device are compared */
     double noise, z; /* z: factor from a 95 % interval to the interval that is compared */
@@ -157,7 +157,7 @@ static double spread(const comparison *c, const compare_row *row)
 }
 
 /* Decides whether B is slower than A beyond noise: the intervals of both medians do not overlap, and the difference
- * is larger than two runs of one program differ. */
+ * exceeds the usual noise between two runs of one program. */
 static verdict judge(const comparison *c, pair *p)
 {
     const bool works_a = p->a->status == KILN_OK, works_b = p->b->status == KILN_OK;
@@ -222,7 +222,8 @@ static const char *verdict_text(const pair *p)
     return count && p->verdict == SLOWER ? "more" : count && p->verdict == FASTER ? "less" : verdict_texts[p->verdict];
 }
 
-/* Returns the text that all pairs have at this offset of their rows; NULL: they differ, or there is no pair. */
+/* Returns the text that all pairs have at this offset of their rows; NULL means that they differ, or there is no
+ * pair. */
 static const char *find_common(const comparison *c, size_t offset)
 {
     const char *text = NULL;
@@ -242,7 +243,7 @@ static void find_commons(comparison *c)
     c->device = find_common(c, offsetof(compare_row, device));
 }
 
-/* numbers above this are shown with an exponent: no hardware reaches them, so their digits tell nothing */
+/* larger numbers are shown with an exponent: no hardware reaches them, so their digits have no meaning */
 #define MOST_DIGITS 1e15
 
 static const char *percent_text(const char *sign, double percent)
@@ -544,7 +545,7 @@ static const cli_option options[] = {
     {"csv", 0, CLI_TEXT, FIELD(csv), "FILE", CLI_FILES, NULL, "Also write all rows to a file."},
     {"variant", 'v', CLI_TEXT, FIELD(variant), "NAME", CLI_NOTHING, NULL, "Only results of this variant."},
     {"device", 'd', CLI_TEXT, FIELD(device), "DEVICE", CLI_NOTHING, NULL,
-     "Only results of devices whose name contains this text, or whose id or uuid it is."},
+     "Only results of devices whose name contains this text, or whose id or uuid is this text."},
     CLI_STORE_OPTION(FIELD(store)),
 };
 static const cli_group group = {"Comparison", options, CLI_COUNT(options)};

@@ -8,7 +8,7 @@
 
 typedef struct compare_args {
     bool best, markdown;
-    double noise; /* percent; 0: the default */
+    double noise; /* percent; 0 means the default */
     uint64_t top;
     const char *csv, *variant, *device, *store;
 } compare_args;

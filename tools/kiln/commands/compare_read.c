@@ -46,8 +46,8 @@ static bool is_time(double value) { return value > 0 && isfinite(value); }
 
 typedef struct selecting {
     compare_side *side;
-    const char *select; /* a device or a version; NULL: all records */
-    const char *bad;    /* the first record that works and has no time; NULL: every time is above 0 */
+    const char *select; /* a device or a version; NULL means all records */
+    const char *bad;    /* the first record that works and has no time; NULL means that every time is above 0 */
 } selecting;
 
 static bool contains(const char *text, const char *part)
@@ -120,7 +120,7 @@ static int read_store(cli *c, const char *path, const char *select, const char *
     kiln_store_close(store);
     if (to.bad) {
         kiln_error_free(error);
-        return cli_fail(c, KILN_ERROR_IO, "%s: the time of '%s' is missing, or no number above 0",
+        return cli_fail(c, KILN_ERROR_IO, "%s: the time of '%s' is missing or not a number above 0",
                         select ? shown : side->name, to.bad);
     }
     if (status != KILN_OK)
@@ -208,17 +208,17 @@ static const char *settings_of(const json_t *object)
     return line;
 }
 
-/* A file of JSON that is being read. A sample of a sweep does not repeat keys that the whole has. */
+/* A file of JSON that is being read. A sample of a sweep does not repeat keys of the whole object. */
 typedef struct reading {
     cli *c;
     compare_side *side;
     const json_t *whole;
-    const char *only;                  /* the spec of the rows to read; NULL: every spec */
+    const char *only;                  /* the spec of the rows to read; NULL means every spec */
     const char *spec, *sizes, *device; /* these come from the keys of the whole file */
 } reading;
 
-/* Returns the name of a device. It is an object in the output of a sweep or a run, and a text in the list of stored
- * samples. */
+/* Returns the name of a device. A device is an object in the output of a sweep or a run, and a text in the list of
+ * stored samples. */
 static const char *device_of(const json_t *object)
 {
     const json_t *device = json_object_get(object, "device");
@@ -246,8 +246,8 @@ static bool read_status(const char *name, kiln_status *status)
 }
 
 /* Adds a sample, unless the user asked for other samples. `place` tells where it is in the file. Returns 0, or the exit
- * code if the sample is malformed: a status that this version does not know, or a time that cannot be one, must not
- * count as a success. */
+ * code if the sample is malformed: a status that this version does not know, or an impossible time, must not count as a
+ * success. */
 static int add_sample(const reading *r, const json_t *sample, const char *place)
 {
     const compare_args *args = r->c->args;
@@ -280,7 +280,8 @@ static int add_sample(const reading *r, const json_t *sample, const char *place)
     row->low = number_of(result, "seconds_low");
     row->high = number_of(result, "seconds_high");
     if (!is_time(row->value))
-        return cli_fail(r->c, KILN_ERROR_IO, "%s%s: '%s' is missing, or no number above 0", r->side->name, place, key);
+        return cli_fail(r->c, KILN_ERROR_IO, "%s%s: '%s' is missing or not a number above 0", r->side->name, place,
+                        key);
     if (!(repetitions >= 0 && repetitions <= UINT_MAX))
         return cli_fail(r->c, KILN_ERROR_IO, "%s%s: 'repetitions' is out of range", r->side->name, place);
     row->repetitions = (unsigned)repetitions;

@@ -1,9 +1,9 @@
 /* completion.c - kiln completion SHELL: prints scripts for bash, zsh and fish, made from the option tables.
  *
  * Candidates come from specs and file names, which are untrusted: a value of a param or the name of a file may be
- * $(...). Therefore no script lets its shell expand such a text. The scripts compare, quote and insert it. Kiln
- * prints one candidate per line, and skips candidates with control characters (out_word()), because a shell cannot
- * show or insert them. */
+ * $(...). Therefore no script lets its shell expand such a text. The scripts compare, quote and insert the text. Kiln
+ * prints one candidate per line, and skips candidates with control characters (out_word()), because a shell cannot show
+ * or insert them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,8 @@ static const char *lister(cli_completes completes)
     return "";
 }
 
-/* Returns the words that are known when the script is made, with spaces between them; NULL if none are. */
+/* Returns the words that are known when the script is made, with spaces between them. Returns NULL if no words are
+ * known. */
 static const char *fixed_words(cli_completes completes, const char *words)
 {
     if (completes != CLI_STRATEGIES)
@@ -101,11 +102,12 @@ static void bash_command(const cli_command *command)
 
 static const char bash_words[] =
     "# bash completion for kiln, made by `kiln completion bash`.\n"
-    "# Names and values come from specs and files that others wrote: none is ever expanded. They are compared with what was\n"
-    "# typed, and quoted. `compgen -W` would expand them, and filename completion of an answer may: neither is used for them.\n"
+    "# Names and values come from specs and files of other people, so this script never expands them. It compares them with\n"
+    "# the typed text, and quotes them. It does not use `compgen -W`, which would expand them, nor filename completion of an\n"
+    "# answer, which might.\n"
     "\n"
-    "# Splits TEXT into words as the shell will see them, without expanding anything: kiln_words, the last one is that at its\n"
-    "# end (maybe empty). kiln_quote: the quote that is open there.\n"
+    "# Splits TEXT into words as the shell does, without expanding anything. Sets kiln_words; its last word is at the end of\n"
+    "# TEXT, and may be empty. Sets kiln_quote to the quote that is open at the end of TEXT.\n"
     "_kiln_split() {\n"
     "    local text=$1 char next word= begun= i\n"
     "    kiln_words=() kiln_quote=\n"
@@ -117,7 +119,7 @@ static const char bash_words[] =
     "            word+=$char\n"
     "        elif [[ $char == \\\\ ]]; then\n"
     "            next=${text:i+1:1}\n"
-    "            # In double quotes it is a backslash before all but these.\n"
+    "            # In double quotes a backslash is literal unless one of these characters follows it.\n"
     "            [[ $kiln_quote == '\"' && $next != [\\\"\\\\\\$\\`] ]] && word+=$char\n"
     "            word+=$next begun=1\n"
     "            i=$((i + 1))\n"
@@ -134,21 +136,21 @@ static const char bash_words[] =
     "    done\n"
     "    kiln_words+=(\"$word\")\n"
     "}\n"
-    "# Keeps those of the WORDs that begin with what was typed.\n"
+    "# Adds the WORDs that begin with the typed text to `found`.\n"
     "_kiln_offer() {\n"
     "    local word\n"
     "    for word; do\n"
     "        [[ -n $word && $lead$word == \"$typed\"* ]] && found+=(\"$lead$word\")\n"
     "    done\n"
     "}\n"
-    "# The same for the lines that a command prints.\n"
+    "# Calls _kiln_offer for each line that a command prints.\n"
     "_kiln_lines() {\n"
     "    local line\n"
     "    while IFS= read -r line; do\n"
     "        _kiln_offer \"$line\"\n"
     "    done <<<\"$(\"$@\" 2>/dev/null)\"\n"
     "}\n"
-    "# The same for specs that are files, and folders with them. A name with a control character is left out.\n"
+    "# Calls _kiln_offer for each spec file and each folder. Leaves out names with control characters.\n"
     "_kiln_files() {\n"
     "    local file begin=$cur\n"
     "    [[ $begin == '~/'* ]] && begin=$HOME${begin:1}\n"
@@ -176,12 +178,12 @@ static const char bash_words[] =
     "}\n";
 
 static const char bash_answer[] =
-    "# TEXT to stand where the open quote is $kiln_quote: `quoted`.\n"
+    "# Sets `quoted` to TEXT, quoted for a place at which the quote $kiln_quote is open.\n"
     "_kiln_quote() {\n"
     "    local text=$1 char i\n"
     "    quoted=\n"
     "    if [[ -z $kiln_quote ]]; then\n"
-    "        if [[ -n $home && $text == '~/'* ]]; then # of a file: the shell shall expand it\n"
+    "        if [[ -n $home && $text == '~/'* ]]; then # the name of a file: the shell expands the ~\n"
     "            quoted='~/' text=${text:2}\n"
     "        fi\n"
     "        [[ -z $text ]] || printf -v text %q \"$text\"\n"
@@ -197,10 +199,10 @@ static const char bash_answer[] =
     "        *) quoted+=$char ;;\n"
     "        esac\n"
     "    done\n"
-    "    # Where it begins with the quote that was opened right before it, readline takes both for one.\n"
+    "    # If `quoted` begins with the quote that was just opened, readline takes the two quotes for one.\n"
     "    [[ -n $opened && $quoted == \"$opened\"* ]] && quoted=$opened$quoted\n"
     "}\n"
-    "# The longest beginning that all WORDs have: `common`.\n"
+    "# Sets `common` to the longest common prefix of all WORDs.\n"
     "_kiln_common() {\n"
     "    local word\n"
     "    common=$1\n"
@@ -210,7 +212,7 @@ static const char bash_answer[] =
     "        done\n"
     "    done\n"
     "}\n"
-    "# `found` as the answer. What the line has of the word before the part that is replaced ($1) is taken off.\n"
+    "# Sets COMPREPLY from `found`. Removes $1, the beginning of the word, which readline does not replace.\n"
     "_kiln_reply() {\n"
     "    local word quoted common all\n"
     "    ((${#found[@]})) || return\n"
@@ -219,8 +221,9 @@ static const char bash_answer[] =
     "        COMPREPLY+=(\"$quoted\")\n"
     "    done\n"
     "    [[ ${#found[@]} == 1 && $word == */ ]] && compopt -o nospace\n"
-    "    # The line gets what all answers begin with. Where they part within a quoted character (a\\ b and a\\$b) that would be\n"
-    "    # half of it: then it gets the whole characters, and where they are typed already, the answers are only listed.\n"
+    "    # readline inserts the common prefix of all answers. If the answers differ after the first half of a quoted character\n"
+    "    # (a\\ b and a\\$b), only the whole characters before it are inserted. If these are typed already, the answers are only\n"
+    "    # listed.\n"
     "    _kiln_common \"${found[@]}\"\n"
     "    all=$common\n"
     "    _kiln_quote \"${all#\"$1\"}\"\n"
@@ -231,7 +234,7 @@ static const char bash_answer[] =
     "    elif [[ $common != \"$quoted\" ]]; then\n"
     "        COMPREPLY+=(' ')\n"
     "    fi\n"
-    "    # readline closes the quote behind an answer, but not where that ends in a quote of its own.\n"
+    "    # readline closes the quote after an answer, but not if the answer ends with a quote.\n"
     "    if [[ ${#COMPREPLY[@]} == 1 && -n $kiln_quote && ${COMPREPLY[0]} == *\"$kiln_quote\" ]]; then\n"
     "        COMPREPLY[0]+=$kiln_quote\n"
     "    fi\n"
@@ -253,7 +256,7 @@ static const char bash_tail[] =
     "        lead=$option=\n"
     "    fi\n"
     "    _kiln\n"
-    "    # readline replaces $2: what follows an open quote, or the last = or : or other character that it splits words at.\n"
+    "    # readline replaces $2: the text after an open quote, or after the last =, : or other character that separates words.\n"
     "    [[ $line == *\"$2\" ]] || return\n"
     "    line=${line:0:${#line}-${#2}}\n"
     "    _kiln_split \"$line\"\n"
@@ -316,7 +319,7 @@ static void print_zsh(void)
 {
     out_puts(
         "#compdef kiln\n# zsh completion for kiln, made by `kiln completion zsh`.\n"
-        "# Names and values come from specs and files that others wrote: compadd takes them as they are and quotes them.\n"
+        "# Names and values come from specs and files of other people: compadd takes them unchanged and quotes them.\n"
         "_kiln_of_spec() {\n    local word spec variant before first=3\n    [[ ${kiln_line[2]} == study ]] && first=4\n"
         "    for word in \"${(@Q)kiln_line[first,-1]}\"; do # Q: without quotes, and nothing expanded\n"
         "        [[ $word == -* || -z $word ]] || { spec=$word; break }\n    done\n"

@@ -3,7 +3,7 @@
 
 #include "commands.h"
 
-typedef struct devices_args { /* `kiln doctor` has them too, without `names` */
+typedef struct devices_args { /* `kiln doctor` has these arguments too, without `names` */
     cli_engine_args engine;
     bool names;
 } devices_args;

@@ -83,7 +83,7 @@ kiln_value init_value(const char *text)
     char *end = NULL;
     errno = 0;
     long long whole = strtoll(text, &end, 10);
-    bool octal = text[0] == '0' && text[1]; /* 010 is 8 in C, so it must stay a text */
+    bool octal = text[0] == '0' && text[1]; /* 010 is 8 in C, so 010 must stay a text */
     if (*text && !*end && errno == 0 && !octal)
         return (kiln_value){.kind = KILN_INT, .as.i = whole};
     return (kiln_value){.kind = KILN_TEXT, .as.text = text};
@@ -147,8 +147,8 @@ static unsigned split_launch(const char *text, const char **file)
 
 /* ---- the spec ---- */
 
-/* Returns the path by which a spec in `folder` names the source. A spec may read files below its folder. Other files need
- * --read-anywhere, which the user gave by naming the source. */
+/* Returns the path by which a spec in `folder` names the source. A spec may read files below its folder. Other files
+ * need --read-anywhere, which the user gave by naming the source. */
 static const char *name_from(init_args *args, const char *source, const char *folder)
 {
     char whole[PATH_MAX];
@@ -230,7 +230,7 @@ static int init_run(cli *c)
     const char *launch = NULL;
     const unsigned launch_line = split_launch(args->launch, &launch);
     kiln_status status = KILN_OK;
-    for (bool again = true; again;) { /* once more for each folder of headers that is found */
+    for (bool again = true; again;) { /* one more round for each folder of headers that is found */
         const kiln_draft_options options = {.size = sizeof options,
                                             .kernel = args->kernel,
                                             .source = named,

@@ -19,15 +19,15 @@ typedef struct init_plan {
 } init_plan;
 
 /* Reads the words of a command line of nvcc (--nvcc): folders of headers, macros, and options that matter for a kernel.
- * Says which words were left out. Returns 0 or the exit code. */
+ * Prints the words that were left out. Returns 0 or the exit code. */
 int init_read_nvcc(cli *c, init_plan *plan);
 /* Makes the empty headers of --stub in the folder `stubs` beside the spec. Returns 0 or the exit code. */
 int init_make_stubs(cli *c, init_plan *plan);
 /* Adds a folder of headers: to `include` of the spec if it lies below the folder of the spec, otherwise to -I. */
 void init_add_include(cli *c, init_plan *plan, const char *folder);
-/* Finds the header that the message of a failed draft misses, in the project of the source, and adds its folder. Says so.
- * Closes the engine if the folder is outside the folder of the spec, because a new engine then needs it as -I. Returns
- * false if the message misses no header, or if the header was not found. */
+/* Finds the header that the message of a failed draft misses, in the project of the source. Adds the folder of the
+ * header, and prints a message. Closes the engine if the folder is outside the folder of the spec, because a new engine
+ * then needs it as -I. Returns false if the message misses no header, or if the header was not found. */
 bool init_find_headers(cli *c, init_plan *plan, const char *message);
 /* Returns the path of `file` from `folder`, with ".." where it leads upwards. `file` is a whole path without links. */
 const char *init_path_between(const char *folder, const char *file);
@@ -46,8 +46,8 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
 
 /* Returns true if the text is the signature of a function: it has a parenthesis and an arrow. */
 bool init_is_signature(const char *text);
-/* Writes a contract from a signature to `to`, and the frame of its reference beside it. If `to` is NULL, prints the contract
- * only. Returns 0 or the exit code. */
+/* Writes a contract from a signature to `to`, and the frame of its reference beside it. If `to` is NULL, prints the
+ * contract only. Returns 0 or the exit code. */
 int init_from_signature(cli *c, const char *text, const char *to, const char *folder);
 
 #endif

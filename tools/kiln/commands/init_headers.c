@@ -9,7 +9,7 @@
 #include "commands.h"
 #include "init.h"
 
-/* Limits of the search: folders above the source, folders below each of these, folders in all. */
+/* Limits of the search: folders above the source, folders below each of these, folders in total. */
 enum { MOST_LEVELS = 8, MOST_DEPTH = 5, MOST_FOLDERS = 4000 };
 
 typedef struct header_search {
@@ -48,8 +48,8 @@ static void add_folders(header_search *search, const char *folder, const char *e
 }
 
 /* Returns the nearest folder at or below `folder` that has the header. `except` is the folder below it that was
- * searched before; NULL: no folder was searched. The search is breadth first, so a folder nearer to `folder` has
- * priority. */
+ * searched before; NULL means that no folder was searched. The search is breadth first, so a folder nearer to `folder`
+ * has priority. */
 static const char *find_below(header_search *search, const char *folder, const char *except)
 {
     if (has_file(folder, search->name))
@@ -85,7 +85,7 @@ static bool is_top(const char *folder)
 }
 
 /* Searches the source's folder, then each folder above it up to the top of the project. Returns the folder from which
- * `name` leads to the header. NULL: not found. */
+ * `name` leads to the header. NULL means not found. */
 static const char *find_header(const char *source, const char *name)
 {
     char whole[PATH_MAX];
@@ -106,7 +106,7 @@ static const char *find_header(const char *source, const char *name)
     return NULL;
 }
 
-/* Returns the text between `before` and `end` in the message. NULL: the message does not have it. */
+/* Returns the text between `before` and `end` in the message. NULL means that the message does not have it. */
 static const char *part_of(const char *message, const char *before, const char *end)
 {
     const char *at = strstr(message, before), *stop = at ? strstr(at + strlen(before), end) : NULL;
@@ -144,7 +144,7 @@ bool init_find_headers(cli *c, init_plan *plan, const char *message)
     if (paths < args->engine.paths.count) { /* a short path for the commands that use the spec */
         args->engine.paths.items[paths] = init_path_between(plan->folder, folder);
         if (paths > 0 && strcmp(args->engine.paths.items[paths], args->engine.paths.items[paths - 1]) == 0)
-            return false; /* found there before, and the compiler still does not find it */
+            return false; /* an earlier round added this folder, and the compiler still does not find the header */
         kiln_engine_close(c->engine);
         c->engine = NULL;
     }

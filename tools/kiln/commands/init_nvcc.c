@@ -88,8 +88,8 @@ static const char *value_of(const cli_list *words, size_t *i, const char *name)
 
 /* ---- folders ---- */
 
-/* Returns the path of `folder` below `base`; That is "." for `base` itself. Returns NULL if the file is not below the
- * folder, or if there is no file. */
+/* Returns the path of `folder` below `base`, which is "." for `base` itself. Returns NULL if `folder` is not below
+ * `base`, or if a folder does not exist. */
 static const char *path_below(const char *folder, const char *base)
 {
     char whole[PATH_MAX], root[PATH_MAX];

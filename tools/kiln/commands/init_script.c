@@ -1,5 +1,5 @@
-/* init_script.c - kiln init SCRIPT.py: a spec from a script that calls Kernel Tuner. The program kernel_tuner.py, which is
- * compiled in, reads the script in a process of python3 and answers with JSON. */
+/* init_script.c - kiln init SCRIPT.py: a spec from a script that calls Kernel Tuner. The program kernel_tuner.py, which
+ * is compiled in, reads the script in a process of python3 and answers with JSON. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -92,7 +92,8 @@ static bool is_same_text(const char *path, const char *text, size_t length)
     return same;
 }
 
-/* Writes the files that belong to the spec, in its folder. A file that has this text already stays. Returns 0 or the exit code. */
+/* Writes the files that belong to the spec, in its folder. The function does not touch a file that already has this
+ * text. Returns 0 or the exit code. */
 static int write_files(cli *c, json_t *files, const char *folder)
 {
     const char *name;
@@ -130,7 +131,7 @@ static bool makes_inputs(json_t *files)
     return false;
 }
 
-/* Runs the default configuration with the tiny sizes, and says how that ended if it failed. */
+/* Runs the default configuration with the tiny sizes. If the run fails, prints the reason. */
 static void try_spec(cli *c, const kiln_spec *spec)
 {
     kiln_plan *plan = NULL;
@@ -182,7 +183,7 @@ int init_from_script(cli *c, const char *script, const char *to, const char *fol
     if (!code && to) {
         if (kiln_spec_load(c->engine, to, &spec, &error) != KILN_OK)
             code = cli_error(c, error);
-        else if (!makes_inputs(files)) /* the spec can only be tried if no program still has to make its inputs */
+        else if (!makes_inputs(files)) /* if a program must first make the inputs, the spec cannot be tried */
             try_spec(c, spec);
         kiln_spec_free(spec);
     }

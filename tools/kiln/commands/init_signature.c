@@ -4,8 +4,8 @@
  *     argument  = NAME ":" array | NAME ":" ("float" | "int") ["=" NUMBER]
  *     array     = TYPE "[" (SIZE | NUMBER), ... "]"
  *
- * The spec launches one thread for each element of the first output. Beside the spec lies a kernel whose answer the author
- * writes: it is the reference. */
+ * The spec launches one thread for each element of the first output. The command also writes a kernel beside the spec.
+ * This kernel is the reference, and the author must complete it. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +38,8 @@ typedef struct type {
 
 /* An argument or an output. */
 typedef struct part {
-    const char *name, *value; /* value: of a number, as a text */
-    const type *type;         /* NULL: a number */
+    const char *name, *value; /* value: the default of a number, as a text */
+    const type *type;         /* NULL means a number */
     bool whole;               /* the number is an integer */
     const char *dims[MOST_DIMS];
     size_t dim_count;
@@ -52,7 +52,7 @@ typedef struct signature {
     size_t argument_count, count;
     const char *sizes[MOST_PARTS];
     size_t size_count;
-    int code; /* of the first error */
+    int code; /* the exit code of the first error */
 } signature;
 
 /* ---- reading ---- */
@@ -74,7 +74,8 @@ static bool take(signature *s, const char *text)
     return true;
 }
 
-/* Takes a name, or a number without a sign if `numbers` is true. If there is no such word, notes an error and returns "". */
+/* Takes a name, or a number without a sign if `numbers` is true. If there is no such word, notes an error and returns
+ * "". */
 static const char *take_word(signature *s, bool numbers, const char *wanted)
 {
     s->at += strspn(s->at, " \t\n");
@@ -141,7 +142,7 @@ static void add_size(signature *s, const char *name)
         s->sizes[s->size_count++] = name;
 }
 
-/* Reads the type of a part, with its extents. `numbers`: it may be a number. */
+/* Reads the type of a part, with its extents. If `numbers` is true, the part may be a number. */
 static void read_type(signature *s, part *p, bool numbers)
 {
     const char *word = take_word(s, false, "a type");
@@ -197,7 +198,8 @@ static void read_outputs(signature *s)
         fail(s, "')'");
 }
 
-/* Notes an error if two parts or sizes have the same name, or if one has the name of the kernel's variable `i`. */
+/* Notes an error if two parts or sizes have the same name, or if a part or a size has the name of the kernel's variable
+ * `i`. */
 static void check_names(signature *s)
 {
     const size_t count = s->count + s->size_count;
@@ -324,7 +326,8 @@ static bool has_type(const signature *s, const char *kiln)
     return false;
 }
 
-/* Writes the kernel whose answer the author adds. It does not compile before, so that no spec has an empty reference. */
+/* Writes the kernel of the reference. It does not compile until the author has added the computation, so that no spec
+ * has an empty reference. */
 static char *write_kernel(const signature *s)
 {
     const part *out = &s->parts[s->argument_count];

@@ -9,7 +9,7 @@ typedef struct inspect_args {
     cli_choice_args choice;
     cli_engine_args engine;
     const char *arch;
-    const char *source, *ptx, *cubin; /* files to write; NULL: do not write it, "-": standard output */
+    const char *source, *ptx, *cubin; /* files to write, or NULL for no file; "-" means standard output */
 } inspect_args;
 
 /* Returns all figures of a compiled kernel as an object. */
@@ -94,7 +94,7 @@ static void show_log(const char *log)
 /* Prints the tensor memory of each kernel that allocates some. */
 static void show_tensor_memory(const kiln_inspection *inspection)
 {
-    enum { COLUMNS = 512 }; /* of an SM */
+    enum { COLUMNS = 512 }; /* the columns of tensor memory of an SM */
     for (size_t i = 0; i < kiln_inspection_kernel_count(inspection); i++) {
         const kiln_inspected_kernel *kernel = kiln_inspection_kernel(inspection, i);
         const int columns = kernel->tensor_columns;

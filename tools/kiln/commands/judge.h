@@ -10,7 +10,7 @@
 
 typedef struct judge_args {
     cli_engine_args engine;
-    cli_run_args run; /* only its time limit of a launch is used */
+    cli_run_args run; /* only the time limit of a launch is used */
     cli_list candidates, params;
     const char *variant, *against, *store;
     uint64_t seed;

@@ -21,7 +21,7 @@ enum { OUTPUT_MOST = 64 << 20 };
 
 typedef struct answer { /* the answer for one candidate on one device */
     const char *device;
-    int kind;                       /* a kiln_judged; -1: there is an error instead */
+    int kind;                       /* a kiln_judged; -1 means that there is an error instead */
     const char *json, *page;        /* the verdict */
     const char *error, *error_text; /* the error as JSON, and its message */
     int code;
@@ -33,8 +33,9 @@ typedef struct judged { /* one candidate */
     size_t count;
     bool busy, done, cached; /* cached: every answer comes from the cache */
     bool digesting,
-        digested;     /* the child computes the digest; the digest of the next judgement is known or impossible */
-    const char *file; /* the file of the cache for the next judgement; NULL: it is not kept */
+        digested;     /* digesting: the child computes the digest; digested: the digest of the next judgement is known
+                       * or impossible */
+    const char *file; /* the file of the cache for the next judgement; NULL means that the judgement is not kept */
     bool leads;       /* this judgement writes `file` */
     pid_t child;
     int fd; /* the output of the child */
@@ -43,7 +44,7 @@ typedef struct judged { /* one candidate */
 typedef struct batch {
     judged *items;
     size_t count, printed;
-    cli_list devices; /* in the order in which they are tried; NULL: the default device */
+    cli_list devices; /* in the order in which they are tried; a NULL item means the default device */
     bool lines;       /* true: print one line for each candidate */
     int code;
 } batch;
@@ -209,7 +210,7 @@ static const char *on_one_line(const char *json)
 }
 
 /* Returns the verdict of a candidate as JSON: the verdict of the only device, or an object with the verdicts of all
- * devices. NULL: there is an error. */
+ * devices. NULL means that there is an error. */
 static const char *verdict_json(const batch *all, const judged *item)
 {
     const answer *worst = worst_of(item);
@@ -336,7 +337,8 @@ static int list_candidates(const cli *c, batch *all)
     return 0;
 }
 
-/* Lists the devices, simulated ones first: their checks find undefined behaviour, which a GPU has no sandbox for. */
+/* Lists the devices, the simulated devices first. Their checks find undefined behaviour before a GPU, which has no
+ * sandbox, runs the kernel. */
 static int list_devices(const cli *c, batch *all)
 {
     const judge_args *args = c->args;
@@ -388,14 +390,14 @@ static void take_digest(judged *item, int how)
     struct stat info;
     if ((mkdir(folder, 0700) != 0 && errno != EEXIST) || (mkdir(verdicts, 0700) != 0 && errno != EEXIST))
         return;
-    /* in a folder of another user, or that others may write to, a verdict may be anybody's */
+    /* if the folder belongs to another user, or if other users may write to it, anybody may have written a verdict */
     if (lstat(verdicts, &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() ||
         (info.st_mode & (S_IWGRP | S_IWOTH)))
         return;
     item->file = cli_printf("%s/%s.json", verdicts, digest);
 }
 
-/* Returns true if the cache has the answer of the next judgement, which is then taken. */
+/* Takes the answer of the next judgement from the cache. Returns false if the cache does not have the answer. */
 static bool read_cache(const batch *all, judged *item)
 {
     const char *text = item->file ? cli_read_file(item->file, OUTPUT_MOST, NULL) : NULL;
@@ -413,7 +415,8 @@ static bool read_cache(const batch *all, judged *item)
     return true;
 }
 
-/* Keeps an answer, unless it depends on the speed of this machine. An answer that cannot be written is judged again. */
+/* Keeps an answer, unless it depends on the speed of this machine. If an answer cannot be written, a later command
+ * judges the candidate again. */
 static void write_cache(const cli *c, const judged *item, const answer *of)
 {
     kiln_error *error = NULL;
@@ -430,7 +433,8 @@ static void write_cache(const cli *c, const judged *item, const answer *of)
     kiln_error_free(error);
 }
 
-/* Returns true if another candidate with the same digest is being judged. Its answer is then taken from the cache. */
+/* Returns true if another candidate with the same digest is being judged. This candidate then takes the answer of the
+ * other candidate from the cache. */
 static bool is_judged(const batch *all, const judged *item)
 {
     for (size_t i = 0; i < all->count && item->file; i++)
@@ -452,8 +456,8 @@ static void finish(const cli *c, const batch *all, judged *item, int how)
     add_answer(all, item, made);
 }
 
-/* Runs all judgements, `jobs` at a time, and one at a time on GPUs, because another one would disturb the times. A
- * judgement begins with a child that computes its digest, unless nothing is kept. Returns true in a child, whose exit
+/* Runs all judgements, `jobs` at a time, and one at a time on GPUs, because another judgement would disturb the times.
+ * A judgement begins with a child that computes its digest, unless nothing is kept. Returns true in a child, whose exit
  * code *code gets. */
 static bool run_all(cli *c, batch *all, size_t jobs, int *code)
 {
@@ -482,7 +486,7 @@ static bool run_all(cli *c, batch *all, size_t jobs, int *code)
             }
             if (item->child < 0) {
                 item->digesting = false;
-                finish(c, all, item, SIGKILL); /* makes an error of it */
+                finish(c, all, item, SIGKILL); /* the failed start becomes an error of the candidate */
                 left -= item->done;
                 continue;
             }

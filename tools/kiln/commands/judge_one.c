@@ -24,14 +24,15 @@ int judge_exit_code(int kind)
     return codes[kind];
 }
 
-/* The opponent that --against names. The options of the judgement point into `best`, which has the best configuration. */
+/* The opponent that --against names. The options of the judgement point into `best`, which has the best
+ * configuration. */
 typedef struct opponent {
-    kiln_spec *spec; /* NULL: the variant is one of the judged spec */
+    kiln_spec *spec; /* NULL means that the variant belongs to the judged spec */
     kiln_best *best;
 } opponent;
 
 /* Finds the best-known configuration of the other spec at the sizes of the judged spec. A missing store counts as
- * empty, unless the user named it; the configuration then is the default, and the verdict says so. */
+ * empty, unless the user named it; the configuration is then the default, and the verdict says so. */
 static int find_best(cli *c, opponent *of, kiln_judge_options *options)
 {
     const judge_args *args = c->args;
@@ -58,7 +59,8 @@ static int find_best(cli *c, opponent *of, kiln_judge_options *options)
     return 0;
 }
 
-/* Finds the variant of --against: a variant of the judged spec. Otherwise the best variant of another spec. */
+/* Finds the opponent of --against. It is the variant of the judged spec with this name. If the judged spec has no such
+ * variant, it is the best variant of another spec. */
 static int find_opponent(cli *c, opponent *of, kiln_judge_options *options)
 {
     const judge_args *args = c->args;

@@ -104,8 +104,9 @@ static int man_run(cli *c)
     out_puts(".SH COMMANDS\n");
     for (size_t i = 0; cli_commands[i]; i++)
         roff_command(cli_commands[i]);
-    out_puts(".SH OPTIONS\nThese are common to the commands that use a device, a compiler or the cache, and, from "
-             "\\fB\\-\\-json\\fR on, to all.\n");
+    out_puts(
+        ".SH OPTIONS\nEvery command that uses a device, a compiler or the cache has these options. Every command has the "
+        "options from \\fB\\-\\-json\\fR on.\n");
     roff_group(&cli_engine_group);
     roff_group(&cli_output_group);
     out_puts(".SH EXIT STATUS\n");

@@ -19,7 +19,7 @@ typedef struct profile_view {
     size_t param_count, size_count;
 } profile_view;
 
-/* ---- what both forms show ---- */
+/* ---- parts of both forms of output ---- */
 
 static json_t *counters_json(const kiln_counters *c)
 {
@@ -250,7 +250,7 @@ static void show_tensor(const kiln_counters *c)
         table_cell(&table, "%s", cli_whole(rows[i].operations));
     }
     if (table.cells.count == table.columns)
-        return; /* the heading alone */
+        return; /* the table has only its heading */
     out_puts("\n");
     table_print(&table, true);
 }

@@ -11,8 +11,8 @@ typedef struct compare_args {
     const char *prior, *plot;
 } compare_args;
 
-/* Loads a recorded space, and gives it the times of `prior` as estimates (NULL: none). Returns 0, or the exit code after
- * an error message. */
+/* Loads a recorded space, and gives it the times of `prior` as estimates (NULL: no estimates). Returns 0, or the exit
+ * code after an error message. */
 static int load(cli *c, const cli_engine_args *engine, const char *path, const char *prior, kiln_recording **recording)
 {
     kiln_error *error = NULL;

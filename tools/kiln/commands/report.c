@@ -145,7 +145,7 @@ static int read_one(cli *c, report *r, const kiln_store_filter *filter, const ch
     if (kiln_store_open(c->engine, name, KILN_STORE_READ, &store, &error) != KILN_OK)
         return cli_error(c, error);
     const char *path = cli_printf("%s", kiln_store_path(store));
-    /* only the name, without the folder: the page may be sent to others */
+    /* the page gets the name without the folder, because users send pages to other people */
     const char *named = cli_printf("%s", base_name(path));
     r->source = r->source && strcmp(r->source, named) == 0 ? cli_printf("%s (the second)", named) : named;
     collecting to = {r, &args->sizes};
@@ -353,7 +353,7 @@ static int report_run(cli *c)
     if (args->png && !args->charts)
         return cli_usage(c, "--png needs --charts FOLDER");
     if (args->compare && args->replay)
-        return cli_usage(c, "--compare names a store; with --replay there is none");
+        return cli_usage(c, "--compare needs stored samples, and --replay uses none");
     if (c->output.json && args->report_to && strcmp(args->report_to, "-") == 0)
         return cli_usage(c, "--json and the page cannot both be standard output");
     report r = {.objectives = args->objectives};

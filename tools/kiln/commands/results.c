@@ -20,7 +20,7 @@ typedef struct results_args {
 /* A record, kept beyond the callback. */
 typedef struct kept {
     const char *spec, *variant, *params, *sizes, *device, *device_id, *uuid, *driver, *nvrtc, *kiln, *message, *run;
-    const char *file; /* an existing file of the spec; "": none of the sample's files exists */
+    const char *file; /* an existing file of the spec; "" means that none of the sample's files exists */
     kiln_status status;
     kiln_result result;
     int64_t made;
@@ -189,7 +189,8 @@ static void show_problems(const cli *c, const kept_list *list)
     table_print(&table, true);
 }
 
-/* Returns the text that all samples have there, if there are several samples; otherwise, or if they differ, NULL. */
+/* Returns the text that all samples have at this offset. Returns NULL if the samples differ, or if there is only
+ * one. */
 static const char *common_text(const kept_list *list, size_t offset)
 {
     const char *first = *(const char *const *)((const char *)list->items[0] + offset);
@@ -311,7 +312,8 @@ static bool contains(const char *text, const char *part)
     return false;
 }
 
-/* Returns true if `side` selects the sample. `side` is a device, or "driver 13.0", "nvrtc 12.9", "kiln 0.1.0". */
+/* Returns true if `side` selects the sample. `side` is a device, or a version such as "driver 13.0", "nvrtc 12.9" or
+ * "kiln 0.1.0". */
 static bool is_on(const kept *k, const char *side)
 {
     const struct {

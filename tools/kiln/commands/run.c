@@ -18,7 +18,7 @@ typedef struct run_view {
     kiln_setting *params, *sizes;
     size_t param_count, size_count;
     metric_list metrics;
-    const char *captured; /* the folder of the capture; NULL: no capture */
+    const char *captured; /* the folder of the capture; NULL means no capture */
     cli_list skipped;     /* kernels that were skipped because their grid is 0 */
 } run_view;
 
@@ -219,7 +219,7 @@ static int run_variant(cli *c, const char *variant, kiln_run_options *options)
     run_view view = {0};
     kiln_plan *plan = NULL;
     const kiln_result *ran = NULL;
-    kiln_result result = {0}; /* declared here because the result is shown after the plan was freed */
+    kiln_result result = {0}; /* a copy, because the result is shown after the plan was freed */
     kiln_error *error = NULL;
     findings found = {0};
     options->check = findings_add;

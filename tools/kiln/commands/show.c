@@ -12,7 +12,7 @@ typedef struct show_args {
     bool names, metrics;
 } show_args;
 
-/* the time limit in seconds for counting all variants together; each gets at least COUNT_LEAST */
+/* the time limit in seconds for counting all variants together; each variant gets at least COUNT_LEAST */
 #define COUNT_SECONDS 5.0
 #define COUNT_LEAST 0.25
 
@@ -23,7 +23,8 @@ typedef struct space {
     const char *why;
 } space;
 
-/* Counts the configurations of a variant, or notes that they cannot be counted. Adds the time and the counts to `all`. */
+/* Counts the configurations of a variant, or notes that they cannot be counted. Adds the time and the counts to
+ * `all`. */
 static space space_of(cli *c, const cli_choice *asked, const char *variant, space *all)
 {
     space s = {.seconds = COUNT_SECONDS - all->seconds > COUNT_LEAST ? COUNT_SECONDS - all->seconds : COUNT_LEAST};
@@ -52,7 +53,7 @@ static space space_of(cli *c, const cli_choice *asked, const char *variant, spac
     return s;
 }
 
-/* Returns a count as JSON. Whole numbers of jansson end at 2^63 - 1, so a count above that is null, with a lower bound
+/* Returns a count as JSON. Whole numbers of jansson end at 2^63 - 1, so a larger count is null, with a lower bound
  * beside it. */
 static json_t *space_json(space s)
 {
@@ -97,7 +98,7 @@ static const char *type_name(kiln_type type)
     return (size_t)type < CLI_COUNT(names) ? names[type] : "";
 }
 
-/* Returns the element type. If sizes or params choose it, that is the expression as written. */
+/* Returns the element type. If sizes or params choose the type, returns the expression as written in the spec. */
 static const char *type_of(const kiln_buffer_info *info)
 {
     return info->type_text ? info->type_text : type_name(info->type);
@@ -149,8 +150,8 @@ static int show_only(cli *c)
 
 /* ---- devices ---- */
 
-/* Returns the reason why the device cannot run the variant. Returns NULL if the device can run it, or if that cannot be
- * found out here. */
+/* Returns the reason why the device cannot run the variant. Returns NULL if the device can run the variant, or if this
+ * command cannot open the device. */
 static const char *why_left_out(cli *c, size_t v)
 {
     kiln_error *error = NULL;

@@ -1,4 +1,4 @@
-/* sim.c - kiln sim: about the simulated device itself; sim_run.c has the programs that run on it. */
+/* sim.c - kiln sim: lists and settings of the simulated device. sim_run.c runs programs on the device. */
 #include <string.h>
 
 #include "commands.h"

@@ -12,7 +12,8 @@ typedef struct sim_args {
 int sim_env(const cli *c);
 int sim_run_program(const cli *c); /* does not return if the program replaces this process */
 
-/* sim_profile.c: the files that the simulated device's libcuda writes for the processes of a program (engine/sim/programs/PROFILE.md). */
+/* sim_profile.c: the files that the simulated device's libcuda writes for the processes of a program
+ * (engine/sim/programs/PROFILE.md). */
 typedef struct sim_end { /* the way in which the program ended */
     int code, signal;    /* signal 0: the program ended with `code` */
 } sim_end;

@@ -1,4 +1,5 @@
-/* sim_run.c - kiln sim run and kiln sim env: a program, or a shell, whose CUDA libraries are the simulated device's. */
+/* sim_run.c - kiln sim run and kiln sim env: starts a program or a shell with the CUDA libraries of the simulated
+ * device. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -66,8 +67,8 @@ static bool records(const cli *c)
     return args->profile || args->trace_to;
 }
 
-/* Returns true if this command shows the findings itself when the program has ended. It does not if the environment
- * asks for another form or place. */
+/* Returns true if this command itself shows the findings when the program has ended. Returns false if the environment
+ * asks for another form or another file. */
 static bool collects(const cli *c)
 {
     const char *format = getenv("KILN_SIM_CHECK_FORMAT"), *file = getenv("KILN_SIM_CHECK_FILE");
@@ -103,7 +104,7 @@ static const char *device_of(const cli *c)
     return set && *set ? NULL : records(c) ? "h200" : NULL;
 }
 
-/* The files that the processes of a program write; NULL: none. */
+/* The files that the processes of a program write; NULL means no file. */
 typedef struct record_files {
     const char *profile, *trace, *findings;
 } record_files;
@@ -114,8 +115,8 @@ static size_t settings(const cli *c, const char *folder, const record_files *fil
     size_t count = 0;
     to[count++] = (setting){"LD_LIBRARY_PATH", in_front(folder, "LD_LIBRARY_PATH")};
     to[count++] = (setting){"PATH", in_front(cli_printf("%s/bin", folder), "PATH")};
-    /* CMake looks in this folder first, so find_package(CUDAToolkit) finds Kiln's libraries for CUDA::cudart_static
-     * and others */
+    /* CMake searches this folder first, so that find_package(CUDAToolkit) finds Kiln's libraries, for example for
+     * CUDA::cudart_static */
     to[count++] = (setting){"CMAKE_LIBRARY_PATH", in_front(folder, "CMAKE_LIBRARY_PATH")};
     if (device_of(c))
         to[count++] = (setting){"KILN_SIM_DEVICE", device_of(c)};
@@ -151,8 +152,8 @@ static int no_libraries(void)
 }
 
 /* Returns true if libcuda knows the profile that KILN_SIM_DEVICE names; libcuda prints the message otherwise. A child
- * process asks libcuda, because only libcuda knows where it looks for profiles. Without this test, a program that
- * ignores the error of CUDA would end with success, although nothing was checked. */
+ * process asks libcuda, because only libcuda knows the folders of profiles. Without this test, a program that ignores
+ * the error of CUDA would end with success, although nothing was checked. */
 static bool is_device(const char *folder)
 {
     enum { UNKNOWN_DEVICE = 101 }; /* CUDA_ERROR_INVALID_DEVICE */
@@ -267,7 +268,7 @@ static const char *why_not_runnable(const program *p, const char *folder)
         return "it contains its kernels only as machine code, and the simulated device runs PTX. Compile it so that "
                "it contains PTX: nvcc -arch=sm_80, or -gencode arch=compute_80,code=compute_80";
     if (p->is_static && p->kind != PROGRAM_OTHER)
-        return "it is linked statically, so no other libcuda can be put in its place. Link it dynamically";
+        return "it is linked statically, so it cannot load the simulated libcuda. Link it dynamically";
     return NULL;
 }
 
@@ -282,7 +283,7 @@ static const char *describe_program(const program *p)
     }
 }
 
-/* Returns why the program cannot be run with these options, or NULL. */
+/* Returns the reason why the program cannot be run with these options, or NULL. */
 static const char *wrong_options(const cli *c)
 {
     const sim_args *args = c->args;
@@ -301,13 +302,13 @@ static const char *wrong_options(const cli *c)
 
 static void start(const char *path, char **arguments)
 {
-    signal(SIGPIPE, SIG_DFL); /* main() ignores them */
+    signal(SIGPIPE, SIG_DFL); /* main() ignores these signals */
     signal(SIGXFSZ, SIG_DFL);
     execv(path, arguments);
     fprintf(stderr, "kiln sim run: %s: %s\n", path, strerror(errno));
 }
 
-/* ---- a program that is waited for ---- */
+/* ---- the command waits for the program ---- */
 
 static volatile sig_atomic_t child;
 
@@ -424,9 +425,9 @@ static int write_details(const cli *c, const findings *found, int to)
     return cli_exit_code(KILN_ERROR_IO);
 }
 
-/* Returns the file that stands for findings without a line of a source, such as leaks. It is the first word of the
- * command line that names a file below the current folder, because the program may be an interpreter. Without such a
- * word it is the program. */
+/* Returns the file that stands for findings without a line of a source, such as leaks. The program may be an
+ * interpreter, so the file is the first word of the command line that names a file below the current folder. If there
+ * is no such word, the file is the program. */
 static const char *program_file(const cli *c)
 {
     struct stat info;
@@ -438,8 +439,8 @@ static const char *program_file(const cli *c)
     return c->words.items[1];
 }
 
-/* The places where the results of a program go: descriptors that were opened before the program began. -1: not
- * wanted. */
+/* The places where the results of a program go: descriptors that were opened before the program began. -1 means that
+ * the user did not ask for the result. */
 typedef struct result_places {
     int profile, trace, details;
     bool findings; /* the processes write findings for this command */
@@ -618,8 +619,8 @@ int sim_run_program(const cli *c)
         arguments[i - 1] = cli_printf("%s", words->items[i]);
     for (size_t i = 1; i + 1 < words->count && !args->check && !c->output.quiet; i++)
         if (strcmp(arguments[i], "--check") == 0)
-            cli_complain("sim run: the program gets the option --check, because it stands after the program; "
-                         "kiln's options stand before it");
+            cli_complain("sim run: the option --check goes to the program, because it follows the program's name; "
+                         "write the options of kiln before the program");
     out_release();
     if (files)
         return run_recorded(c, files, to.findings != NULL, path, arguments);

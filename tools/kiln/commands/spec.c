@@ -1,4 +1,5 @@
-/* spec.c - kiln spec: the keys of the spec format, for people, for editors (JSON schema), and as the page engine/spec/KEYS.md */
+/* spec.c - kiln spec: the keys of the spec format, for people, for editors (JSON schema), and as the page
+ * engine/spec/KEYS.md */
 #include <string.h>
 
 #include "commands.h"
@@ -65,7 +66,7 @@ static json_t *mapping_schema(size_t *at)
     js_set(schema, "type", js_text("object"));
     js_set(schema, "properties", keys);
     js_set(schema, "required", required);
-    /* From `{x: max(a, b)}` YAML makes a second key `b)`, which Kiln joins again. */
+    /* YAML reads `{x: max(a, b)}` as two keys, `x` and `b)`. Kiln joins them again. */
     js_set(schema, "patternProperties", js_parsed("{\"\\\\)\": {\"type\": \"null\"}}"));
     js_set(schema, "additionalProperties", json_false());
     do {

@@ -32,7 +32,7 @@ static void show_progress(const kiln_progress *p)
     cli_release(mark);
 }
 
-/* If a sweep without a limit will take long, prints once how long, as soon as a few samples show it. */
+/* If a sweep without a limit will take long, prints the expected time once, as soon as a few samples show this time. */
 static void announce(tune_view *view, const kiln_progress *p)
 {
     const double least = 60, soon = 2; /* seconds */
@@ -40,8 +40,9 @@ static void announce(tune_view *view, const kiln_progress *p)
         return;
     view->announced = true;
     if (p->remaining >= least)
-        cli_complain(cli_printf("all %s configurations take about %s; --max-seconds 60 searches for the best in less",
-                                cli_whole(p->total), cli_duration(p->remaining + p->elapsed)));
+        cli_complain(
+            cli_printf("all %s configurations take about %s; --max-seconds 60 searches for the best in less time",
+                       cli_whole(p->total), cli_duration(p->remaining + p->elapsed)));
 }
 
 static int on_progress(void *user, const kiln_progress *progress, const kiln_sample *sample)
@@ -158,8 +159,8 @@ static int choose_devices(cli *c, cli_list *devices)
     return code || !all ? code : list_gpus(c, devices);
 }
 
-/* Leaves out the variants that do not take the small sizes, because their answers could not be verified there. If no
- * variant takes them, all variants are tried. */
+/* Leaves out the variants that are not valid at the small sizes, because their answers could not be verified. If no
+ * variant is valid at the small sizes, all variants are tried. */
 static void leave_unverifiable(cli *c, tune_view *view, kiln_tune_options *options)
 {
     cli_list taken = {0};
@@ -196,8 +197,8 @@ static void choose_sizes(cli *c, tune_view *view, const kiln_run_options *run, k
         leave_unverifiable(c, view, options);
 }
 
-/* Sweeps at the default sizes if no sizes are given. A spec that cannot be estimated there is swept at the small
- * sizes, and the results tell the reason. */
+/* Sweeps at the default sizes if no sizes are given. If the spec cannot be estimated at these sizes, the sweep takes
+ * the small sizes, and the results tell the reason. */
 static kiln_status tune_sizes(cli *c, tune_view *view, kiln_tune_options *options, kiln_tuning **tuning,
                               kiln_error **error)
 {
@@ -261,8 +262,9 @@ static int refuse_conflicts(const cli *c)
     return 0;
 }
 
-/* Returns the exit code of a sweep that gave results. A status of the sweep itself comes first, then a sweep in which every
- * configuration failed, then with --strict the first configuration that failed, then the checks of the winners. */
+/* Returns the exit code of a sweep that gave results. A status of the sweep itself comes first, then a sweep in which
+ * every configuration failed, then with --strict the first configuration that failed, then the checks of the
+ * winners. */
 static int choose_exit_code(const tune_args *args, const tune_view *view, const kiln_tuning *tuning)
 {
     const kiln_tuning_totals *totals = kiln_tuning_sum(tuning);
@@ -274,8 +276,9 @@ static int choose_exit_code(const tune_args *args, const tune_view *view, const 
     return code ? code : tune_check_code(&view->checked);
 }
 
-/* Runs the command up to its results: options, device, store, sweep, then the file, the checks and the table or the JSON. The
- * order matters: every refusal comes before the device is opened, and the file before the checks, which may not end. */
+/* Runs the command up to its results: options, device, store, sweep, then the file, the checks and the table or the
+ * JSON. The order matters: every refusal comes before the device is opened, and the file before the checks, which may
+ * not end. */
 static int tune_run(cli *c)
 {
     tune_args *args = c->args;

@@ -5,8 +5,8 @@
 
 #define MOST_WINNERS 16 /* largest number of configurations that finals measure */
 
-/* Returns the sizes of the checks. A simulated kernel takes long at the sizes of a GPU, so the set `tiny` comes
- * first. With files of inputs the sizes of the sweep are the only ones that fit them. */
+/* Returns the sizes of the checks. A simulated kernel takes long at the sizes of a GPU, so the set `tiny` comes first.
+ * Files of inputs fit only the sizes of the sweep. */
 static kiln_choice small_choice(const cli *c, const tune_view *view)
 {
     const tune_args *args = c->args;
@@ -23,10 +23,10 @@ static int stop_if_interrupted(void *user, const kiln_progress *progress, const 
     return cli_interrupted();
 }
 
-/* Runs one configuration under the checks, as a sweep of only this configuration. A kernel of the simulated device
- * runs in a sandbox, which a process cannot leave. The sweep runs the kernel in another process, so the command keeps
- * its rights and can still write its results. The plan is opened first because its error names the constraint that
- * does not hold. */
+/* Runs one configuration under the checks, as a sweep of only this configuration. A kernel of the simulated device runs
+ * in a sandbox, which a process cannot leave. Therefore a sweep of one configuration runs the kernel in another
+ * process, and the command keeps its rights. The plan is opened first because its error names the constraint that does
+ * not hold. */
 static kiln_status run_checked(const cli *c, const kiln_choice *choice, const kiln_run_options *run, kiln_error **error,
                                const char **why)
 {
@@ -112,10 +112,10 @@ static int check_winners(cli *c, const tune_view *view, const kiln_tuning *tunin
     return 0;
 }
 
-/* Checks the best configuration, and those that cannot be distinguished from it. A process has one simulated device,
- * so a sweep on such a device lends its engine. The checks open another engine in two cases: after a sweep on a GPU,
- * and after a sweep of several ranks, because the other ranks have ended. Returns 0, or the exit code if no check
- * could begin. */
+/* Checks the best configuration, and all configurations that cannot be distinguished from the best. A process has one
+ * simulated device, so a sweep on such a device lends its engine. The checks open another engine in two cases: after a
+ * sweep on a GPU, and after a sweep of several ranks, because the other ranks have ended. Returns 0, or the exit code
+ * if no check could begin. */
 int tune_check(cli *c, const tune_view *view, const kiln_tuning *tuning, tune_checked *checked)
 {
     const kiln_sample *best = kiln_tuning_sample(tuning, 0);
@@ -123,7 +123,7 @@ int tune_check(cli *c, const tune_view *view, const kiln_tuning *tuning, tune_ch
         return 0;
     if (view->device->simulated && !c->ranks)
         return check_winners(c, view, tuning, checked);
-    cli other = *c; /* the same command with another engine */
+    cli other = *c; /* `other` is the same command with another engine */
     cli_engine_args engine = ((const tune_args *)c->args)->engine;
     if (!view->device->simulated)
         engine.device = "sim";

@@ -1,11 +1,12 @@
-/* tune_ranks.c - kiln tune as one process of a job that mpirun or srun started: rank 0 sweeps, the others work for it. */
+/* tune_ranks.c - kiln tune as one process of a job that mpirun or srun started: rank 0 sweeps, and the other ranks work
+ * for rank 0. */
 #include <signal.h>
 #include <string.h>
 
 #include "tune.h"
 
-/* Returns the number of the process's own GPU: the first for the first process of a machine, and so on. If the launcher
- * shows only one GPU to each process, the process uses this GPU. */
+/* Returns the number of the process's own GPU: process k of a machine, from 0, gets GPU k. If the launcher shows only
+ * one GPU to each process, the process uses this GPU. */
 static int choose_device(cli *c)
 {
     tune_args *args = c->args;
@@ -77,7 +78,7 @@ bool tune_join(cli *c, int *code)
         return continue_alone(c, code);
     const char *device = args->engine.device;
     const bool json = c->output.json, first = kiln_ranks_rank(c->ranks) == 0;
-    c->output.json = json && first; /* messages of another process are not part of the answer */
+    c->output.json = json && first; /* only rank 0 prints errors as JSON, because its output is the answer of the job */
     if (device && (strcmp(device, "all") == 0 || strchr(device, ',')))
         *code = cli_usage(c, "each of several processes measures on one device: leave out --device, or name one");
     else if (args->no_isolate)

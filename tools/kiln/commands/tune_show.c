@@ -97,7 +97,7 @@ typedef struct ranked_sample {
 
 typedef struct rows {
     cli_table table;
-    /* the table's title has the params of this sample that all rows share; NULL: there are none */
+    /* a sample whose shared params stand in the title of the table; NULL means that the title has no params */
     const kiln_sample *common;
     bool *is_common; /* one entry for each of the params */
     double unit;
@@ -154,7 +154,7 @@ static void start_rows(rows *r, const cli *c, const kiln_tuning *tuning, const k
     table_cell(&r->table, "configuration");
 }
 
-/* Returns true for a sample without a time among samples with one. Such a sample is ranked last. */
+/* Returns true for a sample without a time among samples with a time. Such a sample is ranked last. */
 static bool is_untimed(const kiln_sample *sample, bool timed)
 {
     return timed && sample->status == KILN_OK && !sample->result->measured && !sample->result->estimated;
@@ -273,7 +273,8 @@ static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
     if (v->refuted)
         out_printf("  %s that had been the fastest failed in a later run: see the failures\n", cli_whole(v->refuted));
     if (v->verified_runs > 1)
-        out_printf("  the answer of the first was right in each of %s runs\n", cli_whole(v->verified_runs));
+        out_printf("  the answer of the first configuration was right in each of %s runs\n",
+                   cli_whole(v->verified_runs));
 }
 
 static void show_variants(const cli *c, const kiln_tuning *tuning, const kiln_sample *best)
@@ -470,7 +471,8 @@ static const char *end_text(kiln_end end)
     return texts[end];
 }
 
-/* Tells why a sweep ended. A sweep that ended early tells which of the two reasons it was, and the error. */
+/* Tells why a sweep ended. For a sweep that ended early, tells whether the user or an error ended it, and shows the
+ * error. */
 static const char *end_reason(const tune_view *view, kiln_end end)
 {
     if (end != KILN_END_EARLY || !view->ended)
@@ -505,7 +507,7 @@ static void show_totals(const cli *c, const tune_view *view, const kiln_tuning *
     }
     /* a right answer says nothing about races and other findings of the checks */
     if ((t->verified || checked->sizes) && c->words.count > 0) {
-        table_cell(&table, "not looked at");
+        table_cell(&table, "not checked");
         table_cell(&table, "races, barriers, accesses out of bounds%s: %s",
                    checked->sizes ? " in all others, and at other sizes" : "", check_line(c, view));
     }
@@ -825,7 +827,10 @@ enum csv_kind {
 enum { KILN_RESULT_MAP(CSV_X) };
 #undef CSV_X
 #define CSV_X(name) CSV_HAS_##name,
-enum { CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED }; /* each column exactly once; otherwise this does not compile */
+enum {
+    CSV_COLUMNS(CSV_X) CSV_NONE(CSV_X) CSV_DECIDED
+}; /* this does not compile if a field is missing or occurs
+                                                          * twice */
 #undef CSV_X
 #define CSV_X(kind, name, unit, text) +1
 _Static_assert(CSV_DECIDED == 0 KILN_RESULT_MAP(CSV_X), "a field of kiln_result is missing in CSV_COLUMNS or CSV_NONE");
@@ -865,7 +870,7 @@ static void csv_field(FILE *file, const struct csv_column *column, const kiln_re
     }
 }
 
-/* Writes the columns of a result. Before them stands the kind of its time; `seconds` is that time. */
+/* Writes the columns of a result. The kind of the time stands before these columns, and `seconds` has the time. */
 static void csv_result(FILE *file, const kiln_result *result)
 {
     kiln_result shown = *result;

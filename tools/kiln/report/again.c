@@ -5,8 +5,8 @@
 
 /* ---- the command line of a sweep ---- */
 
-/* Returns the next word of a command line as cli_shell_word() writes it, without its quotes, and moves *line to its end.
- * Returns NULL at the end. */
+/* Returns the next word of a command line in the form of cli_shell_word(), without its quotes. Moves *line to the end
+ * of the word. Returns NULL at the end. */
 static const char *next_word(const char **line)
 {
     const char *at = *line + strspn(*line, " ");
@@ -83,8 +83,8 @@ static bool is_spec_file(const char *word)
     return found;
 }
 
-/* Returns the file of the spec as the command line of a sweep names it, or `name` if it names no file: then the sweep
- * found the spec by its name. A word behind an option may be the option's value. */
+/* Returns the file of the spec as the command line of a sweep names it, or `name` if the command line names no file,
+ * because the sweep then found the spec by its name. A word behind an option may be the option's value. */
 static const char *spec_word(const char *command, const char *name)
 {
     for (const char *word, *before = "-"; (word = next_word(&command)); before = word)

@@ -21,7 +21,7 @@ typedef struct common {
     double rank_a, rank_b;
 } common;
 
-/* ---- which configurations both have ---- */
+/* ---- configurations that both problems have ---- */
 
 static int by_key(const void *left, const void *right)
 {
@@ -53,7 +53,8 @@ static size_t merge(const entry *a, size_t a_count, const entry *b, size_t b_cou
     return count;
 }
 
-/* ---- Spearman's rank correlation: Pearson's of the ranks, where equal times share the mean of theirs ---- */
+/* ---- Spearman's rank correlation: Pearson's correlation of the ranks; equal times share the mean of their ranks
+ * ---- */
 
 static int by_a(const void *left, const void *right)
 {
@@ -90,8 +91,8 @@ static double rank_correlation(common *list, size_t count)
 
 /* ---- a pair ---- */
 
-/* Returns the cost of the best configuration of one problem on the other, as a multiple of the best time there.
- * Returns 0 if it was not measured there. */
+/* Takes the best configuration of one problem. Returns its time on the other problem as a multiple of the best time on
+ * the other problem. Returns 0 if this time was not measured. */
 static double cost_of(const common *list, size_t count, const report_sample *best, bool of_a, double least)
 {
     for (size_t i = 0; i < count; i++)
@@ -151,7 +152,7 @@ static void find_pair(const report_problem *a, const report_problem *b, entry **
     size_t most = pair->count < MOST_POINTS ? pair->count : MOST_POINTS;
     pair->samples_a = cli_alloc((most + 1) * sizeof *pair->samples_a);
     pair->samples_b = cli_alloc((most + 1) * sizeof *pair->samples_b);
-    for (; pair->shown < most; pair->shown++) { /* evenly over the times of b */
+    for (; pair->shown < most; pair->shown++) { /* the points are spread evenly over the times of b */
         const common *one = &list[pair->shown * pair->count / most];
         pair->samples_a[pair->shown] = one->a;
         pair->samples_b[pair->shown] = one->b;
@@ -197,11 +198,11 @@ void report_comparison(FILE *to, const report *r)
                                         "the best differ in"};
     if (r->pair_count == 0)
         return;
-    fputs(
-        "<section id=comparison><h2>Comparison</h2>\n<p>In common: configurations that ran on both. Correlation: "
-        "Spearman's, of the ranks of their times; 1 is the same order. The best of one on the other: its time there, as "
-        "a multiple of the best there; empty where it was not tried.</p>\n<div class=scroll tabindex=0><table>",
-        to);
+    fputs("<section id=comparison><h2>Comparison</h2>\n<p>In common: the configurations that ran on both. Correlation: "
+          "Spearman's rank correlation of their times; 1 means the same order. A's best on B: the time on B of the "
+          "configuration that is the best on A, divided by the best time on B. It is empty if B did not try this "
+          "configuration.</p>\n<div class=scroll tabindex=0><table>",
+          to);
     report_head(to, heads, CLI_COUNT(heads), "llrrrrrrl");
     fputs("<tbody>\n", to);
     for (size_t i = 0; i < r->pair_count; i++) {

@@ -7,7 +7,7 @@
 
 #include "report.h"
 
-#define LONGEST_PAUSE 600.0 /* seconds; if no sample came for longer, the sweep was not running */
+#define LONGEST_PAUSE 600.0 /* seconds; during a longer pause between two samples no sweep was running */
 
 /* ---- adding samples ---- */
 
@@ -62,7 +62,8 @@ static bool same_settings(const kiln_setting *a, size_t a_count, const kiln_sett
 
 report_problem *report_find_problem(report *r, const char *device, const kiln_setting *sizes, size_t size_count)
 {
-    for (size_t i = r->problem_count; i-- > 0;) { /* the last problem is the most likely one */
+    for (size_t i = r->problem_count; i-- > 0;) { /* search from the end, because most samples belong to the last
+                                                   * problem */
         report_problem *p = &r->problems[i];
         if (strcmp(p->from, r->source) == 0 && strcmp(p->device, device) == 0 &&
             same_settings(p->size_list, p->size_count, sizes, size_count))
@@ -243,7 +244,7 @@ static int by_number(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Returns a quantile of `count` ordered numbers, by linear interpolation between the two nearest ones. */
+/* Returns a quantile of `count` ordered numbers, by linear interpolation between the two nearest numbers. */
 static double quantile(const double *ordered, size_t count, double share)
 {
     double at = share * (double)(count - 1);

@@ -59,11 +59,13 @@ void report_environment(FILE *to, const report *r, const report_problem *p)
     write_fact(
         to, "samples",
         cli_printf("%s: %s ran, %s failed", cli_whole(p->count), cli_whole(p->ran), cli_whole(p->count - p->ran)));
-    write_fact(to, "left out",
-               p->older + p->other == 0
-                   ? ""
-                   : cli_printf("%s of configurations sampled again later, %s with another kind of time or none",
-                                cli_whole(p->older), cli_whole(p->other)));
+    write_fact(
+        to, "left out",
+        p->older + p->other == 0
+            ? ""
+            : cli_printf(
+                  "%s because a later sample of the configuration exists, %s because they have another kind of time or no time",
+                  cli_whole(p->older), cli_whole(p->other)));
     write_fact(to, "stopped early",
                p->stopped_early == 0
                    ? ""

@@ -1,6 +1,6 @@
-/* export.c - every chart as a file. Vega draws them in Node.js, from the same specifications and data as in the page;
- * librsvg's rsvg-convert makes PNGs of them. node and rsvg-convert are programs that are looked for when they are
- * needed. */
+/* export.c - writes every chart as a file. Vega draws them in Node.js, from the same specifications and data as in the
+ * page; librsvg's rsvg-convert makes PNGs of them. The command searches the programs node and rsvg-convert only when it
+ * needs them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,11 +1,11 @@
-/* json.c - the data of the charts. Times are in the problem's unit, to six digits, so that a large sweep stays
- * small; rows are arrays, and their columns are described at each. */
+/* json.c - the data of the charts. Times are in the problem's unit, to six digits, so that a large sweep stays small;
+ * rows are arrays, and the comment of each function describes the columns. */
 #include <math.h>
 #include <string.h>
 
 #include "report.h"
 
-#define MOST_POINTS 4000 /* largest number of points of a problem, because more would cover each other */
+#define MOST_POINTS 4000 /* largest number of points of a problem, because more points would cover each other */
 #define MOST_LINES 500   /* largest number of lines of a variant in parallel coordinates */
 #define MOST_TEXT 600    /* bytes of a message in a tooltip */
 
@@ -46,7 +46,8 @@ static void add_row(json_t *rows, const report_problem *p, const report_sample *
 }
 
 /* Adds samples. A sample that ran is [clock, number, variant, time, configuration], a failed one [clock, number,
- * variant, reason]. Some of those that ran are added, evenly over time, and each that was the best so far. */
+ * variant, reason]. The function adds some of the samples that ran, evenly over time, and each sample that was the best
+ * so far. */
 static void add_samples(json_t *object, const report_problem *p, double unit, double detail)
 {
     json_t *points = js_array(), *steps = js_array(), *failures = js_array();
@@ -135,7 +136,7 @@ static json_t *pair_cells(const report_variant *v, size_t a, size_t b, double un
     for (size_t i = 0; i < v->count; i++) {
         const report_sample *s = v->samples[i];
         size_t x = report_bin(&v->params[a], s->levels[a]), y = report_bin(&v->params[b], s->levels[b]);
-        if (count[x][y]++ == 0) /* the fastest comes first */
+        if (count[x][y]++ == 0) /* the samples are ordered by time, so the first sample of a cell is the fastest */
             best[x][y] = s->reason ? NAN : s->seconds / unit;
     }
     json_t *cells = js_array();

@@ -68,8 +68,9 @@ const char *report_cut(const char *text)
     return cli_printf("%s ... (%s bytes in all)", cli_strndup(text, length), cli_whole(strlen(text)));
 }
 
-/* Writes the text of a script. "</script" and "<!--" would end or hide it. They occur only in its strings, where an
- * added backslash has no effect. The last line, which names a source map for debuggers, is omitted. */
+/* Writes the text of a script. "</script" would end the script, and "<!--" would hide it. Both occur only in strings of
+ * the script, where an added backslash has no effect. The last line, which names a source map for debuggers, is
+ * omitted. */
 static void put_script(FILE *to, const char *text)
 {
     const char *map = strstr(text, "\n//# sourceMappingURL=");
@@ -262,8 +263,8 @@ static void best_tables(FILE *to, const report_problem *p)
     fputs("</tbody></table></div></section>\n", to);
 }
 
-/* Writes the cost of the inputs for the best of each variant, and the number of repetitions from which on it pays
- * off. */
+/* Writes the cost of the inputs for the best of each variant, and the number of repetitions from which on a costly
+ * input pays off. */
 static void end_to_end_table(FILE *to, const report_problem *p)
 {
     static const char *const heads[] = {"variant",          "inputs", "copy",          "a repetition",
@@ -376,14 +377,15 @@ static void summary(FILE *to, const report *r, const report_problem *p)
     report_put(to, "%s", report_cut(report_configuration(s)));
     fputs("</code></p>\n", to);
     const char *command = r->replayed ? "" : report_again(r, p);
-    if (*command && strlen(command) <= MOST_COMMAND) { /* a cut command line would run something else */
+    if (*command && strlen(command) <= MOST_COMMAND) { /* a longer command line is not shown, because a shortened one
+                                                        * would run something else */
         fputs("<p class=run><code>", to);
         report_put(to, "%s", command);
         fputs("</code></p>\n", to);
     }
 }
 
-/* Writes the elements of a chart, which page.js fills. They are hidden without scripts. */
+/* Writes the elements of a chart, which page.js fills. Without scripts the page hides these elements. */
 static void chart(FILE *to, const char *name, const char *title)
 {
     fprintf(to, "<section class=figure data-chart=%s><h3>%s</h3></section>\n", name, title);

@@ -1,5 +1,5 @@
-/* quantities.c - figures of samples besides their time (energy, error, metrics of the spec): the best sample for
- * each, and the Pareto front of two. */
+/* quantities.c - figures of samples besides their time (energy, error, metrics of the spec): the best sample for each
+ * figure, and the Pareto front of two figures. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,7 +262,8 @@ void report_objectives(FILE *to, const report_problem *p)
 json_t *report_quantities_json(const report_problem *p, double detail)
 {
     json_t *object = js_object(), *list = js_array(), *rows = js_array();
-    size_t *row_of = cli_alloc((p->count + 2) * sizeof *row_of), count = 0; /* row by number; 0: none yet */
+    size_t *row_of = cli_alloc((p->count + 2) * sizeof *row_of), count = 0; /* the row of a sample, by the number of the
+                                                                             * sample; 0 means no row yet */
     size_t most = (size_t)(MOST_POINTS * detail) + 50, step = p->count / most + 1;
     for (size_t i = 0; p->quantity_count > 1 && i < p->count; i++) {
         const report_sample *s = p->samples[i];

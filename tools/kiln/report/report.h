@@ -34,10 +34,10 @@ typedef enum report_time {
 
 typedef struct report_sample {
     const char *variant;        /* the variant's name, in brackets if it is not a contender */
-    bool aside;                 /* 1: not a contender, so it is never the best */
+    bool aside;                 /* 1 means not a contender, so it is never the best */
     const kiln_setting *params; /* names and texts are interned: equal texts have the same pointer */
     size_t param_count;
-    const char *reason; /* the kind of the failure; NULL: the sample ran */
+    const char *reason; /* the kind of the failure; NULL means that the sample ran */
     const char *message;
     report_time time;
     double seconds, flops, bytes, share;  /* share: of the roofline's bound; 0 if it is not known */
@@ -46,7 +46,7 @@ typedef struct report_sample {
     double inputs, copy;                  /* seconds: making its inputs on the host, copying them to the device */
     double energy, power, error, compile; /* J, W, tolerances, seconds; 0 if the value is not known */
     bool verified;
-    const char *metrics;   /* "NAME=VALUE ..."; NULL: none */
+    const char *metrics;   /* "NAME=VALUE ..."; NULL means no metrics */
     const char *command;   /* the command line of its sweep; "" if it is not known */
     bool elsewhere;        /* its answer was not checked at these sizes, but at smaller sizes or not at all */
     const char *functions; /* "NAME=SECONDS ..." of the functions that made its inputs; NULL if it is not known */
@@ -64,7 +64,7 @@ typedef struct report_quantity {
     const char *name, *unit;
     /* more: a higher value is better. metric: the value comes from the spec. varies: samples have different values */
     bool more, metric, varies;
-    size_t known;                /* number of samples that have it */
+    size_t known;                /* number of samples that have the quantity */
     double scale;                /* scale of the unit */
     const report_sample *best;   /* best among the samples that count */
     const report_sample **front; /* the Pareto front with the problem's first quantity */
@@ -125,7 +125,7 @@ typedef struct report_problem {
     double first, last, compile_seconds;
     double peak_flops, peak_bandwidth; /* 0 if they are not known */
     const char *peaks_from;
-    /* the best contender, if one ran; NULL: nothing ran */
+    /* the best contender, if one ran; NULL means that nothing ran */
     const report_sample *best;
     double least;                /* seconds of the fastest sample */
     report_quantity *quantities; /* time is the first quantity */
@@ -138,9 +138,9 @@ typedef struct report_pair {
     const report_problem *a, *b;
     size_t number_a, number_b;
     size_t count; /* number of configurations that ran on both */
-    /* rank correlation; NaN: fewer than three configurations, or all equal */
+    /* rank correlation; NaN: there are fewer than three configurations, or all times are equal */
     double correlation;
-    /* time of the other problem's best configuration, as a multiple of the best time; 0: it was not tried */
+    /* time of the other problem's best configuration, as a multiple of the best time; 0 means that it was not tried */
     double cost_a, cost_b;
     const char *name_a, *name_b;                  /* the parts of device, sizes and store that differ */
     const char *differ;                           /* the values in which the best configurations differ */
@@ -153,24 +153,25 @@ typedef struct report {
     const char *word;                  /* the word by which `kiln run` finds the spec: its name or a path */
     bool found;                        /* false: only the store knows the spec */
     cli_list asides;                   /* variants that are not contenders */
-    /* 1: `at` is the clock of a replay, which began at 0, so there is no time of day */
+    /* 1 means that `at` is the clock of a replay, which began at 0, so there is no time of day */
     bool replayed;
     report_problem *problems;
     size_t problem_count, problem_room, count;
     cli_list objectives; /* quantities with min: or max:; the first two make the front */
-    bool several;        /* 1: several stores, so the labels of problems name the store */
+    bool several;        /* 1 means several stores, so the labels of problems name the store */
     report_pair *pairs;
     size_t pair_count;
     void *texts; /* a tree of interned texts */
 } report;
 
-/* Texts and samples are added one by one, then report_finish() is called. */
+/* Call these functions to add texts and samples one by one, and then call report_finish(). */
 const char *report_intern(report *r, const char *text);
 kiln_setting *report_settings(report *r, const kiln_setting *settings, size_t count);
 report_problem *report_find_problem(report *r, const char *device, const kiln_setting *sizes, size_t size_count);
 void report_add(report_problem *problem, const report_sample *sample);
 void report_add_once(cli_list *list, const char *text);
-void report_observe(report_range *range, double value); /* ignores a value of 0 or less, which is not known */
+void report_observe(report_range *range, double value); /* ignores values of 0 or less, which mean that the figure is
+                                                         * not known */
 void report_finish(report *r);
 void report_find_quantities(const report *r, report_problem *p);
 double report_value(const report_quantity *q, const report_sample *s); /* NaN if it is not known */

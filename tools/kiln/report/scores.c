@@ -61,12 +61,15 @@ static void put_scores(FILE *to, const report_scores *s, const report_library *l
 {
     report_page_start(to, "Search strategies compared", library);
     fputs("<header><h1>Search strategies compared</h1>\n<p>Each strategy searched each recorded space ", to);
-    fprintf(to, "%s times, from different seeds, on a clock on which trying a configuration takes as long as it took. ",
-            cli_whole(s->seeds));
+    fprintf(
+        to,
+        "%s times, from different seeds, on a simulated clock, on which each configuration takes its recorded time. ",
+        cli_whole(s->seeds));
     fputs(
-        "The score holds the best found so far against what drawing at random is expected to have found by then: 0 is "
-        "random search, 1 the optimum at once, below 0 worse than random. Share: of the optimum's speed after 100 "
-        "configurations, the median over the seeds.</p>\n"
+        "The score compares the best configuration so far with the expected best of random search at the same time: 0 "
+        "equals random search, 1 means that the optimum was found at once, and below 0 is worse than random search. The "
+        "share is the speed of the best of 100 configurations, divided by the speed of the optimum (median over the "
+        "seeds).</p>\n"
         "<noscript><p>The chart needs scripts; the table does not.</p></noscript></header>\n<main>\n"
         "<section class=figure data-chart=scores><h2>Score over the budget</h2></section>\n",
         to);

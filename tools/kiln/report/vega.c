@@ -1,9 +1,9 @@
 /* vega.c - finds Vega, the charting library, and reads the modules that the page needs.
  *
- * The package libjs-vega of Debian and Ubuntu has the modules of Vega. Each module begins with the modules that it
- * requires: require("vega-util"). This file follows them from the few modules that charts need, which is half of
- * Vega. Newer packages have only a single file, vega.min.js, which is used if there are no modules. The page loads
- * both forms in the same way, as modules. */
+ * The package libjs-vega of Debian and Ubuntu has the modules of Vega. Each module begins with lines such as
+ * require("vega-util"), which name the modules that it needs. This file begins with the few modules that charts need,
+ * and follows these lines. So it reads about half of Vega. Newer packages have only a single file, vega.min.js, which
+ * is used if there are no modules. The page loads both forms in the same way, as modules. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static const char *add_module(report_library *library, const char *name)
 {
     static const char word[] = "require(\"";
     if (strcmp(name, "vega-selections") == 0)
-        name = "vega-selection"; /* the name in other modules, and the name of the file */
+        name = "vega-selection"; /* other modules use the first name; the file has the second name */
     if (has_library(library, name))
         return NULL;
     const char *text = strchr(name, '/') ? NULL : read_text(cli_printf("%s/%s.min.js", library->folder, name));

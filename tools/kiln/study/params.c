@@ -71,7 +71,7 @@ static json_t *sweep_json(cli *c, const sweep *s)
 typedef struct cliff {
     int registers;
     uint64_t shared;
-} cliff; /* the least growth that costs a block, or 0 if no growth does */
+} cliff; /* the least growth with which an SM holds one block less; 0 means that no growth has this effect */
 
 /* Finds the least growth of registers, and of shared memory, after which an SM holds one block less. */
 static bool find_cliff(cli *c, const char *arch, const kiln_inspected_kernel *k, cliff *out, kiln_error **error)
@@ -217,13 +217,15 @@ int study_occupancy(cli *c)
 /* ---- tiles ---- */
 
 typedef struct tile_row {
-    /* figures of a block between two barriers that separate phases; operations per load */
+    /* loads and operations of a block in one phase, which is the time between two barriers; each: operations per
+     * load */
     double loads, operations, each;
     uint64_t shared, phases;
     int blocks_per_sm;
     double pending; /* number of loads of all blocks of an SM in one phase */
     const char *kernel;
-    /* extent of the square tiles of two operands, for which the figures can be computed by hand; 0 if it is not known */
+    /* extent of the square tiles of two operands, for which the figures can be computed by hand; 0 if it is not
+     * known */
     int64_t width;
 } tile_row;
 
@@ -328,7 +330,7 @@ static int make_tile(cli *c, void *user)
         kiln_error_free(error);
         return 0;
     }
-    if (status == KILN_ERROR_INTERRUPTED) { /* the rows that exist are shown */
+    if (status == KILN_ERROR_INTERRUPTED) { /* the command shows the rows that exist */
         kiln_error_free(error);
         return cli_exit_code(status);
     }

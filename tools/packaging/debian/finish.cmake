@@ -1,6 +1,7 @@
-# finish.cmake: what Debian wants in addition to what `cmake --install` installs. cpack runs it when each component lies in a
-# folder of its own and before the packages are made; the build folder and an ordinary installation stay as they are.
-if(NOT CPACK_GENERATOR STREQUAL "DEB") # an archive (cpack -G TGZ) is what `cmake --install` installs
+# finish.cmake: adds the files that Debian requires to the installed files. cpack runs it after each component was
+# installed into a separate folder, and before the packages are made. It does not change the build folder or an ordinary
+# installation.
+if(NOT CPACK_GENERATOR STREQUAL "DEB") # an archive (cpack -G TGZ) has the same files as `cmake --install`
   return()
 endif()
 set(packages "library|${CPACK_DEBIAN_LIBRARY_PACKAGE_NAME}" "development|${CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME}"
@@ -11,7 +12,8 @@ function(finish_run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-# Debian's date of an entry. SOURCE_DATE_EPOCH makes it, and so the packages, the same every time.
+# The date of the entry in Debian's changelog. With SOURCE_DATE_EPOCH the date and the packages are the same in each
+# run.
 set(ENV{LC_ALL} C)
 string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 
@@ -36,7 +38,7 @@ foreach(entry IN LISTS packages)
     configure_file(${here}/${package}.lintian-overrides ${root}/share/lintian/overrides/${package} COPYONLY)
     list(APPEND copied ${root}/share/lintian/overrides/${package})
   endif()
-  # A copy keeps the permissions of the source, which in an archive of git's are 0664.
+  # A copy has the permissions of its original, which are 0664 in an archive of git.
   file(CHMOD ${copied} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 endforeach()
 
@@ -46,7 +48,7 @@ file(REMOVE ${doc}/LICENSE) # its text is in `copyright`
 file(RENAME ${doc}/CHANGELOG.md ${doc}/changelog)
 finish_run(gzip -9n ${doc}/changelog ${root}/share/man/man1/kiln.1)
 file(GLOB_RECURSE pages ${doc}/*.md)
-foreach(page IN LISTS pages) # a link follows the file to its new name
+foreach(page IN LISTS pages) # links get the new names of the files
   file(READ ${page} text)
   if(text MATCHES "CHANGELOG\\.md\\)")
     string(REPLACE "CHANGELOG.md)" "changelog.gz)" text "${text}")
@@ -54,7 +56,8 @@ foreach(page IN LISTS pages) # a link follows the file to its new name
   endif()
 endforeach()
 file(MAKE_DIRECTORY ${root}/share/zsh)
-file(RENAME ${root}/share/zsh/site-functions ${root}/share/zsh/vendor-completions) # where Debian's zsh looks
+file(RENAME ${root}/share/zsh/site-functions ${root}/share/zsh/vendor-completions) # the folder that Debian's zsh
+                                                                                   # searches
 
 file(GLOB_RECURSE archives ${CPACK_TEMPORARY_DIRECTORY}/development/usr/*.a)
 # CPack strips programs and shared libraries only.

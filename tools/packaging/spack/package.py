@@ -1,4 +1,4 @@
-# A recipe for Spack. Untried: nobody has run it yet. Copy this folder into a repository of packages as packages/kiln.
+# A recipe for Spack. The recipe is untested. Copy this folder into a repository of packages as packages/kiln.
 from spack.package import *
 
 
@@ -7,14 +7,15 @@ class Kiln(CMakePackage):
     measured, on a GPU or on a simulated device."""
 
     license("MIT")
-    # No place of publication is known yet: give the sources by `spack dev-build kiln@0.1.0`, or add url or git here.
+    # The sources have no public address yet. Build from a local copy by `spack dev-build kiln@0.1.0`, or add url or git
+    # here.
     version("0.1.0")
 
     depends_on("c", type="build")
     depends_on("cmake@3.25:", type="build")
     depends_on("ninja", type="build")
     depends_on("pkgconfig", type="build")
-    # NVRTC is loaded at run time, cuda.h is needed to build.
+    # NVRTC is loaded at run time, and cuda.h is needed for the build.
     depends_on("cuda@12:", type=("build", "run"))
     depends_on("libyaml")
     depends_on("xxhash")

@@ -1,8 +1,8 @@
 """A plug-in of pytest: `pytest --kiln-sim` runs the tests on a simulated CUDA device, under its checks.
 
-A process loads libcuda once, so the device must be in place before it begins. With --kiln-sim the plug-in therefore replaces
-pytest by `kiln sim run python -m pytest` with the same arguments. In that process it reads what the checks found during each
-test: a test in which something was found fails, and its report has the findings.
+A process loads libcuda once, so the device must be in place before it begins. With --kiln-sim the plug-in therefore
+replaces pytest by `kiln sim run python -m pytest` with the same arguments. In the new process it reads the findings of
+the checks after each test. A test with findings fails, and its report shows them.
 """
 import ctypes
 import glob
@@ -28,7 +28,8 @@ def pytest_addoption(parser):
 
 
 def refuse_options(options):
-    """Stops pytest if --kiln-sim is missing or took a test for its profile: the tests would run without the checks."""
+    """Stops pytest if the tests would run without the checks: --kiln-sim is missing, or its value is the path of a test
+    instead of a profile."""
     given = [name for name in ("devices", "no_check", "sarif", "suppress") if getattr(options, "kiln_sim_" + name)]
     if given and not options.kiln_sim:
         raise pytest.UsageError(f"--kiln-sim-{given[0].replace('_', '-')} needs --kiln-sim")
@@ -38,7 +39,8 @@ def refuse_options(options):
 
 
 def make_command(options, arguments):
-    """The command line of `kiln sim run` for these options. A relative path stays right, as pytest keeps its folder."""
+    """Returns the command line of `kiln sim run` for these options. Relative paths stay valid, because the new process
+    has the same working folder."""
     command = [find_command(), "sim", "run", "--quiet", "--device", options.kiln_sim]
     if options.kiln_sim_devices:
         command += ["--devices", str(options.kiln_sim_devices)]
@@ -83,7 +85,8 @@ def pytest_report_header(config):
 
 
 def wait_for_device():
-    """Kernels that a test left running belong to that test. Without a current context the call has no effect."""
+    """Waits for kernels that the test left running, so that their findings belong to this test. Without a current
+    context the call has no effect."""
     try:
         ctypes.CDLL("libcuda.so.1").cuCtxSynchronize()
     except (OSError, AttributeError):
@@ -91,7 +94,7 @@ def wait_for_device():
 
 
 def read_findings():
-    """The findings of this process so far, from the file that the simulated libcuda writes (a JSON array)."""
+    """Returns the findings of this process so far, from the file that the simulated libcuda writes (a JSON array)."""
     name = os.environ.get("KILN_SIM_CHECK_FILE", "").replace("%p", str(os.getpid()))
     found = []
     for path in sorted(glob.glob(glob.escape(name) + "*")) if name else []:
@@ -102,7 +105,7 @@ def read_findings():
 
 
 def describe(finding):
-    """One finding as a text of two or three lines."""
+    """Returns a finding as a text of two or three lines."""
     text = f"{finding['kind']} in kernel {finding['kernel']}: {finding['message']}" if finding["kernel"] else \
         f"{finding['kind']}: {finding['message']}"
     for side in (finding.get("at"), finding.get("other")):
@@ -115,8 +118,8 @@ def describe(finding):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """Fails a test in which the checks found something new, in the test itself or in its fixtures. The checks count a place once
-    in a process, so a later test that errs at the same place does not fail again."""
+    """Fails a test in which the checks found something new, in the test itself or in its fixtures. The checks report
+    each place in the code once in a process, so a later test with an error at the same place does not fail."""
     outcome = yield
     report = outcome.get_result()
     config = item.config

@@ -1,4 +1,4 @@
-"""What all classes of this package share: who frees a C object and when, and C structs to and from Python."""
+"""The common part of all classes: the ownership of C objects, and the conversion of C structs to and from Python."""
 import contextlib
 import os
 import signal
@@ -14,18 +14,20 @@ Value = Union[bool, int, float, str]
 Path = Union[str, "os.PathLike[str]"]
 Self = TypeVar("Self", bound="Owned")
 
-# Of all counts below. Reentrant, because Python may collect an object, whose __del__ counts, at any point.
+# Guards all counts below. It is reentrant, because Python may collect an object at any point, and the __del__ of the
+# object changes counts.
 _lock = threading.RLock()
 
 
-# What is to be freed when the library has returned: Python may collect a plan within a callback of its engine.
+# Objects that are freed when the library has returned, because Python may collect a plan within a callback of its
+# engine.
 _waiting: list[tuple[Any, Any, Optional["Owned"]]] = []
 _thread = threading.local()
 
 
 @contextlib.contextmanager
 def in_callback() -> Iterator[None]:
-    """Within the block this thread is in a callback of the library, and frees nothing."""
+    """Marks a block in which this thread runs a callback of the library, so that the thread frees nothing there."""
     _thread.callbacks = getattr(_thread, "callbacks", 0) + 1
     try:
         yield
@@ -35,7 +37,7 @@ def in_callback() -> Iterator[None]:
 
 def _free_waiting() -> None:
     while _waiting and not getattr(_thread, "callbacks", 0):
-        with contextlib.suppress(IndexError):  # another thread has freed it
+        with contextlib.suppress(IndexError):  # another thread has freed the object
             free, pointer, owner = _waiting.pop()
             free(pointer)
             if owner:
@@ -45,15 +47,15 @@ def _free_waiting() -> None:
 class Owned:
     """A C object that is freed once: by close(), at the end of a `with` block, or when Python collects this object.
 
-    It is freed only when nothing uses it any more: no call in another thread, no object that was made from it. close()
-    closes these objects too. Python may collect an engine before its plans where both are part of a cycle, so the order
-    follows from counts and not from references.
+    The C object is freed only when it has no users any more: calls in other threads, and objects that were made from
+    it. close() closes these objects too. If an engine and its plans are part of a cycle of references, Python may
+    collect the engine first. So counts of users decide about the order, and not references.
     """
     _pointer: Any = None
-    _users = 0  # calls and objects that need it
+    _users = 0  # number of calls and objects that need the C object
     _closed = False
-    _owner: Optional["Owned"] = None  # what it was made from
-    _exclusive = False  # one thread at a time: others wait
+    _owner: Optional["Owned"] = None  # the object from which this object was made
+    _exclusive = False  # true if only one thread at a time may use the object; other threads wait
 
     def _own(self, pointer: Any, free: Any, owner: Optional["Owned"] = None) -> None:
         self._free, self._process = free, os.getpid()
@@ -62,7 +64,7 @@ class Owned:
         if owner:
             try:
                 owner._hold()
-            except ClosedError:  # by another thread, meanwhile
+            except ClosedError:  # another thread has closed the owner meanwhile
                 free(pointer)
                 raise
             owner._children.add(self)
@@ -85,13 +87,13 @@ class Owned:
             if not self._closed or self._users or self._pointer is None:
                 return
             pointer, self._pointer = self._pointer, None
-        if self._process == os.getpid():  # after a fork it is the parent's
+        if self._process == os.getpid():  # after a fork, the C object belongs to the parent
             _waiting.append((self._free, pointer, self._owner))
             _free_waiting()
 
     @contextlib.contextmanager
     def _use(self) -> Iterator[Any]:
-        """The C object, which is not freed within the block."""
+        """Gives the C object, which is not freed within the block."""
         self._hold()
         try:
             if not self._exclusive:
@@ -110,7 +112,7 @@ class Owned:
             _free_waiting()
 
     def close(self) -> None:
-        """Frees it, and before that what was made from it. May be called again."""
+        """Frees the C object, and first all objects that were made from it. Further calls have no effect."""
         for child in list(getattr(self, "_children", ())):
             child.close()
         self._closed = True
@@ -121,7 +123,7 @@ class Owned:
         return self._closed
 
     def _about(self) -> str:
-        """What __repr__ says behind the name of the class."""
+        """Returns the text of __repr__() after the name of the class."""
         return ""
 
     def __repr__(self) -> str:
@@ -141,7 +143,8 @@ class Owned:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[Any]:
-    """An int for `stop` of kiln_run_options that Ctrl-C sets. Python handles signals in the main thread alone."""
+    """Gives a pointer for `stop` of kiln_run_options to an int that Ctrl-C sets. In other threads than the main thread
+    it is NULL, because Python handles signals only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield ffi.NULL
         return
@@ -149,7 +152,7 @@ def interruptible() -> Iterator[Any]:
     try:
         yield ffi.addressof(lib, "kiln_py_stop")
     except InterruptedError:
-        # Python's handler may have raised where nothing can be raised, as in the log callback.
+        # The exception of Python's handler may be lost, for example in the log callback, which cannot raise.
         if lib.kiln_py_stop and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             raise KeyboardInterrupt from None
         raise
@@ -159,7 +162,8 @@ def interruptible() -> Iterator[Any]:
 
 # ---- to Python ----
 
-# The ints of the library's structs that are 0 or 1. tests/python/test_kiln.py holds this list against the headers.
+# The int members of the library's structs that are booleans. tests/python/test_kiln.py compares this list with the
+# headers.
 FLAGS = frozenset((
     "best", "code_changed", "contender", "cooperative", "counted", "cut_off", "estimated", "from_cache", "front",
     "intact", "measured", "needed", "ok", "output", "overlap", "partly", "required", "reusable", "reused",
@@ -196,7 +200,8 @@ def settings(pointer: Any, count: int) -> dict[str, Value]:
 
 
 def _count_name(name: str, names: Mapping[str, Any]) -> Optional[str]:
-    """The member with the length of the list `name`: param_count of params, count of values."""
+    """Returns the name of the member that has the length of the list `name`: param_count for params, count for
+    values."""
     return next((count for count in (name.removesuffix("s") + "_count", "count") if count in names), None)
 
 
@@ -206,7 +211,7 @@ def _member(struct: Any, name: str, kind: Any, names: Mapping[str, Any]) -> Any:
         return str(ffi.string(ffi.cast(kind, item))).removeprefix("KILN_")
     if kind.kind == "array":
         return text(item) if kind.item.cname == "char" else tuple(item)
-    if kind.kind == "struct":  # kiln_host_times: a text
+    if kind.kind == "struct":  # kiln_host_times has a text
         return text(item.text)
     if kind.kind != "pointer":
         return bool(item) if name in FLAGS and kind.cname == "int" else item
@@ -226,8 +231,8 @@ def _member(struct: Any, name: str, kind: Any, names: Mapping[str, Any]) -> Any:
 
 
 def record(pointer: Any) -> Record:
-    """The struct that `pointer` leads to, with all that it refers to. Lists have their own length; ints that are 0 or 1
-    by their meaning are bools."""
+    """Copies the struct at `pointer`, with everything to which it refers. The copy has lists instead of pointers and
+    counts, and bools instead of the ints in FLAGS."""
     members = dict(ffi.typeof(pointer).item.fields)
     lengths = {_count_name(name, members) for name, field in members.items() if field.type.kind == "pointer"}
     return Record((name, _member(pointer, name, field.type, members)) for name, field in members.items()
@@ -237,7 +242,7 @@ def record(pointer: Any) -> Record:
 # ---- to C ----
 
 class Kept:
-    """Makes what C reads during a call, and keeps it until this object goes."""
+    """Makes the C data of the arguments of a call, and keeps it alive as long as this object."""
 
     def __init__(self) -> None:
         self.parts: list[Any] = []
@@ -258,7 +263,7 @@ class Kept:
     def settings(self, given: Mapping[str, Value]) -> Any:
         array = self.keep(ffi.new("kiln_setting[]", len(given)))
         for i, (name, item) in enumerate(given.items()):
-            item = item.item() if hasattr(item, "item") else item  # of NumPy
+            item = item.item() if hasattr(item, "item") else item  # NumPy's numbers have item()
             array[i].name = self.text(name)
             to = getattr(array[i].value, "as")
             if isinstance(item, str):
@@ -272,8 +277,8 @@ class Kept:
         return array
 
     def struct(self, name: str, **members: Any) -> Any:
-        """A struct that the caller fills, with `size` where it has one. None leaves a member at its default. A list or
-        a mapping also sets the count beside it."""
+        """Makes a struct that the caller of the library fills, and sets `size` if the struct has this member. A member
+        that is None keeps its default. A list or a mapping also sets the member with its length."""
         made = self.keep(ffi.new(f"{name} *"))
         fields = dict(ffi.typeof(made).item.fields)
         if "size" in fields:
@@ -303,5 +308,5 @@ class Kept:
 
 
 def flags(**given: Optional[bool]) -> int:
-    """The sum of the KILN_... whose keyword is true."""
+    """Returns the sum of the flags KILN_NAME whose keyword NAME is true."""
     return sum(int(getattr(lib, f"KILN_{name}")) for name, on in given.items() if on)

@@ -1,4 +1,4 @@
-"""Arrays: NumPy's over memory of the library, and other libraries' on the device."""
+"""Arrays: NumPy arrays over memory of the library, and arrays of other libraries in memory of the device."""
 import contextlib
 import ctypes
 import importlib
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 
 ML_DTYPES = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f4e2m1": "float4_e2m1fn",
-             "f6e2m3": "float6_e2m3fn", "f6e3m2": "float6_e3m2fn", "ue8m0": "float8_e8m0fnu"}  # what ml_dtypes calls them
+             "f6e2m3": "float6_e2m3fn", "f6e3m2": "float6_e3m2fn", "ue8m0": "float8_e8m0fnu"}  # the names of these
+                                                                                               # types in ml_dtypes
 
 
 def dtype_of(kind: str) -> "np.dtype[Any]":
-    """NumPy's type for an element type of a spec, "f32". NumPy has no bf16 and no floats of 8 bits or fewer: ml_dtypes
-    has. ml_dtypes has those of 4 and 6 bits and ue8m0 since 0.5."""
+    """Returns NumPy's type for an element type of a spec, such as "f32". NumPy has neither bf16 nor floats of 8 bits or
+    fewer, so these types come from ml_dtypes. Floats of 4 and 6 bits and ue8m0 need ml_dtypes 0.5 or later."""
     if kind not in ML_DTYPES:
         return np.dtype(str(ffi.string(lib.kiln_py_code(getattr(lib, f"KILN_{kind}"))).decode()))
     try:
@@ -31,7 +32,7 @@ def dtype_of(kind: str) -> "np.dtype[Any]":
 
 
 def bits_of(kind: str) -> "np.dtype[Any]":
-    """The unsigned integers that have the bits of a type in ML_DTYPES."""
+    """Returns the type of unsigned integers with the same number of bytes as a type in ML_DTYPES."""
     return np.dtype("u2" if kind == "bf16" else "u1")
 
 
@@ -40,7 +41,7 @@ class MissingTypeError(TypeError, ImportError):
 
 
 def kind_of(dtype: "np.dtype[Any]") -> int:
-    """The kiln_type of a NumPy type."""
+    """Returns the kiln_type of a NumPy type."""
     for number in range(lib.KILN_TYPE_COUNT):
         with contextlib.suppress(MissingTypeError):
             if dtype_of(type_name(number)) == dtype:
@@ -53,7 +54,7 @@ def type_name(number: int) -> str:
 
 
 def view(array: Any, writable: bool) -> "np.ndarray[Any, Any]":
-    """A kiln_array as a NumPy array over the same memory."""
+    """Returns a NumPy array over the memory of a kiln_array."""
     dtype, shape = dtype_of(type_name(array.type)), tuple(array.shape[0:array.dims])
     count = int(np.prod(shape, dtype=np.int64))
     if not count:
@@ -68,13 +69,14 @@ def view(array: Any, writable: bool) -> "np.ndarray[Any, Any]":
 class DeviceMemory(NamedTuple):
     pointer: int
     bytes: int
-    kind: str  # "f32"; "" if it is not known
-    owner: Any  # what keeps the memory alive
+    kind: str  # the element type, such as "f32"; "" if it is not known
+    owner: Any  # the object that keeps the memory alive
 
 
 class DeviceArray:
-    """A buffer of a plan, on the device; on a GPU CuPy, PyTorch and others take it without a copy. One dimension: the
-    spec knows the shape. It keeps its plan alive, and ends with the plan's close() or when the buffer is resized."""
+    """A buffer of a plan in memory of the device. On a GPU, CuPy, PyTorch and other libraries can use it without a
+    copy. It has one dimension, because only the spec has the shape. It keeps its plan alive. It becomes invalid when
+    the plan is closed or the buffer is resized."""
 
     def __init__(self, plan: "Plan", name: str, pointer: int, dtype: "np.dtype[Any]", size: int) -> None:
         self.plan, self.name, self.dtype, self.size = plan, name, dtype, size
@@ -107,12 +109,13 @@ class _Tensor(ctypes.Structure):
 
 
 _DLPACK_CUDA, _DLPACK_CUDA_MANAGED = 2, 13
-_DLPACK_CODES = {0: "i", 1: "u", 2: "f", 4: "bf", 5: "complex"}  # followed by the bits
+_DLPACK_CODES = {0: "i", 1: "u", 2: "f", 4: "bf", 5: "complex"}  # the number of bits follows the letter
 _DLPACK_NAMES = {6: "bool", 10: "f8e4m3", 12: "f8e5m2", 14: "ue8m0"}
 
 
 def _is_dense(shape: Any, strides: Any) -> bool:
-    """Row by row without gaps; `strides` counts in the unit of the last dimension."""
+    """Returns True if the array is stored row by row without gaps. `strides` counts in the unit of the last
+    dimension."""
     step = 1
     for extent, stride in zip(reversed(shape), reversed(strides)):
         if extent != 1 and stride != step:
@@ -134,7 +137,7 @@ def _from_interface(array: Any) -> DeviceMemory:
 def _from_dlpack(array: Any) -> DeviceMemory:
     if array.__dlpack_device__()[0] not in (_DLPACK_CUDA, _DLPACK_CUDA_MANAGED):
         raise ValueError("the array is not in a GPU's memory; Plan.write() copies one from the host")
-    capsule = array.__dlpack__(stream=-1)  # -1: no waiting; what launches on a stream says what it comes after
+    capsule = array.__dlpack__(stream=-1)  # -1 means that the array need not be ready: the caller orders its streams
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     tensor = _Tensor.from_address(get(capsule, b"dltensor"))
@@ -151,7 +154,8 @@ def _from_dlpack(array: Any) -> DeviceMemory:
 
 
 def device_memory(array: Any, nbytes: Optional[int]) -> DeviceMemory:
-    """The device memory of an array with __cuda_array_interface__ or DLPack, or an address with its length."""
+    """Returns the device memory of an array with __cuda_array_interface__ or DLPack, or of an address with its
+    length."""
     if isinstance(array, int):
         if nbytes is None:
             raise TypeError("an address needs nbytes, the length of the memory there")
@@ -165,7 +169,8 @@ def device_memory(array: Any, nbytes: Optional[int]) -> DeviceMemory:
 
 
 def stream_pointer(stream: Any) -> int:
-    """A CUstream: an int, None for the default stream, or a stream of CuPy, PyTorch or cuda.core."""
+    """Returns the CUstream of a stream: an int, None for the default stream, or a stream of CuPy, PyTorch or
+    cuda.core."""
     if stream is None:
         return 0
     if hasattr(stream, "__cuda_stream__"):

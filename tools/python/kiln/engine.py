@@ -1,4 +1,4 @@
-"""The engine: a device, a compiler, a cache. Everything else is made from one."""
+"""The engine: a device, a compiler, a cache. All other objects are made from an engine."""
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -41,12 +41,12 @@ ffi.def_extern("kiln_py_list")(_on_spec)
 
 
 class Engine(Owned):
-    """Opens no device before one is needed. Many threads may use it.
+    """An engine opens its device when it is first needed. Many threads may use an engine.
 
-    `device` is "cuda:0", "sim", "sim:PROFILE" or a profile's file; None: the first GPU, else "sim:h200",
-    whose times are estimated.
-    `context` is the address of a CUcontext of the caller. `log` is called with a level and a message, from any thread;
-    None: logging.getLogger("kiln"). `members` are others of kiln_options: jobs, compile_timeout, memory_limit, worker.
+    `device` is "cuda:0", "sim", "sim:PROFILE" or the file of a profile. None means the first GPU, or without a GPU
+    "sim:h200", whose times are estimates. `context` is the address of a CUcontext of the caller. `log` is called with a
+    level and a message, from any thread. If it is None, messages go to logging.getLogger("kiln"). `members` are other
+    members of kiln_options: jobs, compile_timeout, memory_limit, worker.
     """
 
     def __init__(self, device: Optional[str] = None, *, cache_dir: Optional[Path] = None,
@@ -55,7 +55,7 @@ class Engine(Owned):
         kept, out = Kept(), ffi.new("kiln_engine **")
         if isinstance(search_path, Sequence) and not isinstance(search_path, str):
             search_path = ":".join(map(str, search_path))
-        self._kept = [ffi.new_handle(log or _to_logging)]  # what C refers to until the engine is closed
+        self._kept = [ffi.new_handle(log or _to_logging)]  # C code refers to these objects until the engine is closed
         self._raised = Raised()
         self._named = device or os.environ.get("KILN_DEVICE") or ""
         options = kept.struct("kiln_options", device=device, cache_dir=cache_dir, search_path=search_path,
@@ -70,7 +70,8 @@ class Engine(Owned):
         return self._named or "of the default device"
 
     def _call(self, function: Any, *arguments: Any) -> None:
-        """A call that may run host functions: what one raised is the cause of the error."""
+        """Makes a call that may run host functions. If a host function raised an exception, this exception becomes the
+        cause of the error."""
         self._raised.take()
         try:
             call(function, *arguments)
@@ -82,14 +83,14 @@ class Engine(Owned):
 
     @property
     def device(self) -> Record:
-        """The engine's device, opened if it is not open; a kiln_device_info."""
+        """The engine's device, as a kiln_device_info. Opens the device if it is not open."""
         out = ffi.new("const kiln_device_info **")
         with self._use() as engine:
             call(lib.kiln_engine_device, engine, out)
             return record(out[0])
 
     def devices(self) -> list[Record]:
-        """All devices of this machine, the simulated ones last."""
+        """Returns all devices of this machine, the simulated devices last."""
         found: list[Record] = []
         handle = ffi.new_handle(found)
         with self._use() as engine:
@@ -97,7 +98,7 @@ class Engine(Owned):
         return found
 
     def specs(self) -> list[Record]:
-        """Name, title and path of the specs of the search path."""
+        """Returns name, title and path of each spec in the search path."""
         found: list[Record] = []
         handle = ffi.new_handle(found)
         with self._use() as engine:
@@ -105,14 +106,14 @@ class Engine(Owned):
         return found
 
     def load(self, path_or_name: Path) -> Spec:
-        """A spec: a path, or a name that is looked up in the search path."""
+        """Loads a spec from a path, or by a name that is looked up in the search path."""
         out = ffi.new("kiln_spec **")
         with self._use() as engine:
             call(lib.kiln_spec_load, engine, Kept().text(path_or_name), out)
             return Spec(self, out[0])
 
     def parse(self, source: str, name: Path) -> Spec:
-        """A spec from memory. `name` stands in messages, and sources are looked for in its folder."""
+        """Makes a spec from a text. Messages show `name`, and sources are looked for in the folder of `name`."""
         out, data = ffi.new("kiln_spec **"), source.encode("utf-8", "surrogateescape")
         with self._use() as engine:
             call(lib.kiln_spec_parse, engine, data, len(data), Kept().text(name), out)
@@ -120,8 +121,8 @@ class Engine(Owned):
 
     def register_host(self, name: str, function: HostFunction, uses: Union[str, Sequence[str]] = "reference") -> None:
         """Makes a Python function callable from specs: `verify: {host: NAME}` ("reference"), `inputs:` ("input"),
-        `steps:` ("step"). Register it before the specs are loaded. It gets a kiln.Call, may be called from any thread
-        and must not call the engine. What it raises fails the run."""
+        `steps:` ("step"). Register it before the specs are loaded. The function gets a kiln.Call. It may be called from
+        any thread, and must not call the engine. If it raises an exception, the run fails."""
         handle = ffi.new_handle(Host(function, self._raised))
         with self._use() as engine:
             call(lib.kiln_register_host, engine, Kept().text(name), uses_of(uses), lib.kiln_py_host, handle)
@@ -132,12 +133,12 @@ class Engine(Owned):
         """A decorator: makes a function of arrays a reference for specs, `against: {host: NAME}`. The function's
         parameters name buffers and sizes of the spec; a size is annotated as int, float or str, or has a default. It
         returns the array of the output, one array for each of several outputs, or a dict. The arrays are NumPy's and
-        read-only; with arrays=cupy they are CuPy's. `name` is the function's own if not given."""
+        read-only; with arrays=cupy they are CuPy's. The default of `name` is the name of the function."""
         def register(function: Function) -> Function:
             self.register_host(name or function.__name__, host_function(function, outputs, arrays))
             return function
         return register
 
     def store(self, path: Optional[Path] = None, read_only: bool = False) -> Store:
-        """A database of samples; None: $KILN_STORE, else that of the command."""
+        """Opens a database of samples. If `path` is None, it is $KILN_STORE, or else the store of the command."""
         return Store(self, path, read_only)

@@ -7,25 +7,25 @@ from ._kiln import ffi, lib
 
 
 class Place(NamedTuple):
-    """Where in a file an error is; line and column from 1."""
+    """The place of an error in a file. Line and column count from 1."""
     file: str
     line: int
     column: int
 
 
 class Error(Exception):
-    """A call of the library failed. `str()` of it is the whole message, possibly of several lines."""
+    """A call of the library failed. `str()` gives the whole message, which may have several lines."""
 
     def __init__(self, status: str, text: str, cuda: int = 0) -> None:
         super().__init__(text)
         self.status = status  # "ERROR_SPEC", as in samples
         self.text = text
-        self.cuda = cuda  # the CUresult that caused it; 0: there is none
-        self.tuning: Any = None  # what a sweep that failed had made until then: a kiln.Tuning
+        self.cuda = cuda  # the CUresult that caused the error, or 0 if there is none
+        self.tuning: Any = None  # the results of a sweep up to its failure, as a kiln.Tuning
 
     @property
     def place(self) -> Optional[Place]:
-        """The place that the message begins with, "FILE:LINE:COLUMN: ..."."""
+        """The place at the beginning of the message, "FILE:LINE:COLUMN: ..."."""
         match = re.match(r"(.+?):(\d+):(\d+): ", self.text)
         return Place(match[1], int(match[2]), int(match[3])) if match else None
 
@@ -55,7 +55,7 @@ class InternalError(Error): ...
 
 
 class ClosedError(ValueError):
-    """An object was used after its close(), or after that of the engine that it came from."""
+    """An object was used after its close(), or after its engine was closed."""
 
 
 def class_of(status: str) -> type[Error]:

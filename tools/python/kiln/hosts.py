@@ -15,12 +15,12 @@ USES = {"reference": lib.KILN_HOST_REFERENCE, "input": lib.KILN_HOST_INPUT, "ste
 
 
 class _Failed(Exception):
-    """A function of the library failed and has noted why."""
+    """A function of the library failed and has noted the reason."""
 
 
 class Call:
-    """What a spec gave to a host function, and where its results go. Arrays are the library's own memory and end with
-    the call: keep a copy."""
+    """The arguments and the outputs of a call of a host function. Arrays are memory of the library, which becomes
+    invalid at the end of the call. To keep one, make a copy."""
 
     def __init__(self, pointer: Any) -> None:
         self._pointer = pointer
@@ -56,18 +56,18 @@ class Call:
         return text(self._get(lib.kiln_call_text, name, "const char **", given))
 
     def file(self, name: str) -> str:
-        """The path of a file that the spec names, after the check that it may be read."""
+        """Returns the path of a file that the spec names, after the check that it may be read."""
         return text(self._get(lib.kiln_call_file, name, "const char **"))
 
     def array(self, name: str) -> "np.ndarray[Any, Any]":
         return self._view(name, self._get(lib.kiln_call_array, name, "const kiln_array **"), False)
 
     def output(self, name: str) -> "np.ndarray[Any, Any]":
-        """An output, to be written in place: `call.output("y")[...] = ...`."""
+        """Returns an output, which the function writes in place: `call.output("y")[...] = ...`."""
         return self._view(name, self._get(lib.kiln_call_output, name, "kiln_array **"), True)
 
     def export(self, name: str, item: Any) -> None:
-        """For `inputs`: a number or an array, which is copied."""
+        """Exports a number or an array from a function of `inputs`. An array is copied."""
         given = self._kept.text(name)
         if isinstance(item, np.ndarray):
             out = ffi.new("kiln_array **")
@@ -83,7 +83,7 @@ class Call:
             raise _Failed(name)
 
     def _end(self) -> None:
-        """Nothing may refer to memory that the library now frees."""
+        """Ends the call. Fails if a view still refers to memory that the library frees now."""
         self._pointer = None
         if any(ref() is not None for _, ref in self._views):
             gc.collect()
@@ -96,7 +96,7 @@ HostFunction = Callable[[Call], None]
 
 
 class Raised:
-    """What a host function last raised: the library knows only its text."""
+    """The last exception of a host function. The library itself has only its text."""
 
     def __init__(self) -> None:
         self.last: Optional[BaseException] = None
@@ -133,7 +133,8 @@ def _on_call(user: Any, pointer: Any) -> int:
         return int(lib.KILN_ERROR_HOST_FUNCTION)
     except BaseException as raised:
         call._pointer = None
-        traceback.clear_frames(raised.__traceback__)  # they may have arrays that end with the call
+        traceback.clear_frames(raised.__traceback__)  # the frames may hold arrays, which become invalid at the end of
+                                                      # the call
         host.raised.last = raised
         message = f"{type(raised).__name__}: {raised}".encode("utf-8", "backslashreplace").replace(b"\0", b"\\0")
         return int(lib.kiln_call_fail(pointer, b"%s", ffi.new("char[]", message)))

@@ -1,5 +1,5 @@
-"""What an interpreter and a notebook show of a sweep: a table, the curve of the search, the effects of params. HTML and
-SVG need no other package; their colours follow the notebook's theme."""
+"""The display of a sweep in an interpreter and in a notebook: a table, the curve of the search, the effects of params.
+The HTML and the SVG need no other package, and have the colours of the notebook's theme."""
 import html
 import math
 import statistics
@@ -12,12 +12,12 @@ from ._objects import Record, Value
 if TYPE_CHECKING:
     from .sweep import Tuning
 
-_ROWS = 10  # of a table
-_POINTS = 2000  # of a curve; more are drawn over each other
+_ROWS = 10  # largest number of rows of a table
+_POINTS = 2000  # largest number of points of a curve, because further points would cover others
 
 
 def seconds_of(result: Record) -> float:
-    """The time by which a sample is ranked: measured, estimated, or the wall time of the simulated device."""
+    """Returns the time by which a sample is ranked: measured, estimated, or the wall time of the simulated device."""
     return float(result.seconds or result.host_seconds)
 
 
@@ -76,7 +76,7 @@ def _title(tuning: "Tuning") -> str:
 
 
 def _table(tuning: "Tuning") -> tuple[list[str], list[list[str]]]:
-    """The heading and the best rows. Columns that are the same in all rows stand in no row."""
+    """Returns the heading and the best rows. Leaves out columns that have the same value in all rows."""
     worked = _worked(tuning.samples)
     shown = worked[:_ROWS]
     columns: dict[str, list[str]] = {"rank": [("= " if sample.tied and tuning.verdict.tied > 1 else "") + str(i)
@@ -101,7 +101,8 @@ def _table(tuning: "Tuning") -> tuple[list[str], list[list[str]]]:
 
 
 def _notes(tuning: "Tuning") -> list[str]:
-    """The sentences below the table: the rest of the rows, the kind of the times, the reasons of failures."""
+    """Returns the sentences below the table: the number of further rows, the kind of the times, the reasons of
+    failures."""
     worked = _worked(tuning.samples)
     notes = [f"{len(worked) - _ROWS} more worked."] if len(worked) > _ROWS else []
     kinds = {_kind(sample.result) for sample in worked}
@@ -155,12 +156,12 @@ class _Scale:
 
 
 def _curve_chart(samples: Sequence[Record]) -> str:
-    """Each sample as a dot over the time of the sweep, and the best so far as a line."""
+    """Draws each sample as a dot over the time of the sweep, and the best time so far as a line."""
     worked, steps = _worked(samples), curve(samples)
     if len(worked) < 2:
         return ""
     times = [seconds_of(sample.result) for sample in worked]
-    # The slowest samples would press the others to the ground.
+    # The scale leaves out the slowest samples, which would make the differences of the others too small to see.
     high = max(min(max(times), 20 * statistics.median(times)), min(times) * 1.0001)
     width, height, left, right, top, bottom = 460, 220, 64, 450, 24, 190
     last = max(float(sample.at) for sample in worked) or 1.0
@@ -183,8 +184,8 @@ def _curve_chart(samples: Sequence[Record]) -> str:
 
 
 def _effect_chart(name: str, effect: Record, largest: float) -> str:
-    """The best time for each value of a param, as bars that begin at the best time of all. `largest` is the effect at
-    the top, the same for all params: the charts stand beside each other."""
+    """Draws the best time for each value of a param, as bars that begin at the best time of all. `largest` is the
+    effect at the top of the scale. It is the same for all params, so that the charts can be compared."""
     values = list(effect.times.items())
     skipped = max(0, len(values) - 16)
     values = values[:16]
@@ -203,7 +204,7 @@ def _effect_chart(name: str, effect: Record, largest: float) -> str:
 
 
 def page(tuning: "Tuning") -> str:
-    """The table, the curve and the effects as HTML."""
+    """Returns the table, the curve and the effects as HTML."""
     heading, rows = _table(tuning)
 
     def cells(tag: str, row: Iterable[str]) -> str:
@@ -215,7 +216,7 @@ def page(tuning: "Tuning") -> str:
     parts += [f"<p>{html.escape(note)}</p>" for note in _notes(tuning)]
     parts.append(_curve_chart(tuning.samples))
     varied = {name: effect for name, effect in effects(tuning.samples).items() if len(effect.times) > 1}
-    # A tenth at least, so that differences that do not matter look as small as they are.
+    # The scale reaches at least a factor of 1.1, so that unimportant differences look small.
     largest = max([1.1, *(effect.effect for effect in varied.values())])
     charts = [_effect_chart(name, effect, largest) for name, effect in varied.items()]
     if charts:

@@ -1,4 +1,4 @@
-"""Plans: a compiled configuration of a spec, bound to memory, launched, run."""
+"""Plans. A plan is a compiled configuration of a spec with its buffers. It can be launched and run."""
 import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Optional
@@ -16,25 +16,28 @@ if TYPE_CHECKING:
 
 def run_options(kept: Kept, stop: Any, *, verify: bool = True, measure: bool = True, energy: bool = False,
                 keep_l2: bool = False, flush_l2: bool = False, **members: Any) -> Any:
-    """A kiln_run_options. `members` are those of the struct: budget, precision, min_repetitions, inputs and so on."""
+    """Makes a kiln_run_options. `members` are members of the struct: budget, precision, min_repetitions, inputs and so
+    on."""
     return kept.struct("kiln_run_options", stop=stop, flags=flags(
         RUN_NO_VERIFY=not verify, RUN_NO_MEASURE=not measure, RUN_ENERGY=energy, RUN_KEEP_L2=keep_l2,
         RUN_FLUSH_L2=flush_l2), **members)
 
 
 class Plan(Owned):
-    """One variant of a spec at one configuration and one set of sizes. One thread at a time; others wait."""
+    """One configuration of a variant of a spec, at one set of sizes. Only one thread at a time uses a plan; other
+    threads wait."""
     _exclusive = True
 
     def __init__(self, spec: "Spec", pointer: Any, best: Optional[Record] = None, about: str = "") -> None:
         self.spec = spec
         self._choice = about or (f"{best.variant} {best.params}" if best else "")
-        self.best = best  # of Spec.best_plan(): what the plan was opened with, a kiln_best
-        self._bound: dict[str, tuple[Any, Optional[Plan]]] = {}  # what keeps the memory; the plan that it is of
+        self.best = best  # for Spec.best_plan(): the kiln_best with which the plan was opened
+        self._bound: dict[str, tuple[Any, Optional[Plan]]] = {}  # for each buffer: the object that keeps the memory
+                                                                 # alive, and the plan to which the memory belongs
         self._own(pointer, lib.kiln_plan_close, spec)
 
     def close(self) -> None:
-        """Frees the plan and the buffers that it allocated, never bound ones."""
+        """Frees the plan and the buffers that it allocated. Bound memory stays."""
         if not self._closed and self._bound:
             with self._use():
                 self._closed = True
@@ -56,9 +59,10 @@ class Plan(Owned):
             self._unbind(name)
 
     def bind(self, buffer: str, array: Any, nbytes: Optional[int] = None) -> None:
-        """Uses device memory of the caller for a buffer: an array of CuPy, PyTorch, Numba or others, with DLPack or
-        __cuda_array_interface__, a DeviceArray, or an address and the length there. Kept alive until the plan is closed
-        or the buffer bound again. Launch on the stream that the array is computed on, or wait for it."""
+        """Uses device memory of the caller for a buffer: an array of CuPy, PyTorch, Numba or another library with
+        DLPack or __cuda_array_interface__, a DeviceArray, or an address with its length in bytes. The array is kept
+        alive until the plan is closed or the buffer is bound again. If the array is still being computed on a stream,
+        launch on this stream, or wait for it."""
         memory = device_memory(array, nbytes)
         kind = self.spec.buffers.get(buffer, Record()).get("type")
         if kind and memory.kind and kind != memory.kind:
@@ -79,7 +83,7 @@ class Plan(Owned):
             self.spec.engine._call(function, plan, *arguments)
 
     def resize(self, **sizes: Value) -> None:
-        """Changes sizes. Buffers whose size changes are freed, and their bindings dropped."""
+        """Changes sizes. If the size of a buffer changes, the buffer is freed, and its binding ends."""
         kept = Kept()
         self._do(lib.kiln_plan_resize, kept.settings(sizes), len(sizes))
 
@@ -93,20 +97,20 @@ class Plan(Owned):
         if dtype is None and info and not info.type:
             raise ArgumentError("ERROR_ARGUMENT", f"the type of buffer {buffer} is not in the spec alone "
                                 f"({info.type_text}); say it: dtype=\"f4\"")
-        # Bytes: of a buffer that a variant alone has.
+        # The type of a buffer that only a variant has is not known, so its elements are bytes.
         made: np.dtype[Any] = np.dtype(dtype) if dtype is not None else dtype_of(info.type if info else "u8")
         return made
 
     def buffer(self, name: str, dtype: Any = None) -> DeviceArray:
-        """A buffer on the device, allocated and filled if it is neither bound nor there yet."""
+        """Returns a buffer on the device. Allocates and fills the buffer if it is neither bound nor allocated yet."""
         nbytes, out = self.nbytes(name), ffi.new("CUdeviceptr *")
         self._do(lib.kiln_plan_buffer, Kept().text(name), out)
         made = self._dtype(name, dtype)
         return DeviceArray(self, name, int(out[0]), made, nbytes // made.itemsize)
 
     def write(self, buffer: str, array: Any) -> None:
-        """Copies a whole buffer from the host. The array must have the buffer's type and size. For bf16 and
-        floats of 8 bits or fewer it may also have their bits, as unsigned integers."""
+        """Copies a whole buffer from the host. The array must have the buffer's type and size. For bf16 and floats of 8
+        bits or fewer the array may also have unsigned integers with the bits of the floats."""
         array = np.ascontiguousarray(array)
         kind = self.spec.buffers.get(buffer, Record()).get("type")
         is_bits = kind in ML_DTYPES and array.dtype == bits_of(kind)
@@ -116,25 +120,27 @@ class Plan(Owned):
         self._do(lib.kiln_plan_write, Kept().text(buffer), ffi.from_buffer(data), array.nbytes)
 
     def read(self, buffer: str, dtype: Any = None) -> "np.ndarray[Any, Any]":
-        """Copies a whole buffer to the host: one dimension, in row-major order."""
+        """Copies a whole buffer to the host. The result has one dimension, with the elements in row-major order."""
         made = self._dtype(buffer, dtype)
         data = np.empty(self.nbytes(buffer), np.uint8)
         self._do(lib.kiln_plan_read, Kept().text(buffer), ffi.from_buffer(data, require_writable=True), data.nbytes)
         return data.view(made)
 
     def launch(self, stream: Any = None) -> None:
-        """Enqueues the steps on a stream of the caller and returns: an address, or a stream of CuPy or PyTorch."""
+        """Enqueues the steps on a stream of the caller, and does not wait. The stream is an address, or a stream of
+        CuPy or PyTorch."""
         self._do(lib.kiln_plan_launch, ffi.cast("CUstream", stream_pointer(stream)))
 
     def reset(self, stream: Any = None) -> None:
-        """Enqueues the steps of `before_each`, which a launch does not."""
+        """Enqueues the steps of `before_each`, which launch() does not enqueue."""
         self._do(lib.kiln_plan_reset, ffi.cast("CUstream", stream_pointer(stream)))
 
     def run(self, *, verify: bool = True, measure: bool = True, energy: bool = False,
             inputs: Optional[Mapping[str, Path]] = None, outputs: Optional[Mapping[str, Path]] = None,
             **members: Any) -> Record:
-        """Fills the buffers, runs once, compares, measures; a kiln_result. `inputs` and `outputs` are .npy files by
-        buffer; `members` are others of kiln_run_options: budget, precision, sample_timeout and so on."""
+        """Fills the buffers, runs once, compares the answer, and measures. Returns a kiln_result. `inputs` and
+        `outputs` map names of buffers to .npy files. `members` are other members of kiln_run_options: budget,
+        precision, sample_timeout and so on."""
         kept, out = Kept(), ffi.new("const kiln_result **")
         with self._use() as plan, interruptible() as stop:
             options = run_options(kept, stop, verify=verify, measure=measure, energy=energy, inputs=inputs,
@@ -144,13 +150,13 @@ class Plan(Owned):
 
     @property
     def size_set(self) -> str:
-        """The size set of the plan: the one of the choice, or the default of the engine."""
+        """The size set of the plan: the chosen set, or the default of the engine."""
         with self._use() as plan:
             return text(lib.kiln_plan_size_set(plan))
 
     @property
     def kernels(self) -> list[Record]:
-        """The kernels, each a kiln_kernel_info."""
+        """The kernels, each as a kiln_kernel_info."""
         with self._use() as plan:
             return [record(lib.kiln_plan_kernel(plan, i)) for i in range(lib.kiln_plan_kernel_count(plan))]
 

@@ -43,12 +43,12 @@ class Input:
 
     @property
     def has_content(self) -> bool:
-        """True: the kernel, and so the reference, may read it."""
+        """Returns True if the kernel may read the buffer; the reference may then read it too."""
         return not self.out or self.data is not None or self.fill is not None
 
     def described(self, name: str, folder: pathlib.Path, prefix: str) -> dict[str, Any]:
-        """The buffer's entry in the spec. Writes the array of a buffer that has one to `folder`, which the spec calls
-        `prefix`."""
+        """Returns the entry of the buffer in the spec. If the buffer has an array, writes the array to `folder`, which
+        the spec calls `prefix`."""
         found: dict[str, Any] = {"type": self.type, "shape": self.shape}
         if self.data is not None:
             np.save(folder / f"{name}.npy", self.data)
@@ -64,16 +64,17 @@ class Input:
 
 
 class Output(Input):
-    """A buffer that the kernel writes. One with an array or with `fill` is also read."""
+    """A buffer that the kernel writes. If it has an array or `fill`, the kernel also reads it."""
     out = True
 
 
 # ---- YAML ----
 
-# A word, a file's name or an expression. A comma within parentheses does not end an entry of a spec.
+# Matches a word, the name of a file, or an expression. A comma within parentheses does not end an entry of a spec.
 _PLAIN = re.compile(r"[\w(](?:[\w .*/+()-]|\([\w .*/+,-]*\))*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# JSON leaves these characters as they are. YAML takes them only as escapes, or readers drop them or break a line there.
+# JSON does not escape these characters. YAML allows some of them only as escapes, and YAML readers remove others or
+# treat them as line breaks.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
@@ -87,14 +88,14 @@ def _is_plain(item: str) -> bool:
 
 
 def _quoted(item: str) -> str:
-    """A text in quotes. Raises ValueError for a text that no spec can have."""
+    """Returns a text in quotes. Raises ValueError for a text that no spec can contain."""
     if re.search("[\0\ud800-\udfff]", item):
         raise ValueError(f"{item!a} has a NUL character or a lone surrogate, which a spec cannot have")
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(item, ensure_ascii=False))
 
 
 def _number(item: Union[int, float]) -> str:
-    """A number. Raises ValueError for a number that the engine's expressions cannot have."""
+    """Returns a number as a text. Raises ValueError for a number that the engine's expressions cannot represent."""
     if isinstance(item, int) and not -2**63 <= item < 2**63:
         raise ValueError(f"{item} does not fit 64 bits")
     if isinstance(item, float) and not math.isfinite(item):
@@ -104,8 +105,9 @@ def _number(item: Union[int, float]) -> str:
 
 
 def _flow(item: Any, is_value: bool = False) -> str:
-    """A value in YAML's flow style. Texts are quoted unless they are plain words or expressions for every reader. Texts
-    of the values of a param (`is_value`) are always quoted, because the engine would evaluate them as expressions."""
+    """Returns a value in YAML's flow style. Texts get quotes, unless every YAML reader takes them for plain words or
+    expressions. Texts among the values of a param (`is_value`) always get quotes, because the engine would evaluate
+    them as expressions."""
     if isinstance(item, Mapping):
         return "{" + ", ".join(f"{_flow(str(name))}: {_flow(value, is_value and name in ('values', 'default'))}"
                                for name, value in item.items()) + "}"
@@ -122,7 +124,7 @@ def _flow(item: Any, is_value: bool = False) -> str:
 
 
 def _block(sections: Mapping[str, Any]) -> str:
-    """A spec: one line for each entry of its sections."""
+    """Returns the text of a spec, with one line for each entry of its sections."""
     lines = []
     for name, section in sections.items():
         if isinstance(section, Mapping) and section:
@@ -136,7 +138,7 @@ def _block(sections: Mapping[str, Any]) -> str:
 # ---- the problem ----
 
 def _listed(given: Any) -> list[Any]:
-    """The items of a sequence, or a single text or number as the only item."""
+    """Returns the items of a sequence, or a list whose only item is a single text or number."""
     return [given] if isinstance(given, (str, Mapping)) or not isinstance(given, Iterable) else list(given)
 
 
@@ -187,7 +189,8 @@ class Problem:
 
     @staticmethod
     def _read(source: Path) -> tuple[str, Optional[pathlib.Path]]:
-        """The text of the source, and its path if it is a file. A text with several lines is the source itself."""
+        """Returns the text of the source, and its path if it is a file. A text with several lines is the source
+        itself."""
         if isinstance(source, str) and "\n" in source:
             return source, None
         path = pathlib.Path(source).resolve()
@@ -203,13 +206,13 @@ class Problem:
         return str(found[0])
 
     def _default_name(self) -> str:
-        """The name of the source's file, in the characters of a name. If the file's name has no ASCII letter or
-        digit, returns the kernel's name."""
+        """Returns the name of the source's file, with other characters than ASCII letters and digits replaced. If the
+        file's name has no ASCII letter or digit, returns the kernel's name."""
         made = re.sub(r"\W+", "_", self.path.stem, flags=re.ASCII) if self.path else ""
         return made if made.strip("_") else re.sub(r"\W+", "_", self.kernel, flags=re.ASCII)
 
     def _own_files(self) -> list[pathlib.Path]:
-        """The files of the source and of a reference that is a function."""
+        """Returns the file of the source, and the file of a reference that is a function."""
         code = getattr(self.reference, "__code__", None)
         return [*([self.path] if self.path else []), *([pathlib.Path(code.co_filename).resolve()] if code else [])]
 
@@ -217,7 +220,7 @@ class Problem:
         return f"<kiln.Problem {self.name}: kernel {self.kernel}, params {', '.join(self.sections['params'])}>"
 
     def _verify(self, folder: pathlib.Path, prefix: str, function: Any) -> dict[str, Any]:
-        """The section `verify`. `function` is what stands behind `against` for a reference that is a function; arrays
+        """Returns the section `verify`. If the reference is a function, `function` is the value of `against`. Arrays
         are written to `folder`, which the spec calls `prefix`."""
         answers: dict[str, Any] = dict.fromkeys(self.outputs, function)
         if not callable(self.reference):
@@ -230,7 +233,7 @@ class Problem:
                 for key, against in answers.items()}
 
     def _spec(self, source: str, folder: pathlib.Path, prefix: str, function: Any, verified: bool = True) -> str:
-        """The text of the spec. Its arrays are written to `folder`, which the spec calls `prefix`."""
+        """Returns the text of the spec. The arrays are written to `folder`, which the spec calls `prefix`."""
         sections: dict[str, Any] = {"kiln": 1, "name": self.name, "source": source, "sizes": self.sizes}
         sections["buffers"] = {key: item.described(key, folder, prefix) for key, item in self.buffers.items()}
         sections |= self.sections
@@ -240,8 +243,8 @@ class Problem:
 
     @contextlib.contextmanager
     def open(self, device: Optional[str] = None, **options: Any) -> Iterator[Spec]:
-        """The spec, in an engine of its own that ends with the block. `options` are those of Engine. The engine may
-        read any file, because the problem's author names them all."""
+        """Opens the spec in a new engine, which is closed at the end of the block. `options` are options of Engine. The
+        engine may read any file, because only the author of the problem names files."""
         with tempfile.TemporaryDirectory() as made, Engine(device, read_anywhere=True, **options) as engine:
             function, folder = None, pathlib.Path(made)
             if callable(self.reference):
@@ -256,8 +259,8 @@ class Problem:
                 yield spec
 
     def tune(self, device: Optional[str] = None, *, store: Optional[Path] = None, **options: Any) -> Tuning:
-        """Tries configurations and ranks them, as Spec.tune(), whose keywords `options` are. `store` is the path of a
-        database that keeps the samples."""
+        """Tries configurations and ranks them, as Spec.tune() does. `options` are keywords of Spec.tune(). `store` is
+        the path of a database that keeps the samples."""
         with self.open(device) as spec, contextlib.ExitStack() as opened:
             kept = opened.enter_context(spec.engine.store(store)) if store is not None else None
             tuning = spec.tune(store=kept, **options)
@@ -265,9 +268,9 @@ class Problem:
         return tuning
 
     def save(self, path: Path, *, reference: bool = True, overwrite: bool = False) -> list[pathlib.Path]:
-        """Writes the spec to `path`, and beside it the source, the arrays, and a reference that is a function as a
-        program, which `kiln tune --allow-commands` starts. Returns the files that were written. A source that is in the
-        folder of `path` already, or below it, stays where it is. With reference=False the spec has no reference."""
+        """Writes the spec to `path`, and the source and the arrays beside it. A reference that is a function is written
+        as a program, which `kiln tune --allow-commands` starts. Returns the written files. A source that is already in
+        the folder of `path`, or below it, is not copied. With reference=False the spec has no reference."""
         target = pathlib.Path(path).resolve()
         with tempfile.TemporaryDirectory() as made:
             folder, function, source = pathlib.Path(made), None, f"{self.name}.cu"
@@ -309,8 +312,8 @@ def tune(source: Path, *, params: Mapping[str, Sequence[Value]], sizes: Mapping[
          metrics: Optional[Mapping[str, Expression]] = None, where: Sequence[str] = (),
          shared: Optional[Expression] = None, sections: Optional[Mapping[str, Any]] = None,
          device: Optional[str] = None, store: Optional[Path] = None, **options: Any) -> Tuning:
-    """Tunes a kernel that is described here and not in a file: the same as Problem(...).tune(...). `options` are those
-    of Spec.tune(). The result's save() writes the problem as a spec."""
+    """Tunes a kernel that is described by arguments and not by a file. This does the same as Problem(...).tune(...).
+    `options` are options of Spec.tune(). The result has save(), which writes the problem as a spec."""
     made = Problem(source, params=params, sizes=sizes, args=args, grid=grid, block=block, kernel=kernel, name=name,
                    reference=reference, arrays=arrays, tolerance=tolerance, metrics=metrics, where=where, shared=shared,
                    **(sections or {}))

@@ -15,9 +15,9 @@ _KINDS = {int: "int", float: "float", str: "text", "int": "int", "float": "float
 
 
 def parameters_of(function: Function, sizes: Mapping[str, Value] = {}) -> dict[str, str]:
-    """The parameters of `function` by name, each with the method of Call that gets it. A size is a parameter that is
-    annotated as int, float or str, that has a number or a text as its default, or that `sizes` has; all others are
-    arrays."""
+    """Returns the parameters of `function`, and for each parameter the method of Call that gets its value. A size is a
+    parameter that is annotated as int, float or str, that has a number or a text as its default, or that `sizes` has.
+    All other parameters are arrays."""
     found = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
@@ -30,7 +30,7 @@ def parameters_of(function: Function, sizes: Mapping[str, Value] = {}) -> dict[s
 
 
 def results_of(returned: Any, outputs: Sequence[str]) -> dict[str, Any]:
-    """The arrays that a reference returned, by the names of the outputs."""
+    """Returns the arrays that a reference returned, by the names of the outputs."""
     if isinstance(returned, Mapping):
         found = dict(returned)
     elif isinstance(returned, (tuple, list)) and len(outputs) > 1:
@@ -49,13 +49,13 @@ def results_of(returned: Any, outputs: Sequence[str]) -> dict[str, Any]:
 
 
 def to_host(item: Any) -> "np.ndarray[Any, Any]":
-    """A NumPy array of an array of CuPy, which has get(), or of anything else that NumPy takes."""
+    """Returns a NumPy array with the elements of a CuPy array, which has get(), or of any object that NumPy accepts."""
     return np.asarray(item.get() if hasattr(item, "get") else item)
 
 
 def write_result(target: "np.ndarray[Any, Any]", item: Any, name: str) -> None:
-    """Copies an array to an output. Only a flat array may have another shape, and only a number may be truncated whose
-    type allows it: NumPy would repeat a row, and cut floats to integers, without a word."""
+    """Copies an array to an output. Refuses an array of another shape, unless one of the shapes has one dimension.
+    Refuses a lossy conversion of types. NumPy would repeat rows and truncate floats to integers without an error."""
     made = to_host(item)
     if made.shape != target.shape:
         if made.size != target.size or 1 not in (made.ndim, target.ndim):
@@ -69,8 +69,8 @@ def write_result(target: "np.ndarray[Any, Any]", item: Any, name: str) -> None:
 
 def host_function(function: Function, outputs: Sequence[str], arrays: Any = None,
                   sizes: Mapping[str, Value] = {}) -> HostFunction:
-    """A host function that calls `function` with the buffers and sizes that its parameters name, and writes what it
-    returns to the outputs. With `arrays` the buffers are made by that module's asarray(), as CuPy's."""
+    """Returns a host function. It calls `function` with the buffers and sizes that the parameters name, and writes the
+    results to the outputs. If `arrays` is a module such as cupy, its asarray() converts the buffers."""
     kinds = parameters_of(function, sizes)
     defaults = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()
                 if parameter.default is not parameter.empty}
@@ -110,7 +110,7 @@ for name, array in made.items():
 
 
 def _names_of(code: types.CodeType) -> set[str]:
-    """The global names that a function uses, functions within it included."""
+    """Returns the global names that a function and its inner functions use."""
     found = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -119,7 +119,7 @@ def _names_of(code: types.CodeType) -> set[str]:
 
 
 def _source_of(function: Function) -> str:
-    """The text of a function of a file or a notebook, without decorators."""
+    """Returns the text of a function from a file or a notebook, without decorators."""
     try:
         lines = textwrap.dedent(inspect.getsource(function)).splitlines()
     except (OSError, TypeError) as error:
@@ -131,8 +131,8 @@ def _source_of(function: Function) -> str:
 
 
 def _can_be_read(item: Any) -> bool:
-    """Whether repr() of a value is Python that gives an equal value without imports. NumPy's numbers are subclasses of
-    Python's, and NumPy 2 writes `np.float64(2.0)`."""
+    """Returns True if the repr() of a value is Python code that gives an equal value without imports. For some of
+    NumPy's numbers, which are subclasses of Python's, repr() gives a text such as `np.float64(2.0)`."""
     try:
         return bool(eval(repr(item), {"inf": None, "nan": None}) == item)
     except Exception:  # repr() may return any text
@@ -140,7 +140,7 @@ def _can_be_read(item: Any) -> bool:
 
 
 def _written(name: str, item: Any, done: dict[str, str]) -> None:
-    """Adds the lines that define the global `name` to `done`, with all that it needs, in their order."""
+    """Adds to `done` the lines that define the global `name`, after the lines of all other globals that it needs."""
     if name in done:
         return
     if isinstance(item, types.ModuleType):
@@ -150,7 +150,7 @@ def _written(name: str, item: Any, done: dict[str, str]) -> None:
     elif isinstance(item, types.FunctionType) and item.__name__ == name:
         done[name] = ""  # it may call itself
         lines = _with_globals(item, done)
-        del done[name]  # behind what it needs
+        del done[name]  # the function comes after the globals that it needs
         done[name] = f"\n\n{lines}\n"
     else:
         raise ValueError(f"the reference uses {name}, a {type(item).__name__}, which cannot be written to a file; make "
@@ -169,9 +169,9 @@ def _with_globals(function: types.FunctionType, done: dict[str, str]) -> str:
 
 def program(function: Function, name: str, sizes: Mapping[str, Value], arrays: Mapping[str, Optional[str]],
             outputs: Sequence[str]) -> str:
-    """A program that computes the same as `function`, for `against: {command: ...}`. It has the text of the function,
-    the modules, numbers and functions that the function uses, and needs only those. `arrays` are the buffers with a
-    content, each with the name of its type in ml_dtypes or None."""
+    """Returns a program that computes the same as `function`, for `against: {command: ...}`. The program consists of
+    the text of the function and of the imports, constants and functions that it uses. `arrays` has the buffers with a
+    content, each with the name of its type in ml_dtypes, or None."""
     if not isinstance(function, types.FunctionType):
         raise ValueError(f"the reference is a {type(function).__name__}, not a function with `def`")
     done, given = {"np": "import numpy as np"}, []

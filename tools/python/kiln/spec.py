@@ -1,4 +1,4 @@
-"""Specs: loaded, asked what they contain, opened as plans, tuned."""
+"""Specs: their contents, their plans, and sweeps."""
 import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
@@ -25,11 +25,12 @@ class Spec(Owned):
             self.about, self.path = text(lib.kiln_spec_about(spec)), text(lib.kiln_spec_path(spec))
             self.variants = [text(lib.kiln_spec_variant_name(spec, i))
                              for i in range(lib.kiln_spec_variant_count(spec))]
-            self.sizes: dict[str, dict[str, Value]] = {}  # of each set
+            self.sizes: dict[str, dict[str, Value]] = {}  # the sizes of each size set
             for i in range(lib.kiln_spec_size_set_count(spec)):
                 found = lib.kiln_spec_size_set(spec, i)
                 self.sizes[text(found.name)] = settings(found.settings, found.count)
-            self.buffers: dict[str, Record] = {}  # each a kiln_buffer_info; `type` None: type_text says what chooses it
+            self.buffers: dict[str, Record] = {}  # each is a kiln_buffer_info; if `type` is None, type_text is the
+                                                  # expression that gives the type
             for i in range(lib.kiln_spec_buffer_count(spec)):
                 info = lib.kiln_spec_buffer(spec, i)
                 kind = None if info.type_text else type_name(info.type)
@@ -39,7 +40,8 @@ class Spec(Owned):
         return f"{self.name}: variants {', '.join(self.variants)}; sizes {', '.join(self.sizes)}"
 
     def params(self, variant: Optional[str] = None) -> dict[str, tuple[Value, ...]]:
-        """The values of each param of a variant (the first contender), the default first."""
+        """Returns the values of each param of a variant, the default first. Without `variant` it is the first
+        contender."""
         found = {}
         with self._use() as spec:
             number = lib.kiln_spec_variant_first(spec)
@@ -56,7 +58,8 @@ class Spec(Owned):
 
     def plan(self, variant: Optional[str] = None, params: Optional[Mapping[str, Value]] = None,
              sizes: Optional[Mapping[str, Value]] = None, size_set: Optional[str] = None) -> Plan:
-        """Compiles a configuration, or takes it from the cache. What is not given is the default."""
+        """Compiles a configuration, or takes it from the cache. All sizes and params that are not given have their
+        defaults."""
         kept, out = Kept(), ffi.new("kiln_plan **")
         choice = kept.struct("kiln_choice", variant=variant, params=params, sizes=sizes, size_set=size_set)
         with self.engine._use() as engine, self._use() as spec:
@@ -68,9 +71,9 @@ class Spec(Owned):
                   sizes: Optional[Mapping[str, Value]] = None, size_set: Optional[str] = None, *,
                   store: Optional[Store] = None, knowledge: Optional[Path] = None, tune_seconds: float = 0,
                   **run: Any) -> Plan:
-        """A plan with the best configuration that a store or a file of best-known configurations has. With
-        `tune_seconds` it is looked for first, so long at most, where these sizes are not known on this device. `run` is
-        as in Plan.run()."""
+        """Opens a plan with the best configuration that a store or a file of best-known configurations has. If these
+        sizes are unknown on this device and `tune_seconds` is given, a sweep of at most this time comes first. `run`
+        has keywords of Plan.run()."""
         kept, out, best, known = Kept(), ffi.new("kiln_plan **"), ffi.new("kiln_best **"), ffi.new("kiln_knowledge **")
         choice = kept.struct("kiln_choice", variant=variant, params=params, sizes=sizes, size_set=size_set)
         with (self.engine._use() as engine, self._use() as spec, interruptible() as stop,
@@ -90,7 +93,7 @@ class Spec(Owned):
 
     def space(self, variant: Optional[str] = None, sizes: Optional[Mapping[str, Value]] = None,
               size_set: Optional[str] = None) -> Record:
-        """How many configurations there are, before and after constraints; a kiln_space_info."""
+        """Counts the configurations, without and with the constraints. Returns a kiln_space_info."""
         kept = Kept()
         choice = kept.struct("kiln_choice", variant=variant, sizes=sizes, size_set=size_set)
         info = kept.struct("kiln_space_info")
@@ -102,7 +105,8 @@ class Spec(Owned):
         return name in list(self.sizes)[1:]
 
     def _verifiable(self, small: str) -> Optional[list[str]]:
-        """The variants that have a valid configuration at the sizes `small`; None: all have, or none has."""
+        """Returns the variants that have a valid configuration at the sizes `small`, or None if all have one or none
+        has one."""
         found = []
         for variant in self.variants:
             with contextlib.suppress(Error):
@@ -118,13 +122,13 @@ class Spec(Owned):
              fresh: bool = False, progress: bool = False, callback: Optional[Callback] = None,
              run: Optional[Mapping[str, Any]] = None, **members: Any) -> Tuning:
         """Tries configurations and ranks them, as `kiln tune` does. `callback(progress, sample)` is called after each
-        sample, and between them with None; what it returns ends the sweep if it is true, and what it raises is raised
-        here. `progress` shows a bar on stderr. `run` has keywords of Plan.run(); `members` are others of
-        kiln_tune_options.
+        sample, and between samples with None as the sample. If it returns a true value, the sweep ends. If it raises an
+        exception, this function raises the exception. `progress` shows a bar on stderr. `run` has keywords of
+        Plan.run(). `members` are other members of kiln_tune_options.
 
-        Without a GPU, and without a device of the engine's or $KILN_DEVICE: if neither sizes nor `run` are given,
-        answers are verified at the size set `tiny` and times estimated at the first one, where the spec allows it; and
-        a sweep without a limit ends after 60 seconds. max_seconds=0 is no limit."""
+        Two rules apply if there is no GPU, and neither the engine nor $KILN_DEVICE names a device. If neither sizes nor
+        `run` are given, answers are verified at the size set `tiny`, and times are estimated at the first size set, if
+        the spec allows it. A sweep without a limit ends after 60 seconds; max_seconds=0 means no limit."""
         unnamed = not self.engine._named and self.engine.device.simulated
         limited = max_configurations or members.get("max_roofline") or members.get("stagnation")
         if max_seconds is None:
@@ -148,7 +152,7 @@ class Spec(Owned):
                             strategy=strategy, seed=seed, objectives=objectives, store=kept_in, **given, **members)
         try:
             return sweep(plain)
-        except UnsupportedError as error:  # the work depends on data, so a few blocks do not tell the time
+        except UnsupportedError as error:  # the work depends on data, so the time cannot be estimated from some blocks
             if plain is asked or error.tuning and error.tuning.samples:
                 raise
         return sweep(asked)

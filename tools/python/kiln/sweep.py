@@ -16,33 +16,35 @@ if TYPE_CHECKING:
     from .problem import Problem
     from .spec import Spec
 
-# A kiln_progress; a kiln_sample, or None between two samples.
+# The arguments are a kiln_progress, and a kiln_sample or, between two samples, None.
 Callback = Callable[[Record, Optional[Record]], Any]
 
 
 class Tuning:
-    """The outcome of a sweep, copied from the library: nothing to close. A notebook shows it as a table and charts."""
+    """The results of a sweep. It is a copy, so it need not be closed. A notebook shows it as a table and charts."""
 
     def __init__(self, pointer: Any, objectives: Sequence[str], spec: str = "", sizes: str = "") -> None:
         self.spec, self.sizes = spec, sizes  # the name of the spec; the sizes as a text
-        self.problem: Optional["Problem"] = None  # of kiln.tune(): what save() writes
+        self.problem: Optional["Problem"] = None  # for kiln.tune(): the problem that save() writes
         self.samples = []
         for i in range(lib.kiln_tuning_count(pointer)):
             sample = lib.kiln_tuning_sample(pointer, i)
             values = sample.objectives[0:len(objectives)] if sample.objectives else ()
             self.samples.append(Record(record(sample), objectives=dict(zip(objectives, values))))
-        self.size_set = text(lib.kiln_tuning_size_set(pointer))  # the one of the options, or the default of the engine
+        self.size_set = text(lib.kiln_tuning_size_set(pointer))  # the size set of the options, or the default of the
+                                                                 # engine
         self.totals = record(lib.kiln_tuning_sum(pointer))
         self.verdict = record(lib.kiln_tuning_verdict(pointer))
 
     @property
     def best(self) -> Optional[Record]:
-        """The first by rank, if it worked."""
+        """The first sample by rank, or None if it failed."""
         return self.samples[0] if self.samples and self.samples[0].status == "OK" else None
 
     def rows(self) -> list[dict[str, Any]]:
-        """A dict for each sample, by rank: its params and the members of its kiln_result beside its own. `rank` counts
-        from 1, as in the table and the file of `kiln tune`; it is None for a sample that failed."""
+        """Returns a dict for each sample, in the order of rank. It has the members of the sample, of its kiln_result
+        and of its params. `rank` counts from 1, as in the table and the file of `kiln tune`; it is None for a sample
+        that failed."""
         rows = []
         for number, sample in enumerate(self.samples, 1):
             own = {name: item for name, item in sample.items() if name not in ("params", "result", "objectives")}
@@ -51,24 +53,25 @@ class Tuning:
         return rows
 
     def frame(self) -> Any:
-        """The same as a pandas.DataFrame; the list itself where there is no pandas."""
+        """Returns rows() as a pandas.DataFrame. Without pandas returns the list itself."""
         try:
             return importlib.import_module("pandas").DataFrame(self.rows())
         except ImportError:
             return self.rows()
 
     def curve(self) -> list[tuple[float, float]]:
-        """The search as one pair for each improvement: seconds since the start of the sweep, and the best time then."""
+        """Returns a pair for each improvement of the best time: seconds since the start of the sweep, and the new best
+        time."""
         return notebook.curve(self.samples)
 
     def effects(self, variant: Optional[str] = None) -> dict[str, Record]:
-        """How much the time depends on each param of a variant; by default the variant of the best sample. `effect` is
-        the best time with the worst value, divided by the best time of all. `times` has the best time for each value.
-        The largest effect comes first."""
+        """Returns how much the time depends on each param of a variant. The default is the variant of the best sample.
+        `effect` is the best time with the worst value, divided by the best time of all. `times` has the best time for
+        each value. The largest effect comes first."""
         return notebook.effects(self.samples, variant)
 
     def save(self, path: Path, **options: Any) -> Any:
-        """For a sweep of kiln.tune(): writes its problem as a spec, see Problem.save()."""
+        """Writes the problem of a sweep of kiln.tune() as a spec, see Problem.save()."""
         if self.problem is None:
             raise ValueError("this sweep was of a spec already" + (f": {self.spec}" if self.spec else ""))
         return self.problem.save(path, **options)
@@ -81,12 +84,12 @@ class Tuning:
 
 
 class Listener:
-    """Has the caller's function called and the bar drawn; keeps what they raise."""
+    """Calls the caller's function and draws the bar. Keeps the exceptions that they raise."""
 
     def __init__(self, callback: Optional[Callback], bar: bool) -> None:
         self.callback, self.bar = callback, bar
         self.raised: Optional[BaseException] = None
-        self.ended = False  # the callback asked for it
+        self.ended = False  # the callback has ended the sweep
 
     def draw(self, progress: Record) -> None:
         known = 0 < progress.total < 2**63
@@ -126,7 +129,7 @@ ffi.def_extern("kiln_py_tune")(_on_progress)
 
 def tune(owner: "Engine", engine: Any, spec: Any, kept: Kept, listener: Listener, run: Mapping[str, Any], fresh: bool,
          name: str, at: str, **members: Any) -> Tuning:
-    """One call of kiln_tune(). `name` and `at` are the spec and the sizes that the result names."""
+    """Makes one call of kiln_tune(). `name` and `at` are the texts of the spec and the sizes in the result."""
     out, handle = ffi.new("kiln_tuning **"), ffi.new_handle(listener)
     failed: Optional[Error] = None
     try:

@@ -1,4 +1,4 @@
-"""Verdicts on kernels that somebody else, or a program, wrote."""
+"""Verdicts on kernels that another person or a program wrote."""
 import contextlib
 import json
 import pathlib
@@ -18,11 +18,11 @@ class Judgement:
     def __init__(self, made: Mapping[str, Any], page: str) -> None:
         self._made = dict(made)
         self.status: str = made["verdict"]
-        self.page = page  # the verdict for people
+        self.page = page  # the verdict as a page for people
         self.evidence: dict[str, Any] = {name: made[name] for name in ("message", "case", "findings")}
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole verdict, as engine/judge/verdict.schema.json describes it."""
+        """Returns the whole verdict in the form of engine/judge/verdict.schema.json."""
         return dict(self._made)
 
     def __bool__(self) -> bool:
@@ -35,9 +35,9 @@ class Judgement:
 def judge(spec: Union[Spec, Path], candidate: Path, *, device: Optional[str] = None, variant: Optional[str] = None,
           params: Optional[Mapping[str, Value]] = None, against: Union[None, str, Spec] = None, seed: int = 0,
           budget: float = 0, launch_limit: float = 0) -> Judgement:
-    """Judges the CUDA source in the file `candidate` by a spec, as `kiln judge` does. `spec` is a Spec, or a path or a name,
-    for which an engine for `device` is opened. `against` is a variant of the spec, or another Spec, with which a candidate
-    that passes is compared.
+    """Judges the CUDA source in the file `candidate` by a spec, as `kiln judge` does. `spec` is a Spec, a path or a
+    name. For a path or a name, the function opens an engine for `device`. `against` is a variant of the spec, or
+    another Spec. A candidate that passes is compared with it.
 
     The kernels run in this process, without a sandbox. Use the command for candidates that may be malicious."""
     with contextlib.ExitStack() as stack:

@@ -6,7 +6,7 @@
 #define TYPE(n) (d->in->types[n])
 #define HAS(mod) ptx_has(d->in, PTX_MOD_##mod)
 
-/* One handler for each integer type, in this order. Types .b count as unsigned. */
+/* One handler for each integer type. The types .b count as unsigned. */
 typedef struct by_type {
     vm_handler_id u16, s16, u32, s32, u64, s64;
 } by_type;
@@ -55,8 +55,8 @@ static void half(vm_decoder *d, unsigned op, unsigned sources)
     i->flags = vm_flags(d->in);
 }
 
-/* Emits floating-point arithmetic on f32 or f64. With rounding to nearest it has the handler f32, or f32x if flags such
- * as .ftz are set, or f64. Any other rounding has the slower handler that changes the host's rounding mode. */
+/* Emits floating-point arithmetic on f32 or f64. With rounding to nearest, the handler is `f32`, or `f32x` if flags
+ * such as .ftz are set, or `f64`. Any other rounding needs a slower handler, which changes the host's rounding mode. */
 static void real(vm_decoder *d, unsigned op, unsigned sources, vm_handler_id f32, vm_handler_id f32x, vm_handler_id f64)
 {
     unsigned rounding = vm_rounding(d->in);
@@ -71,8 +71,8 @@ static void real(vm_decoder *d, unsigned op, unsigned sources, vm_handler_id f32
     i->count = (uint8_t)rounding;
 }
 
-/* Decodes .f32x2, and .f32 with operands of f16 or bf16. In the second form, steps widen all operands but the last to
- * f32 first. Returns false for any other form. */
+/* Decodes .f32x2, and .f32 with operands of f16 or bf16. For the second form, emits extra operations that first widen
+ * all operands but the last to f32. Returns false for any other form. */
 static bool pairs_or_mixed(vm_decoder *d, unsigned op, unsigned sources)
 {
     if (TYPE(0) == PTX_F32X2) {
@@ -112,7 +112,7 @@ static void carry(vm_decoder *d, unsigned flags, unsigned sources)
 }
 
 /* Decodes add, sub, addc and subc. Special forms are tested first: carry chains, pairs of singles and mixed precision,
- * halves, floats, packed 16-bit integers, saturation. The last line takes the integers that are left. */
+ * halves, floats, packed 16-bit integers, saturation. The last line decodes ordinary integers. */
 void decode_add(vm_decoder *d)
 {
     unsigned type = TYPE(0), op = d->in->op;
@@ -143,8 +143,8 @@ void decode_add(vm_decoder *d)
     plain(d, pick(type, sub ? BY_SIZE(sub) : BY_SIZE(add)), NULL, 2, decode_container(type));
 }
 
-/* Decodes mul and mul24. The .wide product reads sources of 4 bytes each and writes a register of twice the type's
- * width, so plain() does not fit it. */
+/* Decodes mul and mul24. plain() does not fit the .wide product, which reads registers of 4 bytes and writes a register
+ * of twice the type's width. */
 void decode_mul(vm_decoder *d)
 {
     unsigned type = TYPE(0);
@@ -302,8 +302,8 @@ void decode_bits(vm_decoder *d)
     i->flags = HAS(SHIFTAMT);
 }
 
-/* Decodes bfi, bfe, fns, bmsk and szext. The sources go to a, b, c and e in written order; bfi alone uses e. Positions
- * and lengths have 32 bits also if the field has 64. Flags: 1 for .clamp, 2 for the type s32. */
+/* Decodes bfi, bfe, fns, bmsk and szext. The sources go to a, b, c and e in the order of the text; only bfi uses e.
+ * Positions and lengths have 32 bits, even if the field has 64. Flags: 1 for .clamp, 2 for the type s32. */
 void decode_bitfield(vm_decoder *d)
 {
     unsigned bytes = decode_container(TYPE(0));
@@ -525,7 +525,7 @@ void decode_video(vm_decoder *d)
                     .scale = HAS(SHR7)    ? 7
                              : HAS(SHR15) ? 15
                                           : 0};
-    unsigned first = v->op == VM_VIDEO_SET ? 0 : 1; /* the types of a and b begin here */
+    unsigned first = v->op == VM_VIDEO_SET ? 0 : 1; /* index of the first type among a's and b's */
     v->d_signed = first && TYPE(0) == PTX_S32;
     v->a_signed = TYPE(first) == PTX_S32;
     v->b_signed = TYPE(first + 1) == PTX_S32;

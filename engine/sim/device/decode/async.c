@@ -74,7 +74,8 @@ void decode_pending_count(vm_decoder *d)
 }
 
 /* Decodes cp.async.mbarrier.arrive. The thread's copies are already complete, so with .noinc it is a plain arrival.
- * Without .noinc the pending count would grow by one and fall by one, so nothing is counted. */
+ * Without .noinc the pending count would grow by one and fall by one again, so the decoder emits an operation that
+ * counts nothing. */
 void decode_cp_async_arrive(vm_decoder *d)
 {
     if (HAS(NOINC))

@@ -50,8 +50,8 @@ static bool lay_out_registers(vm_decoder *d)
     return true;
 }
 
-/* Returns true if an unguarded exit or return is at `at`, or the end of the function. Such a place is no reconvergence
- * point, because nothing follows at which lanes could save time together. */
+/* Returns true if the instruction `at` is an exit or return without a guard, or if `at` is the end of the function. The
+ * decoder makes no reconvergence point there, because no code follows that the lanes could execute together. */
 static bool is_exit(const vm_decoder *d, uint32_t at)
 {
     return at >= d->f->insn_count || ((d->f->insns[at].op == PTX_OP_RET || d->f->insns[at].op == PTX_OP_EXIT) &&
@@ -74,8 +74,8 @@ static bool *meeting_points(vm_decoder *d)
     return meet;
 }
 
-/* Replaces the indices of PTX instructions in branches by pointers or indices of executable instructions. All code must
- * be in place. */
+/* Replaces the indices of PTX instructions in branches by pointers to, or indices of, executable instructions. All code
+ * must have been emitted. */
 static void link_branches(vm_decoder *d)
 {
     vm_function *fn = d->fn;
@@ -115,7 +115,7 @@ static bool take_over(vm_decoder *d)
     return true;
 }
 
-/* Emits the copies of parameters whose address the function takes into its local memory. */
+/* Emits operations that copy parameters to local memory. These are the parameters whose address the function takes. */
 static void move_home(vm_decoder *d)
 {
     if (d->fn->has_homes)
@@ -127,9 +127,9 @@ static void move_home(vm_decoder *d)
             }
 }
 
-/* Decodes the function `index` into module->functions[index]. start[] gets the index of the first executable
- * instruction of each PTX instruction, so that branches can be linked when all code is in place. A reconvergence point
- * starts with the step vm_op_meet. The code ends with a return, because a branch may go to the end of the function.
+/* Decodes the function `index` into module->functions[index]. Sets start[] to the index of the first executable
+ * instruction of each PTX instruction, so that link_branches() can link branches at the end. At a reconvergence point
+ * the first operation is vm_op_meet. The code ends with a return, because a branch may go to the end of the function.
  * Returns false after a message, or if there is no memory. */
 bool decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table)
 {

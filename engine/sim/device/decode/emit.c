@@ -1,5 +1,5 @@
-/* emit.c - functions that all files of the decoder use: they append operations, and find the slots of registers,
- * constants, addresses and predicates. */
+/* emit.c - functions that all files of the decoder use: functions that append operations, and functions that find the
+ * slots of registers, constants, addresses and predicates. */
 #include "vm_decode.h"
 
 #include <string.h>
@@ -89,8 +89,8 @@ uint32_t decode_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes)
 {
     if (bytes < 8)
         value = (uint32_t)value;
-    /* Most constants repeat. A small hash table finds the last constant with the same hash; a constant that it has
-     * forgotten is stored again. */
+    /* Most constants repeat. A small hash table remembers the last constant of each hash value. A constant that the
+     * table has forgotten is stored again. */
     uint32_t *known = &d->known[(value ^ value >> 32 ^ value >> 7 ^ bytes) % KILN__COUNT(d->known)];
     if (*known && d->constants[*known - 1].value == value && d->constants[*known - 1].bytes == bytes)
         return d->constants[*known - 1].slot | 1;
@@ -115,7 +115,7 @@ static bool is_shared_symbol(const vm_decoder *d, uint32_t index)
     return d->module->ptx->symbols[index].space == PTX_SPACE_SHARED;
 }
 
-/* Emits the steps that compute the address of a shared variable at this offset in the block's window. */
+/* Emits extra operations that compute the address of a shared variable at this offset in the block's window. */
 static uint32_t shared_source(vm_decoder *d, uint64_t offset, unsigned bytes)
 {
     vm_code *i = decode_step(d, VM_H_add_u32);

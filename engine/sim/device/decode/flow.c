@@ -33,9 +33,9 @@ void decode_brx(vm_decoder *d)
     i->extra = targets;
 }
 
-/* Decodes a list of arguments or results of a call into `*count` transfers at `*out`. A .param variable of the caller
- * is an offset in the frame; a register or a constant is a slot. If `result` is true, the call writes the slots.
- * Returns false after a failure. */
+/* Decodes a list of arguments or results of a call into `*count` transfers at `*out`. A transfer has the offset in the
+ * frame for a .param variable of the caller, or the slot of a register or constant. If `result` is true, the call
+ * writes the slots. Returns false after a failure. */
 static bool list_of(vm_decoder *d, const ptx_operand *list, uint32_t *count, const vm_transfer **out, bool result)
 {
     *count = list->kind == PTX_OPERAND_LIST ? list->count : 0;
@@ -124,8 +124,8 @@ void decode_call(vm_decoder *d)
     i->e = decode_cache_slot(d);
     i->flags = wide ? 0 : VM_ADDR32;
     if (!call->builtin && (!call->callee || d->in->guard != PTX_NO_PRED))
-        /* the guard or an indirect call may split the lanes, so the instruction after the call is a reconvergence
-         * point */
+        /* A guard or an indirect call may split the lanes, so the instruction after the call is a reconvergence
+         * point. */
         decode_step_op(d, vm_op_meet);
 }
 

@@ -8,13 +8,13 @@
 #include "vm_limit.h"
 #include "vm_memory.h"
 
-/* a recursive kernel has local memory for this many frames of every function that it reaches */
+/* number of frames of every function it can reach for which a recursive kernel has local memory */
 #define STACK_FRAMES 64u
 /* Local memory that a kernel gets for alloca, in bytes. */
 #define ALLOCA_BYTES 16384u
-/* most static shared memory of a kernel on every architecture; more must be dynamic */
+/* limit of the static shared memory of a kernel, in bytes, on every architecture; more memory must be dynamic */
 #define STATIC_SHARED_MOST 0xc000u
-/* most steps of the searches from all kernels of a module together; they take a few seconds */
+/* limit of the steps of all searches of a module together; this number of steps takes a few seconds */
 #define REACH_MOST ((uint64_t)1 << 28)
 #define SORT_STEPS 16u /* steps that count for sorting one shared variable */
 
@@ -39,41 +39,42 @@ const vm_handlers *decode_table(void)
 /* ---- reachable functions and variables ---- */
 
 /* Finds the functions and the shared variables that a kernel can reach, by depth-first search. The search uses a
- * stack in memory and not recursion, because a chain of calls may be as long as the text. There is one search for
- * each kernel. So the code of all functions is read once before, and a search visits only the functions that it
- * reaches. */
+ * stack in memory and not recursion, because a chain of calls may be as long as the text. There is one search for each
+ * kernel. Before the first search, the code of all functions is read once and becomes a graph. So a search visits only
+ * the functions that its kernel reaches. */
 typedef enum reach_state { REACH_NEW, REACH_OPEN, REACH_DONE } reach_state;
 typedef struct reach_place {
     uint32_t function, edge; /* edge: the index of the next edge to follow */
 } reach_place;
 
-/* The code of a function names this shared variable, or calls or takes the address of this function. */
+/* An edge of the graph: the code of a function names this shared variable, or calls this function, or takes its
+ * address. */
 typedef struct reach_edge {
     uint32_t index;
     bool function;
 } reach_edge;
 typedef struct reach_node {
-    uint32_t first, end; /* the range of the edges */
+    uint32_t first, end; /* the function's edges are [first, end) in the list of edges */
     bool indirect, alloca_used;
 } reach_node;
 
 typedef struct reach_set {
     const ptx_module *ptx;
-    reach_node *nodes; /* by function */
+    reach_node *nodes; /* * by function * */
     reach_edge *edges;
     size_t edge_count, edge_capacity;
-    /* indexed by symbol and by function: the last function that has an edge to it, plus 1 */
+    /* last_symbol is indexed by symbol, last_function by function: the last function with an edge to it, plus 1 */
     uint32_t *last_symbol, *last_function;
     uint64_t steps; /* the steps of all searches */
     /* The members from here on belong to one search. */
-    /* indexed by function. REACH_OPEN: the function is on the stack, so a call to it is a recursion */
+    /* Indexed by function. REACH_OPEN means that the function is on the stack, so a call to it is a recursion. */
     uint8_t *states;
     bool *named;                   /* by symbol */
     uint32_t *functions, *symbols; /* the functions and shared variables that were reached */
     uint32_t function_count, symbol_count;
     bool indirect, recursive, alloca_used;
     reach_place *stack;
-    uint32_t depth, next; /* next: the next function that indirect calls can reach */
+    uint32_t depth, next; /* next: the next function to visit because of an indirect call */
 } reach_set;
 
 /* If the operand names a shared variable or a function, adds an edge from function `f` to it, unless there is one
@@ -208,8 +209,8 @@ static uint64_t align_up(uint64_t value, uint64_t align)
 
 /* ---- variables ---- */
 
-/* Sets the bytes of local memory that a thread of a kernel gets. They are an estimate for recursive kernels and for
- * alloca, whose needs are known only at run time. */
+/* Sets the bytes of local memory that a thread of a kernel gets. For recursive kernels and for alloca the value is an
+ * estimate, because their need is known only at run time. */
 static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
 {
     vm_function *kernel = &module->functions[f];
@@ -225,13 +226,14 @@ static void place_frames(vm_module *module, uint32_t f, const reach_set *set)
     kernel->closure_local = local + (set->alloca_used ? ALLOCA_BYTES : 0);
 }
 
-/* Places a kernel's own shared variables behind the variables that several kernels use. Returns false after a message
- * if they are too large. */
+/* Places a kernel's own shared variables behind the variables that several kernels use. If they are too large, writes a
+ * message and returns false. */
 static bool place_own(vm_module *module, uint32_t f, const reach_set *set, const uint32_t *users, kiln__text *log)
 {
     const ptx_module *ptx = module->ptx;
     const uint64_t low = vm_shared_low(module->device);
-    uint64_t end = low, own = 0; /* own: the bytes without the gaps for variables of other kernels */
+    /* own: own: the bytes of the kernel's variables, without the gaps for variables of other kernels */
+    uint64_t end = low, own = 0;
     for (uint32_t k = 0; k < set->symbol_count; k++) {
         const uint32_t s = set->symbols[k];
         if (ptx->symbols[s].bytes && users[s] != 1) {
@@ -345,8 +347,8 @@ static bool find_homes(vm_module *module)
     return true;
 }
 
-/* Returns the end, counted from the beginning of the frame, of the local variable that the operand names, or 0 for
- * another operand. */
+/* Returns the end of the local variable that the operand names, as an offset in the frame. Returns 0 if the operand
+ * names no local variable. */
 static uint64_t local_end(const vm_module *module, const ptx_operand *o)
 {
     if (o->kind != PTX_OPERAND_SYMBOL && !(o->kind == PTX_OPERAND_ADDRESS && o->base == PTX_BASE_SYMBOL))
@@ -356,9 +358,9 @@ static uint64_t local_end(const vm_module *module, const ptx_operand *o)
 }
 
 /* Gives each function a frame with all local variables and homes of parameters that its code names. Variables are
- * placed in the frame of the function that declares them. An alias shares the code of that function, but it is
- * another function and has another frame. Its frame must be as large, because vm_op_home() writes there without a
- * check at run time. Returns false if a frame is too large. */
+ * placed in the frame of the function that declares them. An alias shares the code of a function, but it is a separate
+ * function with a separate frame. The alias needs a frame that is as large, because vm_op_home() writes to the frame
+ * without a check at run time. Returns false if a frame is too large. */
 static bool cover_locals(vm_module *module)
 {
     for (uint32_t n = 0; n < module->ptx->function_count; n++) {
@@ -448,11 +450,11 @@ static bool place_globals(vm_module *module, const vm_module *twin)
             module->const_bytes += symbol->bytes;
         if (symbol->init)
             memcpy(made->host, symbol->init, (size_t)symbol->bytes);
-        /* the pages of a large variable become zero without being touched */
+        /* vm_pages_zero() makes the pages of a large variable zero without touching them */
         else if (!made->reserved || !vm_pages_zero(made->host, made->reserved))
             memset(made->host, 0, (size_t)made->bytes);
     }
-    /* writes the addresses in initial values, after all variables have addresses */
+    /* writes the addresses that occur in initial values, because now all variables have addresses */
     for (uint32_t s = 0; s < ptx->symbol_count; s++) {
         const ptx_symbol *symbol = &ptx->symbols[s];
         const bool own = module->storage[s] && module->storage[s]->home == module->device;
@@ -510,7 +512,7 @@ ptx_result decode_module_load_beside(vm_device *device, ptx_module *ptx, const v
         module->functions[f].module = module;
         module->functions[f].first_tally = tallies;
         module->functions[f].compiled = &compiled[f];
-        tallies += ptx->functions[f].insn_count + 1u; /* the end of the code counts as an instruction, a ret */
+        tallies += ptx->functions[f].insn_count + 1u; /* the end of the code counts as one more instruction, a ret */
     }
     module->tally_count = tallies;
     ok = ok && vm_module_name_kernels(module) && place_local(module) && place_shared(module, log) &&

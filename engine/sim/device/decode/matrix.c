@@ -50,8 +50,8 @@ static void tensor_core(const vm_decoder *d, vm_matrix *x)
     x->terms = (uint8_t)(at_once / (bytes ? bytes : 1));
 }
 
-/* Reads the scales of a product with block scales: the last operand, a list of six. Constant selectors must select some
- * scales, as ptxas demands. */
+/* Reads the scales of a product with block scales: the last operand, a list of six. Constant selectors must be in
+ * range, as ptxas demands. */
 static void scales(vm_decoder *d, vm_matrix *x)
 {
     const ptx_operand *list = OPERAND(d->in->operand_count - 1u);
@@ -98,14 +98,15 @@ void decode_mma(vm_decoder *d)
     fragment(d, &x->b, OPERAND(2), b_type, (unsigned)x->k * x->n, false);
     fragment(d, &x->c, OPERAND(3), c_type, (unsigned)x->m * x->n, false);
     fragment(d, &x->d, OPERAND(0), d_type, (unsigned)x->m * x->n, true);
-    if (x->quads) { /* m8n8k4 computes four products, and every register has its own elements */
+    if (x->quads) { /* m8n8k4 computes four products, so no register repeats another */
         x->a.used = x->a.count, x->b.used = x->b.count;
         x->c.used = x->c.count, x->d.used = x->d.count;
     }
     if (a_type == PTX_B1)
-        x->k /= 32; /* counted in words */
+        x->k /= 32; /* now k counts words of 32 one-bit elements */
     if (x->sparse) {
-        bool half = x->k * vm_element_bits(a_type) <= 256; /* k is at most half of the greatest k of this type */
+        /* true if k is at most half of the greatest k of this type */
+        bool half = x->k * vm_element_bits(a_type) <= 256;
         uint64_t most = vm_element_bits(a_type) >= 16 ? (half ? 3 : 1) : half ? 1 : 0;
         x->metadata = decode_source(d, OPERAND(4), 4);
         x->selector = (uint8_t)OPERAND(5)->imm;
@@ -200,8 +201,8 @@ static void constants(vm_decoder *d, vm_wgmma *x, const ptx_operand *list)
     x->b_across = x->a_shared ? value[3] : value[2];
 }
 
-/* Returns true if the type has a shape with this number of columns. Integers have any multiple of 8 up to 32 columns,
- * and above that multiples of 16. */
+/* Returns true if the type has a shape with this number of columns. For integers this is a multiple of 8 up to 32
+ * columns, and a multiple of 16 above. */
 static bool has_shape(const vm_decoder *d) { return TYPE(0) != PTX_S32 || d->in->tiles <= 4 || d->in->tiles % 2 == 0; }
 
 void decode_wgmma(vm_decoder *d)
@@ -236,7 +237,7 @@ void decode_wgmma(vm_decoder *d)
     x->b = decode_source(d, OPERAND(2), 8);
     x->tile.d = x->tile.c = (vm_fragment){.type = TYPE(0), .count = x->each, .used = x->each};
     if (TYPE(1) == PTX_B1)
-        x->tile.k /= 32; /* counted in words */
+        x->tile.k /= 32; /* now k counts words of 32 one-bit elements */
     if (sparse) {
         uint64_t most = vm_element_bits(TYPE(1)) >= 16 ? 1 : 0;
         x->tile.metadata = decode_source(d, OPERAND(3), 4);

@@ -19,14 +19,14 @@ static bool is_shared_by_threads(const vm_decoder *d, unsigned space)
     return is_strong(d) && (space != PTX_SPACE_SHARED || HAS(SHARED_CLUSTER) || HAS(CLUSTER));
 }
 
-/* Returns true for a load past the L1 cache (.cg, .cv). It may read a value that another block has just written,
- * although nothing orders the load. */
+/* Returns true for a load past the L1 cache (.cg, .cv). Such a load may read a value that another block has just
+ * written, although the load has no memory order. */
 static bool is_past_cache(const vm_decoder *d, unsigned space)
 {
     return (space == PTX_SPACE_GLOBAL || space == PTX_SPACE_GENERIC) && (HAS(CG) || HAS(CV));
 }
 
-/* Returns the fast handler for elements of that type in that space, or VM_H_COUNT if no such handler exists. */
+/* Returns the fast handler for elements of this type in this space, or VM_H_COUNT if no such handler exists. */
 static vm_handler_id fast_handler(unsigned space, unsigned type, bool load)
 {
     bool shared = space == PTX_SPACE_SHARED, sign = load && vm_is_signed(type);
@@ -62,8 +62,8 @@ static const ptx_operand *element(const vm_decoder *d, const ptx_operand *o, uin
 
 static bool is_register(const ptx_operand *o) { return o->kind == PTX_OPERAND_REG; }
 
-/* The places of loaded elements. An element goes to its register, or to a temporary if the register is wider. `after`
- * lists the elements that must be extended to their registers after the load. */
+/* The destinations of loaded elements. An element goes to its register, or to a temporary register if the register is
+ * wider than the element. `after` lists the elements that must be extended to their registers after the load. */
 typedef struct widening {
     uint32_t from, to;
     vm_handler_id id;
@@ -119,8 +119,9 @@ static void fill(vm_decoder *d, vm_code *i, const uint32_t *slots, unsigned coun
     i->flags = (uint8_t)(flags | (vm_is_signed(type) ? VM_SIGNED : 0) | (decode_container(type) > 4 ? VM_REG64 : 0));
 }
 
-/* Decodes an access to .param space: a parameter of the kernel or function, or a variable of a call. Its offset is
- * known when the module is loaded, and is checked here. Returns false, without an effect, for any other access. */
+/* Decodes an access to .param space: a parameter of the kernel or function, or a variable of a call. The offset is
+ * known when the module is loaded, and this function checks it. Returns false, without an effect, for any other
+ * access. */
 static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slots, unsigned count, unsigned type,
                   bool write)
 {
@@ -150,7 +151,7 @@ static bool param(vm_decoder *d, const ptx_operand *address, const uint32_t *slo
     return true;
 }
 
-/* Emits an access: sets `a`, `imm`, `e`, `space` and the width of the address. If `id` is VM_H_COUNT, the handler is
+/* Emits an access: sets `a`, `imm`, `e`, `space` and the width of the address. If `id` is VM_H_COUNT, uses the handler
  * `slow`, which works lane by lane. `slots` has the destinations of a load of several elements; `count` is 0 for any
  * other access. */
 static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const ptx_operand *address, unsigned space,
@@ -174,7 +175,7 @@ static vm_code *access(vm_decoder *d, vm_handler_id id, vm_handler slow, const p
     return i;
 }
 
-/* Returns the space of an access. A parameter whose address the function takes is in local memory, also for accesses by
+/* Returns the space of an access. A parameter whose address the function takes is in local memory, even for accesses by
  * its name. So in a function an access to .param space through a register is an access to local memory. */
 static unsigned space_of(const vm_decoder *d, const ptx_operand *address)
 {
@@ -202,8 +203,8 @@ void decode_ld(vm_decoder *d)
     const uint32_t address = i->a;
     fill(d, i, l.slots, count, type, (uint8_t)(i->flags | (strong ? VM_STRONG : 0)));
     const bool wide = !(i->flags & VM_ADDR32);
-    /* A step reports loads that may wait for another warp or block to vm_poll(): ordered loads of shared memory, and
-     * loads past the L1 cache. */
+    /* Some loads may wait for another warp or block: ordered loads of shared memory, and loads past the L1 cache. After
+     * such a load, the extra operation vm_op_polled calls vm_poll(). */
     if (!strong && (is_strong(d) || is_past_cache(d, space)) && count == 1 && i->size <= 8) {
         i = decode_guarded_step_op(d, vm_op_polled);
         i->a = l.slots[0];
@@ -232,9 +233,9 @@ void decode_st(vm_decoder *d)
     fill(d, i, slots, count, type, (uint8_t)(i->flags | VM_WRITES | (strong ? VM_STRONG : 0)));
 }
 
-/* Decodes atom and red. ops_atom() finds in `extra` the type, the operation, and two slots for each element:
- * destination and operand. A destination of 0 means that the old value is not used, as with red or a sink `_`.
- * VM_SIGNED marks singles that may lie in global memory, because atomics on global memory flush subnormals. */
+/* Decodes atom and red. `extra` has the type, the operation, and two slots for each element: destination and operand. A
+ * destination of 0 means that the old value is not used, as in red or with the sink `_`. VM_SIGNED marks singles that
+ * may lie in global memory, because atomics on global memory flush subnormals. */
 void decode_atom(vm_decoder *d)
 {
     static const ptx_mod operations[] = {PTX_MOD_ADD, PTX_MOD_MIN, PTX_MOD_MAX, PTX_MOD_AND,  PTX_MOD_OR,

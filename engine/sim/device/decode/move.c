@@ -15,7 +15,8 @@ static unsigned comparison(const ptx_insn *in)
     return ptx_has(in, PTX_MOD_LO) ? PTX_MOD_LO : ptx_has(in, PTX_MOD_HI) ? PTX_MOD_HI : PTX_MOD_EQ;
 }
 
-/* A comparison, expressed by an existing handler: swap: the operands are exchanged; invert: the result is negated. */
+/* How an existing handler computes a comparison. If `swap` is set, the operands are exchanged. If `invert` is set, the
+ * result is negated. */
 typedef struct compare_form {
     vm_handler_id id;
     bool swap, invert;
@@ -79,8 +80,8 @@ static uint8_t bool_flags(const vm_decoder *d)
     return HAS(AND) ? VM_BOOL_AND : HAS(OR) ? VM_BOOL_OR : HAS(XOR) ? VM_BOOL_XOR : 0;
 }
 
-/* Emits p|q = (a cmp b) op c as the instruction itself or as an extra operation (`step`). For half pairs p and q are
- * the two halves. */
+/* Emits p|q = (a cmp b) op c as the instruction itself or as an extra operation (`step`). For pairs of halves, p and q
+ * are the results of the two halves. */
 static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint32_t p, uint32_t q, bool step)
 {
     unsigned mod = comparison(d->in), bytes = decode_container(type);
@@ -101,14 +102,15 @@ static void compare(vm_decoder *d, unsigned type, const ptx_operand *third, uint
         if (low == p)
             return;
         unsigned op = HAS(AND) ? PTX_MOD_AND : HAS(OR) ? PTX_MOD_OR : HAS(XOR) ? PTX_MOD_XOR : 0;
-        if (q && c == q) { /* q is written before p is computed, and c is the same register, so its value is saved */
+        /* q is written before p is computed, so if c is the same register as q, the value of c is saved first */
+        if (q && c == q) {
             i = decode_step_op(d, ops_pred_logic);
             i->a = i->b = c, i->d = c = decode_take_temp_pred(d);
         }
         if (q) {
             i = step ? decode_step_op(d, ops_pred_logic) : decode_emit_op(d, ops_pred_logic);
             if (!step)
-                i->guard |= 2; /* the second of the two operations counts as the instruction */
+                i->guard |= 2; /* only the second of the two operations counts as the instruction */
             i->d = q, i->a = pair ? high : low, i->b = c, i->size = (uint8_t)op;
             i->flags = (uint8_t)((pair ? 0 : 1) | (negated ? 2 : 0));
         }

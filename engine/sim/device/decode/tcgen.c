@@ -83,14 +83,14 @@ void decode_tcgen05_commit(vm_decoder *d)
         return;
     const vm_place place = decode_address(d, OPERAND(0), 0);
     *b = (vm_bulk){.bar = {.slot = place.slot,
-                           /* ptxas passes the lower half of a generic address too */
+                           /* the lower half of a generic address is a shared address too, as in ptxas' code */
                            .space = PTX_SPACE_SHARED,
                            .addr32 = place.addr32,
                            .offset = place.offset}};
     if (HAS(MULTICAST))
         b->multicast = decode_source(d, OPERAND(1), 4);
     vm_code *i = decode_emit_op(d, ops_tcgen_commit);
-    i->size = VM_BAR_ARRIVE; /* the checks read this: a commit counts as one arrival */
+    i->size = VM_BAR_ARRIVE; /* for the checks: a commit counts as one arrival */
     i->e = decode_cache_slot(d);
     i->extra = b;
 }

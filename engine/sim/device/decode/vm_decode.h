@@ -6,7 +6,8 @@
 
 /* returns the handlers for the best instruction set that the host has and KILN_SIM_ISA allows */
 const vm_handlers *decode_table(void);
-/* Decodes a function of the module. Returns false after a line in `log`, or without a line if memory runs out. */
+/* Decodes a function of the module. If the function is invalid, writes a line to `log` and returns false. If memory
+ * runs out, returns false without a line. */
 bool decode_function(vm_module *module, uint32_t index, kiln__text *log, const vm_handlers *table);
 
 /* Temporaries of one instruction: the number of registers, the bytes of each (32 lanes of 8 bytes), and the number of
@@ -34,7 +35,8 @@ typedef struct vm_decoder {
     size_t count, capacity;
     vm_constant *constants;
     size_t constant_count, constant_capacity;
-    uint32_t constant_bytes, known[256]; /* known: a small hash table; an entry is an index of `constants`, + 1 */
+    /* known: a small hash table, whose entries are indices of `constants` plus 1 */
+    uint32_t constant_bytes, known[256];
     uint32_t temp_base, temp_used, temp_pred_used, sink;
     bool failed, out_of_memory;
     vm_code scratch; /* the operation that an emitter returns if there is no memory for code */
@@ -45,10 +47,10 @@ typedef void vm_decode_fn(vm_decoder *d);
 #include "ops.def"
 #undef OP
 
-/* Emitters. decode_emit() appends the instruction itself. decode_step() appends an extra operation before or after it, which
- * does not count as an instruction. A step ignores the guard, so it may write only temporaries. decode_guarded_step() obeys
- * the guard. The forms with `_op` take a handler that is the same for all instruction sets. No emitter returns NULL: on
- * failure they return `scratch`. */
+/* Emitters. decode_emit() appends the instruction itself. decode_step() appends a step: an extra operation before or
+ * after the instruction, which does not count as an instruction. A step ignores the guard, so it may write only
+ * temporary registers. decode_guarded_step() obeys the guard. The forms with `_op` take a handler that is the same for
+ * all instruction sets. No emitter returns NULL: if memory runs out, it returns `scratch`. */
 vm_code *decode_emit(vm_decoder *d, vm_handler_id id);
 vm_code *decode_emit_op(vm_decoder *d, vm_handler handler);
 vm_code *decode_step(vm_decoder *d, vm_handler_id id);
@@ -59,7 +61,8 @@ void decode_set_error(vm_decoder *d, const char *what);
 void decode_no_memory(vm_decoder *d);
 
 /* The functions below return the slot of an operand. `bytes` is the width of the operand: 4 for all types up to 32
- * bits, 8, or 16. For a predicate decode_dest() takes 0. decode_source() may emit steps that compute the operand. */
+ * bits, 8, or 16. For a predicate, the caller of decode_dest() passes 0. decode_source() may emit steps that compute
+ * the operand. */
 /* returns the flags of ops_special for a destination of this width */
 uint8_t decode_sreg_flags(const ptx_operand *o, unsigned bytes);
 uint32_t decode_source(vm_decoder *d, const ptx_operand *o, unsigned bytes);
@@ -67,14 +70,14 @@ uint32_t decode_dest(vm_decoder *d, const ptx_operand *o, unsigned bytes);
 uint32_t decode_constant_slot(vm_decoder *d, uint64_t value, unsigned bytes);
 uint32_t decode_take_temp(vm_decoder *d);
 uint32_t decode_take_temp_pred(vm_decoder *d);
-/* returns a slot that already has the negation; may emit a step */
+/* returns a slot whose value includes the operand's negation; may emit a step */
 uint32_t decode_pred_source(vm_decoder *d, const ptx_operand *o);
 uint32_t decode_pred_plain(vm_decoder *d, const ptx_operand *o, bool *negated);
 /* returns the slot of the second predicate of p|q, or 0 */
 uint32_t decode_second_pred(vm_decoder *d, const ptx_operand *o);
-/* returns the container of a register operand, or 0 for another operand */
+/* returns the bytes of a register operand, or 0 for another operand */
 unsigned decode_reg_bytes(const vm_decoder *d, const ptx_operand *o);
-/* Returns the bytes of a register that holds the type: at least 4. */
+/* Returns the bytes of a register that holds a value of the type, which is at least 4. */
 unsigned decode_container(unsigned type);
 /* allocates memory that lives as long as the module; returns NULL, after setting `failed`, if memory runs out */
 void *decode_allocate(vm_decoder *d, size_t bytes);

@@ -1,5 +1,5 @@
-/* arith.c - arithmetic in a region. Each row of vm_ops.def that is handled here computes its expression bit for bit.
- * The interpreter's handler is called for all other rows. */
+/* arith.c - arithmetic in a region. For each row of vm_ops.def that this file handles, the region computes the same
+ * bits as the row's expression. For all other rows the region calls the interpreter's handler. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static void store_result(jit_emitter *e, unsigned type, uint32_t slot, unsigned 
     jit_put(e, slot, wide ? JIT_64 : JIT_32, x, mask);
 }
 
-/* ---- single precision: vm_math.h has the same in C ---- */
+/* ---- single precision: vm_math.h has the same functions in C ---- */
 
 /* Replaces every NaN by the canonical NaN 0x7fffffff. */
 static unsigned emit_canonical_nan(jit_emitter *e, unsigned x)
@@ -100,7 +100,8 @@ static unsigned emit_abs(jit_emitter *e, unsigned x)
     return emit_float(e, emit_binary(e, "and", I32V, emit_bits(e, x), jit_splat32(e, 0x7fffffff)));
 }
 
-/* With .ftz, replaces x by a zero if `scaled`, which is x times a power of two, shows that x is too small. */
+/* With .ftz, replaces x by a zero if x was subnormal before it was rounded. `scaled`, which is x times a power of two,
+ * shows whether this is so. */
 static unsigned emit_flush_scaled(jit_emitter *e, unsigned x, unsigned scaled, unsigned flags)
 {
     if (!(flags & VM_FTZ))
@@ -116,7 +117,7 @@ static unsigned emit_fma(jit_emitter *e, unsigned a, unsigned b, unsigned c)
     return jit_value(e, "call " F32V " @llvm.fma.v32f32(" F32V " %%v%u, " F32V " %%v%u, " F32V " %%v%u)", a, b, c);
 }
 
-/* Writes min or max (`most`) of floats: NaNs lose against numbers, and -0 is less than +0. */
+/* Writes min or max (`most`) of floats: if one operand is NaN, the result is the other operand. -0 is less than +0. */
 static unsigned emit_min_max(jit_emitter *e, unsigned a, unsigned b, bool most)
 {
     const unsigned first = emit_binary(e, most ? "fcmp ogt" : "fcmp olt", F32V, a, b),
@@ -133,7 +134,7 @@ static unsigned emit_scale_up(jit_emitter *e, unsigned x)
     return emit_binary(e, "fmul", F32V, x, emit_constant(e, 0x4b800000)); /* 2^24 */
 }
 
-/* Writes the single-precision instruction `id`. Returns false if it is not handled here. */
+/* Writes the single-precision instruction `id`. Returns false if this function does not handle it. */
 static bool emit_single(const arith *o, unsigned id, unsigned *r)
 {
     jit_emitter *e = o->e;
@@ -320,7 +321,7 @@ static unsigned emit_division(jit_emitter *e, unsigned a, unsigned b, bool sign,
     return emit_choose(e, I32V, none, jit_splat32(e, VM_ALL), r);
 }
 
-/* Writes the integer instruction `id`. Returns false if it is not handled here. */
+/* Writes the integer instruction `id`. Returns false if this function does not handle it. */
 static bool emit_integer(const arith *o, unsigned id, unsigned *r)
 {
     jit_emitter *e = o->e;
@@ -373,7 +374,7 @@ static bool emit_integer(const arith *o, unsigned id, unsigned *r)
     }
 }
 
-/* Writes the logic or shift instruction `id`. Returns false if it is not handled here. */
+/* Writes the logic or shift instruction `id`. Returns false if this function does not handle it. */
 static bool emit_logic(const arith *o, unsigned id, unsigned *r)
 {
     jit_emitter *e = o->e;
@@ -531,7 +532,7 @@ static bool emit_own(jit_emitter *e, const vm_code *i, unsigned id, unsigned mas
     return true;
 }
 
-/* Reads a special register as ops_special() does. is_steady() of operands.c has chosen registers that do not change
+/* Reads a special register as ops_special() does. is_steady() of operands.c lists these registers, which do not change
  * while a thread runs. */
 static unsigned special_value(jit_emitter *e, unsigned which)
 {
@@ -554,7 +555,7 @@ static unsigned special_value(jit_emitter *e, unsigned which)
     return jit_splat32_of(e, x);
 }
 
-/* Emits a test that all lanes of a register hold the value. If a lane does not, the compiled code leaves the region before this
+/* Writes a test that all lanes of a register hold the value. If a lane holds another value, the region ends before this
  * instruction. */
 static void emit_expect(jit_emitter *e, uint32_t slot, uint32_t value)
 {
@@ -565,8 +566,8 @@ static void emit_expect(jit_emitter *e, uint32_t slot, uint32_t value)
     jit_test(e, jit_value(e, "icmp eq i32 %%v%u, 0", bits));
 }
 
-/* Writes a shuffle whose distance and segments are constants. Its lanes then have a fixed order, which is computed as
- * in vm_op_shfl(). */
+/* Writes a shuffle whose distance and segments are constants. The source lane of each lane is then known, and is
+ * computed as in vm_op_shfl(). */
 static bool emit_shuffle(jit_emitter *e, const vm_code *i)
 {
     uint32_t b, c, inside = 0;
@@ -615,7 +616,8 @@ static bool emit_vote(jit_emitter *e, const vm_code *i)
     return true;
 }
 
-/* Writes an instruction by its kind. Returns false if it is unknown here, so that the handler must be called. */
+/* Writes LLVM IR for an instruction. Returns false if no function of this file can write the instruction. Then the
+ * region must call the handler. */
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned mask)
 {
     if (i->masked == ops_pred_logic)

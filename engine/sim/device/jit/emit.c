@@ -1,7 +1,8 @@
-/* emit.c - a region as text in LLVM's language. Registers become variables, which LLVM keeps in the host's registers.
- * They are read from the frame at the region's beginning, and written back where it ends. Arithmetic with a guard
- * computes all lanes and blends. Accesses and calls happen for all lanes or for no lane. A branch follows all lanes, or
- * ends the region. */
+/* emit.c - writes a region as text in LLVM IR. Registers of the kernel become variables, which LLVM keeps in registers
+ * of the host. A region reads the variables from the frame when it begins, and writes them back when it ends.
+ * Arithmetic with a guard computes all lanes and then selects between the new and the old values. Accesses and calls
+ * are executed for all lanes or for no lane. If all lanes agree on a branch, the region follows them; otherwise the
+ * region ends. */
 #include "emit.h"
 #include "vm_block.h"
 #include "vm_collective.h"
@@ -12,12 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST 1000u /* instructions of a region */
-/* shorter code is interpreted in less time than a region takes to begin and end. Between barriers a warp has a turn for
- * little code, so there a shorter region pays. */
+#define MOST 1000u /* the largest number of instructions of a region */
+/* The least numbers. Interpreting shorter code takes less time than entering and leaving a region. Between barriers a
+ * warp has a turn for little code, so a shorter region pays there. */
 #define LEAST 6u
 #define LEAST_AFTER_BARRIER 3u
-/* at most one instruction in CALLS may be a call: around calls all registers are in memory, as in the interpreter */
+/* At most one instruction in CALLS may be a call, because around a call all registers must be in memory, as in the
+ * interpreter. */
 #define CALLS 8u
 /* Flags of an instruction. REACHED: the region can execute it. LEADER: a basic block begins there. LOOP: a branch
  * leads back to it. */
@@ -98,8 +100,8 @@ bool jit_in_block(const jit_emitter *e, uint32_t at) { return is_inside(e, at) &
 
 static const char *get_type(unsigned width) { return width == JIT_MASK ? "i32" : width == JIT_32 ? I32V : I64V; }
 
-/* Returns the number of a variable, and adds it if it is new. add_vars() adds all variables before anything is
- * written; later, a new one sets e->failed. */
+/* Returns the number of a variable, and adds it if it is new. add_vars() adds all variables before the text is written.
+ * After that, a new variable is an error and sets e->failed. */
 static uint32_t find_var(jit_emitter *e, uint32_t slot, unsigned width)
 {
     const size_t key = (slot ^ slot >> 5 ^ (size_t)width << 3) * 0x9e3779b1u % e->var_slots;
@@ -168,8 +170,8 @@ void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsi
             e->groups[k--] = e->groups[--e->group_count];
 }
 
-/* Writes the known value of a register to the frame, for the lanes of the path. In the other lanes, the row keeps the
- * values of other paths. */
+/* Writes the known value of a register to the frame, for the lanes of the path. In the other lanes the row keeps its
+ * values, which belong to other paths. */
 static void store_known(jit_emitter *e, kiln__text *text, uint32_t var)
 {
     const jit_var *v = &e->vars[var];
@@ -197,7 +199,7 @@ static void store_known(jit_emitter *e, kiln__text *text, uint32_t var)
                       old + 3, pointer, b);
 }
 
-/* Copies a variable to its row in the frame (`store`), or from there. */
+/* Copies a variable to its row in the frame if `store` is true, otherwise from the row to the variable. */
 static void move_row(jit_emitter *e, kiln__text *text, uint32_t var, bool store)
 {
     if (e->partial) {
@@ -220,8 +222,8 @@ static void move_row(jit_emitter *e, kiln__text *text, uint32_t var, bool store)
                           b, type, c, pointer, var);
 }
 
-/* Writes changed variables back to the frame, if they are many. Each exit would write them otherwise; so they are
- * written once, before all exits that follow. A function for paths always does that. `at` is the next instruction. */
+/* Writes changed variables back to the frame if there are many of them. Without this, every later exit would contain
+ * code that writes them. A function for paths always writes them back. `at` is the next instruction. */
 static void write_back(jit_emitter *e, uint32_t at)
 {
     enum { MUCH = 16 };
@@ -240,8 +242,8 @@ static void write_back(jit_emitter *e, uint32_t at)
 
 /* ---- the end of a region ---- */
 
-/* Returns the value to add to a counter. e->lanes counts VM_LANES lanes per instruction; in a function for paths,
- * that number is scaled here to the lanes of the path. */
+/* Returns the value to add to a counter. e->lanes counts VM_LANES lanes per instruction. In a function for paths this
+ * function scales the number to the lanes of the path. */
 static unsigned scale_count(jit_emitter *e, kiln__text *text, bool lanes, unsigned more)
 {
     if (!e->partial || !lanes) {
@@ -302,7 +304,7 @@ void jit_test(jit_emitter *e, unsigned good)
     jit_label(e, on);
 }
 
-/* Adds the block's counts to the variables. */
+/* Adds the counts of the current basic block to the variables %ncount, %nlanes and %nsteps. */
 static void flush_counts(jit_emitter *e)
 {
     const char *pointer = jit_pointer(e, "i64");
@@ -329,8 +331,8 @@ static void count_lanes(jit_emitter *e, unsigned bits)
 
 /* ---- instructions ---- */
 
-/* Writes a call of the handler of an instruction. `mask` is an i32 value, the lanes that execute it; 0 means all
- * lanes. With `event`, the region ends after the call if the handler has raised an event. */
+/* Writes a call of the handler of an instruction. `mask` is an i32 value: the lanes that execute the instruction. 0
+ * means all lanes. With `event`, the region ends after the call if the handler has raised an event. */
 void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, unsigned mask, bool event)
 {
     char lanes[16] = "-1";
@@ -383,7 +385,7 @@ void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler
     jit_label(e, on);
 }
 
-/* Returns the lanes of the guard as an i32 value, or 0 if there is no guard. */
+/* Returns an i32 value: the lanes for which the guard holds. Returns 0 if there is no guard. */
 static unsigned get_guard(jit_emitter *e, const vm_code *i)
 {
     if (!(i->guard & ~2u))
@@ -409,7 +411,7 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
         label = ++e->labels;
         jit_label(e, label);
         flush_counts(e);
-        /* variables are written back before a loop, so that the exits of the loop need not do it */
+        /* variables are written back before a loop, so that the exits of the loop need not write them */
         if (at > e->at && e->state[at - e->first] & LOOP)
             for (uint32_t k = 0; k < e->var_count; k++)
                 if (e->dirty[k] && jit_live_at(e->u->live, at, e->vars[k].slot, e->vars[k].width))
@@ -432,7 +434,8 @@ static unsigned make_way(jit_emitter *e, uint32_t at, unsigned count, unsigned l
     return label;
 }
 
-/* Returns the lanes of the guard, among the path's lanes in a function for paths, or 0 if there is no guard. */
+/* Returns the lanes for which the guard holds, or 0 if there is no guard. In a function for paths, only lanes of the
+ * path count. */
 static unsigned get_path_guard(jit_emitter *e, const vm_code *i)
 {
     const unsigned bits = get_guard(e, i);
@@ -458,7 +461,7 @@ static void emit_branch(jit_emitter *e, const vm_code *i)
     const unsigned all = e->partial ? jit_value(e, "icmp eq i32 %%v%u, %%v%u", bits, e->mask)
                                     : jit_value(e, "icmp eq i32 %%v%u, -1", bits);
     const unsigned seen = e->partial ? JIT_TAKEN | JIT_PASSED : e->u->seen[e->at], some = ++e->labels,
-                   mixed = jit_exit(e, e->at, false); /* lanes go different ways */
+                   mixed = jit_exit(e, e->at, false); /* some lanes take the branch and others do not */
     const unsigned on = seen & JIT_PASSED ? make_way(e, e->at + 1, 1, 0, step) : jit_exit(e, e->at, true);
     const unsigned go = seen & JIT_TAKEN ? make_way(e, target, 1, lanes, step) : jit_exit(e, e->at, true);
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", all, go, some);
@@ -466,7 +469,7 @@ static void emit_branch(jit_emitter *e, const vm_code *i)
     jit_line(e, "br i1 %%v%u, label %%l%u, label %%l%u", none, on, mixed);
 }
 
-/* Writes an instruction that either all lanes execute or none. If the lanes disagree, the region ends. */
+/* Writes an instruction that all lanes or no lanes execute. If the guard holds only for some lanes, the region ends. */
 static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
 {
     const unsigned act = ++e->labels, some = ++e->labels, on = ++e->labels;
@@ -490,13 +493,13 @@ static void emit_uniform(jit_emitter *e, const vm_code *i, const jit_insn *insn,
     if (bits) {
         jit_line(e, "br label %%l%u", on);
         jit_label(e, on);
-        e->group_count = 0; /* the tests were executed only if the guard held */
+        e->group_count = 0; /* the tests of addresses are valid only if the guard held */
     }
 }
 
-/* Writes an access or a call in a function for paths. `bits`: the lanes for which the guard holds, or 0 without a
- * guard. Returns true if the lanes are counted already. They are counted before a call because the handler may raise
- * an event, which ends the region. */
+/* Writes an access or a call in a function for paths. `bits` is an i32 value: the lanes for which the guard holds, or 0
+ * if there is no guard. Returns true if the function has counted the lanes. It counts them before a call, because the
+ * handler may raise an event, which ends the region. */
 static bool emit_path(jit_emitter *e, const vm_code *i, const jit_insn *insn, unsigned bits)
 {
     if (jit_is_access(insn) && jit_emit_partial_memory(e, i, bits ? bits : e->mask))
@@ -542,10 +545,11 @@ static void emit_insn(jit_emitter *e)
         e->lanes += VM_LANES;
 }
 
-/* ---- which instructions a region has ---- */
+/* ---- the instructions of a region ---- */
 
 /* Marks the instructions that the region can reach from its head, and the leaders of basic blocks, by a depth-first
- * search. Ways that were never observed are not followed. Sets e->need to the number of instructions. */
+ * search. At a branch, the search follows only directions that were observed. Sets e->need to the number of
+ * instructions. */
 static void find_reached(jit_emitter *e, uint32_t *stack)
 {
     uint32_t depth = 0, count = 0;
@@ -596,11 +600,12 @@ static void add_vars(jit_emitter *e)
     }
 }
 
-/* Merges a set of changed variables into the set of another block. Returns true if that set has grown. */
+/* Merges a set of changed variables into the set of another block. Returns true if the set of that block has grown. */
 static bool merge_dirty(jit_emitter *e, uint32_t from, uint32_t at, const uint8_t *dirty)
 {
     bool grew = false;
-    if (!is_inside(e, at) || (at > from && e->state[at - e->first] & LOOP)) /* make_way() writes it back there */
+    /* before a loop, make_way() writes the variables back */
+    if (!is_inside(e, at) || (at > from && e->state[at - e->first] & LOOP))
         return false;
     uint8_t *in = e->block_in + e->block_of[at - e->first] * e->var_count;
     for (size_t k = 0; k < e->var_count; k++) {
@@ -610,8 +615,8 @@ static bool merge_dirty(jit_emitter *e, uint32_t from, uint32_t at, const uint8_
     return grew;
 }
 
-/* Computes for each block the variables that may have changed when it begins: a forward data-flow analysis, iterated
- * to a fixed point. */
+/* Computes for each block the variables that may have changed when it begins: this is a forward data-flow analysis,
+ * iterated to a fixed point. */
 static void flow_dirty(jit_emitter *e)
 {
     const vm_code *code = e->u->function->code;
@@ -638,7 +643,7 @@ static void flow_dirty(jit_emitter *e)
 
 static void emit_blocks(jit_emitter *e)
 {
-    bool open = false; /* true: the current basic block has no terminator yet */
+    bool open = false; /* true while the current basic block has no terminator */
     for (e->at = e->first; e->at <= e->last; e->at++) {
         if (!is_inside(e, e->at))
             continue;
@@ -697,7 +702,7 @@ static void emit_entry(jit_emitter *e)
         jit_line(e, "%%s%u = alloca %s", k, type);
         if (jit_live_at(e->u->live, e->head, e->vars[k].slot, e->vars[k].width))
             move_row(e, &e->body, k, false);
-        else /* no instruction reads it before it is written */
+        else /* no instruction reads the variable before it is written */
             jit_line(e, "store %s %s, %s %%s%u", type, e->vars[k].width == JIT_MASK ? "0" : "zeroinitializer",
                      jit_pointer(e, type), k);
     }
@@ -817,8 +822,8 @@ uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint
 
 /* ---- functions for paths ---- */
 
-/* Returns true if a function for paths holds the instruction. It does not hold reconvergence points, barriers and
- * exchanges between lanes: there, the interpreter decides which path goes on. */
+/* Returns true if a function for paths holds the instruction. Reconvergence points, barriers and exchanges between
+ * lanes are excluded: at these instructions the interpreter decides which path continues. */
 static bool is_of_path(const jit_unit *unit, uint32_t at)
 {
     const vm_code *i = &unit->function->code[at];
@@ -826,8 +831,8 @@ static bool is_of_path(const jit_unit *unit, uint32_t at)
            i->masked != vm_op_vote && i->masked != vm_op_warp_sync;
 }
 
-/* Marks the instructions that the function holds, and the leaders of its basic blocks. A leader whose block has at
- * least two instructions is a head, at which the interpreter may enter. Returns false if memory runs out. */
+/* Marks the instructions that the function for paths holds, and the leaders of its basic blocks. A leader whose block
+ * has at least two instructions is a head, at which the interpreter may enter. Returns false if memory runs out. */
 static bool prepare_paths(jit_emitter *e, bool *heads)
 {
     const kiln_allocator *mem = e->u->mem;
@@ -848,7 +853,7 @@ static bool prepare_paths(jit_emitter *e, bool *heads)
         if (e->u->insns[at].kind == JIT_BRANCH && to >= e->first && to <= e->last)
             e->state[to - e->first] |= LEADER;
     }
-    /* the handler of ops_atom copies its code, so an atomic can be no head */
+    /* the handler of ops_atom copies its code, so an atomic cannot be a head */
     for (uint32_t at = e->first; at < e->last; at++)
         heads[at] = is_inside(e, at) && e->state[at - e->first] & LEADER && is_inside(e, at + 1) &&
                     e->u->insns[at].kind != JIT_BRANCH && code[at].masked != ops_atom;
@@ -863,8 +868,8 @@ static bool prepare_paths(jit_emitter *e, bool *heads)
     return e->dirty && e->known && !e->failed;
 }
 
-/* Writes the values that stay the same, and a switch by w->pc to the block at which the function begins. If w->pc is
- * after no head, the function returns 0. */
+/* Writes the start of a function for paths: the values that do not change, and a switch that jumps to the block for
+ * w->pc. If w->pc is not the instruction after a head, the function returns 0. */
 static void emit_paths_entry(jit_emitter *e, const bool *heads)
 {
     const vm_code *code = e->u->function->code;

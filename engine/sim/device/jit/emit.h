@@ -11,7 +11,7 @@
 #define F32V "<32 x float>"
 #define F64V "<32 x double>"
 
-/* A register of the kernel as a variable of the region. */
+/* A register of the kernel, which the region keeps in a variable. */
 typedef struct jit_var {
     uint32_t slot;
     uint8_t width;
@@ -21,10 +21,11 @@ typedef struct jit_var {
 typedef struct jit_group {
     uint32_t slot, span;
     uint8_t kind, pattern;
-    int64_t low, high; /* range of offsets that was tested, [low, high), in bytes from the register's value */
-    /* an i64 value: the first lane's register. For JIT_ANY, a vector: the host addresses of all lanes' registers */
+    int64_t low, high; /* the tested range of offsets, [low, high), in bytes from the register's value */
+    /* An i64 value: the first lane's register. For JIT_ANY it is a vector: the host addresses that correspond to the
+     * registers of all lanes. */
     unsigned first;
-    unsigned second; /* the same value for the first lane of the upper half of the warp */
+    unsigned second; /* an i64 value: the register of the first lane of the upper half of the warp */
     unsigned host;   /* an i64 value: host address minus address */
     /* Until the instruction `until`, words[] has the four words of each lane from the offset `from` on, which were
      * loaded together: load_fours() of memory.c. */
@@ -40,16 +41,18 @@ typedef struct jit_emitter {
     kiln__text entry, body, exits;
     char pointers[4][48];
     unsigned next_pointer, values, labels;
-    unsigned w, runner, block, launch, cache, params, shared, shared_low, shared_end; /* values, all of type i64 */
+    /* numbers of values, which all have the type i64 */
+    unsigned w, runner, block, launch, cache, params, shared, shared_low, shared_end;
     uint32_t first, last, head, need, calls;
     uint32_t at;    /* the instruction that is being written */
     uint8_t *state; /* flags of each instruction of [first, last]: REACHED, LEADER, LOOP */
     bool *stops;
     jit_var *vars;
     size_t var_count, var_capacity;
-    uint32_t *var_of; /* hash table: index + 1 */
+    uint32_t *var_of; /* a hash table, whose entries are indices of `vars` plus 1 */
     size_t var_slots;
-    uint8_t *dirty; /* indexed by variable: at this point, its value may differ from the register's row in the frame */
+    /* indexed by variable: true if, at this point, the variable may differ from the register's row in the frame */
+    uint8_t *dirty;
     uint8_t *block_in; /* indexed by block_of[] and variable: dirty[] at the beginning of the basic block */
     uint32_t *block_of;
     /* counts of this basic block that are not yet added to %ncount, %nsteps and %nlanes */
@@ -57,9 +60,10 @@ typedef struct jit_emitter {
     jit_group groups[JIT_GROUPS];
     unsigned group_count, streams; /* streams: how many of the variables %p0, %p1, ... prefetching uses */
     unsigned parts;                /* how often emit_prefetch_parts() was used */
-    /* `partial`: a function for paths is written. mask (the lanes of the path, an i32) and active (their number, an
-     * i64) stay the same while it runs. Registers stay in the frame. Within a basic block, known[] has the value of
-     * each variable, 0 if there is none yet, and dirty[] marks the values that the frame does not have. */
+    /* `partial` is true while a function for paths is written. While such a function runs, `mask` (the lanes of the
+     * path, an i32) and `active` (the number of these lanes, an i64) stay the same. Registers stay in the frame. Within
+     * a basic block, known[] has the number of the value of each variable, or 0 if the block has not read it yet.
+     * dirty[] marks values that are not yet written to the frame. */
     bool partial;
     unsigned mask, active, regs; /* regs: the address of the frame's registers, an i64 */
     unsigned *known;
@@ -83,16 +87,16 @@ bool jit_in_block(const jit_emitter *e, uint32_t at);
 unsigned jit_get(jit_emitter *e, uint32_t slot, unsigned width);
 /* Sets a variable in the lanes of `mask`, or in all lanes if `mask` is 0. */
 void jit_put(jit_emitter *e, uint32_t slot, unsigned width, unsigned value, unsigned mask);
-/* Returns a label at which the region ends, before the instruction `at`. `missed`: leaving there returns
- * VM_REGION_MISSED, except in a function for paths. */
+/* Returns a label at which the region ends, before the instruction `at`. If `missed` is true, the region returns
+ * VM_REGION_MISSED there, except in a function for paths. */
 unsigned jit_exit(jit_emitter *e, uint32_t at, bool missed);
-/* Ends the region before its instruction unless the i1 value is true. */
+/* Writes a test: if the i1 value is false, the region ends before the current instruction. */
 void jit_test(jit_emitter *e, unsigned good);
 void jit_call(jit_emitter *e, const vm_code *i, const jit_insn *insn, vm_handler handler, unsigned mask, bool event);
 
 void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn); /* memory.c */
-/* Writes a load or store by lanes of a path. `bits`: the lanes that execute it, an i32. Returns false if the handler
- * must be called. */
+/* Writes a load or store for lanes of a path. `bits` is an i32 value: the lanes that execute the instruction. Returns
+ * false if the region must call the handler instead. */
 bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits);
 void jit_emit_update(jit_emitter *e, const vm_code *i);
 bool jit_emit_plain(jit_emitter *e, const vm_code *i, const jit_insn *insn,

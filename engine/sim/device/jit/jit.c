@@ -1,13 +1,13 @@
-/* jit.c - decides what code is compiled, and when. A loop is compiled when it has executed many instructions: one
- * region from its first instruction, and one after each instruction that regions do not hold (a barrier, a shuffle).
- * The host thread that finds the loop hot compiles it. The other threads go on interpreting, and use the regions once
- * they are installed.
+/* jit.c - decides which code is compiled, and when. A loop is compiled when it has executed many instructions. Its
+ * first region begins at its first instruction. Another region begins after each instruction that regions cannot hold,
+ * such as a barrier. The host thread that finds the loop hot compiles it. Meanwhile the other threads interpret the
+ * loop. They use the regions as soon as these are installed.
  *
  * A loop has these states:
- *   cold -> observed      half of the threshold is reached: handle_hot() observes, and observes again some times later
+ *   cold -> observed      half of the threshold is reached: handle_hot() observes the loop several times from then on
  *   observed -> compiled  the threshold is reached: compile_regions()
  *   compiled -> compiled  too many runs did not match the observations: handle_miss() observes and compiles again
- *   compiled -> given up  nothing new was observed, or it was compiled again TRIES times: the interpreter runs it */
+ *   compiled -> given up  nothing new was observed, or the loop was compiled again TRIES times: it is interpreted */
 #include "jit.h"
 
 #include <pthread.h>
@@ -25,9 +25,10 @@
 #define LENGTH 1000000u /* the limit on characters of text: longer texts took LLVM up to 12 s, shorter ones 1 s */
 #define MOST 16384u     /* the limit on regions of a device until modules are unloaded; each has some kilobytes */
 
-/* A region that was made. The code stays until its module is unloaded, because other threads may be running it. */
+/* A region that was made. The code of a region stays until its module is unloaded, because other threads may be running
+ * it. */
 typedef struct made_region {
-    vm_native region; /* the first member, so that the interpreter's pointer points to this struct */
+    vm_native region; /* the first member, so that a pointer to it is also a pointer to this struct */
     struct made_region *next;
     uint32_t first, last, tries;
 } made_region;
@@ -39,7 +40,7 @@ typedef struct made_function {
     jit_moves *moves;
     jit_live *live;
     made_region *regions;
-    bool shuffles; /* the function has a shuffle: vm_native.alive of its regions */
+    bool shuffles; /* the function has a shuffle, so vm_native.alive of its regions is set */
 } made_function;
 
 /* The compiler's data of a module (vm_module.host_code). */
@@ -51,7 +52,7 @@ typedef struct made_module {
 
 /* A device's compiler. `lock` guards everything but the counters. */
 typedef struct compiler {
-    struct vm_jit jit; /* the first member, so that the interpreter's pointer points to this struct */
+    struct vm_jit jit; /* the first member, so that a pointer to it is also a pointer to this struct */
     const kiln_allocator *mem;
     jit_llvm *llvm;
     bool refused;               /* LLVM cannot be used */
@@ -61,7 +62,7 @@ typedef struct compiler {
     pthread_mutex_t lock;
 } compiler;
 
-/* ---- what a function has ---- */
+/* ---- analysis of a function ---- */
 
 static made_module *open_module(compiler *c, vm_module *module)
 {
@@ -97,8 +98,8 @@ static bool analyse_function(compiler *c, made_function *made, const vm_function
     return made->live != NULL;
 }
 
-/* Returns the pattern of an access's addresses, as the current contents of the register `slot` show it. `word`: the
- * register has 32 bits. */
+/* Returns the pattern of an access's addresses, as the current contents of the register `slot` show it. `word` is true
+ * if the register has 32 bits. */
 static jit_pattern get_pattern(const vm_warp *w, const vm_code *i, uint32_t slot, bool word)
 {
     const uint64_t span = (uint64_t)i->size * i->count;
@@ -134,8 +135,8 @@ static jit_pattern merge_patterns(unsigned a, unsigned b)
     return JIT_ANY;
 }
 
-/* Returns the ways of a branch that the current predicates show. A backward branch always gets both ways, because a
- * loop may go on or end. */
+/* Returns the directions that lanes take at a branch, by the current predicates: JIT_TAKEN, JIT_PASSED or both. A
+ * backward branch always gets both directions, because a loop may continue or end. */
 static unsigned get_ways(const vm_warp *w, const vm_code *i)
 {
     const uint32_t taken = *vm_pred(w, i->guard & ~3u) ^ (i->guard & 1 ? VM_ALL : 0);
@@ -155,14 +156,16 @@ static void observe(const vm_warp *w, made_function *made, const vm_function *fu
         const uint32_t slot = jit_address(function, made->insns, at);
         const bool word = jit_shapes[made->insns[at].id].shared && slot == i->a;
         if (slot != function->window && (word ? vm_r32(w, slot)[0] == 0 : vm_r64(w, slot)[0] == 0))
-            return; /* a register is zero until it is written, so the first lane did not execute the access */
+            /* a register is zero until it is written, so an address of 0 shows that the first lane did not execute the
+             * access */
+            return;
         *known = (uint8_t)merge_patterns(*known, get_pattern(w, i, slot, word));
     }
 }
 
 /* ---- compiling ---- */
 
-/* The regions that are written to one text for LLVM. */
+/* The regions whose LLVM IR is written into one text. */
 typedef struct batch {
     uint32_t heads[HEADS], need[HEADS];
     char names[HEADS][16];
@@ -188,10 +191,10 @@ static _Atomic(vm_native *) *open_table(compiler *c, const vm_function *function
     return all;
 }
 
-/* Installs a function as a region, so that other threads run it from now on. A new vm_native replaces the old
- * vm_native. A vm_native has a function for whole warps and a function for paths. If `partial` is true, this is the
- * function for paths, and the new vm_native takes over the other function of the old one. If it is false, the reverse.
- * Does nothing if `address` is 0 or memory runs out. */
+/* Installs compiled code at `address` as a region, so that other threads run it from now on. A vm_native has a function
+ * for whole warps and a function for paths. A new vm_native replaces the old vm_native of the head. If `partial` is
+ * true, the compiled code becomes the function for paths, otherwise the function for whole warps. The other function is
+ * copied from the old vm_native. Does nothing if `address` is 0 or memory runs out. */
 static void install(compiler *c, made_function *made, const vm_function *function, uint32_t head, uint64_t address,
                     uint32_t need, uint32_t first, uint32_t last, bool partial)
 {
@@ -227,7 +230,7 @@ static void install(compiler *c, made_function *made, const vm_function *functio
     atomic_fetch_add(&c->live, 1);
 }
 
-/* Returns the place after the next instruction that regions do not hold. */
+/* Returns the index after the next instruction that regions cannot hold. */
 static uint32_t find_next_stop(const jit_unit *unit, uint32_t at, uint32_t last)
 {
     while (at <= last && unit->insns[at].kind != JIT_STOP)
@@ -235,7 +238,8 @@ static uint32_t find_next_stop(const jit_unit *unit, uint32_t at, uint32_t last)
     return at + 1;
 }
 
-/* Writes regions from `head` on, and from the places at which regions end, until none are left. */
+/* Writes a region that begins at `head`. Then writes regions that begin where the written regions end, until no such
+ * place is left. */
 static void write_all(const jit_unit *unit, made_module *module, uint32_t head, uint32_t first, uint32_t last,
                       kiln__text *text, batch *b)
 {
@@ -257,8 +261,8 @@ static void write_all(const jit_unit *unit, made_module *module, uint32_t head, 
             b->heads[b->count] = at;
             snprintf(b->names[b->count], sizeof b->names[0], "r%u", module->names++);
             b->need[b->count] = jit_emit(unit, text, b->names[b->count], at, first, last, stops);
-            /* No code can be written from here. It may be possible after the next instruction that regions cannot
-             * contain. */
+            /* No region can begin at this instruction. A region may begin after the next instruction that regions
+             * cannot hold. */
             if (!b->need[b->count])
                 stops[find_next_stop(unit, at, last)] = true;
             b->count += b->need[b->count] != 0;
@@ -323,8 +327,8 @@ static void compile_paths(compiler *c, made_module *module, made_function *made,
     kiln__text_free(&text);
 }
 
-/* Opens LLVM at the first need: opening takes a while, and most processes never need it. Returns false if LLVM cannot
- * be used, or if the device has as many regions as it may have. */
+/* Opens LLVM at the first need: opening takes time, and most processes do not need LLVM. Returns false if LLVM cannot
+ * be used, or if the device already has MOST regions. */
 static bool open_llvm(compiler *c)
 {
     if (!c->llvm && !c->refused) {
@@ -334,11 +338,11 @@ static bool open_llvm(compiler *c)
     return c->llvm && jit_llvm_alive() && atomic_load(&c->live) < MOST;
 }
 
-/* Returns true if enough hot code has been executed to make opening LLVM worth its time, which is about 4 million warp
- * instructions. */
+/* Returns true if so much hot code has been executed that opening LLVM is worth its time. The limit is about 4 million
+ * warp instructions. */
 static bool is_worth_opening(compiler *c, uint64_t executed)
 {
-    enum { OPENING = 128 }; /* times the threshold */
+    enum { OPENING = 128 }; /* this number times the threshold is about 4 million */
     c->found += executed;
     return c->llvm || c->found >= (uint64_t)(c->jit.threshold - 1) * OPENING;
 }
@@ -350,7 +354,7 @@ static void handle_hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, cons
     const vm_function *function = w->frame->function;
     const uint32_t first = (uint32_t)(from - function->code), last = (uint32_t)(to - function->code);
     uint32_t *heat = &function->code[last].c;
-    if (pthread_mutex_trylock(&c->lock) != 0) { /* another thread compiles, so try again later */
+    if (pthread_mutex_trylock(&c->lock) != 0) { /* another thread compiles; a later call tries again */
         if (enough)
             __atomic_store_n(heat, 0, __ATOMIC_RELAXED);
         return;
@@ -369,8 +373,8 @@ static void handle_hot(struct vm_jit *jit, vm_warp *w, const vm_code *from, cons
     pthread_mutex_unlock(&c->lock);
 }
 
-/* vm_jit.split: compiles the paths of the code around a branch at which lanes diverge. It sets the count of each branch
- * of that code to its end, so that the code is compiled only once. */
+/* vm_jit.split: compiles the paths of the code around a branch at which lanes diverge. Sets the counters of all
+ * branches of that code to their final value, so that the code is compiled only once. */
 static void handle_split(struct vm_jit *jit, vm_warp *w, const vm_code *i)
 {
     enum { AROUND = 256 }; /* number of instructions before and after the branch */

@@ -1,6 +1,6 @@
-/* live.c - liveness of registers. A region that ends writes back only the registers that may be read later. The
- * analysis is the usual backward data-flow analysis, iterated to a fixed point. If nothing is known about an
- * instruction, it counts as a read of all registers. */
+/* live.c - liveness of registers. When a region ends, it writes back only the registers that may be read later. This
+ * file finds them by backward data-flow analysis, iterated to a fixed point. An instruction whose operands are unknown
+ * counts as a read of all registers. */
 #include "region.h"
 #include "vm_block.h"
 #include "vm_collective.h"
@@ -17,8 +17,8 @@ struct jit_live {
     uint32_t masks; /* the function's number of masks */
     size_t words;   /* words of one instruction's set */
     uint64_t *in;
-    uint64_t *temps; /* registers of a single PTX instruction */
-    uint64_t *shown; /* registers that count as live everywhere: add_shown() */
+    uint64_t *temps; /* temporary registers, which only the operations of one PTX instruction use */
+    uint64_t *shown; /* registers that count as live everywhere (add_shown) */
 };
 
 /* Returns the number of a register. Masks have 4 bytes, rows of registers at least 128. */
@@ -44,8 +44,8 @@ static bool is_plain_barrier(const vm_code *i)
     return i->masked == vm_op_bar && i->a & 1 && (i->b == 0 || i->b & 1) && i->size == 0;
 }
 
-/* The transfer function of an instruction. `set` has the registers that are live after it, and gets those that are live
- * before it. */
+/* The transfer function of an instruction. On entry `set` has the registers that are live after the instruction, on
+ * return the registers that are live before it. */
 static void apply_insn(const jit_live *live, const vm_function *function, const jit_insn *insns, uint32_t at,
                        uint64_t *set)
 {
@@ -72,8 +72,9 @@ static void apply_insn(const jit_live *live, const vm_function *function, const 
         set[k] |= live->shown[k];
 }
 
-/* Finds the registers that count as live everywhere. A shuffle reads registers of lanes whose guard is false or which
- * are elsewhere. A message about a loop that waits forever shows the address that it reads. */
+/* Finds the registers that count as live everywhere. There are two kinds. A shuffle reads registers of lanes whose
+ * guard is false or that are in another path. A message about an endless loop shows the address that the loop reads, so
+ * the register of this address must be in the frame. */
 static void add_shown(jit_live *live, const vm_function *function, const jit_insn *insns)
 {
     for (uint32_t at = 0; at < function->code_count; at++) {
@@ -84,7 +85,7 @@ static void add_shown(jit_live *live, const vm_function *function, const jit_ins
         uint32_t number_of;
         if (insns[at].kind == JIT_BRANCH && back->target <= back && back->insn < function->ptx->insn_count)
             wait = vm_wait_of(function, back->target->insn, back->insn, &number_of, &mbarrier);
-        if (wait && !(wait->a & 1)) { /* the address of a wait, which may have 32 or 64 bits */
+        if (wait && !(wait->a & 1)) { /* the register with the address of a wait has 32 or 64 bits */
             add_member(live->shown, get_number(live, wait->a, JIT_32));
             add_member(live->shown, get_number(live, wait->a, JIT_64));
         }

@@ -1,8 +1,9 @@
-/* llvm.c - LLVM by dlopen. Its C API is documented (llvm.org/doxygen, LLVM-C) and keeps its functions over many
- * versions. The few functions that are used are declared here, so building Kiln needs no LLVM.
+/* llvm.c - opens LLVM by dlopen() and calls its C API. The API is documented (llvm.org/doxygen, LLVM-C), and its
+ * functions stay the same over many versions. This file declares the few functions that it uses, so building Kiln needs
+ * no LLVM.
  *
- * LLVM belongs to the process and not to a device. One thread at a time uses it. It is not used any more in a process
- * that exits or was forked, or after an error at which LLVM would have ended the process. */
+ * LLVM belongs to the process and not to a device. Only one thread at a time calls it. LLVM is not called any more when
+ * the process exits, in a forked process, or after an error at which LLVM would have ended the process. */
 #include "llvm.h"
 
 #include <dlfcn.h>
@@ -28,7 +29,8 @@ typedef struct opaque opaque; /* any object that belongs to LLVM */
 
 enum { OBJECT_FILE = 1, OPTIMISE = 2, RELOC_PIC = 2, CODE_JIT = 1, SEVERITY_ERROR = 0 };
 #define STACK ((size_t)64 << 20) /* the stack of the compiling thread; only used pages take memory */
-/* free address space without which nothing is compiled, because LLVM ends the process when memory runs out */
+/* Bytes of address space that must be free before LLVM is called, because LLVM ends the process when memory runs
+ * out. */
 #define SPARE ((size_t)256 << 20)
 
 #define FUNCTIONS(X)                                                                                                   \
@@ -86,7 +88,7 @@ struct jit_llvm {
     void *library;
     const char *name; /* name of the library */
     opaque *machine;
-    unsigned major; /* major version of the library; 0: before 16 */
+    unsigned major; /* major version of the library; 0 before version 16 */
     bool wide;
 #define X(result, name, arguments) result(*name) arguments;
     FUNCTIONS(X)
@@ -100,16 +102,16 @@ struct jit_code {
 /* ---- one thread at a time calls LLVM, and only until the process exits ---- */
 
 static pthread_mutex_t gate = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-static atomic_int owner;   /* the process that opened LLVM; 0: none */
+static atomic_int owner;   /* the process that opened LLVM, or 0 */
 static atomic_bool busy;   /* a thread executes code of LLVM */
 static atomic_bool closed; /* LLVM must not be called any more */
 static int armed;          /* number of times that at_exit() was registered */
 static jmp_buf escape;
 static _Thread_local bool calling; /* this thread is inside LLVM */
 
-/* Takes the lock on LLVM. Returns false if LLVM must not be called. A signal handler that exits may call this in the
- * thread that waits for LLVM. That thread holds the lock already, so it only waits until LLVM has ended, and gets
- * false. */
+/* Takes the lock on LLVM. Returns false if LLVM must not be called. A signal handler that exits may call this function
+ * in the thread that waits for LLVM. That thread holds the lock already. In this case the function only waits until
+ * LLVM has finished, and returns false. */
 static bool enter_llvm(void)
 {
     const int process = atomic_load(&owner);
@@ -137,8 +139,8 @@ static void at_exit(void)
         pthread_mutex_unlock(&gate);
 }
 
-/* LLVM's handler of fatal errors. It jumps back to run_job(), because LLVM ends the process if the handler returns.
- * Another user of the library in this process may reach it too; then it returns. */
+/* LLVM's handler of fatal errors. LLVM ends the process if the handler returns, so the handler jumps back to run_job().
+ * If another user of the library in this process has caused the error, the handler returns. */
 static void fatal(const char *reason)
 {
     (void)reason;
@@ -147,7 +149,7 @@ static void fatal(const char *reason)
 }
 
 typedef struct job {
-    const jit_llvm *llvm; /* NULL: not open yet */
+    const jit_llvm *llvm; /* NULL before LLVM is open */
     void (*what)(void *of);
     void *of;
     bool done;
@@ -171,9 +173,9 @@ static void *run_job(void *argument)
     return NULL;
 }
 
-/* Calls a function in a new thread, waits for it, and holds the lock on LLVM. The thread has a large stack, however
- * small the caller's is, and blocks the program's signals. Returns false if the function was not called, or was left
- * by a fatal error. */
+/* Calls a function in a new thread, waits for it, and holds the lock on LLVM. The new thread has a large stack, because
+ * the caller's stack may be small, and it blocks the program's signals. Returns false if the function was not called,
+ * or if a fatal error of LLVM ended it. */
 static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
 {
     job j = {.llvm = llvm, .what = what, .of = of};
@@ -205,7 +207,7 @@ static bool in_thread(const jit_llvm *llvm, void (*what)(void *of), void *of)
     return j.done;
 }
 
-/* ---- opening it ---- */
+/* ---- opening LLVM ---- */
 
 static bool load_symbol(void *library, const char *name, void *pointer)
 {
@@ -231,12 +233,12 @@ static bool load_functions(jit_llvm *llvm)
     }
     void (*version)(unsigned *major, unsigned *minor, unsigned *patch);
     unsigned minor, patch;
-    if (load_symbol(llvm->library, "LLVMGetVersion", &version)) /* since 16 */
+    if (load_symbol(llvm->library, "LLVMGetVersion", &version)) /* the function exists since LLVM 16 */
         version(&llvm->major, &minor, &patch);
     return all;
 }
 
-/* Writes the host's features, without those that KILN_SIM_ISA excludes. */
+/* Writes the features of the host's processor, except features that KILN_SIM_ISA excludes. */
 static void get_features(jit_llvm *llvm, const char *isa, kiln__text *features)
 {
     const bool base = isa && strcmp(isa, "base") == 0, narrow = base || (isa && strcmp(isa, "avx2") == 0);
@@ -293,8 +295,8 @@ static bool may_allocate(void)
     return true;
 }
 
-/* Returns false if another LLVM's symbols are global in the process: this LLVM might then call functions of the other
- * LLVM. */
+/* Returns false if the symbols of another LLVM are global in the process, because this LLVM might then call functions
+ * of the other LLVM. */
 static bool is_alone(const jit_llvm *llvm)
 {
     opaque *(*seen)(void);
@@ -311,7 +313,7 @@ static void open_library(void *of)
 {
     opening *o = of;
     unsigned wanted = 0;
-    /* The library is never unloaded, because it has exit handlers. */
+    /* RTLD_NODELETE: the library is never unloaded, because it has exit handlers. */
     for (size_t k = 0; k < KILN__COUNT(names) && !o->llvm->library; k++) {
         o->llvm->library = dlopen(names[k].name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         o->llvm->name = names[k].name;
@@ -362,7 +364,7 @@ static bool is_success(const jit_llvm *llvm, opaque *error)
 
 static void report(void *user, opaque *error)
 {
-    const jit_llvm *llvm = user; /* the message is dropped, because LLVM would print it; the caller sees the failure */
+    const jit_llvm *llvm = user; /* drops the message, which LLVM would otherwise print; the caller sees the failure */
     is_success(llvm, error);
 }
 

@@ -1,7 +1,7 @@
 /* memory.c - loads and stores in a region. The layout of the lanes' addresses was observed before the region was made
- * (jit_pattern). When it runs, the region tests that layout, and that all addresses lie in the allocation that the
- * instruction accessed last, or in the block's shared memory. If a test fails, the region ends before the access.
- * Accesses through one register share one test. */
+ * (jit_pattern). A running region tests that the addresses have this layout. It also tests that they lie in the
+ * allocation that the instruction accessed last, or in the block's shared memory. If a test fails, the region ends
+ * before the access. Accesses through the same register share one test. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static const unsigned bytes_of[] = {[JIT_u8] = 1,  [JIT_s8] = 1,  [JIT_u16] = 2,
 typedef struct access {
     const vm_code *i;
     const jit_shape *shape;
-    uint32_t slot;          /* jit_address() */
+    uint32_t slot;          /* the register of the address, from jit_address() */
     unsigned element, span; /* bytes of an element; bytes that a lane accesses */
     unsigned pattern;
     int64_t offset;
@@ -40,8 +40,7 @@ static access get_access(const jit_emitter *e, uint32_t at)
  * writable. */
 static uint8_t get_kind(const access *a) { return a->shape->shared ? 2 : a->shape->form == JIT_STORE; }
 
-/* Finds the range of offsets, [*low, *high), of this access and of the similar accesses that follow in the basic
- * block. */
+/* Finds the range of offsets, [*low, *high), of this access and of similar accesses after it in the basic block. */
 static void find_extent(const jit_emitter *e, const access *a, int64_t *low, int64_t *high)
 {
     *low = a->offset, *high = a->offset + a->span;
@@ -67,8 +66,8 @@ static void find_extent(const jit_emitter *e, const access *a, int64_t *low, int
 
 static unsigned emit_and(jit_emitter *e, unsigned a, unsigned b) { return jit_value(e, "and i1 %%v%u, %%v%u", a, b); }
 
-/* Writes a test that the lanes' addresses grow by `stride` bytes from lane to lane, and begin again after each `width`
- * lanes. Returns an i1 value. */
+/* Writes a test that the lanes' addresses grow by `stride` bytes from lane to lane, and that the sequence begins again
+ * after each `width` lanes. Returns an i1 value. */
 static unsigned emit_row_test(jit_emitter *e, unsigned row, const char *vector, const char *scalar, unsigned stride,
                               unsigned width)
 {
@@ -152,10 +151,10 @@ static bool is_in_loop(const jit_emitter *e, uint32_t at)
     return false;
 }
 
-/* Prefetches the row that a load in a loop will read AHEAD iterations later, if its address goes on in equal steps. A
+/* Prefetches the row that a load in a loop will read AHEAD iterations later, if its address changes by equal steps. A
  * warp runs many iterations of a loop in one turn. In a grid-stride loop its rows lie far apart, so the host's own
- * prefetcher does not predict them. If the later row is not in the window, the current row is prefetched instead: the
- * processor gets no address that the kernel may not read. */
+ * prefetcher does not predict them. If the later row is outside of the window, the region prefetches the current row
+ * again, so that the processor never gets an address that the kernel must not read. */
 static void emit_prefetch(jit_emitter *e, const window *w, unsigned first)
 {
     enum { AHEAD = 8, LINE = 64, ROW = 128 };
@@ -329,7 +328,7 @@ static void store_at(jit_emitter *e, const access *a, unsigned address)
     unsigned value[JIT_ELEMENTS] = {0};
     for (unsigned k = 0; k < count; k++)
         value[k] = narrow_value(e, a, jit_get(e, get_slot(a, k), get_width(a)));
-    if (a->pattern == JIT_ONE) { /* all lanes store to one address, where the last lane's value stays */
+    if (a->pattern == JIT_ONE) { /* all lanes store to one address, so memory keeps the value of the last lane */
         for (unsigned k = 0; k < count; k++) {
             const unsigned x = jit_value(e, "extractelement <32 x %s> %%v%u, i32 31", a->type, value[k]);
             const unsigned to = emit_pointer(e, address, k * a->element, a->type);
@@ -357,7 +356,7 @@ static void store_at(jit_emitter *e, const access *a, unsigned address)
     jit_line(e, "store %s %%v%u, %s %%v%u, align %u", type, row, jit_pointer(e, type), to, a->element);
 }
 
-/* Loads two rows of 16 lanes, or two addresses, with one element for each lane. */
+/* Loads one element for each lane of a warp whose halves have the pattern ROW or ONE. */
 static void load_halves(jit_emitter *e, const access *a, unsigned address, unsigned upper)
 {
     char type[32], order[32 * 10];
@@ -384,7 +383,7 @@ static void load_halves(jit_emitter *e, const access *a, unsigned address, unsig
     jit_put(e, get_slot(a, 0), get_width(a), widen_value(e, a, value), 0);
 }
 
-/* Stores the lower half first: if both halves store to one place, the later lanes' values stay. */
+/* Stores the lower half first: if both halves store to the same place, memory keeps the values of the later lanes. */
 static void store_halves(jit_emitter *e, const access *a, unsigned address, unsigned upper)
 {
     char type[32], order[16 * 10];
@@ -481,8 +480,9 @@ static void load_fours(jit_emitter *e, unsigned host, int64_t offset, unsigned w
         words[k] = emit_concatenation(e, half[0][k], half[1][k], 16);
 }
 
-/* Gathers or scatters in the lanes of `mask`, a vector of i1. `host`: the host addresses of the lanes at offset 0.
- * `guarded`: a load changes only the registers of these lanes. Two words of a lane move as one element. */
+/* Gathers or scatters in the lanes of `mask`, a vector of i1. `host` is a vector: the host addresses of the lanes at
+ * offset 0. If `guarded` is true, a load changes only the registers of the lanes in `mask`. Two words of a lane move as
+ * one element. */
 static void emit_lanes(jit_emitter *e, const access *a, unsigned host, unsigned mask, bool guarded)
 {
     const bool load = a->shape->form == JIT_LOAD, pair = a->i->count == 2 && a->element == 4;
@@ -521,8 +521,8 @@ static void move_at(jit_emitter *e, const access *a, unsigned pattern, unsigned 
         store_at(e, &whole, address);
 }
 
-/* Loads or stores at any addresses. If the addresses form a row this time, as they may in some iterations or launches,
- * the row is moved as a whole, which takes a fifth of the time. Loads from a single address are also tested for. */
+/* Loads or stores at any addresses. In some iterations or launches the addresses may form a row. The code tests this,
+ * and moves a row as a whole, which takes a fifth of the time. A load also tests whether all lanes have one address. */
 static void emit_anywhere(jit_emitter *e, const access *a, unsigned host)
 {
     const unsigned count = a->i->count, all = jit_value(e, "icmp eq " I32V " zeroinitializer, zeroinitializer");
@@ -602,7 +602,7 @@ static void open_fours(jit_emitter *e, const access *a, const window *w, unsigne
 }
 
 /* Opens a group for lanes at any addresses. g->first is a vector of their host addresses at offset 0. `bits` is an i32
- * value, the lanes to test; 0 means all. The addresses of the other lanes may be anything. */
+ * value: the lanes to test. 0 means all lanes. The function ignores the addresses of other lanes. */
 static void open_anywhere(jit_emitter *e, const access *a, unsigned row, unsigned bits, jit_group *g)
 {
     const window w = get_window(e, a);
@@ -688,8 +688,8 @@ void jit_emit_memory(jit_emitter *e, const vm_code *i, const jit_insn *insn)
         store_at(e, &a, address);
 }
 
-/* The handler is called for elements of 1 or 2 bytes, which no host gathers, and on hosts without AVX-512, which gather
- * and scatter lane by lane. */
+/* Returns false, so that the region calls the handler, in two cases: for elements of 1 or 2 bytes, which no host can
+ * gather, and on hosts without AVX-512, which gather and scatter lane by lane. */
 bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits)
 {
     const access a = get_access(e, e->at);
@@ -714,7 +714,7 @@ bool jit_emit_partial_memory(jit_emitter *e, const vm_code *i, unsigned bits)
 
 /* ---- atomic operations on shared memory ---- */
 
-/* Returns a pointer to element `k` + `more` of a row on the stack. */
+/* Returns a pointer to an element of a row on the stack. The index is the LLVM value `k` plus the constant `more`. */
 static unsigned stack_at(jit_emitter *e, const char *row, unsigned k, unsigned more, const char *type)
 {
     unsigned at = jit_value(e, "ptrtoint %s %s to i64", jit_pointer(e, I32V), row);
@@ -723,8 +723,9 @@ static unsigned stack_at(jit_emitter *e, const char *row, unsigned k, unsigned m
     return jit_value(e, "inttoptr i64 %%v%u to %s", at, jit_pointer(e, type));
 }
 
-/* Updates the word at base + offset, both i64 values, for lane k + `lane`. `operand`: the constant operand of all
- * lanes, or NULL if the operands are on the stack (%ub). If the old value is wanted, it goes to the stack (%ud). */
+/* Writes the update of the word at base + offset (both i64 values) for the lane k + `lane`. `operand` is the constant
+ * operand of all lanes, or NULL if the operands are on the stack (%ub). If `wanted` is true, the old value goes to the
+ * stack (%ud). */
 static void update_lane(jit_emitter *e, const char *op, unsigned base, unsigned offset, const uint32_t *operand,
                         unsigned k, unsigned lane, bool wanted)
 {
@@ -744,7 +745,7 @@ static void update_lane(jit_emitter *e, const char *op, unsigned base, unsigned 
 }
 
 /* Writes a loop that updates one lane after the other, as update_shared() of device/ops/atomic.c does, because lanes
- * may share words. The offsets are on the stack (%ua), and are read in pairs. */
+ * may share words. The offsets are on the stack (%ua), and the loop reads them in pairs. */
 static void update_lanes(jit_emitter *e, const char *op, unsigned base, const uint32_t *operand, bool wanted)
 {
     enum { AT_ONCE = 8 };
@@ -774,7 +775,7 @@ static unsigned update_offsets(jit_emitter *e, const vm_code *i, unsigned *good)
     const char *vector = narrow ? I32V : I64V;
     unsigned row = jit_get(e, i->a, narrow ? JIT_32 : JIT_64), room, low = e->shared_low;
     room = jit_value(e, "sub i64 %%v%u, %%v%u", e->shared_end, low);
-    room = jit_value(e, "lshr i64 %%v%u, 2", room); /* in words: both ends are multiples of 4 */
+    room = jit_value(e, "lshr i64 %%v%u, 2", room); /* the size in words; both ends are multiples of 4 */
     if (narrow) {
         row = jit_value(e, "add " I32V " %%v%u, %%v%u", row, jit_splat32(e, (uint32_t)i->imm));
         low = jit_splat32_of(e, jit_value(e, "trunc i64 %%v%u to i32", low));
@@ -804,7 +805,7 @@ void jit_emit_update(jit_emitter *e, const vm_code *i)
     const unsigned offsets = update_offsets(e, i, &good);
     if (constant)
         memcpy(&operand, e->u->function->constants + (i->b & ~1u), sizeof operand);
-    if (i->d) { /* an atomic that adds 0 in all lanes may be a wait, which the interpreter counts */
+    if (i->d) { /* an atomic that adds 0 in all lanes may be a wait, so the interpreter executes it and counts it */
         const unsigned some = jit_value(e, "icmp ne " I32V " %%v%u, zeroinitializer", b);
         const unsigned bits = jit_value(e, "bitcast " B1V " %%v%u to i32", some);
         good = emit_and(e, good, jit_value(e, "icmp ne i32 %%v%u, 0", bits));

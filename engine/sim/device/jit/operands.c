@@ -1,5 +1,5 @@
-/* operands.c - the registers that an instruction reads and writes. A region ends before an instruction that is
- * unknown here. */
+/* operands.c - the registers that an instruction reads and writes. A region ends before an instruction that this file
+ * does not know. */
 #include "region.h"
 #include "vm_collective.h"
 #include "vm_path.h"
@@ -32,7 +32,7 @@ static void add_use(jit_insn *out, uint32_t slot, unsigned width, bool write)
         out->uses[out->use_count++] = (jit_use){slot, (uint8_t)width, write};
 }
 
-/* Finds the registers of a load or store. A region does not hold an access beyond the limits of region.h. */
+/* Finds the registers of a load or store. An access beyond the limits of region.h keeps the kind JIT_STOP. */
 static void find_memory_uses(const vm_code *i, const jit_shape *shape, jit_insn *out)
 {
     const uint32_t *slots = i->extra;
@@ -104,7 +104,7 @@ const char *jit_update(const vm_code *i)
         return NULL;
     if (how[1] == PTX_MOD_ADD)
         return "add";
-    if (i->d) /* only afterwards it shows whether and/or/xor change memory, and poll.c must know it */
+    if (i->d) /* vm_poll() needs to know whether and, or and xor change memory, which is known only after the update */
         return NULL;
     switch (how[1]) {
     case PTX_MOD_AND: return "and";
@@ -129,8 +129,8 @@ static void find_atomic_uses(const vm_code *i, jit_insn *out)
         add_use(out, i->d, width, true);
 }
 
-/* Finds the registers of a move between a 64-bit register and two 32-bit ones. A slot of 0 means that the half is not
- * wanted. */
+/* Finds the registers of a move between a 64-bit register and two 32-bit ones. A slot of 0 means that this half is not
+ * used. */
 static void find_pair_uses(const vm_code *i, jit_insn *out, bool split)
 {
     const uint32_t *slots = i->extra;
@@ -150,7 +150,8 @@ struct jit_moves {
     uint32_t rows;
     struct {
         uint32_t slot, value;
-        /* some: a constant is moved to the row; more: constants of several values, or to several slots of the row */
+        /* some: the function moves a constant to the row; more: it moves constants with different values, or to several
+         * slots of the row */
         bool some, more;
     } row[];
 };
@@ -192,8 +193,8 @@ bool jit_known(const jit_moves *moves, const vm_function *function, uint32_t slo
     return true;
 }
 
-/* Returns true if a member mask may name all lanes: it is a constant that does, or a register, which the region
- * tests. */
+/* Returns true if a member mask may name all lanes: it is a constant that names all lanes, or a register, whose value
+ * the region will test. */
 static bool may_be_all(const vm_function *function, uint32_t slot)
 {
     uint32_t value;
@@ -202,7 +203,7 @@ static bool may_be_all(const vm_function *function, uint32_t slot)
 }
 
 /* Finds the registers of operations between lanes. If all lanes run and the mask names all of them, they need not
- * wait for each other; the region tests the mask. The kind stays JIT_STOP otherwise. */
+ * wait for each other; the region tests the mask. Otherwise the kind of the instruction stays JIT_STOP. */
 static void find_warp_uses(const jit_moves *moves, const vm_function *function, const vm_code *i, jit_insn *out)
 {
     const bool shuffle = i->masked == vm_op_shfl;

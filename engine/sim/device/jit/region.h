@@ -1,5 +1,5 @@
-/* region.h - what the writer of a region (emit.c) reads: the operands of instructions, the registers that are live,
- * and the stretch of code. */
+/* region.h - the data from which emit.c writes a region: the operands of instructions, the live registers, and the
+ * range of code. */
 #ifndef KILN_SIM_JIT_REGION_H
 #define KILN_SIM_JIT_REGION_H
 
@@ -22,8 +22,8 @@ typedef enum jit_type {
     JIT_f32,
     JIT_f64,
 } jit_type;
-/* A row of vm_ops.def. For arithmetic, d, a, b, c are the types of the operands. For a load or store, they are the
- * types in memory and in a register. */
+/* A row of vm_ops.def. For arithmetic, d, a, b, c are the types of the operands. For a load or store, `a` is the type
+ * in memory, and `d` is the type in a register. */
 typedef struct jit_shape {
     const char *name;
     uint8_t form, d, a, b, c;
@@ -31,7 +31,7 @@ typedef struct jit_shape {
 } jit_shape;
 extern const jit_shape jit_shapes[VM_H_COUNT];
 
-/* A use of a register: its slot, and whether it is a mask or has 32 or 64 bits. */
+/* A use of a register: its slot, and its width. A predicate is a mask with one bit for each lane. */
 typedef enum jit_width { JIT_MASK, JIT_32, JIT_64 } jit_width;
 typedef struct jit_use {
     uint32_t slot;
@@ -40,13 +40,13 @@ typedef struct jit_use {
 } jit_use;
 enum { JIT_USES = 24 };
 /* Limits of the accesses that regions hold: elements of a lane, and the offset of an address in bytes, forward or
- * back. The offset's limit keeps sums of offsets within 64 bits. */
+ * back. The limit of the offset ensures that sums of offsets fit 64 bits. */
 enum { JIT_ELEMENTS = 8 };
 #define JIT_OFFSET_MOST ((int64_t)1 << 40)
 
-/* How a region handles an instruction. STOP: the region ends before it. PLAIN: the region computes it. CALL: the
- * region calls the interpreter's handler. BRANCH, MEET: control flow. UPDATE: an atomic operation on words of the
- * block's shared memory, which belongs to one host thread. */
+/* How a region handles an instruction. STOP: the region ends before the instruction. PLAIN: the region computes the
+ * instruction itself. CALL: the region calls the interpreter's handler. BRANCH: a branch. MEET: a reconvergence point.
+ * UPDATE: an atomic operation on words of the block's shared memory, which belongs to one host thread. */
 typedef enum jit_kind { JIT_STOP, JIT_PLAIN, JIT_CALL, JIT_BRANCH, JIT_MEET, JIT_UPDATE } jit_kind;
 typedef struct jit_insn {
     uint16_t id; /* the handler's number, VM_H_...; VM_H_COUNT if the handler is not in vm_ops.def */
@@ -59,8 +59,8 @@ static inline bool jit_is_access(const jit_insn *insn)
            (jit_shapes[insn->id].form == JIT_LOAD || jit_shapes[insn->id].form == JIT_STORE);
 }
 /* Returns the register from which an access gets its address. Shared memory may be accessed through a register of 64
- * bits. In that case the instruction before has moved the low half to a register of this PTX instruction alone, and
- * the wide register is returned. */
+ * bits. In that case the operation before has moved the low half to a temporary register, and the function returns the
+ * wide register. */
 static inline uint32_t jit_address(const vm_function *function, const jit_insn *insns, uint32_t at)
 {
     const vm_code *i = &function->code[at];
@@ -74,12 +74,13 @@ typedef struct jit_table {
 } jit_table;
 _Static_assert(VM_H_COUNT <= 512, "half of a table's slots are free");
 void jit_table_fill(jit_table *table, const vm_handlers *of);
-/* The constants that a function moves to registers. jit_moves_new() returns NULL if memory runs out; kiln__free()
- * frees the result. */
+/* The constants that the code of a function moves to registers. jit_moves_new() returns NULL if memory runs out;
+ * kiln__free() frees the result. */
 typedef struct jit_moves jit_moves;
 jit_moves *jit_moves_new(const kiln_allocator *mem, const vm_function *function);
-/* Gets the value of an operand that is a constant, or a register to which only one constant is ever moved. Other
- * instructions may write such a register, so the region tests its value. Returns false for other operands. */
+/* Sets *value to the value of an operand that is a constant, or a register to which the function moves only one
+ * constant. Other instructions may write this register too, so the region must test its value. Returns false for other
+ * operands. */
 bool jit_known(const jit_moves *moves, const vm_function *function, uint32_t slot, uint32_t *value);
 /* Returns LLVM's name of an atomic operation on words that regions perform themselves, or NULL if they do not perform
  * it. */
@@ -107,20 +108,21 @@ bool jit_live_clear(const jit_live *live, const vm_function *function, vm_compil
 
 /* ---- emit.c ---- */
 
-/* How the addresses of an access lie. ONE: all lanes have one address. ROW: the lanes' addresses follow each other.
- * ONES, ROWS: the same for each half of the warp, as in blocks that are 16 wide. ANY: otherwise. */
+/* The layout of the lanes' addresses in an access. ONE: all lanes have the same address. ROW: the addresses of the
+ * lanes follow each other. ONES and ROWS: each half of the warp has the layout ONE or ROW, as in blocks that are 16
+ * threads wide. ANY: any other layout. */
 typedef enum jit_pattern { JIT_ANY, JIT_ONE, JIT_ROW, JIT_ONES, JIT_ROWS } jit_pattern;
 /* The ways that a branch took, as bits. */
 enum { JIT_TAKEN = 1, JIT_PASSED = 2 };
-#define JIT_UNSEEN 0xffu /* in place of a pattern or of ways: the instruction was not observed */
+#define JIT_UNSEEN 0xffu /* stands for a pattern or for ways if the instruction was not observed */
 
-/* Everything that the writer of a region reads. */
+/* All data from which emit.c writes a region. */
 typedef struct jit_unit {
     const kiln_allocator *mem;
     const vm_function *function;
-    const jit_insn *insns; /* for all instructions of the function */
-    /* indexed by instruction: the jit_pattern of an access, or the ways of a branch. The region ends where a branch
-     * takes another way */
+    const jit_insn *insns; /* one entry for each instruction of the function */
+    /* indexed by instruction: the jit_pattern of an access, or the directions that a branch has taken. The region ends
+     * where a branch takes another direction */
     const uint8_t *seen;
     const jit_moves *moves;
     const jit_live *live;
@@ -128,12 +130,12 @@ typedef struct jit_unit {
 } jit_unit;
 /* Writes the function `name`, which executes the code from `head` on, within [first, last]. Returns the greatest number
  * of instructions that it executes without testing `left`. Returns 0 if the region is not worth it, or if memory runs
- * out. Sets stops[], which has an entry for each instruction, where another region might continue after this region;
- * the other entries stay. */
+ * out. stops[] has an entry for each instruction. The function sets the entries of the instructions at which another
+ * region might continue after this region, and leaves the other entries unchanged. */
 uint32_t jit_emit(const jit_unit *unit, kiln__text *text, const char *name, uint32_t head, uint32_t first,
                   uint32_t last, bool *stops);
 /* Writes the function `name` for paths of a warp that has diverged, within [first, last]. It may begin at each
- * instruction that heads[] marks. Returns as jit_emit() does. */
+ * instruction that heads[] marks. Returns the same number as jit_emit(). */
 uint32_t jit_emit_partial(const jit_unit *unit, kiln__text *text, const char *name, uint32_t first, uint32_t last,
                           bool *heads);
 /* Writes the declarations that all functions of a module need. */

@@ -1,6 +1,6 @@
-/* async.c - mbarriers, copies that complete on them, and clusterlaunchcontrol. An operation that is asynchronous on a
- * GPU is complete here when its instruction has executed. So a wait for a copy never blocks after the copy was issued.
- * A correct program cannot tell the difference. */
+/* async.c - mbarriers, copies that complete on them, and clusterlaunchcontrol. In the simulator, an operation that is
+ * asynchronous on a GPU is complete when its instruction has executed. So a wait for a copy that was issued never
+ * blocks. A correct program cannot tell the difference. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
  * run in one host thread, so plain accesses are enough. */
 #define COUNT_MOST 0xfffffu
 #define TX_MOST 0xfffff
-#define MARK ((uint64_t)1 << 62) /* differs from the upper bits of unwritten memory (VM_POISON) */
+#define MARK ((uint64_t)1 << 62) /* the mark, which differs from the upper bits of unwritten memory (VM_POISON) */
 
 static uint32_t pending_of(uint64_t bar) { return bar & COUNT_MOST; }
 static uint32_t expected_of(uint64_t bar) { return bar >> 20 & COUNT_MOST; }
@@ -40,8 +40,8 @@ static bool raise_fault(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t ad
     return false;
 }
 
-/* Returns the host pointer of the 8 bytes of an mbarrier. An mbarrier in other memory than shared memory is a fault: on a GPU
- * its behaviour is undefined. */
+/* Returns the host pointer of the 8 bytes of an mbarrier. An mbarrier outside of shared memory has undefined behaviour
+ * on a GPU, and is a fault here. */
 static unsigned char *reach_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
 {
     if (space == PTX_SPACE_GENERIC && address - VM_SHARED_BASE >= VM_CLUSTER_WINDOW) {
@@ -66,7 +66,7 @@ static unsigned char *bar_at(vm_warp *w, const vm_code *i, uint32_t lane, uint32
     return p;
 }
 
-/* The only function that changes the counts of an mbarrier (vm_async.h). */
+/* No other function changes the counts of an mbarrier. vm_async.h describes the parameters. */
 bool ops_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
                         uint32_t drop, int64_t tx, uint64_t *before)
 {
@@ -82,9 +82,9 @@ bool ops_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
         return raise_fault(w, i, lane, address, "more bytes than an mbarrier can count");
     bar = make(pending_of(bar) - arrive, expected_of(bar) - drop, (int32_t)due, ops_mbarrier_parity_of(bar));
     memcpy(p, &bar, 8);
-    /* A GPU completes copies and products later than they are issued. So the warps that wait for this phase see its end
-     * before the same thread can end the next phase. Here the event gives these warps a turn, so that they see it
-     * too. */
+    /* On a GPU a copy or product completes some time after its issue. So the warps that wait for this phase see its end
+     * before the issuing thread can end the next phase. In the simulator this event gives the waiting warps a turn, so
+     * that they see the end of the phase too. */
     if (i->masked != ops_mbarrier && ops_mbarrier_parity_of(bar) != ops_mbarrier_parity_of(*before))
         w->event |= VM_EVENT_PHASE;
     return true;
@@ -95,8 +95,8 @@ static uint32_t read_operand(const vm_warp *w, uint32_t slot, uint32_t lane, uin
     return slot ? vm_r32(w, slot)[lane] : otherwise;
 }
 
-/* Returns true if the mbarrier is in another block, and the operation may access only mbarriers of its own block: init,
- * inval and tests. Arrivals and transactions can reach other blocks. */
+/* Returns true if the mbarrier is in another block although the operation (init, inval or a test) may access only
+ * mbarriers of its own block. Arrivals and transactions can reach other blocks. */
 static bool is_elsewhere(const vm_warp *w, const vm_code *i, uint64_t address)
 {
     const uint64_t offset = i->space == PTX_SPACE_GENERIC ? address - VM_SHARED_BASE : (uint32_t)address;
@@ -164,7 +164,7 @@ void ops_mbarrier(vm_warp *w, const vm_code *i, uint32_t m)
         return;
     vm_set_pred(w, i->d, done, m);
     vm_poll(w, i, m, seen, done == m);
-    if (done != m && (i->count || (++w->spins & 15) == 0)) /* let the warps run for which this warp waits */
+    if (done != m && (i->count || (++w->spins & 15) == 0)) /* lets the warps run for which this warp waits */
         w->event |= VM_EVENT_YIELD;
 }
 
@@ -247,7 +247,7 @@ static bool copy(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t to, uint6
 }
 
 /* cp.async.bulk and cp.reduce.async.bulk. `extra` describes the copy. The slot a has the size in bytes. The slot b has
- * a mask that selects bytes of each 16 bytes; 0 means that all are copied. */
+ * a mask that selects the bytes to copy of each 16 bytes. If b is 0, all bytes are copied. */
 void ops_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -276,7 +276,7 @@ void ops_bulk(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* st.async and red.async. `extra` describes the access, with the slots of the values in `slots`. */
+/* st.async and red.async. `extra` is a vm_bulk, whose `slots` are the slots of the values. */
 void ops_remote(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -300,7 +300,8 @@ void ops_remote(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* st.bulk fills shared memory with zeros. `extra` has the address. The slot a has the number of bytes, as 64 bits. */
+/* st.bulk fills shared memory with zeros. `extra` has the address. The slot a has the number of bytes, a value of 64
+ * bits. */
 void ops_st_bulk(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;
@@ -341,7 +342,8 @@ static bool is_own_shared(const vm_warp *w, const vm_side *side, uint64_t addres
     return offset / VM_SHARED_WINDOW == w->block->rank;
 }
 
-/* Writes the response to one block, and counts its bytes at the mbarrier there. */
+/* Writes the response to the shared memory of one block, and subtracts its bytes from the pending bytes of the mbarrier
+ * in that block. */
 static bool respond(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t to, uint64_t bar, const uint32_t *response)
 {
     const vm_bulk *b = i->extra;
@@ -386,9 +388,9 @@ void ops_try_cancel(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* clusterlaunchcontrol.query_cancel. `size` tells which of the two queries it is (VM_QUERY_...). `a` is the slot of the
- * response. `d` is the slot of the predicate of is_canceled. `extra` has the slots of the coordinates of
- * get_first_ctaid; a coordinate with slot 0 is not used. */
+/* clusterlaunchcontrol.query_cancel. `size` is the kind of query (VM_QUERY_...). `a` is the slot of the response. `d`
+ * is the slot of the predicate of is_canceled. `extra` has the slots of the coordinates of get_first_ctaid; a
+ * coordinate with slot 0 is not used. */
 void ops_query_cancel(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;

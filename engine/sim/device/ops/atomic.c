@@ -1,7 +1,7 @@
-/* atomic.c - atom, red and fences. Host threads share global memory, so updates are atomics of the host, in ascending
- * order of lanes. Neighbouring lanes that update the same word share one atomic. Shared memory belongs to one host
- * thread, so plain code updates its 32-bit words. Other accesses to shared memory use the same code as global
- * memory. */
+/* atomic.c - atom, red and fences. Several host threads access global memory, so an update is an atomic operation of
+ * the host. The lanes update in ascending order. Neighbouring lanes that update the same word share one atomic. Shared
+ * memory belongs to one host thread, so plain code updates its 32-bit words. Other updates of shared memory use the
+ * code for global memory. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static uint64_t step(const vm_code *i, unsigned type, unsigned op, uint64_t old,
     bool max = op == PTX_MOD_MAX;
     switch (type) {
     case PTX_F32:
-        /* single-precision atomics on global memory flush subnormals; the decoder marks them by VM_SIGNED */
+        /* Single-precision atomics on global memory flush subnormals. The decoder marks such atomics by VM_SIGNED. */
         if (i->flags & VM_SIGNED)
             return vm_bits32(
                 vm_out(vm_in(vm_float((uint32_t)old), VM_FTZ) + vm_in(vm_float((uint32_t)b), VM_FTZ), VM_FTZ));
@@ -137,7 +137,7 @@ static bool changes_memory(unsigned op, uint64_t old, uint64_t b, uint64_t c)
     }
 }
 
-/* Yields from time to time after CAS and EXCH, because they may test a lock whose holder must run. */
+/* Yields after every 16 CAS and EXCH, because they may test a lock whose holder must run. */
 static void give_way(vm_warp *w, unsigned op)
 {
     if ((op == PTX_MOD_CAS || op == PTX_MOD_EXCH) && (++w->spins & 15) == 0)
@@ -145,7 +145,8 @@ static void give_way(vm_warp *w, unsigned op)
 }
 
 /* Updates 32-bit words in the shared memory of the warp's block without atomics, because one host thread runs the
- * block. Returns false, without an effect, if the access has another form or an address is not valid. */
+ * block. Returns false without an effect if the access has another form or an address is invalid; the caller then uses
+ * the general code. */
 #define EACH_WORD(next)                                                                                                \
     VM_EACH(lane, m) {                                                                                                 \
         vm_u32 *p = (vm_u32 *)(void *)(shared + at[lane]);                                                             \
@@ -201,9 +202,9 @@ static bool update_shared(vm_warp *w, const vm_code *i, uint32_t m, unsigned typ
 typedef struct words {
     uint64_t b[VM_LANES], c[VM_LANES], old[VM_LANES];
 } words;
-/* Updates one word for all lanes of `run` with one atomic of the host. The result is the same as if each lane did its
- * update in ascending order, and no other thread came in between. An integer sum needs one addition; any other
- * operation is a loop of compare-and-swap. Sets v->old to the value that each lane has seen. */
+/* Updates one word for all lanes of `run` with one atomic of the host. The result is the same as if the lanes did their
+ * updates one after the other in ascending order, with no other thread in between. An integer sum needs one addition;
+ * any other operation is a loop of compare-and-swap. Sets v->old to the value that each lane has seen. */
 static void update_run(const vm_code *i, unsigned char *p, unsigned type, unsigned op, uint32_t run, words *v)
 {
     const bool sum = op == PTX_MOD_ADD && (type == PTX_U32 || type == PTX_S32 || type == PTX_U64 || type == PTX_S64);
@@ -238,8 +239,8 @@ static void update_run(const vm_code *i, unsigned char *p, unsigned type, unsign
                  : !__atomic_compare_exchange_n(wide, &seen64, x, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
 }
 
-/* Updates words of global memory. A run of neighbouring lanes with the same address is one update. Returns false,
- * without an effect, if the access has another form. Returns true also after a fault. */
+/* Updates words of global memory. A run of neighbouring lanes with the same address is one update. Returns false
+ * without an effect if the access has another form. Otherwise returns true, even after a fault. */
 static bool update_global(vm_warp *w, const vm_code *i, uint32_t m, unsigned type, unsigned op)
 {
     uint64_t address[VM_LANES], seen = 0;
@@ -282,7 +283,7 @@ static bool update_global(vm_warp *w, const vm_code *i, uint32_t m, unsigned typ
 }
 
 /* Executes atom and red. `a` and `imm` form the address. `size` is the width of an element, `count` the number of
- * elements. `extra` has the type, the operation and, for vectors, the slots. A `d` of 0 means that the old value is not
+ * elements. `extra` has the type, the operation and, for vectors, the slots. If the slot d is 0, the old value is not
  * used. */
 void ops_atom(vm_warp *w, const vm_code *i, uint32_t m)
 {

@@ -1,4 +1,5 @@
-/* half.c - f16 and bf16, scalar and in pairs, lane by lane: computed in double, rounded once. */
+/* half.c - arithmetic on f16 and bf16, scalar and in pairs, lane by lane. A result is computed in double and rounded
+ * once. */
 #include <math.h>
 
 #include "vm_math.h"
@@ -100,12 +101,12 @@ static uint32_t compute_half(const vm_code *i, unsigned type, uint32_t x, uint32
         break;
     }
     }
-    /* .ftz tests a result before it is rounded to a subnormal number. A value below this limit, rounded to 11 bits, is
-     * less than 2^-14. */
+    /* .ftz tests a result before it is rounded to a subnormal number. A value below this limit is still less than
+     * 2^-14, the smallest normal number, after rounding to 11 bits. */
     bool tiny = flags & VM_FTZ && type == PTX_F16 && (i->size == VM_MUL || i->size == VM_FMA) && fabs(r) < 0x1.ffep-15;
     if (flags & VM_SAT)
         r = vm_out64(r, VM_SAT);
-    if (flags & VM_RELU && r <= 0) /* -0 too */
+    if (flags & VM_RELU && r <= 0) /* this also turns -0 into 0 */
         r = 0;
     if (tiny)
         r = copysign(0, r);
@@ -115,7 +116,7 @@ static uint32_t compute_half(const vm_code *i, unsigned type, uint32_t x, uint32
 static bool is_pair(unsigned type) { return type == PTX_F16X2 || type == PTX_BF16X2; }
 static unsigned single(unsigned type) { return type == PTX_F16 || type == PTX_F16X2 ? PTX_F16 : PTX_BF16; }
 
-/* size: the operation (VM_ADD ...); space: the type. */
+/* Computes on halves. `size` is the operation (VM_ADD ...), and `space` is the type. */
 void ops_half(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned type = single(i->space);
@@ -130,7 +131,7 @@ void ops_half(vm_warp *w, const vm_code *i, uint32_t m)
 }
 
 /* Compares two numbers. The ordered comparisons (eq, ne, lt, le, gt, ge) are false for a NaN, and the unordered ones
- * (equ, neu, ltu, leu, gtu, geu) are true. The default is the test for a NaN. */
+ * (equ, neu, ltu, leu, gtu, geu) are true. .nan and .num test for a NaN. */
 static bool compare(unsigned mod, double a, double b)
 {
     switch (mod) {

@@ -1,4 +1,4 @@
-/* matrix.c - moves matrices between memory and registers; functions shared by the handlers of vm_matrix.inc. */
+/* matrix.c - moves matrices between memory and registers; has functions that the handlers of vm_matrix.inc share. */
 #include <math.h>
 #include <string.h>
 
@@ -39,8 +39,8 @@ vm_scale ops_scale_of(bool ue4m3, uint32_t byte)
     return (vm_scale){fraction, fraction ? 1 - BIAS4 : LEAST, true};
 }
 
-/* The terms are whole numbers of 64 bits. A group is in units of 2^-8: quarters of its products, and eighths of both
- * factors. It is below 2^22 units. The start is in units of 2^-23. */
+/* The terms are whole numbers of 64 bits. A group's term is in units of 2^-8, because its products are in quarters and
+ * its two factors in eighths. It is below 2^22 units. `start` is in units of 2^-23. */
 double ops_scaled_sum(double start, const int32_t *quarters, const vm_scale *a, const vm_scale *b, unsigned count)
 {
     enum { BELOW = 35, GROUP = 8, KEPT = 23, LEAST = -126 };
@@ -69,10 +69,10 @@ double ops_scaled_sum(double start, const int32_t *quarters, const vm_scale *a, 
     return ops_matrix_round(PTX_F32, KEPT, ldexp((double)sum, top - BELOW));
 }
 
-/* Finds the columns of A to which the stored elements of a row belong. In a dense matrix they are the columns
- * themselves. A sparse matrix stores half of each group of neighbours, and four bits of metadata say which half. A
- * group of s4 or u4 has eight elements, and two pairs are stored. A group of tf32 has two elements, and one element is
- * stored. A group of any other type has four elements, and two are stored.
+/* Finds the columns of A to which the stored elements of a row belong. In a dense matrix, stored element k is column k.
+ * A sparse matrix stores half of each group of neighbouring elements, and four bits of metadata tell which elements are
+ * stored. A group of s4 or u4 has eight elements, and two pairs are stored. A group of tf32 has two elements, and one
+ * element is stored. A group of any other type has four elements, and two are stored.
  *
  * The lanes hold the metadata. With elements of 16 bits and more, the low half of a lane's word describes four groups
  * of row r, and the high half describes four groups of row r + 8. With narrower elements, a word describes eight groups
@@ -116,7 +116,7 @@ static unsigned char *row_of(vm_warp *w, const vm_code *i, uint32_t lane, bool w
     return vm_reach(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 16, write);
 }
 
-/* Unpacks 16 elements of `bits` bits from the start of a row: each becomes a byte. */
+/* Unpacks 16 elements of `bits` bits from the start of a row, so that each element becomes a byte. */
 static void unpack_row(unsigned char *row, unsigned bits)
 {
     unsigned char packed[16];
@@ -130,7 +130,7 @@ static void unpack_row(unsigned char *row, unsigned bits)
 void ops_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
-    bool tall = i->c & BYTES && i->c & TRANSPOSED; /* m16n16: a matrix has sixteen rows and two registers */
+    bool tall = i->c & BYTES && i->c & TRANSPOSED; /* for m16n16, where a matrix has sixteen rows and two registers */
     unsigned rows_each = tall ? 16 : 8, rows = rows_each * i->count;
     unsigned char tile[32][16];
     uint32_t have = vm_gather(w, i, m);
@@ -169,7 +169,7 @@ void ops_ldmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 void ops_stmatrix(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
-    /* m16n8: a row of the transposed matrix has sixteen bytes, and a matrix has one register */
+    /* for m16n8, where a row of the transposed matrix has sixteen bytes, and a matrix has one register */
     bool bytes = i->c & BYTES;
     uint32_t have = vm_gather(w, i, m);
     if (!have)
@@ -255,8 +255,8 @@ uint64_t ops_tile_address(const vm_tile *t, unsigned r, unsigned s, uint32_t lan
     return t->narrow ? (uint32_t)at : at;
 }
 
-/* Returns the host memory of [low, high) if all of it is the block's shared memory, or if one allocation holds all of
- * it. Otherwise returns NULL and raises no fault. */
+/* Returns the host memory of [low, high) if the whole range lies in the block's shared memory or in one allocation.
+ * Otherwise returns NULL and raises no fault. */
 static unsigned char *reach_all(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write)
 {
     const vm_block *block = w->block;
@@ -277,8 +277,8 @@ static unsigned char *reach_all(vm_warp *w, const vm_code *i, uint64_t low, uint
     return c->host + (low - c->base);
 }
 
-/* Copies `count` elements of `bytes` bytes between the register of each lane and memory, in which they are `step` bytes
- * apart. The function is inlined, so that the sizes are constants. */
+/* Copies `count` elements of `bytes` bytes between the register of each lane and memory. In memory the elements are
+ * `step` bytes apart. The function is inlined so that the sizes are constants. */
 VM_RACY static inline __attribute__((always_inline)) void move_lanes(unsigned char *p, const uint64_t *lane,
                                                                      unsigned char *reg, unsigned bytes, unsigned count,
                                                                      uint64_t step, bool write)
@@ -290,16 +290,16 @@ VM_RACY static inline __attribute__((always_inline)) void move_lanes(unsigned ch
         }
 }
 
-/* Moves the whole fragment after one check, if all its elements are aligned and lie in one memory. Otherwise returns
- * false and moves nothing. place() gives the place of each element. The place is a sum of three offsets, which depend
- * on the register, on lane / 4 and on lane % 4. */
+/* Moves the whole fragment after one check, if all its elements are aligned and lie in one piece of memory. Otherwise
+ * returns false and moves nothing. The place of an element, which place() gives, is the sum of three offsets. They
+ * depend on the register, on lane / 4 and on lane % 4. */
 VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, bool write)
 {
     enum { STRIDE_MOST = 1 << 20 };
     const vm_fragment *f = &((const vm_matrix *)i->extra)->d;
     const uint64_t y = t->across ? 1 : t->stride, x = t->across ? t->stride : 1, bytes = t->bytes, per = t->per;
     const uint64_t next = t->which == 'b' ? y : x; /* distance to the next element of a register */
-    /* distances between lanes with another l / 4, and another l % 4 */
+    /* distances between lanes whose l / 4 differs by one, and between lanes whose l % 4 differs by one */
     const uint64_t by_four = t->which == 'b' ? x : y, by_one = next * (t->which == 'c' ? 2 : per);
     uint64_t from[VM_FRAGMENT], least = UINT64_MAX, most = 0, lane[VM_LANES];
     if (t->stride > STRIDE_MOST || t->base % bytes || bytes * per < 4)
@@ -312,7 +312,7 @@ VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, b
         most = from[r] > most ? from[r] : most;
     }
     most += 7 * by_four + 3 * by_one + (per - 1) * next + 1;
-    /* return false if the address of the last byte would overflow */
+    /* the address of the last byte must not overflow */
     if (t->base > (t->narrow ? UINT32_MAX : UINT64_MAX >> 1) - most * bytes)
         return false;
     unsigned char *host = reach_all(w, i, t->base + least * bytes, t->base + most * bytes, write);
@@ -334,9 +334,9 @@ VM_RACY static bool move_whole(vm_warp *w, const vm_code *i, const vm_tile *t, b
     return true;
 }
 
-/* Moves fragment d of the matrix in `extra` between registers and memory. `count` tells the matrix: 'a', 'b' or 'c'.
- * `a` and `imm` form the address. `b` is the slot of the stride. If `b` is 0, the matrix is stored without gaps. `c` is
- * 1 if the matrix is stored by columns. */
+/* Moves fragment d of the matrix in `extra` between registers and memory. `count` is the name of the matrix: 'a', 'b'
+ * or 'c'. `a` and `imm` form the address. `b` is the slot of the stride. If `b` is 0, the matrix is stored without
+ * gaps. `c` is 1 if the matrix is stored by columns. */
 static void wmma_move(vm_warp *w, const vm_code *i, uint32_t m, bool write)
 {
     const vm_matrix *x = i->extra;

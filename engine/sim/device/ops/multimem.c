@@ -1,5 +1,6 @@
 /* multimem.c - multimem.ld_reduce, multimem.st and multimem.red: accesses to a location on each device of a team. The
- * order in which a GPU reduces is not documented. Here it is the order in which the devices joined the team. */
+ * order in which a GPU reduces is not documented. The simulator reduces in the order in which the devices joined the
+ * team. */
 #include <math.h>
 
 #include "vm_access.h"
@@ -41,8 +42,8 @@ static void store_element(const vm_code *i, unsigned char *p, uint64_t value)
     }
 }
 
-/* The floating-point parts of an element: how many it has, the bits of each, and the type of one part. Elements of other
- * types have no parts. */
+/* The floating-point numbers that an element consists of: their count, the bits of each, and their type. `count` is 0
+ * if the element is not floating-point. */
 typedef struct parts {
     unsigned count, bits, type;
 } parts;
@@ -74,8 +75,8 @@ static uint32_t put_part(unsigned type, double value)
     return type == PTX_F16 || type == PTX_BF16 ? ops_half_put(type, value, PTX_MOD_RN) : ops_narrow_put(type, value);
 }
 
-/* Adds two numbers, and rounds the sum to the type of intermediate sums. The sum of two numbers of at most 11 bits is
- * rounded to odd in double, so that the second rounding gives the same result as a single rounding. */
+/* Adds two numbers, and rounds the sum to the type of intermediate sums. The sum of two halves is first rounded to odd
+ * in double, so that the second rounding gives the same result as a single rounding. */
 static double add_rounded(unsigned sum, unsigned type, double x, double y)
 {
     if (sum == PTX_F32)

@@ -43,7 +43,7 @@ static unsigned sign_shift(unsigned type)
 
 /* Converts a value to a narrow format. If `count` is 0, rounds to nearest even. Otherwise rounds stochastically:
  * `random` has `count` bits, and the result is rounded away from zero if the sum of these bits and the discarded bits
- * has a carry. An infinity and a value that is too large become the greatest finite value (.satfinite). */
+ * has a carry. Infinities and values that are too large become the greatest finite value (.satfinite). */
 static uint32_t to_narrow(unsigned type, double x, bool relu, uint32_t random, unsigned count)
 {
     narrow f = narrow_of(type);
@@ -84,8 +84,8 @@ double ops_narrow_get(unsigned type, uint32_t bits)
 
 uint32_t ops_narrow_put(unsigned type, double value) { return to_narrow(type, value, false, 0, 0); }
 
-/* Converts the magnitude of a single to a power of two in the format ue8m0, which has bias 127, no sign, and 255 for
- * NaN. Rounds towards zero, or up if `up` is true (.rp). */
+/* Converts the magnitude of a single to a power of two in the format ue8m0, which has the bias 127, no sign, and the
+ * code 255 for NaN. Rounds towards zero, or up if `up` is true (.rp). */
 static uint32_t to_power(uint32_t single, bool up, bool finite)
 {
     uint32_t size = single & 0x7fffffffu, code = size >> 23;
@@ -104,7 +104,8 @@ static uint32_t half_random(unsigned type, float x, bool relu, bool finite, uint
         return 0;
     if (isfinite(x) && (low & 0x7fff) < infinite) {
         double below = fabs(ops_half_get(type, low)), unit = fabs(ops_half_get(type, low + 1));
-        if ((low & 0x7fff) + 1 == infinite) /* beyond the greatest number a step is as wide as below it */
+        /* the distance from the greatest number to the next value is the distance from it to the number below */
+        if ((low & 0x7fff) + 1 == infinite)
             unit = 2 * below - fabs(ops_half_get(type, low - 1));
         double part = (fabs((double)x) - below) / (unit - below);
         low += floor(ldexp(part, (int)cut)) + (double)random >= ldexp(1, (int)cut);
@@ -112,9 +113,9 @@ static uint32_t half_random(unsigned type, float x, bool relu, bool finite, uint
     return finite && (low & 0x7fff) == infinite ? low - 1 : low;
 }
 
-/* Converts to the type `space` from the type `count` with the rounding `size`. The sources are `a` and `b`, or four
- * slots in `extra` for the x4 types. `c` holds random bits. The flags may hold VM_RELU, and VM_XORSIGN for
- * .satfinite. */
+/* Converts a number. `space` is the type of the result, `count` is the type of the source, and `size` is the rounding.
+ * The sources are the slots a and b, or four slots in `extra` for the x4 types. The slot c holds random bits. The flags
+ * may hold VM_RELU, and VM_XORSIGN for .satfinite. */
 void ops_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned to = i->space, from = i->count;

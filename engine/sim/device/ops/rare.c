@@ -9,7 +9,8 @@
 /* ---- carry chains ---- */
 
 /* add, sub and mad with a carry (.cc, addc, subc, madc). Bits of `flags`: 1 uses the carry, 2 writes the carry, 4
- * subtracts, 8 multiplies first, 16 takes the product's high half, 32 signed, 64 operands have 64 bits. */
+ * subtracts, 8 multiplies first, 16 takes the high half of the product, 32 means signed operands, and 64 means operands
+ * of 64 bits. */
 void ops_carry(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
@@ -48,8 +49,8 @@ void ops_carry(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Integer operations on the two 16-bit parts of a register. size: VM_ADD, VM_MIN or VM_MAX; flags: VM_SIGNED,
- * VM_RELU. */
+/* Integer operations on the two 16-bit parts of a register. `size` is VM_ADD, VM_MIN or VM_MAX. The flags may hold
+ * VM_SIGNED and VM_RELU. */
 void ops_pair16(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
@@ -118,7 +119,8 @@ void ops_join(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Logic on predicates. size: 0 for mov, otherwise PTX_MOD_AND, OR or XOR. Flag 1 negates a, flag 2 negates b. */
+/* Logic on predicates. `size` is 0 for mov, otherwise PTX_MOD_AND, PTX_MOD_OR or PTX_MOD_XOR. Flag 1 negates a, flag 2
+ * negates b. */
 void ops_pred_logic(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint32_t a = *vm_pred(w, i->a) ^ (i->flags & 1 ? VM_ALL : 0);
@@ -147,7 +149,7 @@ static uint64_t read_special(vm_warp *w, unsigned which)
     case PTX_SREG_SMID: return w->block->number % read_special(w, PTX_SREG_NSMID);
     case PTX_SREG_GRIDID: return run->grid_id;
     case PTX_SREG_CLOCK:
-    case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* differs at each read */
+    case PTX_SREG_CLOCK64: return w->runner->clock += 16; /* two reads never give the same value */
     case PTX_SREG_CLOCK_HI: return (w->runner->clock += 16) >> 32;
     case PTX_SREG_GLOBALTIMER:
     case PTX_SREG_GLOBALTIMER_LO: return kiln__now_ns();
@@ -175,7 +177,8 @@ static uint64_t read_special(vm_warp *w, unsigned which)
     case PTX_SREG_RESERVED_SMEM_CAP: return run->shared_low; /* the system's part begins at 0 */
     case PTX_SREG_RESERVED_SMEM_1: return run->shared_system;
     case PTX_SREG_DYNAMIC_SMEM_SIZE: return launch->dynamic_shared;
-    case PTX_SREG_ENVREG1: return run->workspace >> 32; /* cooperative groups expect the address here */
+    /* cooperative groups expect the workspace's address in %envreg1 and %envreg2 */
+    case PTX_SREG_ENVREG1: return run->workspace >> 32;
     case PTX_SREG_ENVREG2: return run->workspace;
     default: return 0;
     }
@@ -188,7 +191,7 @@ void ops_special(vm_warp *w, const vm_code *i, uint32_t m)
     uint64_t same = which >= PTX_SREG_LANEID && which != PTX_SREG_LANEID ? read_special(w, which) : 0;
     if (which >= PTX_SREG_NTID_X && which <= PTX_SREG_NCTAID_Z)
         same = read_special(w, which);
-    if (m == VM_ALL && which <= PTX_SREG_NCTAID_Z && !(i->flags & (VM_REG64 | VM_REG16))) { /* nearly always */
+    if (m == VM_ALL && which <= PTX_SREG_NCTAID_Z && !(i->flags & (VM_REG64 | VM_REG16))) { /* this is the usual case */
         uint32_t *to = vm_r32(w, i->d);
         if (which <= PTX_SREG_TID_Z)
             memcpy(to, w->tid[which], sizeof w->tid[which]);
@@ -224,7 +227,8 @@ void ops_is_clustered(vm_warp *w, const vm_code *i, uint32_t m)
     vm_set_pred(w, i->d, w->runner->run->clustered ? VM_ALL : 0, m);
 }
 
-/* The address of a .local variable: it depends on the frame. imm: offset in the frame. */
+/* Computes the address of a .local variable, which depends on the frame. `imm` is the offset of the variable in the
+ * frame. */
 void ops_local_address(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint64_t value = w->frame->local_base + i->imm;

@@ -17,8 +17,8 @@ int ops_host_rounding(unsigned rounding)
     }
 }
 
-/* Computes one result under the host's current rounding mode. Operands are volatile so that the compiler moves nothing
- * across the change of mode. */
+/* Computes one result under the host's current rounding mode. The operands are volatile so that the compiler does not
+ * move the operation across the change of the rounding mode. */
 float ops_round_to_f32(unsigned op, float a, float b, float c, unsigned flags)
 {
     volatile float x = vm_in(a, flags), y = vm_in(b, flags), z = vm_in(c, flags), r;
@@ -39,7 +39,7 @@ float ops_round_to_f32(unsigned op, float a, float b, float c, unsigned flags)
     return vm_out(r, flags);
 }
 
-/* size: the operation (VM_ADD ...); count: the rounding. */
+/* Computes on singles with a directed rounding. `size` is the operation (VM_ADD ...), and `count` is the rounding. */
 void ops_round_f32(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_f32 *a = (const vm_f32 *)(const void *)vm_at(w, i->a), *b = (const vm_f32 *)(const void *)vm_at(w, i->b);
@@ -141,8 +141,8 @@ static uint64_t float_to_int(unsigned to, unsigned from, double x, unsigned roun
     return x < 0 ? (uint64_t)(int64_t)x : (uint64_t)x;
 }
 
-/* Converts an integer to a double that still rounds correctly to any narrower type. If bits do not fit, their presence
- * is kept in the last bit (a sticky bit). */
+/* Converts an integer to a double that still rounds correctly to any narrower type. If the integer has too many bits,
+ * the last bit of the double tells whether any discarded bit was set (a sticky bit). */
 static double sticky(uint64_t magnitude, bool negative)
 {
     double x = magnitude >> 53 ? ldexp((double)(magnitude >> 11 | ((magnitude & 2047) != 0)), 11) : (double)magnitude;
@@ -241,7 +241,7 @@ void ops_cvt_pack_half(vm_warp *w, const vm_code *i, uint32_t m)
 }
 
 /* cvt.pack: saturates a and b to the narrow integer type `space` and packs them. The slot c has the upper part of the
- * result, or c is 0. */
+ * result. If c is 0, the upper part is zero. */
 void ops_cvt_pack_int(vm_warp *w, const vm_code *i, uint32_t m)
 {
     unsigned width = 8 * ptx_type_bytes((ptx_type)i->space);

@@ -1,13 +1,13 @@
-/* surface.c - surface loads, stores and reductions, lane by lane. The coordinate x counts bytes. It counts texels if
- * values are converted, and words in sured.p. An access outside the surface is a fault with .trap, goes to the nearest
- * place inside with .clamp, and has no effect with .zero. */
+/* surface.c - surface loads, stores and reductions, lane by lane. The coordinate x counts bytes. With sust.p it counts
+ * texels, and with sured.p words of the operation's size. An access outside the surface is a fault with .trap. With
+ * .clamp it goes to the nearest place inside. With .zero it has no effect. */
 #include <inttypes.h>
 
 #include "vm_fault.h"
 #include "vm_ops.h"
 
-/* Returns the host address of a lane's access. Returns NULL for an access outside the surface with .zero, or after a
- * fault. Sets *failed in the second case. */
+/* Returns the host address of a lane's access. Returns NULL for an access outside the surface with .zero. After a
+ * fault, sets *failed and returns NULL. */
 static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t bytes, const vm_image **image_out,
                             bool *failed)
 {
@@ -20,7 +20,7 @@ static unsigned char *reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_
     const vm_level *level = &image->levels[0];
     const uint32_t texel = vm_format_bytes(image->format) * image->channels;
     const int64_t row = (int64_t)level->size[0] * texel, step = !l->formatted ? 1 : l->operation ? i->size : texel;
-    const uint32_t width = l->formatted && !l->operation ? texel : bytes; /* bytes of the access */
+    const uint32_t width = l->formatted && !l->operation ? texel : bytes; /* bytes that the access covers */
     const uint32_t layer = l->layer == VM_NO_SLOT ? 0 : vm_r32(w, l->layer)[lane];
     int64_t at[4] = {0}, most[4] = {row - width, (int64_t)level->size[1] - 1, (int64_t)level->size[2] - 1,
                                     image->layers ? (int64_t)image->layers - 1 : 0};

@@ -1,5 +1,5 @@
-/* tcgen.c - tcgen05: allocation, loads and stores of tensor memory, commit, and the operands of products. The products
- * are computed in vm_tcgen.inc. TENSOR_MEMORY.md has the layouts. */
+/* tcgen.c - tcgen05: allocation, loads and stores of tensor memory, commit, and the operands of products. vm_tcgen.inc
+ * computes the products. TENSOR_MEMORY.md has the layouts. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static bool raise_fault(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t ad
     return false;
 }
 
-/* Returns false with a fault recorded unless all lanes of `m` have the same value in a register. */
+/* Returns true if all lanes of `m` have the same value in a register. Otherwise records a fault and returns false. */
 static bool is_uniform(vm_warp *w, const vm_code *i, uint32_t m, uint32_t slot, const char *what)
 {
     const vm_u32 *row = vm_r32(w, slot);
@@ -43,14 +43,14 @@ static void try_again(vm_warp *w, const vm_code *i, uint32_t m, uint32_t columns
     w->lanes -= vm_lanes_of(m);
     if (hooks)
         hooks->unseen(w, i, m, true);
-    vm_charge(w, 1); /* an endless wait uses up the budget of steps */
+    vm_charge(w, 1); /* each try counts as a step, so an endless wait uses up the budget */
     vm_poll(w, i, m, columns, false);
     w->event |= VM_EVENT_YIELD;
 }
 
-/* tcgen05.alloc. `a`, `imm` and `space` are the place where the address is stored. The slot b has the number of
- * columns. The function looks for free columns before the lanes of the warp meet, because lanes that have met cannot
- * execute the instruction again. No other warp of the block runs in between. */
+/* tcgen05.alloc. `a`, `imm` and `space` give the address to which the result, an address in tensor memory, is stored.
+ * The slot b has the number of columns. The function looks for free columns before the lanes of the warp meet, because
+ * lanes that have met cannot execute the instruction again. No other warp of the block runs in between. */
 static void allocate(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t lane = (uint32_t)__builtin_ctz(m), columns = vm_r32(w, i->b)[lane];
@@ -69,8 +69,8 @@ static void allocate(vm_warp *w, const vm_code *i, uint32_t m)
     vm_poll_changed(w, i);
 }
 
-/* tcgen05.alloc, dealloc and relinquish_alloc_permit; `size` tells which (VM_TCGEN_...). For dealloc the slot a has the
- * address, and b the number of columns. */
+/* tcgen05.alloc, dealloc and relinquish_alloc_permit; `size` is the operation (VM_TCGEN_...). For dealloc the slot a
+ * has the address, and b the number of columns. */
 void ops_tcgen_alloc(vm_warp *w, const vm_code *i, uint32_t m)
 {
     if (i->size == VM_TCGEN_ALLOC) {
@@ -115,8 +115,8 @@ uint32_t ops_tcgen_extent(const vm_tcgen_move *x, uint32_t *columns)
     return whole ? 32 : 16;
 }
 
-/* The hardware does not need the warp's number in the address (DeepGEMM leaves it out), so an address in the first
- * quarter of the lanes stands for the same lanes of the warp's own quarter. */
+/* The hardware does not need the number of the warp's quarter in the address, and some kernels (DeepGEMM) leave it out.
+ * So an address in the first quarter of the lanes stands for the same lane of the warp's own quarter. */
 uint32_t ops_tcgen_own_lanes(const vm_warp *w, uint32_t address)
 {
     return address >> 16 < VM_LANES ? address + vm_tensor_address(w->index % 4 * VM_LANES, 0) : address;
@@ -144,8 +144,8 @@ bool ops_tcgen_move_address(vm_warp *w, const vm_code *i, uint32_t m, uint32_t *
     return false;
 }
 
-/* Moves one register of all lanes. `cells` has the host's pointers to the addressed cell, and to the second one for
- * 16x32bx2. */
+/* Moves one register of all lanes. cells[0] is a host pointer to the addressed cell. cells[1] points to the cell of the
+ * second access of .16x32bx2. */
 static void move_register(vm_warp *w, const vm_tcgen_move *x, uint32_t m, uint32_t r, uint32_t *const cells[2])
 {
     vm_u32 *reg = vm_r32(w, x->slots[r]);
@@ -169,7 +169,7 @@ static bool is_better(const vm_tcgen_move *x, uint32_t a, uint32_t b)
 {
     if (x->type == PTX_F32) {
         const float one = vm_float(a), other = vm_float(b);
-        if (isnan(one) || isnan(other)) /* .NaN: a NaN wins; otherwise a number wins */
+        if (isnan(one) || isnan(other)) /* with .NaN a NaN wins, otherwise a number wins */
             return isnan(other) && !isnan(one) ? !x->keeps_nan : isnan(one) && !isnan(other) && x->keeps_nan;
         if (one == other) /* -0 is less than +0 */
             return x->max ? signbit(other) && !signbit(one) : signbit(one) && !signbit(other);
@@ -291,7 +291,7 @@ static bool is_narrow(unsigned type) { return type == PTX_E2M3 || type == PTX_E3
 /* Reads the fields about scale factors. Returns false if the kind of the product does not have them. */
 static bool read_scales(const vm_tcgen_mma *x, uint32_t d, vm_tcgen_product *p)
 {
-    const bool longer = d >> 31; /* K is 96 */
+    const bool longer = d >> 31; /* true if K is 96 */
     p->scale_byte[0] = d >> 29 & 3;
     p->scale_byte[1] = d >> 4 & 3;
     p->ue8m0 = d >> 23 & 1;
@@ -331,7 +331,7 @@ static bool fits_flags(const vm_tcgen_mma *x, uint32_t d, vm_tcgen_product *p)
            !(p->saturate && x->kind != VM_TCGEN_I8) && !((p->a_negative || p->b_negative) && x->kind == VM_TCGEN_I8);
 }
 
-/* Reads the instruction descriptor. Returns false with a fault recorded if it describes no product of this kind. */
+/* Reads the instruction descriptor. If it describes no product of this kind, records a fault and returns false. */
 static bool read_description(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t d, vm_tcgen_product *p)
 {
     const vm_tcgen_mma *x = i->extra;
@@ -392,8 +392,8 @@ bool ops_tcgen_check_descriptor(vm_warp *w, const vm_code *i, uint32_t lane, uin
     return !why;
 }
 
-/* Checks the lane of tensor memory at which D or A begins. A matrix that takes half of each 32 lanes (`half`) may also
- * begin at the second half. */
+/* Checks the lane of tensor memory at which D or A begins. A matrix that takes only 16 of each 32 lanes (`half`) may
+ * also begin at lane 16. */
 static bool check_lanes(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcgen_product *p, uint32_t address)
 {
     const uint32_t row = address >> 16;
@@ -406,7 +406,7 @@ static bool check_lanes(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tc
     return false;
 }
 
-/* Finds the blocks that compute the product together. Returns false with a fault recorded if a block is missing. */
+/* Finds the blocks that compute the product together. If a block is missing, records a fault and returns false. */
 static bool find_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t count, vm_tcgen_product *p)
 {
     const vm_cluster *cluster = w->block->cluster;
@@ -422,8 +422,8 @@ static bool find_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t co
     return true;
 }
 
-/* Reads and checks the addresses of the scale factors. In the addresses of CUTLASS the upper two bits are the number of
- * a byte in a column. The instruction descriptor has the same number, so the hardware ignores it here. */
+/* Reads and checks the addresses of the scale factors. CUTLASS puts the number of the byte within a cell into the upper
+ * two bits of the address. The instruction descriptor has the same number, so the hardware ignores these bits. */
 static bool read_scale_addresses(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product *p)
 {
     const vm_tcgen_mma *x = i->extra;
@@ -435,7 +435,8 @@ static bool read_scale_addresses(vm_warp *w, const vm_code *i, uint32_t lane, vm
     return true;
 }
 
-/* Reads and checks the address of the metadata of a sparse A. It begins at an even column, and at the lane of D. */
+/* Reads and checks the address of the metadata of a sparse A. The metadata must begin at an even column and at the lane
+ * of D. */
 static bool read_metadata_address(vm_warp *w, const vm_code *i, uint32_t lane, vm_tcgen_product *p)
 {
     const vm_tcgen_mma *x = i->extra;
@@ -452,7 +453,7 @@ static bool read_metadata_address(vm_warp *w, const vm_code *i, uint32_t lane, v
     return false;
 }
 
-/* Checks .ashift, which needs all lanes. Returns false with a fault recorded. */
+/* Checks .ashift, which is only allowed if a block has 128 rows. Otherwise records a fault and returns false. */
 static bool check_shift(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tcgen_product *p)
 {
     const vm_tcgen_mma *x = i->extra;
@@ -508,14 +509,14 @@ static uint32_t field(uint64_t descriptor, unsigned bit) { return (uint32_t)(des
 uint32_t ops_tcgen_piece(uint64_t descriptor, bool across, uint32_t at, uint32_t part, uint32_t bytes)
 {
     enum { SHARED_MASK = 0x3ffff, BASE32 = 1 };
-    /* pieces of 16 bytes in a swizzled line, by the number of the swizzle */
+    /* number of 16-byte pieces in a swizzled line, indexed by the swizzle field of the descriptor */
     static const uint8_t pieces[8] = {1, 8, 8, 1, 4, 1, 2, 1};
     const unsigned swizzle = (unsigned)(descriptor >> 61);
     const uint32_t wide = pieces[swizzle], leading = field(descriptor, 16), stride = field(descriptor, 32);
     const uint32_t tall = swizzle == BASE32 ? 4 : 8; /* lines of a swizzled block */
     uint32_t offset, start = field(descriptor, 0);
     if (!across && descriptor >> 52 & 1 && start % 128 + part * VM_TCGEN_PIECE >= 128) {
-        /* the row goes on in another line, whose address is absolute */
+        /* the row continues in another line, whose absolute address is in the descriptor */
         start = field(descriptor, 16);
         offset = at % 8 * 128 + at / 8 * stride + (field(descriptor, 0) + part * VM_TCGEN_PIECE) % 128;
     } else if (!across) {

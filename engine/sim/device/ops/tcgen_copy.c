@@ -8,7 +8,7 @@
 enum { SHIFT_COLUMNS = 8 };
 
 /* The rows that tcgen05.cp copies, `bytes` bytes each. Row r goes to lane (r / part) * apart + r % part of tensor
- * memory, and to `copies` - 1 more lanes, each of them `again` lanes after the lane before. */
+ * memory. It also goes to `copies` - 1 more lanes, which follow at distances of `again` lanes. */
 typedef struct copy_layout {
     uint8_t rows, bytes, part, apart, copies, again;
 } copy_layout;
@@ -48,7 +48,7 @@ uint32_t ops_tcgen_copy_blocks(vm_warp *w, const vm_code *i, uint32_t lane, uint
     return group;
 }
 
-/* Copies one matrix from the shared memory of `block` to its tensor memory. */
+/* Copies one matrix from the shared memory of `block` to the tensor memory of the same block. */
 static bool copy_matrix(vm_warp *w, const vm_code *i, uint32_t lane, const vm_block *block, uint64_t descriptor,
                         uint32_t address)
 {
@@ -64,7 +64,7 @@ static bool copy_matrix(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bl
         if (!ops_tcgen_fetch(w, i, lane, block, descriptor, false, x->type, false, at.bytes, row, 1, line))
             return false;
         for (uint32_t k = 0; x->type == PTX_E2M1 && k < at.bytes; k++)
-            line[0][k] = (unsigned char)(line[0][k] << 2); /* four bits go to the middle of a byte */
+            line[0][k] = (unsigned char)(line[0][k] << 2); /* an element of four bits goes to the middle of a byte */
         for (uint32_t copy = 0; copy < at.copies; copy++) {
             const uint32_t to = row / at.part * at.apart + row % at.part + copy * at.again;
             memcpy(cells + (size_t)to * VM_TENSOR_COLUMNS, line[0], at.bytes);
@@ -88,11 +88,11 @@ void ops_tcgen_copy(vm_warp *w, const vm_code *i, uint32_t m)
             if (!copy_matrix(w, i, lane, blocks[k], descriptor, address))
                 return;
     }
-    vm_charge(w, 8); /* once for the instruction, because usually one thread executes it; a shift is not charged */
+    vm_charge(w, 8); /* charged once per instruction, because usually one thread executes it; a shift is not charged */
 }
 
-/* tcgen05.shift. From the lane of the address on, every lane of tensor memory gets the 32 bytes of the next lane. The
- * last lane of each quarter keeps its own bytes. */
+/* tcgen05.shift. Every lane of tensor memory from the addressed lane on gets 32 bytes of the next lane. The last lane
+ * of each quarter keeps its bytes. */
 void ops_tcgen_shift(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_tcgen_copy *x = i->extra;

@@ -3,16 +3,16 @@
 #include "vm_fault.h"
 #include "vm_tcgen.h"
 
-/* The tensor memory that has the scale factors of one matrix. */
+/* The layout of the scale factors of one matrix in tensor memory. */
 typedef struct factor_layout {
     uint32_t rows;   /* rows of A, or columns of B, in each bank */
     uint32_t banks;  /* parts of the lanes that have different rows */
-    uint32_t copies; /* quarters of the lanes in each bank, which have the same scale factors */
-    uint32_t next;   /* columns from the first four scale factors of a row to the others */
+    uint32_t copies; /* number of quarters of the lanes in each bank; all of them hold the same scale factors */
+    uint32_t next;   /* number of columns from the first four scale factors of a row to its other scale factors */
 } factor_layout;
 
-/* All four quarters of the lanes have the same scale factors. Only if D has two banks, each bank has the scale factors of
- * its own columns of B. */
+/* All four quarters of the lanes have the same scale factors. An exception are the factors of B if D has several banks:
+ * each bank has the scale factors of its own columns of B. */
 static factor_layout find_layout(const vm_tcgen_product *p, unsigned side)
 {
     const uint32_t banks = side == 1 ? p->banks : 1, rows = side == 1 ? p->n / banks : p->rows;

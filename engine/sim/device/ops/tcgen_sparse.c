@@ -15,7 +15,9 @@ static uint32_t find_bits(const vm_tcgen_mma *x, const vm_tcgen_product *p, cons
                           uint32_t group)
 {
     uint32_t lane = at, column = group / 8, shift = group % 8 * 4;
-    if (has_shared_columns(x)) { /* rows r and r + 8 have half of a column each: four groups in lane r, four in r + 8 */
+    /* rows r and r + 8 each have half of a cell: lane r describes the first four groups of both rows, and lane r + 8
+     * the other four */
+    if (has_shared_columns(x)) {
         lane = at / 16 * 16 + at % 8 + group / 4 * 8;
         column = p->selector;
         shift = at / 8 % 2 * 16 + group % 4 * 4;
@@ -28,7 +30,7 @@ void ops_tcgen_columns(const vm_tcgen_mma *x, const vm_tcgen_product *p, uint32_
 {
     uint32_t unused;
     const uint32_t lane = ops_tcgen_row(p, row, bank * (p->n / p->banks), &unused);
-    /* stored elements of a group: one of two, two of four, or two pairs of eight elements */
+    /* stored elements of a group: one of two, two of four, or four (two pairs) of eight */
     const uint32_t each = x->kind == VM_TCGEN_TF32 ? 1 : vm_tcgen_is_packed(x) ? 4 : 2;
     for (uint32_t k = 0; k < p->stored && !x->sparse; k++)
         column[k] = (uint16_t)k;

@@ -1,5 +1,5 @@
-/* tensor.c - copies by tensor maps. Each copy is complete when it is issued. README.md explains them in "Tensor
- * maps". */
+/* tensor.c - copies by tensor maps. Each copy is complete when it is issued. README.md, "Tensor maps", explains these
+ * copies. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,9 +20,9 @@ enum {
 
 typedef struct element {
     uint8_t bytes, type; /* ptx_type, for reductions */
-    uint64_t nan;        /* value of elements outside the tensor, if it is not zero */
-    /* A unit is one element, or several elements of 4 or 6 bits. It has `bytes` bytes in global memory and `room` bytes in
-     * shared memory. */
+    uint64_t nan;        /* the bits of the NaN that fills elements outside the tensor */
+    /* A unit is one element, or several elements of 4 or 6 bits. It has `bytes` bytes in global memory and `room` bytes
+     * in shared memory. */
     uint8_t packed, room;
 } element;
 static const element elements[VM_TENSOR_TYPES] = {
@@ -75,8 +75,8 @@ static void find_inside_part(vm_box *box)
         box->address += (uint64_t)(box->at[k] + box->offset[k]) * map->stride[k - 1];
 }
 
-/* Moves to the next row of im2col along W. The pixels of a group follow each other along W, and then in the next image, whose
- * row has the same H and D. The halo of a group continues along W after the last pixel of the group. */
+/* Moves to the next row of im2col along W. The pixels of a group follow each other along W, and then in the next image,
+ * at the same H and D. The halo of a group continues along W after the last pixel of the group. */
 static void move_along_w(vm_box *box)
 {
     const vm_tensor_map *map = &box->map;
@@ -144,8 +144,8 @@ static bool open_along_w(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *bo
     return true;
 }
 
-/* Converts the inner coordinate of a box of packed elements to units. Raises a fault and returns false if the box does not
- * begin and end at a unit, or if the copy is one that the elements' type does not have. */
+/* Converts the inner coordinate of a box of packed elements to units. Raises a fault and returns false if the box does
+ * not begin and end at a unit, or if the element type does not have this kind of copy. */
 static bool is_whole_row(vm_warp *w, const vm_code *i, uint32_t lane, vm_box *box)
 {
     enum { SPREAD = 16, ROW = 128 };
@@ -256,8 +256,8 @@ static void store_row(const vm_box *box, unsigned op, unsigned char *to, const u
     }
 }
 
-/* Fills `row` as it is in shared memory. `global` has the part of the row that is inside the tensor, or is NULL. The gaps
- * between packed elements are zero. */
+/* Fills `row` as it is in shared memory. `global` has the part of the row that is inside the tensor, or is NULL. The
+ * gaps between packed elements are zero. */
 static void load_row(const vm_box *box, unsigned char *row, const unsigned char *global)
 {
     const uint64_t fill = box->map.fill ? elements[box->map.type].nan : 0;
@@ -339,8 +339,9 @@ void ops_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* ---- changes to a tensor map ---- */
 
-/* Sets a field of a tensor map. PTX's numbers of the element types are not the numbers of cuda.h, which the map holds.
- * Returns false if the field cannot have the value. Then the caller does not store its changed copy of the map. */
+/* Sets a field of a tensor map. PTX numbers the element types differently from cuda.h. The map holds the numbers of
+ * cuda.h. Returns false if the field cannot have the value. Then the caller does not store its changed copy of the
+ * map. */
 static bool replace_field(vm_tensor_map *map, unsigned field, unsigned ord, uint64_t value)
 {
     /* maps to the types of cuda.h */

@@ -4,7 +4,7 @@
 #include "vm_math.h"
 #include "vm_ops.h"
 
-/* ---- memory: races are the kernel's, not ours ---- */
+/* ---- memory: these functions may race, because the kernel's accesses may race ---- */
 
 VM_RACY uint64_t ops_bits_load(const unsigned char *at, unsigned size)
 {
@@ -57,7 +57,7 @@ void ops_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel
 {
     const unsigned size = vm_format_bytes(texture->image.format), channels = texture->image.channels;
     const bool real = vm_format_is_float(texture);
-    memset(texel, 0, sizeof *texel); /* channels that the texel does not have are zero */
+    memset(texel, 0, sizeof *texel); /* missing channels are zero */
     for (unsigned k = 0; k < channels; k++) {
         const uint32_t bits = (uint32_t)ops_bits_load(at + k * size, size);
         if (real)
@@ -67,7 +67,7 @@ void ops_texel_read(const vm_texture *texture, const unsigned char *at, vm_texel
     }
 }
 
-/* Returns the bits of a border value as a kernel reads it. A fraction is rounded to the nearest value of the format,
+/* Converts a border value to the bits that a kernel reads. A fraction is rounded to the nearest value of the format,
  * and a tie goes towards zero. For integers the value is the low bits of the float, as on an H200. */
 uint32_t ops_texel_border(const vm_texture *texture, float value)
 {

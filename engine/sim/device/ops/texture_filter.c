@@ -14,7 +14,7 @@ typedef struct probe {
     uint32_t lane;
     const vm_texture *texture;
     const vm_lookup *l;
-    uint32_t layer; /* the layer; the cube of a cubemap */
+    uint32_t layer; /* the layer, or the number of the cube in a layered cubemap */
     bool no_layer;  /* the requested layer does not exist: `layer` is the last layer */
     int32_t offset[3];
     bool failed; /* a fault was recorded */
@@ -28,7 +28,7 @@ typedef struct spot {
 
 #define FAR 0x1p30
 
-/* Limits x so that an integer holds it with a reserve; NaN becomes zero. */
+/* Limits x so that a conversion to an integer cannot overflow, even after some additions. NaN becomes zero. */
 static double bounded(double x) { return x >= FAR ? FAR : x > -FAR ? x : x <= -FAR ? -FAR : 0; }
 
 static float lane_float(const probe *p, uint32_t slot) { return vm_float(vm_r32(p->w, slot)[p->lane]); }
@@ -77,8 +77,8 @@ static void read_inside(probe *p, const vm_level *level, const int64_t at[3], ui
     p->failed |= !texel;
 }
 
-/* Returns the address mode along side k. Wrapping and mirroring need normalised coordinates. Otherwise they become
- * clamping. */
+/* Returns the address mode along side k. Wrapping and mirroring need normalised coordinates. With other coordinates
+ * both modes become clamping. */
 static vm_edge edge_of(const vm_texture *t, unsigned k)
 {
     const vm_edge edge = t->edge[k];
@@ -114,7 +114,7 @@ static void direction_of(uint32_t face, double s, double t, double d[3])
     }
 }
 
-/* Reads the texel one step beyond an edge of a face, which is on the neighbouring face. */
+/* Reads the texel one step beyond an edge of a face. This texel is on the neighbouring face. */
 static void read_across(probe *p, const vm_level *level, const int64_t at[3], uint32_t slice, vm_texel *out)
 {
     const double n = level->size[0];
@@ -129,7 +129,8 @@ static void read_across(probe *p, const vm_level *level, const int64_t at[3], ui
     read_inside(p, level, kept, slice - slice % 6 + face, out);
 }
 
-/* Computes the texel beyond a corner of a face, which does not exist: the mean of the three texels at that corner. */
+/* Computes the texel beyond a corner of a face, which does not exist. Its value is the mean of the three texels at that
+ * corner. */
 static void read_corner(probe *p, const vm_level *level, const int64_t at[3], uint32_t slice, vm_texel *out)
 {
     int64_t near[3] = {0};
@@ -185,7 +186,8 @@ static void split(double u, int64_t *low, unsigned *weight)
 }
 
 /* Returns the weight of a corner. If bit k of `corner` is set, the corner has the next texel along side k. In two
- * dimensions one product of weights is rounded to 8 bits, and the other products are derived from it, as on an H200. */
+ * dimensions only the product of the two weights is rounded to 8 bits, and the other three weights are derived from
+ * this product, as on an H200. */
 static double share_of(unsigned corner, const unsigned weight[3], unsigned sides)
 {
     const unsigned a = weight[0], b = weight[1], both = (a * b + 128) >> 8;
@@ -276,7 +278,7 @@ static void sample(probe *p, unsigned number, vm_texel *out)
         gather(p, level, &where, out);
         return;
     }
-    if (p->texture->linear) { /* the least value of a signed format is below -1 before filtering */
+    if (p->texture->linear) { /* the least value of a signed format is below -1 before it is filtered */
         blend(p, level, &where, out);
         if (p->l->geometry == VM_GEOMETRY_1D && p->l->layer == VM_NO_SLOT && edge_of(p->texture, 1) == VM_EDGE_BORDER)
             blend_border(p->texture, out);
@@ -288,8 +290,8 @@ static void sample(probe *p, unsigned number, vm_texel *out)
 
 /* ---- level of detail ---- */
 
-/* Converts a gradient of the direction to a gradient on the cube's face, in units of the face. This is the derivative
- * of s / m and t / m, divided by 2. */
+/* Converts a gradient of the direction to a gradient on the cube's face, in units of the face. The result is half the
+ * derivative of s / m and t / m. */
 static void onto_face(const probe *p, double g[3])
 {
     const double d[3] = {(double)lane_float(p, p->l->at[0]), (double)lane_float(p, p->l->at[1]),
@@ -364,9 +366,9 @@ static void filter(probe *p, vm_texel *out)
         out->f[k] = (float)(((256 - weight) * (double)out->f[k] + weight * (double)next.f[k]) / 256);
 }
 
-/* ---- texels by whole coordinates: no filter and no address mode; texels outside read as zero ---- */
+/* ---- texels by integer coordinates: no filter and no address mode; texels outside read as zero ---- */
 
-/* Reads a texel by whole coordinates. Two rules are not documented, and follow an H200: a fetch from a
+/* Reads a texel at integer coordinates. Two rules are not documented, and follow an H200: a fetch from a
  * one-dimensional array gives zero, and coordinates are clamped if the instruction names a level. */
 static void fetch(probe *p, vm_texel *out)
 {
@@ -432,7 +434,8 @@ static bool aim(probe *p)
     return true;
 }
 
-/* `extra` is the vm_lookup; `e` is the cache index for linear memory. */
+/* Executes tex, tld4 and similar instructions. `extra` is the vm_lookup, and `e` is the cache index for linear
+ * memory. */
 void ops_tex(vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
@@ -527,11 +530,11 @@ static uint32_t answer(const vm_texture *t, unsigned question, uint32_t level)
     case PTX_OP_TXQ_ADDR_MODE_0: return address_mode(t, 0);
     case PTX_OP_TXQ_ADDR_MODE_1: return address_mode(t, 1);
     case PTX_OP_TXQ_ADDR_MODE_2: return address_mode(t, 2);
-    default: return image->host ? 1 : 0; /* memory_layout: 0 is block-linear, 1 means one row after the other */
+    default: return image->host ? 1 : 0; /* memory_layout: 0 means block-linear, 1 means row after row */
     }
 }
 
-/* `b` is the opcode of the query. */
+/* Executes txq and suq. `b` is the opcode of the query. */
 void ops_query(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_lookup *l = i->extra;

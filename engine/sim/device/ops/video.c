@@ -1,5 +1,5 @@
-/* video.c - the video instructions: they add, compare or average parts of registers, one at a time, or two or four at
- * once (SIMD within a register). */
+/* video.c - the video instructions: they add, compare or average parts of registers. Scalar forms compute one part;
+ * SIMD forms compute two or four parts at once. */
 #include "vm_math.h"
 #include "vm_ops.h"
 #include "vm_video.h"
@@ -57,9 +57,9 @@ static int64_t combine(const vm_video *v, int64_t a, int64_t b)
 /* Computes one value. GPUs since Maxwell emulate the video instructions. In five points the emulation of an H200
  * differs from the manual, and the simulator follows the emulation (tests/conformance):
  * 1. Saturation to u32 stops at 0 and wraps at the top.
- * 2. Saturation to a part of d treats values below the range as values above it.
+ * 2. Saturation to a part of d gives the greatest value for values below the range, as for values above it.
  * 3. The part d.h1 gets the upper half of the result.
- * 4. A min or max after a vadd or vsub to u32 takes a result of 2^31 or more to be above every c.
+ * 4. A min or max after a vadd or vsub to u32 treats a result of 2^31 or more as larger than every c.
  * 5. The third operand of vset is signed. */
 static uint32_t scalar(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
@@ -116,8 +116,9 @@ static uint32_t several(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 
 __extension__ typedef __int128 wide;
 
-/* vmad: the exact product plus the addend, then scaled, and truncated or saturated. The addend is always signed. A
- * factor that is a full word is also signed, whatever its type. Both follow the emulation on GPUs, as in scalar(). */
+/* vmad: computes the exact product plus the addend, then scales the sum, and truncates or saturates it. The addend is
+ * always signed. A factor that is a full word is also signed, whatever its type. Both rules follow the emulation on
+ * GPUs, as in scalar(). */
 static uint32_t product(const vm_video *v, uint32_t a, uint32_t b, uint32_t c)
 {
     bool sign = v->a_signed || v->b_signed || v->a_negate != v->b_negate || v->c_negate;

@@ -1,4 +1,4 @@
-/* vm_async.h - the decoder's data about mbarriers and copies that complete on them. */
+/* vm_async.h - the decoder's data about mbarriers, and about copies that complete on an mbarrier. */
 #ifndef KILN_SIM_VM_ASYNC_H
 #define KILN_SIM_VM_ASYNC_H
 
@@ -17,7 +17,7 @@ enum {
     VM_BAR_TEST
 };
 
-/* An address operand of an instruction that has several. */
+/* One address operand of an instruction with several address operands. */
 typedef struct vm_side {
     uint32_t slot;
     uint8_t space;
@@ -36,11 +36,11 @@ static inline uint64_t vm_side_address(const vm_warp *w, const vm_side *side, ui
 /* The operands of an instruction that completes on an mbarrier, or that copies in bulk: bulk copies and reductions,
  * st.async, red.async, st.bulk, tcgen05.commit, clusterlaunchcontrol.try_cancel. tensormap.replace uses `to`. */
 typedef struct vm_bulk {
-    vm_side to, from, bar; /* a bulk copy whose bar.space is 0 completes in a bulk group, and on no mbarrier */
+    vm_side to, from, bar; /* if bar.space is 0, the copy completes in a bulk group and has no mbarrier */
     uint8_t op, type;      /* op and type of a reduction (ptx_mod, ptx_type); op is 0 for a copy */
     uint8_t count;         /* for st.async and red.async: the number of elements, whose slots are in `slots` */
     uint32_t slots[4];
-    uint32_t multicast; /* slot of the mask of blocks; 0: no multicast */
+    uint32_t multicast; /* slot of the mask of blocks; 0 if the copy is not a multicast */
     bool everywhere;    /* a multicast to all blocks of the cluster */
     bool once;          /* one lane of the warp executes the copy for all lanes */
 } vm_bulk;
@@ -49,7 +49,7 @@ typedef struct vm_bulk {
  * a fault. vm_target() returns the target address in the block of the lowest bit. Without a multicast it returns the
  * address unchanged. */
 bool ops_multicast(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t slot, uint32_t *ranks);
-/* Does the same for an instruction with a vm_bulk. */
+/* Does the same as ops_multicast() for an instruction whose operands are a vm_bulk. */
 bool ops_bulk_ranks(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t *ranks);
 static inline uint64_t vm_target(uint64_t address, uint32_t ranks)
 {
@@ -57,16 +57,16 @@ static inline uint64_t vm_target(uint64_t address, uint32_t ranks)
 }
 
 /* Subtracts `arrive` from the pending arrivals of an mbarrier, subtracts `drop` from the arrivals expected in each
- * phase, and adds `tx` to its pending bytes. The phase may complete. Sets *before to the former value of the mbarrier.
- * Returns false after raising a fault. */
+ * phase, and adds `tx` to its pending bytes. If nothing is pending any more, completes the phase. Sets *before to the
+ * value of the mbarrier before the call. Returns false after raising a fault. */
 bool ops_mbarrier_count(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address, uint32_t arrive,
                         uint32_t drop, int64_t tx, uint64_t *before);
 /* Returns the parity of the mbarrier's current phase. If there is no mbarrier, raises a fault and returns -1. */
 int ops_mbarrier_parity(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address);
-/* Returns true if the instruction is a test of mbarriers that finds the phase complete for all lanes of m. Raises the
- * faults that the instruction would raise. */
+/* Returns true if the instruction tests mbarriers and the tested phases are complete for all lanes of m. Changes
+ * nothing. Raises the faults that the instruction would raise. */
 bool ops_mbarrier_passes(vm_warp *w, const vm_code *i, uint32_t m);
-/* returns the parity of the current phase; bar: the value of an mbarrier, or a state that an arrival returned */
+/* Returns the parity of the phase in `bar`, which is the value of an mbarrier or a state that an arrival returned. */
 uint32_t ops_mbarrier_parity_of(uint64_t bar);
 void ops_mbarrier(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_pending_count(vm_warp *w, const vm_code *i, uint32_t m);

@@ -1,4 +1,5 @@
-/* vm_matrix.h - the decoder's data about an instruction on matrices (mma, wmma, ldmatrix and similar ones). */
+/* vm_matrix.h - the decoder's data about an instruction on matrices (mma, wmma, wgmma, ldmatrix and similar
+ * instructions). */
 #ifndef KILN_SIM_VM_MATRIX_H
 #define KILN_SIM_VM_MATRIX_H
 
@@ -10,27 +11,30 @@
 
 /* How a fragment is distributed over the registers of a warp. One rule gives all layouts of PTX, except the layout of
  * m8n8k4 with halves. A warp has eight groups of four lanes. Each group has one of eight rows of A, C or D, or one of
- * eight columns of B. Consecutive elements along k, and in C and D along the row, go to the elements of a register
- * and then to the lanes of the group. place() in matrix.c computes the rule. */
+ * eight columns of B. Elements are consecutive along k in A and B, and along the row in C and D. Consecutive elements
+ * first fill a register, and then the register of the next lane of the group. place() in matrix.c computes a place by
+ * this rule. */
 typedef struct vm_fragment {
     uint32_t slots[VM_FRAGMENT];
     uint8_t count,
-        used;     /* number of registers; the registers after `used` repeat the first registers (wmma with halves) */
+        /* `count` is the number of registers. The registers after the first `used` registers repeat these (wmma with
+         * halves). */
+        used;
     uint8_t type; /* type of an element */
 } vm_fragment;
 
 /* The scale factors of one side of a product with block scales. A word has four factors of a byte. Each factor belongs
  * to a block of columns of a row of A, or to a block of rows of a column of B. */
 typedef struct vm_scales {
-    uint32_t data, byte, thread; /* slots: the words, and the selectors, which choose bytes and lanes */
+    uint32_t data, byte, thread; /* slots of the words, and of the selectors that choose bytes and lanes */
 } vm_scales;
 
 typedef struct vm_matrix {
     vm_fragment a, b, c, d;
     vm_scales scale_a, scale_b;
-    uint8_t blocks;    /* scale factors of a row of A: 1, 2 or 4; 0: the product has no scales */
+    uint8_t blocks;    /* scale factors of a row of A: 1, 2 or 4; 0 if the product has no scale factors */
     bool ue4m3;        /* the factors have the format ue4m3, not ue8m0 */
-    uint32_t metadata; /* slot; mma.sp */
+    uint32_t metadata; /* slot of the metadata of mma.sp */
     uint16_t m, n, k;
     uint8_t selector; /* selector of mma.sp */
     uint8_t rounding; /* rounding of .f64 */
@@ -38,7 +42,7 @@ typedef struct vm_matrix {
     uint8_t fraction; /* bits that a sum keeps below the exponent of its greatest term */
     uint8_t kept;     /* bits of the mantissa that a single-precision result keeps */
     bool sparse, quads, satfinite, and_popc;
-    bool a_column, b_column; /* layouts of quads */
+    bool a_column, b_column; /* the layouts of A and B, if `quads` is set */
     bool chain;              /* computed without a tensor core: see matrix_row_chain() */
 } vm_matrix;
 
@@ -47,9 +51,9 @@ typedef struct vm_wgmma {
     vm_matrix tile;    /* the tile of one warp and 8 columns; c and d are set for each such tile */
     const uint32_t *d; /* slots of D; `each` is their number for 8 columns */
     uint32_t a, b;     /* slots of the descriptors of A and B */
-    uint32_t scale;    /* slot of a predicate that tells whether D is added */
+    uint32_t scale;    /* slot of the predicate that tells whether the product is added to the old D */
     uint8_t tiles, each;
-    bool a_shared;           /* A is in shared memory; if false, A is in registers: tile.a */
+    bool a_shared;           /* true if A is in shared memory; otherwise A is in the registers of tile.a */
     bool a_across, b_across; /* elements are consecutive in memory along M or N, and not along K */
     bool a_negative, b_negative;
 } vm_wgmma;
@@ -75,8 +79,8 @@ void ops_stmatrix(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_movmatrix(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_wmma_load(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_wmma_store(vm_warp *w, const vm_code *i, uint32_t m);
-/* The memory of a matrix, for wmma.load and wmma.store. ops_tile_of() reads it from the operands of `first`, a lane
- * that takes part. ops_tile_address() returns the address of element s of register r of a lane. */
+/* The memory of a matrix, for wmma.load and wmma.store. ops_tile_of() sets it from the operands of the lane `first`,
+ * which takes part. ops_tile_address() returns the address of element s of register r of a lane. */
 typedef struct vm_tile {
     vm_matrix scaled;
     uint64_t base, stride;
@@ -87,7 +91,7 @@ typedef struct vm_tile {
 vm_tile ops_tile_of(const vm_warp *w, const vm_code *i, uint32_t first);
 uint64_t ops_tile_address(const vm_tile *tile, unsigned r, unsigned s, uint32_t lane);
 
-/* For the handlers in vm_matrix.inc. */
+/* The rest of this header is for the handlers in vm_matrix.inc. */
 /* Returns the value of an element. The bits above the element must be zero. Subnormal numbers of the narrow formats
  * become normal doubles. */
 static inline double vm_matrix_value(unsigned type, uint32_t bits)
@@ -107,7 +111,7 @@ static inline double vm_matrix_value(unsigned type, uint32_t bits)
     }
     uint64_t sign = (uint64_t)(bits >> (mantissa + exponent) & 1) << 63, fraction = bits & ((1u << mantissa) - 1), r;
     uint32_t all = (1u << exponent) - 1, power = bits >> mantissa & all, bias = all >> 1;
-    /* the format has infinities or NaNs */
+    /* true if the format has infinities or NaNs */
     const bool has_special = type != PTX_E2M3 && type != PTX_E3M2 && type != PTX_E2M1 && type != PTX_E2M1X2;
     if (power == all && has_special && (type != PTX_E4M3 || fraction == 7))
         r = (uint64_t)0x7ff << 52 | (type == PTX_E4M3 ? (uint64_t)1 << 51 : fraction << (52 - mantissa));
@@ -129,31 +133,33 @@ static inline double vm_matrix_value(unsigned type, uint32_t bits)
 }
 double ops_matrix_round(unsigned type, unsigned kept, double sum);
 
-/* A scale factor: its value is eighths / 8 * 2^power. It is below 2 * 2^power, and at least 2^power unless the factor is
- * subnormal or 0. */
+/* A scale factor: its value is eighths / 8 * 2^power. The value is below 2 * 2^power. It is at least 2^power unless the
+ * factor is subnormal or 0. */
 typedef struct vm_scale {
     int32_t eighths;
     int32_t power; /* -126 if the factor is 0 */
-    bool number;   /* false: the factor is NaN, and the other fields are 0 */
+    bool number;   /* false if the factor is NaN; the other members are then 0 */
 } vm_scale;
-/* Returns a factor of the format ue4m3, otherwise of the format ue8m0. The sign bit of ue4m3 does not count. */
+/* Converts a byte to a scale factor. The byte has the format ue4m3 if `ue4m3` is true, otherwise ue8m0. The highest bit
+ * of a ue4m3 byte is ignored. */
 vm_scale ops_scale_of(bool ue4m3, uint32_t byte);
-enum { VM_SCALED_TERMS = 16, VM_SCALED_GROUPS = 16 }; /* elements of a group; most groups of a sum */
-/* Returns the sum of `start` and `count` groups, as tensor cores compute products of 4-bit elements with block scales. The
- * products of a group, 16 elements along K, are summed exactly: `quarters` has the sums in units of 1/4. Each sum is
- * multiplied by its two factors. Its power of two is the sum of their powers, also if the sum is 0. Each term is cut
- * towards zero to 35 bits below the greatest power of two of all terms. The sum of the cut terms is cut to single precision.
- * The result is NaN if a factor or `start` is NaN. */
+enum { VM_SCALED_TERMS = 16, VM_SCALED_GROUPS = 16 }; /* elements of a group; largest number of groups of a sum */
+/* Returns the sum of `start` and `count` groups, as tensor cores compute products of 4-bit elements with block scales.
+ * The products of a group, 16 elements along K, are summed exactly: `quarters` has the sums in units of 1/4. The
+ * product of a group's sum and its two factors is a term. The power of two of a term is the sum of the factors' powers,
+ * even if the term is 0. Each term is truncated towards zero to 35 bits below the greatest power of two of all terms.
+ * The sum of the truncated terms is truncated to single precision. The result is NaN if a factor or `start` is NaN. */
 double ops_scaled_sum(double start, const int32_t *quarters, const vm_scale *a, const vm_scale *b, unsigned count);
 uint32_t ops_matrix_bits(unsigned type, double value);
-/* Sets `column`, for each stored element of A, to its column in the whole matrix. */
+/* Sets `column[k]` to the column that the stored element k has in the whole matrix A. */
 void ops_matrix_columns(const vm_warp *w, const vm_matrix *x, uint16_t *column);
 
-/* returns the shared address of 16 bytes of a matrix (wgmma.c) */
+/* returns the shared address of a piece of 16 bytes of a matrix; wgmma.c explains the parameters */
 uint32_t ops_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part);
 enum { VM_WGMMA_BYTES = 64 }; /* largest number of bytes in a row of A or a column of B */
-/* Reads `count` rows of A (or columns of B) from row `first` on from shared memory, `bytes` bytes along K of each. If
- * `across` is true, the elements have 16 bits and are not consecutive along K. Returns false after raising a fault. */
+/* Reads `count` rows of A (or columns of B), beginning with row `first`, from shared memory. Reads `bytes` bytes along
+ * K of each row. If `across` is true, the elements have 16 bits and are not consecutive along K. Returns false after
+ * raising a fault. */
 bool ops_wgmma_fetch(vm_warp *w, const vm_code *i, uint64_t descriptor, bool across, unsigned first, unsigned count,
                      unsigned bytes, unsigned char (*out)[VM_WGMMA_BYTES]);
 /* Reads the descriptor in a slot, which must be equal in all threads of the warpgroup. Otherwise raises a fault and

@@ -1,5 +1,5 @@
-/* vm_ops.h - the handlers of instructions. The frequent ones are compiled for each instruction set of the host, the
- * rare ones once. */
+/* vm_ops.h - the handlers of instructions. Frequent handlers are compiled once for each instruction set of the host,
+ * rare handlers only once. */
 #ifndef KILN_SIM_VM_OPS_H
 #define KILN_SIM_VM_OPS_H
 
@@ -34,11 +34,12 @@ typedef enum vm_detail { VM_DETAIL_BASE, VM_DETAIL_LEVEL, VM_DETAIL_GRAD, VM_DET
 typedef struct vm_lookup {
     uint32_t object, layer, at[3], lod, gradient[2][3], offset[3], values[4], resident;
     uint8_t geometry, detail, channel; /* channel: the channel that a gather reads */
-    bool texels;                       /* coordinates are integers that count texels */
+    bool texels;                       /* true if the coordinates are integers that count texels */
     /* type, count: ptx_type and number of the values; edge: PTX_MOD_TRAP, CLAMP or ZERO */
     uint8_t type, count, edge;
-    bool formatted;    /* for a surface: x counts texels, and values are converted to its format */
-    bool wide[4];      /* indexed by value: its register has 64 bits */
+    /* for a surface: true if x counts texels, and values are converted to the format of the surface */
+    bool formatted;
+    bool wide[4];      /* wide[k] is true if the register of value k has 64 bits */
     uint8_t operation; /* ptx_mod of a reduction */
 } vm_lookup;
 void ops_tex(vm_warp *w, const vm_code *i, uint32_t m);
@@ -47,7 +48,7 @@ void ops_istypep(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_surface_load(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_surface_store(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_surface_reduce(vm_warp *w, const vm_code *i, uint32_t m);
-/* Returns the texture or surface of a lane's handle, or NULL with a fault recorded. */
+/* Returns the texture or surface of a lane's handle. If there is none, records a fault and returns NULL. */
 const vm_texture *ops_texture_of(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t handle, bool surface);
 /* Returns true if the instruction's geometry fits the image. Otherwise records a fault. */
 bool ops_texture_fits(vm_warp *w, const vm_code *i, uint32_t lane, const vm_image *image);
@@ -67,7 +68,7 @@ VM_RACY void ops_bits_store(unsigned char *at, unsigned size, uint64_t value);
 /* Updates i->size bytes at `at` by one atomic operation of the host, and returns the old value. Only i->size and the
  * flag VM_SIGNED are used. */
 uint64_t ops_atomic_update(const vm_code *i, unsigned char *at, unsigned type, unsigned op, uint64_t b, uint64_t c);
-/* Returns the new value of an element that had the value `old`, without an access. */
+/* Returns the new value of an element that had the value `old`, without an access to memory. */
 uint64_t ops_atomic_step(const vm_code *i, unsigned type, unsigned op, uint64_t old, uint64_t b, uint64_t c);
 void ops_atom(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_fence(vm_warp *w, const vm_code *i, uint32_t m);
@@ -98,7 +99,8 @@ int ops_host_rounding(unsigned rounding); /* returns the rounding mode of <fenv.
 float ops_round_to_f32(unsigned op, float a, float b, float c, unsigned flags);
 void ops_cvt_narrow(vm_warp *w, const vm_code *i, uint32_t m);
 void ops_pair32(vm_warp *w, const vm_code *i, uint32_t m);
-/* Numbers of 8, 6 and 4 bits; the type is a pair. A number that is too large becomes the greatest finite number. */
+/* Convert from and to numbers of 8, 6 and 4 bits. `type` is the type of a pair of such numbers. A value that is too
+ * large becomes the greatest finite number. */
 double ops_narrow_get(unsigned type, uint32_t bits);
 uint32_t ops_narrow_put(unsigned type, double value);
 double ops_half_get(unsigned type, uint32_t bits);

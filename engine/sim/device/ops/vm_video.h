@@ -18,7 +18,7 @@ enum {
 };
 
 typedef struct vm_video {
-    uint8_t op, lanes; /* lanes: 1, or elements of 16 or 8 bits */
+    uint8_t op, lanes; /* lanes: 1 for a scalar instruction, 2 for elements of 16 bits, 4 for elements of 8 bits */
     /* compare: the comparison of vset, a ptx_mod. second: the ptx_mod of the operation that combines the result with c;
      * 0 if there is no such operation */
     uint8_t compare, second;

@@ -1,5 +1,5 @@
-/* wgmma.c - the operands of wgmma in shared memory: descriptors and the layouts that they describe. README.md,
- * "Warpgroups", has the formulas. */
+/* wgmma.c - the operands of wgmma in shared memory: the descriptors of matrices, and the layouts that they describe.
+ * README.md, "Warpgroups", has the formulas. */
 #include "vm_access.h"
 #include "vm_block.h"
 #include "vm_fault.h"
@@ -9,12 +9,12 @@ enum { PIECE = 16, SHARED_MASK = 0x3ffff };
 
 static uint32_t field(uint64_t descriptor, unsigned bit) { return (uint32_t)(descriptor >> bit & 0x3fff) << 4; }
 
-/* Returns the shared address of 16 bytes of a matrix. If `across` is false, elements are consecutive along K. Then the
- * 16 bytes are part number `part` of the row (or column) `at`. If `across` is true, they are element `part` of the
- * eight rows from 8 * `at` on. */
+/* Returns the shared address of 16 bytes of a matrix. If `across` is false, elements are consecutive along K. The 16
+ * bytes are then piece number `part` of the row (or column) `at`. If `across` is true, the 16 bytes are element `part`
+ * of the eight rows from row 8 * `at` on. */
 uint32_t ops_wgmma_address(uint64_t descriptor, bool across, unsigned at, unsigned part)
 {
-    /* pieces of 16 bytes in a swizzled line, without a swizzle and with a swizzle of 128, 64 and 32 bytes */
+    /* number of 16-byte pieces in a swizzled line: without a swizzle, and with swizzles of 128, 64 and 32 bytes */
     static const uint8_t pieces[4] = {1, 8, 4, 2};
     uint32_t wide = pieces[descriptor >> 62], leading = field(descriptor, 16), stride = field(descriptor, 32);
     uint32_t offset;

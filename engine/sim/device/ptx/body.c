@@ -232,7 +232,7 @@ static bool ptx_statement(ptx_parser *p)
     return ptx_error(p, p->token.line, "Parsing error near %s: expected a statement", ptx_shown(p));
 }
 
-/* Skips the rest of a statement with an error, up to its ';'. Stops before a brace that closes the scope, so that
+/* Skips the rest of a statement that has an error, up to its ';'. Stops before the brace that closes the scope, so that
  * scopes stay balanced. */
 static void ptx_skip_in_body(ptx_parser *p)
 {

@@ -1,4 +1,4 @@
-/* call.c - call: the lists of return values and arguments, checked against the callee. */
+/* call.c - parses `call`, and checks the lists of return values and arguments against the callee. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -37,8 +37,8 @@ static bool ptx_call_item(ptx_parser *p, bool returned, uint64_t bytes, ptx_oper
                      : ptx_error(p, line, "an argument of a call must be a .param variable, a register or a constant");
 }
 
-/* Reads the list "(a, b)", which is absent if it has no items. `sizes` holds the sizes of the callee's `wanted` formal
- * parameters by position. The items become elements of the function, and `list` refers to them. */
+/* Reads the list "(a, b)". A list without items is absent. `sizes` has the sizes of the `wanted` formal parameters of
+ * the callee, in order. The items become elements of the function, and `list` refers to them. */
 static bool ptx_call_list(ptx_parser *p, bool returned, const uint64_t *sizes, uint32_t wanted, ptx_operand *list)
 {
     uint32_t first = (uint32_t)p->element_count, count = 0, line = p->token.line;
@@ -105,8 +105,8 @@ static bool ptx_callee(ptx_parser *p, ptx_operand *target)
 }
 
 /* Parses "call (returns), callee, (arguments), prototype;". The sizes of the items depend on the callee or the
- * prototype, which follow the first list. So the function skips both lists, finds the callee, and then goes back to
- * read them. */
+ * prototype, which come after the first list. So the function first skips both lists and finds the callee. Then it goes
+ * back and reads the lists. */
 bool ptx_call(ptx_parser *p, ptx_insn *insn)
 {
     ptx_mark returns = ptx_here(p);

@@ -1,8 +1,8 @@
 /* columns.c - the columns of tensor memory that a kernel allocates, as far as the text tells. */
 #include "ptx.h"
 
-/* Returns the value of an operand: a constant, or a register that one instruction writes, which moves a constant there.
- * Returns false for any other operand. */
+/* Returns the value of an operand: a constant, or a register that only one instruction writes, by moving a constant to
+ * it. Returns false for any other operand. */
 static bool get_constant(const ptx_function *f, const ptx_operand *o, uint64_t *value)
 {
     unsigned writes = 0;
@@ -36,8 +36,8 @@ static bool allocates(const ptx_function *f)
     return false;
 }
 
-/* A kernel with more allocations than MOST has an unknown number of columns, because each one costs a scan of the kernel: a
- * hostile text with 100,000 of them would keep its loader busy for minutes. */
+/* A kernel with more allocations than MOST has an unknown number of columns, because each allocation costs a scan of
+ * the kernel: a hostile text with 100,000 allocations would keep the loader busy for minutes. */
 int ptx_tensor_columns(const ptx_module *module, uint32_t kernel)
 {
     enum { MOST = 64 };

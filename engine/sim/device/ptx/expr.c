@@ -4,7 +4,7 @@
 
 #include "ptx_internal.h"
 
-/* Returns the precedence of the current token as a binary operator, or 0 if the token is no such operator. */
+/* Returns the precedence of the current token as a binary operator, or 0 if the token is not a binary operator. */
 static int binding_strength(const ptx_parser *p)
 {
     if (p->token.kind != PTX_TOKEN_PUNCTUATION)
@@ -193,7 +193,8 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
         return !is_float(value);
     }
     if (type == PTX_F32 || type == PTX_F64) {
-        /* ptx_init_item() has converted integers in initial values, and instructions do not take integers for floats */
+        /* An integer cannot become a float here: ptx_init_item() has already converted integers in initial values, and
+         * instructions do not accept integers for floats. */
         if (!is_float(value))
             return false;
         double real = real_of(value);
@@ -215,7 +216,7 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits)
     }
     if (type == PTX_F16 || type == PTX_BF16 || type == PTX_F16X2 || type == PTX_BF16X2)
         return false;      /* ptxas has no literals of these types */
-    if (is_float(value)) { /* the bits of the float, if the widths are equal */
+    if (is_float(value)) { /* an integer type takes the bits of the float if the widths are equal */
         *bits = value.bits;
         return value.kind == PTX_FLOAT32 ? type == PTX_B32 : type == PTX_B64;
     }

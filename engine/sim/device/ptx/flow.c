@@ -1,8 +1,8 @@
 /* flow.c - reconvergence points of divergent branches: immediate post-dominators.
  *
- * A node is a basic block, or a .branchtargets list (so that many brx.idx over one long list cost one set of edges),
- * or the exit. Post-dominators are dominators of the reversed graph, found by the algorithm of Lengauer and Tarjan
- * with path compression. It needs O(m log n) steps for any graph with m edges, and no recursion. */
+ * A node is a basic block, a .branchtargets list, or the exit. A list is a node so that many brx.idx with the same long
+ * list share one set of edges. Post-dominators are dominators of the reversed graph, found by the algorithm of Lengauer
+ * and Tarjan with path compression. It needs O(m log n) steps for any graph with m edges, and no recursion. */
 #include <string.h>
 
 #include "ptx_internal.h"
@@ -13,9 +13,9 @@ typedef struct ptx_graph {
     uint32_t node_count, exit;
     uint32_t edge_count;
     uint32_t *from, *to; /* edges of the control flow */
-    /* edges sorted by target: the sources, which are the successors in the reversed graph */
+    /* the sources of the edges, sorted by target; they are the successors in the reversed graph */
     uint32_t *in_start, *in_edges;
-    uint32_t *out_start, *out_edges; /* edges sorted by source: the targets */
+    uint32_t *out_start, *out_edges; /* the targets of the edges, sorted by source */
 } ptx_graph;
 
 /* Allocates an array of count + 1 zeros in an arena that ptx_flow() frees. Returns NULL if memory runs out. */
@@ -47,9 +47,9 @@ static bool ptx_sort_edges(kiln__arena *arena, const ptx_graph *graph, const uin
 }
 
 typedef struct ptx_dominance {
-    uint32_t *number; /* indexed by node: its depth-first number + 1; 0: the node was not reached */
+    uint32_t *number; /* indexed by node: its depth-first number + 1, or 0 if the node was not reached */
     uint32_t *node;   /* indexed by number: the node */
-    /* each array is indexed by the number of a block */
+    /* the arrays below are indexed by depth-first number */
     uint32_t *parent, *semi, *idom, *ancestor, *label, *bucket, *bucket_next, *stack;
     uint32_t count;
 } ptx_dominance;
@@ -68,7 +68,7 @@ static void ptx_depth_first(const ptx_graph *graph, ptx_dominance *d, uint32_t *
     while (top != NOWHERE) {
         uint32_t node = d->stack[top];
         if (edge[node] == graph->in_start[node + 1]) {
-            top--; /* 0 - 1 is NOWHERE */
+            top--; /* number 0 - 1 is NOWHERE */
             continue;
         }
         uint32_t next = graph->in_edges[edge[node]++];
@@ -103,7 +103,7 @@ static uint32_t ptx_evaluate(ptx_dominance *d, uint32_t v)
  *
  * This is the simple version of the algorithm of Lengauer and Tarjan (1979). Vertices are depth-first numbers; vertex
  * 0 is the exit. The three steps are:
- * 1. Number the vertices. Until then `semi` holds the cursors of the depth-first search.
+ * 1. Number the vertices. During this step `semi` holds the cursors of the depth-first search.
  * 2. Visit the vertices from the last to the first. Compute the semidominator of the vertex, link the vertex to its
  *    parent, and evaluate the vertices that wait in the parent's bucket.
  * 3. Visit the vertices from the first to the last, and complete each immediate dominator that differs from the
@@ -155,8 +155,9 @@ static bool is_leave(const ptx_insn *insn)
 static bool is_branch(const ptx_insn *insn) { return insn->op == PTX_OP_BRA || insn->op == PTX_OP_BRX; }
 
 /* Numbers the basic blocks. block[i] becomes the block of instruction i, and block[count] becomes the exit. Returns
- * the number of blocks, which is also the node of the exit. Lists of branch targets are numbered from 1 on, in `list`
- * by their first element; *lists counts them. Their nodes follow the exit. */
+ * the number of blocks, which is also the node of the exit. Lists of branch targets get numbers from 1 on. list[k] is
+ * the number of the list whose first element is k, and *lists is the number of lists. The nodes of the lists follow the
+ * exit. */
 static uint32_t ptx_number_blocks(const ptx_insn *insns, uint32_t count, const ptx_operand *elements, uint32_t *block,
                                   uint32_t *list, uint32_t *lists)
 {
@@ -239,8 +240,8 @@ bool ptx_flow(ptx_parser *p, ptx_insn *insns, uint32_t count, const ptx_operand 
         !ptx_dominators(&arena, &graph, &d))
         goto done;
     /* A list of targets is not an instruction, so lanes cannot reconverge there. They reconverge at the
-     * post-dominator of the list instead. Its number is lower, so the loop has already replaced it if it was a list
-     * itself. */
+     * post-dominator of the list instead. If that post-dominator is a list too, the loop has already replaced it,
+     * because its number is lower. */
     for (uint32_t w = 1; w < d.count; w++)
         if (d.node[d.idom[w]] > graph.exit)
             d.idom[w] = d.idom[d.idom[w]];

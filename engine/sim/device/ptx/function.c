@@ -111,7 +111,7 @@ static bool ptx_numbers(ptx_parser *p, uint32_t *values, unsigned count)
     return true;
 }
 
-/* Returns false after an error if the current directive is one of clusters and the target is not sm_90 or later. */
+/* If the current directive is about clusters and the target is older than sm_90, reports an error and returns false. */
 static bool ptx_directive_known(ptx_parser *p)
 {
     static const struct {
@@ -217,7 +217,8 @@ const uint64_t *ptx_param_sizes(ptx_parser *p, uint32_t index)
     return function->param_sizes = sizes;
 }
 
-/* Copies the parts of a function whose body was read into the module, and finds its reconvergence points. */
+/* Called when a body was read: copies the parts of the function to the module's memory, and finds its reconvergence
+ * points. */
 static bool ptx_function_finish(ptx_parser *p)
 {
     ptx_function *function = &p->functions[p->function];
@@ -239,7 +240,7 @@ static bool ptx_function_finish(ptx_parser *p)
     return p->errors || ptx_flow(p, insns, (uint32_t)p->insn_count, elements);
 }
 
-/* Returns the index of the function `name`. If no earlier declaration made the function, adds it. Returns UINT32_MAX on
+/* Returns the index of the function `name`. If the function was not declared before, adds it. Returns UINT32_MAX on
  * failure. */
 static uint32_t ptx_function_index(ptx_parser *p, ptx_name *name, bool entry, uint32_t line)
 {
@@ -268,7 +269,8 @@ static bool ptx_function_header(ptx_parser *p, ptx_function *made)
     bool good = false;
     ptx_name *name = NULL;
     /* Return values precede the function's name, but belong to the function's scope. The scope begins after the name,
-     * so that messages can name the function. So the parser skips the list of return values and comes back to it. */
+     * so that messages can name the function. So the parser first skips the list of return values, and reads it after
+     * the name. */
     ptx_token before = p->token;
     const char *cursor = p->cursor;
     uint32_t line = p->line;
@@ -361,7 +363,7 @@ bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage)
     if (body && good)
         good = ptx_function_finish(p);
     p->function = UINT32_MAX;
-    return good || body; /* errors in a body are reported already; parsing continues after it */
+    return good || body; /* errors in a body have been reported, and parsing continues after the body */
 }
 
 bool ptx_alias(ptx_parser *p)

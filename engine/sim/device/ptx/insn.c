@@ -1,4 +1,4 @@
-/* insn.c - one instruction: mnemonic, operands, and the form in the table that matches both. */
+/* insn.c - parses one instruction: its mnemonic, its operands, and the form in the table that matches both. */
 #include <string.h>
 
 #include "ptx_internal.h"
@@ -74,7 +74,7 @@ bool ptx_instruction(ptx_parser *p, uint32_t guard, bool guard_negate)
     const ptx_form_list *list = &ptx_forms[spelling->op];
     for (unsigned k = 0; k < 2 * list->count && !matched && !p->memory; k++) {
         const unsigned i = k % list->count;
-        newer = k >= list->count; /* the later entries are forms that the device does not have */
+        newer = k >= list->count; /* the entries after list->count are forms that the device does not have */
         if (!((newer ? spelling->newer : spelling->forms) >> i & 1))
             continue;
         const ptx_form *form = &list->forms[i];

@@ -10,15 +10,16 @@
 
 /* ---- the log ---- */
 
-/* Ends the text here: every later token is the end, also after a return to an earlier place. */
+/* Makes the parser stop: every later token is the end of the text, even if the parser goes back to an earlier place. */
 static void ptx_stop(ptx_parser *p)
 {
     p->cursor = p->end = p->start;
     p->token.kind = PTX_TOKEN_END;
 }
 
-/* Adds an error to the log. The last error that is shown ends the text, because the time for the rest would not be
- * bounded: each wrong statement may be compared with a long list of parameters. Returns false if the text had ended. */
+/* Adds an error to the log. After PTX_ERROR_LIMIT errors stops the parser. Otherwise the time would not be bounded,
+ * because each wrong statement may be compared with a long list of parameters. Returns false if the parser had stopped
+ * before. */
 static bool ptx_report(ptx_parser *p, uint32_t line, const char *format, va_list arguments)
 {
     if (p->errors++ >= PTX_ERROR_LIMIT)
@@ -178,8 +179,8 @@ static ptx_binding *ptx_range_of(ptx_parser *p, const ptx_name *name)
     size_t digits = name->length - length;
     if (!digits || digits > 9 || (digits > 1 && name->text[length] == '0'))
         return NULL;
-    /* "%r1<20>" declares %r10: a prefix may itself end in digits. The loop tries the longest numeral first because that
-     * is nearly always right. */
+    /* "%r1<20>" declares %r10: a prefix may itself end in digits. The loop tries the longest numeral first, because it
+     * is nearly always the right one. */
     for (; digits; digits--, length++) {
         if (digits > 1 && name->text[length] == '0')
             continue;
@@ -259,7 +260,7 @@ void ptx_scope_pop(ptx_parser *p)
             ptx_resolve(p, fixup, label->index);
         } else if (outermost) {
             ptx_error(p, fixup->line, "label '%s' is not defined in this function", fixup->name->text);
-        } else { /* the name may be a label of the outer scope */
+        } else { /* the label may be one of the outer scope */
             fixup->next = outer->fixups;
             outer->fixups = fixup;
         }
@@ -314,8 +315,8 @@ bool ptx_names_init(ptx_parser *p)
 
 /* ---- tokens ---- */
 
-/* The kinds of tokens that a character may be part of, as bits. They are stored in a table, so that one look-up per
- * character suffices: most of a text is names. */
+/* Bits that tell where in a token a character may occur. A table has them for each character, so that the lexer needs
+ * one look-up per character. This matters because most of a text consists of names. */
 enum { CHAR_START = 1, CHAR_DIGIT = 2, CHAR_FOLLOW = 4 };
 #define LETTER (CHAR_START | CHAR_FOLLOW)
 #define DIGIT (CHAR_DIGIT | CHAR_FOLLOW)
@@ -399,7 +400,8 @@ static bool ptx_lex_float(ptx_parser *p, const char *at, size_t length)
     return true;
 }
 
-/* Reads the numeral at p->cursor: 12, 0x1F, 017, 0b101, each with U; 0f3F800000, 0d..., 1.5e3. */
+/* Reads the numeral at p->cursor: an integer such as 12, 0x1F, 017 or 0b101, with an optional U, or a float such as
+ * 0f3F800000 or 1.5e3. */
 static bool ptx_lex_number(ptx_parser *p)
 {
     const char *at = p->cursor, *end = p->end, *stop = at;

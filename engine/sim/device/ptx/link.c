@@ -1,6 +1,6 @@
-/* link.c - links several parsed modules into one. A table holds all names that are not local to a module, and decides
- * which definition each name means. Then the functions and symbols that are kept get new indices, and all references
- * to them are changed in place. */
+/* link.c - links several parsed modules into one. A table holds all names that are not local to a module, and tells
+ * which definition each name means. Then the linker gives new indices to the functions and symbols that it keeps, and
+ * changes all references in place. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 /* The meaning of a global name over all modules: a definition or, as long as there is no definition, a declaration. */
 typedef struct meaning {
-    const char *name;       /* NULL: a free slot */
+    const char *name;       /* NULL in a free slot */
     uint32_t module, index; /* place of the definition, or of the first declaration if there is no definition */
     uint32_t align;         /* for a .common variable: the largest alignment of all modules */
     bool function, defined, missed;
@@ -32,14 +32,14 @@ typedef struct linker {
     bool (*builtin)(const char *name);
     meaning *table;
     size_t mask;
-    uint64_t seed;       /* odd */
+    uint64_t seed;       /* an odd number */
     provider *providers; /* of all libraries, sorted by name */
     size_t provider_count;
-    /* indexed by module: the number of its names that are declared but have no definition in the table yet */
+    /* indexed by module: how many names the module defines that are declared in the table but not defined yet */
     uint32_t *missing;
-    bool *wanted;                    /* indexed by module: the module is not used yet, and missing[] is not 0 */
+    bool *wanted;                    /* wanted[m] is true if the module m is not used yet and missing[m] is not 0 */
     uint32_t **functions, **symbols; /* indexed by module and index: the new index, or GONE */
-    /* by module and function: the new index of the function that owns the body, or GONE */
+    /* indexed by module and function: the new index of the function that owns the body, or GONE */
     uint32_t **owners;
     unsigned errors;
     bool memory;
@@ -60,7 +60,8 @@ static void complain(linker *l, const char *format, ...)
 
 /* ---- the table ---- */
 
-/* The seed differs from link to link, so that nobody can write many names that begin at one slot. */
+/* Finds a name by linear probing. The seed differs from link to link, so that nobody can write a text whose names all
+ * begin at the same slot. */
 static meaning *slot_of(const linker *l, const char *name)
 {
     size_t at = (size_t)(kiln__hash(name, strlen(name)).low * l->seed >> 32) & l->mask;
@@ -141,8 +142,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const provider *)a)->name, ((const provider *)b)->name);
 }
 
-/* Updates missing[] and wanted[] of all modules of libraries that define the name. `missing` says whether the name
- * lacks a definition from now on, or has one. */
+/* Updates missing[] and wanted[] of all modules of libraries that define the name. `missing` is true if the name lacks
+ * a definition from now on, and false if it now has a definition. */
 static void count_missing(linker *l, const char *name, bool missing)
 {
     size_t low = 0, high = l->provider_count;
@@ -188,7 +189,7 @@ static void add_meaning(linker *l, const meaning *new)
     }
 }
 
-/* Returns whether other modules see the name. A name that is declared but not defined is always global. */
+/* Returns true if other modules see the name. A name that is declared but not defined is always global. */
 static bool function_is_global(const ptx_function *f) { return f->linkage != PTX_LOCAL || !f->defined; }
 
 static bool symbol_is_global(const ptx_symbol *s)
@@ -236,8 +237,8 @@ static void list_providers(linker *l, uint32_t m, bool write)
         }
 }
 
-/* Makes the sorted list of providers. Without it, each missing name would need a search of all modules of the
- * libraries; the time would be quadratic if each module of a library needs the one before it. Returns false if memory
+/* Makes the sorted list of providers. Without this list, each missing name would need a search of all modules of the
+ * libraries. The time would be quadratic if each module of a library needs the previous module. Returns false if memory
  * runs out. */
 static bool make_providers(linker *l)
 {
@@ -258,8 +259,8 @@ static bool make_providers(linker *l)
 }
 
 /* Uses all modules that are not lazy, and then each module of a library that defines a missing name. It goes through
- * the libraries in the order of the inputs, and again from the first, because an earlier module may define a name
- * that a later one needs. */
+ * the libraries in the order of the inputs. It repeats this, because an earlier module may define a name that a later
+ * module needs. */
 static void resolve(linker *l)
 {
     for (uint32_t m = 0; m < l->count; m++)
@@ -295,8 +296,8 @@ static bool is_chosen(const meaning *known, uint32_t m, uint32_t index)
     return !known || (known->module == m && known->index == index);
 }
 
-/* Numbers the functions that are kept. If another module's definition replaces a function, its body belongs to the
- * first alias that uses the body. */
+/* Numbers the functions that are kept. If the definition of another module replaces a function, the first alias that
+ * uses the function's body becomes the owner of the body. */
 static void number_functions(linker *l, uint32_t m, ptx_module *out)
 {
     const ptx_module *module = l->inputs[m].module;
@@ -311,8 +312,8 @@ static void number_functions(linker *l, uint32_t m, ptx_module *out)
     }
 }
 
-/* Numbers the functions and symbols that are kept, module by module. Each of the others gets the number of the
- * definition that replaces it. Returns false if memory runs out. */
+/* Numbers the functions and symbols that are kept, module by module. A function or symbol that is not kept gets the
+ * index of the definition that replaces it. Returns false if memory runs out. */
 static bool number(linker *l, ptx_module *out)
 {
     for (uint32_t m = 0; m < l->count; m++) {
@@ -370,7 +371,7 @@ static uint32_t move_symbol(linker *l, uint32_t m, uint32_t s)
 {
     const ptx_symbol *symbol = &l->inputs[m].module->symbols[s];
     meaning *known = symbol_meaning(l, m, s);
-    bool dynamic = symbol->space == PTX_SPACE_SHARED && symbol->bytes == 0; /* sized at the launch */
+    bool dynamic = symbol->space == PTX_SPACE_SHARED && symbol->bytes == 0; /* its size is given at the launch */
     if (l->symbols[m][s] == GONE || (known && !known->defined && !dynamic))
         miss(l, m, known, symbol->name);
     return l->symbols[m][s];
@@ -486,11 +487,11 @@ static bool move_module(linker *l, uint32_t m, ptx_module *out, const lists *to)
     return true;
 }
 
-/* Fills the linked module from the inputs that are used. The highest PTX version and the highest target win. The
- * functions and symbols that are kept get new indices first, because a reference may point to a later input. Entry 0 of
- * `locs` stands for "no source position"; instructions of all inputs use it. Undefined references are logged and
- * counted in l->errors; the function still returns true for them. Returns false if there is no memory, or if there are
- * more source positions or files than 32 bits can count. */
+/* Fills the linked module from the inputs that are used. The linked module has the highest PTX version and the highest
+ * target of the inputs. The functions and symbols get their new indices before any reference changes, because a
+ * reference may point to a later input. Entry 0 of `locs` stands for "no source position"; instructions of all inputs
+ * use it. Undefined references are logged and counted in l->errors; the function still returns true for them. Returns
+ * false if there is no memory, or if there are more source positions or files than 32 bits can count. */
 static bool build(linker *l, ptx_module *out)
 {
     size_t locs = 1, files = 0;

@@ -5,8 +5,8 @@
 #include "ptx_internal.h"
 #include "random.h"
 
-/* Skips to behind the next ';', or behind the block if a '{' comes first. Stops before a '}' that it did not open. It
- * serves error recovery, and directives that have no effect here. */
+/* Skips a statement: up to and including the next ';', or the whole block if a '{' comes first. Stops before a '}'
+ * without its '{'. The parser uses it after an error, and for directives that have no effect in the simulator. */
 void ptx_skip_statement(ptx_parser *p)
 {
     unsigned open = 0;
@@ -200,7 +200,8 @@ ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text
         return PTX_MEMORY;
     }
     made->arena.mem = mem;
-    p->mem = p->scratch.mem = mem; /* single assignments, because the rest (10 KB) is zero already */
+    /* assigns single members, because an assignment of the whole structure would clear its 10 KB once more */
+    p->mem = p->scratch.mem = mem;
     p->seed = (uint32_t)kiln__random_mix(kiln__now_ns() ^ (uintptr_t)p);
     p->module = made;
     p->log = log;

@@ -149,8 +149,8 @@ bool ptx_raw_operand(ptx_parser *p, ptx_raw *raw)
 
 /* ---- matching operands with a form ---- */
 
-/* Stores in p->why the reason that a form does not match, and returns false. A reason that begins with "!" means that
- * the text uses something that is not supported. */
+/* Stores in p->why the reason why a form does not match, and returns false. If the reason begins with "!", the text
+ * uses a feature that is not supported. */
 static bool ptx_mismatch(ptx_parser *p, const char *format, ...) KILN__PRINTF(2, 3);
 static bool ptx_mismatch(ptx_parser *p, const char *format, ...)
 {
@@ -163,7 +163,8 @@ static bool ptx_mismatch(ptx_parser *p, const char *format, ...)
 
 static char type_class(ptx_type type)
 {
-    /* the first letter of the type; is_real() treats bf16, whose letter is b, as a float */
+    /* The first letter of the type's name. The callers use is_real() for floats, because the first letter of bf16 is
+     * b. */
     return ptx_type_name(type)[0];
 }
 
@@ -223,8 +224,9 @@ bool ptx_match_value(ptx_parser *p, const ptx_raw *raw, ptx_type type, ptx_opera
     return true;
 }
 
-/* The indices and sizes of threads and blocks had 16 bits before PTX 2.0, and the grid's number 32 before 3.0. For
- * that reason an instruction may still read only their lower 16 or 32 bits. */
+/* Returns true if an instruction may read the special register with this type. The indices and sizes of threads and
+ * blocks had 16 bits before PTX 2.0, and %gridid had 32 bits before PTX 3.0. So instructions may still read only their
+ * lower 16 or 32 bits. */
 static bool ptx_sreg_fits(const ptx_binding *binding, ptx_type type)
 {
     unsigned bytes = ptx_type_bytes(type), own = ptx_type_bytes((ptx_type)binding->type);
@@ -387,9 +389,9 @@ static bool is_address_type(ptx_type type)
 /* Matches an operand with an address: [register + offset], [variable + offset] or [offset].
  *
  * A variable must lie in the instruction's state space; an instruction with a generic address also takes a .global
- * variable. An instruction with several memory operands has no single state space, so its variables are not compared
- * with one. The bytes accessed must lie within a .param variable, because the interpreter trusts the module. Returns
- * false with the reason in p->why. */
+ * variable. For an instruction with several memory operands, the state space of a variable is not checked. An access to
+ * a .param variable must lie within the variable, because the interpreter does not check it again. On failure stores
+ * the reason in p->why and returns false. */
 static bool ptx_match_address(ptx_parser *p, const ptx_raw *raw, ptx_type type, const ptx_insn *insn,
                               ptx_operand *operand)
 {
@@ -446,8 +448,8 @@ static ptx_type ptx_pattern_type(const ptx_insn *insn, ptx_pattern pattern)
     }
 }
 
-/* Matches the second destination of `d|p`. operand->pred becomes its register + 1, or stays 0 if there is none or it
- * is `_`. */
+/* Matches the second destination of `d|p`. Sets operand->pred to the index of its register + 1. operand->pred stays 0
+ * if there is no second destination, or if it is `_`. */
 static bool ptx_match_second(ptx_parser *p, const ptx_raw *raw, ptx_pattern pattern, ptx_operand *operand)
 {
     if (!raw->second)
@@ -483,8 +485,8 @@ static bool ptx_match_constants(ptx_parser *p, const ptx_raw *raws, unsigned cou
     return true;
 }
 
-/* Matches the scales of a product as one vector operand of six elements: for A and for B, a register with scales, and
- * the byte and the thread that select some of them. */
+/* Matches the scales of a product as one vector operand of six elements: for each of A and B, a register with scales,
+ * and the numbers of the byte and the thread that select some of the scales. */
 static bool ptx_match_scales(ptx_parser *p, const ptx_raw *raws, ptx_operand *operand)
 {
     enum { EACH = 3, SIDES = 2 };
@@ -495,7 +497,7 @@ static bool ptx_match_scales(ptx_parser *p, const ptx_raw *raws, ptx_operand *op
     for (unsigned side = 0; side < SIDES; side++) {
         const ptx_raw *data = &raws[side * 2], *selector = data + 1;
         ptx_operand own[EACH] = {{.type = PTX_B32}, {.type = PTX_U16}, {.type = PTX_U16}};
-        if (data->kind == PTX_RAW_VECTOR && data->count == 1) /* {%r1}, as CUTLASS writes it */
+        if (data->kind == PTX_RAW_VECTOR && data->count == 1) /* CUTLASS writes the operand as {%r1} */
             data = &p->parts[data->first];
         if (data->negate || data->second || data->minus || data->select)
             return ptx_mismatch(p, "'|', '!', '-' and selected parts are not allowed in scales");
@@ -558,7 +560,8 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
     case 'r':
     case 'V': return ptx_match_reg(p, raw, type, pattern.relaxed, operand);
     case 'p':
-        return raw->kind == PTX_RAW_VALUE ? ptx_match_value(p, raw, PTX_PRED, operand) /* a constant: 0 or not */
+        /* a constant predicate: 0 is false, other values are true */
+        return raw->kind == PTX_RAW_VALUE ? ptx_match_value(p, raw, PTX_PRED, operand)
                                           : ptx_match_reg(p, raw, type, false, operand);
     case 's':
     case 'v': return ptx_match_source(p, (ptx_op)insn->op, raw, type, pattern.relaxed, operand);
@@ -574,7 +577,7 @@ static bool ptx_match_operand(ptx_parser *p, ptx_insn *insn, ptx_pattern pattern
         return ptx_match_object(p, raw, PTX_S32, insn, rows ? 5 : ptx_rank(insn), operand);
     }
     case 'f': return ptx_match_vector(p, raw, ptx_rank(insn) - 2, type, pattern, operand);
-    case 'g': { /* one element per coordinate, without the index into the array */
+    case 'g': { /* one element for each coordinate, except the index into the array */
         const unsigned count = ptx_coordinates(insn) - (ptx_has(insn, PTX_MOD_A1D)   ? 1
                                                         : ptx_has(insn, PTX_MOD_A2D) ? 2
                                                                                      : 0);

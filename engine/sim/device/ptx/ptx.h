@@ -1,18 +1,18 @@
 /* ptx.h - turns PTX text into a checked module. This is the front end of the simulated device; vm.h is the back end.
  *
  * ptx_parse() accepts only the instructions that the table in ops.def describes. An unknown directive, instruction,
- * modifier or operand is an error with its line and its kernel.
+ * modifier or operand is an error, whose message names the line and the kernel.
  *
  * The module that ptx_parse() returns is resolved: registers, symbols and labels are indices, and immediates are bits
- * in the operand's type. The module is also checked, so later code can rely on it: operand counts, kinds, types and
- * sizes fit the instruction, indices are in range, and labels exist. */
+ * in the operand's type. The parser has also checked the module, so that later code can rely on these facts: operand
+ * counts, kinds, types and sizes fit the instruction, indices are in range, and labels exist. */
 #ifndef KILN_SIM_PTX_H
 #define KILN_SIM_PTX_H
 
 #include "base.h"
 #include "ptx_trait.h"
 
-/* X(name, spelling, bytes) */
+/* The types of PTX: X(name, spelling, bytes). */
 #define PTX_TYPE_MAP(X)                                                                                                \
     X(NONE, "", 0)                                                                                                     \
     X(PRED, "pred", 0)                                                                                                 \
@@ -78,8 +78,8 @@ typedef enum ptx_space {
     PTX_SPACE_PARAM
 } ptx_space;
 
-/* Every dot-suffix that is not a type or a state space. X(name, spelling). An instruction carries a set of them.
- * Spellings with a scope prefix are listed as written: "shared::cta". */
+/* The modifiers: every suffix after a dot that is not a type or a state space. X(name, spelling). An instruction has a
+ * set of modifiers. A spelling may contain a scope prefix: "shared::cta". */
 #define PTX_MOD_MAP(X)                                                                                                 \
     X(RN, "rn")                                                                                                        \
     X(RZ, "rz")                                                                                                        \
@@ -391,10 +391,10 @@ _Static_assert(PTX_MOD_COUNT <= 64 * PTX_MOD_WORDS, "each modifier is a bit of p
 
 /* The instruction table. ops.def has one row per opcode:
  *   OP(name, "spelling", decode, class, cost, effect, since, forms)
- * vm_decode_<decode> is the function of the interpreter that makes the instruction executable. `class`, `cost` and
- * `effect` are words of ptx_trait.h. `since` is the target that the instruction needs. `forms` lists the accepted
- * modifiers, types and operands; ops.def explains the notation.
- * The table drives parser, checker, decoder, counters, checks, the estimate and the coverage list. */
+ * decode_<decode>() is the function of the decoder (device/decode) that makes the instruction executable. `class`,
+ * `cost` and `effect` are words of ptx_trait.h. `since` is the target that the instruction needs. `forms` lists the
+ * accepted modifiers, types and operands; ops.def explains the notation. The table drives parser, checker, decoder,
+ * counters, checks, the estimate and the coverage list. */
 typedef enum ptx_op {
 #define OP(name, text, decode, class, cost, effect, since, ...) PTX_OP_##name,
 #include "ops.def"
@@ -405,9 +405,11 @@ const char *ptx_op_name(ptx_op op);
 typedef struct ptx_traits {
     uint8_t class, cost, effect;
 } ptx_traits;
-extern const ptx_traits ptx_op_traits[PTX_OP_COUNT]; /* see ptx_class_of() and similar functions */
+/* indexed by opcode; ptx_class_of() and similar functions read it */
+extern const ptx_traits ptx_op_traits[PTX_OP_COUNT];
 
-/* Special registers. X(name, spelling, bytes, least target, 0: any) ; vectors are spelled out (%tid.x). */
+/* The special registers: X(name, spelling, bytes, least target). A least target of 0 means any target. Each element of
+ * a vector has its own row (%tid.x). */
 #define PTX_SREG_MAP(X)                                                                                                \
     X(TID_X, "%tid.x", 4, 0)                                                                                           \
     X(TID_Y, "%tid.y", 4, 0)                                                                                           \
@@ -519,33 +521,37 @@ typedef enum ptx_sreg {
 
 typedef enum ptx_operand_kind {
     PTX_OPERAND_NONE,
-    PTX_OPERAND_REG,  /* index: register of the function; negate: !p, or -x in a video instruction */
-    PTX_OPERAND_IMM,  /* imm: bits in the operand's own type, zero-extended (f32 as its 32 bits, s32 as 32 bits) */
-    PTX_OPERAND_SREG, /* index: ptx_sreg */
+    /* `index` is a register of the function; `negate` is set for !p, and for -x in a video instruction */
+    PTX_OPERAND_REG,
+    /* `imm` has the bits of the value in the operand's own type, zero-extended: an f32 or s32 has 32 bits */
+    PTX_OPERAND_IMM,
+    PTX_OPERAND_SREG, /* `index` is a ptx_sreg */
     /* the address of the symbol `index` plus `imm`, in the symbol's state space (mov %rd, name) */
     PTX_OPERAND_SYMBOL,
-    PTX_OPERAND_ADDRESS,   /* [base + offset]: see base */
-    PTX_OPERAND_VECTOR,    /* {a, b, ...}: elements[index .. index+count) of the function */
-    PTX_OPERAND_LABEL,     /* index: instruction of the function */
-    PTX_OPERAND_FUNCTION,  /* index: function of the module */
-    PTX_OPERAND_PROTOTYPE, /* index: prototype of the function (indirect calls) */
-    PTX_OPERAND_TARGETS,   /* elements[index .. index+count): the labels of brx.idx */
-    PTX_OPERAND_LIST,      /* elements[index .. index+count): a call's parameter list (symbols of .param space,
-                         registers or immediates) */
-    PTX_OPERAND_SINK       /* _ */
+    PTX_OPERAND_ADDRESS,   /* [base + offset]; `base` tells the kind of base */
+    PTX_OPERAND_VECTOR,    /* {a, b, ...}: the function's elements [index, index + count) */
+    PTX_OPERAND_LABEL,     /* `index` is an instruction of the function */
+    PTX_OPERAND_FUNCTION,  /* `index` is a function of the module */
+    PTX_OPERAND_PROTOTYPE, /* `index` is a prototype of the function, for indirect calls */
+    PTX_OPERAND_TARGETS,   /* the labels of brx.idx, in the function's elements [index, index + count) */
+    /* The list of arguments or results of a call, in the function's elements [index, index + count). They are symbols
+     * in .param space, registers or immediates. */
+    PTX_OPERAND_LIST,
+    PTX_OPERAND_SINK /* _ */
 } ptx_operand_kind;
 typedef enum ptx_base { PTX_BASE_NONE, PTX_BASE_REG, PTX_BASE_SYMBOL } ptx_base;
 
 typedef struct ptx_operand {
     uint8_t kind, base, negate;
-    uint8_t type; /* ptx_type the operand is read or written as; for REG the register's own width may be larger
-                             (ld/st/cvt) where the ISA allows it */
-    /* VECTOR, TARGETS and LIST: number of elements; REG: the selected parts, as in %r1.b3210, or 0 without a
-     * selection */
+    /* The ptx_type with which the instruction reads or writes the operand. The register of a REG may be wider where the
+     * ISA allows it (ld, st, cvt). */
+    uint8_t type;
+    /* For VECTOR, TARGETS and LIST, the number of elements. For REG, the selected parts, as in %r1.b3210, or 0 if there
+     * is no selection. */
     uint32_t count;
-    uint32_t index; /* register, symbol, sreg, label, function, first element; ADDRESS: register or symbol by
-                       base */
-    uint32_t pred;  /* second destination of `p|q`: register index + 1, 0 if absent (setp, shfl, match, vote) */
+    uint32_t index; /* The index that the kind names. For ADDRESS it is a register or a symbol, as `base` tells. */
+    /* the second destination of `p|q` (setp, shfl, match, vote): the register's index + 1, or 0 if there is none */
+    uint32_t pred;
     union {
         uint64_t imm;
         int64_t offset;
@@ -564,30 +570,31 @@ typedef struct ptx_operand {
 typedef struct ptx_insn {
     uint16_t op; /* ptx_op */
     uint8_t guard_negate;
-    uint8_t space;    /* ptx_space of ld st atom red cvta isspacep ... */
-    uint8_t types[4]; /* dot-types in written order: cvt.f32.s64 has F32, S64 */
+    uint8_t space;    /* the ptx_space that the instruction names, as ld and st do */
+    uint8_t types[4]; /* the types in the order of the text: cvt.f32.s64 has F32, S64 */
     uint8_t operand_count;
     uint8_t vector; /* 1, 2, 4 or 8 */
-    uint8_t tiles;  /* columns / 8 of a warpgroup's shape: 1 to 32 */
+    uint8_t tiles;  /* for the shape of a warpgroup: the number of columns / 8, from 1 to 32 */
     uint32_t guard; /* predicate register, or PTX_NO_PRED */
     uint64_t mods[PTX_MOD_WORDS];
     uint32_t line;       /* line in the PTX text */
-    uint32_t loc;        /* index into the module's locs; 0: no source line is known */
-    uint32_t reconverge; /* for a branch: index of the immediate post-dominator; insn_count stands for the exit */
-    ptx_operand operands[PTX_MAX_OPERANDS]; /* destination first, as written; call: ret list, target, arg list,
-                                               [prototype] */
+    uint32_t loc;        /* index into the module's locs; 0 if no source line is known */
+    uint32_t reconverge; /* for a branch: index of the immediate post-dominator, or insn_count for the exit */
+    /* The operands in the order of the text, so the destination comes first. A call has the list of results, the
+     * callee, the list of arguments and, if it is indirect, the prototype. */
+    ptx_operand operands[PTX_MAX_OPERANDS];
 } ptx_insn;
 static inline bool ptx_has(const ptx_insn *insn, ptx_mod mod) { return insn->mods[mod / 64] >> (mod % 64) & 1; }
 static inline ptx_class ptx_class_of(const ptx_insn *insn) { return (ptx_class)ptx_op_traits[insn->op].class; }
 static inline ptx_cost ptx_cost_of(const ptx_insn *insn) { return (ptx_cost)ptx_op_traits[insn->op].cost; }
 static inline ptx_effect ptx_effect_of(const ptx_insn *insn) { return (ptx_effect)ptx_op_traits[insn->op].effect; }
 
-/* The shape of a matrix instruction, in elements. For wgmma it is the part that each of the four warps computes for
- * 8 columns. */
+/* The shape of a matrix instruction, in elements. For wgmma it is the shape of the part that each of the four warps
+ * computes at a time: 16 rows and 8 columns. */
 typedef struct ptx_shape {
     uint16_t m, n, k;
 } ptx_shape;
-ptx_shape ptx_shape_of(const ptx_insn *insn); /* all fields of the result are 0 if the instruction names no shape */
+ptx_shape ptx_shape_of(const ptx_insn *insn); /* returns zeros if the instruction names no shape */
 
 typedef struct ptx_reg {
     const char *name;
@@ -596,7 +603,7 @@ typedef struct ptx_reg {
 
 typedef enum ptx_linkage { PTX_LOCAL, PTX_VISIBLE, PTX_EXTERN, PTX_WEAK, PTX_COMMON } ptx_linkage;
 
-typedef struct ptx_reloc { /* the initialiser has the address of a symbol or function at `offset` */
+typedef struct ptx_reloc { /* an address in an initialiser: the address of a symbol or function is stored at `offset` */
     uint64_t offset;
     uint8_t bytes;
     bool generic, function;
@@ -609,15 +616,17 @@ typedef struct ptx_reloc { /* the initialiser has the address of a symbol or fun
 typedef struct ptx_symbol {
     const char *name;
     uint8_t space, type, linkage;
-    bool pointer_param; /* .param .u64 .ptr */
-    bool managed;       /* .attribute(.managed): host and device share it at one address */
+    bool pointer_param; /* the parameter has the attribute .ptr */
+    bool managed;       /* .attribute(.managed) is given: host and device share the variable at one address */
     uint32_t align, line;
-    uint64_t bytes;            /* 0 for extern .shared name[], which is the dynamic shared memory */
-    uint32_t function;         /* the function that declares it; UINT32_MAX: the module declares it */
-    uint64_t offset;           /* PARAM: within the function's parameter block (entry/func parameters) or, for a
-                                     call's .param variables, within its frame (see ptx_function.frame_bytes) */
-    bool formal;               /* PARAM: a parameter of the function itself, input or return value */
-    const unsigned char *init; /* the initial value, `bytes` long; NULL: all bytes are zero */
+    uint64_t bytes;    /* 0 for extern .shared name[], which is the dynamic shared memory */
+    uint32_t function; /* the function that declares it, or UINT32_MAX if the module declares it */
+    /* For a symbol in .param space: the offset in the function's parameter block if it is a parameter, or in the
+     * function's frame if it is a variable for calls (ptx_function.frame_bytes). */
+    uint64_t offset;
+    /* for a symbol in .param space: true for a parameter or return value of the function itself */
+    bool formal;
+    const unsigned char *init; /* the initial value, of `bytes` bytes; NULL if all bytes are zero */
     size_t reloc_count;
     const ptx_reloc *relocs;
 } ptx_symbol;
@@ -631,10 +640,12 @@ typedef struct ptx_function {
     const char *name;
     bool entry, defined, noreturn;
     uint8_t linkage;
-    uint32_t alias_of; /* 1 + index of the function whose body and parameters this one shares; 0: not an alias */
+    /* 1 + index of the function whose body and parameters this alias shares; 0 if the function is no alias */
+    uint32_t alias_of;
     uint32_t line;
     uint32_t param_count, return_count; /* `params` has the return values first */
-    /* indices of symbols; their offsets follow their alignment, as the launch of a kernel demands */
+    /* Indices of symbols. The offset of a parameter is a multiple of its alignment, as the launch of a kernel
+     * demands. */
     const uint32_t *params;
     const uint64_t *param_sizes; /* bytes of each of `params`; NULL if the parser did not need the sizes */
     uint64_t param_bytes;        /* size of the parameter block; for an entry at most 32764 */
@@ -648,27 +659,28 @@ typedef struct ptx_function {
     uint32_t prototype_count;
     const ptx_prototype *prototypes;
     uint32_t max_threads[3], req_threads[3], req_cluster[3];
-    uint32_t min_blocks, max_registers; /* 0: not given */
-    uint32_t max_cluster;               /* largest number of blocks of a cluster; 0: not given */
+    uint32_t min_blocks, max_registers; /* 0 if it is not given */
+    uint32_t max_cluster;               /* largest number of blocks of a cluster; 0 if it is not given */
     bool explicit_cluster, blocks_are_clusters;
 } ptx_function;
 
 typedef struct ptx_loc {
     uint32_t file, line, column;
-    uint32_t inlined_at; /* index into locs; 0: the place is not inlined */
+    uint32_t inlined_at; /* index into locs of the place of the inlined call; 0 if the code is not inlined */
     const char *inlined_from;
 } ptx_loc;
 
 typedef struct ptx_module {
     kiln__arena arena;
-    int version_major, version_minor, target; /* 9, 0, 75 */
-    char target_kind;                         /* 'a' of sm_90a, 'f' of sm_100f; 0 without a letter */
+    int version_major, version_minor, target; /* for example 9, 0 and 75 */
+    /* the letter of the target: 'a' of sm_90a, 'f' of sm_100f; 0 if it has no letter */
+    char target_kind;
     uint32_t function_count;
     const ptx_function *functions;
     uint32_t symbol_count;
     const ptx_symbol *symbols; /* all symbols, of the module and of its functions */
     uint32_t loc_count;
-    const ptx_loc *locs; /* locs[0] is "none" */
+    const ptx_loc *locs; /* locs[0] stands for an unknown place */
     uint32_t file_count;
     const char *const *files; /* indexed by the number of a .file directive */
 } ptx_module;
@@ -683,25 +695,26 @@ typedef struct ptx_module {
 typedef enum ptx_result { PTX_OK, PTX_INVALID, PTX_UNSUPPORTED, PTX_MEMORY } ptx_result;
 ptx_result ptx_parse(const kiln_allocator *mem, const char *text, size_t length, ptx_module **module, kiln__text *log);
 enum { PTX_TENSOR_COLUMNS = 512 }; /* columns of the tensor memory of an SM */
-/* Returns the columns of tensor memory that a kernel allocates: the sum of the constant operands of its tcgen05.alloc, at
- * most PTX_TENSOR_COLUMNS. Returns -1 if an operand is not constant, or if a function that is called may allocate. */
+/* Returns the columns of tensor memory that a kernel allocates: the sum of the constant operands of its tcgen05.alloc,
+ * at most PTX_TENSOR_COLUMNS. Returns -1 if an operand is not constant, or if the kernel calls a function that may
+ * allocate. */
 int ptx_tensor_columns(const ptx_module *module, uint32_t kernel);
 
-/* Does the same for a device of compute capability `device`, such as 90. An instruction that this device does not
- * have is an error that names the line and the target that the instruction needs. The text's .target does not matter
- * for this. 0 stands for a device that has every instruction. */
+/* Does the same as ptx_parse() for a device of compute capability `device`, such as 90. An instruction that this device
+ * does not have is an error that names the line and the target that the instruction needs. The text's .target has no
+ * influence on this error. If `device` is 0, the device has every instruction. */
 ptx_result ptx_parse_for(int device, const kiln_allocator *mem, const char *text, size_t length, ptx_module **module,
                          kiln__text *log);
 void ptx_free(const kiln_allocator *mem, ptx_module *module);
 
-/* Links several modules into one, as nvlink does: .extern is resolved, .weak yields to another definition, .common
- * gets the largest size, and local names stay separate. Reports names that are defined twice, incompatible or
- * missing; `builtin` says which functions the device provides. A lazy input comes from a library. It is used only if
- * it defines a name that another module needs. */
+/* Links several modules into one, as nvlink does: A definition resolves .extern declarations, and replaces .weak
+ * definitions. A .common variable gets the largest size. Local names stay separate. Reports names that are defined
+ * twice, incompatible or missing; `builtin` returns true for functions that the device provides. A lazy input comes
+ * from a library. It is used only if it defines a name that another module needs. */
 typedef struct ptx_input {
     ptx_module *module; /* ptx_link() takes ownership, also on failure */
     const char *name;   /* for messages; must stay valid during the call */
-    bool lazy, used;    /* used: set by the linker */
+    bool lazy, used;    /* the linker sets `used` */
 } ptx_input;
 ptx_result ptx_link(const kiln_allocator *mem, ptx_input *inputs, uint32_t count, bool (*builtin)(const char *name),
                     ptx_module **module, kiln__text *log);

@@ -25,7 +25,7 @@ typedef struct ptx_suffix {
 } ptx_suffix;
 
 typedef struct ptx_need { /* a suffix that not all targets have */
-    ptx_suffix suffix;    /* UNKNOWN: no suffix */
+    ptx_suffix suffix;    /* its kind is UNKNOWN if there is no suffix */
     ptx_since since;
 } ptx_need;
 
@@ -38,17 +38,19 @@ typedef struct ptx_slot {
     ptx_need needs[PTX_MAX_NEEDS];
 } ptx_slot;
 
-/* FIXED: the type of the pattern. WRITTEN: a type of the instruction. WIDENED: that type with twice the width. */
+/* How an operand gets its type. FIXED: the pattern names the type. WRITTEN: the type is one that the instruction
+ * writes. WIDENED: it has twice the width of such a type. */
 typedef enum ptx_width { PTX_FIXED, PTX_WRITTEN, PTX_WIDENED } ptx_width;
 
 typedef struct ptx_pattern { /* the pattern of one operand */
     char kind;               /* the letter of ops.def */
-    /* width: a ptx_width; type: a ptx_type, or the number of a type that the instruction writes */
+    /* `width` is a ptx_width. `type` is a ptx_type for FIXED, otherwise the index of a type of the instruction. */
     uint8_t width, type;
-    uint8_t pred;  /* 0: no second destination, 1: allowed, 2: required */
-    uint8_t count; /* number of elements of kinds V and v, or of operands of kinds I and Q; 0: insn->vector elements */
+    uint8_t pred; /* 0 if the operand has no second destination, 1 if it may have one, 2 if it must have one */
+    /* number of elements of the kinds V and v, or of operands of the kinds I and Q; 0 means insn->vector elements */
+    uint8_t count;
     bool relaxed, optional;
-    bool per_tile; /* `count` elements for each of insn->tiles */
+    bool per_tile; /* the number of elements is `count` * insn->tiles */
 } ptx_pattern;
 
 #define PTX_MAX_SLOTS 16
@@ -59,7 +61,7 @@ typedef struct ptx_form {
     ptx_pattern operands[PTX_MAX_OPERANDS];
 } ptx_form;
 
-/* X(name, spelling) */
+/* The state spaces: X(name, spelling). */
 #define PTX_SPACE_MAP(X) X(GLOBAL, "global") X(SHARED, "shared") X(LOCAL, "local") X(CONST, "const") X(PARAM, "param")
 
 /* The tables that tables/main.c writes when Kiln is built. */
@@ -81,13 +83,13 @@ extern const ptx_form_list ptx_forms[PTX_OP_COUNT];
 ptx_suffix ptx_suffix_find(const char *text, size_t length);
 bool ptx_type_find(const char *text, size_t length, ptx_type *type);
 ptx_space ptx_mod_space(ptx_mod mod); /* returns the space that a modifier such as "shared::cta" names, or GENERIC */
-const char *const *ptx_op_forms(ptx_op op); /* returns the texts of ops.def; NULL ends the list */
-const char *ptx_op_since(ptx_op op);        /* returns the text of ops.def; NULL: any target */
+const char *const *ptx_op_forms(ptx_op op); /* returns the texts of the opcode's forms in ops.def; NULL ends the list */
+/* returns the text of the column `since` in ops.def; NULL means any target */
+const char *ptx_op_since(ptx_op op);
 /* Finds the longest prefix of `text`, cut only at dots, that is an opcode. Returns its length, or 0 if there is no
  * such prefix. */
 size_t ptx_op_find(const char *text, size_t length, ptx_op *op);
-/* Returns the longest prefix that is a PTX opcode which the device does not run, or NULL if no prefix is such an
- * opcode. */
+/* Returns the longest prefix that is an unsupported PTX opcode, or NULL if there is none. */
 const char *ptx_op_later(const char *text, size_t length);
 const char *ptx_op_later_name(unsigned index); /* returns NULL past the last name */
 bool ptx_suffix_later(const char *text, size_t length);
@@ -111,8 +113,8 @@ typedef struct ptx_binding {
     struct ptx_binding *next;     /* the next binding in the same scope */
     struct ptx_name *name;
     uint32_t depth, index,
-        /* count: for RANGE the number of registers, for TARGETS the number of labels, for CONSTANT the value, for
-         * SREG the least target */
+        /* `count` is the number of registers for RANGE, the number of labels for TARGETS, the value for CONSTANT, and
+         * the least target for SREG. */
         count;
     uint8_t kind, type;
 } ptx_binding;
@@ -121,7 +123,7 @@ typedef struct ptx_name {
     const char *text;
     uint32_t length, hash;
     const char *string; /* the string that a label of .debug_str stands for */
-    /* range: `%r<9>` declares a range with the name "%r", which is not the same as a register "%r" */
+    /* `%r<9>` declares a range with the name "%r" (`range`). This is not the register "%r" (`binding`). */
     ptx_binding *binding, *range;
 } ptx_name;
 
@@ -134,7 +136,7 @@ typedef struct ptx_name {
 typedef enum ptx_token_kind {
     PTX_TOKEN_END,
     PTX_TOKEN_NAME,
-    PTX_TOKEN_DIRECTIVE /* text without the dot */,
+    PTX_TOKEN_DIRECTIVE /* the text excludes the dot */,
     PTX_TOKEN_NUMBER,
     PTX_TOKEN_STRING,
     PTX_TOKEN_PUNCTUATION,
@@ -154,7 +156,8 @@ typedef struct ptx_token {
     size_t length;
     ptx_value value;
     ptx_name *name;
-    /* for PUNCTUATION; operators of two characters have a letter: l for <<, r >>, e ==, n !=, L <=, G >=, a &&, o || */
+    /* For PUNCTUATION. A letter stands for an operator of two characters: l is <<, r is >>, e is ==, n is !=, L is <=,
+     * G is >=, a is &&, o is ||. */
     char character;
 } ptx_token;
 
@@ -171,9 +174,10 @@ typedef enum ptx_raw_kind {
 
 typedef struct ptx_raw {
     uint8_t kind;
-    /* coordinates: an ADDRESS_NAME with coordinates, as in [name, {x, y}] */
+    /* `coordinates` is set for an ADDRESS_NAME with coordinates, as in [name, {x, y}] */
     bool negate, second_sink, minus, coordinates;
-    uint32_t select; /* the part that PTX_SELECT_BITS() and similar macros select */
+    /* the selected parts, from which PTX_SELECT_BITS() and similar macros read; 0 if there is no selection */
+    uint32_t select;
     ptx_name *name, *second;
     ptx_value value;
     int64_t offset;
@@ -181,7 +185,7 @@ typedef struct ptx_raw {
 } ptx_raw;
 
 #define PTX_MAX_PARTS 144  /* enough for the 128 sums of a warpgroup */
-#define PTX_MAX_WRITTEN 12 /* operands of an instruction, before some become one list */
+#define PTX_MAX_WRITTEN 12 /* limit of the operands of an instruction in the text, where several may become one list */
 
 typedef struct ptx_fixup { /* a branch to a label that may not have been seen yet */
     ptx_name *name;
@@ -192,7 +196,7 @@ typedef struct ptx_fixup { /* a branch to a label that may not have been seen ye
 typedef struct ptx_scope {
     ptx_binding *bindings;
     ptx_fixup *fixups;
-    uint64_t frame; /* value of parser->frame_bytes when the scope began */
+    uint64_t frame; /* the value of parser->frame_bytes when the scope began */
 } ptx_scope;
 
 typedef struct ptx_spelling { /* a mnemonic such as "add.s32", parsed once */
@@ -200,7 +204,8 @@ typedef struct ptx_spelling { /* a mnemonic such as "add.s32", parsed once */
     uint32_t length, hash;
     ptx_op op;
     uint64_t forms; /* bit set of the opcode's forms that match the suffixes */
-    /* bits of the forms that need another target than the device; if both are 0, each use is an error */
+    /* Bit set of the forms that need another target than the device's. If `forms` and `newer` are 0, each use is an
+     * error. */
     uint64_t newer;
     ptx_since since; /* the target that the first form of `newer` needs */
     uint8_t types[4], space, vector, tiles;
@@ -210,27 +215,29 @@ typedef struct ptx_spelling { /* a mnemonic such as "add.s32", parsed once */
 typedef struct ptx_loc_note {
     uint32_t loc;
     ptx_name *label;
-} ptx_loc_note; /* .loc ... function_name label */
+} ptx_loc_note; /* the function_name label of a .loc */
 
 typedef struct ptx_parser {
     const kiln_allocator *mem;
-    uint32_t seed; /* of ptx_hash() and ptx_loc_hash() */
+    uint32_t seed; /* seed of ptx_hash() and ptx_loc_hash() */
     ptx_module *module;
     kiln__arena scratch;
     kiln__text *log;
     unsigned errors;
-    int device;           /* compute capability of the device, such as 90; 0: any device */
-    bool memory, invalid; /* memory: out of memory; invalid: there was an error other than an unsupported instruction */
+    int device; /* compute capability of the device, such as 90; 0 means any device */
+    /* memory: memory has run out; invalid: there was an error other than an unsupported instruction */
+    bool memory, invalid;
 
     const char *start, *cursor, *end;
     uint32_t line;
-    ptx_token token; /* the current one */
+    ptx_token token; /* the current token */
     ptx_name **names;
     size_t name_count, name_capacity;
     ptx_spelling **spellings;
     size_t spelling_count, spelling_capacity;
 
-    uint32_t depth, nested_ranges; /* ranges declared below a function's outermost scope */
+    /* nested_ranges: number of ranges declared in scopes inside a function's outermost scope */
+    uint32_t depth, nested_ranges;
     ptx_scope scopes[PTX_MAX_DEPTH + 1];
 
     ptx_symbol *symbols;
@@ -240,16 +247,19 @@ typedef struct ptx_parser {
     ptx_loc *locs;
     size_t loc_count, loc_capacity;
     ptx_loc_note *loc_notes;
-    size_t loc_note_count, loc_note_capacity; /* resolved at the end, because the labels come last in the text */
+    /* the notes are resolved at the end, because the labels come last in the text */
+    size_t loc_note_count, loc_note_capacity;
     uint32_t *loc_index;
     size_t loc_index_capacity, loc_index_count;
     const char **files;
     size_t file_count, file_capacity;
-    uint64_t init_bytes; /* allocated for initialisers */
-    uint64_t targets;    /* number of targets of all brx.idx; several instructions may share one list */
-    uint64_t repeated;   /* instructions, operands and registers of functions that have an alias, once for each alias */
+    uint64_t init_bytes; /* number of bytes allocated for initialisers */
+    /* number of targets of all brx.idx; a list that several instructions share counts for each of them */
+    uint64_t targets;
+    /* number of instructions, operands and registers of functions that have aliases, counted once for each alias */
+    uint64_t repeated;
 
-    /* The members from here on belong to the function that is being read. function: its index, or UINT32_MAX. */
+    /* The members from here on belong to the function that is being read. `function` is its index, or UINT32_MAX. */
     uint32_t function, loc;
     ptx_insn *insns;
     size_t insn_count, insn_capacity;
@@ -262,8 +272,8 @@ typedef struct ptx_parser {
     uint64_t frame_bytes;
 
     ptx_raw parts[PTX_MAX_PARTS];
-    uint32_t part_count; /* elements of the vectors of the instruction being read */
-    char why[200];       /* the last mismatch of an instruction with a form */
+    uint32_t part_count; /* number of elements of the vectors of the current instruction */
+    char why[200];       /* why the instruction did not match the last form */
 } ptx_parser;
 
 /* lexer */
@@ -287,8 +297,8 @@ bool ptx_out_of_memory(ptx_parser *p);
 const char *ptx_shown(ptx_parser *p); /* returns the text of the current token for a message */
 /* Calls kiln__grow(). Returns false and sets p->memory if memory runs out. */
 bool ptx_grow(ptx_parser *p, void *array, size_t *capacity, size_t need, size_t size);
-/* FNV-1a with a seed that differs from parse to parse. Without it, a text could have many names of one hash, and each
- * look-up would compare them all. */
+/* FNV-1a with a seed that differs from parse to parse. Without the seed, a text could have many names with the same
+ * hash, and each look-up would compare all these names. */
 static inline uint32_t ptx_hash(const ptx_parser *p, const char *text, size_t length)
 {
     uint32_t hash = p->seed;
@@ -315,8 +325,8 @@ static inline bool ptx_device_has(int device, ptx_since since)
     default: return true;
     }
 }
-/* Returns true if ptxas accepts the feature in a module with this .target. Only features of one family or
- * architecture depend on it. `letter` is the target's letter, or 0. */
+/* Returns true if ptxas accepts the feature in a module with this .target. Only features of a single family or
+ * architecture depend on the .target. `letter` is the target's letter, or 0. */
 static inline bool ptx_target_has(int target, char letter, ptx_since since)
 {
     const bool alone = since.kind == 'a' || since.kind == 'A' || since.kind == 'L';
@@ -325,8 +335,8 @@ static inline bool ptx_target_has(int target, char letter, ptx_since since)
 /* Returns true if both the device and the module's .target have the feature. */
 bool ptx_is_there(const ptx_parser *p, ptx_since since);
 /* Adds `more` to the count of items that a text uses by name, such as the instructions of an alias. The module has a
- * copy of the items for each use, so a short text could take any amount of memory. Reports the error `what` if the
- * count exceeds 4096 plus `each` for each byte of the text. */
+ * copy of the items for each use, so without a limit a short text could take any amount of memory. Reports the error
+ * `what` if the count exceeds 4096 plus `each` for each byte of the text. */
 bool ptx_repeat(ptx_parser *p, uint32_t line, uint64_t *so_far, uint64_t more, unsigned each, const char *what);
 /* Reports an error if the device or the module's .target lacks the feature `what`, such as "directive
  * .explicitcluster". */
@@ -350,14 +360,12 @@ bool ptx_convert(ptx_value value, ptx_type type, uint64_t *bits);
 /* variables */
 bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name);
 bool ptx_align(ptx_parser *p, uint32_t *align);
-bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes); /* [.v2|.v4] .type */
-bool ptx_attribute(ptx_parser *p,
-                   /* Reads .attribute(...), and sets *managed for .managed. `managed` is NULL for a function or a
-                    * parameter. */
-                   bool *managed);
+bool ptx_variable_type(ptx_parser *p, ptx_type *type, unsigned *lanes); /* reads "[.v2|.v4] .type" */
+/* Reads .attribute(...), and sets *managed for .managed. `managed` is NULL for a function or a parameter. */
+bool ptx_attribute(ptx_parser *p, bool *managed);
 bool ptx_layout(uint64_t *offset, uint64_t bytes, uint32_t align, uint64_t *at);
 bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage);
-uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name); /* UINT32_MAX on failure */
+uint32_t ptx_symbol_add(ptx_parser *p, const ptx_symbol *symbol, ptx_name *name); /* returns UINT32_MAX on failure */
 
 /* functions */
 typedef struct ptx_declarator {
@@ -367,11 +375,12 @@ typedef struct ptx_declarator {
     uint32_t align, line;
     bool pointer;
 } ptx_declarator;
-bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator); /* ".param .align 8 .b8 name[16]" */
+/* reads a parameter such as ".param .align 8 .b8 name[16]" */
+bool ptx_parameter(ptx_parser *p, ptx_declarator *declarator);
 bool ptx_function_directive(ptx_parser *p, bool entry, ptx_linkage linkage);
 bool ptx_alias(ptx_parser *p);
-/* Returns the sizes in bytes of the function's return values and parameters. All calls of a function and all lists of
- * targets share one array. Returns NULL if memory runs out. */
+/* Returns the sizes in bytes of the function's return values and parameters. The array is made once, and all calls of
+ * the function and all lists of targets share it. Returns NULL if memory runs out. */
 const uint64_t *ptx_param_sizes(ptx_parser *p, uint32_t function);
 /* returns a copy that lives as long as the module, or NULL if memory runs out */
 void *ptx_keep(ptx_parser *p, const void *data, size_t count, size_t size);
@@ -393,12 +402,12 @@ bool ptx_match_form(ptx_parser *p, const ptx_form *form, const ptx_raw *raws, un
                     ptx_name **label);
 /* Returns the greatest number of operands that a text may write for the form. It may exceed the form's own operands,
  * because the last operand of a form may be a list of several operands of the text. */
-/* Returns the least number of operands that a text must write for the form. */
 static inline unsigned ptx_form_most(const ptx_form *form)
 {
     const ptx_pattern *last = &form->operands[form->operand_count ? form->operand_count - 1 : 0];
     return form->operand_count + (last->kind == 'I' || last->kind == 'Q' ? last->count - 1u : 0);
 }
+/* Returns the least number of operands that a text must write for the form. */
 static inline unsigned ptx_form_least(const ptx_form *form)
 {
     return ptx_form_most(form) - (unsigned)(form->operand_count - form->operands_needed);

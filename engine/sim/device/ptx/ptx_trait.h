@@ -1,20 +1,20 @@
 /* ptx_trait.h - properties of an opcode for counters, estimate and checks: three columns of its row in ops.def.
  *
  * The rooms that use the class and the cost have switches without a default. So a row without these words does not
- * compile, and a new word compiles only when every room handles it. If the property depends on types, modifiers or
- * the state space, the word names a rule, and the room has one function for it. */
+ * compile, and a new word compiles only when every room handles it. If the property depends on types, modifiers or the
+ * state space, the word names a rule, and the room has a function for this rule. */
 #ifndef KILN_SIM_PTX_TRAIT_H
 #define KILN_SIM_PTX_TRAIT_H
 
-/* The kind of instruction, for the counters: observe/count/class.c turns it into a kiln_class. */
+/* The kind of instruction, for the counters. observe/count/class.c converts it to a kiln_class. */
 typedef enum ptx_class {
     /* these classes depend on the type: fp32, fp64, fp16 or integer */
     PTX_CLASS_ADD,     /* counts as one floating-point operation */
     PTX_CLASS_MUL,     /* counts as one floating-point operation */
     PTX_CLASS_FMA,     /* counts as two floating-point operations */
-    PTX_CLASS_SIGN,    /* abs, neg: counts as no operation */
-    PTX_CLASS_MIN_MAX, /* counts as no operation; for f32 a comparison */
-    PTX_CLASS_DIVIDE,  /* integer for integers, otherwise a special function */
+    PTX_CLASS_SIGN,    /* abs and neg: not counted as a floating-point operation */
+    PTX_CLASS_MIN_MAX, /* not counted as a floating-point operation; for f32 the class is comparison */
+    PTX_CLASS_DIVIDE,  /* the class is integer for integer types, otherwise special function */
     /* these classes depend on the state space */
     PTX_CLASS_LOAD,
     PTX_CLASS_STORE,
@@ -37,7 +37,7 @@ typedef enum ptx_class {
     PTX_CLASS_OTHER
 } ptx_class;
 
-/* The machine code that an instruction becomes, for the estimate. observe/model/cost.c turns the word into a unit and
+/* The machine code that an instruction becomes, for the estimate. observe/model/cost.c converts the word to a unit and
  * a number of instructions. */
 typedef enum ptx_cost {
     PTX_COST_FREE, /* no instruction is left after compilation */
@@ -46,20 +46,23 @@ typedef enum ptx_cost {
     PTX_COST_MULTIPLY,
     PTX_COST_SFU,
     PTX_COST_SHUFFLE,
-    PTX_COST_MEMORY, /* parameters are free */
+    PTX_COST_MEMORY, /* loads of parameters cost nothing */
     PTX_COST_TENSOR, /* depends on the shape and the types */
-    /* counted as one ALU instruction, cost unknown: engine/sim/observe/model/ESTIMATE.md, "What it cannot see" */
+    /* The cost is unknown, and is estimated as one ALU instruction: engine/sim/observe/model/ESTIMATE.md, "What it
+     * cannot see". */
     PTX_COST_COARSE,
     /* The following words name rules. */
     PTX_COST_SUM,        /* depends on the type; two instructions for 64-bit integers */
-    PTX_COST_LOGIC,      /* like SUM, but logic of predicates is free */
+    PTX_COST_LOGIC,      /* like SUM, but operations on predicates cost nothing */
     PTX_COST_SHIFT_LEFT, /* like SUM, or fused with an addition */
     PTX_COST_SELECT,     /* runs on the ALU for all types; two instructions for 64 bits */
     PTX_COST_FMA,        /* one instruction, depending on the type */
-    /* depends on the type and on the half of the product that is used; a wide product may be fused with an addition */
+    /* Depends on the type and on the half of the product that the instruction returns. A wide product may be fused with
+     * an addition. */
     PTX_COST_PRODUCT,
     PTX_COST_DIVISION, /* the known instruction sequence of a division */
-    PTX_COST_SIGN,     /* for floats: free, a modifier of the instruction that reads the result */
+    /* costs nothing for floats, because it becomes a modifier of the instruction that reads the result */
+    PTX_COST_SIGN,
     PTX_COST_MIN_MAX,
     PTX_COST_BIT_COUNT, /* on the SFU: one instruction, or two for 64 bits */
     PTX_COST_PAIR,      /* two instructions, or four for 64 bits */
@@ -67,7 +70,7 @@ typedef enum ptx_cost {
     PTX_COST_MOVE,
     PTX_COST_CONVERT,
     PTX_COST_FUNCTION,
-    PTX_COST_FUNCTION_TWICE, /* on the SFU, once or twice; a sequence for f64 */
+    PTX_COST_FUNCTION_TWICE, /* one or two instructions on the SFU; a sequence of instructions for f64 */
     PTX_COST_ROOT            /* rcp and sqrt: like FUNCTION if approximate, otherwise a sequence */
 } ptx_cost;
 

@@ -1,7 +1,7 @@
 /* shape.c - the shapes of matrices that tensor core instructions name. */
 #include "ptx.h"
 
-/* X(mod, m, n, k) */
+/* The shapes: X(modifier, m, n, k). */
 #define SHAPE_MAP(X)                                                                                                   \
     X(M8N8K4, 8, 8, 4)                                                                                                 \
     X(M8N8K16, 8, 8, 16)                                                                                               \

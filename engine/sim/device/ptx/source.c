@@ -43,8 +43,8 @@ static uint32_t *ptx_loc_find(ptx_parser *p, const ptx_loc *loc)
     return &p->loc_index[at];
 }
 
-/* Adds an entry and returns its index, or 0 if memory runs out. A later "inlined_at" of the same place finds the latest
- * entry for it. */
+/* Adds an entry and returns its index, or 0 if memory runs out. A later "inlined_at" that names the same place refers
+ * to the latest entry for the place. */
 uint32_t ptx_loc_add(ptx_parser *p, ptx_loc loc)
 {
     if (!ptx_grow(p, &p->locs, &p->loc_capacity, p->loc_count + 1, sizeof loc))
@@ -84,8 +84,8 @@ static bool ptx_word(ptx_parser *p, const char *word)
  * new entry becomes the position of the instructions that follow (p->loc).
  *
  * An inlined position refers to the latest entry for the place at which it was inlined; if there is no such entry, an
- * entry is added. The function's name is a string of .debug_str, which may come later in the text. So the label is only
- * noted here, and ptx_module_finish() reads its string. Returns false after an error. */
+ * entry is added. The function's name is a string of .debug_str, which may come later in the text. So this function
+ * only stores the label, and ptx_module_finish() reads the string later. Returns false after an error. */
 bool ptx_loc_directive(ptx_parser *p)
 {
     ptx_loc loc, outer;
@@ -145,8 +145,8 @@ bool ptx_file_directive(ptx_parser *p)
     return true;
 }
 
-/* Skips a debug section. Of .debug_str it stores each string with the name of its label, because function_name of .loc
- * refers to the label. */
+/* Skips a debug section. In .debug_str, stores each string with the name of its label, because the function_name of a
+ * .loc refers to the label. */
 bool ptx_section(ptx_parser *p)
 {
     ptx_next(p);

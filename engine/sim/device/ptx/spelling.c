@@ -14,8 +14,8 @@ static ptx_since suffix_since(const ptx_slot *slot, ptx_suffix suffix)
     return (ptx_since){0};
 }
 
-/* Returns true if the suffixes fill the form's slots: types in order, the others in any order. If ptx_is_there()
- * rejects a target that the form or a suffix needs, *missing is set to the first such target. The caller has set
+/* Returns true if the suffixes fill the form's slots: types in order, other suffixes in any order. If the form or a
+ * suffix needs a target that ptx_is_there() rejects, sets *missing to the first such target. The caller has set
  * *missing to 0. */
 static bool ptx_fill_slots(const ptx_parser *p, const ptx_form *form, const ptx_suffix *suffixes, unsigned count,
                            ptx_since *missing)
@@ -69,7 +69,8 @@ static void ptx_spelling_suffix(ptx_spelling *spelling, ptx_suffix suffix, unsig
         if (suffix.value == PTX_MOD_V2 || suffix.value == PTX_MOD_V4 || suffix.value == PTX_MOD_V8)
             spelling->vector = suffix.value == PTX_MOD_V2 ? 2 : suffix.value == PTX_MOD_V4 ? 4 : 8;
     }
-    if (spelling->space == PTX_SPACE_GENERIC) /* cp.async names the destination's space first, and that space counts */
+    /* cp.async names two spaces, and the first one, of the destination, counts */
+    if (spelling->space == PTX_SPACE_GENERIC)
         spelling->space = (uint8_t)space;
 }
 
@@ -89,8 +90,9 @@ static bool ptx_unknown_opcode(ptx_parser *p, uint32_t line, const char *text, s
                      near ? "'?" : "");
 }
 
-/* Finds a suffix. The shape of a warpgroup's product has a variable number of columns, and *tiles gets the number of
- * groups of 8 columns: "m64n96k16" is found as "m64n8k16" with 12 tiles. For other suffixes *tiles stays unchanged. */
+/* Finds a suffix in the table. The shape of a warpgroup's product has a variable number of columns, so the table has it
+ * with 8 columns, and *tiles becomes the number of groups of 8 columns: "m64n96k16" is found as "m64n8k16" with 12
+ * tiles. For other suffixes *tiles stays unchanged. */
 static ptx_suffix find_suffix(const char *text, size_t length, uint8_t *tiles)
 {
     enum { MOST = 256, EACH = 8 };
@@ -116,7 +118,7 @@ bool ptx_is_there(const ptx_parser *p, ptx_since since)
 }
 
 /* Writes a text that names the targets which meet `since`. Families of targets exist only since compute capability
- * 10.0; for 9.0 the text is sm_90a. */
+ * 10.0. So for 9.0 the text names sm_90a. */
 static void name_targets(ptx_since since, char *text, size_t size)
 {
     switch (since.kind) {
@@ -162,8 +164,8 @@ static bool report_no_form(ptx_parser *p, const ptx_spelling *spelling, uint32_t
                      (int)(spelling->length > 120 ? 120 : spelling->length), text);
 }
 
-/* Returns the opcode that a part of the name makes of `mma`. ptxas takes .sp and .sp::ordered_metadata at any place after the
- * name, as it takes modifiers. CUTLASS writes it behind the kind. */
+/* If `part` is a suffix that makes mma another opcode (.sp, .sp::ordered_metadata), returns that opcode, otherwise
+ * `op`. ptxas accepts these suffixes at any place after the name, and CUTLASS writes them after the kind. */
 static ptx_op find_sparse(ptx_op op, const char *part, size_t size)
 {
     const struct {
@@ -207,7 +209,8 @@ static bool ptx_read_spelling(ptx_parser *p, ptx_spelling *spelling, uint32_t li
                              ptx_op_name(spelling->op));
         if (suffix.kind == PTX_SUFFIX_MOD && (suffix.value == PTX_MOD_ROW || suffix.value == PTX_MOD_COL) &&
             (has_mod(spelling, PTX_MOD_ROW) || has_mod(spelling, PTX_MOD_COL)))
-            suffix.value += PTX_MOD_ROW_2 - PTX_MOD_ROW; /* .row.col is not .col.row */
+            /* the second .row or .col is a separate modifier, because .row.col is not .col.row */
+            suffix.value += PTX_MOD_ROW_2 - PTX_MOD_ROW;
         suffixes[count++] = suffix;
         ptx_spelling_suffix(spelling, suffix, &types);
         at += size;
@@ -264,7 +267,7 @@ const ptx_spelling *ptx_spelling_of(ptx_parser *p, const char *text, size_t leng
     }
     *spelling = (ptx_spelling){.text = text, .length = (uint32_t)length, .hash = hash};
     if (!ptx_read_spelling(p, spelling, line))
-        return NULL; /* not stored, because each use is reported */
+        return NULL; /* the spelling is not stored, so that each use is reported */
     p->spellings[at] = spelling;
     p->spelling_count++;
     return spelling;
@@ -276,8 +279,8 @@ static bool is_suffix_char(char c)
 }
 
 /* Reads a mnemonic that begins with the current token, the opcode. Spaces may separate the suffixes ("add .u32"). *text
- * points into the source; if there were spaces, it points to a joined copy in the scratch arena. The text does not end
- * in a zero. Returns false if memory runs out. */
+ * points into the source or, if there were spaces, to a joined copy in the scratch arena. *text is not NUL-terminated.
+ * Returns false if memory runs out. */
 bool ptx_mnemonic(ptx_parser *p, const char **text, size_t *length)
 {
     const char *start = p->token.text, *stop = start + p->token.length; /* start and end of the part without spaces */

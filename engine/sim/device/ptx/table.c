@@ -1,4 +1,4 @@
-/* table.c - the instruction table in use: names to indices and back. */
+/* table.c - look-ups in the instruction table: from names to indices and back. */
 #include <string.h>
 
 #include "ptx_internal.h"
@@ -89,7 +89,7 @@ ptx_space ptx_mod_space(ptx_mod mod)
     }
 }
 
-/* Returns true if the name of `size` characters equals the text, or the part of the text before any dot. Most
+/* Returns true if the name of `size` characters equals the text, or the part of the text before one of its dots. Most
  * names differ from the text in their first letter. Comparing that letter first saves a call of memcmp() for each name,
  * which would take most of the time that a mnemonic costs. */
 static bool is_prefix(const char *name, size_t size, const char *text, size_t length)

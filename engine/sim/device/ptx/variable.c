@@ -62,12 +62,12 @@ bool ptx_name_wanted(ptx_parser *p, const char *what, ptx_name **name)
 #define PTX_MAX_DIMENSIONS 16
 
 typedef struct ptx_initialiser {
-    /* by depth of nested braces: the number of elements in one pair of braces */
+    /* indexed by the depth of nested braces: the number of elements in one pair of braces */
     uint64_t strides[PTX_MAX_DIMENSIONS + 1];
     unsigned depth, dimensions;
     bool open; /* the initialiser determines the first dimension */
     ptx_type type;
-    uint64_t count; /* total number of elements; if `open`, the number so far */
+    uint64_t count; /* total number of elements; if `open` is true, the number of elements so far */
     unsigned char *bytes;
     size_t used, capacity;
     ptx_reloc *relocs;
@@ -77,8 +77,8 @@ typedef struct ptx_initialiser {
 static bool ptx_init_store(ptx_parser *p, ptx_initialiser *init, uint64_t at, uint64_t bits)
 {
     unsigned width = ptx_type_bytes(init->type);
-    /* An initialiser lists its items, so its bytes are about as many as the text's. But items that are skipped in a
-     * huge array could make it far longer; the limit prevents that. */
+    /* An initialiser lists its items, so its size is about the size of the text. Omitted elements of a huge array could
+     * make it far larger, which this limit prevents. */
     uint64_t limit = (UINT64_C(16) << 20) + (uint64_t)(p->end - p->start) * 16;
     if (at >= limit / width) /* the comparison avoids (at + 1) * width, which may overflow */
         return ptx_error(p, p->token.line, "the initialiser is too large");
@@ -175,7 +175,7 @@ static bool ptx_init_braces(ptx_parser *p, ptx_initialiser *init)
     unsigned depth = 0;
     uint64_t at = 0;
     do {
-        if (!depth || ptx_is(p, '{')) { /* the caller saw the first one */
+        if (!depth || ptx_is(p, '{')) { /* the caller has seen the first brace */
             if (depth >= init->dimensions)
                 return ptx_error(p, p->token.line, "braces are nested deeper than the array's dimensions");
             starts[depth++] = at;
@@ -293,7 +293,7 @@ static bool ptx_dimensions(ptx_parser *p, ptx_initialiser *init, unsigned lanes,
     }
     if (init->open && total == 0) /* the initialiser would determine 0 / 0 elements */
         return ptx_error(p, p->token.line, "an array whose first size is open has a size of 0");
-    init->strides[0] = total; /* not used if `open` */
+    init->strides[0] = total; /* not used if `open` is true */
     init->dimensions = count;
     *elements = init->open ? 0 : total;
     return true;
@@ -317,7 +317,7 @@ bool ptx_attribute(ptx_parser *p, bool *managed)
 
 /* Reads one declarator: name, dimensions and initialiser. `symbol` comes with the properties that all declarators of
  * the statement share. The function sets its name, line, size and initial value, and adds it to the symbols. A .param
- * variable also gets an offset in the function's frame; p->frame_bytes is the maximum over all scopes. The caller
+ * variable also gets an offset in the function's frame; p->frame_bytes becomes the maximum over all scopes. The caller
  * frees the arrays of `init`. Returns false after an error. */
 static bool ptx_variable_one(ptx_parser *p, ptx_symbol *symbol, ptx_initialiser *init, ptx_type type, unsigned lanes)
 {
@@ -359,9 +359,9 @@ static bool ptx_variable_one(ptx_parser *p, ptx_symbol *symbol, ptx_initialiser 
     return ptx_symbol_add(p, symbol, name) != UINT32_MAX;
 }
 
-/* Reads a declaration from after its state space up to the ';': alignment, attributes, type, and one or more
- * declarators. Without .align, the alignment is the size of the type with all lanes of its vector. Returns false
- * after an error. */
+/* Reads a declaration: alignment, attributes, type, and one or more declarators, up to the ';'. The state space has
+ * been read. Without .align, the alignment is the size of the type with all lanes of its vector. Returns false after an
+ * error. */
 bool ptx_variable(ptx_parser *p, ptx_space space, ptx_linkage linkage)
 {
     ptx_symbol common = {.space = (uint8_t)space, .linkage = (uint8_t)linkage, .function = p->function};

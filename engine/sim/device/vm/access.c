@@ -1,5 +1,6 @@
-/* access.c - memory accesses lane by lane: all windows, all sizes, and the faults. The fast paths of
- * device/ops/vm_exec_memory.inc call this when lanes touch several allocations or an access may be invalid. */
+/* access.c - memory accesses lane by lane: in all address windows and of all sizes. An invalid access raises a fault.
+ * The fast paths of device/ops/vm_exec_memory.inc call these functions when lanes access several allocations or an
+ * access may be invalid. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,18 +39,18 @@ void vm_describe_shared(const vm_run_state *run, uint64_t address, char *text, s
         snprintf(text, size, "the block has %" PRIu64 " bytes of shared memory", vm_shared_bytes(run));
 }
 
-/* Returns true if [address, address + bytes) lies in [low, end). No sum can overflow. The result for 0 bytes is
- * false. */
+/* Returns true if [address, address + bytes) lies in [low, end). Returns false if `bytes` is 0. No computation can
+ * overflow. */
 static bool is_within(uint64_t address, uint64_t bytes, uint64_t low, uint64_t end)
 {
     return bytes > 0 && address >= low && address < end && bytes <= end - address;
 }
 
-/* The only function that turns an address of a kernel into a host pointer for a range of any length. It first finds the
- * window that a generic address names. Then it compares the whole range with the only object that may contain it: the
- * shared memory of a block, the local memory of a thread, the parameters of the kernel, or an allocation. It never
- * tests the two ends separately. A write needs memory that kernels may write. `asked` is the address that a message
- * shows. */
+/* No other function turns an address of a kernel into a host pointer for a range of any length. This function first
+ * finds the window to which a generic address belongs. Then it compares the whole range with the only object that may
+ * contain it: the shared memory of a block, the local memory of a thread, the parameters of the kernel, or an
+ * allocation. The function never tests the two ends separately. A write needs memory that kernels may write. The
+ * message of a fault shows the address `asked`. */
 unsigned char *vm_reach_span(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address,
                              uint64_t bytes, uint32_t align, vm_reach_kind kind)
 {
@@ -124,8 +125,8 @@ unsigned char *vm_reach(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t sp
     return vm_reach_span(w, i, lane, space, address, bytes, bytes, write ? VM_REACH_WRITE : VM_REACH_READ);
 }
 
-/* Reads one element of `size` bytes, at most 8. If `strong` is true, reads it with one atomic of the host. The callers
- * read a b128 as two halves. */
+/* Reads one element of `size` bytes, at most 8. If `strong` is true, reads the element with one atomic load of the
+ * host. Callers read a b128 as two halves. */
 VM_RACY static uint64_t load_element(const unsigned char *p, unsigned size, bool strong)
 {
     if (strong) {
@@ -162,7 +163,7 @@ VM_RACY static void store_element(unsigned char *p, unsigned size, uint64_t valu
     }
 }
 
-/* Extends a loaded value to its register, with its sign if the load is signed. */
+/* Extends a loaded value to the width of its register: by its sign if the load is signed, otherwise by zeros. */
 static uint64_t extend_value(uint64_t value, unsigned size, uint8_t flags)
 {
     if (flags & VM_SIGNED && size < 8) {
@@ -223,9 +224,9 @@ void vm_store_slow(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* A load from or a store to the .param space of a function: its own parameters (b is 0), or the variables of its calls
- * (b is 1). The decoder has checked the address, which is constant. Loads of kernel parameters of rare sizes come here
- * too. */
+/* A load from or a store to the .param space of a function: to its own parameters (b is 0), or to the .param variables
+ * of its calls (b is 1). The address is constant, and the decoder has checked it. This handler also executes loads of
+ * kernel parameters of rare sizes. */
 void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t *slots = i->extra;
@@ -256,8 +257,8 @@ void vm_op_load_param(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Returns true if the shared address is in the block's own window. If `other` is set, it may be in the window of any
- * block of the cluster. */
+/* Returns true if the shared address is in the block's own window. If `other` is set, the address may be in the window
+ * of any block of the cluster. */
 static bool is_shared(const vm_warp *w, uint64_t address, bool other)
 {
     const uint64_t rank = address / VM_SHARED_WINDOW;
@@ -291,8 +292,9 @@ void vm_op_isspacep(vm_warp *w, const vm_code *i, uint32_t m)
 
 /* cp.async. The copy completes at once, so waiting for it never blocks. A correct program cannot tell the difference.
  * The slot d has the shared address, with an offset in `extra`; a has the global address, with an offset in imm. The
- * slot b has the number of bytes to copy, or is 0 if all are copied; the rest becomes zero. If `count` is not 0, no
- * byte is copied in lanes for which the predicate c is true; `count` 2 negates c. */
+ * slot b has the number of bytes to copy, and the remaining bytes of the destination become zero. If b is 0, all bytes
+ * are copied. If `count` is not 0, lanes for which the predicate c is true copy no byte, so all their bytes become
+ * zero. If `count` is 2, c is negated. */
 void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
 {
     static const unsigned char zero[16];
@@ -327,7 +329,7 @@ void vm_op_cp_async(vm_warp *w, const vm_code *i, uint32_t m)
     }
 }
 
-/* Copies a string of the kernel, up to `size` - 1 bytes. Returns false after a fault. */
+/* Copies a string from the kernel's memory to `text`, up to `size` - 1 bytes. Returns false after a fault. */
 bool vm_read_string(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, char *text, size_t size)
 {
     for (size_t n = 0; n + 1 < size; n++) {

@@ -16,7 +16,8 @@ uint64_t vm_argument(vm_warp *w, const vm_call *call, uint32_t lane, uint32_t in
     return value;
 }
 
-/* Copies an argument that was passed as an array of bytes. If it was passed in another way, gives zeros. */
+/* Copies an argument that was passed as an array of bytes. If the argument was passed in another way, fills `out` with
+ * zeros. */
 void vm_argument_bytes(const vm_warp *w, const vm_call *call, uint32_t lane, uint32_t index, void *out, size_t bytes)
 {
     const vm_transfer *t = &call->arguments[index];

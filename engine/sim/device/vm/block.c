@@ -187,7 +187,7 @@ void vm_barrier_open(vm_block *block, uint32_t id)
     *barrier = (vm_barrier){0};
 }
 
-/* Opens the barriers that are complete now because threads have exited, and are no longer expected. */
+/* Opens each barrier at which all live threads have arrived. Called after threads have exited. */
 void vm_barriers_check(vm_block *block)
 {
     for (uint32_t id = 0; block->barred && id < VM_BARRIERS; id++) {
@@ -197,9 +197,9 @@ void vm_barriers_check(vm_block *block)
     }
 }
 
-/* bar.sync, bar.red and bar.arrive. The slot a has the barrier's number, b the count of threads, or b is 0. `size` is
- * the result: 0 none, 1 popc, 2 and, 3 or. The slot c has the predicate, which flag 1 negates. With flag 2 the lanes
- * arrive without waiting. */
+/* bar.sync, bar.red and bar.arrive. The slot a has the barrier's number. The slot b has the count of threads; b is 0 if
+ * the instruction names no count. `size` is the kind of result: 0 is no result, 1 is popc, 2 is and, 3 is or. The slot
+ * c has the predicate, which flag 1 negates. With flag 2 the lanes arrive without waiting. */
 void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_block *block = w->block;
@@ -230,7 +230,7 @@ void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m)
         barrier->all = barrier->all && p == m;
         barrier->any = barrier->any || p != 0;
     }
-    /* With a thread count, a warp whose live threads have all arrived counts as 32 threads. */
+    /* If the instruction names a count of threads, a warp whose live threads have all arrived counts as 32 threads. */
     barrier->arrived += need && (m | w->dead) == VM_ALL ? VM_LANES : vm_lanes_of(m);
     if (!(i->flags & 2)) {
         vm_path *path = &w->paths[w->current];
@@ -253,8 +253,8 @@ bool vm_block_ready(const vm_block *block)
     return false;
 }
 
-/* Called when no warp can continue. The lanes for which others wait at a reconvergence point may be at a barrier, at
- * which the waiting lanes must arrive first. */
+/* Called when no warp can continue. Some lanes may wait at a barrier while other lanes wait for them at a reconvergence
+ * point. The barrier completes only if the lanes at the reconvergence point continue. */
 bool vm_block_release_waiting(vm_block *block)
 {
     bool any = false;
@@ -265,9 +265,8 @@ bool vm_block_release_waiting(vm_block *block)
     return any;
 }
 
-/* Counts work against the launch's budget. Raises a fault if the budget is used up, the deadline has passed, or the
- * launch was asked to stop. A warp that has ended cannot raise a fault. Then the next call tests the limits again, at
- * the latest at the start of the next block. */
+/* A warp that has ended cannot raise a fault. In this case a later call raises it, at the latest at the start of the
+ * next block. */
 void vm_charge_steps(vm_block *block, vm_warp *w, uint64_t steps)
 {
     vm_runner *runner = block->runner;

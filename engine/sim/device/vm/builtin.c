@@ -25,7 +25,7 @@ uint32_t vm_builtin_find(const char *name)
 
 bool vm_is_builtin(const char *function) { return vm_builtin_find(function) != 0; }
 
-/* The thread that prints, for vm_print_format(), which reads its memory. */
+/* The thread that prints. vm_print_format() reads the memory of this thread. */
 typedef struct print_thread {
     vm_warp *w;
     const vm_code *i;

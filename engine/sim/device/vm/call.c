@@ -10,7 +10,7 @@
 #include "vm_path.h"
 
 /* Lets the lanes of the running path enter the callee: checks the stack, makes a frame, copies the arguments. `back` is
- * the instruction at which they continue after the return. */
+ * the instruction at which the lanes continue after the return. */
 static void enter_call(vm_warp *w, const vm_code *i, const vm_call *call, const vm_function *callee, uint32_t lanes,
                        const vm_code *back)
 {
@@ -61,7 +61,8 @@ void vm_op_ret(vm_warp *w, const vm_code *i, uint32_t m)
         vm_path_drop(w);
 }
 
-/* Returns true if the function that a pointer names matches the prototype of an indirect call. */
+/* Returns true if the function `callee`, which an indirect call reached through a pointer, matches the prototype of the
+ * call. */
 static bool matches_prototype(const vm_function *callee, const vm_call *call)
 {
     const ptx_function *f = callee->ptx;
@@ -83,7 +84,8 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
         vm_builtin_run(w, i, m);
         return;
     }
-    /* Lanes outside the guard, or with another target, wait at the return like other divergent lanes. */
+    /* Lanes for which the guard is false, and lanes with another target, wait at the return like other divergent
+     * lanes. */
     uint32_t lanes = m;
     const vm_function *callee = call->callee;
     if (!callee) {
@@ -110,7 +112,7 @@ void vm_op_call(vm_warp *w, const vm_code *i, uint32_t m)
                 lanes &= ~(1u << lane);
     }
     const vm_code *back = w->pc;
-    if (lanes != w->mask) { /* the instruction after the call becomes a reconvergence point */
+    if (lanes != w->mask) { /* not all lanes call, so the instruction after the call becomes a reconvergence point */
         uint32_t others = m & ~lanes, passed = w->mask & ~m;
         w->sync = vm_diverge(w, back);
         w->mask = lanes;
@@ -134,7 +136,8 @@ void vm_op_home(vm_warp *w, const vm_code *i, uint32_t m)
                w->frame->params + lane * (size_t)function->ptx->param_bytes + symbol->offset, (size_t)symbol->bytes);
 }
 
-/* c chooses the operation: 0 is alloca, 1 stacksave, 2 stackrestore. The lanes of a path share one stack height. */
+/* alloca, stacksave and stackrestore: c is 0 for alloca, 1 for stacksave, 2 for stackrestore. The lanes of a path share
+ * one stack height. */
 void vm_op_stack(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_frame *frame = w->frame;

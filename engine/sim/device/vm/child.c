@@ -1,9 +1,9 @@
 /* child.c - work that kernels launch: parameter buffers, launches, copies and fills, streams and events of a block.
  *
- * Work of a block goes into the block's list. It runs in the order of the calls when the block has ended, or when it
- * synchronises. Streams and events allow other orders too. The simulator uses this order, because it is the same in
- * every run. Work in a grid's tail stream goes into the grid's list. It runs when all blocks of the grid, with the
- * work that they launched, have ended. */
+ * Work that a block launches goes into the block's list. The work runs in the order of the calls when the block has
+ * ended, or when the block synchronises. Streams and events allow other orders too. The simulator uses this order
+ * because it is the same in every run. Work in a grid's tail stream goes into the grid's list, and runs when all blocks
+ * of the grid have ended with the work that they launched. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,16 +35,16 @@ typedef struct vm_buffer {
 struct vm_children {
     vm_task *first, **last;
     uint32_t pending; /* tasks in the list */
-    uint32_t taken;   /* buffers that were given out and not used for a launch yet */
+    uint32_t taken;   /* number of buffers that were given out and are not yet used for a launch */
     vm_buffer *buffers;
     size_t buffer_count, buffer_capacity;
     uint64_t *handles;
     size_t handle_count, handle_capacity;
     uint64_t next_handle;
-    uint32_t *errors; /* indexed by thread: the error for cudaGetLastError; NULL: no thread has had an error */
+    uint32_t *errors; /* indexed by thread: the error for cudaGetLastError; NULL until a thread has an error */
 };
 
-/* Returns the block's data, which the first call makes. Returns NULL if memory runs out. */
+/* Returns the block's data about launched work. The first call creates it. Returns NULL if memory runs out. */
 static struct vm_children *open_children(vm_block *block)
 {
     struct vm_children *c = block->children;
@@ -87,7 +87,7 @@ void vm_children_free(vm_block *block)
     if (!c)
         return;
     vm_children_reset(block);
-    /* begins with the newest, so that few entries of the device's list move */
+    /* frees the newest buffer first, so that few entries of the device's list move */
     for (size_t k = c->buffer_count; k-- > 0;)
         vm_free(device, c->buffers[k].address);
     kiln__free(device->mem, c->buffers);
@@ -149,8 +149,8 @@ static vm_buffer *take_buffer(vm_warp *w, uint64_t bytes, uint32_t *error)
         return NULL;
     uint32_t size = ((uint32_t)bytes / GRAIN + 1) * GRAIN;
     vm_buffer *found = NULL;
-    /* Under checks each launch gets a new buffer. If two threads used the same buffer one after the other, their
-     * writes would look like a race. */
+    /* Under checks each launch gets a new buffer. If two threads used the same buffer one after the other, the race
+     * check would report their writes. */
     for (size_t k = device->hooks ? 0 : c->buffer_count; k-- > 0 && !found;)
         if (!c->buffers[k].taken && c->buffers[k].bytes == size)
             found = &c->buffers[k];
@@ -309,7 +309,7 @@ static uint32_t try_launch(vm_warp *w, const vm_code *i, const vm_buffer *buffer
     error = check_launch(run, &launch);
     if (error != VM_CUDA_SUCCESS)
         return error;
-    const void *params = vm_pointer(device, buffer->address, buffer->bytes); /* a kernel may have freed it */
+    const void *params = vm_pointer(device, buffer->address, buffer->bytes); /* NULL if a kernel has freed the buffer */
     if (!params)
         return VM_CUDA_INVALID_VALUE;
     vm_task *task = kiln__calloc(device->mem, 1, sizeof *task + bytes + 1);
@@ -325,8 +325,8 @@ static uint32_t try_launch(vm_warp *w, const vm_code *i, const vm_buffer *buffer
     return VM_CUDA_SUCCESS;
 }
 
-/* Ends a launch call with its error, and gives its buffer back. `buffer` is NULL if the call named no buffer of this
- * block. A buffer is free after every launch call that names it, whether the launch succeeds or not. */
+/* Ends a launch call, makes its buffer free again, and returns `error`. `buffer` is NULL if the call named no buffer of
+ * this block. A buffer is free after every launch call that names it, whether the launch succeeds or not. */
 static uint32_t end_launch(vm_warp *w, uint32_t lane, vm_buffer *buffer, uint32_t error)
 {
     if (buffer) {
@@ -420,7 +420,7 @@ uint32_t vm_child_move(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tas
     if (!extent_fits(what, what->target, what->target_pitch, what->target_slice) ||
         (what->source && !extent_fits(what, what->source, what->source_pitch, what->source_slice)))
         return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
-    /* Shared and local memory are not allowed. */
+    /* Addresses in shared and local memory are not allowed. */
     if (what->target < VM_GLOBAL_BASE || (what->source && what->source < VM_GLOBAL_BASE))
         return vm_child_fail(w, lane, VM_CUDA_INVALID_VALUE);
     const vm_run_state *run = w->runner->run;
@@ -439,7 +439,8 @@ uint32_t vm_child_move(vm_warp *w, const vm_code *i, uint32_t lane, const vm_tas
     return VM_CUDA_SUCCESS;
 }
 
-/* Records the fault of a copy or fill by a kernel, and stops the launch. `address` is the row that failed. */
+/* Records the fault of a copy or fill by a kernel, and stops the launch. `address` is the address of the row that
+ * failed. */
 static void raise_move_fault(vm_run_state *run, const vm_task *task, vm_fault_kind kind, uint64_t address)
 {
     vm_family *family = run->family;
@@ -470,9 +471,9 @@ static void raise_move_fault(vm_run_state *run, const vm_task *task, vm_fault_ki
     atomic_store(&family->stop, 1);
 }
 
-/* Copies or fills one row, whose memory the caller has found. The row may be as large as the device's memory. So the
- * function works in pieces, counts steps, and tests the limits of the launch every MOVE_LOOK steps. Returns false
- * after a fault. */
+/* Copies or fills one row from `source` to `target`. The row may be as large as the device's memory, so the function
+ * works in pieces, counts steps, and tests the limits of the launch every MOVE_LOOK steps. Returns false after a
+ * fault. */
 static bool move_row(vm_run_state *run, const vm_task *t, uint64_t to, unsigned char *target,
                      const unsigned char *source, uint64_t *unlooked)
 {
@@ -495,8 +496,8 @@ static bool move_row(vm_run_state *run, const vm_task *t, uint64_t to, unsigned 
     return true;
 }
 
-/* Performs a copy or fill row by row. It searches the allocation of each row again, because kernels may free memory
- * in between. */
+/* Performs a copy or fill row by row. Searches the allocation again for each row, because kernels may free memory
+ * between two rows. */
 static void move_rows(vm_run_state *run, const vm_task *t)
 {
     uint64_t unlooked = MOVE_LOOK;
@@ -523,7 +524,7 @@ static void move_rows(vm_run_state *run, const vm_task *t)
 }
 
 /* Performs a copy or fill. A kernel on another host thread may free the memory meanwhile. So the function first
- * registers a runner without blocks: vm_bury() keeps memory that is freed while a registered runner may use it. */
+ * registers a runner without blocks: vm_bury() does not unmap freed memory that a registered runner may still use. */
 void vm_task_move(vm_run_state *run, const vm_task *t)
 {
     vm_runner keeper;
@@ -554,8 +555,8 @@ static void run_task(vm_run_state *run, const vm_task *task)
         vm_grid_run(&child);
 }
 
-/* Runs the block's list until it is empty or the launch ends. The work may be launches of grids that launch grids
- * themselves. The host's stack grows with each level of grids, and VM_NEST_MAX limits the levels. */
+/* Runs the tasks of the block's list until the list is empty or the launch ends. A task may be a grid that launches
+ * grids itself. The host's stack grows with each level of grids, and VM_NEST_MAX limits the levels. */
 void vm_children_run(vm_block *block)
 {
     struct vm_children *c = block->children;

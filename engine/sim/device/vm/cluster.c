@@ -1,6 +1,6 @@
 /* cluster.c - a cluster: blocks that run in turn on one host thread (turn.c), their barrier, and the message of a
- * deadlock. window.c has the access to each other's shared memory. A launch without clusters has clusters of one
- * block. */
+ * deadlock. window.c handles addresses in the shared memory of other blocks of the cluster. A launch without clusters
+ * has clusters of one block. */
 #include <stdio.h>
 
 #include "vm_block.h"
@@ -91,15 +91,16 @@ void vm_cluster_check(vm_cluster *cluster)
 
 /* ---- deadlocks ---- */
 
-/* The message of a deadlock while it is written, with the first waiting warp and a list of all waiting warps. */
+/* The message of a deadlock while it is being written: the first waiting warp, and the text that lists all waiting
+ * warps. */
 typedef struct waiting_list {
-    vm_warp *warp; /* the first warp; NULL: none yet */
+    vm_warp *warp; /* the first waiting warp; NULL until one is found */
     const vm_path *path;
     char text[300];
     size_t used;
 } waiting_list;
 
-/* Adds the place at which a path waits to the message. A path that does not fit is left out. */
+/* Adds the place at which a path waits to the message. Leaves the path out if the text has no room for it. */
 static void add_waiting(waiting_list *s, vm_warp *w, const vm_path *path)
 {
     vm_fault place = {0};
@@ -132,7 +133,8 @@ void vm_cluster_deadlock(vm_cluster *cluster)
             for (uint32_t p = 0; p < block->warps[k].path_count; p++)
                 add_waiting(&s, &block->warps[k], &block->warps[k].paths[p]);
     }
-    /* If no path waits, which should not happen, the launch must end too. Then the message names any live warp. */
+    /* If no path waits, which should not happen, the launch must end nevertheless. In this case the message names any
+     * live warp. */
     for (uint32_t b = 0; b < cluster->size; b++)
         for (uint32_t k = 0; !s.warp && k < cluster->blocks[b]->warp_count; k++)
             if (cluster->blocks[b]->warps[k].root && cluster->blocks[b]->warps[k].dead != VM_ALL)

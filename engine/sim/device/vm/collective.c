@@ -1,9 +1,9 @@
 /* collective.c - operations between lanes of a warp (shfl, vote, match, redux, elect, bar.warp.sync).
  *
  * The member mask of each lane names the lanes of its group. A lane waits until all live lanes of its group have
- * arrived at the same operation with the same mask. They may be at different instructions, and in different calls: PTX
- * asks for "the same qualifiers and the same membermask". So lanes of one path may belong to several groups, some of
- * which run while others wait. */
+ * arrived at the same operation with the same mask. The lanes of a group may be at different instructions and in
+ * different calls: PTX only asks for "the same qualifiers and the same membermask". Lanes of one path may belong to
+ * several groups, so some lanes of a path may run while others wait. */
 #include <stddef.h>
 #include <string.h>
 
@@ -41,9 +41,9 @@ static uint32_t find_complete(const vm_u32 *masks, uint32_t arrived, uint32_t de
         ready |= (mask & ~dead & ~same) == 0 ? same : 0;
         left &= ~same;
     }
-    /* Finds waiting lanes that can run although their masks contradict each other. Such lanes would wait for ever. So a
-     * set of waiting lanes runs if their masks name no live lane outside of the set. To find the set, the loop removes
-     * lanes whose masks name a lane outside of it, until no such lane is left. */
+    /* Finds waiting lanes that can run although their masks contradict each other. Otherwise such lanes would wait for
+     * ever. A set of waiting lanes can run if the masks of its lanes name no live lane outside of the set. To find the
+     * set, the loop removes lanes whose masks name a lane outside of it, until no such lane is left. */
     uint32_t rest = arrived & ~ready, before;
     do {
         before = rest;
@@ -53,7 +53,7 @@ static uint32_t find_complete(const vm_u32 *masks, uint32_t arrived, uint32_t de
     return ready | rest;
 }
 
-/* Adds lanes to the share with that instruction and frame, or makes a new share. */
+/* Adds lanes to the share with this instruction and frame, or makes a new share for them. */
 static void add_share(vm_meeting *t, const vm_code *code, vm_frame *frame, uint32_t lanes)
 {
     for (uint32_t k = 0; k < t->count; k++)
@@ -64,8 +64,8 @@ static void add_share(vm_meeting *t, const vm_code *code, vm_frame *frame, uint3
     t->shares[t->count++] = (vm_share){code, frame, lanes};
 }
 
-/* Lets waiting lanes continue that take part now. If they are at the same place as the running path, they join it.
- * Otherwise they become separate paths. */
+/* Lets the waiting lanes that take part in the operation `t` continue. Waiting lanes at the same place as the running
+ * path join it. Other waiting lanes become separate paths. */
 static void release_waiting(vm_warp *w, const vm_code *i, vm_meeting *t)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
@@ -100,8 +100,9 @@ static void release_waiting(vm_warp *w, const vm_code *i, vm_meeting *t)
     }
 }
 
-/* The slow case of gather_lanes(): some named lanes are in other paths, or the running path has several groups.
- * Collects the masks of all lanes that have arrived, runs the complete groups, and lets the other lanes of m wait. */
+/* The slow case of gather_lanes(): some lanes that the mask names are in other paths, or the lanes of the running path
+ * belong to several groups. Collects the masks of all lanes that have arrived, runs the complete groups, and lets the
+ * other lanes of m wait. */
 static uint32_t gather_paths(vm_warp *w, const vm_code *i, uint32_t m, vm_meeting *t)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
@@ -127,7 +128,7 @@ static uint32_t gather_paths(vm_warp *w, const vm_code *i, uint32_t m, vm_meetin
     if (t->lanes && w->runner->met)
         hooks->met(w, i, m, t);
     if (wait) {
-        w->issued -= wait == m; /* the instruction is counted when it runs */
+        w->issued -= wait == m; /* the instruction is counted later, when it runs */
         w->lanes -= (uint32_t)__builtin_popcount(wait);
         if (hooks)
             hooks->unseen(w, i, wait, wait == m);
@@ -163,8 +164,8 @@ static inline uint32_t gather_lanes(vm_warp *w, const vm_code *i, uint32_t m, ui
 
 /* ---- operands of all lanes that take part ---- */
 
-/* Returns the row of an operand. `member` is the offset of its slot in vm_code. If several instructions take part,
- * `room` gathers the row. */
+/* Returns the values of an operand, by lane. `member` is the offset of the operand's slot in vm_code. If several
+ * instructions take part, the function gathers the values in `room`. */
 static const vm_u32 *read32(const vm_meeting *t, size_t member, vm_u32 room[VM_LANES])
 {
     for (uint32_t k = 0; k < t->count; k++) {
@@ -189,8 +190,8 @@ static void write32(const vm_meeting *t, const uint32_t out[VM_LANES])
     }
 }
 
-/* Writes a predicate. `member` is the offset of its slot in vm_code. A slot of 0 means that the instruction has no such
- * predicate. */
+/* Writes a predicate result to all instructions that take part. `member` is the offset of the predicate's slot in
+ * vm_code. A slot of 0 means that the instruction has no such predicate. */
 static void write_pred(const vm_meeting *t, size_t member, uint32_t value)
 {
     for (uint32_t k = 0; k < t->count; k++) {
@@ -213,8 +214,8 @@ void vm_op_warp_sync(vm_warp *w, const vm_code *i, uint32_t m)
 }
 
 /* shfl: the slot d becomes the value of slot a in another lane. The predicate e tells whether that lane is in range.
- * The slot b is a lane or a distance, c has clamp and segment, imm is the slot of the member mask. `size`: 0 up, 1
- * down, 2 bfly, 3 idx. */
+ * The slot b is a lane or a distance, c has the clamp value and the segment mask, and imm is the slot of the member
+ * mask. `size` is the mode: 0 is up, 1 is down, 2 is bfly, 3 is idx. */
 void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
@@ -241,7 +242,8 @@ void vm_op_shfl(vm_warp *w, const vm_code *i, uint32_t m)
     write_pred(&t, offsetof(vm_code, e), inside);
 }
 
-/* vote. `size`: 0 all, 1 any, 2 uni, 3 ballot. a is the predicate, which flag 1 negates; b is the member mask. */
+/* vote: `size` is the mode: 0 is all, 1 is any, 2 is uni, 3 is ballot. The slot a is the predicate, which flag 1
+ * negates, and b is the member mask. */
 void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
@@ -269,8 +271,8 @@ void vm_op_vote(vm_warp *w, const vm_code *i, uint32_t m)
         write_pred(&t, offsetof(vm_code, d), result);
 }
 
-/* match. `size` is 4 or 8 bytes. Flag 1: match.all. a is the value, b the member mask, d the resulting mask, e the
- * predicate of match.all. */
+/* match.any, or match.all if flag 1 is set. `size` is the size of the values, 4 or 8 bytes. The slot a is the value, b
+ * is the member mask, d is the resulting mask, and e is the predicate of match.all. */
 void vm_op_match(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;
@@ -316,7 +318,8 @@ static uint32_t combine_values(const vm_code *i, uint32_t x, uint32_t y)
     return (x < y) != max ? x : y;
 }
 
-/* redux. `size` is the operation as a modifier, `space` the type, `count` is .abs, a the value, b the member mask. */
+/* redux: `size` is the operation (PTX_MOD_...), `space` is the type, and `count` is 1 for .abs. The slot a is the
+ * value, and b is the member mask. */
 void vm_op_redux(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_meeting t;

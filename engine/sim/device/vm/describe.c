@@ -1,5 +1,5 @@
-/* describe.c - describes addresses for messages. The description has the name of the allocation that contains the
- * address or is nearest to it. */
+/* describe.c - describes addresses for messages. A description names the allocation that contains the address or is
+ * nearest to it. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -10,8 +10,8 @@
  * allocation is found. The caller holds the lock. */
 static const vm_allocation *find_nearest(const vm_device *device, uint64_t address)
 {
-    /* Programs run past an end more often than before a beginning, so an allocation after the address is chosen only if
-     * it is much nearer. */
+    /* Programs overrun the end of an allocation more often than its beginning. So an allocation after the address is
+     * chosen only if it is much nearer than the allocation before the address. */
     enum { FAR = 1 << 20, MUCH_NEARER = 4 };
     size_t at = vm_search(device, address), past_fillers = at;
     while (at > 0 && device->live[at - 1]->filler)
@@ -42,7 +42,8 @@ bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found)
     return labelled;
 }
 
-/* Tries in this order: another device's memory, freed memory, the nearest allocation. */
+/* Describes the address by the first of these that applies: memory of another device, freed memory, the nearest
+ * allocation. */
 void vm_describe(vm_device *device, uint64_t address, char *text, size_t size)
 {
     if (vm_describe_elsewhere(device, address, text, size))

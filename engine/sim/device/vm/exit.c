@@ -1,10 +1,10 @@
-/* exit.c - the end of threads. Barriers and lanes that wait for an ended thread may continue. */
+/* exit.c - the end of threads. Lanes and barriers that waited for these threads may continue. */
 #include "vm_block.h"
 #include "vm_hooks.h"
 #include "vm_path.h"
 
-/* exit: reconvergence points, warp operations and barriers no longer expect these lanes, so other lanes may continue.
- */
+/* exit: after it, reconvergence points, warp operations and barriers no longer expect the exited lanes, so other lanes
+ * may continue. */
 void vm_op_exit(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_block *block = w->block;

@@ -8,8 +8,8 @@
 #include "vm_machine.h"
 #include "vm_memory.h"
 
-/* Returns the index of the PTX instruction at which the path's lanes are in `frame`: the path's own instruction, or the
- * call in which they are. */
+/* Returns the index of the PTX instruction at which the path is in the function of `frame`. If `frame` is a caller of
+ * the path's own frame, this is the call instruction. */
 static uint32_t get_position(const vm_frame *frame, const vm_path *path)
 {
     if (frame == path->frame)
@@ -29,8 +29,8 @@ static bool is_branch(const ptx_insn *insn, uint32_t *target)
     return true;
 }
 
-/* Finds the innermost loop around the path's position, in its function or otherwise in a caller: the shortest backward
- * branch across the position. */
+/* Finds the innermost loop around the path's position: the shortest backward branch across the position. If the path's
+ * function has no such branch, searches its callers. */
 static bool find_loop(const vm_path *path, vm_loop *loop)
 {
     for (const vm_frame *frame = path->frame; frame; frame = frame->caller) {
@@ -67,13 +67,14 @@ const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t 
     if (waits > 1 || (waits == 0 && reads != 1))
         return NULL;
     const vm_code *code = &function->code[function->start[*at]], *end = &function->code[function->start[*at + 1]];
-    while (code < end && code->guard & 2) /* skip the extra operations of the instruction */
+    while (code < end && code->guard & 2) /* skips the extra operations of the instruction */
         code++;
     return code < end ? code : NULL;
 }
 
-/* Returns the address of the first lane of a path, from the registers of the path's frame. Another path may have run last,
- * so w->base[] may point to the registers of another function, or to a frame that has been freed. */
+/* Returns the address that the first lane of a path accesses with the instruction `code`, from the registers of the
+ * path's frame. Another path may have run last, so w->base[] may point to the registers of another function, or to a
+ * frame that has been freed. */
 static uint64_t get_address(const vm_path *path, const vm_code *code)
 {
     const uint32_t lane = (uint32_t)__builtin_ctz(path->mask);
@@ -83,8 +84,8 @@ static uint64_t get_address(const vm_path *path, const vm_code *code)
 }
 
 /* Describes the memory or the mbarrier for which the path waits in the loop. The text is empty if vm_wait_of() finds no
- * single read. If the loop has not computed the address in this round, the text has the address of an earlier round, or
- * zero. */
+ * single read. If the current iteration of the loop has not computed the address yet, the text has the address of an
+ * earlier iteration, or zero. */
 static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, char *text, size_t size)
 {
     const vm_function *function = path->frame->function;
@@ -109,7 +110,7 @@ static void describe_wait(vm_warp *w, const vm_path *path, const vm_loop *loop, 
     snprintf(text, size, ", which reads memory %s", where);
 }
 
-/* Describes the place in the source of a loop's backward branch. */
+/* Describes the place of a loop's backward branch in the source. */
 static void describe_place(const vm_loop *loop, char *place, size_t size)
 {
     const ptx_module *ptx = loop->function->module->ptx;

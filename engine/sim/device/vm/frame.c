@@ -1,5 +1,4 @@
-/* frame.c - the memory of frames. Each call has a frame: the registers and parameters of the function that is
- * called. */
+/* frame.c - the memory of frames. A frame holds the registers and parameters of one call of a function. */
 #include <string.h>
 
 #include "vm_jit.h"
@@ -71,12 +70,13 @@ void vm_pool_clear(vm_runner *runner)
             runner->pool.free[n] = chunk->next;
             kiln__free(runner->run->device->mem, chunk);
         }
-    vm_let_go(runner->run->family, runner->pool.bytes); /* also frees the frames of paths that a fault has ended */
+    /* this also counts the frames of paths that a fault has ended */
+    vm_let_go(runner->run->family, runner->pool.bytes);
     runner->pool.bytes = 0;
 }
 
-/* Writes the registers that a function never writes: the predicate that is always true, and the block's window, which
- * most blocks need not write because it is 0. */
+/* Writes the registers that a function never writes: the predicate that is always true, and the address of the block's
+ * window. In most blocks this address is 0, and the register is 0 already. */
 static void write_fixed_registers(const vm_warp *w, const vm_frame *frame)
 {
     vm_u32 *window = (vm_u32 *)(void *)(frame->regs + frame->function->window);
@@ -138,8 +138,8 @@ bool vm_frame_renew(vm_warp *w, const vm_function *kernel)
 
 void vm_frame_free(vm_warp *w, vm_frame *frame) { vm_pool_put(w->runner, frame, frame->bytes); }
 
-/* Copies values between the caller's registers or .param variables and the callee's parameter blocks. If `in` is set,
- * copies the arguments, otherwise the results. */
+/* If `in` is true, copies the arguments from the caller's registers or .param variables to the callee's parameter
+ * blocks. Otherwise copies the results in the other direction. */
 void vm_frame_copy(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call *call, uint32_t lanes, bool in)
 {
     size_t vars = (size_t)caller->function->ptx->frame_bytes, block = (size_t)callee->function->ptx->param_bytes;
@@ -149,7 +149,7 @@ void vm_frame_copy(vm_warp *w, vm_frame *caller, vm_frame *callee, const vm_call
     w->base[1] = caller->function->constants;
     for (uint32_t k = 0; k < count; k++) {
         const vm_transfer *t = (in ? call->arguments : call->results) + k;
-        const ptx_function *f = callee->function->ptx; /* the list of parameters has the results first */
+        const ptx_function *f = callee->function->ptx; /* in the list of parameters the results come first */
         size_t to = (size_t)callee->function->module->ptx->symbols[f->params[in ? f->return_count + k : k]].offset;
         VM_EACH(lane, lanes) {
             unsigned char *there = callee->params + lane * block + to;

@@ -1,6 +1,5 @@
-/* group.c - the devices of one process (vm_group), and the memory of another device that a kernel may use. The driver
- * never lets kernels of two devices run at the same time. So memory of another device that a kernel has found stays
- * valid while the kernel runs. */
+/* group.c - the devices of one process (vm_group), and how a kernel finds memory of another device. The driver never
+ * lets kernels of two devices run at the same time, so memory of another device stays valid while a kernel uses it. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
-/* guard.c - host memory of kernels, between pages that nothing may touch. First vm_reach_span() compares every access
- * of a kernel with its bounds. If such a comparison has a bug, an access just outside the bounds meets a guard page,
- * and a signal ends the process. Without the guard page the access would reach the host's own memory.
+/* guard.c - host memory of kernels, between pages that nothing may touch. Normally vm_reach_span() compares every
+ * access of a kernel with the bounds of an object. If this comparison has a bug, an access just outside the bounds hits
+ * a guard page, and a signal ends the process. Without the guard page the access would reach the host's own memory.
  *
- * There are two kinds. A separate region is one mapping: a guard, the memory, a guard. Memory of at most SLOT_MOST bytes
- * shares an arena, unless the caller asks for a separate region (VM_GUARD_OWN). An arena is one mapping of slots of one
- * size between two guards. The number of mappings of a process is limited, so not all small memory can have separate
- * regions. The neighbours of a slot are other memory of kernels, never memory of the host. In both
- * kinds the memory ends where its region or slot ends.
+ * There are two kinds of memory. A separate region is one mapping that consists of a guard, the memory, and a guard.
+ * Memory of at most SLOT_MOST bytes shares an arena, unless the caller asks for a separate region (VM_GUARD_OWN). An
+ * arena is one mapping of slots of one size between two guards. The number of mappings of a process is limited, so not
+ * all small memory can have separate regions. The neighbours of a slot are other memory of kernels, never memory of the
+ * host. In both kinds the memory ends where its region or slot ends.
  *
  * Sizes are rounded up to size classes, four for each power of two, so that freed memory can serve the next request.
  * Launches take and give the memory of their blocks without a system call. Freed regions are kept up to KEPT_MOST bytes
@@ -18,15 +18,17 @@
 #include "vm_guard.h"
 
 enum {
-    UNIT = 64,         /* memory begins and ends at multiples of this; at least the alignment of the widest access */
+    /* memory begins and ends at multiples of this size, which is at least the alignment of the widest access */
+    UNIT = 64,
     PAGE_CLASS = 3,    /* the class of 4096 bytes */
-    CLASS_PAGE = 4096, /* sizes of larger classes are multiples of this */
+    CLASS_PAGE = 4096, /* the sizes of larger classes are multiples of this size */
     BEFORE = 1 << 16,  /* bytes of the guards before and behind a region */
     BEHIND = 1 << 20,
-    ARENA = 1 << 20,      /* bytes of an arena, unless eight slots need more */
+    ARENA = 1 << 20,      /* bytes of an arena, which is larger if eight slots need more */
     KEPT_MOST = 64 << 20, /* bytes of free regions that are kept for later use */
 };
-/* Under the address sanitizer all memory is in separate regions: with slots a small overrun would not be detected. */
+/* Under the address sanitizer all memory is in separate regions, because an overrun from one slot into the next would
+ * not be detected. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SLOT_MOST 0u
 #elif defined(__has_feature)
@@ -92,7 +94,7 @@ static unsigned char *map_between_guards(size_t bytes)
         munmap(base, all);
         return NULL;
     }
-    /* the memory ends at the guard even if a page of the system is larger than the class */
+    /* the memory ends at the guard, even if the system's page is larger than the memory */
     return base + BEFORE + size - bytes;
 }
 
@@ -196,7 +198,7 @@ void vm_guard_give(vm_guards *g, void *memory, size_t bytes, vm_guard_kind kind)
     vm_guard_list *list = own ? &g->regions[number] : &g->slots[number];
     unsigned char *at = (unsigned char *)memory + bytes - size;
     pthread_mutex_lock(&g->lock);
-    /* The list may have no room for a region that another device has made (vm_hand_over). */
+    /* If another device has made the region (vm_hand_over), the list may have no room for it. */
     const bool kept = !own || (size <= KEPT_MOST - g->kept && list->count < list->capacity);
     if (kept)
         list->at[list->count++] = at;

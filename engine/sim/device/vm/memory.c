@@ -1,5 +1,6 @@
-/* memory.c - global memory: allocations with their own host memory, found by address. Most allocations have an address
- * in the device's address space. Memory that host and device share has the host's address (vm_alloc_host, vm_adopt).
+/* memory.c - global memory: allocations, each with its own host memory. They are found by address. Most allocations
+ * have an address in the device's address space. Memory that host and device share has the host's address
+ * (vm_alloc_host, vm_adopt).
  *
  * The file is long because all its functions share the sorted list of live allocations and its lock. */
 #include <fcntl.h>
@@ -13,17 +14,19 @@
 #include "vm_jit.h"
 #include "vm_memory.h"
 
-/* bytes of addresses between two allocations */
+/* distance in bytes between two allocations of a device without checks */
 #define RED_ZONE 512u
-/* distance between the allocations of a checked device; it takes addresses but no memory */
+/* distance in bytes between the allocations of a checked device; the gap takes addresses but no memory */
 #define CHECKED_ZONE (1u << 26)
 #define ADDRESS_ALIGN 512u
-#define GRANULE 512u /* unit of allocations; kernels can access the whole last unit, as on a GPU */
-#define PAGE 4096u   /* alignment of memory shared with the host: a page of the operating system */
+/* allocations consist of units of this size; kernels can access the whole last unit, as on a GPU */
+#define GRANULE 512u
+#define PAGE 4096u /* alignment of memory shared with the host: a page of the operating system */
 /* An allocation of this size or more begins at a multiple of it. */
 #define LARGE_BYTES (2u << 20)
 #define FILLER_ALIGN 64u /* at least the alignment of the widest access, and at most the alignment of vm_guard_take() */
-#define FILLER 65536u    /* size of the piece that is added when a kernel accesses the unused part of a page */
+/* size of a filler, the memory that is added when a kernel accesses the unused part of a page */
+#define FILLER 65536u
 
 vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
 {
@@ -56,7 +59,7 @@ vm_device *vm_device_new(const kiln_allocator *mem, const vm_limits *limits)
 }
 
 /* Returns the kind of an allocation's host memory. Memory that host and device share gets a separate region, because
- * vm_hand_over() may give it to another device. */
+ * vm_hand_over() may give the region to another device. */
 static vm_guard_kind get_kind(const vm_allocation *allocation)
 {
     return allocation->shared ? VM_GUARD_OWN : VM_GUARD_ANY;
@@ -157,8 +160,8 @@ static bool is_free(const vm_device *device, uint64_t base, uint64_t bytes)
     return at == 0 || device->live[at - 1]->base + device->live[at - 1]->bytes <= base;
 }
 
-/* Adds `made`, whose base and bytes are set and free, to the sorted list. Returns false if memory runs out; nothing has
- * changed then. The caller holds the lock. */
+/* Adds `made` to the sorted list. Its base and bytes are set, and no live allocation overlaps it. Returns false without
+ * a change if memory runs out. The caller holds the lock. */
 static bool insert_live(vm_device *device, vm_allocation *made)
 {
     if (!kiln__grow(device->mem, &device->live, &device->live_capacity, device->live_count + 1, sizeof *device->live))
@@ -168,7 +171,8 @@ static bool insert_live(vm_device *device, vm_allocation *made)
     device->live[at] = made;
     device->live_count++;
     device->used += made->counted;
-    for (size_t k = 0; k < KILN__COUNT(device->freed); k++) /* the host's allocator reuses addresses */
+    /* the new allocation may be at a freed address, because the host's allocator reuses addresses */
+    for (size_t k = 0; k < KILN__COUNT(device->freed); k++)
         if (device->freed[k].base < made->base + made->bytes &&
             made->base < device->freed[k].base + device->freed[k].bytes)
             device->freed[k].bytes = 0;
@@ -212,7 +216,7 @@ static bool is_freed(const vm_device *device, uint64_t address)
     return was;
 }
 
-/* The filler ends where an allocation or freed memory begins, so that freed memory stays a fault. */
+/* The filler ends where an allocation or freed memory begins, so that an access to freed memory is still a fault. */
 bool vm_fill(vm_device *device, uint64_t address)
 {
     const uint64_t page = device->limits.page, first = page ? address & ~(page - 1) : 0;
@@ -230,18 +234,18 @@ bool vm_fill(vm_device *device, uint64_t address)
     uint64_t past = at > 0 ? device->live[at - 1]->base + device->live[at - 1]->reach : 0;
     there = there && !is_freed(device, address);
     vm_allocation *made = there && past <= address ? kiln__calloc(device->mem, 1, sizeof *made) : NULL;
-    bool done = there && past > address; /* another thread has already added it */
+    bool done = there && past > address; /* true if another thread has already added the filler */
     if (made) {
         low = past > low ? past : low;
         high = at < device->live_count && device->live[at]->base < high ? device->live[at]->base : high;
-        for (size_t k = 0; k < KILN__COUNT(device->freed); k++) { /* freed memory stays a fault */
+        for (size_t k = 0; k < KILN__COUNT(device->freed); k++) { /* an access to freed memory is still a fault */
             const uint64_t base = device->freed[k].base, end = base + device->freed[k].bytes;
             low = end <= address && end > low ? end : low;
             high = base > address && base < high ? base : high;
         }
         *made =
             (vm_allocation){.base = low, .bytes = high - low, .reach = high - low, .internal = true, .filler = true};
-        /* The filler may begin at any address. It has the same alignment on the host. */
+        /* The filler may begin at any address. Its host address gets the same alignment. */
         const uint64_t skipped = low % FILLER_ALIGN;
         made->taken = skipped + high - low;
         made->raw = vm_guard_take(&device->guards, (size_t)made->taken, VM_GUARD_ANY, true);
@@ -257,8 +261,8 @@ bool vm_fill(vm_device *device, uint64_t address)
 /* The source of an allocation's address: a new address, the given address, or the host pointer. */
 typedef enum placing { PLACE_NEW, PLACE_AT, PLACE_HOST } placing;
 
-/* Allocates memory of any kind, in this order: the memory, an address, the shadow of the observers, the entry in the
- * list. If one of these fails, the earlier ones are undone. The memory is filled without the lock. */
+/* Allocates memory of any kind in these steps: host memory, a device address, the shadow of the observers, the entry in
+ * the list. If a step fails, the function undoes the earlier steps. It fills the memory without holding the lock. */
 static vm_allocation *allocate_placed(vm_device *device, placing how, uint64_t address, uint64_t bytes, bool counts,
                                       const char *name)
 {
@@ -269,7 +273,7 @@ static vm_allocation *allocate_placed(vm_device *device, placing how, uint64_t a
         return NULL;
     const uint64_t unit = how == PLACE_NEW ? GRANULE : how == PLACE_HOST && device->limits.page ? PAGE : 1;
     const uint64_t reach = (bytes + unit - 1) / unit * unit;
-    /* memory that is shared with the host takes whole pages, so that no other memory is in its pages */
+    /* memory that host and device share takes whole pages, so that its pages hold no other memory */
     const uint64_t room = how == PLACE_HOST ? (bytes + PAGE - 1) / PAGE * PAGE : reach;
     const bool zeroed = how == PLACE_HOST || device->limits.zeroed;
     pthread_rwlock_wrlock(&device->lock);
@@ -356,7 +360,7 @@ vm_allocation *vm_allocate_heap(vm_device *device, uint64_t bytes, uint64_t limi
 vm_allocation *vm_allocate_from_kernel(vm_device *device, uint64_t bytes)
 {
     vm_allocation *made = vm_allocate(device, bytes, NULL);
-    if (made) /* no other thread knows its address yet */
+    if (made) /* no lock is needed, because no other thread knows the address yet */
         made->from_kernel = true;
     return made;
 }
@@ -407,7 +411,8 @@ bool vm_alloc_at(vm_device *device, uint64_t address, uint64_t bytes)
     return allocate_placed(device, PLACE_AT, address, bytes, true, NULL) != NULL;
 }
 
-/* Inserts memory that the device does not own: `like` has its address, its bytes and where they are. */
+/* Adds an allocation whose memory the device does not own. `like` has its address, its size and the place of its
+ * bytes. */
 static bool adopt(vm_device *device, const vm_allocation *like)
 {
     const uint64_t address = like->base;
@@ -420,7 +425,8 @@ static bool adopt(vm_device *device, const vm_allocation *like)
     pthread_rwlock_wrlock(&device->lock);
     if (device->hooks) /* the memory counts as written */
         made->shadow = device->hooks->shadow_new(device, made->bytes, true);
-    /* Addresses in the device's own range must have been reserved; host pointers must be outside it. */
+    /* An address in the device's own range must have been reserved. A host pointer must be outside of the part of the
+     * range that is in use. */
     bool clear = !made->shared || address >= device->next_address || address < device->limits.first_address;
     if (clear && !made->shared)
         drop_fillers(device, address, made->bytes);
@@ -551,8 +557,8 @@ void vm_give(vm_device *device, uint64_t bytes)
     pthread_rwlock_unlock(&device->lock);
 }
 
-/* Removes the allocation that begins at the address from the list. If `kernel` is set, does so only if a kernel has
- * allocated it. Sets *moved to the number of later entries of the list, which move by one place. */
+/* Removes the allocation that begins at the address from the list. If `kernel` is set, removes it only if a kernel has
+ * allocated it. Sets *moved to the number of later entries of the list, because each of them moves by one place. */
 static bool free_at(vm_device *device, uint64_t address, bool kernel, size_t *moved)
 {
     *moved = 0;
@@ -585,7 +591,7 @@ bool vm_free_from_kernel(vm_warp *w, uint64_t address)
 {
     size_t moved;
     const bool right = free_at(w->runner->run->device, address, true, &moved);
-    vm_charge(w, 1 + (moved >> 4)); /* a step takes as long as moving 16 pointers */
+    vm_charge(w, 1 + (moved >> 4)); /* moving 16 pointers counts as one step */
     return right;
 }
 
@@ -618,12 +624,12 @@ void vm_runner_update(vm_runner *runner, uint64_t generation)
     pthread_rwlock_unlock(&device->lock);
 }
 
-/* Returns true if the program has registered the memory as read-only. The host may be unable to write it. */
+/* Returns true if the program has registered the memory as read-only. The host may be unable to write such memory. */
 static bool is_read_only_host(const vm_allocation *a) { return a->shared && a->read_only; }
 
-/* Returns true if [address, address + bytes) lies in `first` and following allocations without a gap, on the device and
- * on the host. Such memory, which was mapped in parts, can be copied at once. With `write`, the host must be able to
- * write all of it. */
+/* Returns true if [address, address + bytes) lies in `first` and the allocations after it, with no gap on the device or
+ * on the host. Memory that was mapped in parts can then be copied at once. If `write` is set, also tests that the host
+ * can write all of the memory. */
 static bool covers(const vm_device *device, const vm_allocation *first, uint64_t address, uint64_t bytes, bool write)
 {
     size_t at = vm_search(device, first->base);

@@ -14,7 +14,7 @@ void vm_module_unload(vm_device *device, vm_module *module)
         module->device->jit->drop(module->device->jit, module);
     if (module->storage)
         /* Frees the last variable first. The list of allocations is sorted and the variables have rising addresses, so
-         * removing one does not move the entries of the remaining variables. */
+         * removing the last variable does not move the entries of the others. */
         for (uint32_t s = module->ptx->symbol_count; s-- > 0;)
             /* variables of another device are not freed and not read, because they may not exist any more */
             if (module->storage[s])
@@ -26,8 +26,8 @@ void vm_module_unload(vm_device *device, vm_module *module)
     kiln__free(device->mem, module);
 }
 
-/* Gives each managed variable that `heir` uses too. Both modules mostly have the same variables in the same order, so
- * each search begins behind the last find. */
+/* Gives `heir` each managed variable that both modules use. The modules mostly have the same variables in the same
+ * order, so each search begins behind the variable found last. */
 void vm_module_give(vm_module *module, vm_module *heir)
 {
     uint32_t from = 0;
@@ -74,7 +74,7 @@ typedef struct vm_named_kernel {
     uint32_t function;
 } vm_named_kernel;
 
-/* If two kernels have one name, the first of the module comes first. */
+/* Sorts by name. If two kernels have the same name, the kernel that comes first in the module is sorted first. */
 static int compare_kernels(const void *one, const void *other)
 {
     const vm_named_kernel *a = one, *b = other;
@@ -97,8 +97,8 @@ bool vm_module_name_kernels(vm_module *module)
     return module->kernels;
 }
 
-/* Finds the first kernel of the name by binary search: a program asks for every kernel of its module, so a search
- * through the whole list would take quadratic time. */
+/* Finds the first kernel of this name by binary search. A program may ask for every kernel of a module, so linear
+ * searches would take quadratic time together. */
 int vm_module_kernel(const vm_module *module, const char *name)
 {
     uint32_t low = 0, high = module->kernel_count;
@@ -168,7 +168,7 @@ uint32_t vm_max_threads(const ptx_function *f)
     enum { MOST = 1024 };
     const uint32_t *limit = f->req_threads[0] ? f->req_threads : f->max_threads;
     uint64_t threads = limit[0] ? 1 : MOST;
-    for (unsigned axis = 0; axis < 3 && threads < MOST; axis++) /* ends before the product can overflow */
+    for (unsigned axis = 0; axis < 3 && threads < MOST; axis++) /* the loop ends before the product can overflow */
         threads *= limit[axis] ? limit[axis] : 1;
     return threads < MOST ? (uint32_t)threads : MOST;
 }

@@ -1,5 +1,5 @@
-/* pages.c - memory of large allocations: a range of host addresses in which a page takes memory only after the first
- * write to it. Before that, all pages are private (copy-on-write) mappings of the same file. */
+/* pages.c - the host memory of large allocations. A page takes memory only after the first write to it. Before that,
+ * all pages are private (copy-on-write) mappings of one file with the initial content. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -73,6 +73,6 @@ bool vm_pages_repeat(void *host, uint64_t bytes, const void *pattern, uint64_t p
     const int file = pattern_file(pattern, period);
     const bool done = file >= 0 && map_repeatedly(host, bytes, file, period);
     if (file >= 0)
-        close(file); /* the mapping keeps the file */
+        close(file); /* the mapping keeps the file alive */
     return done;
 }

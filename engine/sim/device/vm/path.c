@@ -4,7 +4,8 @@
  * reconvergence point (the branch's immediate post-dominator) and the lanes expected there. The lanes become two paths.
  * A path that reaches the reconvergence point waits there until all expected lanes have arrived or exited. The syncs
  * correspond to the reconvergence stack of older GPUs. As on GPUs since Volta, paths take turns, so lanes that spin let
- * the other lanes run. Lanes that wait too long at a reconvergence point continue without the others.
+ * the other lanes run. Lanes that wait too long at a reconvergence point continue without the lanes that have not
+ * arrived.
  *
  * The states of a path, and the functions that change them:
  *    new       -> READY    vm_path_add(): at the start, after a branch, a call, or a reconvergence
@@ -70,7 +71,7 @@ void vm_path_drop(vm_warp *w)
     w->event |= VM_EVENT_SWITCH;
 }
 
-/* Returns true if some path can run. */
+/* Returns true if at least one path can run. */
 bool vm_warp_ready(const vm_warp *w)
 {
     for (uint32_t k = 0; k < w->path_count; k++)
@@ -95,7 +96,7 @@ static void free_sync(vm_warp *w, vm_sync *sync)
         w->sync_used &= ~(1u << (sync - w->syncs));
 }
 
-/* Lets lanes that wait at the return of a call continue without the others. */
+/* Lets the lanes that wait at the return of a call continue without the lanes that are still in the call. */
 void vm_frame_return(vm_warp *w, vm_frame *frame)
 {
     uint32_t lanes = frame->join.waiting;
@@ -125,8 +126,8 @@ void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume)
     vm_frame_free(w, frame);
 }
 
-/* If all expected lanes have arrived at the point, they continue as one path. If no lane is expected any more, the
- * point is freed. Otherwise does nothing. */
+/* If all expected lanes have arrived at the point, they continue as one path. If the point expects no lanes any more,
+ * it is freed. If lanes are still missing, the function does nothing. */
 static void continue_if_complete(vm_warp *w, vm_sync *sync)
 {
     if (sync->waiting != sync->expected)
@@ -153,8 +154,9 @@ void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes)
     }
 }
 
-/* The handler of a reconvergence point. The path's lanes wait unless they are the last. Several points may be at the
- * same instruction, so the handler tests all of them. It is an extra operation and not an instruction of PTX. */
+/* The handler of a reconvergence point. The path's lanes wait there unless they are the last lanes that the point
+ * expects. Several points may be at the same instruction, so the handler tests all of them. It is an extra operation
+ * and not an instruction of PTX. */
 void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
 {
     (void)m;
@@ -164,7 +166,7 @@ void vm_op_meet(vm_warp *w, const vm_code *i, uint32_t m)
             at = at->parent;
         if (!at || at->frame != w->frame || at->pc != i)
             return;
-        /* this has an effect only if control flow has skipped an inner reconvergence point */
+        /* this call has an effect only if the control flow has skipped an inner reconvergence point */
         vm_leave(w, w->sync, at, w->mask);
         at->waiting |= w->mask;
         if (at->waiting != at->expected) {
@@ -190,11 +192,11 @@ vm_sync *vm_diverge(vm_warp *w, const vm_code *meet)
 }
 
 /* Counts how often whole warps have executed the code from `first` to `i`, which is a loop or a kernel. The counter is
- * in its last instruction, a branch or an exit. Counts may be lost if several host threads count at the same time. When
- * the count reaches a threshold, the compiler compiles the code (vm_jit.h). The threshold is higher for long code,
- * whose compile takes longer, and for very short code, of which each execution saves little time.
- * From half of the threshold on, the compiler is also called at every 1 / LOOKS of the threshold, about LOOKS / 2 times,
- * to observe how the code runs. */
+ * in the last instruction of this code, which is a branch or an exit. Counts may be lost if several host threads count
+ * at the same time. When the count reaches a threshold, the compiler compiles the code (vm_jit.h). The threshold is
+ * higher for long code, because it takes longer to compile, and for very short code, because each execution saves
+ * little time. From half of the threshold on, the compiler is also called about LOOKS / 2 times, each time after 1 /
+ * LOOKS of the threshold, to observe how the code runs. */
 #define LOOKS 16u
 #define LONG 512 /* instructions; longer code would take seconds to compile */
 #define SHORT 24 /* compiling the shortest code takes as long as compiling this number of instructions */
@@ -215,8 +217,8 @@ void vm_add_heat(vm_warp *w, const vm_code *i, const vm_code *first)
 }
 
 /* Counts how often lanes diverge at a branch, in a field that branches do not use otherwise. Counts may be lost if
- * several host threads count at the same time. When the count reaches a quarter of the threshold, the compiler makes
- * code for the paths, once. */
+ * several host threads count at the same time. When the count reaches a quarter of the threshold, calls the compiler
+ * once, which compiles code for the paths. */
 static void count_split(vm_warp *w, const vm_code *i)
 {
     enum { SHARE = 4 };
@@ -350,8 +352,8 @@ void vm_path_wait(vm_warp *w, const vm_code *i, uint32_t m)
     w->paths[at].state = VM_PATH_WARP;
 }
 
-/* Waits until all live lanes of the warp are at the instruction. If they are, in this path and in waiting paths, the
- * waiting paths become ready, and the lanes are returned. Otherwise the whole running path waits. */
+/* Waits until all live lanes of the warp are at the instruction. If all are there, in this path and in waiting paths,
+ * makes the waiting paths ready and returns the lanes. Otherwise the whole running path waits. */
 uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const struct vm_hooks *hooks = w->runner->run->hooks;
@@ -390,8 +392,8 @@ uint32_t vm_gather(vm_warp *w, const vm_code *i, uint32_t m)
     return have;
 }
 
-/* Lets all lanes that wait at reconvergence points or returns continue without the others. The other lanes no longer
- * expect them, and continue separately later. Returns false if no lanes wait there. */
+/* Lets all lanes that wait at reconvergence points or returns continue. The lanes for which they waited later continue
+ * separately. Returns false if no lanes wait there. */
 bool vm_warp_release_waiting(vm_warp *w)
 {
     uint32_t before = w->path_count;

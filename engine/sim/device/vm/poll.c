@@ -6,9 +6,10 @@
 
 #define SAME 4u /* number of repetitions of an equal read after which the lanes of an instruction count as waiting */
 
-/* Compares what the instruction has seen with its last execution by the same lanes. If it has changed memory or has
- * seen something else, the warp has moved. After SAME equal executions in a row the lanes wait in vain. For each lane
- * that is the first of a path, w->polls keeps the last two polling instructions, because a loop may poll two places. */
+/* Compares the values that the instruction has seen with the values that it saw at its last execution by the same
+ * lanes. If they differ, or if the instruction has changed memory, the warp has moved. After SAME equal executions in a
+ * row the lanes wait in vain. For each lane that is the first of a path, w->polls keeps the last two polling
+ * instructions, because a loop may poll two places. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed)
 {
     vm_polling *ways = w->polls[__builtin_ctz(m)];
@@ -37,8 +38,8 @@ void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool chang
 
 void vm_poll_changed(vm_warp *w, const vm_code *i) { vm_poll(w, i, VM_ALL, 0, true); }
 
-/* An extra operation after a load that may poll, but uses the handler of ordinary loads. The slot a has the loaded
- * value, and b the address, which has 64 bits in global memory. */
+/* The handler of an extra operation after a load that may poll: such a load has the handler of ordinary loads, which
+ * does not call vm_poll(). The slot a has the loaded value, and b the address, which has 64 bits in global memory. */
 void vm_op_polled(vm_warp *w, const vm_code *i, uint32_t m)
 {
     uint64_t seen = 0;

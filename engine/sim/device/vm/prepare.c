@@ -6,7 +6,7 @@
 #include "vm_limit.h"
 #include "vm_runtime.h"
 
-/* Kernels can access shared memory up to a multiple of this many bytes. */
+/* The size of the shared memory that a kernel can access is a multiple of this many bytes. */
 #define SHARED_GRANULE 128u
 
 vm_fault_kind vm_launch_refuse(vm_fault *fault, vm_fault_kind kind, const char *format, ...)
@@ -19,8 +19,8 @@ vm_fault_kind vm_launch_refuse(vm_fault *fault, vm_fault_kind kind, const char *
     return kind;
 }
 
-/* Sets the size of clusters, from the launch, or from the kernel's directives if the launch gives no size. Refuses
- * sizes that do not divide the grid. */
+/* Sets the size of clusters. If the launch gives no size, the kernel's directives give it. Refuses sizes that do not
+ * divide the grid. */
 static vm_fault_kind prepare_clusters(vm_run_state *run, vm_fault *fault)
 {
     const vm_launch *launch = run->launch;
@@ -72,7 +72,7 @@ vm_fault_kind vm_launch_prepare(vm_run_state *run, vm_fault *fault)
     run->shared_reach = run->shared_end > run->shared_gap ? run->shared_end : run->shared_gap;
     run->shared_reach = (run->shared_reach + SHARED_GRANULE - 1) / SHARED_GRANULE * SHARED_GRANULE;
     run->shared_system = 0;
-    if (module->uses_system_shared) { /* the address is never 0, because 0 means that the block has no such part */
+    if (module->uses_system_shared) { /* this address is never 0, because 0 means that the block has no system part */
         run->shared_system = run->shared_reach ? run->shared_reach : SHARED_GRANULE;
         run->shared_reach = run->shared_system + VM_SYSTEM_SHARED;
     }

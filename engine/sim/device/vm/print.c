@@ -14,10 +14,10 @@ typedef enum print_size { SIZE_INT, SIZE_CHAR, SIZE_SHORT, SIZE_LONG } print_siz
 typedef struct print_spec {
     bool left, plus, space, alternative, zero; /* the flags - + blank # 0 */
     bool width_is_argument, precision_is_argument;
-    int width;     /* 0 to VM_PRINT_FIELD_MOST */
-    int precision; /* precision; -1: not given */
+    int width;     /* from 0 to VM_PRINT_FIELD_MOST */
+    int precision; /* -1 if no precision is given */
     print_size size;
-    char type;       /* 0: not a conversion */
+    char type;       /* 0 if the characters are no conversion */
     uint32_t length; /* characters from '%' to the type */
 } print_spec;
 
@@ -25,7 +25,7 @@ typedef struct print_spec {
 typedef struct print_call {
     vm_print_reader *read;
     void *user;
-    uint64_t arguments, at; /* the address of the arguments; the offset of the next one */
+    uint64_t arguments, at; /* `arguments` is the address of the arguments, `at` the offset of the next argument */
     int taken;              /* number of arguments that were used so far */
     kiln__text *out;
     size_t start; /* start of this call's text in `out` */
@@ -73,7 +73,7 @@ static bool set_flag(print_spec *spec, char c)
 
 static int add_digit(int number, char c)
 {
-    number = 10 * number + (c - '0'); /* at most 10 * VM_PRINT_FIELD_MOST + 9 */
+    number = 10 * number + (c - '0'); /* the number is at most 10 * VM_PRINT_FIELD_MOST + 9, so it does not overflow */
     return number < VM_PRINT_FIELD_MOST ? number : VM_PRINT_FIELD_MOST;
 }
 
@@ -97,9 +97,9 @@ static bool add_size(print_spec *spec, unsigned *letters, char *last, char c)
     return is_first || is_doubled;
 }
 
-/* Parses the conversion at `address`, where a '%' is, in five states that follow each other: flags, width,
- * precision, size, type. Each character is read once. spec->type stays 0 if the characters are no conversion.
- * Returns false after a fault. */
+/* Parses the conversion whose '%' is at `address`, in five states that follow each other: flags, width, precision,
+ * size, type. Each character is read once. spec->type stays 0 if the characters are no conversion. Returns false after
+ * a fault. */
 static bool parse_spec(const print_call *p, uint64_t address, print_spec *spec)
 {
     enum { FLAGS, WIDTH, PRECISION, SIZE } state = FLAGS;
@@ -161,8 +161,8 @@ static bool fetch_fields(print_call *p, print_spec *spec)
 
 /* ---- writing ---- */
 
-/* Writes a number: blanks, `prefix` (a sign, 0x), zeros, `digits`, blanks. If `is_filled` is set, a wide field gets
- * zeros instead of blanks. */
+/* Writes a number: blanks, `prefix` (a sign or 0x), zeros, `digits`, blanks. If `is_filled` is set, fills the field
+ * with zeros instead of blanks. */
 static void write_number(kiln__text *out, const print_spec *spec, const char *prefix, size_t zeros, bool is_filled,
                          const char *digits, size_t length)
 {
@@ -196,7 +196,7 @@ static void write_integer(kiln__text *out, const print_spec *spec, uint64_t valu
     const bool is_signed = spec->type == 'd' || spec->type == 'i', is_hex = spec->type == 'x' || spec->type == 'X';
     const unsigned base = is_hex ? 16 : spec->type == 'o' ? 8 : 10;
     const char *figures = spec->type == 'X' ? "0123456789ABCDEF" : "0123456789abcdef", *prefix = "";
-    char digits[24]; /* 22 octal digits */
+    char digits[24]; /* a number of 64 bits has at most 22 octal digits */
     size_t n = sizeof digits;
     value &= UINT64_MAX >> (64 - bits);
     if (is_signed) {
@@ -251,7 +251,7 @@ static void write_real(kiln__text *out, const print_spec *spec, uint64_t bits)
     const bool is_hex = isfinite(value) && (spec->type == 'a' || spec->type == 'A');
     if (*sign)
         prefix[n++] = *sign;
-    for (; is_hex && skip < 2 && skip < length; skip++) /* filling zeros come after the 0x */
+    for (; is_hex && skip < 2 && skip < length; skip++) /* zeros that fill the field come after the 0x */
         prefix[n++] = digits[skip];
     prefix[n] = '\0';
     write_number(out, spec, prefix, 0, spec->zero && isfinite(value), digits + skip, length - skip);
@@ -300,8 +300,8 @@ static bool write_string(print_call *p, const print_spec *spec, uint64_t address
     return true;
 }
 
-/* Writes one argument by its conversion. A pointer is a hexadecimal number with 0x. NULL pointers and NULL strings
- * are written as by glibc, because a GPU's driver also formats on the host. */
+/* Writes a pointer: as a hexadecimal number with 0x, or as "(nil)" if it is NULL. This is the text of glibc, because a
+ * GPU's driver also formats on the host. */
 static bool write_pointer(print_call *p, print_spec spec, uint64_t value)
 {
     if (!value)

@@ -1,5 +1,5 @@
-/* run.c - a launch: its clusters are started one after the other, in the order that the launch asks for, on several
- * host threads (runners). Several clusters are resident on each runner. */
+/* run.c - runs a launch. Several host threads (runners) start its clusters one after the other, in the order that the
+ * launch asks for. Several clusters are resident on each runner, and take turns. */
 #include <fenv.h>
 #include <sched.h>
 #include <stdio.h>
@@ -16,10 +16,9 @@
 #include "vm_runtime.h"
 
 #define QUANTUM (1u << 20) /* warp instructions of a cluster before the turn of the next resident cluster */
-#define RESIDENT 8u        /* the usual number of blocks that take turns on one host thread, at most */
+#define RESIDENT 8u        /* the largest number of blocks that usually take turns on one host thread */
 #define CLUSTERS_LEAST 2u  /* the least number of large clusters that take turns */
-/* after this number of turns without an end of a cluster, the clusters may be waiting for a cluster that has not
- * started */
+/* If no cluster ends in this number of turns, the clusters may be waiting for a cluster that has not started. */
 #define PATIENCE 16u
 
 /* Initialises a runner for a grid. Returns false if memory runs out. */
@@ -39,7 +38,7 @@ static bool start_runner(vm_runner *runner, vm_run_state *run)
         kiln__free(run->device->mem, runner->cache);
         return false;
     }
-    vm_runner_enter(run->device, runner); /* the runner's caches are cleared at the first turn of a warp */
+    vm_runner_enter(run->device, runner); /* the first turn of a warp clears the runner's caches */
     return true;
 }
 
@@ -76,8 +75,8 @@ static void raise_out_of_memory(vm_run_state *run)
     atomic_store(&run->family->stop, 1);
 }
 
-/* Allocates a cluster, or reuses the spare one. Returns NULL if memory runs out. Then the runner continues with the
- * clusters that it has. The launch fails only if no runner has a cluster, or if all blocks must be resident. */
+/* Allocates a cluster, or reuses the spare one. Returns NULL if memory runs out. In this case the runner continues with
+ * the clusters that it has. The launch fails only if no runner has a cluster, or if all blocks must be resident. */
 static vm_cluster *take_cluster(vm_runner *runner)
 {
     vm_run_state *run = runner->run;
@@ -108,8 +107,8 @@ static void keep_or_free(vm_runner *runner, vm_cluster *cluster)
         runner->spare = cluster;
 }
 
-/* Returns the cluster of the chosen block number `index`. If only some blocks run, the other blocks of their clusters
- * run too. */
+/* Returns the number of the cluster that contains the chosen block with this index. A cluster always runs as a whole,
+ * so the other blocks of this cluster run too. */
 static uint64_t get_chosen_cluster(const vm_run_state *run, uint64_t index)
 {
     const uint32_t *grid = run->launch->grid, *blocks = run->cluster;
@@ -140,8 +139,8 @@ static uint64_t get_common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Returns the cluster that starts as number `number` in the order that the launch asks for. A shuffle is the map
- * number -> start + step * number modulo the count, whose step has no common divisor with the count. */
+/* Returns the cluster that starts at position `number` of the launch's order. A shuffle maps the position to (start +
+ * step * position) modulo the count. `step` and the count have no common divisor, so each cluster occurs once. */
 static uint64_t get_ordered(const vm_run_state *run, uint64_t number)
 {
     const uint64_t count = run->cluster_count, order = run->launch->order;
@@ -183,10 +182,10 @@ static bool start_next_cluster(vm_runner *runner)
 /* Cancels the cluster that would start next. The counter of started clusters makes sure that each cluster either starts
  * or is cancelled, and only once.
  *
- * A request fails if no cluster is left, and also in these cases. In a cooperative launch all blocks start at once, so
- * none can be cancelled. If observers run only some blocks, the other blocks are not simulated, so nobody can take
- * their work. In a shuffled order one request in eight fails although clusters are left, because a GPU may refuse a
- * request at any time. */
+ * A request fails if no cluster is left. It also fails in three other cases. In a cooperative launch all blocks start
+ * at once, so none can be cancelled. If observers run only some blocks, the other blocks are not simulated, so nobody
+ * can take their work. In a shuffled order one request in eight fails although clusters are left, because a GPU may
+ * refuse a request at any time. */
 bool vm_cluster_cancel(vm_warp *w, uint32_t first[3])
 {
     enum { SHUFFLED = 2 };
@@ -234,7 +233,7 @@ static size_t get_room(const vm_run_state *run)
 }
 
 /* Called when all clusters of the runner have waited in vain for a whole round. The clusters wait for an action of
- * other threads. The function tries four explanations, in this order:
+ * another thread. The function tries four explanations, in this order:
  *  1. Another runner will take the action.
  *  2. A block that has not started will take it.
  *  3. Lanes at a reconvergence point will take it.
@@ -244,7 +243,8 @@ static void wait_round(vm_runner *runner, size_t *most)
     enum { PROVE = 64, PROVE_CHECKED = 4096, BUSY = 16, PAUSE_NS = 20000 };
     vm_run_state *run = runner->run;
     if (!runner->rounds++)
-        /* with checks more rounds are needed, because they report a wait for an mbarrier in more detail */
+        /* The checks can report a wait for an mbarrier in more detail, so with checks the runner waits for more
+         * rounds. */
         runner->prove_at = run->hooks ? PROVE_CHECKED : PROVE;
     if (atomic_load(&run->working) > 1 && runner->rounds < BUSY)
         sched_yield();
@@ -271,8 +271,8 @@ static void wait_round(vm_runner *runner, size_t *most)
 
 static bool is_late(const vm_run_state *run) { return run->launch->order & VM_LATE; }
 
-/* Returns the length of a cluster's turn. In a late order it is 2^0 to 2^16 operations, and stays the same for eight turns, so
- * that a late cluster stays behind. */
+/* Returns the length of a cluster's turn. In a late order (VM_LATE) the length is 1 to 2^16 operations for each block
+ * of the cluster. It stays the same for eight turns, so that a late cluster stays behind. */
 static uint64_t get_quantum(const vm_run_state *run, uint64_t block, uint64_t turn)
 {
     enum { LENGTHS = 17, SAME = 8 };
@@ -282,7 +282,7 @@ static uint64_t get_quantum(const vm_run_state *run, uint64_t block, uint64_t tu
     return ((uint64_t)1 << ((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9u >> 32) % LENGTHS) * run->cluster_size;
 }
 
-/* The main loop of a runner: starts clusters, runs them in turn, and removes those that have ended. Runs on one host
+/* The main loop of a runner: starts clusters, runs them in turn, and removes clusters that have ended. Runs on one host
  * thread. */
 static void *run_clusters(void *argument)
 {
@@ -328,7 +328,7 @@ static void *run_clusters(void *argument)
     return NULL;
 }
 
-/* The main loop on a helper thread. At its end another grid may start a thread in place of this thread. */
+/* Runs the main loop on a helper thread. When it ends, another grid of the launch may start a thread instead of it. */
 static void *run_helper(void *argument)
 {
     vm_family *family = ((vm_runner *)argument)->run->family;
@@ -363,8 +363,8 @@ static void add_counts(vm_runner *runner)
     pthread_mutex_unlock(&family->lock);
 }
 
-/* Allocates the device memory for the grid's barrier of a cooperative launch. The memory begins with its size, and the
- * barrier's counter follows. Returns false if memory runs out. */
+/* Allocates the device memory for the grid's barrier of a cooperative launch. The first word of this memory is its
+ * size, and the barrier's counter follows. Returns false if memory runs out. */
 static bool open_workspace(vm_run_state *run)
 {
     enum { WORKSPACE = 64 };
@@ -379,7 +379,7 @@ static bool open_workspace(vm_run_state *run)
     return true;
 }
 
-/* Copies the kernel's parameters to memory between guard pages. Without parameters from the caller, they are zero. */
+/* Copies the kernel's parameters to memory between guard pages. If the caller gives no parameters, they are zero. */
 static bool copy_params(vm_run_state *run)
 {
     const size_t bytes = (size_t)run->kernel->ptx->param_bytes;
@@ -444,7 +444,7 @@ static void run_blocks(vm_run_state *run)
     kiln__free(mem, helpers);
 }
 
-/* Runs a grid, then its tail launches one after the other. */
+/* Runs a grid. Then runs its tail launches, one after the other. */
 void vm_grid_run(vm_run_state *run)
 {
     run_blocks(run);

@@ -35,7 +35,7 @@ uint32_t vm_runtime_find(const char *name)
     name += generation_2 ? sizeof second - 1 : 4;
     size_t length = strlen(name);
     if (length > sizeof per_thread && strcmp(name + length - (sizeof per_thread - 1), per_thread) == 0)
-        length -= sizeof per_thread - 1; /* the default stream of a thread is the default stream of its block */
+        length -= sizeof per_thread - 1; /* the per-thread forms use the default stream of the block */
     for (uint32_t k = 0; k < KILN__COUNT(functions); k++)
         if (strncmp(functions[k].name, name, length) == 0 && functions[k].name[length] == '\0')
             return k + 1;
@@ -167,7 +167,7 @@ static uint32_t get_limit(const call_state *s)
     return write_wide(s, 0, vm_child_limit(s->w->runner->run, which));
 }
 
-/* The members of cudaFuncAttributes up to preferredShmemCarveout, which every version of it has. */
+/* Writes the members of cudaFuncAttributes up to preferredShmemCarveout, which all versions of the structure have. */
 static uint32_t get_function(const call_state *s)
 {
     struct {
@@ -209,7 +209,7 @@ static uint32_t get_occupancy(const call_state *s)
     return write_int(s, 0, blocks);
 }
 
-/* ---- streams and events: work runs in the order of the calls, so both are only handles ---- */
+/* ---- streams and events: work runs in the order of the calls, so streams and events are only handles ---- */
 
 static uint32_t create_handle(const call_state *s, bool stream)
 {
@@ -281,7 +281,7 @@ static uint32_t copy_2d(const call_state *s)
     return vm_child_move(s->w, s->i, s->lane, &t, get_argument(s, 7));
 }
 
-/* cudaMemcpy3DParms: its arrays must be NULL. */
+/* cudaMemcpy3D with a cudaMemcpy3DParms, whose arrays must be NULL. */
 static uint32_t copy_3d(const call_state *s)
 {
     struct {

@@ -62,7 +62,7 @@ bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool w
     if (!found || high > span.end || high < low || (write && span.read_only))
         return false;
     runner->cache[i->e] = span;
-    if (!span.read_only) /* `recent` gets only writable memory, because stores use it too */
+    if (!span.read_only) /* `recent` holds only writable memory, because stores use it too */
         runner->recent[runner->recent_next++ % KILN__COUNT(runner->recent)] = span;
     return true;
 }

@@ -1,5 +1,6 @@
 /* team.c - multimem: memory of multicast objects. An address of such memory names a location on each device of a team.
- * The driver never lets kernels of two devices run at the same time, so an access to all devices is one step. */
+ * The driver never lets kernels of two devices run at the same time, so nobody sees an access to all devices half
+ * done. */
 #include <inttypes.h>
 #include <stdio.h>
 

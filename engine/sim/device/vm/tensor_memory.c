@@ -1,5 +1,5 @@
-/* tensor_memory.c - the tensor memory of a block: which allocation has which columns, and the only function that turns
- * a kernel's address in tensor memory into a host pointer (vm_tensor_reach). */
+/* tensor_memory.c - the tensor memory of a block: the allocation of its columns, and vm_tensor_reach(). No other
+ * function turns a kernel's address in tensor memory into a host pointer. */
 #include <string.h>
 
 #include "vm_fault.h"
@@ -8,8 +8,8 @@
 
 enum { CELLS_BYTES = VM_TENSOR_LANES * VM_TENSOR_COLUMNS * (int)sizeof(uint32_t) };
 
-/* Returns the block's tensor memory, which is made at its first use. Returns NULL with a fault recorded if the launch's
- * limit of host memory is reached. */
+/* Returns the block's tensor memory, and creates it at its first use. If the launch's limit of host memory is reached,
+ * records a fault and returns NULL. */
 static vm_tensor_memory *open_memory(vm_warp *w, const vm_code *i, uint32_t lane)
 {
     vm_block *block = w->block;
@@ -128,7 +128,7 @@ bool vm_tensor_give_up(vm_warp *w, const vm_code *i, uint32_t lane)
     return memory != NULL;
 }
 
-/* Returns the reason why a column cannot be accessed, for a message. */
+/* Returns a text for a message: the reason why the block cannot access a column. */
 static const char *why_not(const vm_tensor_memory *memory, uint32_t column)
 {
     if (column >= VM_TENSOR_COLUMNS)

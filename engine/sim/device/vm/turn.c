@@ -7,8 +7,8 @@
 
 #define SLICE 32768u /* operations that a warp runs before the turn of the next warp */
 
-/* Returns how many steps of the launch's budget are left, not counting the steps that other host threads have not added
- * yet. */
+/* Returns how many steps of the launch's budget are left. Steps that other host threads have not added to the family's
+ * counter yet are not subtracted. */
 static uint64_t get_budget_left(const vm_runner *runner)
 {
     const uint64_t budget = runner->run->family->budget,
@@ -19,7 +19,8 @@ static uint64_t get_budget_left(const vm_runner *runner)
 /* Runs turns of warps by vm_warp_run_whole(), one warp after the other, until one of them cannot run so or its turn is
  * not over, or a slice is used up. Adds the instructions to *spent. Returns the number of operations that block->next_warp
  * has run in its turn, or 0 if its turn has not begun. *before is the number of instructions that this warp had issued
- * before its turn. Near the end of the budget, with hooks, in clusters and in short turns it runs nothing. */
+ * before its turn. Near the end of the budget, in clusters, with observers, and in
+ * short turns, warps run only in ordinary turns, and this function runs nothing. */
 static uint64_t run_whole_warps(vm_block *block, uint64_t quantum, uint64_t *spent, uint64_t *before)
 {
     vm_runner *runner = block->runner;
@@ -46,9 +47,9 @@ static uint64_t run_whole_warps(vm_block *block, uint64_t quantum, uint64_t *spe
 
 /* Runs the warps of a block in turn, for about `quantum` operations. Returns when the quantum is used up, the block has
  * ended, all its warps wait in vain, or the block needs another block of its cluster. In a cluster it also returns when
- * a warp has completed a phase of an mbarrier, so that the other blocks see the phase. If no warp can continue and no
- * other block of the cluster can, releases lanes at reconvergence points. If that does not help, the launch ends as a
- * deadlock. */
+ * a warp has completed a phase of an mbarrier, so that the other blocks see the phase. If neither a warp of this block
+ * nor another block of the cluster can continue, the function releases lanes at reconvergence points. If no lanes wait
+ * there, the launch ends as a deadlock. */
 vm_turn vm_block_run(vm_block *block, uint64_t quantum)
 {
     vm_runner *runner = block->runner;
@@ -57,7 +58,8 @@ vm_turn vm_block_run(vm_block *block, uint64_t quantum)
     /* in a cluster other blocks may wait for this block, so observers cannot end it early */
     const bool alone = run->cluster_size == 1;
     uint64_t spent = 0;
-    /* consecutive warps that cannot continue; consecutive warps that cannot continue or have waited in vain */
+    /* blocked: consecutive warps that cannot continue; still: consecutive warps that cannot continue or have waited in
+     * vain */
     uint32_t blocked = 0, still = 0;
     block->moved = false;
     while (block->live && spent < quantum && still < block->warp_count) {

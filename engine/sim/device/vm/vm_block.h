@@ -6,7 +6,7 @@
 
 void vm_op_bar(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_barriers_check(vm_block *block);
-void vm_barrier_open(vm_block *block, uint32_t id); /* lets the paths that wait at it continue */
+void vm_barrier_open(vm_block *block, uint32_t id); /* lets the paths that wait at the barrier continue */
 vm_block *vm_block_new(vm_cluster *cluster, uint32_t rank);
 bool vm_block_start(vm_block *block, uint64_t number);
 void vm_block_free(vm_block *block);
@@ -17,8 +17,8 @@ bool vm_block_release_waiting(vm_block *block);
  * before another block of its cluster runs. ENDED: the block has ended. */
 typedef enum vm_turn { VM_TURN_OVER, VM_TURN_WAITS, VM_TURN_ENDED } vm_turn;
 vm_turn vm_block_run(vm_block *block, uint64_t quantum);
-/* Counts work against the launch's budget of steps. Raises a fault if the budget is used up, the deadline has passed,
- * or the launch was asked to stop. */
+/* Subtracts steps from the launch's budget. Raises a fault if the budget is used up, the deadline has passed, or the
+ * launch was asked to stop. */
 void vm_charge_steps(vm_block *block, vm_warp *w, uint64_t steps);
 /* Frees the paths of all warps, and the frames of calls. The frames of the kernel stay for the next block. */
 void vm_block_drop_paths(vm_block *block);
@@ -35,24 +35,24 @@ void vm_cluster_free(vm_cluster *cluster);
 /* Runs the cluster's blocks in turn. Returns true if all have ended. *moved tells whether the cluster did more than
  * wait in vain. */
 bool vm_cluster_run(vm_cluster *cluster, uint64_t quantum, bool *moved);
-void vm_cluster_check(vm_cluster *cluster); /* opens its barrier if all threads have arrived */
+void vm_cluster_check(vm_cluster *cluster); /* opens the cluster's barrier if all threads have arrived */
 bool vm_cluster_ready(const vm_cluster *cluster);
 bool vm_cluster_release_waiting(vm_cluster *cluster);
 void vm_cluster_deadlock(vm_cluster *cluster); /* raises a fault that says where each warp waits */
 void vm_op_cluster_barrier(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m);
 void vm_op_getctarank(vm_warp *w, const vm_code *i, uint32_t m);
-/* Converts `address`, a shared or generic address in any block of the cluster, to the corresponding address in the block
- * of that rank. VM_SHARED_BASE is a multiple of 2^32, so a generic address keeps its upper half. */
+/* Converts `address`, a shared or generic address in any block of the cluster, to the corresponding address in the
+ * block of that rank. VM_SHARED_BASE is a multiple of 2^32, so a generic address keeps its upper half. */
 static inline uint64_t vm_rank_address(uint64_t address, uint32_t rank)
 {
     return (address & ~(uint64_t)UINT32_MAX) + rank * VM_SHARED_WINDOW + address % VM_SHARED_WINDOW;
 }
-/* Returns the rank of the block to which a shared address belongs. The cluster may have fewer blocks. The upper half of the
- * address does not matter, as on a GPU: DeepGEMM passes generic addresses. */
+/* Returns the rank of the block to which a shared address belongs. The result may be a rank that the cluster does not
+ * have. As on a GPU, the upper half of the address does not matter: some kernels (DeepGEMM) pass generic addresses. */
 static inline uint32_t vm_rank_of(uint64_t address) { return (uint32_t)address / (uint32_t)VM_SHARED_WINDOW; }
-/* Converts a shared address to an offset from the window of the block `own`, and back. Offsets below VM_SHARED_WINDOW are
- * in that block. */
+/* Converts a shared address to an offset from the window of the block `own`. The function after it converts the offset
+ * back. Offsets below VM_SHARED_WINDOW are in the block `own`. */
 static inline uint64_t vm_window_offset(const vm_block *own, uint64_t address)
 {
     return (uint32_t)(address - own->window);
@@ -61,8 +61,8 @@ static inline uint64_t vm_window_address(const vm_block *own, uint64_t offset)
 {
     return (uint32_t)(offset + own->window);
 }
-/* Returns the block that owns a shared address, and makes the address relative to that block. Returns NULL and says
- * `why` if no live block owns it. */
+/* Returns the block that owns a shared address, and makes *address relative to that block's window. If no live block
+ * owns the address, returns NULL and writes the reason to `why`. */
 vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t size);
 
 #endif

@@ -4,14 +4,15 @@
 
 #include "vm_machine.h"
 
-uint32_t vm_runtime_find(const char *name); /* returns the index + 1; 0: no such function */
+uint32_t vm_runtime_find(const char *name); /* returns the function's index + 1, or 0 if there is no such function */
 /* If `function` returns names or texts of errors, creates them in the module's device memory. Returns false if memory
  * runs out. */
 bool vm_runtime_texts(vm_module *module, uint32_t function);
 bool vm_runtime_fits(uint32_t function, const ptx_function *declared, const ptx_module *ptx);
 void vm_runtime_run(vm_warp *w, const vm_code *i, uint32_t m, uint32_t function);
-void vm_children_run(vm_block *block);   /* runs all work that the block has launched so far, to its end */
-void vm_children_reset(vm_block *block); /* for the next block; discards work that has not run */
+/* runs all work that the block has launched so far, and returns when it has ended */
+void vm_children_run(vm_block *block);
+void vm_children_reset(vm_block *block); /* prepares for the next block, and discards work that has not run */
 void vm_children_free(vm_block *block);
 void vm_task_free(const kiln_allocator *mem, struct vm_task *task);
 uint32_t vm_max_threads(const ptx_function *f); /* returns the largest number of threads of a block by the directives */
@@ -32,7 +33,7 @@ typedef struct vm_task {
     uint64_t target, source, width, height, depth;
     uint64_t target_pitch, target_slice, source_pitch, source_slice;
     unsigned char value;
-    const vm_code *at; /* the instruction that enqueued it, for messages */
+    const vm_code *at; /* the instruction that enqueued the task, for messages */
     uint32_t block[3];
 } vm_task;
 

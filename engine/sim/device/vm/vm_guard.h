@@ -21,7 +21,7 @@ typedef struct vm_guard_arena {
     size_t bytes;
 } vm_guard_arena;
 
-/* The free host memory of a device. Its functions lock it. */
+/* The free host memory of a device. The functions below take its lock. */
 typedef struct vm_guards {
     const kiln_allocator *mem; /* allocates the lists */
     pthread_mutex_t lock;

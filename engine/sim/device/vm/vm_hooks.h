@@ -18,13 +18,13 @@ struct vm_hooks {
     void (*grid)(vm_run_state *run);
     /* returns the number of the chosen block with this index; the numbers ascend */
     uint64_t (*chosen)(const vm_run_state *run, uint64_t index);
-    bool (*runner_begin)(vm_runner *runner); /* false: out of memory */
+    bool (*runner_begin)(vm_runner *runner); /* returns false if memory runs out */
     /* called under the lock of the launch's family, when all blocks of the runner have run */
     void (*runner_end)(vm_runner *runner);
     void (*runner_free)(vm_runner *runner);
 
     /* ---- a block ---- */
-    bool (*block_new)(vm_block *block); /* false: out of memory */
+    bool (*block_new)(vm_block *block); /* returns false if memory runs out */
     void (*block_free)(vm_block *block);
     void (*block_start)(vm_block *block);
     void (*block_end)(vm_block *block);
@@ -47,18 +47,20 @@ struct vm_hooks {
      * `all` is true, no lane executes the operation now. */
     void (*unseen)(vm_warp *w, const vm_code *i, uint32_t lanes, bool all);
     /* Called for lanes that had waited and execute the operation now, together with the lanes that arrived last. If
-     * `more` is true, they are at another instruction or in another call than the lanes before them. */
+     * `more` is true, these lanes are at another instruction or in another call than the lanes of the previous call of
+     * this function. */
     void (*late)(vm_warp *w, const vm_share *share, bool more);
     /* Called when all lanes of a warp operation have arrived. `m` are the lanes that arrived last. Some of these lanes
      * may still have to wait. */
     void (*met)(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *meeting);
-    /* Called for a texture read by whole coordinates, if the coordinate `at` is outside of the side of `size` texels.
-     * `linear` is true if the texture shows linear memory. */
+    /* Called for a texture read with integer coordinates if the coordinate `at` is outside [0, size), where `size` is
+     * the number of texels in this dimension. `linear` is true if the texture is bound to linear memory. */
     void (*outside)(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear);
     void (*malloced)(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address);
 
     /* ---- memory (vm_device.hooks), under the device's lock ---- */
-    struct vm_shadow *(*shadow_new)(vm_device *device, uint64_t bytes, bool written); /* NULL: out of memory */
+    /* returns NULL if memory runs out */
+    struct vm_shadow *(*shadow_new)(vm_device *device, uint64_t bytes, bool written);
     void (*shadow_free)(vm_device *device, struct vm_shadow *shadow, uint64_t bytes);
     void (*shadow_write)(struct vm_shadow *shadow, uint64_t offset, uint64_t bytes); /* called when the host writes */
 };

@@ -1,9 +1,9 @@
 /* vm_jit.h - the interface between the interpreter and a compiler of hot code (sim/device/jit).
  *
  * The compiler translates parts of a function, *regions*, into host code. A region starts at one instruction, its
- * head. It runs for a whole warp, or for one path of a divergent warp. It ends at an instruction that is not in the
- * region, or at an operand for which it was not compiled. It leaves registers, memory, pc and counts as the
- * interpreter would leave them at that place, so the interpreter can continue where a region ends. */
+ * head. A region runs for a whole warp, or for one path of a divergent warp. The region ends at an instruction that
+ * does not belong to it, or at an operand for which it was not compiled. At its end, registers, memory, pc and counts
+ * have the values that the interpreter would have left, so the interpreter can continue there. */
 #ifndef KILN_SIM_VM_JIT_H
 #define KILN_SIM_VM_JIT_H
 
@@ -11,25 +11,28 @@
 
 #define VM_REGION_MISSED (1ull << 63)
 
-/* Runs at most `left` operations and returns how many ran: instructions, and the extra operations that the decoder
- * adds to them. Adds VM_REGION_MISSED to the result if it ended at an operand for which it was not compiled. *lanes
- * grows by the lanes of the instructions, *added by the number of extra operations. */
+/* Runs at most `left` operations of a region and returns how many ran. An operation is an instruction, or an extra
+ * operation that the decoder adds to an instruction. Adds VM_REGION_MISSED to the result if the region ended at an
+ * operand for which it was not compiled. Adds the lanes of the instructions to *lanes, and the number of extra
+ * operations to *added. */
 typedef uint64_t (*vm_native_run)(vm_warp *w, unsigned char *regs, uint64_t left, uint64_t *lanes, uint64_t *added);
 
 /* A compiled region. Only the counters change after other threads can see it. */
 typedef struct vm_native {
-    vm_native_run run; /* runs a whole warp; NULL: there is no such function */
+    vm_native_run run; /* the function for a whole warp, or NULL */
     /* The function for paths, or NULL. It runs the selected path until its lanes diverge or the path reaches a
      * reconvergence point. It begins at the head; w->pc is the instruction after the head. */
     vm_native_run partial;
     uint32_t partial_need; /* for `partial`, the same as `need` for `run` */
-    /* `partial` runs only while no lane of the warp has exited. A shuffle of the function may read registers of such
-     * a lane, in which the interpreter's handlers leave other values. */
+    /* If true, `partial` runs only while no lane of the warp has exited. A shuffle of the function may read registers
+     * of an exited lane, and the interpreter's handlers leave other values in these registers. */
     bool alive;
     vm_handler own; /* the interpreter's own handler of the head */
-    /* the most operations that it may execute before it tests `left`; call it only if `left` is at least this */
+    /* The largest number of operations that `run` may execute before it tests `left`. Call `run` only if `left` is at
+     * least this number. */
     uint32_t need;
-    /* the first entries are all counted; later entries are sampled, and a sample counts with its weight */
+    /* Counters of entries and misses. The first entries are all counted. Later only a sample is counted, with a
+     * weight. */
     atomic_uint entered, missed;
 } vm_native;
 
@@ -41,9 +44,9 @@ typedef struct vm_clear {
 
 /* The compiled regions of a function. */
 typedef struct vm_compiled {
-    _Atomic(_Atomic(vm_native *) *) at; /* one entry per instruction; NULL: no table was made yet */
-    /* paths read no other registers than clear[] before they write them, so only these registers of a new frame need
-     * an initial value; clear[] does not change once `blank` is true */
+    _Atomic(_Atomic(vm_native *) *) at; /* a table with one entry per instruction; NULL until it is made */
+    /* true if no path reads a register before the path has written it, except the registers in clear[]. Only these need
+     * an initial value in a new frame. clear[] does not change once `blank` is true. */
     atomic_bool blank;
     uint32_t clear_count;
     vm_clear clear[VM_CLEAR_MOST];
@@ -51,16 +54,17 @@ typedef struct vm_compiled {
 
 /* A device's compiler. Its functions may be called by several host threads at once. */
 struct vm_jit {
-    /* a loop or kernel of usual length is compiled after about this number of executions by warps; see
-     * vm_add_heat() */
+    /* A loop or kernel of medium length is compiled after about this number of executions by warps: see
+     * vm_add_heat(). */
     uint32_t threshold;
-    /* Called some times for the loop or kernel from `first` to `last`, when it has run at least half as often as
-     * `threshold` demands. The warp has just executed this code, so its registers show how the code runs. `enough`:
-     * the threshold is reached, so that the code should be compiled. */
+    /* Called several times for the loop or kernel from `first` to `last`, from half of the threshold on. The warp has
+     * just executed this code, so its registers show which values occur. `enough` is true when the threshold is reached
+     * and the code should be compiled. */
     void (*hot)(struct vm_jit *jit, vm_warp *w, const vm_code *first, const vm_code *last, bool enough);
-    /* Called when a region has missed too often. w->pc is the place at which it ended. */
+    /* Called when a region has ended too often at an operand for which it was not compiled. w->pc is the instruction at
+     * which it ended. */
     void (*missed)(struct vm_jit *jit, vm_warp *w, const vm_code *head);
-    /* Called when lanes have diverged so often at the branch `i` that compiling their paths is worthwhile. */
+    /* Called when lanes have diverged at the branch `i` so often that compiled code for their paths is worthwhile. */
     void (*split)(struct vm_jit *jit, vm_warp *w, const vm_code *i);
     void (*drop)(struct vm_jit *jit, vm_module *module); /* called when the module is unloaded */
     void (*free)(struct vm_jit *jit);

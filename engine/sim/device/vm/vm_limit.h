@@ -5,28 +5,28 @@
 #include "vm_machine.h"
 
 void vm_limit_init(vm_family *family, const vm_device *device, const vm_launch *launch);
-/* Counts host memory that the simulator needs for a kernel besides device memory. Returns false if the launch's limit
- * is reached. */
+/* Counts host memory that the simulator allocates for a kernel besides device memory, such as frames and local memory.
+ * vm_let_go() subtracts it again. Returns false if the launch's limit is reached. */
 bool vm_hold(vm_family *family, uint64_t bytes);
 void vm_let_go(vm_family *family, uint64_t bytes);
 void vm_limit_begin(vm_runner *runner);
-vm_fault_kind vm_limit_ask(const vm_family *family); /* VM_OK, VM_FAULT_STOPPED or VM_FAULT_TIME */
+vm_fault_kind vm_limit_ask(const vm_family *family); /* returns VM_OK, VM_FAULT_STOPPED or VM_FAULT_TIME */
 /* Called with the steps of each turn of a warp. Tests the limits after a number of steps. Returns VM_FAULT_STOPPED or
  * VM_FAULT_TIME if the launch must end, otherwise VM_OK. */
 vm_fault_kind vm_limit_look(vm_runner *runner, uint64_t steps);
-/* Raises one of these faults, or VM_FAULT_STEPS. The warp must have a path. */
+/* Raises the fault VM_FAULT_STOPPED, VM_FAULT_TIME or VM_FAULT_STEPS. The warp must have a path. */
 void vm_limit_raise(vm_warp *w, vm_fault_kind kind);
-/* Called after one of these faults: counts the warps of a block that are in the loop that did not end. Called for each
- * block of the grid before its frames are freed. */
+/* Counts the warps of a block that are in the loop of the message. Called after a fault of vm_limit_raise(), for each
+ * block of the grid, before the block's frames are freed. */
 void vm_limit_count(const vm_block *block);
-/* Completes the message of one of these faults. Called once, when all host threads of the grid have ended. */
+/* Completes the message of a fault of vm_limit_raise(). Called once, when all host threads of the grid have ended. */
 void vm_limit_explain(vm_run_state *run);
-/* Returns the only instruction of [first, last] that can see what other threads do: a wait for an mbarrier, or
- * otherwise a read of memory that threads share. Sets *at to its index in the PTX function. Returns NULL if there is no
- * such instruction, or if there are several. */
+/* Returns the only instruction of [first, last] through which a thread can see the progress of other threads. This is a
+ * wait for an mbarrier, or if the range has no such wait, a read of memory that threads share. Sets *at to its index in
+ * the PTX function. Returns NULL if there is no such instruction, or if there are several. */
 const vm_code *vm_wait_of(const vm_function *function, uint32_t first, uint32_t last, uint32_t *at, bool *mbarrier);
-/* Describes the loop in which a path is, and the memory for which it waits there, as far as both are known. May change
- * w->frame. */
+/* Describes the loop in which a path is (`where`) and the memory for which the path waits in that loop (`what`). A text
+ * is empty if its answer is unknown. May change w->frame. */
 void vm_wait_describe(vm_warp *w, const vm_path *path, char *where, size_t size, char *what, size_t room);
 static inline uint32_t vm_local_most(const vm_device *device)
 {

@@ -15,9 +15,9 @@
 
 #define VM_LANES 32u
 #define VM_ALL UINT32_MAX            /* the mask of a whole warp */
-#define VM_CODE_BASE 0x0600000000ull /* "addresses" of functions: base + 16 * index */
+#define VM_CODE_BASE 0x0600000000ull /* the function with index k has the device address VM_CODE_BASE + 16 * k */
 #define VM_LOCAL_BYTES_MAX 0x80000u  /* local memory of a thread, 512 KiB as on a GPU */
-/* The shared memory of a block is in a window of this size, whatever its own size is. */
+/* The size of the window of addresses in which the shared memory of a block lies. The memory itself may be smaller. */
 #define VM_SHARED_WINDOW 0x1000000ull
 #define VM_CLUSTER_MOST 16u /* blocks of a cluster */
 /* Shared addresses: one window for the block of each rank. The upper 8 bits of an address are the rank, as on a GPU. */
@@ -107,10 +107,11 @@ enum {
  * form. */
 struct vm_code {
     vm_handler full, masked;
-    uint32_t guard; /* slot of the predicate; bit 0: negated */
+    uint32_t guard; /* slot of the predicate; bit 0 negates it */
     uint32_t insn;  /* index in the PTX function, for line numbers */
     uint32_t d, a, b, c, e;
-    uint8_t size, count, space, flags; /* of a memory access: bytes of an element, number of elements, ptx_space */
+    /* for a memory access: bytes of an element, number of elements, ptx_space, flags */
+    uint8_t size, count, space, flags;
     union {
         uint64_t imm;
         const vm_code *target;
@@ -123,7 +124,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(vm_code) == 64, "an instruction is 
  * which they diverged. `expected` has the lanes that must arrive, and `waiting` the lanes that have arrived. When
  * both are equal, the lanes continue as one path. `parent` is the enclosing reconvergence point. */
 typedef struct vm_sync {
-    const vm_code *pc; /* NULL: the point is the return of `frame` */
+    const vm_code *pc; /* NULL if the point is the return of `frame` */
     uint32_t expected, waiting;
     struct vm_sync *parent;
     vm_frame *frame;
@@ -162,7 +163,7 @@ typedef struct vm_path {
  * phase of an mbarrier, which other warps must see before the next phase is complete. */
 enum { VM_EVENT_SWITCH = 1, VM_EVENT_YIELD = 2, VM_EVENT_FAULT = 4, VM_EVENT_IN_VAIN = 8, VM_EVENT_PHASE = 16 };
 
-/* The values that a polling instruction saw at its last execution (poll.c). */
+/* The last execution of a polling instruction (poll.c). */
 typedef struct vm_polling {
     const vm_code *at;
     uint64_t seen; /* a hash of the addresses and values that it read */
@@ -205,14 +206,15 @@ struct vm_warp {
     uint32_t tid[3][VM_LANES];
 };
 
-/* A barrier. It collects arrivals until `need` threads have arrived. Then it opens, and its members become zero. */
+/* A barrier. It opens when `need` threads have arrived. Then its members become zero. */
 typedef struct vm_barrier {
-    uint32_t arrived, need; /* numbers of threads; `need` 0 means all live threads */
+    uint32_t arrived, need; /* numbers of threads; `need` is 0 if all live threads must arrive */
     uint32_t count;         /* for bar.red: number of threads whose predicate is true */
     bool all, any;
 } vm_barrier;
 
-/* A cluster: blocks that run together on one host thread. In a launch without clusters it is one block. */
+/* A cluster: the blocks of a cluster run together on one host thread. In a launch without clusters, each cluster is one
+ * block. */
 struct vm_cluster {
     vm_runner *runner;
     uint32_t size, live, arrived;      /* live: threads that have not exited; arrived: threads at barrier.cluster */
@@ -231,13 +233,13 @@ struct vm_block {
     const vm_function *left_in;
     vm_warp *warps;
     unsigned char *shared, *local; /* host memory, each between two guard pages */
-    /* `window` is the shared address of the first byte of `shared`: the first address of the window of the block's rank.
-     * The kernel can access the shared addresses [shared_low, shared_reach). A shared address plus `shared_at` is a host
-     * address. */
+    /* `window` is the shared address of the first byte of `shared`: the first address of the window of the block's
+     * rank. The kernel can access the shared addresses [shared_low, shared_reach). A shared address plus `shared_at` is
+     * a host address. */
     uint64_t window, shared_low, shared_reach;
     uintptr_t shared_at;
     size_t local_taken;
-    bool moved;    /* in the block's last turn a warp made progress, and did not only wait */
+    bool moved;    /* in the block's last turn a warp did more than wait */
     uint64_t held; /* bytes of host memory that count against the launch's limit: vm_hold() */
     uint64_t number;
     uint32_t next_warp;
@@ -249,11 +251,12 @@ struct vm_block {
     struct vm_children *children;    /* for child.c; NULL until the block launches work */
     struct vm_tensor_memory *tensor; /* for tensor_memory.c; NULL until the block allocates columns */
     /* Data of the observers. */
-    struct vm_trace_warp *trace;  /* one for each warp; NULL: the block is not traced */
-    struct vm_check_block *check; /* NULL: the launch has no checks */
+    struct vm_trace_warp *trace;  /* one for each warp; NULL if the block is not traced */
+    struct vm_check_block *check; /* NULL if the launch has no checks */
 };
 
-/* A range of device memory that an instruction accessed last, kept so that the next access needs no search. */
+/* The range of device memory that an instruction accessed last. It is a cache: the next access to this range needs no
+ * search. */
 typedef struct vm_span {
     uint64_t base, end;
     unsigned char *host;
@@ -284,15 +287,16 @@ typedef struct vm_family {
     atomic_int stop;           /* nonzero: a fault was recorded, or the launch has ended */
     atomic_int spare;          /* host threads that may still be started */
     atomic_uint grids;         /* number of grids so far, for %gridid */
-    const volatile int *asked; /* asked, deadline: vm_launch.stop and .deadline of the launch by the host */
+    const volatile int *asked; /* `asked` and `deadline` are vm_launch.stop and vm_launch.deadline */
     uint64_t deadline;
     uint64_t hold_most; /* limit of host memory for frames and blocks' local memory: vm_hold() */
     atomic_ullong held;
-    const struct vm_run_state *stuck_in; /* the grid that did not end, or NULL; and the loop in which it was */
+    const struct vm_run_state *stuck_in; /* the grid that did not end, or NULL; `loop` is the loop in which it was */
     vm_loop loop;
-    char waits[240];             /* the condition that the lanes of that loop wait for; "" if it is unknown */
-    atomic_uint running, inside; /* warps of that grid that were running, and how many of these were in the loop */
-    pthread_mutex_t lock;        /* guards the fault, printing, the counters and the grids' lists of tail launches */
+    char waits[240]; /* the condition that the lanes of that loop wait for; "" if it is unknown */
+    /* running: warps of that grid that had not ended; inside: the number of these warps that were in the loop */
+    atomic_uint running, inside;
+    pthread_mutex_t lock; /* guards the fault, printing, the counters and the grids' lists of tail launches */
     vm_fault *fault;
     vm_counters counters;
 } vm_family;
@@ -310,25 +314,26 @@ typedef struct vm_run_state {
     vm_device *device;
     vm_family *family;
     const vm_launch *launch;
-    unsigned char *params; /* the kernel's, between guards */
+    unsigned char *params; /* the kernel's parameters, between guard pages */
     const vm_function *kernel;
-    uint64_t shared_low, shared_gap, shared_dynamic, shared_end; /* valid: [low, gap) and [dynamic, end) */
-    /* If the module uses the system's shared memory: the address at which its VM_SYSTEM_SHARED bytes begin, below
-     * `shared_reach`; otherwise 0. */
+    /* valid shared addresses: [shared_low, shared_gap) and [shared_dynamic, shared_end) */
+    uint64_t shared_low, shared_gap, shared_dynamic, shared_end;
+    /* The shared address at which the system's shared memory begins. Its VM_SYSTEM_SHARED bytes end at or before
+     * `shared_reach`. The address is 0 if the module does not use this memory. */
     uint64_t shared_system;
-    uint64_t shared_reach; /* end of the memory that can be accessed, [low, reach), as on a GPU */
+    uint64_t shared_reach; /* kernels can access the shared addresses [shared_low, shared_reach), as on a GPU */
     uint32_t local_bytes;
     uint32_t block_threads, warps_per_block;
     uint64_t block_count;
-    uint32_t cluster[3], cluster_size; /* blocks; 1 where there are no clusters */
+    uint32_t cluster[3], cluster_size; /* in blocks; all are 1 in a launch without clusters */
     bool clustered;                    /* the launch asks for clusters, possibly of one block */
     uint64_t cluster_count;            /* clusters that run */
-    /* the number of clusters that a host thread may hold; if all of them wait, it may hold more */
+    /* The number of clusters that a host thread may hold. If all of them wait, the thread may hold more. */
     size_t resident;
     bool cooperative;
-    uint32_t grid_id, depth; /* depth: 0 if the host launched it */
-    const char *launcher;    /* the kernel that launched it, or NULL */
-    struct vm_task *tails;   /* tail launches of its kernel */
+    uint32_t grid_id, depth; /* depth is 0 if the host launched the grid */
+    const char *launcher;    /* name of the kernel that launched the grid, or NULL */
+    struct vm_task *tails;   /* the tail launches that the grid's kernel has made */
     uint32_t tail_count;
     uint64_t workspace;           /* for cooperative launches: device address of the memory for the grid's barrier */
     const struct vm_hooks *hooks; /* NULL: no observers */
@@ -338,8 +343,8 @@ typedef struct vm_run_state {
     char apart[128];
     atomic_ullong next_cluster;
     atomic_ullong moves;          /* number of turns in which a cluster did more than wait in vain */
-    atomic_uint working;          /* runners that have not ended */
-    atomic_uint holders;          /* host threads that have a cluster, or are getting their first */
+    atomic_uint working;          /* number of runners that have not ended */
+    atomic_uint holders;          /* number of host threads that have a cluster, or are taking their first cluster */
     vm_ballot waiting, repeating; /* endless.c; under the family's lock */
 } vm_run_state;
 
@@ -350,8 +355,9 @@ struct vm_runner {
     vm_span *cache; /* indexed by vm_code.e of memory instructions */
     vm_span recent[4];
     unsigned recent_next;
-    atomic_ullong generation; /* the device's generation when its caches were filled; UINT64_MAX: caches are empty */
-    vm_runner *next;          /* next of the device's runners */
+    /* the device's generation when the runner's caches were filled; UINT64_MAX if the caches are empty */
+    atomic_ullong generation;
+    vm_runner *next; /* next of the device's runners */
     vm_pool pool;
     vm_cluster **clusters;
     size_t cluster_count, cluster_capacity;
@@ -360,14 +366,14 @@ struct vm_runner {
     /* the number of rounds in which all its clusters waited in vain, and the round at which endless.c tests whether
      * they will wait for ever */
     uint64_t rounds, prove_at;
-    /* the value of run->moves at the runner's last vote in each ballot, + 1; 0: it has not voted */
+    /* for the ballots `waiting` and `repeating`: run->moves + 1 at the runner's last vote, or 0 if it has not voted */
     uint64_t waits_since, repeats_since;
     /* Steps of this runner, for %clock. */
     uint64_t clock;
     uint64_t unlooked; /* steps since vm_limit_look() last tested the launch's limits */
     uint64_t kept;     /* steps that are not yet in the family's count */
     vm_counters counters;
-    bool met; /* true: the runner calls the hooks `met`, `malloced` and `outside` */
+    bool met; /* true if the runner calls the hooks `met`, `malloced` and `outside` */
     /* The function that sees instructions before they execute, or NULL. `shown` selects them by first_tally +
      * vm_code.insn: nonzero means that the function is called. If `shown` is NULL, the function is called for every
      * instruction. */
@@ -377,10 +383,10 @@ struct vm_runner {
     struct vm_jit *jit;
     unsigned entries;           /* how often a compiled region was entered, for sampling */
     uint32_t ahead[VM_STREAMS]; /* the compiled code's counts of lines that it has prefetched */
-    /* Data of the observers, from here on. The runner's counts by instruction are added to the launch's counts when
-     * the runner ends. NULL: the launch is not counted. */
+    /* The members from here on are data of the observers. `tally` has the runner's counts by instruction, which are
+     * added to the launch's counts when the runner ends. It is NULL if the launch is not counted. */
     struct vm_tally *tally;
-    kiln_counters *sites; /* its counts by access and branch */
+    kiln_counters *sites; /* the runner's counts by access and branch */
     const uint32_t *site_of;
     const bool *joined; /* indexed by site */
     char apart[128];    /* keeps the next runner two cache lines away, because another host thread writes it */
@@ -392,36 +398,40 @@ typedef struct vm_allocation {
     uint64_t base, bytes;
     uint64_t reach; /* bytes that kernels can access, including the rest of its last granule */
     unsigned char *host;
-    void *raw; /* `taken` bytes from the device's `guards`; NULL: somebody else owns the memory */
+    void *raw; /* `taken` bytes from the device's `guards`; NULL if the device does not own the memory */
     uint64_t taken;
-    const char *name; /* name of a module variable, in the module's arena; NULL: memory of vm_alloc() */
+    /* name of a module variable, in the module's arena; NULL for other memory, such as vm_alloc()'s */
+    const char *name;
     char *label;      /* the name that the host gave it, for messages, or NULL */
-    const char *role; /* purpose, such as "an input"; in the label's memory */
+    const char *role; /* purpose, such as "an input", stored in the label's memory */
     bool constant;    /* a .const variable, which kernels must not write */
     bool read_only;   /* global memory that kernels may not write */
-    bool shared;      /* shared with the host, which may write it at any time; base is the host's pointer */
-    /* not NULL: a part of a multicast object, which only multimem accesses; it has no `host` */
+    bool shared;      /* the host shares the memory and may write it at any time; `base` is the host's pointer */
+    /* If it is not NULL, the allocation is a part of a multicast object. Only multimem instructions access it, and
+     * `host` is not set. */
     const struct vm_team *team;
     uint64_t team_offset; /* the offset of that part in the object */
     bool outside;         /* another process may write it */
-    uint64_t mapped;      /* bytes of `file` that are mapped at `host`; 0: no file */
+    uint64_t mapped;      /* bytes of `file` that are mapped at `host`; 0 if the memory is not in a file */
     int file;
-    /* bytes of address space at `host` whose pages take memory when they are used; 0: the memory is at `raw` */
+    /* bytes of address space at `host` whose pages take memory when they are first written; 0 if the memory is at
+     * `raw` */
     uint64_t reserved;
     uint64_t counted; /* bytes that count as device memory */
     uint64_t heap;    /* bytes that count in the heap of kernels' malloc() */
     bool from_kernel; /* a kernel has allocated it, and kernels may free it */
     uint64_t owner;   /* for the driver, see vm_info */
-    bool internal;    /* the simulator's own: never reported as leaked */
-    /* not an allocation: memory that kernels accessed between the allocations of a page (vm_limits.page) */
+    bool internal;    /* memory of the simulator itself, which is never reported as leaked */
+    /* True for a filler, which is no allocation: memory between the allocations of a page that a kernel has accessed
+     * (vm_limits.page). */
     bool filler;
-    uint32_t open;              /* bit n: the device with the number n may use it; see vm_open() */
-    struct vm_shadow *shadow;   /* made by the device's hooks; may be NULL */
+    uint32_t open;              /* bit n is set by vm_open() if the device number n may use the allocation */
+    struct vm_shadow *shadow;   /* shadow memory, made by the device's hooks; may be NULL */
     uint64_t freed;             /* the generation at which it was freed */
     struct vm_allocation *next; /* the next one in the graveyard */
 } vm_allocation;
 
-/* A texture by its number. */
+/* A texture or surface and its handle. */
 typedef struct vm_object {
     uint64_t handle;
     vm_texture texture;
@@ -436,8 +446,8 @@ struct vm_device {
     vm_allocation **live; /* sorted by address */
     size_t live_count, live_capacity;
     /* A queue of allocations that were freed while kernels run. Generations rise, so the allocations that no runner
-     * uses any more are at its head, and vm_bury() examines only these. last_buried: its end, if the queue is not
-     * empty. */
+     * uses any more are at its head, and vm_bury() examines only these. last_buried is the end of the queue, if the
+     * queue is not empty. */
     vm_allocation *graveyard, *last_buried;
     struct {
         uint64_t base, bytes;
@@ -446,18 +456,19 @@ struct vm_device {
     uint64_t next_address, used;
     uint64_t heap; /* bytes of `used` from kernels' malloc() */
     bool heap_used;
-    /* the descriptor, plus 1, of a file with VM_PERIOD bytes of VM_POISON; 0: no file yet */
+    /* the descriptor, plus 1, of a file with VM_PERIOD bytes of VM_POISON; 0 until the file is made */
     int poison;
     const struct vm_hooks *hooks; /* the observer that shadows its memory, or NULL */
     struct vm_check *check;       /* data of that observer */
-    struct vm_jit *jit;           /* the compiler of hot code; NULL: the device interprets all code */
+    struct vm_jit *jit;           /* the compiler of hot code; NULL if the device interprets all code */
     vm_object **objects;          /* indexed by bits 8 to 31 of the handle; changes only while nothing runs */
     size_t object_count, object_capacity;
     vm_runner *runners;       /* runners of the current launches */
     atomic_ullong generation; /* incremented when an allocation is freed */
     /* the next members belong to the group, and its lock guards them */
     vm_device *next;
-    /* place: the device's own bit, or 0 if no bit was free. peers: the bits of the devices whose memory it may use */
+    /* place is the device's own bit, or 0 if no bit was free. peers has the bits of the devices whose memory this
+     * device may use. */
     uint64_t place, peers;
 };
 
@@ -469,10 +480,10 @@ typedef struct vm_transfer {
 } vm_transfer;
 /* A call instruction: where its arguments and results are. */
 typedef struct vm_call {
-    const vm_function *callee; /* NULL: indirect */
+    const vm_function *callee; /* NULL if the call is indirect */
     uint32_t argument_count, result_count;
     const vm_transfer *arguments, *results;
-    /* the number of a function that the simulator provides, from vm_builtin_find(); 0: the callee is a function of
+    /* the number of a function that the simulator provides, from vm_builtin_find(); 0 if the callee is a function of
      * the module */
     uint32_t builtin;
 } vm_call;
@@ -483,7 +494,8 @@ struct vm_function {
     const vm_module *module;
     vm_code *code;
     uint32_t code_count;
-    /* Indexed by PTX instruction: the index in `code` of its first operation; insn_count + 1 entries. */
+    /* start[k] is the index in `code` of the first operation of the PTX instruction k. It has insn_count + 1
+     * entries. */
     uint32_t *start;
     uint32_t *reg_slot;
     unsigned char *constants;
@@ -493,7 +505,7 @@ struct vm_function {
     uint64_t closure_local; /* local bytes of this function and of all functions that it may call */
     uint64_t static_shared; /* only for kernels: bytes of shared variables, from vm_shared_low() on */
     bool uses_dynamic, recursive;
-    size_t first_tally;           /* index of its first instruction among the module's */
+    size_t first_tally;           /* index of the function's first instruction among all instructions of the module */
     uint32_t temp_base, sink;     /* slots for intermediate values of the decoder (decode.c) */
     uint32_t window;              /* slot of a register with vm_block.window in all lanes, which frame.c writes */
     struct vm_compiled *compiled; /* vm_jit.h */
@@ -510,19 +522,19 @@ struct vm_module {
     /* Indexed by symbol: the device address of a global or constant variable, the offset of a shared variable in the
      * block's shared memory, or the offset of a local variable in its frame. */
     uint64_t *address;
-    bool *home;              /* one per symbol: a parameter that is in local memory, at `address` */
-    vm_allocation **storage; /* one per symbol; NULL: no storage */
-    uint32_t *managed;       /* the managed variables, by symbol */
+    bool *home;              /* indexed by symbol: true for a parameter that is in local memory, at `address` */
+    vm_allocation **storage; /* indexed by symbol; NULL if the symbol has no storage */
+    uint32_t *managed;       /* the symbols of the managed variables */
     uint32_t managed_count;
     uint64_t dynamic_base;   /* start of dynamic shared memory in every kernel */
-    bool uses_system_shared; /* the module uses the system's shared memory (%reserved_smem_offset_1) */
+    bool uses_system_shared; /* the module reads %reserved_smem_offset_1, so it uses the system's shared memory */
     uint64_t const_bytes;
     uint32_t cache_count;
     size_t tally_count;              /* number of instructions of all functions */
     vm_allocation *error_texts;      /* vm_runtime_texts() */
     struct vm_check_code *check;     /* data of the observers */
     const struct vm_handlers *table; /* the handlers of its instructions */
-    void *host_code;                 /* data of the compiler, or NULL */
+    void *host_code;                 /* data of the compiler of hot code, or NULL */
 };
 /* Sorts the kernels by name for vm_module_kernel(). Returns false if memory runs out. */
 bool vm_module_name_kernels(vm_module *module);
@@ -557,8 +569,9 @@ static inline uint32_t vm_lanes_of(uint32_t mask)
     for (uint32_t lane##_left = (mask), lane = 0; lane##_left && (lane = (uint32_t)__builtin_ctz(lane##_left), true);  \
          lane##_left &= lane##_left - 1)
 
-/* Counts unusually large work of one instruction against the step budget: clearing a frame of megabytes, printing a
- * page. This work does not count as instructions. If it is large, the path yields, so that the budget is tested. */
+/* Counts unusually large work of one instruction against the step budget: for example clearing a frame of megabytes or
+ * printing a long text. Such work does not count as instructions. If it is large, the path yields, so that the budget
+ * is tested soon. */
 static inline void vm_charge(vm_warp *w, uint64_t steps)
 {
     w->charge += steps;
@@ -568,7 +581,7 @@ static inline void vm_charge(vm_warp *w, uint64_t steps)
 
 /* The size of the system's part of shared memory, in which cooperative groups keep barriers and scratch. On a GPU it
  * is at lower addresses than the kernel's own shared memory. In the simulator it is at higher addresses, so that an
- * access below the kernel's memory stays a fault. It is zero when a block begins. */
+ * access below the kernel's memory stays a fault. Its bytes are zero when a block begins. */
 enum { VM_SYSTEM_SHARED = 1024 };
 /* Returns the first shared address that a kernel may use. Since compute capability 9.0 the system has the first KiB
  * of a block's shared memory (tests/conformance: an H200's addresses begin at 0x400). */

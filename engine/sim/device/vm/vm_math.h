@@ -34,10 +34,10 @@ VM_INLINE double vm_double(uint64_t x)
     return r;
 }
 
-/* On the device all single-precision NaN results have the same bits, whatever the inputs are. */
+/* Makes every NaN the same: on a GPU all single-precision NaN results have the same bits, whatever the inputs are. */
 VM_INLINE float vm_canon(float x) { return vm_float(x != x ? 0x7fffffffu : vm_bits32(x)); }
 
-/* Flushes an input: with .ftz a subnormal number becomes zero with the same sign. */
+/* Flushes an input if the instruction has .ftz: a subnormal number becomes zero with the same sign. */
 VM_INLINE float vm_in(float x, unsigned flags)
 {
     uint32_t b = vm_bits32(x), keep = flags & VM_FTZ ? 0x80000000u : VM_ALL;
@@ -49,8 +49,9 @@ VM_INLINE float vm_out(float x, unsigned flags)
     float s = r > 0 ? (r < 1 ? r : 1.0f) : 0.0f;
     return flags & VM_SAT ? s : r;
 }
-/* .ftz tests a result before it is rounded to a subnormal number. `scaled` is the same result computed from operands
- * that are 2^24 times as large, so it has all 24 bits. If the result is near the limit, the scaling is exact. */
+/* Flushes a result if the instruction has .ftz. The hardware tests the result before it rounds it to a subnormal
+ * number. So `scaled` is the same result, computed from operands that are 2^24 times as large. That result has all 24
+ * bits. Near the limit of subnormal numbers this scaling is exact. */
 #define VM_SCALE 0x1p24f
 VM_INLINE float vm_tiny(float x, float scaled, unsigned flags)
 {
@@ -80,7 +81,7 @@ VM_INLINE double vm_out64(double x, unsigned flags)
     return flags & VM_SAT ? s : x;
 }
 
-/* min and max: a number wins over NaN, and -0 is below +0. */
+/* min and max: if one operand is NaN, the result is the other operand. -0 is smaller than +0. */
 VM_INLINE float vm_min32(float a, float b)
 {
     float r = a < b || b != b ? a : b;
@@ -116,10 +117,11 @@ VM_INLINE float vm_pick32(float a, float b, unsigned flags, bool max)
     return flags & VM_NANS && none ? vm_float(0x7fffffffu) : r;
 }
 
-/* The ISA does not define integer division by zero; on the device quotient and remainder are all ones. */
+/* The ISA does not define integer division by zero. On a GPU all bits of the quotient and of the remainder are one. */
 #ifdef __AVX512F__
-/* Vector instructions can divide only floats, so integers are divided as doubles. This is exact: a quotient that is not
- * an integer is below the next integer by at least 2^-33 of its value, so it is never rounded up to that integer. */
+/* Vector instructions can divide only floating-point numbers, so integers are divided as doubles. This is exact: a
+ * quotient that is not an integer is below the next integer by at least 2^-33 of its value, so it is never rounded up
+ * to that integer. */
 VM_INLINE uint32_t vm_udiv32(uint32_t a, uint32_t b)
 {
     uint32_t q = (uint32_t)((double)a / (double)(b ? b : 1));
@@ -253,8 +255,8 @@ VM_INLINE uint32_t vm_fns(uint32_t mask, uint32_t base, int32_t offset)
             return (uint32_t)at;
     return VM_ALL;
 }
-/* Computes the bit (a, b, c) of the table for each bit position: c selects between two entries of the table, then b
- * selects, then a. */
+/* lop3: for each bit position, the bits of a, b and c are an index into the table of 8 bits. The function selects by c
+ * first, then by b, then by a. */
 VM_INLINE uint32_t vm_choose(uint32_t select, uint32_t one, uint32_t zero) { return zero ^ (select & (one ^ zero)); }
 VM_INLINE uint32_t vm_lop3_bit(uint32_t table, uint32_t k) { return 0 - (table >> k & 1); }
 VM_INLINE uint32_t vm_lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table)
@@ -264,7 +266,8 @@ VM_INLINE uint32_t vm_lop3(uint32_t a, uint32_t b, uint32_t c, uint32_t table)
         by_c[k] = vm_choose(c, vm_lop3_bit(table, 2 * k + 1), vm_lop3_bit(table, 2 * k));
     return vm_choose(a, vm_choose(b, by_c[3], by_c[2]), vm_choose(b, by_c[1], by_c[0]));
 }
-/* Funnel shifts in 32 bits, because a vector then has twice as many lanes. n is 0 to 31. */
+/* Funnel shifts by n, which is 0 to 31. They compute in 32 bits and not in 64, because a vector then has twice as many
+ * lanes. */
 VM_INLINE uint32_t vm_shf_l(uint32_t a, uint32_t b, uint32_t n) { return b << n | a >> 1 >> (31 - n); }
 VM_INLINE uint32_t vm_shf_r(uint32_t a, uint32_t b, uint32_t n) { return a >> n | b << 1 << (31 - n); }
 VM_INLINE uint32_t vm_prmt(uint32_t a, uint32_t b, uint32_t c)
@@ -318,14 +321,15 @@ VM_INLINE int32_t vm_trunc_s32(float x)
 }
 VM_INLINE uint32_t vm_trunc_u32(float x) { return x >= 4294967296.0f ? VM_ALL : x > 0 ? (uint32_t)(int64_t)x : 0; }
 
-/* Approximate functions are computed in double and rounded once, so their error is far below the ISA's bounds. */
+/* Approximate functions are computed in double and rounded once, so their error is far below the bound that the ISA
+ * allows. */
 VM_INLINE float vm_sin(float x) { return (float)sin((double)x); }
 VM_INLINE float vm_cos(float x) { return (float)cos((double)x); }
 VM_INLINE float vm_lg2(float x) { return (float)log2((double)x); }
 VM_INLINE float vm_ex2(float x) { return (float)exp2((double)x); }
 VM_INLINE float vm_tanh(float x) { return (float)tanh((double)x); }
-/* rcp and rsqrt.approx.ftz.f64 use only the upper word of a double. This function flushes it and clears the lower
- * word. */
+/* rcp and rsqrt.approx.ftz.f64 use only the upper word of a double. This function makes a subnormal operand zero and
+ * clears the lower word. */
 VM_INLINE double vm_upper(double x)
 {
     uint64_t b = vm_bits64(x) & 0xffffffff00000000ull;
@@ -333,10 +337,10 @@ VM_INLINE double vm_upper(double x)
 }
 VM_INLINE float vm_rsqrt(float x) { return (float)(1.0 / sqrt((double)x)); }
 #ifdef __FMA__
-/* Does the same for normal numbers above zero, by Newton's iteration in single precision. It takes a first guess from
- * the exponent, and three steps to about the last bit. Then it adds two terms of the series of the residual 1 - xyy,
- * which it computes in two parts. All 2^31 - 2^24 inputs were compared: each result has the same bits, also if y is
- * wrong by one unit before the residual. */
+/* Computes rsqrt in single precision by Newton's iteration, for normal numbers above zero. The first guess comes from
+ * the exponent. Three steps make y accurate to about the last bit. Then two terms of the series of the residual 1 - xyy
+ * correct y; the residual is computed in two parts. A test compared all 2^31 - 2^24 inputs: each result has the same
+ * bits as the result from double, even if y is wrong by one unit before the correction. */
 VM_INLINE float vm_rsqrt_normal(float x)
 {
     const float h = -0.5f * x;

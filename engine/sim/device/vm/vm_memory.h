@@ -5,9 +5,9 @@
 #include "vm_machine.h"
 
 /* ---- pages.c ---- */
-/* Reserves `bytes` of address space between two guards. The pages read as poison until they are written. *poison is the
- * descriptor, plus 1, of a file with poison. If it is 0, the function makes this file. Returns NULL if the system
- * refuses; the caller then takes ordinary memory. */
+/* Reserves `bytes` of address space between two guards. A page contains poison (VM_POISON) until it is written. *poison
+ * is the descriptor, plus 1, of a file with poison. If *poison is 0, the function makes this file and sets *poison.
+ * Returns NULL if the system refuses; the caller then takes ordinary memory. */
 void *vm_pages_reserve(int *poison, uint64_t bytes);
 void vm_pages_free(void *host, uint64_t bytes);
 /* Sets the content to `period` bytes of `pattern`, repeated. Both sizes are multiples of a page. Returns false if
@@ -44,13 +44,14 @@ void vm_describe(vm_device *device, uint64_t address, char *text, size_t size);
 /* An allocation with a label that contains an address or is nearest to it. */
 typedef struct vm_labelled {
     char name[128], role[32];
-    /* distance of the address from the allocation's beginning; negative: the address is before the allocation */
+    /* the address minus the beginning of the allocation, which is negative if the address is before the allocation */
     int64_t offset;
     uint64_t bytes;
 } vm_labelled;
 bool vm_labelled_at(vm_device *device, uint64_t address, vm_labelled *found);
-/* A runner that has entered keeps freed memory alive as long as it may have it in its caches: until its generation is
- * later than the generation of the free. */
+/* Registers a runner with the device. While a runner is registered, memory that is freed stays mapped until the
+ * runner's generation is later than the generation of the free. Until then the runner's caches may still point to the
+ * memory. */
 void vm_runner_enter(vm_device *device, vm_runner *runner);
 void vm_runner_leave(vm_device *device, vm_runner *runner);
 void vm_runner_update(vm_runner *runner, uint64_t generation);
@@ -58,17 +59,17 @@ void vm_runner_update(vm_runner *runner, uint64_t generation);
 /* ---- team.c: memory of multicast objects ---- */
 /* Returns the part of a multicast object that holds [address, address + bytes), or NULL. */
 const vm_allocation *vm_team_at(vm_device *device, uint64_t address, uint64_t bytes);
-/* Returns the memory that a device of the team has bound to all of [offset, offset + bytes) of the object. `member` is the
- * device's index in the team. Returns NULL if the device has bound no such memory. */
+/* Returns the memory that a device of the team has bound to all of [offset, offset + bytes) of the object. `member` is
+ * the device's index in the team. Returns NULL if the device has bound no such memory. */
 const vm_replica *vm_replica_of(const vm_team *team, uint32_t member, uint64_t offset, uint64_t bytes);
 /* Sets hosts[k] to the host pointer of one lane's range on device k of the team, and returns how many devices the team
- * has. The address is a multiple of `bytes`. Returns 0 after raising a fault: the address is no multicast memory, is
- * misaligned, may not be written, or a device has bound no memory there. */
+ * has. The address is a multiple of `bytes`. Returns 0 after raising a fault: the address is not multicast memory, it
+ * is misaligned, it must not be written, or a device has bound no memory there. */
 uint32_t vm_reach_team(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint32_t bytes, bool write,
                        unsigned char *hosts[VM_TEAM_MOST]);
 
-/* Does the same as vm_allocation_of(), but only for the device's own memory. It also finds an allocation by the bytes
- * after its end that kernels can access. */
+/* Returns the device's own allocation that holds the address, or NULL. Unlike vm_allocation_of(), it finds no memory of
+ * other devices, and it counts the bytes after an allocation's end that kernels can access (vm_allocation.reach). */
 const vm_allocation *vm_reached(vm_device *device, uint64_t address);
 
 /* ---- span.c: the caches of instructions ---- */
@@ -76,8 +77,8 @@ const vm_allocation *vm_reached(vm_device *device, uint64_t address);
  * memory that kernels must not write. */
 bool vm_find(vm_device *device, uint64_t address, vm_span *span, bool *constant, bool *read_only);
 /* Fills the instruction's cache with the allocation, or the contiguous allocations, that hold [low, high). Returns
- * false if no memory holds all of it. Returns false also if `write` is set and kernels may not write it. So the cache
- * of an instruction with VM_WRITES always holds writable memory. */
+ * false if no such memory holds the whole range. Also returns false if `write` is set and kernels must not write the
+ * memory. So the cache of an instruction with VM_WRITES always holds writable memory. */
 bool vm_refill(vm_warp *w, const vm_code *i, uint64_t low, uint64_t high, bool write);
 
 /* ---- group.c: the other devices of the process ---- */
@@ -88,7 +89,7 @@ void vm_group_leave(vm_device *device);
 const vm_allocation *vm_elsewhere(vm_device *device, uint64_t address);
 /* Invalidates the caches of all devices of the group, because something was freed. */
 void vm_group_freed(vm_device *device);
-/* Describes the address if it is in another device's memory. Otherwise returns false. */
+/* Describes the address if it is in the memory of another device, and returns true. Otherwise returns false. */
 bool vm_describe_elsewhere(vm_device *device, uint64_t address, char *text, size_t size);
 
 /* ---- textures.c ---- */

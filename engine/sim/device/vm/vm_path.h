@@ -12,7 +12,8 @@ void vm_warp_select(vm_warp *w, const vm_path *path);
 void vm_warp_save(vm_warp *w);
 void vm_path_drop(vm_warp *w); /* removes the running path */
 bool vm_path_add(vm_warp *w, const vm_code *pc, uint32_t mask, vm_sync *sync, vm_frame *frame);
-/* Removes lanes from the points from `sync` up to `until` (exclusive), because they will not arrive there. */
+/* Removes lanes from the reconvergence points from `sync` up to `until` (exclusive), because the lanes will not arrive
+ * there. */
 void vm_leave(vm_warp *w, vm_sync *sync, vm_sync *until, uint32_t lanes);
 /* Waits in an operation of the whole warp until all its live lanes have arrived. Returns these lanes if all have
  * arrived, otherwise 0. */
@@ -28,7 +29,8 @@ bool vm_warp_ready(const vm_warp *w);
 /* Lets lanes that wait at reconvergence points continue without the others. Returns false if no lanes wait there. */
 bool vm_warp_release_waiting(vm_warp *w);
 /* Makes a reconvergence point at `meet` for the lanes of the running path, which are about to diverge. If `meet` is
- * NULL, they reconverge only at the enclosing point or when the function returns. vm_send_lanes() then sends some of them to `target`. */
+ * NULL, they reconverge only at the enclosing point or when the function returns. The caller then calls
+ * vm_send_lanes(), which sends some of the lanes to `target`. */
 vm_sync *vm_diverge(vm_warp *w, const vm_code *meet);
 void vm_send_lanes(vm_warp *w, const vm_code *target, uint32_t lanes, vm_sync *sync);
 /* Counts an execution of the code from `first` to `i` by a whole warp, for the compiler of hot code. */

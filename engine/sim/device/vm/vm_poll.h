@@ -5,8 +5,8 @@
 #include "vm_machine.h"
 
 /* Called when a polling instruction was executed: an ordered load, an atomic, or a test of an mbarrier. `seen` is a
- * hash of addresses and values. `changed` is true if the instruction has changed memory. Lanes that read the same
- * values repeatedly count as waiting. */
+ * hash of addresses and values. `changed` is true if the instruction has changed memory. If the lanes read the same
+ * values several times in a row, they count as waiting. */
 void vm_poll(vm_warp *w, const vm_code *i, uint32_t m, uint64_t seen, bool changed);
 void vm_poll_changed(vm_warp *w, const vm_code *i); /* called for an instruction that has changed memory */
 static inline uint64_t vm_poll_mix(uint64_t hash, uint64_t value)

@@ -13,12 +13,12 @@ enum {
     VM_PRINT_FIELD_MOST = 4096,   /* a larger width or precision is replaced by this value */
     VM_PRINT_SPEC_MOST = 64,      /* a conversion with more characters is printed literally */
     VM_PRINT_ARGUMENTS_MOST = 32, /* CUDA's limit; a conversion that would take one more is printed literally */
-    /* the limit of one call's text: the call ends there with a note that the rest is left out */
+    /* the limit of one call's text in bytes; a longer text is cut, and a note says so */
     VM_PRINT_OUTPUT_MOST = 1 << 16
 };
 
-/* Copies `bytes` bytes of the printing thread's memory. Returns false if the thread may not read them; the reader has
- * recorded the fault. */
+/* Copies `bytes` bytes of the printing thread's memory. If the thread must not read them, records a fault and returns
+ * false. */
 typedef bool vm_print_reader(void *user, uint64_t address, uint32_t bytes, void *to);
 
 /* Adds the text of one call to `out`. `format` is the address of the format string. `arguments` is the address of the

@@ -1,4 +1,5 @@
-/* vm_runtime.h - the device runtime: runtime.c has its functions by name, child.c their implementation. */
+/* vm_runtime.h - the device runtime, which launches work from kernels. runtime.c finds its functions by name, child.c
+ * implements them. */
 #ifndef KILN_SIM_VM_RUNTIME_H
 #define KILN_SIM_VM_RUNTIME_H
 

@@ -10,12 +10,13 @@ enum {
     VM_TENSOR_LEAST = 32 /* columns of the smallest allocation; all sizes are powers of two */
 };
 
-/* 128 lanes of 512 columns of 32 bits, which the block allocates by columns. */
+/* The tensor memory of a block has 128 lanes of 512 columns, and a cell has 32 bits. The block allocates whole
+ * columns. */
 typedef struct vm_tensor_memory {
     uint32_t *cells; /* lane after lane, between guard pages */
-    /* By column: the first column of the allocation that has it, + 1; 0: nobody has it. */
+    /* first[c] is the first column of the allocation that has column c, plus 1, or 0 if no allocation has column c. */
     uint16_t first[VM_TENSOR_COLUMNS];
-    /* By column: the number of times that an allocation with this column was freed. */
+    /* freed[c] counts how often an allocation with column c was freed. */
     uint16_t freed[VM_TENSOR_COLUMNS];
     bool given_up; /* the block has given up the right to allocate */
 } vm_tensor_memory;
@@ -31,9 +32,10 @@ bool vm_tensor_allocate(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t co
 bool vm_tensor_release(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t address, uint32_t columns);
 /* Gives up the block's right to allocate. Returns false with a fault recorded. */
 bool vm_tensor_give_up(vm_warp *w, const vm_code *i, uint32_t lane);
-/* Returns the host memory of `lanes` lanes and `columns` columns from an address on, in the tensor memory of `block`. A
- * lane is VM_TENSOR_COLUMNS words behind the lane before it. Returns NULL with a fault recorded unless all of it exists
- * and is allocated. `lane`: the lane of the warp, for the message. */
+/* Returns a host pointer to the cell at `address` in the tensor memory of `block`, for an access to `lanes` lanes and
+ * `columns` columns from that cell on. In host memory a lane begins VM_TENSOR_COLUMNS words after the lane before it.
+ * If some of these cells do not exist or are not allocated, records a fault and returns NULL. `lane` is the lane of the
+ * warp, for the message. */
 uint32_t *vm_tensor_reach(vm_warp *w, const vm_code *i, uint32_t lane, const vm_block *block, uint32_t address,
                           uint32_t lanes, uint32_t columns, const char *what);
 

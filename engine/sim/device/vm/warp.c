@@ -9,14 +9,15 @@
  * that the waiting lanes will write. After PATIENCE operations of a warp without a reconvergence, the waiting lanes
  * continue without the others. */
 #define PATIENCE 2000000u
-/* the waiting lanes also continue if paths that seemed to spin have yielded more often than this */
+/* The waiting lanes also continue if paths that seem to spin have yielded more often than this. */
 #define PATIENCE_SPINS 16u
-/* They also continue if paths that waited in vain have yielded more often than this. run.c mostly finds such a state
- * earlier. */
+/* The waiting lanes also continue if paths that waited in vain have yielded more often than this. Usually wait_round()
+ * of run.c finds such a state earlier. */
 #define PATIENCE_IN_VAIN 65536u
 /* operations of a path before the turn of the next path of a divergent warp */
 #define TURN 4096u
-#define NOWHERE 256u /* the end of an empty span: `end` minus the width of any access must not be negative */
+/* the `end` of an empty span; it is larger than the width of any access, so that `end` minus the width does not wrap */
+#define NOWHERE 256u
 
 /* Selects the next path that is ready, in turn. Returns false if no path is ready. */
 static bool select_next_path(vm_warp *w)
@@ -34,7 +35,7 @@ static bool select_next_path(vm_warp *w)
     return false;
 }
 
-/* Executes the head instruction of a region by its own handler. */
+/* Executes the head instruction of a region by the interpreter's handler of that instruction. */
 void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_function *function = w->frame->function;
@@ -43,7 +44,7 @@ void vm_op_region(vm_warp *w, const vm_code *i, uint32_t m)
 }
 
 /* Counts a miss: the region ended at an operand for which it was not compiled. `weight` is the number of misses that
- * this sample represents. After many misses the compiler may replace the region. */
+ * this sample represents. After many misses calls the compiler, which may replace the region. */
 static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsigned weight)
 {
     enum { LOOK = 256 }; /* the compiler is called once for this number of misses */
@@ -54,14 +55,14 @@ static void count_miss(vm_warp *w, const vm_code *head, vm_native *region, unsig
 }
 
 /* Runs the compiled region that begins at `i`. Returns how many operations it executed. Returns 0 if the interpreter
- * must execute the head itself. *lanes and *added grow by the region's counts (vm_native_run). */
+ * must execute the head itself. Adds the region's counts to *lanes and *added, as vm_native_run does. */
 static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *i, uint64_t left, uint64_t *lanes,
                                                      uint64_t *added)
 {
     enum {
         EXACT = 4096, /* the first entries are all counted */
-        /* later one entry in this number is counted, because host threads that write the same counter wait for each
-         * other */
+        /* Later only one entry in SAMPLE is counted, because host threads that write the same counter wait for each
+         * other. */
         SAMPLE = 1023,
     };
     const vm_function *function = w->frame->function;
@@ -102,8 +103,9 @@ static __attribute__((noinline)) uint64_t run_region(vm_warp *w, const vm_code *
  * An operation is an instruction of the PTX, or an extra operation that the decoder adds to an instruction. Turns and
  * the step budget count instructions and extra operations. w->issued and w->lanes count only instructions.
  *
- * If `watched` is true, an observer sees an instruction before it runs, and may remove lanes. It sees no extra
- * operations. If the runner has a table `shown`, the observer sees only the instructions that the table selects. */
+ * If `watched` is true, an observer sees each instruction before it runs, and may remove lanes from it. The observer
+ * sees no extra operations. If the runner has a table `shown`, the observer sees only the instructions that the table
+ * selects. */
 static inline __attribute__((always_inline)) uint64_t run_loop(vm_warp *w, uint64_t turn, bool watched)
 {
     uint32_t (*const show)(vm_warp *, const vm_code *, uint32_t) = watched ? w->runner->show : NULL;
@@ -240,7 +242,7 @@ void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
     const struct vm_hooks *hooks = w->runner->run->hooks;
     bool watched = hooks && hooks->wants(w);
     uint64_t spent = 0;
-    uint32_t in_vain = 0; /* consecutive paths that only waited */
+    uint32_t in_vain = 0; /* number of consecutive paths that only waited */
     while (begun || (spent < quantum && select_next_path(w))) {
         uint64_t turn = w->path_count > 1 && quantum - spent > TURN ? TURN : quantum - spent;
         uint64_t charge = w->charge;
@@ -270,7 +272,7 @@ void vm_warp_run(vm_warp *w, uint64_t quantum, uint64_t begun)
         w->in_vain = all_in_vain;
         w->gave_way = gave_way;
         if (gave_way)
-            break; /* let other warps and blocks run */
+            break; /* lets other warps and blocks run */
         if (yield)
             spent += TURN;
     }

@@ -34,8 +34,8 @@ vm_block *vm_block_at(const vm_warp *w, uint64_t *address, char *why, size_t siz
     return NULL;
 }
 
-/* Reads a lane's shared address. If i->size is 1, the operand is generic. Returns false if the address is in no window of
- * the cluster. */
+/* Reads a lane's shared address. If i->size is 1, the operand is generic. Returns false if the address is in no window
+ * of the cluster. */
 static bool read_shared_address(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t *address)
 {
     *address = i->flags & VM_REG64 ? vm_r64(w, i->a)[lane] : vm_r32(w, i->a)[lane];
@@ -43,8 +43,8 @@ static bool read_shared_address(vm_warp *w, const vm_code *i, uint32_t lane, uin
     return *address / VM_SHARED_WINDOW < w->block->cluster->size;
 }
 
-/* mapa: d becomes the address in the block of rank b that corresponds to the address a of any block. `size` is 1 if
- * the addresses are generic. */
+/* mapa: a is a shared address in any block of the cluster. d becomes the corresponding address in the block of rank b.
+ * `size` is 1 if the addresses are generic. */
 void vm_op_mapa(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const uint32_t size = w->block->cluster->size;

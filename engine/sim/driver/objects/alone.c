@@ -1,6 +1,5 @@
-/* alone.c - the driver without programs/: nothing is captured, there are no graphs and no pools, and no profile of a
- * program is made. The driver uses the functions below in place of the functions of programs/, until sim_programs_set()
- * is called. */
+/* alone.c - the driver without programs/: it has no captures, graphs and pools, and makes no profile of a program.
+ * Until sim_programs_set() is called, the driver calls the functions below instead of the functions of programs/. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -96,7 +95,7 @@ static void alone_pool_freed(sim_context *context, uint64_t pool, uint64_t addre
     (void)bytes;
 }
 
-/* Returns false, after a line on stderr, if the environment requests a profile, which only programs/ can make. */
+/* If the environment requests a profile, which only programs/ can make, prints a line on stderr and returns false. */
 static bool alone_program_open(void)
 {
     static const char *const variables[] = {"KILN_SIM_PROFILE", "KILN_SIM_TRACE"};

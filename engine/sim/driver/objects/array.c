@@ -1,4 +1,4 @@
-/* array.c - arrays and mipmapped arrays: texels in a layout of their own, which only textures, surfaces and copies
+/* array.c - arrays and mipmapped arrays: texels in an opaque layout, which only textures, surfaces and copies
  * access. */
 #include "cu_objects.h"
 
@@ -23,8 +23,8 @@ bool sim_format(CUarray_format format, vm_format *out)
     {                                                                                                                  \
         CU_DEVICE_ATTRIBUTE_MAXIMUM_##a, CU_DEVICE_ATTRIBUTE_MAXIMUM_##b, CU_DEVICE_ATTRIBUTE_MAXIMUM_##c              \
     }
-/* The limits of each kind of array: width, height, and depth or layers. If a kind has no height or no depth, its extent
- * there is 1. The entry then repeats another limit, which 1 never exceeds. */
+/* The limits of each kind of array: width, height, and depth or layers. An array without height or depth has the extent
+ * 1 there, so for such a dimension the table may have any limit. */
 typedef enum shape_kind { ONE, TWO, THREE, THREE_DEEP, ONE_LAYERED, TWO_LAYERED, CUBE, CUBE_LAYERED } shape_kind;
 static const CUdevice_attribute texture_most[][3] = {
     [ONE] = ATTRIBUTES(TEXTURE1D_WIDTH, TEXTURE1D_WIDTH, TEXTURE1D_WIDTH),
@@ -49,7 +49,7 @@ static const CUdevice_attribute surface_most[][3] = {
                                 SURFACECUBEMAP_LAYERED_LAYERS),
 };
 
-/* Returns false if the fields contradict each other. */
+/* Finds the kind of array that the descriptor asks for. Returns false if its fields contradict each other. */
 static bool shape_of(const CUDA_ARRAY3D_DESCRIPTOR *d, shape_kind *shape)
 {
     const bool layered = d->Flags & CUDA_ARRAY3D_LAYERED, cube = d->Flags & CUDA_ARRAY3D_CUBEMAP;
@@ -136,8 +136,8 @@ static unsigned most_levels(const CUDA_ARRAY3D_DESCRIPTOR *d, shape_kind shape)
     return levels;
 }
 
-/* Checks the descriptor and makes an array with storage for its texels, which counts as device memory. Sets *out to its
- * handle: another thread may end the context as soon as the call has ended. */
+/* Checks the descriptor and makes an array with storage for its texels, which counts as device memory. Sets *out to the
+ * handle and not to a pointer, because another thread may end the context as soon as this call has ended. */
 static CUresult array_create(uint64_t *out, const CUDA_ARRAY3D_DESCRIPTOR *d, bool mipmapped, unsigned levels)
 {
     sim_context *context;
@@ -178,7 +178,7 @@ void sim_array_close(sim_context *context, sim_array *array)
     for (unsigned k = 0; k < VM_LEVELS_MAX; k++)
         if (array->levels[k])
             sim_object_free(context, array->levels[k]);
-    if (array->parent) /* the parent may still exist, because a context frees its objects in any order */
+    if (array->parent) /* the parent may still exist, because a context frees its objects in no fixed order */
         for (unsigned k = 0; k < VM_LEVELS_MAX; k++)
             if (array->parent->levels[k] == array)
                 array->parent->levels[k] = NULL;

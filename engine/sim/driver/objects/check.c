@@ -70,7 +70,7 @@ void kiln__sim_check_end(kiln_check_fn report, void *user)
         if (context->order)
             context->order_end(context);
     }
-    sim_end_work(context, CUDA_SUCCESS); /* `report` is called without a lock */
+    sim_end_work(context, CUDA_SUCCESS); /* releases the locks, because `report` is called without a lock */
     for (size_t k = 0; check && report && k < check_count_findings(check); k++)
         if (report(user, check_get_finding(check, k)))
             break;

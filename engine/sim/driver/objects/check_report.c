@@ -1,7 +1,7 @@
-/* check_report.c - reports the findings of KILN_SIM_CHECK: in Kiln's own text, as JSON for `kiln sim run`, or for
- * programs that read the output of compute-sanitizer in its text or XML. Applies a file of suppressions (suppress.c),
- * and sets the exit code. engine/sim/observe/check/README.md has the environment variables. The driver calls it under
- * its locks, or when the process ends. */
+/* check_report.c - reports the findings of KILN_SIM_CHECK: as Kiln's own text, as JSON for `kiln sim run`, or as
+ * compute-sanitizer's text or XML, for programs that read the output of compute-sanitizer. Applies a file of
+ * suppressions (suppress.c), and sets the exit code. engine/sim/observe/check/README.md has the environment variables.
+ * The driver calls it under its locks, or when the process ends. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,11 +18,11 @@ typedef enum report_format { FORMAT_KILN, FORMAT_TEXT, FORMAT_XML, FORMAT_JSON }
 static struct {
     bool begun, has_rules; /* has_rules: the file of suppressions was read, or there is none */
     report_format format;
-    FILE *to;            /* NULL for FORMAT_JSON, as long as the journal can be written */
+    FILE *to;            /* NULL for FORMAT_JSON, unless the journal cannot be written */
     sim_journal journal; /* for FORMAT_JSON */
     unsigned checks;     /* number of checks that have findings */
     pid_t process;       /* the process that opened the journal; a fork of this process needs another file */
-    char *suppressions;  /* text of the file of suppressions; NULL: no file */
+    char *suppressions;  /* text of the file of suppressions; NULL if there is no file */
     size_t errors;
     bool lost; /* the journal could not be written, so the findings go to standard error */
 } report;
@@ -66,8 +66,8 @@ static void put_kernel(const char *symbol)
     free(name);
 }
 
-/* Writes a text. Names of kernels and files come from the module (untrusted), and the output may be a terminal, so all
- * characters except printable ASCII and newlines are escaped. */
+/* Writes a text. Escapes all characters except printable ASCII and newlines: names of kernels and files come from the
+ * module, which is untrusted, and the output may be a terminal. */
 static void put_text(const char *text)
 {
     for (; *text; text++) {
@@ -127,7 +127,7 @@ static const char *direction_of(const kiln_check_side *side)
     return !side->what ? "" : strstr(side->what, "atomic") ? "Atomic" : strstr(side->what, "write") ? "Write" : "Read";
 }
 
-/* Writes the first line of a record: the words that compute-sanitizer uses for this kind of finding. */
+/* Writes the first line of a record: the words with which compute-sanitizer describes this kind of finding. */
 static void write_headline(const kiln_check_finding *f, char *text, size_t size)
 {
     const char *direction = direction_of(&f->at);
@@ -273,8 +273,9 @@ static void add_side(kiln__text *out, const char *key, const kiln_check_side *si
     kiln__text_puts(out, "}");
 }
 
-/* Continues on standard error if the journal cannot be written, so that no finding is lost. The rest of the journal is
- * then missing, so the exit code of the process is 1 if there are findings, unless KILN_SIM_CHECK_EXIT sets it. */
+/* If the journal cannot be written, further findings go to standard error, so that no finding is lost. A reader of the
+ * journal would miss these findings, so the exit code of the process is then 1 if there are findings, unless
+ * KILN_SIM_CHECK_EXIT sets another code. */
 static void leave_journal(void)
 {
     if (report.format != FORMAT_JSON || report.journal.path)
@@ -394,8 +395,8 @@ void sim_report_new(sim_context *context)
     }
 }
 
-/* Adds the last element of one check: the final count of each finding, the number of suppressed findings and of dropped
- * ones, and whether memory has run out. */
+/* Adds the last element of a check: the final count of each finding, the numbers of suppressed and of dropped findings,
+ * and whether memory has run out. */
 static void end_journal(sim_context *context, size_t suppressed)
 {
     const vm_check *check = context->check;
@@ -475,6 +476,8 @@ void sim_report_end(void)
     report.begun = report.has_rules = false;
     if (!report.errors || !code)
         return;
-    fflush(NULL); /* the process ends here, without the destructors of libraries that were loaded earlier */
+    /* _exit() ends the process without the destructors of libraries that were loaded earlier, so the streams are
+     * flushed here */
+    fflush(NULL);
     _exit(atoi(code) & 0xff);
 }

@@ -3,8 +3,8 @@
  * set and queried, because they apply to caches and queues, which the simulator does not have. */
 #include "cu_objects.h"
 
-/* Begins a call that has a context as parameter. If the handle is NULL, takes the current context. Returns CUDA_SUCCESS
- * with the state lock held. */
+/* Begins a call with a context as parameter, where NULL means the current context. On success holds the state lock and
+ * returns CUDA_SUCCESS. */
 static CUresult begin_named(CUcontext handle, sim_context **context)
 {
     if (!handle)
@@ -65,8 +65,8 @@ CUresult sim_cuCtxSetFlags(unsigned flags)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* The old functions that count the users of a context. They have no effect on the primary context, which has a separate
- * count. */
+/* Deprecated functions that count the users of a context. They do not change the count of a primary context, which is
+ * separate. */
 CUresult sim_cuCtxAttach(CUcontext *handle, unsigned flags)
 {
     sim_context *context;
@@ -92,7 +92,7 @@ CUresult sim_cuCtxDetach(CUcontext handle)
 
 static bool limit_exists(CUlimit limit)
 {
-    /* From compute capability 9.0 on, kernels cannot wait for their launches. */
+    /* From compute capability 9.0 on, kernels cannot wait for kernels that they have launched. */
     if (limit == CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH)
         return sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) < 9;
     if (limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE)

@@ -1,6 +1,7 @@
-/* cu_api.h - the functions of the driver API that sim/driver defines. X(name, since): the API's name, and the CUDA
- * version whose cuGetProcAddress first had this form (1000 * major + 10 * minor). sim_NAME has the type that cuda.h
- * gives the name. programs/cu_programs_api.h has the same lists of the functions of programs/. */
+/* cu_api.h - the functions of the driver API that sim/driver defines. X(name, since): `name` is the API's name. `since`
+ * is the CUDA version in which cuGetProcAddress() first returned this form of the function: 1000 * major + 10 * minor.
+ * The function sim_NAME has the type of the function in cuda.h. programs/cu_programs_api.h lists the functions of
+ * programs/ in the same format. */
 #ifndef KILN_SIM_CU_API_H
 #define KILN_SIM_CU_API_H
 
@@ -114,8 +115,8 @@
     X(cuOccupancyMaxPotentialClusterSize, 11070)
 
 /* Functions that libcuda exports a second time, for a per-thread default stream, as NAME_ptds and NAME_ptsz. The
- * simulator completes work before the call returns, so both default streams behave in the same way, and both names
- * stand for one function. */
+ * simulator completes work before the call returns, so both kinds of default stream behave in the same way, and all
+ * these names stand for the same function. */
 #define SIM_PTDS_MAP(X)                                                                                                \
     X(cuMemcpy, 4000)                                                                                                  \
     X(cuMemcpy2D, 3020)                                                                                                \
@@ -177,9 +178,9 @@
 
 #define SIM_API_MAP(X) SIM_PLAIN_MAP(X) SIM_PTDS_MAP(X) SIM_PTSZ_MAP(X)
 
-/* Other forms of these functions. X(symbol, name, since, function): the name that libcuda exports, the API's name and
- * version for this form, and the function. The function is an older form, or the current function if both have the same
- * signature. */
+/* Older forms of the functions. X(symbol, name, since, function): the name that libcuda exports, the API's name, the
+ * first CUDA version of this form, and the function that implements it. This is the current function if both forms have
+ * the same signature. */
 #define SIM_FORM_MAP(X)                                                                                                \
     X("cuCtxCreate", "cuCtxCreate", 2000, sim_cuCtxCreate_v2)                                                          \
     X("cuCtxCreate_v2", "cuCtxCreate", 3020, sim_cuCtxCreate_v2)                                                       \

@@ -11,7 +11,7 @@ typedef struct sim_text {
     char *data;
     size_t length;
     char *name; /* for messages */
-    bool lazy;  /* comes from a library: linked only if another text needs one of its names */
+    bool lazy;  /* the text comes from a library, and is linked only if another text needs one of its names */
 } sim_text;
 #define SIM_UNPACKED_MOST ((uint64_t)1 << 30) /* limit for one image, or for all images that are linked together */
 /* The texts of PTX in an image. */
@@ -20,28 +20,29 @@ typedef struct sim_texts {
     sim_text *items;
     size_t count, capacity;
     uint64_t unpacked; /* uncompressed bytes so far; limit: SIM_UNPACKED_MOST */
-    int later;         /* the earliest architecture after the device's for which a fat binary has PTX; 0: none */
-    /* the texts must be linked together: they come from cuLinkComplete, or are parts of one program */
+    int later;         /* The earliest architecture after the device's for which a fat binary has PTX, or 0. */
+    /* True if the texts must be linked together, because they come from cuLinkComplete() or are parts of one
+     * program. */
     bool linked;
 } sim_texts;
 
 typedef enum sim_image_result {
     SIM_IMAGE_OK,
     SIM_IMAGE_INVALID,
-    SIM_IMAGE_NO_BINARY /* the image has nothing for this device */,
+    SIM_IMAGE_NO_BINARY /* the image has no code for this device */,
     SIM_IMAGE_MEMORY
 } sim_image_result;
 
-/* Returns true if PTX for a later architecture than the device's is refused as a whole, as on a GPU
- * ($KILN_SIM_TARGET). */
+/* Returns true if $KILN_SIM_TARGET is `strict`: PTX for a later architecture than the device's is then refused as a
+ * whole, as on a GPU. */
 bool sim_strict_target(void);
-/* Adds the PTX of `bytes` that suits compute capability `cc` (90: 9.0) best: one text of each fat binary. If there is
- * PTX only for later architectures, adds the text for the earliest of them. `log` gets errors and notes about skipped
- * parts. Messages call the image `name`. */
+/* Adds one text of each fat binary in `bytes`: the PTX that suits compute capability `cc` (90 for 9.0) best. If there
+ * is PTX only for later architectures, adds the text for the earliest of them. `log` gets errors and notes about
+ * skipped parts. Messages call the image `name`. */
 sim_image_result sim_image_read(sim_texts *texts, const void *bytes, size_t length, const char *name, int cc,
                                 kiln__text *log);
-/* Returns the size of an image that was passed without a length. Its header has the size, which must be trusted, as the
- * driver does. A text ends at its NUL. */
+/* Returns the size of an image that was passed without a length. The size comes from the header of the image, which the
+ * function has to trust, as a GPU's driver does. A text ends at its NUL. */
 size_t sim_image_extent(const void *image);
 /* Does the same as sim_image_read() for an image without a length. The image may also be nvcc's wrapper of a fat
  * binary. An ELF image is refused, because its length is not known. */

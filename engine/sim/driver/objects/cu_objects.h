@@ -4,9 +4,9 @@
  * a number that is looked up in that table, never a pointer. So a stale or invalid handle gives an error code and not a
  * crash.
  *
- * There are two locks, always taken in this order. `work` is held while the device works: during a kernel, a copy, a
- * fill, or the freeing of their memory. It keeps streams in order. `state` guards the table and the contexts. No thread
- * holds it while a kernel runs, so that other threads can make queries and prepare work meanwhile. */
+ * There are two locks, always taken in this order. A thread holds `work` while the device works: during a kernel, a
+ * copy, a fill, or the freeing of memory. This lock keeps streams in order. `state` guards the table and the contexts.
+ * No thread holds `state` while a kernel runs, so that other threads can make queries and prepare work meanwhile. */
 #ifndef KILN_SIM_CU_OBJECTS_H
 #define KILN_SIM_CU_OBJECTS_H
 
@@ -22,8 +22,9 @@
 CUresult cuProfilerStart(void); /* from cudaProfiler.h, which some toolkit packages do not have */
 CUresult cuProfilerStop(void);
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* old functions are declared too */
-/* ## keeps `name` as written while typeof sees what cuda.h maps it to, so each definition is checked against cuda.h. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* this header also declares deprecated functions */
+/* ## uses `name` as written, and typeof uses the function to which cuda.h maps the name. So the compiler checks each
+ * definition against cuda.h. */
 #define SIM_X(name, since) __typeof__(name) sim_##name;
 SIM_API_MAP(SIM_X)
 #undef SIM_X
@@ -40,33 +41,33 @@ CUresult sim_cuGetProcAddress_v1(const char *name, void **function, int version,
 typedef struct sim_profile {
     const char *name, *title;
     uint64_t memory; /* bytes; if the host has less memory, the device gets less */
-    /* attributes of this profile; a table has the attributes that all profiles share */
+    /* the attributes of this profile; another table has the attributes that all profiles share */
     const sim_attribute *attributes;
     size_t attribute_count;
-    const struct sim_model *model; /* NULL: the profile has no figures for estimates */
+    const struct sim_model *model; /* NULL if the profile has no figures for estimates */
 } sim_profile;
 #define SIM_PROFILES_MOST 64
 /* built-in profiles, then profiles that were read from files; never removed */
 extern sim_profile sim_profiles[SIM_PROFILES_MOST];
-extern size_t sim_profile_count; /* grows under the state lock */
+extern size_t sim_profile_count; /* the state lock guards it; it only grows */
 enum { SIM_DEVICES_MOST = VM_DEVICES_MOST };
-/* The devices of the process. In the simulator's libcuda (programs/library/) the environment sets their number, all
- * have the same profile, and a CUdevice is a device's ordinal. In the engine there is one device, which has the
- * selected profile, and a CUdevice is the index of a profile. Any profile can be queried without being selected. These
- * functions need the state lock, except sim_set_devices(), which takes it. */
+/* The devices of the process. In the simulator's libcuda (programs/library/) the environment sets the number of
+ * devices, all devices have the same profile, and a CUdevice is the ordinal of a device. In the engine there is one
+ * device, which has the selected profile, and a CUdevice is the index of a profile, so that a program can query any
+ * profile without selecting it. These functions need the state lock, except sim_set_devices(), which takes it. */
 unsigned sim_device_count(void);
-int sim_device_ordinal(CUdevice device);                /* -1: not a device of the process */
+int sim_device_ordinal(CUdevice device);                /* returns -1 if the process has no such device */
 CUdevice sim_device_at(unsigned ordinal);               /* returns the CUdevice of an ordinal */
 const sim_profile *sim_device_profile(CUdevice device); /* returns NULL if there is no such device */
-/* returns the device's number among all devices of the machine, including hidden devices; 0 for a device that the
- * process does not have */
+/* Returns the device's number among all devices of the machine, including hidden devices. Returns 0 if the process has
+ * no such device. */
 unsigned sim_device_place(CUdevice device);
-unsigned sim_machine_devices(void); /* number of devices of the machine, also hidden ones */
+unsigned sim_machine_devices(void); /* returns the number of devices of the machine, including hidden devices */
 /* For the simulator's libcuda: sets the devices of the process by their numbers on the machine, which has `all`
  * devices. Returns false without changing the devices if a context exists already, if count is 0, or if it is above
  * SIM_DEVICES_MOST. */
 bool sim_set_devices(const unsigned *places, unsigned count, unsigned all);
-/* Sets `uuid` to the UUID of the device with that number on the machine. */
+/* Sets `uuid` to the UUID of the device that has the number `place` on the machine. */
 void sim_device_uuid(const sim_profile *profile, unsigned place, CUuuid *uuid);
 bool sim_profile_attribute(const sim_profile *profile, CUdevice_attribute attribute, int *value);
 /* returns 0 if the profile does not have the attribute */
@@ -107,69 +108,72 @@ typedef struct sim_object {
     uint64_t handle;
     struct sim_context *context; /* the context in which it was created and can be used */
     struct sim_object *next, *previous;
-    /* Called when the object is freed, to free other memory of the object. NULL: there is none. Other objects may have
-     * been freed already. */
+    /* Called when the object is freed, to free other memory of the object. NULL if there is no other memory. Other
+     * objects of the context may have been freed already. */
     void (*drop)(struct sim_object *object);
     /* If not NULL, the object belongs to the process. The function is called when the object's context ends. Afterwards
-     * the object is in the list of sim_homeless(), unless a test has set an allocator. */
+     * the object belongs to the context of sim_homeless(), unless a test has set an allocator. */
     void (*leave)(struct sim_object *object);
-    /* If not NULL, called for each context that is created while the object is in the list of sim_homeless(). */
+    /* If not NULL, called for each context that is created while the object belongs to the context of
+     * sim_homeless(). */
     void (*meet)(struct sim_object *object, const struct sim_context *made);
 } sim_object;
 
-/* A pool of stream-ordered allocations. It frees memory at once and keeps none for later. */
+/* A pool of stream-ordered allocations. The pool frees memory at once, and keeps no memory for later allocations. */
 typedef struct sim_pool {
     sim_object object;
     uint64_t threshold, used, most;
-    uint64_t limit; /* 0: no limit */
+    uint64_t limit; /* 0 means no limit */
     int reuse[3];   /* can be set and queried, without effect */
-    uint32_t open;  /* a bit for each other device that may use its memory */
+    uint32_t open;  /* bit n is set if the other device n may use the pool's memory */
     /* For pools that processes share (programs/pool_share.c): the allocations are parts of a file. */
     bool shared, imported; /* imported: the pool was made by another process, or by this process as another pool */
     int file;
-    uint64_t inode, bytes, next; /* inode and bytes of the file; next: place of the next allocation */
+    uint64_t inode, bytes, next; /* inode and bytes describe the file; next is the offset of the next allocation */
 } sim_pool;
 
 struct sim_context {
     sim_object object;
     unsigned ordinal; /* the ordinal of its device */
-    /* users of a primary context, or 0 if it does not exist. A context of cuCtxCreate always has 0. */
+    /* Number of users of a primary context, or 0 if the primary context does not exist. A context of cuCtxCreate always
+     * has 0. */
     unsigned retained;
     CUresult sticky; /* the error of the fault after which no call can use the context, or CUDA_SUCCESS */
     vm_device *device;
     sim_object *objects;
-    uint64_t clock_ns;             /* host time of the device's work so far: the clock for events */
+    /* host time that the device's work has taken so far, which is the clock for events */
+    uint64_t clock_ns;
     uint64_t memory;               /* bytes of device memory */
-    uint64_t steps;                /* the step budget of a launch; 0: the interpreter's default */
-    char fault[1024];              /* one sentence; "": no fault */
+    uint64_t steps;                /* the step budget of a launch; 0 means the interpreter's default */
+    char fault[1024];              /* one sentence about the last fault, or "" */
     struct sim_context *next;      /* list of the contexts from cuCtxCreate */
-    struct sim_counting *counting; /* count.c; NULL: launches are not counted */
-    struct vm_check *check;        /* check.c; NULL: nothing is checked */
+    struct sim_counting *counting; /* count.c; NULL if launches are not counted */
+    struct vm_check *check;        /* check.c; NULL if launches are not checked */
     /* the happens-before order of its streams (driver/work/order.c); NULL until there is checked work */
     struct sim_order *order;
-    void (*order_end)(sim_context *context); /* leaves the order */
+    void (*order_end)(sim_context *context); /* removes the context from the order */
     /* records that the host has waited for all work, which removes the guards of host memory */
     void (*order_let)(sim_context *context);
-    bool check_shown;  /* findings go to standard error: requested by the environment */
-    size_t check_told; /* number of its findings that are in the journal of check_report.c */
-    unsigned check_id; /* number of its check in that journal; 0: no finding was written yet */
+    bool check_shown;  /* the environment requests that findings are reported */
+    size_t check_told; /* number of findings that are already in the journal of check_report.c */
+    unsigned check_id; /* number of the check in that journal; 0 until a finding is written */
     uint64_t id;
-    unsigned flags, attached; /* attached: number of further users by cuCtxAttach */
+    unsigned flags, attached; /* attached: number of additional users, from cuCtxAttach */
     /* Limits that can be set and queried. Only two have an effect: the heap of malloc(), and pending launches of the
      * device runtime. */
     size_t limits[CU_LIMIT_MAX];
     CUfunc_cache cache_config;
-    sim_pool pool;                   /* the default one */
-    uint64_t pool_current;           /* handle of the pool for cuMemAllocAsync; 0: the default one */
+    sim_pool pool;                   /* the default pool */
+    uint64_t pool_current;           /* handle of the pool for cuMemAllocAsync; 0 means the default pool */
     uint64_t graph_used, graph_most; /* bytes that nodes of graphs have allocated */
-    size_t captures;                 /* running captures of its streams */
+    size_t captures;                 /* number of running captures of its streams */
 };
 
 typedef struct sim_module {
     sim_object object;
     vm_module *vm;
     struct sim_function *functions;
-    struct sim_library *library; /* the library that it belongs to, or NULL */
+    struct sim_library *library; /* the library to which the module belongs, or NULL */
     /* image of a library that the caller keeps unchanged (CU_LIBRARY_BINARY_IS_PRESERVED), or NULL */
     const void *image;
 } sim_module;
@@ -179,10 +183,10 @@ typedef struct sim_function {
     struct sim_function *sibling; /* next function of the module */
     int kernel;
     vm_resources resources;
-    kiln__sim_spills spills; /* of the machine code, if the engine has it */
+    kiln__sim_spills spills; /* the spills in the machine code, if the engine has compiled it */
     int dynamic_limit;       /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
     int carveout;
-    uint32_t cluster[3];       /* the cluster that a launch must have; 0: not set */
+    uint32_t cluster[3];       /* the cluster size that a launch must have; 0 if it is not set */
     bool wide_cluster;         /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
     unsigned char *old_params; /* for cuParamSet* and cuLaunch; allocated at the first use */
     unsigned old_param_bytes, old_shared, old_block[3];
@@ -207,8 +211,8 @@ typedef struct sim_stream {
     CUsynchronizationPolicy policy;
     CUlaunchMemSyncDomainMap domains;
     CUlaunchMemSyncDomain domain;
-    double device_end; /* end of its work so far in the timeline of a program */
-    unsigned track;    /* number of the stream in the timeline; 0: it has none yet */
+    double device_end; /* end of the stream's work so far in the timeline of a program */
+    unsigned track;    /* number of the stream in the timeline; 0 until it has one */
 } sim_stream;
 /* Memory that host and device share under the same pointer. */
 typedef enum sim_sharing { SIM_PINNED, SIM_REGISTERED, SIM_MANAGED } sim_sharing;
@@ -224,7 +228,7 @@ typedef struct sim_array { /* a CUarray or a CUmipmappedArray */
     bool mipmapped;
     CUDA_ARRAY3D_DESCRIPTOR descriptor; /* the requested descriptor */
     vm_image image;
-    void *storage; /* NULL: a level of `parent`, freed with it */
+    void *storage; /* NULL for a level of `parent`, whose memory is freed with the parent */
     uint64_t bytes;
     struct sim_array *parent, *levels[VM_LEVELS_MAX]; /* levels: the levels that were requested so far */
 } sim_array;
@@ -251,8 +255,8 @@ typedef struct sim_event {
     sim_mark *tips;     /* the nodes that it marks */
     size_t tip_count, tip_capacity;
     uint32_t *known; /* sim_order: the clock of the work that it marks, or NULL */
-    /* sim_order: if the event marks the trigger of a launch, the clock of that launch's end. A kernel that waits for the
-     * event gets this clock by griddepcontrol.wait. Otherwise NULL. */
+    /* sim_order: if the event marks the trigger of a launch, the clock of that launch's end. A kernel that waits for
+     * the event gets this clock by griddepcontrol.wait. Otherwise NULL. */
     uint32_t *promised;
 } sim_event;
 
@@ -260,26 +264,26 @@ typedef struct sim_event {
  * lock. */
 void *sim_object_new(sim_context *context, sim_kind kind, size_t size);
 void sim_object_free(sim_context *context, void *object);
-/* Returns the live object with that handle and kind in `context`, or NULL. Needs the state lock. */
+/* Returns the live object in `context` that has this handle and kind, or NULL. Needs the state lock. */
 void *sim_object_find(const sim_context *context, const void *handle, sim_kind kind);
 sim_context *sim_context_find(CUcontext handle); /* Returns a live context, or NULL. */
-/* Iterates over all live contexts: returns the next context, or the first for NULL. */
+/* Iterates over all live contexts: returns the context after `context`, or the first context if `context` is NULL. */
 sim_context *sim_context_after(const sim_context *context);
-/* Returns the device's primary context, otherwise another context on it, or NULL. */
+/* Returns the device's primary context. If it does not exist, returns another context on the device, or NULL. */
 sim_context *sim_context_on(unsigned ordinal);
-/* With several devices, sim_home() returns the context that has the address, and sim_follow() the context that has the
- * object. Both return `context` if no other context has it. Need the state lock. */
+/* If there are several devices, sim_home() returns the context whose memory has the address, and sim_follow() returns
+ * the context that has the object. Both return `context` if no other context has it. Need the state lock. */
 sim_context *sim_home(sim_context *context, uint64_t address);
 sim_context *sim_follow(sim_context *context, const void *handle, sim_kind kind);
-/* Returns the context that has the object, on any device, or `context` if none has it. Needs the state lock. */
+/* Returns the context that has the object, on any device, or `context` if no context has it. Needs the state lock. */
 sim_context *sim_owner(sim_context *context, const void *handle, sim_kind kind);
 /* CUstream and similar types are pointers to incomplete types. The pointer has the number of the handle as its value.
  */
 #define SIM_HANDLE(type, object_) ((type)(uintptr_t)(object_)->object.handle)
 /* Returns true for the default streams and for a live stream. */
 bool sim_stream_known(const sim_context *context, CUstream stream);
-/* Returns the stream with that handle. Creates the per-thread stream if `make` is set. Returns NULL for the legacy
- * stream, for an invalid handle, or if memory runs out. */
+/* Returns the stream with this handle. If `make` is true, creates the per-thread stream if it does not exist. Returns
+ * NULL for the legacy stream, for an invalid handle, or if memory runs out. */
 sim_stream *sim_stream_at(sim_context *context, CUstream stream, bool make);
 static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == CU_STREAM_LEGACY; }
 
@@ -296,7 +300,8 @@ static inline bool sim_is_legacy(CUstream stream) { return !stream || stream == 
 /* Begins a call. Takes the state lock, sets *context to the calling thread's current context, and returns CUDA_SUCCESS.
  * Otherwise returns an error without holding the lock. */
 CUresult sim_begin(sim_context **context);
-/* Does the same for a call about a pool. If no context is current, takes the first primary context that is retained. */
+/* Does the same as sim_begin() for a call about a pool. If no context is current, takes the first primary context that
+ * is retained. */
 CUresult sim_begin_pool(sim_context **context);
 /* Begins a call as sim_begin() does, and returns the object with that handle. If it returns NULL, it holds no lock, and
  * *result is the error. */
@@ -306,19 +311,21 @@ CUresult sim_end(CUresult result);                      /* Releases the lock and
 static inline CUresult sim_ended(CUresult result) { return sim_end(result), result; }
 #define sim_end(result) sim_ended(result)
 #endif
-/* Begins a call that gives work to the device: like sim_begin(), but takes the work lock and then the state lock. sim_end_work() ends the call,
- * adds its duration to the context's clock and releases both locks. A host function of a stream must not call the
- * driver, so there sim_begin_work() returns CUDA_ERROR_NOT_PERMITTED. */
+/* Begins a call that gives work to the device: like sim_begin(), but takes the work lock and then the state lock.
+ * sim_end_work() ends the call, adds its duration to the context's clock and releases both locks. A host function of a
+ * stream must not call the driver, so sim_begin_work() returns CUDA_ERROR_NOT_PERMITTED in it. */
 CUresult sim_begin_work(sim_context **context);
-CUresult sim_begin_any(sim_context **context); /* does the same, even after a fault, and in a host function */
-/* Begins work of the device in a host function, in the context whose work has called the function. The thread may have another
- * current context. If that context has ended, returns an error, also if its handle is valid again. */
+/* does the same as sim_begin_work(), even after a fault and in a host function */
+CUresult sim_begin_any(sim_context **context);
+/* Begins work of the device in a host function, in the context whose work has called the function. The thread's current
+ * context may be another one. If the calling context has ended, returns an error, even if a new context has the same
+ * handle. */
 CUresult sim_begin_called(sim_context **context);
-/* Does the same as sim_begin_work() for a call about objects of the process. If no live context is current, takes sim_homeless(). After a
- * fault of the current context, returns its error. */
+/* Does the same as sim_begin_work() for a call about objects of the process. If no live context is current, uses the
+ * context of sim_homeless(). If the current context has had a fault, returns the error of the fault. */
 CUresult sim_begin_process(sim_context **context);
-/* Returns a context for objects of the process that have outlived their own context. It has no device, and its ordinal
- * is no ordinal of a device. */
+/* Returns a context for objects of the process that have outlived their own context. This context has no device, and
+ * its ordinal is not the ordinal of a device. */
 sim_context *sim_homeless(void);
 CUresult sim_end_work(sim_context *context, CUresult result);
 #if defined __clang_analyzer__ || defined KILN_ANALYZER
@@ -329,11 +336,12 @@ static inline CUresult sim_ended_work(sim_context *context, CUresult result)
 #define sim_end_work(context, result) sim_ended_work(context, result)
 #endif
 /* Releases both locks, calls the host's function, and takes the locks again. Returns false if the context has ended
- * meanwhile. The caller must not use it then, and passes NULL to sim_end_work(). */
+ * meanwhile. In this case the caller must not use the context, and passes NULL to sim_end_work(). */
 bool sim_call_out(sim_context *context, void (*function)(void *), void *user);
 /* Waits until no other thread runs a host function of a stream. */
 void sim_wait_idle(void);
-uint64_t sim_clock(const sim_context *context); /* under the `work` lock: the time of an event that is recorded now */
+/* returns the time for an event that is recorded now; needs the `work` lock */
+uint64_t sim_clock(const sim_context *context);
 /* sim_pause() releases the state lock before a kernel, and sim_resume() takes it again afterwards. The caller holds the
  * `work` lock. */
 void sim_pause(void);
@@ -342,8 +350,8 @@ void sim_resume(void);
 CUresult sim_begin_bare(void);
 const sim_profile *sim_current_profile(void); /* call it under the state lock */
 const kiln_allocator *sim_memory(void);
-/* For tests: the allocator for all later allocations; NULL: malloc. Do not call it while the primary context is
- * retained. */
+/* For tests: sets the allocator for all later allocations. NULL means malloc(). Do not call it while the primary
+ * context is retained. */
 void sim_set_memory(const kiln_allocator *mem);
 
 /* ---- modules ---- */
@@ -353,7 +361,7 @@ typedef struct sim_jit_log {
     char *buffer;
     size_t size;
     void **written;
-} sim_jit_log; /* in: size; out: written bytes */
+} sim_jit_log; /* *written is the size of the buffer before the call, and the number of written bytes after it */
 typedef struct sim_jit {
     sim_jit_log info, error;
     void **wall_time;
@@ -365,17 +373,18 @@ void sim_jit_time_put(const sim_jit *jit, uint64_t nanoseconds);
 CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__text *log);
 CUresult sim_ptx_result(ptx_result result);
 CUresult sim_image_error(sim_image_result result);
-bool sim_is_builtin(const char *function); /* a function that the device provides */
-int sim_device_cc(void);                   /* 90: 9.0; under the state lock */
+bool sim_is_builtin(const char *function); /* returns true for a function that the device provides */
+int sim_device_cc(void);                   /* returns 90 for compute capability 9.0; needs the state lock */
 
 /* Loads `image` into the context under its JIT options. Sets *module only on success. A `length` of SIZE_MAX means that
- * the length is not known. `twin` is the module of the same image on another device, with which it shares managed
+ * the length is unknown. `twin` is the module of the same image on another device, with which it shares managed
  * variables, or NULL. The caller holds both locks. */
 CUresult sim_module_load(sim_context *context, const void *image, size_t length, unsigned count,
                          const CUjit_option *options, void **values, const sim_module *twin, sim_module **module);
-sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel); /* NULL: out of memory */
+/* returns NULL if memory runs out */
+sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel);
 CUresult sim_file_read(const char *path, char **data, size_t *length);
-void sim_link_drop(sim_object *link); /* frees its contents, not the object */
+void sim_link_drop(sim_object *link); /* frees the contents of the link, but not the object */
 /* sim_module_on() returns the module that was loaded from `image` on a device, and sim_module_twin() such a module on
  * any device except the context's. Both compare the pointer of the image, and return NULL if no module has this image.
  * Both functions need the state lock. */
@@ -383,10 +392,10 @@ const sim_module *sim_module_on(unsigned ordinal, const void *image);
 const sim_module *sim_module_twin(const sim_context *context, const void *image);
 /* frees a module and its functions; call it under both locks */
 void sim_module_close(sim_context *context, sim_module *module);
-/* The stream for synchronous copies and fills. Such a copy or fill invalidates captures of blocking streams in every
- * capture mode, and no other captures. */
+/* The stream of synchronous copies and fills. A synchronous copy or fill invalidates the captures of blocking streams,
+ * in every capture mode, and no other captures. */
 #define SIM_WAITS CU_STREAM_LEGACY
-/* Returns the memory that host and device share and that has the address, or NULL. */
+/* Returns the memory shared by host and device that contains the address, or NULL. */
 sim_host *sim_host_at(const sim_context *context, uint64_t address);
 /* Frees device memory of any kind. Returns false if the address is not the start of memory that can be freed. */
 bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
@@ -394,9 +403,10 @@ bool sim_memory_free(sim_context *context, CUdeviceptr pointer);
 enum { SIM_OWNER_GRAPH = 1, SIM_OWNER_RANGE = 2 };
 /* the handle of a device's default pool, which is not in the table of objects */
 #define SIM_POOL_HANDLE(ordinal) ((uint64_t)0x52u << 56 | (uint64_t)(ordinal) << 8 | 0x10)
-/* the thread's current context, even an unusable one, or NULL; call it under the state lock */
+/* Returns the thread's current context, even if it is unusable, or NULL. Needs the state lock. */
 sim_context *sim_current(void);
-/* A destructor of a user object (CUuserObject). It is the program's function, so it has to be called without locks. */
+/* A destructor of a user object (CUuserObject). The function belongs to the program, so the driver must call it without
+ * locks. */
 typedef struct sim_end_of {
     void (*destroy)(void *);
     void *pointer;
@@ -407,13 +417,13 @@ void sim_bury_users(void);      /* calls and frees all destructors in the list; 
 /* Reads a variable of the environment as a number. The value is 0 if the variable is not set. If it is not a number,
  * prints a line on stderr and returns false. */
 bool sim_environment(const char *name, uint64_t *value);
-/* Sets *threshold to $KILN_SIM_JIT, the number of runs after which code is compiled (vm_jit.h). 0 means never. If the
- * variable is not set, the threshold is SIM_JIT_DEFAULT. Returns false, after a line on stderr, if the variable is not
- * a number. */
+/* Sets *threshold to $KILN_SIM_JIT, the number of runs after which code is compiled (vm_jit.h). A threshold of 0 means
+ * never. If the variable is not set, the threshold is SIM_JIT_DEFAULT. If the variable is not a number, prints a line
+ * on stderr and returns false. */
 enum { SIM_JIT_DEFAULT = 65536 };
 bool sim_jit_asked(uint32_t *threshold);
-/* Checks $KILN_SIM_ISA and $KILN_SIM_TARGET. Returns false, with a line on stderr, if one of the variables has an
- * unknown word. */
+/* Checks $KILN_SIM_ISA and $KILN_SIM_TARGET. If one of these variables has an unknown value, prints a line on stderr
+ * and returns false. */
 bool sim_right_words(void);
 /* On Linux no process has memory at an address between VM_GLOBAL_BASE and this address. So such an address outside all
  * allocations is a wrong device address. */
@@ -421,7 +431,7 @@ bool sim_right_words(void);
 /* One side of a copy: a host pointer, an address of `context`, or either of them (CU_MEMORYTYPE_UNIFIED). */
 typedef struct sim_side {
     CUmemorytype type;
-    bool write; /* this side is the target */
+    bool write; /* true if this side is the target */
     uint64_t address;
     sim_context *context;
 } sim_side;
@@ -429,17 +439,18 @@ typedef struct sim_side {
 void *sim_side_resolve(const sim_side *where, size_t bytes);
 /* Reports a copy to the checks. */
 void sim_side_copied(const sim_side *to, const sim_side *from, size_t bytes);
-void sim_array_close(sim_context *context, sim_array *array); /* also closes its levels, and makes its textures stale */
+/* also closes the levels of the array, and makes its textures stale */
+void sim_array_close(sim_context *context, sim_array *array);
 void sim_texture_close(sim_context *context, sim_texture *texture);
 /* Converts a format. Returns false if it is not supported. */
 bool sim_format(CUarray_format format, vm_format *out);
-/* Begins a query of `device` whose result goes to `out`. */
+/* Begins a query of `device` whose result goes to `out`. `out` must not be NULL. */
 CUresult sim_begin_device(CUdevice device, const void *out);
 /* check.c. The caller holds both locks. */
-bool sim_check_wanted(void); /* requested by the environment */
+bool sim_check_wanted(void); /* returns true if the environment requests checks */
 bool sim_check_open(sim_context *context);
-/* Prints the findings to standard error if the environment requests it. `locked`: the caller has both locks; otherwise only
- * the findings so far are printed. */
+/* Prints the findings to standard error if the environment requests it. If `locked` is true, the caller holds both
+ * locks. Otherwise the function only prints the findings so far. */
 void sim_check_show(sim_context *context, bool locked, bool leaks);
 const volatile int *sim_ending(void); /* a flag that becomes 1 when the process ends while kernels are checked */
 /* Writes the findings of a context in the form that the environment requests. sim_report_end() writes the end of the
@@ -448,7 +459,7 @@ void sim_report(sim_context *context);
 /* Called for each new context. The first call reads the rules of suppression and, if the form is JSON, creates the
  * journal. */
 void sim_report_begin(void);
-bool sim_report_suppresses(const kiln_check_finding *finding); /* after sim_report_begin() */
+bool sim_report_suppresses(const kiln_check_finding *finding); /* call it after sim_report_begin() */
 /* Called after each work of the device: if the form is JSON, adds new findings to the journal. */
 void sim_report_new(sim_context *context);
 void sim_report_end(void);
@@ -460,14 +471,15 @@ void sim_count_ran(sim_context *context, const sim_function *function, const vm_
 void sim_count_forget(sim_context *context, const sim_module *module);
 void sim_count_stop(sim_context *context);
 void sim_count_work(uint64_t nanoseconds, uint64_t warp_instructions);
-bool sim_device_memory(const sim_profile *profile, uint64_t *bytes); /* false: KILN_SIM_MEMORY is not a number */
+/* returns false if KILN_SIM_MEMORY is not a number */
+bool sim_device_memory(const sim_profile *profile, uint64_t *bytes);
 
 /* ---- the estimate of a launch's time: estimate.c ---- */
 
-/* The part of the device that does a work. */
+/* The part of the device that executes an operation. */
 typedef enum sim_lane {
     SIM_LANE_KERNEL,    /* a kernel */
-    SIM_LANE_TO_DEVICE, /* copies; this lane and the next one run one copy at a time */
+    SIM_LANE_TO_DEVICE, /* copies from host to device; this lane and the next each run one copy at a time */
     SIM_LANE_FROM_DEVICE,
     SIM_LANE_ON_DEVICE, /* a fill, or a copy within the device's memory */
     SIM_LANES
@@ -487,27 +499,28 @@ typedef struct sim_timed { /* the times of one launch */
     const char *bound;
     vm_time_result result;
 } sim_timed;
-/* Called before and after a launch. `at_once`: see vm_time_launch. `wanted`: make an estimate even if the thread has
- * not requested it. */
+/* Called before and after a launch. vm_time_launch explains `at_once`. If `wanted` is true, the functions make an
+ * estimate even if the thread has not requested it. */
 void sim_estimate_launch(const sim_function *function, uint32_t resident, uint64_t at_once, const vm_launch *launch,
                          bool wanted, struct vm_watch *watch, sim_estimate *estimate);
 void sim_estimate_ran(sim_context *context, sim_estimate *estimate, bool whole, sim_timed *timed);
 void sim_estimate_drop(sim_estimate *estimate);
 /* Estimates the time of a fill or a copy, and reports it to the profile of the program. Adds the time of a fill or copy
- * on the device to the thread's estimate. `bytes` counts the bytes that move between host and device, or that are read
- * and written on the device. */
+ * on the device to the thread's estimate. `bytes` is the number of bytes that move between host and device. For work on
+ * the device it is the sum of the bytes read and written. */
 void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, uint64_t bytes);
 
 /* ---- programs/: functions that the driver calls but must not link ---- */
 
-/* A function of the driver API by its name. `since` as in cu_api.h. */
+/* A function of the driver API, and its name. cu_api.h explains `since`. */
 typedef struct sim_entry {
     const char *name;
     int since;
     void (*function)(void);
 } sim_entry;
 
-/* A launch in the profile of a program, from program_launch() to program_ran(). All zero if it is not recorded. */
+/* A launch in the profile of a program, from program_launch() to program_ran(). All members are zero if the launch is
+ * not recorded. */
 typedef struct sim_noted {
     struct sim_row *row;
     bool estimated; /* true if this launch itself was estimated */
@@ -555,8 +568,8 @@ typedef struct sim_programs_table {
 #undef SIM_X
 } sim_programs_table;
 
-/* The table of programs/. Without programs/ the table of alone.c is used: nothing is captured, no pool exists, no
- * profile is made. Any thread may call this function. */
+/* The table of programs/. Without programs/ this is the table of alone.c, which has no captures, pools and profiles.
+ * Any thread may call this function. */
 const sim_programs_table *sim_programs(void);
 /* Sets the table, which must stay valid. Any thread may call this function. Every call sets the same table. */
 void sim_programs_set(const sim_programs_table *table);
@@ -569,7 +582,7 @@ extern const sim_programs_table sim_no_programs; /* alone.c */
 /* ---- names ---- */
 
 /* Returns the demangled C++ name of a kernel. The caller frees it with free(). Returns NULL if the name is not mangled
- * or would become too long, or if there is no demangler (libstdc++.so.6) or no memory. */
+ * or would become too long, if there is no demangler (libstdc++.so.6), or if memory runs out. */
 char *sim_readable_name(const char *symbol);
 
 /* ---- queries and settings ---- */
@@ -578,8 +591,8 @@ char *sim_readable_name(const char *symbol);
 bool sim_kernel_attribute(const void *profile, int attribute, int *value);
 /* Returns how many blocks of `threads` threads fit on a multiprocessor. */
 int sim_blocks_per_sm(const sim_function *function, uint64_t threads, uint64_t dynamic_shared);
-/* Returns how many of `blocks` blocks have tensor memory at the same time on an SM. The driver's own functions do not know
- * tensor memory, so only estimates use this limit. */
+/* Returns how many of `blocks` blocks can have their tensor memory on an SM at the same time. The occupancy functions
+ * of the driver API ignore tensor memory, so only estimates use this limit. */
 uint64_t sim_limit_by_columns(const sim_function *function, uint64_t blocks);
 bool sim_kernel_occupancy(const void *profile, const vm_resources *kernel, int threads, uint64_t shared, int *blocks);
 /* The simulator's libcuda defines SIM_CHOOSE, which selects the device that the environment names

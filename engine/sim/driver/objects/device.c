@@ -1,5 +1,5 @@
-/* device.c - device profiles: the attributes of the simulated device. Two profiles are built in; other profiles are
- * read from text (profile.c) and also have figures for estimates of times. */
+/* device.c - device profiles: the attributes of the simulated device. Two profiles are built in. Other profiles are
+ * read from text (profile.c), and also have figures for estimates of times. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
     }
 
 /* Attributes that all devices of the supported generations have in common (CUDA C++ Programming Guide, technical
- * specifications by compute capability). Features that the simulator lacks are left out. */
+ * specifications by compute capability). Attributes of features that the simulator lacks are left out. */
 static const sim_attribute common[] = {
     A(MAX_THREADS_PER_BLOCK, 1024),
     A(MAX_BLOCK_DIM_X, 1024),
@@ -223,8 +223,8 @@ double kiln__sim_unit_rate(size_t index, unsigned unit)
 }
 
 /* Computes the size of a device's memory in bytes. All devices of the machine share half of the host's memory, unless
- * $KILN_SIM_MEMORY sets the size of each device. A device never has more memory than its profile. Device memory is host
- * memory, and all of it is filled with a pattern when it is allocated. */
+ * $KILN_SIM_MEMORY sets the size of each device. A device never has more memory than its profile. The limit is
+ * necessary because device memory is host memory, and an allocation fills it with a pattern. */
 bool sim_device_memory(const sim_profile *profile, uint64_t *bytes)
 {
     uint64_t wanted;
@@ -254,7 +254,8 @@ bool kiln__sim_runs(const char *instruction)
     return what.runs;
 }
 
-/* Returns true if the device has tensor maps: its architecture has them, and the simulator runs their instructions. */
+/* Returns true if the device has tensor maps: its architecture must have them, and the simulator must run their
+ * instructions. */
 static bool has_tensor_maps(const sim_profile *profile)
 {
     return sim_profile_int(profile, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9 &&
@@ -419,7 +420,8 @@ CUresult sim_cuDeviceGetLuid(char *luid, unsigned *mask, CUdevice device)
     return result == CUDA_SUCCESS ? sim_end(CUDA_ERROR_NOT_SUPPORTED) : result;
 }
 
-/* Returns true if these are two different devices of the process. Each device can use the memory of all others. */
+/* Returns true if the arguments are two different devices of the process. Each device can use the memory of all other
+ * devices. */
 static bool are_two(CUdevice device, CUdevice peer)
 {
     return device != peer && sim_device_ordinal(device) >= 0 && sim_device_ordinal(peer) >= 0;

@@ -1,7 +1,7 @@
 /* error.c - the driver API's error codes: names and descriptions. */
 #include "cu_objects.h"
 
-/* X(name, meaning) */
+/* The error codes: X(name, meaning). */
 #define ERROR_MAP(X)                                                                                                   \
     X(CUDA_SUCCESS, "no error")                                                                                        \
     X(CUDA_ERROR_INVALID_VALUE, "invalid argument")                                                                    \

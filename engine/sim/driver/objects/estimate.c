@@ -1,13 +1,13 @@
-/* estimate.c - estimates of launches: a few blocks are traced, and replayed on the profile's device. While a thread has
- * estimates switched on (sim.h), the times of its launches are summed. The profile of a program (program.c) asks for
- * the times of single launches. See engine/sim/observe/model/ESTIMATE.md. */
+/* estimate.c - estimates of launches: traces a few blocks and replays them on the model of the profile's device. While
+ * a thread has estimates switched on (sim.h), the times of its launches are added up. The profile of a program
+ * (program.c) asks for the times of single launches. See engine/sim/observe/model/ESTIMATE.md. */
 #include <math.h>
 #include <string.h>
 
 #include "cu_objects.h"
 #include "vm_time.h"
 
-#define INSNS_MOST 400000u /* about how many instructions of a launch are recorded and replayed */
+#define INSNS_MOST 400000u /* approximate number of instructions of a launch that are recorded and replayed */
 #define WARP_LEAST 512u    /* least number of recorded instructions per warp */
 
 /* This state is per thread: an estimate belongs to the thread that requested it, not to the device. */
@@ -36,7 +36,7 @@ double kiln__sim_estimate_end(uint64_t *launches)
 }
 
 /* Chooses the blocks to trace: the blocks that one SM runs at the same time. The SM with number n is assumed to run
- * every sm_count-th block from block n on. If the grid has several waves, the blocks come from the middle one. If all
+ * every sm_count-th block from block n on. If the grid has several waves, the blocks come from the middle wave. If all
  * blocks run at once, they are the blocks of SM 0, because kernels that distribute work dynamically give the most work
  * to the first blocks. */
 static void choose_blocks(struct vm_trace *trace, uint64_t blocks, uint64_t sms, uint32_t resident)
@@ -133,8 +133,8 @@ void sim_estimate_drop(sim_estimate *estimate)
     *estimate = (sim_estimate){0};
 }
 
-/* The time of a fill or a copy is the time of a launch, plus its bytes divided by the rate of the memory or of the bus.
- * It is -1 if the profile has no figures. */
+/* The time of a fill or a copy is the time of an empty launch, plus the bytes divided by the rate of the memory or of
+ * the bus. The time is -1 if the profile has no figures. */
 void sim_estimate_bytes(sim_context *context, sim_lane lane, const char *what, uint64_t bytes)
 {
     const sim_model *model = sim_current_profile()->model;

@@ -1,7 +1,7 @@
 /* image.c - finds the PTX in images that are passed to the driver.
  *
- * The layout of fat binaries is not documented. In the output of nvcc 11 to 13 it has a header of 16 bytes and then
- * entries. An entry has a header of 64 bytes or more, and data padded to a multiple of 8 bytes. */
+ * The layout of fat binaries is not documented. In the output of nvcc 11 to 13 a fat binary consists of a header of 16
+ * bytes and entries. An entry has a header of 64 bytes or more, and data padded to a multiple of 8 bytes. */
 #include <elf.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -18,7 +18,7 @@
 #define FATBIN_MAGIC 0xba55ed50u
 #define WRAPPER_MAGIC 0x466243b1u
 enum { FATBIN_HEADER = 16, ENTRY_LEAST = 64, KIND_PTX = 1, FLAG_LZ4 = 0x2000, FLAG_ZSTD = 0x8000 };
-/* An entry's header, in bytes from its start. */
+/* The offsets of the fields in an entry's header, in bytes. */
 enum {
     ENTRY_KIND = 0,
     ENTRY_HEADER = 4,
@@ -28,7 +28,7 @@ enum {
     ENTRY_FLAGS = 40,
     ENTRY_UNPACKED = 56
 };
-#define TEXT_MOST ((uint64_t)1 << 28) /* most bytes of one uncompressed text */
+#define TEXT_MOST ((uint64_t)1 << 28) /* the largest number of bytes of one uncompressed text */
 
 bool sim_strict_target(void)
 {
@@ -89,8 +89,8 @@ void sim_texts_free(sim_texts *texts)
 /* ---- the output of cuLinkComplete() ----
  *
  * The image begins with 8 bytes of magic, a hash of the rest, the length of the whole image, and the number of texts.
- * Then each text follows: the length of its name, its own length, the name, and the text. All numbers have 8 bytes,
- * little-endian. */
+ * Then the texts follow. For each text there are the length of its name, the length of the text, the name, and the
+ * text. All numbers have 8 bytes, little-endian. */
 
 static const unsigned char linked_magic[8] = {0x7f, 'k', 'i', 'l', 'n', 'P', 'T', 'X'};
 enum { LINKED_HASH = 8, LINKED_LENGTH = 16, LINKED_COUNT = 24, LINKED_HEADER = 32, LINKED_ENTRY = 16 };
@@ -130,7 +130,7 @@ static bool is_linked(const unsigned char *p, size_t length)
     return length >= LINKED_HEADER && memcmp(p, linked_magic, sizeof linked_magic) == 0;
 }
 
-/* Reads the output of cuLinkComplete(), after comparing its hash. */
+/* Checks the hash of the output of cuLinkComplete(), and reads it. */
 static sim_image_result read_linked(sim_texts *texts, const unsigned char *p, size_t length, kiln__text *log)
 {
     uint64_t whole = load_little_endian(p + LINKED_LENGTH, 8), count = load_little_endian(p + LINKED_COUNT, 8);
@@ -319,9 +319,8 @@ static sim_image_result refuse_cubin(const char *name, kiln__text *log)
     return SIM_IMAGE_NO_BINARY;
 }
 
-/* Reads the sections with fat binaries of one object. Thousands of section headers may name the same bytes, so that
- * reading them would take memory and time without bound. Therefore the sections together must not be longer than the
- * object. */
+/* Reads the sections with fat binaries of one object. Thousands of section headers could name the same bytes, and
+ * reading them would take unbounded memory and time. So the sections together must not be longer than the object. */
 static sim_image_result read_object(sim_texts *texts, Elf *elf, const char *name, int cc, bool lazy, kiln__text *log)
 {
     GElf_Ehdr header;
@@ -428,8 +427,8 @@ static sim_image_result read_any(sim_texts *texts, const void *bytes, size_t len
 }
 
 /* Returns true if the image must be read again for a later architecture, because it has no PTX for the device. PTX for
- * a later architecture may use only features that the device has; the parser will tell. Removes the texts that the
- * first reading has added. */
+ * a later architecture may happen to use only features that the device has, which the parser then decides. Removes the
+ * texts that the first reading has added. */
 static bool takes_later(sim_texts *texts, const sim_texts *before, sim_image_result result)
 {
     if (result != SIM_IMAGE_NO_BINARY || !texts->later || sim_strict_target())

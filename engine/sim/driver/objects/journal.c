@@ -52,7 +52,7 @@ static bool write_at(const sim_journal *journal, const char *data, size_t length
 }
 
 /* Makes an absolute path, because the program may change its working directory. Replaces %p by the number of the
- * process, which a child without %p gets as a suffix. Adds `number` if it is above 1. */
+ * process. If a child's path has no %p, the number becomes a suffix. Adds `number` if it is above 1. */
 static void make_path(kiln__text *out, const char *path, bool child, unsigned number)
 {
     char here[PATH_MAX];

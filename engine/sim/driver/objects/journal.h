@@ -1,4 +1,4 @@
-/* journal.h - a JSON array on disk that is complete after every write, so that nothing is lost however the process
+/* journal.h - a JSON array on disk that is complete after every write, so that no element is lost, however the process
  * ends. */
 #ifndef KILN_SIM_CUDA_JOURNAL_H
 #define KILN_SIM_CUDA_JOURNAL_H
@@ -8,13 +8,13 @@
 #include "base.h"
 
 typedef struct sim_journal {
-    char *path; /* NULL: not open */
+    char *path; /* NULL if the journal is not open */
     off_t end;  /* place of the next element */
 } sim_journal;
 
 /* Creates the file. In `path`, %p stands for the number of the process. `child` means that the process is a fork of a
- * process that has the file. With %p, and in a child, the file is always new: if a file of that name exists, .2, .3 and
- * so on is added. Otherwise an existing file is replaced. Returns false after a message on stderr. */
+ * process that has the file. With %p, and in a child, the file is always new: if the file exists, the name gets the
+ * suffix .2, .3 and so on. Otherwise an existing file is replaced. Returns false after a message on stderr. */
 bool sim_journal_open(sim_journal *journal, const char *path, bool child);
 /* Adds an element and returns its place in the file, in bytes. Returns 0 if nothing was written. If the write fails,
  * prints a line on stderr and closes the journal. */

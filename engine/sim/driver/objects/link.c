@@ -1,6 +1,6 @@
-/* link.c - the functions cuLink*. Each input is read and parsed at once, so that the call that adds it reports its
- * errors. cuLinkComplete() resolves names and returns an image with the texts; the driver links them again when it
- * loads the image. */
+/* link.c - the functions cuLink*. Each call that adds an input also reads and parses it, so that this call reports the
+ * errors of the input. The function cuLinkComplete() resolves names and returns an image with the texts. The driver
+ * links them again when it loads the image. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ typedef struct sim_link {
     uint64_t nanoseconds;
     kiln__text errors, notes; /* the messages of all calls so far */
     sim_texts texts;
-    ptx_input *inputs; /* parallel to the texts */
+    ptx_input *inputs; /* inputs[k] is the parsed text k */
     size_t input_count, input_capacity;
     unsigned added;
     unsigned char *image; /* NULL until cuLinkComplete() has made it */
@@ -60,8 +60,8 @@ CUresult sim_cuLinkCreate(unsigned count, CUjit_option *options, void **values, 
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Ends a call: writes the buffers for messages that cuLinkCreate() was given, with the messages of this call after the
- * earlier ones. */
+/* Ends a call: appends the messages of this call to the earlier messages, and writes them to the buffers that the
+ * program gave cuLinkCreate(). */
 static CUresult write_logs(sim_context *context, sim_link *link, kiln__text *log, uint64_t start, CUresult result)
 {
     kiln__text *to = result == CUDA_SUCCESS ? &link->notes : &link->errors;
@@ -132,7 +132,7 @@ static CUresult add_input(sim_context *context, sim_link *link, CUjitInputType t
         result = CUDA_SUCCESS;
     if (result == CUDA_SUCCESS)
         result = parse_new(link, &log);
-    if (result != CUDA_SUCCESS) { /* the failed call must not leave texts behind */
+    if (result != CUDA_SUCCESS) { /* removes the texts that the failed call has added */
         while (link->input_count > before)
             ptx_free(sim_memory(), link->inputs[--link->input_count].module);
         sim_texts_cut(&link->texts, before);
@@ -184,11 +184,11 @@ CUresult sim_cuLinkComplete(CUlinkState state, void **image, size_t *size)
     }
     ptx_module *whole = NULL;
     size_t count = link->input_count, length = 0;
-    for (size_t k = 0; k < count; k++) /* the array of texts may have moved since then */
+    for (size_t k = 0; k < count; k++) /* the array of texts may have moved since the names were taken from it */
         link->inputs[k].name = link->texts.items[k].name;
     CUresult result =
         sim_ptx_result(ptx_link(sim_memory(), link->inputs, (uint32_t)count, sim_is_builtin, &whole, &log));
-    link->input_count = 0; /* ptx_link() has taken or freed the inputs, also if it failed */
+    link->input_count = 0; /* ptx_link() has taken or freed the inputs, even if it failed */
     link->failed = true;
     ptx_free(sim_memory(), whole);
     bool *used = result == CUDA_SUCCESS ? kiln__calloc(sim_memory(), count, sizeof *used) : NULL;

@@ -13,9 +13,9 @@ static void put_number(void **value, size_t number)
         *value = (void *)(uintptr_t)number;
 }
 
-/* Reads JIT options. Each value is a pointer: a number is stored as the value of the pointer, and a buffer by its
- * address. Other options are accepted without effect, because the simulator has no optimising compiler. Returns an
- * error for an unknown option. */
+/* Reads JIT options. Each value is a pointer. The value of a number is stored in the pointer itself; a buffer is passed
+ * by its address. Known options other than logs and the time are accepted without effect, because the simulator has no
+ * optimising compiler. Returns an error for an unknown option. */
 CUresult sim_jit_read(unsigned count, const CUjit_option *options, void **values, sim_jit *jit)
 {
     memset(jit, 0, sizeof *jit);
@@ -58,8 +58,8 @@ void sim_jit_log_put(const sim_jit_log *log, const char *text)
 
 /* ---- loading ---- */
 
-/* The PTX ISA's major version in the CUDA 13 toolkits. Minor versions are not checked, because each instruction is
- * checked itself. */
+/* The PTX ISA's major version in the CUDA 13 toolkits. Minor versions are not checked, because the parser checks each
+ * instruction. */
 enum { PTX_MAJOR = 9 };
 
 CUresult sim_ptx_result(ptx_result result)
@@ -67,7 +67,7 @@ CUresult sim_ptx_result(ptx_result result)
     switch (result) {
     case PTX_OK: return CUDA_SUCCESS;
     case PTX_INVALID: return CUDA_ERROR_INVALID_PTX;
-    /* an instruction that the simulator does not have; the log names it */
+    /* the simulator lacks an instruction, which the log names */
     case PTX_UNSUPPORTED: return CUDA_ERROR_NOT_SUPPORTED;
     case PTX_MEMORY: break;
     }
@@ -127,7 +127,8 @@ CUresult sim_ptx_parse(const char *text, size_t length, ptx_module **ptx, kiln__
                           (*ptx)->target, cc);
         result = CUDA_ERROR_INVALID_PTX;
     }
-    enum { NO_WAITING = 90 }; /* from this compute capability on, kernels cannot wait for their launches */
+    /* from this compute capability on, kernels cannot wait for kernels that they have launched */
+    enum { NO_WAITING = 90 };
     for (uint32_t f = 0; cc >= NO_WAITING && f < (*ptx)->function_count && result == CUDA_SUCCESS; f++)
         if (!(*ptx)->functions[f].defined && strcmp((*ptx)->functions[f].name, "cudaDeviceSynchronize") == 0) {
             kiln__text_printf(log,
@@ -195,7 +196,8 @@ static CUresult load_image(sim_context *context, const void *image, size_t lengt
         return result;
     vm_module *vm = NULL;
     result = sim_ptx_result(
-        decode_module_load_beside(context->device, ptx, twin ? twin->vm : NULL, &vm, log)); /* owns ptx */
+        /* decode_module_load_beside() takes ownership of ptx */
+        decode_module_load_beside(context->device, ptx, twin ? twin->vm : NULL, &vm, log));
     if (result != CUDA_SUCCESS)
         return result;
     sim_module *made = sim_object_new(context, SIM_MODULE, sizeof *made);
@@ -301,7 +303,7 @@ void sim_module_close(sim_context *context, sim_module *module)
     }
     if (context->order) /* the module's managed variables may be guarded */
         context->order_let(context);
-    give_variables(module, context); /* also of a context that is being closed */
+    give_variables(module, context); /* the loop includes a context that is being closed */
     for (sim_context *any = sim_context_after(NULL); any; any = sim_context_after(any))
         if (any != context)
             give_variables(module, any);
@@ -343,8 +345,8 @@ CUresult sim_cuModuleGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUmodule han
 
 /* ---- kernels ---- */
 
-/* Returns the object of a kernel, which the first call creates. So attributes that a program has set stay set. Returns
- * NULL if memory runs out. */
+/* Returns the object of a kernel, which the first call creates. All later calls return the same object, so attributes
+ * that a program has set stay set. Returns NULL if memory runs out. */
 sim_function *sim_function_of(sim_context *context, sim_module *module, int kernel)
 {
     for (sim_function *function = module->functions; function; function = function->sibling)
@@ -396,7 +398,7 @@ static bool function_attribute(const sim_function *function, CUfunction_attribut
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: *value = clamp_int(function->resources.const_bytes); return true;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = clamp_int(function->resources.local_bytes); return true;
     case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = clamp_int(function->resources.register_estimate); return true;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION: /* the version of the virtual architecture, not of the language */
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION: /* this is the version of the virtual architecture, not of the PTX language */
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = ptx->target; return true;
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; return true;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = function->dynamic_limit; return true;
@@ -435,7 +437,7 @@ static CUresult set_attribute(sim_function *function, CUfunction_attribute attri
             return CUDA_ERROR_INVALID_VALUE;
         function->dynamic_limit = value;
         return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: /* a hint in per cent; -1: no hint */
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: /* a hint in per cent, or -1 for no hint */
         if (value < -1 || value > 100)
             return CUDA_ERROR_INVALID_VALUE;
         function->carveout = value;

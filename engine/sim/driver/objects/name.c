@@ -1,12 +1,12 @@
-/* name.c - names of kernels as their source has them. */
+/* name.c - converts the symbols of kernels to the names in their source. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cu_objects.h"
 
-/* Tells whether the demangled form of a name has at most MOST bytes. Without this limit a name of 300 characters could
- * take gigabytes, because each reference to an earlier part (S_, S0_, T_, T0_) prints that part again, and the
+/* Returns true if the demangled form of a name has at most MOST bytes. Without this limit a name of 300 characters
+ * could take gigabytes, because each reference to an earlier part (S_, S0_, T_, T0_) prints that part again, and the
  * demangler has no limit. With `n` references the name becomes at most 3^(n / 3) times longer. The worst case is a part
  * that refers to the part before it three times. A character without a reference prints at most WIDEST bytes. */
 static bool is_short(const char *symbol)
@@ -32,7 +32,7 @@ char *sim_readable_name(const char *symbol)
     void *library = mangled ? dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL) : NULL;
     demangler demangle = NULL;
     void *found = library ? dlsym(library, "__cxa_demangle") : NULL;
-    memcpy(&demangle, &found, sizeof demangle); /* a cast would not be C */
+    memcpy(&demangle, &found, sizeof demangle); /* ISO C has no cast from a data pointer to a function pointer */
     int status = -1;
     char *name = demangle ? demangle(symbol, NULL, NULL, &status) : NULL;
     if (status == 0)

@@ -1,4 +1,4 @@
-/* occupancy.c - how many blocks of a kernel fit on a multiprocessor. */
+/* occupancy.c - computes how many blocks of a kernel fit on a multiprocessor. */
 #include <string.h>
 
 #include <cuda_occupancy.h>

@@ -34,20 +34,21 @@ static struct {
     slot *slots;
     size_t slot_capacity;
     uint32_t slot_count, free_slot;
-    uint32_t generation;               /* repeats after 2^32 objects, so a stale handle does not match a newer object */
-    unsigned count;                    /* number of devices; 0: one device, and a CUdevice is the index of a profile */
-    unsigned all;                      /* number of devices of the machine; 0: one */
+    uint32_t generation; /* repeats after 2^32 objects, so a stale handle does not match a newer object */
+    /* number of devices; 0 means one device, where a CUdevice is the index of a profile */
+    unsigned count;
+    unsigned all;                      /* number of devices of the machine; 0 means one */
     unsigned places[SIM_DEVICES_MOST]; /* numbers of the devices on the machine */
     sim_context primary[SIM_DEVICES_MOST];
     unsigned primary_flags[SIM_DEVICES_MOST];
     vm_group group;    /* used if there are several devices */
-    sim_context *made; /* contexts of cuCtxCreate */
+    sim_context *made; /* list of the contexts from cuCtxCreate */
     sim_context homeless;
     uint64_t serial;     /* serial number of the next context */
-    uint64_t work_start; /* under the `work` lock */
+    uint64_t work_start; /* guarded by the `work` lock */
     unsigned outside;    /* number of threads that run a host function */
     pthread_cond_t idle; /* signalled, with the `state` lock, when a thread returns from a host function */
-    volatile int ending; /* 1: the process ends, so running kernels are stopped */
+    volatile int ending; /* 1 when the process ends, so that running kernels stop */
 } sim = {.work = PTHREAD_MUTEX_INITIALIZER,
          .state = PTHREAD_MUTEX_INITIALIZER,
          .free_slot = NO_SLOT,
@@ -63,7 +64,8 @@ static _Thread_local struct {
     unsigned depth;
 } stack;
 static _Thread_local bool called_out; /* the thread runs a host function of a stream */
-/* The context whose work has called that function. A later primary context may have the same handle, but never the same id. */
+/* The context whose work has called the host function. A later primary context may have the same handle, but never the
+ * same id. */
 static _Thread_local struct {
     CUcontext handle;
     uint64_t id;
@@ -613,19 +615,19 @@ static void context_close(sim_context *context)
     sim_object *object = context->objects;
     sim_count_stop(context);
     sim_check_show(context, true, true);
-    while (object) { /* a module frees its functions too, so the loop starts again at the head */
+    while (object) { /* a module frees its functions too, so the loop starts again at the head of the list */
         if (object->kind == SIM_LINK)
             sim_link_drop(object);
         if (object->kind == SIM_MODULE)
             sim_module_close(context, (sim_module *)object);
         else if (object->kind == SIM_FUNCTION) {
-            object = object->next; /* the module of the object frees it */
+            object = object->next; /* the object's module frees the object */
             continue;
         } else if (object->kind == SIM_ARRAY)
             sim_array_close(context, (sim_array *)object);
         else if (object->kind == SIM_TEXTURE)
             sim_texture_close(context, (sim_texture *)object);
-        else if (object->leave && !sim.mem) { /* a caller's allocator may not outlive its contexts */
+        else if (object->leave && !sim.mem) { /* an allocator of a test may not outlive its contexts */
             object->leave(object);
             unlink_object(context, object);
             link_object(&sim.homeless, object);
@@ -650,10 +652,10 @@ static void context_close(sim_context *context)
 const volatile int *sim_ending(void) { return &sim.ending; }
 
 /* Reports the findings of all contexts at the end of the process, because a program need not destroy its contexts.
- * sim_report_end() may end the process. Another thread may still run a kernel, which
- * adds findings: the kernel is stopped, and its thread gives the lock back. The wait has a bound, because the thread that
- * ends the process may have the lock itself, for example in a handler of a signal. Then the findings are shown without
- * the lock, and without a search for leaks. */
+ * sim_report_end() may end the process. Another thread may still run a kernel, which adds findings. So the function
+ * stops the kernel and waits until its thread releases the lock. The wait is limited, because the thread that ends the
+ * process may hold the lock itself, for example in a signal handler. If the wait ends without the lock, the function
+ * prints the findings without the lock, and does not search for leaks. */
 static void __attribute__((destructor)) show_checks(void)
 {
     enum { SECONDS = 5 };
@@ -724,8 +726,8 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice device) { return release_primary
 
 CUresult sim_cuDevicePrimaryCtxReset(CUdevice device) { return release_primary(device, true); }
 
-/* Returns true if the flags of a context are valid: only known flags, and at most one scheduling bit. Such flags choose
- * how a thread waits, and have no effect in the simulator. */
+/* Returns true if the flags of a context are valid: only known flags, and at most one scheduling bit. The scheduling
+ * flags choose how a thread waits, and have no effect in the simulator. */
 static bool right_flags(unsigned flags)
 {
     unsigned way = flags & CU_CTX_SCHED_MASK;
@@ -800,8 +802,8 @@ CUresult sim_cuCtxCreate(CUcontext *handle, CUctxCreateParams *params, unsigned 
     return sim_cuCtxCreate_v3(handle, params->execAffinityParams, params->numExecAffinityParams, flags, device);
 }
 
-/* Destroys a context of cuCtxCreate. A primary context is an invalid argument, because it ends when its last user
- * releases it. A thread whose current context is destroyed gets an error from its next call. */
+/* Destroys a context of cuCtxCreate. For a primary context returns an error, because a primary context ends when its
+ * last user releases it. A thread whose current context is destroyed gets an error from its next call. */
 CUresult sim_cuCtxDestroy(CUcontext handle)
 {
     pthread_mutex_lock(&sim.work);

@@ -1,4 +1,4 @@
-/* tensor_map.c - tensor maps: checks the rules that cuda.h states for cuTensorMapEncode*, and makes the maps. */
+/* tensor_map.c - tensor maps: checks the rules of cuda.h for cuTensorMapEncode*, and makes the maps. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static bool is_float(int type)
     return type >= CU_TENSOR_MAP_DATA_TYPE_FLOAT16 && type <= CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ;
 }
 
-/* Returns true for packed values that have gaps between them in shared memory. */
+/* Returns true for types whose packed values have gaps between them in shared memory. */
 static bool is_spread(int type)
 {
     return type == CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B || type == CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
@@ -32,7 +32,7 @@ static bool is_spread(int type)
 
 static bool set_fault(kiln__tensor_fault *fault, kiln__tensor_field field, unsigned dim, const char *format, ...)
     KILN__PRINTF(4, 5);
-/* Describes the rule that a map breaks. Returns false. */
+/* Stores the rule that a map breaks in *fault, and returns false. */
 static bool set_fault(kiln__tensor_fault *fault, kiln__tensor_field field, unsigned dim, const char *format, ...)
 {
     va_list arguments;
@@ -215,7 +215,7 @@ static CUresult encode_map(CUtensorMap *out, const kiln__tensor_map *map)
     return sim_end(CUDA_SUCCESS);
 }
 
-/* Copies the values that both kinds of map have. Returns false if an array is missing, or if the rank is not 1 to
+/* Copies the parameters that both kinds of map have. Returns false if an array is missing, or if the rank is not 1 to
  * KILN__TENSOR_DIMS. */
 static bool map_values(kiln__tensor_map *map, CUtensorMapDataType type, cuuint32_t rank, const void *address,
                        const cuuint64_t *extents, const cuuint64_t *strides, const cuuint32_t *steps)
@@ -232,7 +232,7 @@ static bool map_values(kiln__tensor_map *map, CUtensorMapDataType type, cuuint32
             map->strides[d] = strides[d - 1];
     }
     if (map->interleave == CU_TENSOR_MAP_INTERLEAVE_NONE)
-        map->steps[0] = 1; /* this step is ignored */
+        map->steps[0] = 1; /* cuTensorMapEncode* ignores this step */
     return true;
 }
 

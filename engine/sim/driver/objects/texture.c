@@ -1,5 +1,5 @@
 /* texture.c - texture and surface objects: checks the descriptors of the program, and makes a vm_texture (vm.h) for
- * each object. Kernels read and write through it. */
+ * each object. Kernels access texels through the vm_texture. */
 #include <string.h>
 
 #include "cu_objects.h"
@@ -62,7 +62,7 @@ static CUresult image_of(sim_context *context, const CUDA_RESOURCE_DESC *r, vm_i
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-/* ---- views: other levels, layers or another format of texels of the same size ---- */
+/* ---- views: a view chooses levels and layers, or another format with texels of the same size ---- */
 
 static CUresult view_format(CUresourceViewFormat format, vm_image *image)
 {
@@ -73,7 +73,7 @@ static CUresult view_format(CUresourceViewFormat format, vm_image *image)
     if (format < CU_RES_VIEW_FORMAT_UINT_1X8 || format > CU_RES_VIEW_FORMAT_UNSIGNED_BC7)
         return CUDA_ERROR_INVALID_VALUE;
     if (format > CU_RES_VIEW_FORMAT_FLOAT_4X32)
-        return CUDA_ERROR_NOT_SUPPORTED; /* compressed blocks */
+        return CUDA_ERROR_NOT_SUPPORTED; /* formats with compressed blocks */
     const unsigned number = (unsigned)format - CU_RES_VIEW_FORMAT_UINT_1X8;
     const vm_format wanted = formats[number / 3];
     if (vm_format_bytes(wanted) * channels[number % 3] != vm_format_bytes(image->format) * image->channels)
@@ -134,7 +134,8 @@ static CUresult apply_sampling(const CUDA_TEXTURE_DESC *d, const CUDA_RESOURCE_D
     t->least = d->minMipmapLevelClamp;
     t->most = d->maxMipmapLevelClamp;
     memcpy(t->border, d->borderColor, sizeof t->border);
-    if (r->resType == CU_RESOURCE_TYPE_LINEAR) { /* such a texture is fetched by index, and gives zero outside */
+    /* a kernel fetches such a texture by index, and an index outside gives zero */
+    if (r->resType == CU_RESOURCE_TYPE_LINEAR) {
         t->linear = t->normalized = false;
         t->edge[0] = VM_EDGE_BORDER;
         memset(t->border, 0, sizeof t->border);

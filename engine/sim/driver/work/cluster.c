@@ -3,9 +3,9 @@
 
 #include "cu_work.h"
 
-/* Most blocks of a cluster that runs on every device (CUDA C++ Programming Guide, Thread Block Clusters), most blocks
- * with CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, and the assumed number of GPCs of a device and of SMs of a
- * GPC. */
+/* PORTABLE is the largest size of a cluster that runs on every device (CUDA C++ Programming Guide, Thread Block
+ * Clusters). LARGEST is the largest size with CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED. GPCS and GPC_SMS are
+ * the assumed numbers of GPCs of a device and of SMs of a GPC. */
 enum { PORTABLE = 8, LARGEST = 16, GPCS = 8, GPC_SMS = 16 };
 
 static const ptx_function *get_source(const sim_function *function)
@@ -20,8 +20,8 @@ static uint64_t get_most_blocks(const sim_function *function)
 }
 
 /* cuda.h calls CUDA_ERROR_INVALID_CLUSTER_SIZE "a kernel launch error due to cluster misconfiguration". The
- * documentation does not say for which misconfigurations the driver returns another error, so all of them return this
- * one here. */
+ * documentation does not say for which misconfigurations the driver returns another error, so this function returns the
+ * same error for all of them. */
 CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], unsigned cluster[3])
 {
     const ptx_function *source = get_source(function);
@@ -47,8 +47,8 @@ CUresult sim_cluster_of(const sim_function *function, const unsigned grid[3], un
 
 /* ---- occupancy ---- */
 
-/* The blocks of a cluster are on one GPC. If the profile does not give the number of SMs of each GPC, pairs of SMs are
- * assumed to be spread evenly. */
+/* All blocks of a cluster run on one GPC. If the profile does not give the number of SMs of each GPC, the function
+ * assumes that pairs of SMs are spread evenly over the GPCs. */
 uint64_t sim_resident_clusters(uint64_t per_sm, uint64_t size)
 {
     const sim_model *model = sim_current_profile()->model;
@@ -83,7 +83,7 @@ static CUresult begin_clusters(CUfunction handle, const CUlaunchConfig *config, 
         return sim_end(CUDA_ERROR_INVALID_VALUE);
     const unsigned block[3] = {config->blockDimX, config->blockDimY, config->blockDimZ};
     uint64_t threads = 1;
-    /* each extent is at most max_threads, so no product overflows; a larger extent makes the product 0 */
+    /* an extent above max_threads makes the product 0, so no product overflows */
     for (int axis = 0; axis < 3; axis++)
         threads *= block[axis] <= (*function)->resources.max_threads ? block[axis] : 0;
     if (threads == 0 || threads > (*function)->resources.max_threads ||

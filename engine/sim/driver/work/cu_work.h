@@ -1,8 +1,8 @@
 /* cu_work.h - work as data. Everything that can be put into a stream is an operation (sim_op). If its stream is not
  * captured, an operation runs at once. Otherwise it becomes a node of the graph of the capture (programs/).
  *
- * Locks: the state lock guards objects, the work lock guards work. The comment of a function names the locks that its
- * caller must hold. Without such a comment the caller must hold the state lock. */
+ * Locks: the state lock guards objects, the work lock guards work. The comment above a function names the locks that
+ * its caller must hold. If it names none, the caller must hold the state lock. */
 #ifndef KILN_SIM_CU_WORK_H
 #define KILN_SIM_CU_WORK_H
 
@@ -14,8 +14,8 @@ typedef struct sim_op sim_op;
 /* The times of a launch that an event can mark (CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, LAUNCH_COMPLETION_EVENT). */
 typedef enum sim_trigger {
     SIM_TRIGGER_BLOCKS, /* each block has executed griddepcontrol.launch_dependents or has ended */
-    SIM_TRIGGER_START,  /* each block has begun, as if it triggered at its start */
-    /* the same, but a kernel that waits for the event does not wait for the launch by griddepcontrol.wait */
+    SIM_TRIGGER_START,  /* each block has begun; the launch behaves as if each block triggered at its start */
+    /* Each block has begun. A kernel that waits for this event does not wait for the launch by griddepcontrol.wait. */
     SIM_TRIGGER_BEGUN,
     SIM_TRIGGERS
 } sim_trigger;
@@ -24,27 +24,28 @@ typedef enum sim_trigger {
  * point. */
 struct sim_op {
     CUgraphNodeParams what;
-    /* Runs an operation of a kind that the driver does not know (programs/). NULL: the driver knows the kind, or the
-     * operation does nothing. If the context ends meanwhile, sets *context to NULL. Needs both locks. */
+    /* Runs an operation of a kind that the driver does not know (programs/). NULL if the driver knows the kind, or if
+     * the operation does nothing. If the context ends during the operation, sets *context to NULL. Needs both locks. */
     CUresult (*run)(sim_context **context, const sim_op *op);
     void *owned;
-    size_t owned_bytes, pointers; /* kernels: `owned` begins with this many pointers into itself */
-    struct sim_graph *child;      /* CU_GRAPH_NODE_TYPE_GRAPH: a copy that belongs to this operation */
-    CUcontext to, from;           /* the two contexts of a copy; NULL: the context of the operation */
-    CUcontext in;                 /* the context in which it runs; NULL: the context of the graph */
+    size_t owned_bytes, pointers; /* pointers: for a kernel, `owned` begins with this number of pointers into itself */
+    /* for CU_GRAPH_NODE_TYPE_GRAPH: a copy of the child graph that belongs to this operation */
+    struct sim_graph *child;
+    CUcontext to, from; /* the two contexts of a copy; NULL means the context of the operation */
+    CUcontext in;       /* the context in which the operation runs; NULL means the context of the graph */
     bool cooperative;
     bool dependent;              /* a kernel that may begin before the kernel before it in its stream has ended */
-    CUevent marks[SIM_TRIGGERS]; /* the events that mark times of a launch; NULL: none. Nodes have none */
-    unsigned cluster[3];         /* blocks of a cluster; 0: the size that the kernel requires */
+    CUevent marks[SIM_TRIGGERS]; /* The events that mark times of a launch, or NULL. Nodes of graphs have no marks. */
+    unsigned cluster[3];         /* blocks of a cluster; 0 means the size that the kernel requires */
     int priority;                /* priority and window can be set and queried, but have no effect */
     CUaccessPolicyWindow window;
 };
 
 /* ---- operations (op.c) ---- */
 
-/* Submits an operation to a stream. If the stream is not captured, runs the operation, and the caller still owns its
- * memory. Otherwise adds the operation to the graph. The graph takes the memory and sets op->owned to NULL. Needs both
- * locks. If the context ends while a host function runs, sets *context to NULL. */
+/* Submits an operation to a stream. If the stream is not captured, runs the operation, and the caller keeps the memory
+ * that the operation owns. Otherwise adds the operation to the graph, which takes the memory and sets op->owned to
+ * NULL. Needs both locks. If the context ends while a host function runs, sets *context to NULL. */
 CUresult sim_submit(sim_context **context, CUstream stream, sim_op *op);
 CUresult sim_op_run(sim_context **context, CUstream stream, const sim_op *op);
 /* Returns the context in which an operation of a graph runs: `context`, or another one. Returns NULL if that context
@@ -80,28 +81,29 @@ bool sim_right_window(const CUaccessPolicyWindow *window);
 /* The happens-before order of the work of checked contexts (order.c). Without checks these functions do nothing.
  * Functions about work that runs need both locks; all other functions need the state lock. */
 typedef struct sim_order sim_order;
-/* Begins work in the stream. `op`: the operation, or NULL for work that is not one operation. */
+/* Begins work in the stream. `op` is the operation, or NULL for work that is not a single operation. */
 void sim_order_begin(sim_context *context, CUstream stream, const sim_op *op);
 /* Records that the running work accesses a range of memory. `what` names the operation, such as "the host's copy". The
  * text must stay valid until the order forgets the work. */
 void sim_order_touch(sim_context *context, const char *what, uint64_t address, uint64_t bytes, bool write);
 void sim_order_end(sim_context *context);
-/* Calls a function of the host from the running work. sim_call_out() holds no locks meanwhile. Returns false if the
- * function has destroyed the context. */
+/* Calls a host function from the running work, through sim_call_out(), which releases the locks during the call.
+ * Returns false if the function has destroyed the context. */
 bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user);
 /* Switches on the guards for pinned memory of asynchronous copies, for all contexts (pinned.c). */
 void sim_order_guard(void);
 /* Called before memory that host and device share is freed: removes its guards. Work of any context may have used the
- * memory. Needs both locks. `home`: the context that has the memory. */
+ * memory. Needs both locks. `home` is the context that has the memory. */
 void sim_order_shared_gone(const sim_context *home, uint64_t address);
-/* Record that the host has waited for the stream, for all work of the context, or for the work that the event marks. */
+/* These three functions record that the host has waited for the stream, for all work of the context, or for the work
+ * that the event marks. */
 void sim_order_waited(sim_context *context, CUstream stream);
 void sim_order_waited_all(sim_context *context);
 void sim_order_waited_event(sim_context *context, const sim_event *event);
 /* Records that the event marks the stream's work so far, or all work of the context if `stream` is NULL. */
 void sim_order_record(sim_context *context, const CUstream *stream, sim_event *event);
-/* Adds works inside the running work that are not ordered before its next part. Replaces the works that the last call
- * added. Copies the array, which is sorted by time. */
+/* The running work consists of several parts, such as the nodes of a graph. Sets the earlier parts that are not ordered
+ * before its next part, and replaces the parts of the last call. Copies the array, which must be sorted by time. */
 void sim_order_part(sim_context *context, const vm_prior *priors, size_t count);
 /* Records that the event marks the trigger of the launch that has just run in the stream. */
 void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event, sim_trigger trigger);

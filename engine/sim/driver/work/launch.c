@@ -1,5 +1,5 @@
-/* launch.c - launches of kernels. A kernel has run when the call returns. As on a GPU, the launch that faults returns
- * success. The next call and every later call report the fault, until the context ends. */
+/* launch.c - launches of kernels. A kernel has run when the call returns. As on a GPU, the call that launches a kernel
+ * with a fault returns success. All later calls report the fault, until the context ends. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,12 +10,12 @@ typedef struct shape {
     unsigned grid[3], block[3];
     unsigned shared;
     bool cooperative;
-    unsigned cluster[3];         /* 0: the kernel's directives decide */
-    unsigned preferred[3];       /* the preferred cluster, which is only checked; 0: none */
-    unsigned unknown;            /* an attribute that the simulated device does not support; 0: none */
+    unsigned cluster[3];         /* 0 if the kernel's directives decide */
+    unsigned preferred[3];       /* the preferred cluster, which is only checked; 0 if there is none */
+    unsigned unknown;            /* an attribute that the simulated device does not support, or 0 */
     CUaccessPolicyWindow window; /* only stored, for queries of a graph's node */
-    bool dependent;              /* it may begin before the kernel before it in its stream has ended */
-    CUevent marks[SIM_TRIGGERS]; /* the events that mark times of the launch; NULL: none */
+    bool dependent;              /* the launch may begin before the previous kernel of its stream has ended */
+    CUevent marks[SIM_TRIGGERS]; /* the events that mark times of the launch, or NULL */
 } shape;
 
 /* The shape of a launch's clusters, and how many blocks and clusters the device runs at the same time. */
@@ -63,7 +63,8 @@ static CUresult check_shape(const sim_function *function, const shape *launch, r
     made->cluster_size = size;
     made->blocks_per_sm = per_sm;
     made->clusters = size > 1 ? sim_resident_clusters(per_sm, size) : 0;
-    const uint64_t held = size > 1 ? size * made->clusters : sms * per_sm; /* blocks that run at the same time */
+    /* number of blocks that run at the same time */
+    const uint64_t held = size > 1 ? size * made->clusters : sms * per_sm;
     if (size > 1 && !held)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (launch->cooperative && blocks > held)
@@ -118,7 +119,7 @@ static CUresult get_result(vm_fault_kind kind)
     case VM_FAULT_MISALIGNED: return CUDA_ERROR_MISALIGNED_ADDRESS;
     case VM_FAULT_INSTRUCTION: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     case VM_FAULT_ASSERT: return CUDA_ERROR_ASSERT;
-    case VM_FAULT_STEPS: /* on a GPU the watchdog would end the kernel in all three cases */
+    case VM_FAULT_STEPS: /* in all three cases the watchdog of a GPU would end the kernel */
     case VM_FAULT_DEADLOCK:
     case VM_FAULT_TIME: return CUDA_ERROR_LAUNCH_TIMEOUT;
     case VM_FAULT_STACK: return CUDA_ERROR_HARDWARE_STACK_ERROR;
@@ -150,7 +151,8 @@ void kiln__sim_keep(bool keep) { limited.keep = keep; }
 
 void kiln__sim_order(uint64_t order) { limited.order = order; }
 
-/* Tells a program that does not know Kiln why one of its kernels has failed. libkiln returns the reason instead. */
+/* Tells a program that does not know Kiln why one of its kernels has failed. In libkiln this function does nothing,
+ * because libkiln returns the reason to its caller. */
 static void tell_reason(const char *reason)
 {
 #ifdef SIM_TELL
@@ -189,7 +191,7 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (context->check)
         sim_order_time();
-    /* set before the estimate, which tests whether it is the only observer */
+    /* set before the estimate, which tests whether the trace is the only observer */
     watch.checks = context->check ? &check_hooks : NULL;
     sim_estimate estimate;
     const uint64_t resident = sim_limit_by_columns(function, made->blocks_per_sm),
@@ -214,12 +216,12 @@ static CUresult run_launch(sim_context *context, const sim_function *function, c
     if (kind == VM_OK)
         return CUDA_SUCCESS;
     snprintf(context->fault, sizeof context->fault, "%s", fault.message);
-    if (kind != VM_FAULT_STOPPED && !context->check) /* the checks have a finding for a fault */
+    if (kind != VM_FAULT_STOPPED && !context->check) /* with checks, a finding reports the fault */
         tell_reason(fault.message);
-    if (kind == VM_FAULT_MEMORY) /* the host is out of memory: the context stays usable */
+    if (kind == VM_FAULT_MEMORY) /* the host is out of memory, and the context stays usable */
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (kind == VM_FAULT_STOPPED || (limited.keep && (kind == VM_FAULT_STEPS || kind == VM_FAULT_TIME)))
-        return CUDA_ERROR_TIMEOUT; /* the caller's flag or limit has stopped the kernel: the context stays usable */
+        return CUDA_ERROR_TIMEOUT; /* the caller's flag or limit has stopped the kernel, and the context stays usable */
     context->sticky = get_result(kind);
     return CUDA_SUCCESS;
 }
@@ -303,8 +305,8 @@ CUresult sim_kernel_run(sim_context *context, const sim_op *op)
                                   : result;
 }
 
-/* Reports to the checks why a launch was refused. A program that launches with <<<>>> may never query the error. An attribute
- * that only the simulated device refuses is told without checks too. */
+/* Reports to the checks why a launch was refused. A program that launches with <<<>>> may never query the error. If the
+ * reason is an attribute that only the simulated device refuses, tells the program the reason even without checks. */
 static void report_refused(sim_context *context, CUfunction handle, const shape *launch, CUresult why)
 {
     const sim_function *function = context->check || launch->unknown ? sim_object_find(context, handle, SIM_FUNCTION)
@@ -332,7 +334,7 @@ static void report_refused(sim_context *context, CUfunction handle, const shape 
     check_host_launch(context->device, kernel, text);
 }
 
-/* Checks the events that shall mark times of the launch: they must have no timing, and belong to one process. */
+/* Checks the events that mark times of the launch: they must have no timing, and must not be interprocess events. */
 static CUresult check_marks(const sim_context *context, const shape *launch)
 {
     for (unsigned k = 0; k < SIM_TRIGGERS; k++) {
@@ -345,8 +347,8 @@ static CUresult check_marks(const sim_context *context, const shape *launch)
     return CUDA_SUCCESS;
 }
 
-/* Checks the preferred cluster of a launch: a multiple of the regular cluster that divides the grid. A device may always
- * launch regular clusters, and the simulated device does. */
+/* Checks the preferred cluster of a launch: it must be a multiple of the regular cluster and divide the grid. A device
+ * may always launch regular clusters instead, and the simulated device does so. */
 static CUresult check_preferred(const shape *launch)
 {
     for (int i = 0; launch->preferred[0] && i < 3; i++) {

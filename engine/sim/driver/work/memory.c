@@ -1,5 +1,5 @@
-/* memory.c - device memory: allocation, fills, and resolving the sides of copies. Every range is checked against the
- * allocations. */
+/* memory.c - device memory: allocation, fills, and resolving the sides of copies. The functions check every range
+ * against the allocations. */
 #include <string.h>
 
 #include "cu_work.h"
@@ -65,7 +65,7 @@ CUresult sim_cuMemFree(CUdeviceptr pointer)
 {
     sim_context *context;
     SIM_TRY(sim_begin_work(&context));
-    /* a capture forbids the call also for a NULL pointer, although freeing NULL does nothing */
+    /* a capture forbids the call even for a NULL pointer, although freeing NULL does nothing */
     CUresult result = sim_programs()->forbid(context);
     if (result == CUDA_SUCCESS && pointer != 0 && !sim_memory_free(sim_home(context, pointer), pointer)) {
         check_host_free(context->device, pointer);
@@ -178,7 +178,7 @@ void *sim_side_resolve(const sim_side *where, size_t bytes)
 
 /* ---- fills ---- */
 
-/* Sets *bytes to the distance from the first byte to the end of the last byte that is written. Returns false if the
+/* Sets *bytes to the distance from the first written byte to the end of the last written byte. Returns false if the
  * extent cannot be filled. */
 static bool fill_extent(const CUDA_MEMSET_NODE_PARAMS_v2 *to, size_t *bytes)
 {

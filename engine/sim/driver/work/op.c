@@ -2,7 +2,7 @@
  * events; programs/ adds further kinds (sim_op.run). */
 #include "cu_work.h"
 
-/* Marks the current time. */
+/* Makes the event mark the current time of the context. */
 static void set_recorded(sim_context *context, sim_event *event)
 {
     event->recorded = true;
@@ -16,7 +16,7 @@ static CUresult run_record(sim_context *context, CUevent handle)
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
     set_recorded(context, event);
-    /* A node of a graph records the event, so the event marks all work of the context. Otherwise record_edges()
+    /* If a node of a graph records the event, the event marks all work of the context. Otherwise record_edges() later
      * replaces this clock by the clock of the stream. */
     sim_order_record(context, NULL, event);
     sim_programs()->program_record(context, event);
@@ -55,7 +55,7 @@ void sim_order_told(sim_context *context, CUstream stream, const sim_op *op)
         /* the operation may have waited for a value that any other stream has written */
         sim_order_stream_waits(context, stream, NULL);
     if (op->what.type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP || op->what.type == CU_GRAPH_NODE_TYPE_HOST)
-        sim_order_waited(context, stream); /* the host may read what they write */
+        sim_order_waited(context, stream); /* the host may read memory that they write */
 }
 
 /* Records the events that mark times of a launch that has run. */
@@ -92,7 +92,7 @@ static CUresult run_in_order(sim_context **context, CUstream stream, const sim_o
                         sim_copy_across(*context, op, waiting + 1);
     if (across)
         sim_order_devices_wait(waiting, KILN__COUNT(waiting));
-    /* an event that is recorded between two kernels does not make the second one wait for the first one */
+    /* an event that is recorded between two kernels does not make the second kernel wait for the first */
     const bool works = op->what.type != CU_GRAPH_NODE_TYPE_EVENT_RECORD;
     if (works)
         sim_order_begin(*context, stream, op);

@@ -7,23 +7,23 @@
  * them writes.
  *
  * One order serves all contexts of the process, and their checks share one time. So streams of two devices are compared
- * like streams of one. The host has one more clock, for all of its threads together. After a call that waits,
- * everything that the host enqueues later is ordered after the work for which it has waited. A flag that a kernel
- * writes in mapped memory bypasses the driver, so it gives no order. Nodes of one graph count as ordered, except the
- * nodes that sim_order_part() names.
+ * like streams of one device. The host has an additional clock, for all of its threads together. After a call that
+ * waits, all work that the host enqueues later is ordered after the work for which it has waited. A flag that a kernel
+ * writes in mapped memory bypasses the driver, so the order does not see it. Nodes of one graph count as ordered,
+ * except the nodes that sim_order_part() names.
  *
  * **Dependent launches.** A launch may begin before the launches before it in its stream have ended. So the entry that
- * a lane's clock has for the lane itself does not tell which works of the lane are ordered before its next work. Two
- * sets of the last 64 works tell it. The set `begun` has the works that are ordered before the start of a dependent
- * launch. The set `waited` has the works that are ordered before its accesses after griddepcontrol.wait. Bit i
- * stands for the work that is i + 1 works before the next work. Older works count as ordered. All other work of the
- * lane is ordered after all earlier works of the lane. finish_launch() computes the sets of the next launch from the
- * sets of this launch and from its vm_dependence. The next launch begins when all blocks of this launch have
+ * a lane's clock has for the lane itself is not enough: it does not tell which works of the lane are ordered before its
+ * next work. Two sets of the last 64 works tell this. The set `begun` has the works that are ordered before the start
+ * of a dependent launch. The set `waited` has the works that are ordered before its accesses after griddepcontrol.wait.
+ * Bit i stands for the work that is i + 1 works before the next work. Older works count as ordered. Work that is not a
+ * dependent launch is ordered after all earlier works of its lane. finish_launch() computes the sets of the next launch
+ * from the sets of this launch and from its vm_dependence. The next launch begins when all blocks of this launch have
  * triggered. If a block waited for work before it triggered, the next launch therefore begins after that work.
  *
- * A work has two states. From sim_order_begin() until sim_order_end() it runs: its `span.until` is UINT32_MAX, and
- * sim_order_touch() adds its ranges. Then it has ended, and later works are compared with it. The work is removed from
- * the list in four cases:
+ * A work has two states. It runs from sim_order_begin() until sim_order_end(). While it runs, its `span.until` is
+ * UINT32_MAX, and sim_order_touch adds its ranges. Then it has ended, and later works are compared with it. The work is
+ * removed from the list in four cases:
  *   forget_works  the host has waited for it, so all later work is ordered after it
  *   drop_old      the list is full
  *   keep_time     the time restarts
@@ -37,7 +37,7 @@
 
 enum { LANES = 256, WORKS_MOST = 4096, RANGES_MOST = 1 << 14 };
 #define HOST LANES                 /* the index of the host's clock */
-#define TIME_MOST (UINT32_MAX / 4) /* when the time of the checks is above this value, it restarts at 1 */
+#define TIME_MOST (UINT32_MAX / 4) /* if the time of the checks exceeds this value, the time restarts at 1 */
 
 /* A launch, copy or fill that has begun. */
 typedef struct work {
@@ -48,7 +48,8 @@ typedef struct work {
 typedef struct range { /* memory that a copy, a fill, or (if managed) the kernels of a work touch */
     uint32_t lane, number;
     bool write, pinned; /* pinned: a guard protects the memory against the host */
-    /* true: kernels have used this managed memory during the span; false: a copy or a fill touches the memory */
+    /* True if the range is managed memory that kernels have used during the span. False if a copy or a fill touches the
+     * range. */
     bool managed;
     vm_period span;
     int guard;        /* the number of its guard, or -1 */
@@ -59,15 +60,17 @@ typedef struct range { /* memory that a copy, a fill, or (if managed) the kernel
 
 /* The order of all checked contexts. */
 struct sim_order {
-    unsigned users; /* contexts */
-    uint32_t lanes; /* number of lanes ever given out, plus 1. If all are given out, take_lane() reuses vacant ones */
-    uint32_t done[LANES];             /* by lane: the number of works that have begun in it */
-    uint32_t known[LANES + 1][LANES]; /* the vector clocks, by lane, and the host's */
-    const sim_context *owner[LANES];  /* by lane: its context, or NULL if the context has ended */
-    bool legacy[LANES];               /* by lane: its stream is the legacy stream of its context */
-    bool blocking[LANES];             /* by lane: its stream and the legacy stream wait for each other */
-    bool vacant[LANES];               /* by lane: its stream was destroyed */
-    bool lost;                        /* there are too many streams, so everything counts as ordered */
+    unsigned users; /* number of contexts that use the order */
+    /* Number of lanes that were given out, plus 1. If all lanes are given out, take_lane() reuses vacant lanes. */
+    uint32_t lanes;
+    uint32_t done[LANES];             /* indexed by lane: the number of works that have begun in the lane */
+    uint32_t known[LANES + 1][LANES]; /* the vector clocks of the lanes, and the clock of the host */
+    const sim_context *owner[LANES];  /* indexed by lane: the lane's context, or NULL if the context has ended */
+    bool legacy[LANES];               /* indexed by lane: true for the legacy stream of a context */
+    /* indexed by lane: true if the stream and the legacy stream wait for each other */
+    bool blocking[LANES];
+    bool vacant[LANES]; /* indexed by lane: true if the stream was destroyed */
+    bool lost;          /* there are too many streams, so everything counts as ordered */
     work *works;
     range *ranges;
     vm_prior *spans;    /* works that are not ordered before the running work */
@@ -75,11 +78,12 @@ struct sim_order {
     size_t work_count, work_room, range_count, range_room, span_count, span_room;
     size_t first_range; /* the first range of the running work */
     uint64_t begun[LANES],
-        waited[LANES];              /* by lane: the sets of works for its next work, if that is a dependent launch */
+        /* Indexed by lane: the sets for the lane's next work, if that is a dependent launch. */
+        waited[LANES];
     uint64_t now_begun, now_waited; /* the sets of the running work */
     bool now_kernel;                /* the running work is a launch of one kernel */
-    /* By lane: the clock that its next work gets by griddepcontrol.wait, from events that mark the trigger of a launch.
-     */
+    /* Indexed by lane: the clock that the lane's next work gets by griddepcontrol.wait. It comes from events that mark
+     * the trigger of a launch. */
     uint32_t promised[LANES][LANES];
 };
 
@@ -96,7 +100,7 @@ static void remove_guard(range *r)
             check_managed_race(context->device, address, r->write, r->span, where);
         else
             check_pinned_race(context->device, r->address, r->bytes, r->write, where);
-        r->pinned = false; /* reported once */
+        r->pinned = false; /* so that the range is reported only once */
     }
     r->guard = -1;
 }
@@ -108,7 +112,7 @@ static void remove_all_guards(sim_order *o)
 }
 
 /* Finds the memory at the address that host and device share: pinned, registered or managed memory, or a managed
- * variable. Sets its bounds. Returns false if the address is in no such memory. */
+ * variable. Sets *base and *bytes to the bounds of the memory. Returns false if the address is in no such memory. */
 static bool find_shared(const sim_context *context, uint64_t address, uint64_t *base, uint64_t *bytes)
 {
     vm_info info;
@@ -143,7 +147,7 @@ void sim_order_shared_gone(const sim_context *home, uint64_t address)
     for (size_t i = 0; i < o->range_count; i++)
         if (o->ranges[i].address < base + bytes && base < o->ranges[i].address + o->ranges[i].bytes) {
             remove_guard(&o->ranges[i]);
-            o->ranges[i].pinned = false; /* not guarded again: the address may become other memory's */
+            o->ranges[i].pinned = false; /* the range is not guarded again, because other memory may get this address */
         }
 }
 
@@ -201,8 +205,8 @@ static void leave_order(sim_context *context)
     kiln__free(sim_memory(), o);
 }
 
-/* Resets the lanes of the context's streams and the clocks of its events. They may come from an earlier check of the
- * context. */
+/* Resets the lanes of the context's streams and the clocks of its events. The lanes and clocks may come from an earlier
+ * check of the context. */
 static void forget_clocks(sim_context *context)
 {
     for (sim_object *object = context->objects; object; object = object->next) {
@@ -244,8 +248,8 @@ static void join_clocks(uint32_t *to, const uint32_t *from)
         to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-/* Joins a clock into the clock of a lane's next work. The entry that the clock has for this lane names works of the
- * lane that happened before, so the function adds them to the lane's sets. */
+/* Joins a clock into the clock of a lane's next work. The clock also has an entry for this lane, because earlier works
+ * of the lane may have happened before. The function adds these works to the lane's sets. */
 static void join_lane(sim_order *o, uint32_t lane, const uint32_t *from)
 {
     join_clocks(o->known[lane], from);
@@ -266,7 +270,7 @@ static work *get_running(sim_order *o)
 static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, bool legacy)
 {
     uint32_t lane = o->lanes;
-    /* reuse the lane of a destroyed stream, whose work counts as ordered before the work of the new stream */
+    /* reuses the lane of a destroyed stream, whose work then counts as ordered before the work of the new stream */
     if (lane == LANES)
         for (lane = 1; lane < LANES; lane++)
             if (o->vacant[lane] && (!o->owner[lane] || (o->owner[lane] == context && o->blocking[lane] == blocking)))
@@ -274,7 +278,8 @@ static uint32_t take_lane(sim_context *context, sim_order *o, bool blocking, boo
     if (lane == LANES) {
         o->lost = true;
         remove_all_guards(o);
-        /* While a work runs, its kernel may read the spans on another thread. Then sim_order_end() clears them. */
+        /* While a work runs, its kernel may read the spans on another thread. In this case sim_order_end() clears them
+         * later. */
         if (!get_running(o))
             clear_spans(o);
         return 0;
@@ -331,8 +336,8 @@ static uint32_t *get_clock(sim_order *o, uint32_t lane)
     return o->known[lane];
 }
 
-/* Sets `known` to the clock of everything that the context has enqueued so far. NULL means everything that all contexts
- * have enqueued. */
+/* Sets `known` to the clock of all work that the context has enqueued so far. If `context` is NULL, the work of all
+ * contexts counts. */
 static void get_clock_of_all(sim_order *o, const sim_context *context, uint32_t *known)
 {
     memset(known, 0, sizeof o->done);
@@ -345,7 +350,7 @@ static void get_clock_of_all(sim_order *o, const sim_context *context, uint32_t 
 
 /* ---- waiting ---- */
 
-/* Joins a clock into the host's clock. Work of another thread may still be running. It does not count as done. */
+/* Joins a clock into the host's clock. Work that another thread is still running does not count as done. */
 static void join_host(sim_order *o, const uint32_t *known)
 {
     const work *now = get_running(o);
@@ -397,9 +402,9 @@ void sim_order_record(sim_context *context, const CUstream *stream, sim_event *e
         get_clock_of_all(o, context, event->known);
 }
 
-/* The event's clock is the clock at which the launch began, or at which it had triggered. The entry for the launch's
- * own lane names the last work of the lane that is in the launch's set. It stands for all works up to that one,
- * although some of them may not be in the set. This may order too much. */
+/* The event's clock is the clock at which the launch began, or at which it had triggered. A clock entry stands for all
+ * works of a lane up to one work. For the launch's own lane this is the last work in the launch's set, although some
+ * earlier works may not be in the set. So the event may order too much, and some races are missed. */
 void sim_order_triggered(sim_context *context, CUstream stream, sim_event *event, sim_trigger trigger)
 {
     sim_order_record(context, &stream, event);
@@ -462,7 +467,7 @@ static void keep_time(sim_order *o)
             check_raise_time(any->check, most + 1);
     if (!anew)
         return;
-    o->work_count = o->range_count = 0; /* nothing is guarded at this point */
+    o->work_count = o->range_count = 0; /* no guards are lost, because none is set at this point */
     o->first_range = 0;
     for (uint32_t k = 0; k <= LANES; k++)
         join_clocks(o->known[k], o->done);
@@ -482,7 +487,8 @@ static void drop_old(sim_order *o)
     join_host(o, known);
 }
 
-/* Sets the sets of the running work. Only a dependent launch begins before earlier works of its lane have ended. */
+/* Computes `now_begun` and `now_waited`, the sets of the running work. Only a dependent launch begins before earlier
+ * works of its lane have ended. */
 static void start_sets(sim_order *o, uint32_t lane, const sim_op *op)
 {
     o->now_kernel = op && op->what.type == CU_GRAPH_NODE_TYPE_KERNEL;
@@ -492,21 +498,21 @@ static void start_sets(sim_order *o, uint32_t lane, const sim_op *op)
     o->begun[lane] = o->waited[lane] = UINT64_MAX;
 }
 
-/* Sets the lane's sets for the work after a launch. The launch itself is not ordered before the start of the next
- * launch. A launch that never waits may end before its prerequisite launches do. */
+/* Computes the lane's sets for the work after a launch. The launch itself is not ordered before the start of the next
+ * launch. A launch that never waits may end before its prerequisite launches end. */
 static void finish_launch(sim_order *o, uint32_t lane, vm_dependence did)
 {
     o->begun[lane] = (did.waited_first ? o->now_waited : o->now_begun) << 1;
     o->waited[lane] = (did.waited ? o->now_waited : o->now_begun) << 1 | 1;
 }
 
-/* Returns true if the set has the work of its lane. `next`: the number of the work for which the set was made. */
+/* Returns true if the set has the work of its lane. `next` is the number of the work for which the set was made. */
 static bool is_in_set(uint64_t set, uint32_t next, uint32_t number)
 {
     return next - number > 64 || set >> (next - number - 1) & 1;
 }
 
-/* Returns true if an earlier work is not ordered before the lane's next work, and sets the reason. */
+/* Returns true if an earlier work is not ordered before the lane's next work. Sets *why to the reason. */
 static bool is_apart(const sim_order *o, uint32_t lane, const work *earlier, vm_apart *why)
 {
     *why = VM_APART_STREAM;
@@ -560,8 +566,8 @@ static void begin_work(sim_context *context, sim_order *o, uint32_t lane, const 
                                        .context = context};
 }
 
-/* Returns the order for new work. Removes all guards first, because the driver runs the work on the host, where it may
- * use the guarded memory. */
+/* Returns the order for new work. Removes all guards first, because the driver runs the work on the host, and the work
+ * may use guarded memory. */
 static sim_order *prepare_order(sim_context *context)
 {
     sim_order *o = get_order(context);
@@ -615,7 +621,7 @@ void sim_order_touch(sim_context *context, const char *what, uint64_t address, u
     if (!now || bytes == 0)
         return;
     sim_context *home = sim_home(context, address);
-    /* The context of the memory joins the order, which then forgets the range when that context ends. */
+    /* The context of the memory joins the order, so that the order forgets the range when that context ends. */
     if (!get_order(home))
         return;
     const sim_host *host = sim_host_at(home, address);
@@ -663,8 +669,8 @@ static bool add_used(sim_context *context, sim_order *o, const work *now, uint64
 }
 
 /* Guards the managed memory and variables that the work's kernels have used. Guards nothing if a kernel may have
- * written a flag in that memory. A host that reads the flag is ordered after the kernel, and the order does not see
- * such an edge. */
+ * written a flag in that memory. If the host reads the flag, its later accesses are ordered after the kernel, and this
+ * file cannot see that. */
 static void guard_managed(sim_context *context, sim_order *o, const work *now)
 {
     vm_info v;
@@ -713,11 +719,12 @@ void sim_order_end(sim_context *context)
     const vm_dependence did = check_dependence(context->check);
     if (o->now_kernel)
         finish_launch(o, now->lane, did);
-    if (o->now_kernel && did.waited) /* later work of the lane is ordered after the launches of these events too */
+    /* later work of the lane is also ordered after the launches that these events mark */
+    if (o->now_kernel && did.waited)
         join_clocks(o->known[now->lane], o->promised[now->lane]);
     memset(o->promised[now->lane], 0, sizeof o->promised[now->lane]);
     share_launches(now->span);
-    for (size_t i = 0; i < o->range_count; i++) { /* compare with the memory of earlier copies */
+    for (size_t i = 0; i < o->range_count; i++) { /* compares the work with the memory of earlier copies */
         const range *r = &o->ranges[i];
         if (!r->managed && is_concurrent(o, now, r))
             check_host_race(r->context->device, r->what, r->address, r->bytes, r->write, now->span);
@@ -726,9 +733,9 @@ void sim_order_end(sim_context *context)
     guard_managed(context, o, now);
 }
 
-/* Calls a host function from the running work. Other threads' work may begin and end meanwhile. So the running work
- * ends before the call, and the rest of the operation counts as a new work of the same lane. The host function is
- * ordered after everything before it. Returns false if the function has destroyed the context. */
+/* Calls a host function from the running work. Work of other threads may begin and end during the call. So the running
+ * work ends before the call, and the rest of the operation counts as a new work of the same lane. The host function is
+ * ordered after all work before it. Returns false if the function has destroyed the context. */
 bool sim_order_call_out(sim_context *context, void (*function)(void *), void *user)
 {
     sim_order *o = get_order(context);

@@ -1,5 +1,5 @@
 /* pinned.c - guards for pinned memory. While an asynchronous copy uses pinned memory, and until the host has waited for
- * the copy, the host must not touch the copy's target nor change its source. A guard protects the pages with
+ * the copy, the host must neither touch the copy's target nor change its source. A guard protects the pages with
  * mprotect(). The first access of the host raises SIGSEGV. The handler records the access and makes the pages
  * accessible again, and the program continues. Guards exist only if the environment switches the checks on, because a
  * signal handler applies to the whole process. */
@@ -21,7 +21,7 @@ enum { GUARDS = 256, LATE_MOST = 1000 };
 typedef struct guard {
     _Atomic uintptr_t first, end; /* the bounds of whole pages; they keep their values when the guard is removed */
     atomic_bool set;
-    _Atomic uintptr_t touched; /* the address that the host touched; 0: none */
+    _Atomic uintptr_t touched; /* the address that the host touched, or 0 */
     /* address of the instruction that touched the pages, 1 if it is unknown, 0 if the host has not touched them */
     _Atomic uintptr_t fired;
     /* number of faults after the guard was removed, from threads that accessed the pages just before */
@@ -42,7 +42,7 @@ static uintptr_t get_code(const void *context)
 #endif
 }
 
-/* Calls the handler that the program had installed before. This handler stays installed, because other memory may still
+/* Calls the handler that the program had installed before. on_fault() stays installed, because other memory may still
  * be guarded. */
 static void call_old_handler(int number, siginfo_t *info, void *context)
 {
@@ -54,8 +54,8 @@ static void call_old_handler(int number, siginfo_t *info, void *context)
         before.sa_handler(number);
 }
 
-/* The handler of SIGSEGV. When it returns, the thread repeats the access. The access succeeds if it was to guarded
- * pages. A fault at any other address goes to the program's former handler, or ends the process. */
+/* The handler of SIGSEGV. When the handler returns, the thread repeats the access. If the access was to guarded pages,
+ * it now succeeds. A fault at any other address goes to the program's former handler, or ends the process. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     uintptr_t address = (uintptr_t)info->si_addr;
@@ -64,8 +64,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
         uintptr_t first = atomic_load(&guards[i].first), end = atomic_load(&guards[i].end);
         if (address < first || address >= end)
             continue;
-        /* A thread may have faulted before the guard was removed, and then repeats its access. If there are too many
-         * such faults, the memory no longer exists, and the program itself has caused them. */
+        /* A thread may have faulted just before the guard was removed, and then only repeats its access. If there are
+         * too many such faults, the memory no longer exists, and the fault is the program's own. */
         if (!atomic_load(&guards[i].set)) {
             ours |= atomic_fetch_add(&guards[i].late, 1) < LATE_MOST;
             continue;
@@ -93,8 +93,8 @@ int sim_guard_set(uint64_t address, uint64_t bytes, bool reads)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct sigaction now;
     pthread_once(&once, install_handler);
-    /* If the program has installed its own handler meanwhile, that handler would get the signals, so nothing is
-     * guarded. */
+    /* If the program has installed its own handler meanwhile, that handler would get the signals, so no guard is
+     * set. */
     if (sigaction(SIGSEGV, NULL, &now) != 0 || !(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_fault)
         return -1;
     for (int i = 0; i < GUARDS; i++) {

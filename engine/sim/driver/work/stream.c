@@ -1,8 +1,8 @@
 /* stream.c - streams, events and host functions. Work is complete when the call that enqueues it returns, which the
- * rules of streams allow. So a query never returns CUDA_ERROR_NOT_READY: while another thread is still in the call that
- * enqueues work, that work does not count as enqueued. A call that waits has to wait only for a kernel or a host
- * function that another thread runs. cuEventSynchronize() waits only for host functions, because a recorded event
- * never marks a kernel that is still running.
+ * rules of streams allow. So a query never returns CUDA_ERROR_NOT_READY. If another thread is still in the call that
+ * enqueues work, that work does not count as enqueued yet. A waiting call (synchronisation) has to wait only for a
+ * kernel or a host function that another thread runs. cuEventSynchronize() waits only for host functions, because a
+ * recorded event never marks a kernel that is still running.
  *
  * Recording an event stores the clock of its context: the host time in nanoseconds that the device's work has taken so
  * far. This time is the speed of the simulator and not an estimate of a GPU.
@@ -40,9 +40,10 @@ static sim_stream *stream_new(sim_context *context, unsigned flags, int priority
     return made;
 }
 
-/* The per-thread default streams of this thread, one for each context in which it has used one. Captures, checks and
- * profiles need them as objects. After SIM_DEVICES_MOST of them, the next one replaces the oldest in this list. Each of
- * these streams lives until its context ends, even after the thread has ended or the stream has left the list. */
+/* The per-thread default streams of this thread, one for each context in which the thread has used such a stream.
+ * Captures, checks and profiles need them as objects. If the list has SIM_DEVICES_MOST streams, the next stream
+ * replaces the oldest. Each of these streams lives until its context ends, even after the thread has ended or the
+ * stream has left the list. */
 static _Thread_local struct {
     uint64_t streams[SIM_DEVICES_MOST];
     unsigned next;
@@ -137,8 +138,8 @@ CUresult sim_cuStreamQuery(CUstream stream)
 
 /* ---- properties of a stream ---- */
 
-/* Begins a query of a stream, and sets *context to the stream's context. Returns CUDA_SUCCESS with the state lock held,
- * if the stream exists and `out` is not NULL. Otherwise returns an error without the lock. */
+/* Begins a query of a stream, and sets *context to the stream's context. If the stream exists and `out` is not NULL,
+ * holds the state lock and returns CUDA_SUCCESS. Otherwise returns an error and holds no lock. */
 static CUresult begin_query(CUstream stream, const void *out, sim_context **context)
 {
     SIM_TRY(sim_begin(context));
@@ -171,7 +172,7 @@ CUresult sim_cuStreamGetId(CUstream stream, unsigned long long *id)
     sim_context *context = NULL;
     SIM_TRY(begin_query(stream, id, &context));
     *id = stream ? (uintptr_t)stream
-                 /* the driver never uses a handle twice, so the handle serves as the id */
+                 /* the driver never uses a handle twice, so the handle is the id */
                  : (uintptr_t)CU_STREAM_LEGACY;
     return sim_end(CUDA_SUCCESS);
 }
@@ -212,7 +213,7 @@ bool sim_right_window(const CUaccessPolicyWindow *window)
             (unsigned)window->missProp <= CU_ACCESS_PROPERTY_STREAMING);
 }
 
-/* Returns an attribute of a stream. The five attributes below can be set and queried, but have no effect. */
+/* Returns an attribute of a stream. The attributes have no effect besides this query. */
 CUresult sim_cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue *value)
 {
     sim_context *context = NULL;
@@ -326,7 +327,7 @@ CUresult sim_cuStreamAddCallback(CUstream stream, CUstreamCallback function, voi
     if (result != CUDA_SUCCESS)
         return sim_end_work(context, result);
     callback call = {function, stream, user};
-    sim_order_waited(context, stream); /* the callback may use what the stream has copied */
+    sim_order_waited(context, stream); /* the callback may use data that the stream has copied */
     bool stays = sim_call_out(context, call_back, &call);
     return sim_end_work(stays ? context : NULL, CUDA_SUCCESS);
 }
@@ -350,8 +351,8 @@ static CUresult submit_event(CUstream stream, CUgraphNodeType type, CUevent even
     return sim_end_work(context, result);
 }
 
-/* The work that the event marks is already complete, so nothing waits. A capture records the dependency, and the checks
- * record the happens-before edge. */
+/* The work that the event marks is already complete, so the stream need not wait. A capture records the dependency, and
+ * the checks record the happens-before edge. */
 CUresult sim_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
     sim_context *context;

@@ -1,4 +1,5 @@
-/* table.c - the functions by name. The library that exports them (programs/library/libcuda.c) is made from the same lists. */
+/* table.c - finds functions of the driver by name. The library that exports the functions (programs/library/libcuda.c)
+ * is made from the same lists. */
 #include <string.h>
 
 #include "cu_objects.h"
@@ -12,8 +13,8 @@ static const sim_entry entries[] = {
 #undef SIM_X
 };
 
-/* Returns the newest form of `name` for a program of CUDA `version`, or NULL. *exists tells whether there is a form for
- * any version. All forms of a name are in the same one of the two lists. */
+/* Returns the newest form of `name` for a program of CUDA `version`, or NULL. Sets *exists to true if any version has a
+ * form of this name. There are two lists, and all forms of a name are in the same list. */
 static const sim_entry *find_entry(const char *name, int version, bool *exists)
 {
     const sim_entry *best = NULL;
@@ -39,8 +40,8 @@ static void *get_pointer(const sim_entry *found)
     return symbol;
 }
 
-/* Returns the form to which cuda.h maps the name. This is the form that comes first in its list, because older forms
- * come later. Returns NULL for an unknown name. */
+/* Returns the form to which cuda.h maps the name, which is the first form of the name in its list. Returns NULL for an
+ * unknown name. */
 void *kiln__sim_symbol(const char *name)
 {
     for (size_t i = 0; i < KILN__COUNT(entries); i++)

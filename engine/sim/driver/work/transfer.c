@@ -1,6 +1,7 @@
 /* transfer.c - copies: contiguous, with a pitch, in two and three dimensions, between contexts, from and to arrays.
  * Every copy is handled as a copy of a box. Before it copies any byte, move_box() checks that device memory and arrays
- * contain the whole box of each side. A side that is declared as host memory is not checked, even if it is pinned. */
+ * contain the whole box of each side. If a side is declared as host memory, move_box() does not check it, even if the
+ * memory is pinned. */
 #include <string.h>
 
 #include "cu_work.h"
@@ -9,8 +10,9 @@
 /* One side of a box: its memory, and where the box starts in it. */
 typedef struct corner {
     sim_side side;
-    size_t x, y, z, pitch, rows; /* rows: of a slice; x and pitch in bytes */
-    /* 0, or if device memory does not contain the whole box: the bytes from the first to the last byte of the box */
+    size_t x, y, z, pitch, rows; /* rows: number of rows of a slice; x and pitch are in bytes */
+    /* If device memory does not contain the whole box: the number of bytes from the first to the last byte of the box.
+     * Otherwise 0. */
     size_t missing;
 } corner;
 
@@ -18,8 +20,8 @@ typedef struct box {
     size_t width, height, depth;
 } box;
 
-/* Returns the host's pointer to the first byte of the box on that side, and moves the side's address to that byte.
- * Returns NULL if the values are invalid, or if device memory does not contain the whole box. */
+/* Returns the host pointer to the first byte of the box on this side, and sets the side's address to that byte. Returns
+ * NULL if the values are invalid, or if device memory does not contain the whole box. */
 static unsigned char *locate(corner *at, const box *size)
 {
     const size_t most = (size_t)sim_profile_int(sim_current_profile(), CU_DEVICE_ATTRIBUTE_MAX_PITCH);
@@ -28,11 +30,11 @@ static unsigned char *locate(corner *at, const box *size)
         return NULL;
     if (at->pitch == 0 && size->height == 1 && at->y == 0)
         at->pitch = line;
-    if (at->rows == 0 && size->depth == 1 && at->z == 0) /* then the number of rows has no effect */
+    if (at->rows == 0 && size->depth == 1 && at->z == 0) /* in this case the number of rows has no effect */
         at->rows = 1;
     else if (at->rows < at->y || at->rows - at->y < size->height)
         return NULL;
-    bool rows = size->height > 1 || size->depth > 1; /* the largest pitch does not limit a single row */
+    bool rows = size->height > 1 || size->depth > 1; /* the limit of the pitch does not apply to a single row */
     if (at->pitch < line || (rows && at->pitch > most) || __builtin_mul_overflow(at->pitch, at->rows, &slice))
         return NULL;
     if (__builtin_mul_overflow(at->z, slice, &start) || __builtin_mul_overflow(at->y, at->pitch, &extent) ||
@@ -126,8 +128,8 @@ static bool right_type(CUmemorytype type)
 
 /* ---- copies as ops ---- */
 
-/* Returns the context that has the memory of the side. If there are several devices, the address tells which context
- * this is. */
+/* Returns the context that has the memory of the side. If there are several devices, the context follows from the
+ * address. */
 static sim_context *get_home(const sim_side *side)
 {
     return side->type == CU_MEMORYTYPE_ARRAY
@@ -135,7 +137,7 @@ static sim_context *get_home(const sim_side *side)
                : sim_home(side->context, side->address);
 }
 
-/* Finds both sides of the copy, and reports the errors that do not depend on their memory. */
+/* Finds both sides of the copy, and returns errors that do not depend on their memory. */
 static CUresult find_sides(sim_context *context, const sim_op *op, corner *to, corner *from)
 {
     const CUDA_MEMCPY3D *what = &op->what.memcpy.copyParams;
@@ -227,7 +229,7 @@ static CUresult will_be_there(const sim_context *context, corner *at, const box 
 {
     unsigned char *first;
     const uint64_t address = at->side.address;
-    at->side.write = false; /* the copy is only checked now, and writes nothing */
+    at->side.write = false; /* the function only checks the copy, so nothing is written */
     CUresult result = find_corner(at, size, &first);
     bool later = result != CUDA_SUCCESS && at->side.type != CU_MEMORYTYPE_ARRAY;
     return later && sim_programs()->graph_memory(context, address, 1, false) ? CUDA_SUCCESS : result;
@@ -289,7 +291,7 @@ static CUresult copy_3d(const CUDA_MEMCPY3D *what, CUstream stream)
     return what ? submit_copy(what, NULL, NULL, stream) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Makes a copy between contexts. Its struct has the fields of an ordinary copy, and the two contexts. */
+/* Submits a copy between contexts. `what` has the fields of an ordinary copy, and the two contexts. */
 static CUresult copy_3d_peer(const CUDA_MEMCPY3D_PEER *what, CUstream stream)
 {
     if (!what)
@@ -419,7 +421,8 @@ CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, C
 static bool is_line(sim_context *context, CUarray handle)
 {
     const sim_array *array = sim_object_find(sim_follow(context, handle, SIM_ARRAY), handle, SIM_ARRAY);
-    return !array || (array->image.dims == 1 && !array->image.layers); /* an invalid handle is reported later */
+    /* for an invalid handle the function returns true, and a later test returns the error */
+    return !array || (array->image.dims == 1 && !array->image.layers);
 }
 
 /* Copies a line of bytes between memory and one-dimensional arrays. If a side is memory, its array is NULL. */

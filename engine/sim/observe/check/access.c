@@ -1,12 +1,12 @@
 /* access.c - checks loads, stores, atomics, cp.async and matrix accesses: one pass over the shadow cells that the lanes
  * of an instruction touch.
  *
- * bounds.c, race.c and uninitialised.c report what this pass finds. Two things make the common case cheap. The address
- * differences between lanes repeat from warp to warp. So a table entry for each instruction (vm_pattern) keeps which
- * lanes touch the same cell. And if all marks of a cell are older than the warp's limit, one comparison for each mark
- * is enough.
+ * bounds.c, race.c and uninitialised.c report the defects that this pass finds. Two facts make the common case cheap.
+ * First, the address differences between lanes repeat from warp to warp, so a table entry for each instruction
+ * (vm_pattern) remembers which lanes touch the same cell. Second, if all marks of a cell are older than the warp's
+ * limit, one comparison for each mark is enough.
  *
- * A checked launch runs on one host thread, so nothing here needs a lock. */
+ * A checked launch runs on one host thread, so this file needs no locks. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -29,7 +29,8 @@
 #include "vm_memory.h"
 #include "vm_multimem.h"
 
-#define CELL_BYTES_MOST ((size_t)1 << 31) /* limit for shadow cells of global memory; beyond it races may be missed */
+/* limit of the shadow cells of global memory in bytes; if it is reached, races may be missed */
+#define CELL_BYTES_MOST ((size_t)1 << 31)
 #define POISON32 0xa5a5a5a5u
 
 /* ---- patterns ---- */
@@ -42,7 +43,7 @@ static void make_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uin
     uint8_t slot[SLOTS];
     uint64_t used = 0, base = a->address[__builtin_ctz(a->lanes)];
     bool wide = false;
-    if (p->hits) /* a pattern that was never hit has no parts */
+    if (p->hits) /* only a pattern that was hit can have parts */
         check_parts_drop(check, p);
     if (a->lanes != VM_ALL)
         memset(p->live, 0, sizeof p->live);
@@ -109,8 +110,8 @@ static inline uint32_t get_limit(const vm_clock *c, bool shared, uint32_t lanes)
     return shared ? c->fast : check_dependent_limit(c, lanes);
 }
 
-/* Returns true if the mark `a` shares a read slot with this read: both of one warp (shared memory), or both of one
- * block of this launch (global memory). */
+/* Returns true if the reads `a` and `b` may share a read slot: in shared memory two reads of one warp, in global memory
+ * two reads of one block of this launch. */
 static inline bool is_same_group(const vm_look *k, const vm_mark *a, const vm_mark *b)
 {
     return a->block == b->block &&
@@ -132,11 +133,11 @@ static void merge_read(vm_look *k, vm_mark *r, const vm_mark *me)
     r->who = (r->who | VM_MANY) & (me->who | ~(uint32_t)VM_STRONG_SIDE);
 }
 
-/* Records a read in the two read slots (r1, r2) of the cell. A slot is free if its mark is ordered before this read.
- * The new read goes to r1 if r1 is free, or is merged into the slot that has a read of the same warp or block.
- * Otherwise the mark of r1 moves to r2, and the new read goes to r1. If r2 had a concurrent read of a third warp or
- * block, that mark is lost, and a race with it may be missed. It is usually the oldest of the three, but merge_read()
- * may have renewed it. */
+/* Records a read in the two read slots (r1, r2) of the cell. A slot is free if its mark is ordered before this read. If
+ * r1 is free, the new read goes there. If a slot has a read of the same warp or block, the new read is merged into that
+ * slot. Otherwise the mark of r1 moves to r2, and the new read goes to r1. If r2 had a concurrent read of a third warp
+ * or block, that mark is lost, and a race with it may be missed. The lost mark is usually the oldest of the three, but
+ * merge_read() may have renewed it. */
 static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     if (c->r1.stamp <= k->limit)
@@ -149,10 +150,11 @@ static inline void record_read(vm_look *k, vm_cell *c, const vm_mark *me)
         c->r2 = c->r1, c->r1 = *me;
 }
 
-/* Performs the acquire of a strong load or an atomic. The reader of a flag then knows all accesses up to the last fence
- * of the flag's writer. A fence for the block (published_cta) counts only if the reader's block made the last write. A
- * cell keeps a single time for the whole release sequence, so the lanes' entry for all other threads rises to this
- * time. This orders the accesses of all threads up to that time, which may be too many. */
+/* Performs the acquire of a strong load or an atomic. For the reader of a flag, all accesses up to the last fence of
+ * the flag's writer happened before. A fence for the block (published_cta) counts only if the reader's block made the
+ * last write. A cell keeps a single time for the whole release sequence, so the lanes' entry for all other threads
+ * rises to this time. This may order accesses of threads that have not synchronised with the writer, so a race may be
+ * missed. */
 static void acquire_flag(vm_look *k, const vm_cell *c, uint32_t lanes)
 {
     uint32_t known = c->published;
@@ -181,7 +183,7 @@ static void publish_flag(vm_look *k, vm_cell *c)
         c->published_cta = k->clock->released_cta;
 }
 
-/* Orders the lanes of the warp that update one address by one atomic. The lanes update it one after the other. If the
+/* Orders the lanes of a warp that update the same address by one atomic. They update it one after the other. If the
  * atomic counts arrivals, the lane that updates the counter last sees the full count, and may then read the data that
  * the other lanes wrote before their fence. This function does not know which lane comes last. Therefore it orders all
  * lanes after the warp's last fence, as if the fence were followed by __syncwarp(). */
@@ -192,12 +194,13 @@ static void order_updating_lanes(vm_look *k, uint32_t lanes)
         k->clock->full = k->clock->firm = fence;
 }
 
-/* Checks one cell against one access of some lanes, and records the access there. `lane` is the first of the lanes;
- * `offset` is the cell's distance from the lane's address. */
+/* Checks one cell against one access of some lanes, and records the access in the cell. `lane` is the first of the
+ * lanes; `offset` is the cell's distance from the lane's address. */
 static void check_cell(vm_look *k, vm_cell *c, vm_mark me, uint32_t lanes, uint32_t lane, uint64_t offset)
 {
     k->flagged = k->shared && c->published_cta > k->home->check->base;
-    if (VM_UNLIKELY(k->strong && !k->quiet && k->a->kind & VM_READS)) /* a strong store sees no value */
+    /* a strong store reads no value, so it acquires nothing */
+    if (VM_UNLIKELY(k->strong && !k->quiet && k->a->kind & VM_READS))
         acquire_flag(k, c, lanes);
     if (VM_UNLIKELY(c->w.stamp > k->limit))
         check_conflict(k, &c->w, true, lanes, offset);
@@ -236,8 +239,8 @@ static inline bool is_own_mark(const vm_look *k, const vm_marks *m, uint32_t n, 
            m->block[n] == me->block && m->stamp[n] > (k->shared ? k->home->check->base : k->check->launch);
 }
 
-/* The common case of check_cell(). Records the access if each mark that matters is ordered before it or belongs to the
- * same thread. Otherwise changes nothing and returns false, and check_cell() must decide. */
+/* The common case of check_cell(). Records the access if each mark that could conflict with it is ordered before, or
+ * belongs to the same thread. Otherwise changes nothing and returns false, and check_cell() must decide. */
 static inline bool check_cell_plain(vm_look *k, vm_cells *g, uint32_t n, const vm_mark *me)
 {
     const uint32_t limit = k->limit;
@@ -256,7 +259,7 @@ static inline bool check_cell_plain(vm_look *k, vm_cells *g, uint32_t n, const v
             return false;
         g->constant[n] = k->now, g->constant_insn[n] = k->insn;
     }
-    vm_mark r1 = *me; /* like record_read() */
+    vm_mark r1 = *me; /* the following lines do the same as record_read() */
     if (g->r1.stamp[n] > limit) {
         vm_mark old = vm_mark_get(&g->r1, n), r2 = vm_mark_get(&g->r2, n);
         if (is_same_group(k, &old, me)) {
@@ -289,7 +292,7 @@ static void visit_cell(vm_look *k, vm_cells *cells, uint64_t at, uint32_t n, uin
     check_cell(k, &c, me, lanes, lane, offset);
     if (!k->shared && VM_UNLIKELY(k->constant || (k->write && c.constant)))
         check_constant(k, &c, lane);
-    vm_cells *g = &cells[at / VM_CELLS]; /* writes back the fields that check_cell() may have changed */
+    vm_cells *g = &cells[at / VM_CELLS]; /* only the fields that check_cell() may have changed are written back */
     at %= VM_CELLS;
     g->constant[at] = c.constant, g->constant_insn[at] = c.constant_insn;
     if (k->write) {
@@ -308,10 +311,10 @@ static void visit_cell(vm_look *k, vm_cells *cells, uint64_t at, uint32_t n, uin
 static vm_cells *open_global_page(vm_look *k, vm_allocation *a, uint64_t offset)
 {
     vm_shadow *shadow = a->shadow;
-    vm_check *owner = a->home->check; /* perhaps another device's */
+    vm_check *owner = a->home->check; /* the allocation may belong to another device */
     unsigned shift = k->w->runner->run->launch->module->check->shift;
     size_t count = (size_t)((a->bytes + VM_SHADOW_PAGE - 1) / VM_SHADOW_PAGE);
-    /* an access of the module is smaller than a cell: start again with smaller cells */
+    /* the module has accesses that are smaller than a cell, so the shadow starts again with smaller cells */
     if (VM_UNLIKELY(shadow->shift > shift)) {
         for (size_t n = 0; n < count; n++) {
             owner->cell_bytes -= shadow->pages[n] ? (VM_SHADOW_PAGE >> shadow->shift) * sizeof(vm_cell) : 0;
@@ -370,7 +373,8 @@ static void check_global(vm_look *k, vm_allocation *a)
         const uint64_t in_page = VM_SHADOW_PAGE >> shadow->shift, first = offset >> shadow->shift;
         unsigned cells = k->a->bytes >> shadow->shift;
         for (unsigned j = 0; j < (cells ? cells : 1); j++) {
-            if (j && (first + j) % in_page == 0) /* the source of a cp.async that is not aligned goes over the end */
+            /* the source of a cp.async may be misaligned and cross the end of the page */
+            if (j && (first + j) % in_page == 0)
                 page = open_global_page(k, a, (first + j) << shadow->shift);
             if (page)
                 visit_cell(k, page, (first + j) % in_page, n, (uint64_t)j << shadow->shift);
@@ -397,7 +401,8 @@ static void check_shared(vm_look *k)
             unsigned missing = 0;
             for (unsigned j = 0; j < cells; j++)
                 missing += b->cells[(at + j) / VM_CELLS].w.stamp[(at + j) % VM_CELLS] <= b->base;
-            if (VM_UNLIKELY(missing) && (at << b->shift) < own) /* the system's part begins as zeros */
+            /* the system's part counts as written, because it is zero when the block begins */
+            if (VM_UNLIKELY(missing) && (at << b->shift) < own)
                 check_unwritten(k, p->lane[n], p->who[n], missing != cells);
         }
         for (unsigned j = 0; j < cells; j++)
@@ -498,7 +503,7 @@ static uint32_t check_one_access(vm_look *k, vm_access *a)
     if (a->space == PTX_SPACE_CONST)
         a->space = PTX_SPACE_GLOBAL;
     vm_pattern *p = get_pattern(k->check, a,
-                                /* a cp.async has two patterns: one for its source, one for its target */
+                                /* a cp.async has two patterns, one for its source and one for its target */
                                 k->insn + (uint32_t)(a->kind & VM_ASYNC && !k->write));
     uint64_t base = a->address[__builtin_ctz(a->lanes)], low = 0, end = 0, generation = 0;
     uint64_t first = base + (uint64_t)p->low, last = base + (uint64_t)p->high + a->bytes;
@@ -544,8 +549,8 @@ static uint32_t check_one_access(vm_look *k, vm_access *a)
     return bad;
 }
 
-/* Fills the destination registers of lanes whose load or atomic was refused with 0xa5 bytes. Other instructions have no
- * such registers here. */
+/* Fills the destination registers of lanes that must not execute their load or atomic with bytes 0xa5. Does nothing for
+ * other instructions. */
 static void poison_registers(const vm_warp *w, const vm_code *i, unsigned see, uint32_t lanes)
 {
     const bool team = see == VM_SEE_TEAM && !(i->flags & VM_WRITES);
@@ -573,8 +578,8 @@ static void perform_release(vm_look *k)
         check_fence(k->w, k->in, 0);
 }
 
-/* Lists the accesses of the instruction and checks each. A plain load or store has one access, read from the registers
- * here; count_accesses() lists the accesses of all other instructions. */
+/* Lists the accesses of the instruction and checks each. A plain load or store has one access, which this function
+ * reads from the registers; count_accesses() lists the accesses of all other instructions. */
 uint32_t check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
 {
     bool special = kind & VM_SEE_SPECIAL;
@@ -626,7 +631,7 @@ uint32_t check_access(vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
     bad &= ~k.begin_inside;
     if (VM_UNLIKELY(bad))
         poison_registers(w, i, kind, bad);
-    return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* either all lanes load a matrix, or none does */
+    return bad && kind == VM_SEE_OTHER ? 0 : m & ~bad; /* either all lanes load a matrix or no lane does */
 }
 
 bool check_lane_access(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flight)
@@ -648,7 +653,7 @@ bool check_lane_access(vm_warp *w, const vm_code *i, vm_access *a, uint32_t flig
 }
 
 /* Compares a read by a tensor map with the writes of launches that are not ordered before this launch. Nothing is
- * recorded, and writes of this launch are not compared: the copy reads after its issue, and no clock tells when. */
+ * recorded, and writes of this launch are not compared: the copy reads at an unknown time after its issue. */
 void check_earlier_writes(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t address, uint64_t bytes)
 {
     vm_check *check = w->runner->run->device->check;
@@ -680,7 +685,7 @@ void check_earlier_writes(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t 
 
 /* ---- malloc and free in device code ---- */
 
-/* Reports `free` of an address that no kernel has allocated, or that is freed twice, also by two lanes of one call. */
+/* Reports `free` of an address that no kernel has allocated, or that is freed twice, even by two lanes of one call. */
 uint32_t check_free_call(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_call *call = i->extra;
@@ -722,7 +727,7 @@ bool check_stretch(vm_warp *w, const vm_code *i, uint32_t lane, unsigned space, 
                    unsigned kind, uint32_t flight)
 {
     enum { PIECE = 16, MOST = 1 << 20 };
-    bool good = bytes <= MOST; /* if the count is too large, the instruction itself reports that */
+    bool good = bytes <= MOST; /* if the count is too large, the instruction itself raises a fault */
     if (space == PTX_SPACE_GENERIC)
         space = address - VM_SHARED_BASE < VM_CLUSTER_WINDOW ? PTX_SPACE_SHARED : PTX_SPACE_GLOBAL;
     if (space == PTX_SPACE_SHARED)

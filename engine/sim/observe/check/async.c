@@ -62,9 +62,8 @@ static bool is_same_box(const vm_tensor *x, const vm_box *a, const vm_box *b)
            memcmp(a->first, b->first, sizeof a->first) == 0;
 }
 
-/* Checks bulk copies, values that lanes send to the block of an mbarrier (st.async, red.async), and responses of
- * clusterlaunchcontrol.try_cancel, which the asynchronous proxy writes. A multicast makes one copy to each block of its
- * mask, but reads its source once. */
+/* Checks bulk copies, values that lanes send to the block of an mbarrier (st.async, red.async), and the responses of
+ * clusterlaunchcontrol.try_cancel. A multicast writes to each block of its mask, but reads its source only once. */
 static uint32_t check_bulk(vm_warp *w, const vm_code *i, uint32_t m, ptx_effect effect)
 {
     const vm_bulk *b = i->extra;
@@ -129,8 +128,9 @@ static bool check_row(vm_warp *w, const vm_code *i, uint32_t lane, const vm_box 
     return good;
 }
 
-/* Checks a copy of a box between global and shared memory. Reads of global memory by loads are compared with earlier
- * launches only. If `same` is true, the first lane stores the same box, so the writes of this lane are not checked. */
+/* Checks a copy of a box between global and shared memory. Reads of global memory by a load are compared only with
+ * writes of earlier launches. If `same` is true, the first lane stores the same box, so the writes of this lane are not
+ * checked. */
 static bool check_box(vm_warp *w, const vm_code *i, uint32_t lane, vm_box box, uint32_t flight, bool same)
 {
     const vm_tensor *x = i->extra;
@@ -182,7 +182,7 @@ static uint32_t check_tensor(vm_warp *w, const vm_code *i, uint32_t m)
 static void update_groups(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     vm_clock *c = &w->block->check->warps[w->index];
-    if (ptx_has(in, PTX_MOD_ALIGNED)) /* instructions of wgmma synchronise the lanes of the warp, as mma does */
+    if (ptx_has(in, PTX_MOD_ALIGNED)) /* an instruction with .aligned synchronises the lanes of the warp */
         check_join_lanes(w, m);
     switch (in->op) {
     case PTX_OP_CP_BULK_COMMIT:
@@ -231,7 +231,7 @@ uint32_t check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t 
     case PTX_EFFECT_COPY_ARRIVE: return check_mbarrier(w, i, m, true);
     case PTX_EFFECT_CLUSTER_ARRIVE: check_cluster_arrive(w, ptx_has(in, PTX_MOD_RELAXED)); return m;
     case PTX_EFFECT_CLUSTER_WAIT:
-        if (!(w->cluster_arrived & m)) /* the barrier has opened already */
+        if (!(w->cluster_arrived & m)) /* true if the barrier has opened already */
             check_cluster_wait(w, m);
         return m;
     case PTX_EFFECT_BULK:
@@ -242,7 +242,7 @@ uint32_t check_async(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t 
     case PTX_EFFECT_TENSOR_LOAD:
     case PTX_EFFECT_TENSOR_PRODUCT:
     case PTX_EFFECT_TENSOR_MEMORY: return check_tensor_memory(w, i, in, m);
-    default: /* MBARRIER: classify() of code.c sends no other effect here */
+    default: /* the effect MBARRIER; classify() of code.c lets no other effect reach this line */
         return i->masked == ops_mbarrier ? check_mbarrier(w, i, m, false) : m;
     }
 }

@@ -1,5 +1,5 @@
-/* before.c - tests of the happens-before order: whether an access, an asynchronous operation, a phase of an mbarrier or
- * a fence happened before the current access of a lane. The answer comes from the vector clocks, which order.c, view.c
+/* before.c - tests of the happens-before order: they tell whether an access, an asynchronous operation, a phase of an
+ * mbarrier or a fence happened before the current access of a lane. They read the vector clocks, which order.c, view.c
  * and flight.c change. */
 #include "before_internal.h"
 #include "far_internal.h"
@@ -16,8 +16,8 @@ static uint32_t clock_length(const vm_block *block)
     return VM_LANES + (block->cluster->size > 1 ? block->cluster->size : 0);
 }
 
-/* Recomputes `fast`: the minimum over all entries, or the horizon if that is later. A mark with a stamp of at most
- * `fast` is ordered before, whichever thread of the cluster made it. So most cells need one comparison. */
+/* Recomputes `fast`: the minimum over all entries, or the horizon if the horizon is later. A mark with a stamp of at
+ * most `fast` is ordered before, whichever thread of the cluster made it. So most cells need one comparison. */
 void check_refresh_fast(const vm_block *block, vm_clock *c)
 {
     uint32_t least = c->firm;
@@ -100,7 +100,8 @@ vm_flight *check_flight_at(const vm_check *check, uint32_t id)
 
 /* ---- tcgen05.commit ---- */
 
-/* Returns true if one of the commits in a phase tracks the operation: the same thread has executed it later. */
+/* Returns true if one of the commits in a phase tracks the operation: the thread of the operation has executed the
+ * commit after the operation. */
 static bool tracks(const vm_committed *c, const vm_flight *f)
 {
     for (uint32_t k = 0; k < c->count && k < VM_COMMITS; k++)
@@ -140,8 +141,9 @@ static vm_order find_own_commit(const vm_warp *w, const vm_flight *f, uint32_t l
     return result;
 }
 
-/* Tells the same for the mbarriers of the other blocks of the cluster. The operation is complete for this warp if a
- * thread of such a block has waited for the phase, and this warp has then synchronised with that block. */
+/* Tells whether a phase of an mbarrier of another block of the cluster shows that the operation is complete. This is so
+ * if a thread of the other block has waited for the phase, and this warp has synchronised with that block after the
+ * wait. */
 static vm_order find_far_commit(const vm_warp *w, const vm_flight *f)
 {
     const vm_cluster *cluster = w->block->cluster;
@@ -212,14 +214,14 @@ static bool far_product_is_complete(const vm_warp *w, const vm_flight *f)
     return false;
 }
 
-/* The order of the cases: operations of other blocks first, then by kind. A block of another cluster cannot see this
+/* Tests operations of other blocks first, and then the operation's kind. A block of another cluster cannot see this
  * block's shared memory, so only bulk copies to global memory matter there. */
 bool check_flight_is_complete(const vm_warp *w, uint32_t id, uint32_t by, uint32_t lane, bool read)
 {
     const vm_flight *f = check_flight_at(get_check(w), id);
     if (!f)
         return true;
-    /* the wait for the reads, or for the writes, of a STORE */
+    /* for a STORE: the time of the wait for its reads or for its writes */
     const uint32_t when = read && f->done[0] ? f->done[0] : f->done[1];
     if (f->block != (uint32_t)w->block->number && f->kind == VM_FLIGHT_WGMMA && check_is_near(w->block, f->block))
         return far_product_is_complete(w, f);
@@ -229,7 +231,8 @@ bool check_flight_is_complete(const vm_warp *w, uint32_t id, uint32_t by, uint32
         check_is_near(w->block, f->block) &&
         check_far_done(w, f->block, f->who / VM_LANES, 1u << f->who % VM_LANES, when))
         return true;
-    if (f->block != (uint32_t)w->block->number) /* writes of a bulk copy to global memory */
+    /* the operation is a bulk copy of another block that writes global memory */
+    if (f->block != (uint32_t)w->block->number)
         return f->kind != VM_FLIGHT_STORE || (when && when <= clock_of(w)->horizon);
     if (!clock_of(w)->more)
         return true;
@@ -243,16 +246,17 @@ bool check_flight_is_complete(const vm_warp *w, uint32_t id, uint32_t by, uint32
     case VM_FLIGHT_WGMMA: return product_is_complete(w, f);
     case VM_FLIGHT_TENSOR:
     case VM_FLIGHT_TENSOR_LOAD:
-    case VM_FLIGHT_TENSOR_STORE: break; /* a block of another cluster, or no shared memory */
+    case VM_FLIGHT_TENSOR_STORE: break; /* the block is in another cluster, or the access is not to shared memory */
     }
     return true;
 }
 
 /* ---- accesses ---- */
 
-/* The central question: is the mark's time covered by the entry of the lane's vector clock for the mark's thread? This
- * is the test epoch <= clock of FastTrack. The order of the cases: operations in flight, the horizon, earlier launches,
- * other blocks, several threads at once, other warps of the block, and other lanes of the same warp. */
+/* The central test: compares the mark's time with the entry that the lane's vector clock has for the mark's thread.
+ * This is the test "epoch <= clock" of FastTrack. The cases come in this order: operations in flight, the horizon,
+ * earlier launches, other blocks, several threads at once, other warps of the block, and other lanes of the same
+ * warp. */
 bool check_happened_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bool shared)
 {
     const vm_clock *c = &w->block->check->warps[w->index];
@@ -280,7 +284,8 @@ bool check_happened_before(const vm_warp *w, const vm_mark *s, uint32_t lane, bo
     }
     uint32_t warp = (s->who & VM_WHO) / VM_LANES, other = s->who % VM_LANES;
     bool many = s->who & VM_MANY;
-    if (many && !shared) /* several threads of the block, so at least one other thread */
+    /* the mark stands for several threads of the block, so at least one of them is another thread */
+    if (many && !shared)
         return s->stamp <= c->synced;
     if (warp != w->index)
         return s->stamp <= c->know[warp] ||

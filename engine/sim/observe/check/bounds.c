@@ -1,5 +1,5 @@
-/* bounds.c - accesses out of bounds, to freed memory, or misaligned: which memory the lanes of an instruction may
- * touch, and which lanes must not make their access. */
+/* bounds.c - accesses out of bounds, to freed memory, or misaligned: this file decides which memory the lanes of an
+ * instruction may touch, and which lanes must not make their access. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +12,16 @@
 #include "vm_access.h"
 #include "vm_memory.h"
 
-/* A search for the last shared variable of a kernel that begins at or before a place. */
+/* A search among the shared variables of a kernel. It finds the last variable that begins at or before the offset
+ * `at`. */
 typedef struct nearest {
     const vm_module *module;
     uint64_t at, start;
-    const ptx_symbol *symbol; /* NULL: no symbol was found yet */
+    const ptx_symbol *symbol; /* NULL until a symbol is found */
 } nearest;
 
-/* Looks at the shared variables that the function names. Shared variables of different kernels have the same offsets,
- * so a variable is a kernel's own only if the kernel names it. */
+/* Continues the search with the shared variables that the function names. Shared variables of different kernels have
+ * the same offsets, so a variable is a kernel's own only if the kernel names it. */
 static void find_nearest(const vm_function *function, nearest *found)
 {
     const ptx_function *f = function->ptx;
@@ -53,8 +54,8 @@ static const char *get_source_name(const char *name)
 }
 
 /* Describes a place in shared memory. In static shared memory, the description names the last variable of this kernel
- * that begins at or before the place. Everywhere else it gives the offset in its part of shared memory. The function of
- * the access comes from its instruction: if the warp does not run, its frame may have been freed. */
+ * that begins at or before the place. Otherwise it gives the offset in dynamic memory or in the system's part. The
+ * function of the access comes from its instruction: if the warp does not run, its frame may have been freed. */
 static void describe_shared(const vm_look *k, uint64_t at, char *text, size_t size)
 {
     const vm_run_state *run = k->w->runner->run;
@@ -98,8 +99,8 @@ const char *check_describe(const vm_look *k, uint32_t lane)
     return check_print(k->check, "%s", text);
 }
 
-/* Reports a lane out of bounds or in freed memory. `owner`: the shared variable from which the address was computed,
- * + 1, or 0. */
+/* Reports a lane out of bounds or in freed memory. `owner` is the shared variable from which the address was computed,
+ * + 1, or 0 if that is unknown. */
 static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
 {
     bool freed = k->a->space == PTX_SPACE_GLOBAL && vm_was_freed(k->w->runner->run->device, k->a->address[lane]);
@@ -124,7 +125,7 @@ static void report_outside(vm_look *k, uint32_t lane, uint32_t owner)
                              f->allocation);
 }
 
-/* Only a note: PTX does not tell the size of a local variable, so its end is a guess (code.c). */
+/* The finding is only a note: PTX does not tell the size of a local variable, so its end is a guess (code.c). */
 void check_next_local(vm_look *k)
 {
     const vm_check_local_piece *piece = &k->w->runner->run->launch->module->check->pieces[k->insn];
@@ -228,8 +229,8 @@ bool check_variable_bounds(const vm_look *k, uint64_t address, uint32_t owner, u
     }
 }
 
-/* The result of such a read is defined as zero. With linear memory few programs rely on this, so the finding is an
- * error. With arrays the finding is a note. */
+/* The result of such a read is defined as zero. Few programs rely on this with linear memory, so there the finding is
+ * an error. With arrays it is a note. */
 void check_outside(vm_warp *w, const vm_code *i, uint32_t lane, int64_t at, uint32_t size, bool linear)
 {
     vm_check *check = w->runner->run->device->check;
@@ -256,7 +257,7 @@ uint32_t check_refuse(vm_look *k, uint32_t owner)
         bad |= 1u << lane;
         if (!skewed && k->see == VM_SEE_LOAD && k->a->bytes <= 16 && check_variable_bounds(k, at, owner, &low, &end) &&
             at >= low && at < end)
-            /* the bytes outside lie in the same granule, or in the padding of local memory */
+            /* the bytes outside lie in the same granule, or in the padding of local memory, so the load can execute */
             k->begin_inside |= 1u << lane;
         if (!inside)
             report_outside(k, lane, owner);

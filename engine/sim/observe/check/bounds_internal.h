@@ -13,7 +13,7 @@ static inline bool check_find_shared_bounds(const vm_run_state *run, uint64_t ad
     if (owner) {
         *low = run->launch->module->address[owner - 1];
         *end = *low + run->launch->module->ptx->symbols[owner - 1].bytes;
-        return *end <= run->shared_gap; /* otherwise another kernel's variable */
+        return *end <= run->shared_gap; /* a variable that ends later belongs to another kernel */
     }
     *low = address < run->shared_gap ? run->shared_low : run->shared_dynamic;
     *end = address < run->shared_gap ? run->shared_gap : run->shared_end;
@@ -21,16 +21,17 @@ static inline bool check_find_shared_bounds(const vm_run_state *run, uint64_t ad
         *low = run->shared_system, *end = run->shared_reach;
     return true;
 }
-/* Reports lanes that access the shared memory of a block that has exited, or that they may not access for the reason
- * `why`. */
+/* Reports lanes that access the shared memory of a block that has exited, or shared memory that they must not access.
+ * `why` is the reason. */
 void check_no_block(vm_look *k, uint32_t lane, uint32_t lanes, const char *why);
-/* Reports lanes that access the shared memory of another block of the cluster, if nothing tells that the block has
- * begun. */
+/* Reports lanes that access the shared memory of another block of the cluster, if the warp does not know that this
+ * block has begun. */
 void check_begun(vm_look *k, const vm_block *home, uint32_t lane, uint32_t lanes);
 /* Sets `low` and `end` to the bounds of the memory around `address`. Returns false if there is no memory that the
  * access may touch. */
 bool check_variable_bounds(const vm_look *k, uint64_t address, uint32_t owner, uint64_t *low, uint64_t *end);
-/* Tests each lane separately. Reports lanes out of bounds or misaligned, and returns them. */
+/* Tests each lane separately. Reports lanes whose access is out of bounds or misaligned, and returns the mask of these
+ * lanes. */
 uint32_t check_refuse(vm_look *k, uint32_t owner);
 /* Describes the memory at a lane's address, for a message. */
 const char *check_describe(const vm_look *k, uint32_t lane);

@@ -1,5 +1,5 @@
-/* check.c - makes, attaches and frees the checks of a device, begins a launch, and reports findings about the host's own
- * work. The interpreter calls the checks through the hooks at the end of the file. */
+/* check.c - makes, attaches and frees the checks of a device, begins a launch, and reports findings about the host's
+ * own work. The interpreter calls the checks through the hooks at the end of the file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,8 +80,8 @@ void check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_find
 uint64_t check_dropped(const vm_check *check) { return check->dropped; }
 bool check_starved(const vm_check *check) { return check->starved; }
 
-/* With the write lock of the device, nobody else can change its list of allocations. Existing shadows of the same check
- * are kept and emptied. */
+/* Holds the write lock of the device, so that nobody else changes its list of allocations. Keeps and empties existing
+ * shadows of the same check. */
 void check_attach(vm_device *device, vm_check *check)
 {
     pthread_rwlock_wrlock(&device->lock);
@@ -96,7 +96,7 @@ void check_attach(vm_device *device, vm_check *check)
         if (a->shadow)
             check_shadow_renew(check, a->shadow, a->bytes);
         else if (check)
-            /* NULL: memory ran out, and this allocation is not checked */
+            /* if memory runs out, the shadow is NULL, and this allocation is not checked */
             a->shadow = check_shadow_new(check, a->bytes, true);
     }
     device->check = check;
@@ -123,7 +123,7 @@ static bool begin_launch(vm_run_state *run)
     vm_module *module = (vm_module *)(uintptr_t)run->launch->module;
     if (!check_analyse_module(module, run->device->mem))
         return false;
-    /* Without streams all earlier work is ordered before this launch, so the time may restart. */
+    /* The time restarts only without streams, because then all earlier work is ordered before this launch. */
     if (check->time > UINT32_MAX / 2)
         check_forget_accesses(run->device, check);
     check->launch = check->time;
@@ -163,7 +163,7 @@ void check_host_free(vm_device *device, uint64_t address)
                              where);
 }
 
-/* One finding for each allocation, with the number of unwritten bytes and the first of them. */
+/* Makes one finding for each allocation, with the number of unwritten bytes and the address of the first one. */
 void check_host_reads(vm_device *device, uint64_t address, uint64_t bytes)
 {
     vm_check *check = device->check;

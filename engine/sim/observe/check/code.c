@@ -11,8 +11,8 @@ static const unsigned char see_of_effect[] = {
 #include "effects.def"
 };
 
-/* Returns how an instruction is checked, by its effect on memory. check_order_meeting() checks operations among lanes.
- * Textures are not checked (CHECKS.md). */
+/* Returns how an instruction is checked, by its effect on memory. Operations among lanes are VM_SEE_NOTHING, because
+ * check_order_meeting() checks them. Textures are not checked (CHECKS.md). */
 static enum vm_check_see classify(const ptx_insn *in)
 {
     const enum vm_check_see see = see_of_effect[ptx_effect_of(in)];
@@ -29,14 +29,15 @@ static bool is_tensor_memory(ptx_effect effect)
 /* ---- the shared variable of an address ----
  *
  * This is a forward data-flow analysis without control flow, because compilers write each register once. The lattice of
- * a register is NOTHING_YET, one variable, ANYTHING. A register holds an address in one variable if only that
- * variable's address and values that are not pointers were added. Opcodes that get_result() does not list are safe:
- * their results are ANYTHING. */
+ * a register is NOTHING_YET, one variable, ANYTHING. A register holds an address in a variable if it is the sum of the
+ * variable's address and values that are not pointers. Opcodes that get_result() does not list are safe: their results
+ * are ANYTHING. */
 
 #define NOTHING_YET 0u
 #define ANYTHING UINT32_MAX /* every other value is a symbol + 1 */
-/* Compilers keep all local variables of a function in one .local symbol, and add an offset for each. LOCAL is the
- * address of that symbol; LOCAL_AT + n is the address of the variable at offset n. */
+/* Compilers keep all local variables of a function in one .local symbol. They compute the address of a variable as the
+ * address of the symbol plus an offset. LOCAL is the address of that symbol; LOCAL_AT + n is the address of the
+ * variable at offset n. */
 #define LOCAL 0x80000000u
 #define LOCAL_AT 0x80000001u
 #define LOCAL_MOST 0x1000000u
@@ -96,7 +97,7 @@ static uint32_t get_result(const ptx_module *ptx, const uint32_t *regs, const pt
     case PTX_OP_ADD:
         return source[1] == LOCAL || source[2] == LOCAL ? get_local(source, in) : add_owners(source[1], source[2]);
     case PTX_OP_SUB: return is_owner(source[2]) || source[1] == LOCAL ? ANYTHING : add_owners(source[1], source[2]);
-    case PTX_OP_MAD: /* a * b + c: only c can be the pointer */
+    case PTX_OP_MAD: /* in a * b + c only c can be the pointer */
         return is_owner(source[1]) || is_owner(source[2]) || source[3] == LOCAL ? ANYTHING
                                                                                 : add_owners(ANYTHING, source[3]);
     default: return ANYTHING;
@@ -126,7 +127,7 @@ static void analyse_registers(const ptx_module *ptx, const ptx_function *f, uint
             regs[to->index] = next;
         }
     }
-    for (uint32_t r = 0; changed && r < f->reg_count; r++) /* repeats until the registers reach a fixed point */
+    for (uint32_t r = 0; changed && r < f->reg_count; r++) /* the rounds have ended without a fixed point */
         regs[r] = ANYTHING;
 }
 
@@ -154,10 +155,10 @@ static int compare_starts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The local variables of a function: the .local symbol that holds them, and where they begin in it, in ascending
+/* The local variables of a function: the .local symbol that holds them, and their offsets in the symbol, in ascending
  * order. */
 typedef struct locals {
-    uint32_t symbol; /* UINT32_MAX: none, or several */
+    uint32_t symbol; /* UINT32_MAX if there is no such symbol, or several */
     uint32_t *starts, count;
 } locals;
 
@@ -171,14 +172,14 @@ static void find_locals(const ptx_module *ptx, const ptx_function *f, const uint
     qsort(out->starts, out->count, sizeof *out->starts, compare_starts);
 }
 
-/* Returns the bounds in the frame of the local variable that begins at `start`. It ends where the next variable
- * begins. */
+/* Returns the bounds in the frame of the local variable that begins at `start`. The variable ends where the next
+ * variable begins. */
 static vm_check_local_piece get_piece(const vm_module *module, const locals *all, uint32_t start)
 {
     if (all->symbol == UINT32_MAX || start >= module->ptx->symbols[all->symbol].bytes)
         return (vm_check_local_piece){0};
     uint32_t end = (uint32_t)module->ptx->symbols[all->symbol].bytes, low = 0, high = all->count;
-    while (low < high) { /* the first variable after `start` */
+    while (low < high) { /* binary search for the first variable after `start` */
         const uint32_t middle = low + (high - low) / 2;
         if (all->starts[middle] <= start)
             low = middle + 1;
@@ -191,7 +192,8 @@ static vm_check_local_piece get_piece(const vm_module *module, const locals *all
     return (vm_check_local_piece){base + start, base + end};
 }
 
-/* Sets the variable of each access of a function. `regs` and `starts` have room for a number for each register. */
+/* Sets the variable of each access of a function. `regs` and `starts` are scratch memory with an element for each
+ * register. */
 static void find_owners(const vm_module *module, uint32_t function, uint32_t *regs, uint32_t *starts, uint32_t *out,
                         vm_check_local_piece *pieces)
 {
@@ -233,7 +235,7 @@ static unsigned get_shift(const ptx_insn *in)
     return bytes == 1 ? 0 : bytes == 2 ? 1 : 2;
 }
 
-/* The granule of the module is the smallest that any of its accesses needs. */
+/* The granule of the module is the smallest granule that one of its accesses needs. */
 bool check_analyse_module(vm_module *module, const kiln_allocator *mem)
 {
     if (module->check)

@@ -8,18 +8,19 @@
  * launches have left in the shadow count as concurrent with every thread that has not waited.
  *
  * Two fields of a warp's vector clock describe this. `after` has the lanes for which all prerequisite launches happened
- * before. A wait adds the lanes that execute it. A barrier, an mbarrier or a flag passes this on for whole warps: one
- * lane that has waited counts for its warp. So the checks may order too much, and miss a race. They never order too
- * little. `early` is an entry for the other lanes: accesses of prerequisite launches up to this time happened before. A
- * flag that a prerequisite launch has published raises this entry. Barriers and mbarriers join it like the other
- * entries. If the join reaches the start of this launch, the lanes that get it are added to `after`. */
+ * before. A wait adds the lanes that execute it. A barrier, an mbarrier or a flag passes this knowledge on for whole
+ * warps: if one lane has waited, its whole warp counts as having waited. So the checks may order too much, and miss a
+ * race. They never order too little. `early` is an entry for the other lanes: accesses of prerequisite launches up to
+ * this time happened before. A flag that a prerequisite launch has published raises this entry. Barriers and mbarriers
+ * join it like the other entries. If the join reaches the start of this launch, the lanes that get it are added to
+ * `after`. */
 #include "dependent_internal.h"
 
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
 /* `early` equal to `launch` means that the launch has no prerequisite launches. Then all lanes are in `after` from the
- * start. For a grid that a kernel launches, all prerequisite launches count as ordered, because its launcher may have
- * waited. */
+ * start. If a kernel has launched this grid, all prerequisite launches count as ordered, because the launching kernel
+ * may have waited. */
 void check_dependent_start(const vm_block *block, vm_clock *c)
 {
     const vm_check *check = block->runner->run->device->check;
@@ -29,8 +30,8 @@ void check_dependent_start(const vm_block *block, vm_clock *c)
 }
 
 /* `wait` adds the lanes that execute it to `after`. The first launch_dependents of a block counts for the whole block,
- * whichever thread executes it. It sets `waited_first` if a lane that executes it is in `after`. In a launch without
- * prerequisite launches all lanes are in `after`. */
+ * whichever thread executes it. The first launch_dependents sets `waited_first` if a lane that executes it is in
+ * `after`. In a launch without prerequisite launches all lanes are in `after`. */
 void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     vm_check *check = get_check(w);
@@ -71,9 +72,9 @@ void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes)
         c->early = known;
 }
 
-/* A flag carries only a time, and not a clock. A flag of an earlier launch raises `early` to that time. For a flag of
- * this launch: if any thread of the launch had waited before that time, all lanes of the warp that reads the flag are
- * added to `after`. This may order too much, but never too little. */
+/* A flag carries only a time, and not a clock. A flag of an earlier launch raises `early` to that time. A flag of this
+ * launch adds all lanes of the reading warp to `after`, if any thread of the launch had waited before that time. This
+ * may order too much, but never too little. */
 void check_dependent_acquire(vm_warp *w, uint32_t known)
 {
     const vm_check *check = get_check(w);

@@ -13,12 +13,13 @@ static inline uint32_t check_dependent_limit(const vm_clock *c, uint32_t lanes)
 void check_dependent_start(const vm_block *block, vm_clock *c);
 /* Performs griddepcontrol. */
 void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m);
-/* Counts the end of a block: it allows the dependent launches to begin. */
+/* Counts the end of a block, because the end allows the dependent launches to begin. */
 void check_dependent_end(const vm_block *block);
-/* Returns the entry for prerequisite launches that a warp publishes. If a lane of the warp is in `after`, it is the
- * start of this launch, because all prerequisite launches happened before. Otherwise it is `early`. */
+/* Returns the time that a warp publishes about prerequisite launches: their accesses up to this time happened before.
+ * If a lane of the warp is in `after`, all prerequisite launches happened before, so this is the start of the warp's
+ * own launch. Otherwise it is the entry `early` of the warp's clock. */
 uint32_t check_dependent_known(const vm_warp *w);
-/* Joins an entry that check_dependent_known() has returned into the clock of lanes that acquire it. */
+/* Joins a time that check_dependent_known() has returned into the clock of lanes that acquire it. */
 void check_dependent_learn(vm_warp *w, uint32_t known, uint32_t lanes);
 /* Performs the acquire of a flag that was published at the time `known`, by this launch or an earlier one. */
 void check_dependent_acquire(vm_warp *w, uint32_t known);

@@ -1,10 +1,10 @@
 /* far.c - vector clocks for the threads of other blocks of a cluster, which arrivals at mbarriers carry from block to
  * block.
  *
- * To copy a clock of 32 warps for each of 16 blocks at each arrival would be slow. So a thread keeps the number of a
- * record for each block. Records are immutable and shared, so a join copies nothing if one of the two records contains
- * the other. Only a phase that still collects arrivals may change the records that it owns. The last
- * VM_FARS records are kept. The number of an older record means that everything is ordered. */
+ * It would be slow to copy a clock of 32 warps for each of 16 blocks at each arrival. So a thread has, for each block,
+ * only the number of a record. Records are immutable and shared, so a join copies nothing if one of the two records
+ * contains the other. Only a phase that still collects arrivals may change the records that it owns. The last VM_FARS
+ * records are kept. The number of an older record means that everything is ordered. */
 #include <string.h>
 
 #include "far_internal.h"
@@ -19,7 +19,7 @@ static vm_far *find_record(const vm_check *check, uint32_t id)
     return r && r->id == id ? r : NULL;
 }
 
-/* Makes an empty record in the place of the oldest. Returns NULL if memory or numbers run out. */
+/* Makes an empty record, which replaces the oldest record. Returns NULL if memory or numbers run out. */
 static vm_far *make_record(vm_check *check)
 {
     if (!check->fars)
@@ -35,7 +35,7 @@ static vm_far *make_record(vm_check *check)
 }
 
 /* Adds accesses of these lanes of warp v up to a time. A record holds one set of lanes for each warp. Two sets become
- * their union up to the later time, which orders too much rather than too little. */
+ * their union, with the later time. This may order too much, but never too little. */
 static void add_lanes(vm_far *r, uint32_t v, uint32_t when, uint32_t lanes)
 {
     if (when <= r->know[v])
@@ -62,7 +62,7 @@ static void add_record(vm_far *r, const vm_far *from)
     }
 }
 
-/* Returns true if the record `a` orders everything that `b` orders. */
+/* Returns true if every access that the record `b` orders is also ordered by `a`. */
 static bool includes(const vm_far *a, const vm_far *b)
 {
     for (uint32_t v = 0; v < VM_LANES; v++)
@@ -110,7 +110,8 @@ static vm_far *own_record(vm_check *check, uint32_t to, uint32_t owner)
     return r;
 }
 
-/* The record gets the arriving warp's vector clock for its own block, and the current time for the arriving lanes. */
+/* The result has the entries of the arriving warp's vector clock for its own block, and the current time for the
+ * arriving lanes. */
 uint32_t check_far_arrive(const vm_warp *w, uint32_t to, uint32_t owner, uint32_t lanes, uint32_t now)
 {
     const vm_block *block = w->block;

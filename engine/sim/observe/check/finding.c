@@ -61,7 +61,7 @@ const vm_function *check_function_of(const vm_module *module, uint32_t insn)
     return NULL;
 }
 
-/* Looks for the function that holds the instruction, then for its line in the debug information. */
+/* Finds the function that holds the instruction, and then the instruction's line in the debug information. */
 void check_side_place(vm_check *check, const vm_module *module, uint32_t insn, kiln_check_side *side)
 {
     const ptx_module *ptx = module->ptx;
@@ -113,7 +113,7 @@ static vm_found *found_at(const vm_check *check, size_t index)
 }
 
 /* Returns true if there is memory for one more finding, and room among the findings that are shown. A finding gets its
- * texts after it was added, so the rules of suppression can judge it only when the next one comes. */
+ * texts after it was added. So the rules of suppression judge it only when the next finding is added. */
 static bool has_room(vm_check *check)
 {
     for (; check->judged < check->found_count; check->judged++)
@@ -126,8 +126,9 @@ static bool has_room(vm_check *check)
     return check->found[piece];
 }
 
-/* Returns the finding with that key, or a new one; `known` says which. Counts the finding as dropped and returns NULL
- * if there is no room. A hash table of lists finds the key, because suppressed findings may be many. */
+/* Returns the finding with this key, or adds a new finding. Sets *known to true if the finding existed. If there is no
+ * room for a new finding, counts it as dropped and returns NULL. A hash table of lists finds the key, because there may
+ * be many suppressed findings. */
 static vm_found *find_or_add(vm_check *check, const vm_module *module, kiln_check_kind kind, bool note, uint32_t insn,
                              uint32_t other, bool *known)
 {
@@ -224,7 +225,7 @@ kiln_check_finding *check_start(vm_look *k, kiln_check_kind kind, bool note, uin
     return f;
 }
 
-/* Returns the kind of the finding for a fault: a rule of tensor memory has a kind of its own. */
+/* Returns the kind of the finding for a fault: each rule of tensor memory has a separate kind. */
 static kiln_check_kind get_fault_kind(const vm_fault *fault)
 {
     static const kiln_check_kind kinds[] = {[VM_RULE_NONE] = KILN_CHECK_FAULT,

@@ -1,8 +1,8 @@
 /* flight.c - asynchronous operations in flight, and accesses to the memory that they use.
  *
  * The simulator executes each operation completely when it is issued. For the checks the operation stays in flight
- * until a thread has waited for it by the rules of PTX. So the checks find an access that comes too early, although
- * its value is right. ASYNCHRONOUS.md has the rules. */
+ * until a thread has waited for it by the rules of PTX. So the checks find an access that comes too early, although in
+ * the simulator it reads the right value. ASYNCHRONOUS.md has the rules. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@
 
 static vm_clock *clock_of(const vm_warp *w) { return &w->block->check->warps[w->index]; }
 
-/* The last VM_FLIGHTS operations are kept in a ring by number. Cells of shared memory name operations by their numbers.
- * `dirty` makes the next block that gets this shadow memory clear its cells. */
+/* A ring buffer keeps the last VM_FLIGHTS operations by number. Cells of shared memory contain numbers of operations.
+ * So `dirty` makes the next block that uses this shadow memory clear its cells. */
 vm_flight *check_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home)
 {
     vm_check *check = get_check(w);
@@ -50,8 +50,8 @@ static void drop_forgotten(const vm_check *check, vm_clock *c)
     c->pending_count = kept;
 }
 
-/* A pass over the warp's list is charged to the step budget of the instruction, because the list of a kernel that
- * never waits is long. */
+/* Charges a pass over the warp's list to the step budget of the instruction, because the list is long if a kernel never
+ * waits. */
 static void charge_pass(vm_warp *w) { vm_charge(w, clock_of(w)->pending_count >> 10); }
 
 void check_flight_pend(vm_warp *w, const vm_flight *f)
@@ -89,7 +89,7 @@ uint32_t check_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
     vm_flight *f = m ? check_flight_new(w, i, VM_FLIGHT_COPY, m, w->block) : NULL;
     if (!f)
         return 0;
-    f->group = UINT32_MAX; /* lanes may be in different groups: the earliest group counts */
+    f->group = UINT32_MAX; /* lanes may have different groups, and the earliest group counts */
     VM_EACH(lane, m)
         f->group = c->groups[lane] < f->group ? c->groups[lane] : f->group;
     check_flight_pend(w, f);
@@ -99,10 +99,10 @@ uint32_t check_flight_copy(vm_warp *w, const vm_code *i, uint32_t m)
 /* Records in the operation that the lanes m have waited for all groups of its kind except the last `leave` groups. For
  * cp.async, UINT32_MAX stands for wait_all, which also covers copies that are in no group yet. Returns true if the warp
  * need not wait for the operation any more:
- *   cp.async                   each of its lanes has waited;
- *   bulk copy, no mbarrier     the lane that issued it has waited; after a wait with .read only its reads are complete;
- *   wgmma                      this warp of the warpgroup has waited;
- *   tcgen05.ld, st             the warp has waited. */
+ *   cp.async                all its lanes have waited
+ *   bulk copy, no mbarrier  the lane that issued it has waited; after a wait with .read only its reads are complete
+ *   wgmma                   this warp of the warpgroup has waited
+ *   tcgen05.ld, st          the warp has waited */
 static bool wait_for_flight(const vm_warp *w, vm_flight *f, uint32_t m, uint32_t leave, bool read)
 {
     const vm_clock *c = clock_of(w);
@@ -166,7 +166,7 @@ void check_flight_bind(vm_warp *w, uint32_t m, uint32_t bar)
 
 /* ---- cells ---- */
 
-/* The mark's time becomes the maximum. So every later access takes the slow path, which looks up the operation. */
+/* Sets the mark's time to the maximum, so that every later access takes the slow path, which looks up the operation. */
 void check_flight_write(vm_look *k, vm_cell *c, const vm_mark *me)
 {
     c->w = *me;
@@ -181,7 +181,7 @@ bool check_flight_is_generic(const vm_check *check, uint32_t id)
     return f && f->generic;
 }
 
-/* Keeps two reading operations for each cell: this operation, and the previous one unless it is complete. */
+/* A cell keeps two operations that read it: this operation, and the previous one if that is not complete. */
 void check_flight_read(vm_look *k, vm_cell *c)
 {
     if (c->readers[0] == k->flight || c->readers[1] == k->flight)
@@ -193,7 +193,7 @@ void check_flight_read(vm_look *k, vm_cell *c)
     c->readers[0] = k->flight;
 }
 
-/* Removes readers that are complete from the cell. An access gets at most one finding. */
+/* Also removes complete operations from the cell. An access gets at most one finding. */
 void check_readers(vm_look *k, vm_cell *c, uint32_t lane, uint64_t offset)
 {
     for (unsigned n = 0; n < 2; n++) {
@@ -253,7 +253,7 @@ static void check_layout(vm_look *k, const vm_flight *reader, const vm_mark *s, 
 }
 
 /* Returns true if the access is a bulk reduction, an atomic access made the mark, and nothing orders the two. They may
- * then run in either order, so a missing proxy fence between them is no error. */
+ * then run in either order, so a missing proxy fence between them is not an error. */
 static bool may_meet(const vm_look *k, const vm_mark *s, uint32_t lane)
 {
     return k->strong && s->who & VM_STRONG_SIDE && s->stamp > k->limit &&
@@ -287,8 +287,8 @@ void check_proxy(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
                                  found->at.what, check_flight_name(f), found->space, found->address, found->allocation);
 }
 
-/* PTX orders accesses of two proxies only by a proxy fence, also if the first access is a read. Many kernels that are
- * otherwise correct have no such fence, because an mbarrier or a barrier lies between, so the finding is a note. */
+/* In PTX only a proxy fence orders accesses of two proxies, even if the first access is a read. Many correct kernels
+ * have only an mbarrier or a barrier between the two accesses, and no proxy fence. So the finding is a note. */
 void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offset)
 {
     const vm_flight *f = check_flight_at(k->check, k->flight);
@@ -312,7 +312,7 @@ void check_proxy_read(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t offs
 
 /* ---- the end of a block ---- */
 
-/* Reports an operation that may still use the memory of a block that ends. `what`: "read", "write" or "use". */
+/* Reports an operation that may still use the memory of a block that ends. `what` is "read", "write" or "use". */
 static void report_unfinished(vm_block *block, const vm_flight *f, const char *what)
 {
     vm_warp *w = &block->warps[f->who / VM_LANES];
@@ -330,8 +330,8 @@ static void report_unfinished(vm_block *block, const vm_flight *f, const char *w
                                       : "its thread did not wait for the group");
 }
 
-/* Returns true if this block knows that the copy `f` from its memory to the block `rank` is complete. It knows this if
- * a thread of the other block has waited for the copy, and that wait happened before the end of this block. */
+/* Returns true if this block knows that the copy `f` from its memory to the block `rank` is complete. This is so if a
+ * thread of the other block has waited for the copy, and this wait happened before the end of `block`. */
 static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *f)
 {
     const vm_block *home = block->cluster->blocks[rank];
@@ -347,9 +347,10 @@ static bool push_is_read(const vm_block *block, uint32_t rank, const vm_flight *
     return known;
 }
 
-/* Returns true if another block's last arrival at the mbarrier comes before the end of this block in every run, and not
- * only in this run: a thread of this block has waited for the arrival's phase, or has synchronised with the arriving
- * thread after the arrival. A commit arrives when the products before it are complete, so this block must know that. */
+/* Returns true if, in every run, the last arrival of another block at the mbarrier comes before the end of this block.
+ * This is so if a thread of this block has waited for the arrival's phase, or has synchronised with the arriving thread
+ * after the arrival. A commit arrives when the products before it are complete, so this block must also know that they
+ * are complete. */
 static bool arrival_came(const vm_block *block, uint32_t n)
 {
     const vm_bar *bar = &block->check->bars[n];
@@ -423,7 +424,8 @@ void check_block_end(vm_block *block)
                 continue;
             if (!f->done[0])
                 report_unfinished(block, f, "read");
-            f->done[0] = f->done[1] = check->time; /* complete for the kernels that this kernel launches */
+            /* for the kernels that this kernel launches, the operation is complete */
+            f->done[0] = f->done[1] = check->time;
         }
     for (size_t n = 0; n < b->bar_count; n++) {
         const vm_flight *f = check_flight_at(check, b->bars[n].last);

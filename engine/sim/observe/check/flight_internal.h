@@ -4,9 +4,10 @@
 
 #include "look_internal.h"
 
-/* Makes an operation that lanes of the warp begin. `home` is the block in whose shared memory the operation completes:
- * the block of the mbarrier, or the block of the warp. Returns NULL if memory or numbers run out, or if
- * the warp has no asynchronous state (vm_clock.more). Nothing is then checked about the operation. */
+/* Creates the record of an asynchronous operation that lanes of the warp begin. `home` is the block in whose shared
+ * memory the operation completes: the block of the mbarrier, or the block of the warp. Returns NULL if memory or
+ * numbers run out, or if the warp has no asynchronous state (vm_clock.more). In this case the operation is not
+ * checked. */
 vm_flight *check_flight_new(vm_warp *w, const vm_code *i, vm_flight_kind kind, uint32_t lanes, vm_block *home);
 /* Adds the operation to the list of operations for which the warp has to wait. */
 void check_flight_pend(vm_warp *w, const vm_flight *f);
@@ -21,7 +22,7 @@ void check_flight_bind(vm_warp *w, uint32_t m, uint32_t bar);
 void check_flight_wait(vm_warp *w, vm_flight_kind kind, uint32_t m, uint32_t leave, bool read);
 /* Records in the cell that the operation writes it. `me` is the mark of the thread that issued the operation. */
 void check_flight_write(vm_look *k, vm_cell *c, const vm_mark *me);
-/* Returns true if the operation goes through the generic proxy: st.async and red.async. */
+/* Returns true if the operation uses the generic proxy, as st.async and red.async do. */
 bool check_flight_is_generic(const vm_check *check, uint32_t id);
 /* Records in the cell that the operation reads it. */
 void check_flight_read(vm_look *k, vm_cell *c);

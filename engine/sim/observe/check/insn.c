@@ -1,4 +1,4 @@
-/* insn.c - the entry from the interpreter: chooses the check of an instruction. */
+/* insn.c - the function that the interpreter calls before each instruction: it chooses the check of the instruction. */
 #include "access_internal.h"
 #include "async_internal.h"
 #include "dependent_internal.h"
@@ -9,8 +9,8 @@
 #include "vm_checks_internal.h"
 #include "vm_memory.h"
 
-/* The entry from the interpreter: chooses the check by the instruction's kind. Plain loads and stores try the fast path
- * first. */
+/* The interpreter calls this before an instruction. Chooses the check by the instruction's kind. Plain loads and stores
+ * try the fast path first. */
 uint32_t check_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     const vm_function *function = w->frame->function;
@@ -43,12 +43,11 @@ uint32_t check_insn(vm_warp *w, const vm_code *i, uint32_t m)
     case VM_SEE_OTHER:
     case VM_SEE_NOTHING: break;
     }
-    return check_access(w, i, m, kind); /* kinds with VM_SEE_SPECIAL are handled here too */
+    return check_access(w, i, m, kind); /* this function also handles kinds with VM_SEE_SPECIAL */
 }
 
 /* Returns the place of an instruction that allocates memory. A kernel may make any number of allocations, so the texts
- * of a place are made only once. There are at most VM_FOUND_MOST places with texts, because there are no more findings.
- */
+ * of a place are made only once. At most VM_FOUND_MOST places get texts, because no more findings are shown. */
 static kiln_check_side find_allocating(vm_check *check, const vm_module *module, uint32_t insn)
 {
     const uint32_t serial = module->check->serial;

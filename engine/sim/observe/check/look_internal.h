@@ -14,16 +14,19 @@ typedef struct vm_look {
     const vm_access *a;
     const vm_pattern *p;
     const vm_block *home; /* the block that owns the shared memory */
-    uint32_t rank;        /* the rank that a shared address of another block has; the cluster may have fewer blocks */
-    /* Marks with a stamp of at most `limit` need no further test: they happened before, for any thread that made them. */
+    uint32_t rank;        /* the rank in a shared address of another block; the cluster may not have this rank */
+    /* A mark with a stamp of at most `limit` needs no further test: it happened before the access, whichever thread
+     * made it. */
     uint32_t insn, limit, now, block, bad;
-    uint32_t begin_inside; /* lanes whose load begins inside and ends outside: these get the bytes that exist */
+    /* lanes whose load begins inside memory and ends outside of it; they get the bytes that exist */
+    uint32_t begin_inside;
     bool shared, write, strong, constant, told;
-    uint32_t sides; /* VM_STRONG_SIDE, VM_VOLATILE_SIDE, VM_BLOCK_SIDE of this access */
+    uint32_t sides; /* the flags VM_STRONG_SIDE, VM_VOLATILE_SIDE and VM_BLOCK_SIDE of this access */
     bool flagged;   /* a fence before a write has published the cell since the block began */
     /* the access neither acquires nor publishes a flag, because mbarriers and copies have their own order */
     bool quiet;
-    uint32_t flight; /* the asynchronous operation that makes the access; 0: the thread itself */
+    /* the number of the asynchronous operation that makes the access; 0 if the thread itself makes it */
+    uint32_t flight;
     unsigned see;
 } vm_look;
 

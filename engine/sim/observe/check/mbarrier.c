@@ -1,10 +1,10 @@
-/* mbarrier.c - mbarriers: the arrivals of each phase, the vector clock that a wait gives, wrong counts, and waits
- * that never end.
+/* mbarrier.c - mbarriers: counts the arrivals of each phase, computes the vector clock that a wait acquires, and
+ * reports wrong counts and waits that never end.
  *
- * A wait gives a thread only the knowledge that the wait gives on every schedule. A thread that knows of n complete
- * phases learns of the next one if it waits for the parity of phase n. If it waits for the other parity, phase n - 1
- * lets it pass at once, on a GPU too, so it learns nothing new. In this way the checks find a wrong parity although
- * the data has already arrived. */
+ * From a wait a thread learns only facts that hold on every schedule. A thread that knows of n complete phases learns
+ * of the next phase if it waits for the parity of phase n. A wait for the other parity returns at once, on a GPU too,
+ * because phase n - 1 is complete. So such a wait teaches the thread nothing. So the checks find a wrong parity even if
+ * the data has already arrived in the simulator. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -35,8 +35,8 @@ uint32_t check_bar_find(const vm_block *block, uint64_t address)
     return VM_BAR_NONE;
 }
 
-/* Returns the number of the mbarrier at an address, and adds it if it is new. Returns VM_BAR_NONE if there are
- * VM_BARS already or memory runs out. */
+/* Returns the number of the mbarrier at an address. Adds the mbarrier if it is new. Returns VM_BAR_NONE if there are
+ * already VM_BARS mbarriers, or if memory runs out. */
 static uint32_t make_bar(vm_warp *w, uint64_t address)
 {
     vm_check_block *b = w->block->check;
@@ -54,11 +54,11 @@ static uint32_t make_bar(vm_warp *w, uint64_t address)
     return (uint32_t)b->bar_count++;
 }
 
-/* Starts a finding about an mbarrier, with its initialisation as the other side. */
-static kiln_check_finding *start_finding(vm_warp *w, uint32_t insn, uint32_t lane, const vm_bar *bar,
-                                         kiln_check_kind kind)
+/* Starts a finding about an mbarrier. `what` names the other side, whose epoch is `other`. */
+static kiln_check_finding *start_finding_beside(vm_warp *w, uint32_t insn, uint32_t lane, const vm_bar *bar,
+                                                kiln_check_kind kind, const vm_mark *other, const char *what)
 {
-    kiln_check_finding *f = check_find_finding(w, kind, false, insn, bar->init.insn, lane, 1);
+    kiln_check_finding *f = check_find_finding(w, kind, false, insn, other->insn, lane, 1);
     if (!f)
         return NULL;
     vm_access a = {.space = PTX_SPACE_SHARED, .lanes = 1u << lane, .bytes = 8};
@@ -68,9 +68,16 @@ static kiln_check_finding *start_finding(vm_warp *w, uint32_t insn, uint32_t lan
     f->address = bar->address;
     f->bytes = 8;
     f->allocation = check_describe(&k, lane);
-    f->other.what = "mbarrier.init";
-    check_side_thread(w, &bar->init, &f->other);
+    f->other.what = what;
+    check_side_thread(w, other, &f->other);
     return f;
+}
+
+/* Starts a finding about an mbarrier, with its initialisation as the other side. */
+static kiln_check_finding *start_finding(vm_warp *w, uint32_t insn, uint32_t lane, const vm_bar *bar,
+                                         kiln_check_kind kind)
+{
+    return start_finding_beside(w, insn, lane, bar, kind, &bar->init, "mbarrier.init");
 }
 
 /* Returns the last operation that any commit of the phase tracks. */
@@ -92,7 +99,7 @@ static uint32_t last_commit(const vm_bar *bar)
 }
 
 /* Records that a commit of the lane arrives in the current phase of the mbarrier `n` of the block `home`. If `n` is
- * VM_BAR_NONE, the commit counts as waited for.
+ * VM_BAR_NONE, the operations before the commit count as complete.
  *
  * If a phase has more than VM_COMMITS commits, the operations of the oldest of them count as complete. */
 static void record_commit(const vm_warp *w, uint32_t lane, const vm_block *home, uint32_t n)
@@ -139,8 +146,8 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
                                      f->allocation);
         }
     }
-    /* A new mbarrier at the address of an old mbarrier continues to count phases, so that no thread seems to know
-     * phases of the new mbarrier. */
+    /* A new mbarrier at the address of an old mbarrier continues to count phases. Otherwise threads that know phases of
+     * the old mbarrier would seem to know phases of the new one. */
     const uint32_t phase = bar->phase + (bar->phase & 1);
     for (uint32_t k = 0; k < w->block->warp_count && phase; k++) {
         w->block->check->more[k].seen[n] = phase;
@@ -158,8 +165,8 @@ static void init_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t addre
                              .block = (uint32_t)w->block->number}};
 }
 
-/* Reports a use of an mbarrier whose initialisation is not ordered before. `copy`: the asynchronous proxy uses it, so
- * a fence must lie between. */
+/* Reports a use of an mbarrier whose initialisation is not ordered before. If `copy` is true, the asynchronous proxy
+ * uses the mbarrier, so a fence must lie between the two. */
 static void check_init(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, bool copy)
 {
     const bool before = check_happened_before(w, &bar->init, lane, true);
@@ -191,15 +198,44 @@ void check_announce(vm_warp *w, uint32_t m)
         if (who / VM_LANES == w->index && m >> who % VM_LANES & 1)
             b->bars[n].announced = now;
     }
-    check_release(w, false); /* for barrier.cluster.arrive.relaxed */
+    check_release(w, false); /* a later barrier.cluster.arrive.relaxed needs this release */
 }
 
 /* ---- arrivals ---- */
 
+/* Returns the time up to which accesses of a warp are ordered before some arrival of the current phase. A product of a
+ * warpgroup needs all four warps, so a warpgroup with products counts as one warp. */
+static uint32_t find_arrived(const vm_block *home, const vm_view *gather, uint32_t warp)
+{
+    enum { WARPS = 4 }; /* of a warpgroup */
+    const uint32_t first = warp / WARPS * WARPS;
+    const bool group = home->check->products[warp / WARPS].count > 0;
+    uint32_t known = gather->gate.horizon;
+    for (uint32_t v = first; v < first + WARPS; v++)
+        if (group || v == warp)
+            known = larger(known, larger(gather->gate.know[v], gather->more.part[v]));
+    return known;
+}
+
+/* Returns the warps whose wait for the previous phase is not ordered before any arrival of the current phase. The rule
+ * is lenient: it is enough that one lane of the warp has synchronised. Arrivals of other blocks carry only a part of a
+ * vector clock, so a phase with such arrivals counts as ordered. */
+static uint32_t find_outrun(const vm_block *home, const vm_bar *bar)
+{
+    uint32_t outrun = 0;
+    for (uint32_t v = 0; v < home->warp_count && !(bar->far.stamp && bar->far_phase == bar->phase); v++) {
+        const vm_passed *p = &bar->passed[v];
+        if (p->phases && p->phases == bar->phase && find_arrived(home, &bar->gather, v) < p->wait.stamp)
+            outrun |= 1u << v;
+    }
+    return outrun;
+}
+
 /* Moves the mbarrier to its next phase while nothing is pending, and keeps the clock of the complete phase. */
-static void complete_phases(vm_bar *bar)
+static void complete_phases(const vm_block *home, vm_bar *bar)
 {
     while (bar->pending == 0 && bar->tx == 0 && bar->expected) {
+        bar->outrun |= find_outrun(home, bar);
         bar->phases[bar->phase % VM_BAR_PHASES] = bar->gather;
         bar->learned[bar->phase % VM_BAR_PHASES] = 0;
         bar->owner = 0;
@@ -211,16 +247,17 @@ static void complete_phases(vm_bar *bar)
 
 /* Adds arrivals and bytes to the current phase. `drop` lowers the number of arrivals of later phases. `expect`
  * announces bytes. `come` is the number of bytes that came. */
-static void count_arrivals(vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect, uint64_t come)
+static void count_arrivals(const vm_block *home, vm_bar *bar, uint32_t arrive, uint32_t drop, uint64_t expect,
+                           uint64_t come)
 {
-    /* If more threads arrive than are pending, a fault follows. */
+    /* If more threads arrive than are pending, the instruction raises a fault later. */
     bar->pending -= arrive < bar->pending ? arrive : bar->pending;
     bar->expected -= drop < bar->expected ? drop : bar->expected;
     bar->arrived += arrive;
     bar->tx += (int64_t)expect - (int64_t)come;
     bar->expected_tx += expect;
     bar->came_tx += come;
-    complete_phases(bar);
+    complete_phases(home, bar);
 }
 
 /* Returns true if all arrivals and copies of the previous phase are ordered before the lane's next access, although
@@ -243,8 +280,8 @@ static bool is_over(const vm_warp *w, const vm_bar *bar, uint32_t lane)
 }
 
 /* Reports an arrival that counts in this phase only because the previous phase is complete in this run. On another
- * schedule the arrival could count in the previous phase. `split`: other lanes of the same instruction have completed
- * the previous phase. */
+ * schedule the arrival could count in the previous phase. If `split` is true, other lanes of the same instruction have
+ * completed the previous phase. */
 static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_bar *bar, uint32_t which, bool split)
 {
     if (!bar->phase || (!split && (check_view_knows(w, which, bar->phase - 1, lane) || is_over(w, bar, lane))))
@@ -260,8 +297,28 @@ static void check_early(vm_warp *w, const vm_code *i, uint32_t lane, const vm_ba
                     found->allocation);
 }
 
-/* Performs the arrivals of lanes at one mbarrier of the block `home`. With `copies` the arrival of a lane comes when
- * its earlier cp.async are complete.
+/* Reports a phase that may become complete before a thread has waited for the previous phase. In this run the wait came
+ * in time. If the wait had come later, it would have lasted until one more phase is complete (check_overtaken). */
+static void report_outrun(vm_warp *w, const vm_code *i, uint32_t lane, vm_bar *bar)
+{
+    if (!bar->outrun)
+        return;
+    const vm_passed *p = &bar->passed[__builtin_ctz(bar->outrun)];
+    bar->outrun = 0;
+    kiln_check_finding *f = start_finding_beside(w, vm_insn_of(w, i), lane, bar, KILN_CHECK_ASYNC, &p->wait,
+                                                 "wait for an mbarrier");
+    if (!f)
+        return;
+    f->at.what = "arrival";
+    f->message =
+        check_print(get_check(w),
+                    "phase %u of an mbarrier can be complete before a wait for phase %u: no arrival in phase %u "
+                    "comes after this wait, %s",
+                    p->phases, p->phases - 1, p->phases, f->allocation);
+}
+
+/* Performs the arrivals of lanes at one mbarrier of the block `home`. If `copies` is true, the arrival of a lane takes
+ * place when its earlier cp.async are complete.
  *
  * All lanes can publish their clocks together, unless a phase completes after the arrivals of only some of them. Then
  * each lane publishes its own clock. */
@@ -287,7 +344,7 @@ static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_
                                : 0;
     }
     const uint32_t phase = bar->phase;
-    bool at_once = arrivals <= bar->pending; /* otherwise a phase ends between two of the lanes */
+    bool at_once = arrivals <= bar->pending; /* if false, a phase ends between the arrivals of two lanes */
     while (left) {
         const uint32_t lane = (uint32_t)__builtin_ctz(left), n = i->b ? vm_r32(w, i->b)[lane] : 1;
         if (copies)
@@ -299,23 +356,25 @@ static void arrive_lanes(vm_warp *w, const vm_code *i, uint32_t lanes, const vm_
         else if (counts && !far)
             check_view_arrive(w, &bar->gather, at_once ? lanes : 1u << lane, now);
         switch (i->size) {
-        case VM_BAR_EXPECT: count_arrivals(bar, 0, 0, n, 0); break;
-        case VM_BAR_COMPLETE: count_arrivals(bar, 0, 0, 0, n); break;
-        case VM_BAR_ARRIVE: count_arrivals(bar, n, 0, 0, 0); break;
-        case VM_BAR_DROP: count_arrivals(bar, n, n, 0, 0); break;
-        case VM_BAR_ARRIVE_EXPECT: count_arrivals(bar, 1, 0, n, 0); break;
-        default: count_arrivals(bar, 1, 1, n, 0); break; /* DROP_EXPECT */
+        case VM_BAR_EXPECT: count_arrivals(home, bar, 0, 0, n, 0); break;
+        case VM_BAR_COMPLETE: count_arrivals(home, bar, 0, 0, 0, n); break;
+        case VM_BAR_ARRIVE: count_arrivals(home, bar, n, 0, 0, 0); break;
+        case VM_BAR_DROP: count_arrivals(home, bar, n, n, 0, 0); break;
+        case VM_BAR_ARRIVE_EXPECT: count_arrivals(home, bar, 1, 0, n, 0); break;
+        default: count_arrivals(home, bar, 1, 1, n, 0); break; /* DROP_EXPECT */
         }
+        report_outrun(w, i, lane, bar);
         left &= left - 1;
     }
 }
 
 /* ---- waits ---- */
 
-#define TESTS 1024u /* failed tests of a warp after which it is known which of its lanes wait */
+#define TESTS 1024u /* after this number of failed tests of a warp, the checks know which of its lanes wait */
 
-/* Returns true if some path of the warp can run and does not only wait. A path waits if one of its lanes has failed a
- * test lately. The paths of a warp take turns, so TESTS tests include each path that waits. */
+/* Returns true if at least one path of the warp can run and does not only wait. A path only waits if one of its lanes
+ * has failed a test in the last TESTS tests. The paths of a warp take turns, so TESTS tests include each path that
+ * waits. */
 static bool can_move(const vm_warp *w)
 {
     const vm_clock *c = clock_of(w);
@@ -389,9 +448,9 @@ static void count_failed_test(vm_warp *w, const vm_code *i, uint32_t lanes, uint
                    "deadlock: all threads wait for mbarriers or barriers, this one for a phase that never completes");
 }
 
-/* Reports a test that fails although the lane knows a complete phase of that parity. The phase after it is complete
- * too, so the mbarrier is again in a phase of that parity. If the wait had come earlier, it would have passed at
- * once, and would have ordered nothing. */
+/* Reports a test that fails although the lane knows a complete phase of that parity. The next phase is complete too, so
+ * the mbarrier is again in a phase of that parity. A wait at an earlier time would have passed at once, and would have
+ * ordered nothing. */
 static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n, uint32_t parity)
 {
     const vm_clock *c = clock_of(w);
@@ -410,9 +469,9 @@ static void check_lapped(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t n
                     parity, known, bar->phase, f->allocation);
 }
 
-/* Reports a wait for a phase after which another phase is complete already. Nothing keeps the other threads from
- * completing that phase before this wait. That phase has the other parity, so the wait lasts until one more phase is
- * complete. If there is no further phase, it never ends. */
+/* Reports a wait for a phase if the next phase is complete already. Nothing keeps the other threads from completing
+ * that phase before this wait. The later phase has the other parity, so the wait lasts until yet another phase is
+ * complete. If there is no such phase, the wait never ends. */
 static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     const vm_bar *bar = &w->block->check->bars[n];
@@ -428,10 +487,10 @@ static void check_overtaken(vm_warp *w, const vm_code *i, uint32_t lanes, uint32
                              parity, known, known + 1, f->allocation);
 }
 
-/* Gives lanes that know `known` phases the clock of the next phase, if a wait for `parity` can mean that phase. Only
- * the last VM_BAR_PHASES clocks are kept. A lane that is further behind gets the oldest of them, so some races are
- * missed. */
-static void learn_phase(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
+/* Gives lanes that know `known` phases the clock of the next phase, if that phase has the parity `parity`. Only the
+ * last VM_BAR_PHASES clocks are kept. A lane that needs an older clock gets the oldest one that is kept, so some races
+ * are missed. */
+static void learn_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n, uint32_t parity, uint32_t known)
 {
     vm_clock *c = clock_of(w);
     vm_bar *bar = &w->block->check->bars[n];
@@ -444,6 +503,12 @@ static void learn_phase(vm_warp *w, uint32_t lanes, uint32_t n, uint32_t parity,
     check_view_learn(w, &bar->phases[phase % VM_BAR_PHASES], lanes);
     if (!bar->learned[phase % VM_BAR_PHASES])
         bar->learned[phase % VM_BAR_PHASES] = check_advance_time(get_check(w));
+    if (next == bar->phase)
+        bar->passed[w->index] = (vm_passed){.phases = next,
+                                            .wait = {.stamp = get_check(w)->time,
+                                                     .who = w->index * VM_LANES + (uint32_t)__builtin_ctz(lanes),
+                                                     .insn = vm_insn_of(w, i),
+                                                     .block = (uint32_t)w->block->number}};
     if (next > c->more->seen[n]) {
         c->more->seen[n] = next;
         c->seen_lanes[n] = lanes;
@@ -469,9 +534,9 @@ static void test_phase(vm_warp *w, const vm_code *i, uint32_t lanes, uint32_t n,
     }
     c->spins = 0;
     if (behind)
-        learn_phase(w, behind, n, parity, known ? known - 1 : 0);
+        learn_phase(w, i, behind, n, parity, known ? known - 1 : 0);
     if (ahead)
-        learn_phase(w, ahead, n, parity, known);
+        learn_phase(w, i, ahead, n, parity, known);
 }
 
 /* ---- an instruction ---- */
@@ -481,7 +546,8 @@ static uint32_t read_parity(const vm_warp *w, const vm_code *i, uint32_t lane)
     return i->flags & VM_REG64 ? ops_mbarrier_parity_of(vm_r64(w, i->b)[lane]) : vm_r32(w, i->b)[lane] & 1;
 }
 
-/* Returns the lanes of `left` that do the same as its first lane: same address, and same parity for a test. */
+/* Returns the lanes of `left` that do the same as the first lane of `left`: they have the same address and, for a test,
+ * the same parity. */
 static uint32_t find_alike(const vm_warp *w, const vm_code *i, uint32_t left)
 {
     const uint32_t first = (uint32_t)__builtin_ctz(left);
@@ -521,7 +587,8 @@ uint32_t check_mbarrier(vm_warp *w, const vm_code *i, uint32_t m, bool copies)
         if (home && !bar && home->check->bar_count == VM_BARS)
             check_know_all(w); /* there are too many mbarriers, so everything counts as ordered */
         if (!bar || !bar->live)
-            continue; /* not a live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */
+            /* the mbarrier is not live, so the instruction raises a fault; or make_bar() could not record it */
+            continue;
         check_init(w, i, lane, bar, false);
         if (i->size == VM_BAR_INVAL)
             bar->live = false;
@@ -549,13 +616,14 @@ bool check_complete_tx(vm_warp *w, const vm_code *i, uint32_t lane, uint64_t add
         f->phase = bar->phase;
         bar->last = flight;
     }
-    /* this publishes that the earlier reads of the sender are complete */
+    /* the arrival publishes that the earlier reads of the sender are complete */
     const uint32_t now = check_advance_time(get_check(w));
     if (home != w->block)
         check_view_arrive_far(w, home, bar, 1u << lane, false, now);
     else if (f && f->generic) /* st.async */
         check_view_arrive(w, &bar->gather, 1u << lane, now);
-    count_arrivals(bar, 0, 0, 0, bytes);
+    count_arrivals(home, bar, 0, 0, 0, bytes);
+    report_outrun(w, i, lane, bar);
     return true;
 }
 
@@ -566,7 +634,7 @@ bool check_commit_one(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t spac
     const vm_block *home = check_find_home(w, address);
     const uint32_t n = home ? check_bar_find(home, address % VM_SHARED_WINDOW) : VM_BAR_NONE;
     if (n == VM_BAR_NONE || !home->check->bars[n].live) {
-        /* not a live mbarrier, so a fault follows; or an mbarrier that make_bar() could not record */
+        /* the mbarrier is not live, so the instruction raises a fault; or make_bar() could not record it */
         record_commit(w, lane, home, VM_BAR_NONE);
         return true;
     }

@@ -1,12 +1,12 @@
 /* order.c - the happens-before order: vector clocks of warps, barriers, warp operations and fences.
  *
  * A warp's vector clock has an entry for each warp of its block and for each other block of its cluster (`know`). The
- * warp's own entry is `full`. One entry, `horizon`, stands for all other threads. Lanes of a warp have clocks of their
- * own only where some of them synchronise without the rest (`lanes`). A barrier joins the clocks of the warps that
- * arrive, by a pointwise maximum, and gives the join to all that wait.
+ * warp's own entry is `full`. One entry, `horizon`, stands for all other threads. Lanes of a warp have separate clocks
+ * (`lanes`) only if a part of the lanes has synchronised without the others. A barrier joins the clocks of the warps
+ * that arrive, by a pointwise maximum, and gives the join to all that wait.
  *
- * RACES.md has the rules. Where a rule is approximate, it orders too much and never too little: a race may be missed,
- * but none is invented. */
+ * RACES.md has the rules. An approximate rule orders too much and never too little. So the checks may miss a race, but
+ * never report a false one. */
 #include <string.h>
 
 #include "before_internal.h"
@@ -66,8 +66,8 @@ void check_block_free(vm_block *block)
 }
 
 /* Resets the clocks for the next block. Its shared memory counts as unwritten, because all marks are older than `base`.
- * Cells are cleared only if they name asynchronous operations, because the time of such a mark is above all other
- * times. */
+ * Cells are cleared only if they contain marks of asynchronous operations, because the time of such a mark is later
+ * than all other times. */
 void check_block_start(vm_block *block)
 {
     vm_check *check = block->runner->run->device->check;
@@ -77,7 +77,7 @@ void check_block_start(vm_block *block)
     memset(b->visitors, 0, sizeof b->visitors);
     if (b->local_words)
         memset(b->local_written, 0, b->local_words * sizeof *b->local_written);
-    if (b->dirty) /* marks of the previous block's asynchronous operations */
+    if (b->dirty) /* removes the marks of asynchronous operations of the previous block */
         memset(b->cells, 0, b->cell_count * sizeof(vm_cell));
     b->dirty = false;
     for (uint32_t k = 0; k < block->warp_count; k++) {
@@ -113,10 +113,11 @@ void check_children(vm_block *block)
 
 /* ---- lanes of a warp ---- */
 
-/* If all live lanes take part, the warp's own entry rises to the current time. Otherwise each named lane gets, as its
- * row of the lane matrix, the join of the rows of all named lanes, with the current time in the entries of the named
- * lanes. In both cases the named lanes share what some of them have learnt from flags and from phases of mbarriers. If
- * one of them has waited for the prerequisite launches, all of them count as having waited. */
+/* If all live lanes take part, the warp's own entry rises to the current time. Otherwise the rows of the lane matrix
+ * that belong to lanes in `mask` are joined. Each of these lanes gets the join as its row, with the current time in the
+ * entries of the lanes in `mask`. In both cases the lanes share the knowledge that some of them have from flags and
+ * from phases of mbarriers. If one of them has waited for the prerequisite launches, all of them count as having
+ * waited. */
 void check_join_lanes(vm_warp *w, uint32_t mask)
 {
     vm_check *check = get_check(w);
@@ -136,7 +137,7 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
     if (!c->lanes)
         c->lanes = kiln__calloc(w->runner->run->device->mem, VM_LANES * VM_LANES, sizeof *c->lanes);
     c->synced = now;
-    if (!c->lanes) { /* out of memory: all lanes count as ordered */
+    if (!c->lanes) { /* memory has run out, so all lanes count as ordered */
         c->full = c->firm = now;
         check->starved = true;
         check_refresh_fast(w->block, c);
@@ -152,8 +153,8 @@ void check_join_lanes(vm_warp *w, uint32_t mask)
         memcpy(c->lanes + lane * VM_LANES, all, sizeof all);
 }
 
-/* Orders the lanes of an operation that waits for all of them and orders no memory, such as a shuffle. `firm` keeps its
- * value. */
+/* Orders the lanes of an operation that waits for all its lanes but orders no memory, such as a shuffle. So `firm`
+ * keeps its value. */
 static void join_loosely(vm_warp *w, uint32_t mask)
 {
     vm_clock *c = &w->block->check->warps[w->index];
@@ -166,7 +167,7 @@ static void join_loosely(vm_warp *w, uint32_t mask)
 static const char *op_name(const ptx_insn *in) { return ptx_op_name((ptx_op)in->op); }
 
 /* Reports lanes whose member mask does not name them, and lanes that name each other with different masks. `m` are the
- * lanes that came last, `arrived` all that have arrived. */
+ * lanes that arrived last, and `arrived` are all lanes that have arrived. */
 static void check_masks(vm_warp *w, const ptx_insn *in, uint32_t insn, const vm_u32 *masks, uint32_t m,
                         uint32_t arrived)
 {
@@ -224,15 +225,15 @@ static void check_shuffle(vm_warp *w, const vm_share *share, const vm_meeting *t
     }
 }
 
-/* Orders the lanes of a complete warp operation: each group of lanes with a common mask is ordered, and no other lanes.
- * Only bar.warp.sync orders memory. If only other operations lie between a write and a read of two lanes, the read gets
- * a note (is_loose() in race.c). */
+/* Orders the lanes of a complete warp operation: only lanes of a group with a common mask are ordered with each other.
+ * Only bar.warp.sync orders memory. If only other operations lie between a write and a read of two lanes, is_loose() of
+ * race.c makes the finding a note. */
 void check_order_meeting(vm_warp *w, const vm_code *i, uint32_t m, const vm_meeting *t)
 {
     const ptx_function *f = w->frame->function->ptx;
     if (i->insn >= f->insn_count)
         return;
-    if (!t->masks) { /* mma and similar operations: all lanes, without a mask */
+    if (!t->masks) { /* mma and similar operations have no mask, and all lanes take part */
         join_loosely(w, t->lanes);
         return;
     }
@@ -271,9 +272,9 @@ void check_arrive(vm_warp *w, uint32_t id)
 }
 
 /* Joins the warp's clock into the cluster's barrier. The other blocks get a single entry for this whole block, not one
- * entry per warp. A relaxed arrival joins only the time of the warp's last fence. It also counts as an order for
- * check_visitors(): a block does not exit before the arrival, so not before the earlier accesses of this warp
- * either. */
+ * entry per warp. A relaxed arrival joins only the time of the warp's last fence. For check_visitors() even a relaxed
+ * arrival orders: a block does not exit before the arrivals of the others, so it does not exit before this warp's
+ * earlier accesses. */
 void check_cluster_arrive(vm_warp *w, bool relaxed)
 {
     const vm_cluster *cluster = w->block->cluster;
@@ -344,7 +345,7 @@ void check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
     uint32_t need = i->b ? vm_r32(w, i->b)[__builtin_ctz(m)] : 0;
     const vm_barrier *barrier = id < VM_BARRIERS ? &w->block->barriers[id] : NULL;
     if (!barrier || (i->b && (need == 0 || need % VM_LANES)) || (barrier->arrived && barrier->need != need)) {
-        get_check(w)->told = true; /* a fault follows */
+        get_check(w)->told = true; /* the instruction raises a fault */
         kiln_check_finding *f = check_find_finding(w, KILN_CHECK_BARRIER, false, vm_insn_of(w, i), VM_NO_INSN,
                                                    (uint32_t)__builtin_ctz(m), (unsigned)__builtin_popcount(m));
         if (!f)
@@ -363,8 +364,8 @@ void check_barrier(vm_warp *w, const vm_code *i, uint32_t m)
     check_arrive(w, id);
 }
 
-/* Returns the lanes of a warp that wait at the barrier, with the path of the first. `apart`: they wait at different
- * instructions. */
+/* Returns the lanes of a warp that wait at the barrier, and sets *first to the path of the first lane. Sets *apart to
+ * true if they wait at different instructions. */
 static uint32_t find_waiting_lanes(const vm_warp *w, uint32_t barrier, const vm_path **first, bool *apart)
 {
     uint32_t lanes = 0;
@@ -421,11 +422,12 @@ static void count_exited(const vm_cluster *cluster, vm_gate *gate, uint32_t now)
             gate->know[VM_LANES + k] = now;
 }
 
-/* Publishes all accesses before a barrier, if every thread that waits there has executed a fence for the device since
+/* Publishes all accesses before a barrier, if every thread that waits at it has executed a fence for the device since
  * its last barrier. Barriers of the grid rely on this: all threads execute __threadfence() and __syncthreads(), and
- * then the first thread sets a flag. PTX's model demands a fence of the thread that sets the flag, after the barrier.
- * But the device performs the writes of each thread before that thread's fence completes, so fences before the barrier
- * are enough. The rule is approximate: an access between the fence and the barrier counts as published too. */
+ * then the first thread sets a flag. PTX's memory model demands that the thread that sets the flag executes a fence
+ * after the barrier. But on a device the writes of a thread are performed before its fence completes, so fences before
+ * the barrier are enough. The rule is approximate: an access between the fence and the barrier counts as published
+ * too. */
 static void publish_barrier(vm_block *block, const uint32_t lanes[VM_LANES], uint32_t now)
 {
     bool fenced = true;
@@ -440,9 +442,9 @@ static void publish_barrier(vm_block *block, const uint32_t lanes[VM_LANES], uin
     }
 }
 
-/* Opens a barrier: checks how its warps wait, gives the join to each of them, and then empties the join. The barrier
- * VM_BARRIERS is the cluster's barrier, whose join is kept for warps that wait later. Exited warps count as arrived if
- * the barrier is for all threads. */
+/* Opens a barrier: checks how its warps wait, gives each of these warps the join of the clocks, and then empties the
+ * join. The barrier VM_BARRIERS is the cluster's barrier, whose join is kept for warps that wait later. Exited warps
+ * count as arrived if the barrier is for all threads. */
 void check_open(vm_block *block, uint32_t id)
 {
     vm_check *check = block->runner->run->device->check;
@@ -488,7 +490,8 @@ void check_open(vm_block *block, uint32_t id)
         memset(&block->check->gate_more[id], 0, sizeof *block->check->gate_more);
 }
 
-/* Returns true if only the end of the kernel follows: lanes that wait there have returned early. */
+/* Returns true if only the end of the kernel follows the reconvergence point. Lanes that wait at such a point have
+ * returned early. */
 static bool is_end(const vm_sync *sync)
 {
     const vm_function *function = sync->frame->function;
@@ -501,8 +504,8 @@ static bool is_end(const vm_sync *sync)
     return (op == PTX_OP_RET && !sync->frame->caller) || op == PTX_OP_EXIT;
 }
 
-/* Reports each aligned barrier at which some lanes of a warp wait while others wait at a later reconvergence point.
- * Lanes that wait at the end of the kernel have only returned early, which is allowed. */
+/* Reports each aligned barrier at which some lanes of a warp wait while other lanes wait at a later reconvergence
+ * point. Lanes that wait at the end of the kernel are excluded, because an early return is allowed. */
 void check_stuck(vm_block *block)
 {
     for (uint32_t k = 0; k < block->warp_count; k++) {

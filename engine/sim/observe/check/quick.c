@@ -1,9 +1,10 @@
-/* quick.c - the fast path: plain loads and stores whose lanes have the same address differences as an earlier access of
- * the instruction (`vm_pattern`), eight cells at once with vector instructions.
+/* quick.c - the fast path, for plain loads and stores whose lanes have the same address differences as an earlier
+ * access of the instruction (vm_pattern). It checks eight cells at once with vector instructions.
  *
- * Nothing is reported here. For any other access the functions return false, and access.c checks it cell by cell. The
- * results of both files must be equal: tests/sim/test_check_quick.c compares them. A load may fail in the middle:
- * recording the same read twice changes nothing. A store tests all cells before it records anything.
+ * This file reports nothing. If an access is not plain or may have a defect, the functions return false, and access.c
+ * checks the access cell by cell. Both files must give the same results: tests/sim/test_check_quick.c compares them.
+ * The fast path of a load may stop in the middle, because recording the same read twice changes nothing. A store tests
+ * all cells before it records anything.
  *
  * This file is compiled for AVX2. No function in it may be called on a host without AVX2; check_can_quick() tests
  * that. */
@@ -15,7 +16,7 @@
 #include "shadow_internal.h"
 #include "vm_checks_internal.h"
 
-/* GNU vectors: a comparison sets all bits of an element, or none. */
+/* GNU vectors. A comparison sets all bits of an element if it is true, otherwise none. */
 typedef uint32_t x8 __attribute__((vector_size(32)));
 typedef uint64_t y4 __attribute__((vector_size(32)));
 _Static_assert(sizeof(x8) == VM_CELLS * sizeof(uint32_t), "a vector is a field of a group");
@@ -41,7 +42,8 @@ INLINE bool any_lane(x8 v)
 }
 /* Selects bit by bit: `yes` where the mask is set, otherwise `no`. */
 INLINE x8 choose(x8 mask, x8 yes, x8 no) { return (mask & yes) | (~mask & no); }
-/* Stores one field of the cells `in`. `whole`: all eight cells, so that the old values are not needed. */
+/* Stores one field of the cells `in`. If `whole` is true, `in` has all eight cells, so the old values are not
+ * needed. */
 INLINE void store8(uint32_t *to, x8 in, x8 v, bool whole)
 {
     if (!whole)
@@ -57,7 +59,7 @@ typedef struct part {
     bool whole;
     uint8_t only; /* the only cell that is touched, or VM_CELLS if there are several */
 } part;
-/* The parts of a pattern, for first lanes at one place in their group. */
+/* The parts of a pattern, for one place of the first lane's cell in its group. */
 struct vm_parts {
     uint32_t count;
     part part[];
@@ -67,12 +69,12 @@ struct vm_parts {
 typedef struct quick_access {
     const vm_clock *clock;
     uint32_t now, insn, block, who, limit;
-    uint32_t base;  /* shared memory: the time at which the block began; global memory: at which the launch began */
+    uint32_t base;  /* the time at which the block began (shared memory) or the launch began (global memory) */
     bool read_only; /* ld.global.nc */
     bool readers;   /* asynchronous operations may have read cells */
 } quick_access;
 
-enum { SAME = VM_WHO | VM_MANY }; /* the bits of `who` that must be equal for the same threads */
+enum { SAME = VM_WHO | VM_MANY }; /* the bits of `who` that are equal if two marks have the same threads */
 
 /* Selects the marks that only the accessing thread itself has made. Program order puts them before this access. */
 INLINE x8 own_marks(const quick_access *k, const vm_marks *m, x8 who)
@@ -92,7 +94,7 @@ INLINE x8 unordered_marks(const quick_access *k, const vm_marks *m, x8 in, x8 wh
 }
 
 /* Merges this read into marks `near` of the same warp or block, as merge_read() of access.c does. Returns the cells for
- * which it cannot decide. */
+ * which this function cannot decide. */
 INLINE x8 merge_reads(const quick_access *k, vm_marks *m, x8 near, x8 who, bool shared)
 {
     const x8 old = load8(m->who), stamp = load8(m->stamp), apart = (old ^ who) & VM_WHO;
@@ -129,7 +131,7 @@ INLINE void record_marks(const quick_access *k, vm_marks *m, x8 in, x8 who, bool
     store8(m->block, in, (x8){0} + k->block, whole);
 }
 
-/* Copies the marks of the cells `in`: the first read slot to the second. */
+/* Copies the marks of the cells `in` from the first read slot to the second. */
 INLINE void copy_marks(vm_marks *to, const vm_marks *from, x8 in, bool whole)
 {
     store8(to->stamp, in, load8(from->stamp), whole);
@@ -144,7 +146,7 @@ INLINE x8 find_near(const quick_access *k, const vm_marks *m, x8 fresh, x8 who, 
     return fresh & (shared ? (x8)(((load8(m->who) ^ who) & VM_WHO) < VM_LANES) : (x8)(load8(m->block) == k->block));
 }
 
-/* Checks and records a read of the cells `in` of a group. Returns false if it is not ordinary. */
+/* Checks and records a read of the cells `in` of a group. Returns false if access.c must decide. */
 INLINE bool read_group(const quick_access *k, vm_cells *g, x8 in, x8 who, bool whole, bool shared)
 {
     const x8 written = load8(g->w.stamp);
@@ -169,7 +171,7 @@ INLINE bool read_group(const quick_access *k, vm_cells *g, x8 in, x8 who, bool w
     const x8 near1 = find_near(k, &g->r1, fresh1, who, shared);
     const x8 fresh2 = fresh1 & ~near1 & (x8)(load8(g->r2.stamp) > k->limit);
     const x8 near2 = find_near(k, &g->r2, fresh2, who, shared), later = fresh1 & ~near1 & ~near2;
-    if (!any_lane(later ^ in)) { /* other warps or blocks made all of these reads, so keep both marks */
+    if (!any_lane(later ^ in)) { /* other warps or blocks made all of these reads, so both marks are kept */
         copy_marks(&g->r2, &g->r1, in, whole);
         record_marks(k, &g->r1, in, who, whole);
         return true;
@@ -204,7 +206,7 @@ INLINE bool read_cell(const quick_access *k, vm_cells *g, unsigned n, uint32_t w
     return true;
 }
 
-/* Returns true if a write to the cells `in` races with nothing. Changes nothing. */
+/* Returns true if a write to the cells `in` does not race with any recorded access. Does not change the cells. */
 INLINE bool may_write(const quick_access *k, const vm_cells *g, x8 in, x8 who, bool shared)
 {
     x8 bad = unordered_marks(k, &g->w, in, who) | unordered_marks(k, &g->r1, in, who) |
@@ -218,7 +220,7 @@ INLINE bool may_write(const quick_access *k, const vm_cells *g, x8 in, x8 who, b
 
 /* ---- patterns ---- */
 
-/* Computes the groups and their cells that a pattern touches, if the first lane's cell is number `first` of its group.
+/* Computes which cells of which groups a pattern touches, if the first lane's cell is number `first` of its group.
  * Returns NULL if memory runs out or the pattern touches more than MOST groups. */
 static vm_parts *make_parts(vm_check *check, const vm_pattern *p, unsigned first, unsigned shift)
 {
@@ -338,8 +340,8 @@ INLINE bool visit_groups(const quick_access *k, const vm_parts *parts, vm_cells 
     return true;
 }
 
-/* Tries the fast path in shared memory. The lanes must be aligned and inside one variable, and the block alone in its
- * cluster. */
+/* Tries the fast path in shared memory. All lanes must be aligned and inside one variable, and the cluster must have
+ * only this block. */
 static bool try_shared(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, quick_access *k, bool write)
 {
     const vm_run_state *run = w->runner->run;
@@ -375,7 +377,7 @@ static bool is_written(const vm_shadow *shadow, uint64_t from, uint64_t end)
 }
 
 /* Tries the fast path in global memory. The pattern's allocation must still be valid. All lanes must be aligned and
- * inside one page of shadow, and all bytes written. */
+ * inside one page of shadow memory, and all bytes must have been written. */
 static bool try_global(const vm_warp *w, const vm_code *i, uint32_t m, vm_pattern *p, quick_access *k, bool write)
 {
     const vm_run_state *run = w->runner->run;
@@ -431,7 +433,7 @@ bool check_quick(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind)
         (write && p->count < (unsigned)__builtin_popcount(m)))
         return false;
     /* The warp has synchronised at the current time. A read that is recorded now would have a time that is not newer
-     * than `synced`. merge_reads() would later take it for a read before the synchronisation, so access.c decides. */
+     * than `synced`. merge_reads() would later treat it as a read before the synchronisation, so access.c decides. */
     if (VM_UNLIKELY(k.clock->synced >= k.now))
         return false;
     return i->space == PTX_SPACE_SHARED ? try_shared(w, i, m, p, &k, write) : try_global(w, i, m, p, &k, write);

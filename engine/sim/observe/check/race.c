@@ -1,5 +1,5 @@
 /* race.c - reports races: two accesses to one granule by different threads. At least one of them writes, and no
- * happens-before edge orders them (order.c decides that). It also reports lanes of one store that write different
+ * happens-before edge orders them (before.c decides that). It also reports lanes of one store that write different
  * values, and writes to data that the launch reads as read-only. */
 #include <inttypes.h>
 #include <string.h>
@@ -15,7 +15,8 @@
 #include "vm_access.h"
 #include "vm_block.h"
 
-/* Returns true if a plain store would write the value that is there already. Such a race is only a note. */
+/* Returns true if a plain store would write the value that the memory already has. A race of such a store is only a
+ * note. */
 static bool writes_same(const vm_look *k, uint32_t lane)
 {
     const vm_code *i = k->code;
@@ -67,7 +68,7 @@ static uint32_t get_earlier_insn(const vm_check *check, const vm_mark *s)
     return f && f->id == s->insn ? f->insn : VM_NO_INSN;
 }
 
-/* Makes the finding of a race with an access of an earlier launch, made at the time `stamp`. The launch may have run
+/* Makes the finding of a race with an access that an earlier launch made at the time `stamp`. The launch may have run
  * another module. An instruction of that module gets a number above the instructions of this module in the key of the
  * finding. */
 static void report_earlier(vm_look *k, const vm_mark *s, uint32_t stamp, bool other_writes, uint32_t lane,
@@ -98,7 +99,7 @@ static void report_earlier(vm_look *k, const vm_mark *s, uint32_t stamp, bool ot
 }
 
 /* Makes the finding. The other access was made by an operation in flight, by an earlier launch, or by another thread of
- * this launch. Only in the last case its block and thread are known. */
+ * this launch. The block and thread are known only in the last case. */
 static void report_race(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lane, uint64_t offset)
 {
     const uint32_t stamp = k->shared ? 0 : check_earlier_stamp(k->check, s);
@@ -154,7 +155,7 @@ static bool are_ordered(const vm_look *k, const vm_mark *s)
 }
 
 /* Returns true if another lane of the warp made the write, and only shuffles, votes or similar operations lie between
- * the write and this read of shared memory. PTX lets them order no memory. */
+ * the write and this read of shared memory. In PTX these operations order no memory. */
 static bool is_loose(const vm_look *k, const vm_mark *s, uint32_t lane)
 {
     const vm_clock *c = k->clock;
@@ -181,9 +182,9 @@ static void report_loose(vm_look *k, const vm_mark *s, uint32_t lane, uint64_t o
                              f->at.what, f->address, f->allocation);
 }
 
-/* A mark that is newer than the time up to which all marks are ordered (access.c has tested this) is only a candidate
- * for a race. This function tests for each lane whether the mark happened before. One lane that races is enough for a
- * finding. */
+/* access.c calls this for a mark that is newer than the time up to which all marks are ordered. Such a mark is only a
+ * candidate for a race. This function tests for each lane whether the mark happened before. One lane that races is
+ * enough for a finding. */
 void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t lanes, uint64_t offset)
 {
     if (are_ordered(k, s) || k->told)
@@ -191,7 +192,7 @@ void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t la
     VM_EACH(lane, lanes)
         if (!check_happened_before(k->w, s, lane, k->shared) && (other_writes || !is_far_read(k, s))) {
             /* An access gets one finding, even if it touches many cells. But after a note about two stores of the same
-             * value the search goes on: the access may also race with a read of another thread. */
+             * value the search continues, because the access may also race with a read of another thread. */
             k->told = !(k->write && other_writes && !(s->who & VM_PENDING) && writes_same(k, lane));
             report_race(k, s, other_writes, lane, offset);
             return;
@@ -204,8 +205,8 @@ void check_conflict(vm_look *k, const vm_mark *s, bool other_writes, uint32_t la
 }
 
 /* Compares a read-only load with the last write of this launch, or a write with the last read-only load of this launch.
- * Records a read-only load for later writes. Both orders are findings, because read-only data must not change during the
- * launch. */
+ * Records a read-only load for later writes. Both orders are findings, because read-only data must not change during
+ * the launch. */
 void check_constant(vm_look *k, vm_cell *c, uint32_t lane)
 {
     const vm_flight *copy = c->w.who & VM_PENDING ? check_flight_at(k->check, c->w.insn) : NULL;

@@ -10,7 +10,8 @@ static size_t page_count(uint64_t bytes) { return (size_t)((bytes + VM_SHADOW_PA
 
 enum { LINE = 64 };
 
-/* Aligns the groups to cache lines. The pointer to free stands just before the first group. */
+/* Aligns the groups to cache lines. The pointer that check_cells_free() must free is stored just before the first
+ * group. */
 vm_cells *check_cells_new(const kiln_allocator *mem, size_t groups)
 {
     unsigned char *raw = kiln__calloc(mem, 1, groups * sizeof(vm_cells) + LINE);
@@ -31,7 +32,7 @@ void check_cells_free(const kiln_allocator *mem, vm_cells *cells)
     kiln__free(mem, raw);
 }
 
-/* The bits exist only if some byte may be unwritten. */
+/* Makes the bits only if bytes may be unwritten. */
 vm_shadow *check_shadow_new(vm_check *check, uint64_t bytes, bool written)
 {
     vm_shadow *made = kiln__calloc(check->mem, 1, sizeof *made);
@@ -93,7 +94,7 @@ static void mark_unwritten(vm_shadow *shadow, uint64_t offset, uint64_t bytes)
     }
 }
 
-/* Creates the bits of an allocation that counted as completely written. Returns false if memory runs out. */
+/* Creates the bits of an allocation whose bytes all counted as written. Returns false if memory runs out. */
 static bool open_bits(vm_check *check, vm_shadow *shadow, uint64_t bytes)
 {
     shadow->written = kiln__alloc(check->mem, (size_t)(bytes / 64 + 1) * sizeof *shadow->written);
@@ -146,7 +147,7 @@ void check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes)
     uint64_t at = 0, source_at = 0, most = bytes;
     vm_shadow *target = find_shadow(device, to, &at, &bytes), *source = find_shadow(device, from, &source_at, &most);
     if (!target || !source || !target->written || source->unwritten == 0)
-        return; /* the copy has marked the target as written */
+        return; /* nothing to do, because the copy has marked the target as written */
     bytes = bytes < most ? bytes : most;
     for (uint64_t k = 0; k < bytes; k++)
         if (!(source->written[(source_at + k) / 64] >> (source_at + k) % 64 & 1))

@@ -1,6 +1,6 @@
 /* streams.c - launches and copies of streams that do not wait for each other. driver/work/order.c determines which
- * streams wait for each other. A race of two launches is found like any other race, by the accesses of the second
- * launch. A race of a launch and a copy is found in the cells of the copy's memory. */
+ * streams wait for each other. The accesses of the second launch find a race of two launches, like any other race. For
+ * a race of a launch and a copy, the check scans the cells of the copy's memory. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ void check_raise_time(vm_check *check, uint32_t time) { check->time = time > che
 void check_known(vm_check *check)
 {
     check->known = check->early = check->launch;
-    for (size_t i = check->concurrent_count; i-- > 0;) { /* the earliest last */
+    for (size_t i = check->concurrent_count; i-- > 0;) { /* from the latest to the earliest */
         const vm_prior *prior = &check->concurrent[i];
         uint32_t *at = prior->why == VM_APART_UNTIL_WAIT ? &check->early : &check->known;
         *at = prior->span.after < *at ? prior->span.after : *at;
@@ -40,8 +40,8 @@ const vm_prior *check_prior_at(const vm_check *check, uint32_t stamp)
 }
 
 /* The mark of an asynchronous operation has no time. It counts as made at the first time of its launch, which the list
- * of launches tells by the numbers of operations. If everything is ordered before this launch, any earlier time is
- * right. */
+ * of launches tells by the numbers of operations. If all earlier work is ordered before this launch, any earlier time
+ * gives the right result. */
 uint32_t check_earlier_stamp(const vm_check *check, const vm_mark *s)
 {
     if (!(s->who & VM_PENDING))
@@ -54,7 +54,7 @@ uint32_t check_earlier_stamp(const vm_check *check, const vm_mark *s)
     return 0;
 }
 
-/* Returns a copy of a kernel's name that lives as long as the check, the same one for equal names. Returns NULL if
+/* Returns a copy of a kernel's name that lives as long as the check, and is the same for equal names. Returns NULL if
  * memory runs out. */
 static const char *intern_name(vm_check *check, const char *name)
 {
@@ -68,12 +68,12 @@ static const char *intern_name(vm_check *check, const char *name)
     return check->kernels[check->kernel_count++] = kept;
 }
 
-/* Appends a launch to the list, which is sorted by time. A caller that adds an earlier launch moves it to its place.
- * Returns false if memory runs out. */
+/* Appends a launch to the list, which is sorted by time. If the launch is not the latest, the caller must move it to
+ * its place. Returns false if memory runs out. */
 static bool add_launch(vm_check *check, const char *kernel, vm_launched launch)
 {
     const char *name = intern_name(check, kernel);
-    if (check->launch_count == VM_LAUNCHES_MOST) { /* forget the older half */
+    if (check->launch_count == VM_LAUNCHES_MOST) { /* forgets the older half */
         check->launch_count /= 2;
         memmove(check->launches, check->launches + check->launch_count, check->launch_count * sizeof *check->launches);
     }
@@ -96,8 +96,8 @@ void check_launched(vm_check *check, const vm_run_state *run)
             .after = check->launch, .module = code->serial, .flight = check->flight, .code = run->launch->module});
 }
 
-/* Inserts the launches of the check `from` into the list of this check, by time. It skips launches that `from` itself
- * got from another check in this way. */
+/* Inserts the launches of the check `from` into the list of this check, by time. Skips launches that `from` itself has
+ * copied from another check. */
 void check_copy_launches(vm_check *check, const vm_check *from, vm_period span)
 {
     size_t first = from->launch_count;
@@ -105,7 +105,7 @@ void check_copy_launches(vm_check *check, const vm_check *from, vm_period span)
         first--;
     for (size_t k = first; k < from->launch_count; k++) {
         const vm_launched *l = &from->launches[k];
-        /* `from` got the launch from another check, or the launch is too late */
+        /* `from` has copied the launch from another check, or the launch is too late */
         if (l->module == 0 || l->after > span.until)
             continue;
         if (!add_launch(check, l->kernel, (vm_launched){.after = l->after}))
@@ -132,8 +132,8 @@ static bool is_within(const vm_mark *mark, vm_period span)
     return !(mark->who & VM_PENDING) && mark->stamp > span.after && mark->stamp <= span.until;
 }
 
-/* Returns the mark of the cell that conflicts with the host's access: its write, or for a write one of its reads.
- * Returns NULL if no mark is in the interval. */
+/* Returns the mark of the cell that conflicts with the host's access: its write or, if the host writes, one of its
+ * reads. Returns NULL if no mark is in the interval. */
 static const vm_mark *find_conflict(const vm_cell *cell, bool write, vm_period span)
 {
     return is_within(&cell->w, span)             ? &cell->w
@@ -192,7 +192,7 @@ void check_host_race(vm_device *device, const char *what, uint64_t address, uint
         if (!mark)
             continue;
         report_race(device, what, a, at < first ? first : at, write, mark == &cell.w, mark);
-        return; /* one finding for each copy */
+        return; /* a copy gets only one finding */
     }
 }
 
@@ -235,8 +235,8 @@ bool check_has_launched(const vm_check *check, vm_period span)
 
 static bool is_in(uint32_t stamp, vm_period span) { return stamp > span.after && stamp <= span.until; }
 
-/* Skips pages that kernels have not used in the interval. Then extends the range over the pages that kernels have used
- * in the same way. */
+/* Skips pages that kernels have not used in the interval. Then extends the range over the following pages that kernels
+ * have used in the same way. */
 bool check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used)
 {
     const vm_allocation *a = device->check ? vm_allocation_of(device, from) : NULL;

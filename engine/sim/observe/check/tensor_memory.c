@@ -1,18 +1,19 @@
-/* tensor_memory.c - the order of operations on tensor memory (tcgen05), and columns that nobody frees.
+/* tensor_memory.c - the order of operations on tensor memory (tcgen05), and reports of columns that the block never
+ * frees.
  *
- * The simulator completes each operation when it is issued. The checks treat it as in flight (flight.c) until the
- * program has waited for it by the rules of the PTX ISA, section 9.7.17.6:
+ * The simulator completes each operation when it is issued. For the checks the operation stays in flight (flight.c)
+ * until the program has waited for it by the rules of the PTX ISA, section 9.7.17.6:
  *
  *   ld, st          until tcgen05.wait::ld or wait::st of the same warp
  *   mma, cp, shift  until a thread knows the phase of an mbarrier in which a later tcgen05.commit of the same thread
  *                   arrived
  *
- * Some pairs of operations of one thread run in the order of their issue, without a wait: is_pipelined() tells which.
- * Between two warps, tcgen05.fence::before_thread_sync and after_thread_sync must surround the barrier. A commit
- * contains the first of these fences.
+ * Some pairs of operations of one thread run in the order of their issue, without a wait: is_pipelined() lists these
+ * pairs. Between two warps, tcgen05.fence::before_thread_sync and after_thread_sync must surround the barrier.
+ * tcgen05.commit implies the fence before_thread_sync.
  *
- * A cell is one column of sixteen lanes, because no instruction but tcgen05.cp.4x256b accesses fewer lanes. An access
- * to fewer lanes counts as an access to all sixteen. */
+ * A cell is one column of sixteen lanes, because only tcgen05.cp.4x256b accesses fewer lanes. An access to fewer lanes
+ * counts as an access to all sixteen. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -53,7 +54,7 @@ static void record_allocation(const vm_block *block)
     t->pending = 0;
 }
 
-/* Returns the number of columns of the allocation that begins at column `from`, or 0 if none begins there. */
+/* Returns the number of columns of the allocation that begins at column `from`, or 0 if no allocation begins there. */
 static uint32_t count_columns(const vm_tensor_memory *memory, uint32_t from)
 {
     uint32_t count = 0;
@@ -94,8 +95,8 @@ void check_tensor_end(vm_block *block)
 /* ---- fences around barriers ---- */
 
 /* tcgen05.fence::before_thread_sync. Each warp keeps the times of its last VM_FENCES + 1 fences. find_fences() tests
- * the order of the last VM_FENCES. An operation before the oldest fence counts as fenced without a test, because a
- * fence that is no longer kept may have been ordered. */
+ * the order of the last VM_FENCES fences. An operation before the oldest kept fence counts as fenced without a test,
+ * because an older fence may have ordered it. */
 static void fence_before(const vm_warp *w)
 {
     uint32_t *last = w->block->check->tensor->warps[w->index].before;
@@ -103,8 +104,8 @@ static void fence_before(const vm_warp *w)
     last[0] = check_advance_time(get_check(w));
 }
 
-/* tcgen05.fence::after_thread_sync of the lanes m: copies the warp's vector clock. For a later operation of this warp,
- * an action of another thread is fenced if the copy contains it. */
+/* tcgen05.fence::after_thread_sync of the lanes m: copies the warp's vector clock. For later operations of this warp,
+ * an action of another thread counts as fenced if it happened before by this copy. */
 static void fence_after(const vm_warp *w, uint32_t m)
 {
     const vm_clock *c = clock_of(w);
@@ -121,8 +122,8 @@ static void fence_after(const vm_warp *w, uint32_t m)
 }
 
 /* Returns true if the action at the time `when` of the thread that issued `f` is ordered before this lane's next
- * operation. If that thread is in another block, it is enough that its reads are ordered: a barrier then lies between
- * the two threads. */
+ * operation. If that thread is in another block, it is enough that the reads of that thread are ordered, because then a
+ * barrier lies between the two threads. */
 static bool is_before(const vm_warp *w, const vm_flight *f, uint32_t when, uint32_t lane)
 {
     const vm_mark s = {.stamp = when, .who = f->who, .block = f->block};
@@ -132,8 +133,8 @@ static bool is_before(const vm_warp *w, const vm_flight *f, uint32_t when, uint3
 }
 
 /* Tells whether both fences surround the barrier between the operation `f` and this lane. `when` is the time at which
- * `f` was complete, or the time at which it was issued if the visiting operation continues its pipeline. Fences of
- * other blocks are not checked. */
+ * `f` was complete or, if the visiting operation continues the pipeline of `f`, the time at which `f` was issued.
+ * Fences of other blocks are not checked. */
 static vm_order find_fences(const vm_warp *w, const vm_flight *f, uint32_t when, uint32_t lane)
 {
     if (f->block != (uint32_t)w->block->number || f->who / VM_LANES >= w->block->warp_count)
@@ -151,29 +152,30 @@ static vm_order find_fences(const vm_warp *w, const vm_flight *f, uint32_t when,
 
 /* ---- two operations ---- */
 
-/* How an operation uses a cell. A product that adds to D reads the sums and writes them: for an earlier operation, the
- * cell tells only READS and WRITES. */
+/* How an operation uses a cell. A product that adds to D reads and writes the cell (ADDS). For an earlier operation,
+ * the cell only distinguishes READS and WRITES. */
 typedef enum role { READS, WRITES, ADDS } role;
 
 /* An operation while its cells are checked. */
 typedef struct visit {
     vm_warp *w;
     uint32_t lane, insn;
-    vm_flight *f; /* the operation; NULL: tcgen05.dealloc */
+    vm_flight *f; /* the operation, or NULL for tcgen05.dealloc */
     unsigned op;  /* ptx_op */
-    /* By role of an earlier operation (READS or WRITES): the number of the last one that is known to be ordered before
-     * this operation. */
+    /* Indexed by the role of an earlier operation (READS or WRITES): the number of the last operation that was found to
+     * be ordered before this operation. */
     uint32_t ordered[2];
-    uint32_t missing, filled; /* cells that are read: without and with a write before */
-    bool told;                /* this operation has a finding; it gets no second one */
+    /* number of cells that the operation reads: cells that were never written, and cells that were written */
+    uint32_t missing, filled;
+    bool told; /* true if this operation has a finding, so that it gets no second one */
 } visit;
 
 static bool is_product(unsigned op) { return op == PTX_OP_TCGEN05_MMA || op == PTX_OP_TCGEN05_MMA_WS; }
 static bool is_tensor(const vm_flight *f) { return f && f->kind == VM_FLIGHT_TENSOR; }
 
 /* Returns true if the later of two operations runs after the earlier one without a wait (PTX ISA 9.7.17.6.2). `was` and
- * `is` tell what the two operations do with the common cell. Both must have the same cta_group. Then an operation
- * runs in order
+ * `is` are the roles of the earlier and the later operation for the common cell. Both operations must have the same
+ * cta_group. Then an operation runs in order
  *   - after an earlier copy or shift, always;
  *   - after an earlier product that only reads the cell (A, scale factors, metadata), always;
  *   - after an earlier product that writes the cell, if it is a product with the same accumulator and shape, and
@@ -192,7 +194,7 @@ static bool is_pipelined(const vm_flight *earlier, role was, const vm_flight *la
 
 /* Tells whether the earlier operation `f` on a cell is ordered before the visiting operation.
  *   mma, cp, shift  A commit and its mbarrier order it (check_commit_order()). A later operation of the same pipeline
- *                   needs neither: it is in order at once if the same thread issues it, or if a barrier with both
+ *                   needs neither. It is in order at once if the same thread issues it, or if a barrier with both
  *                   fences orders the two threads.
  *   ld, st          The warp of `f` must have executed wait::ld or wait::st. An operation of another warp also needs a
  *                   barrier with both fences.
@@ -211,7 +213,7 @@ static vm_order find_order(const visit *v, const vm_flight *f, role was, role is
         return found == VM_NO_AFTER && !v->f ? VM_IN_ORDER : found;
     }
     const uint32_t when = f->done[0];
-    if (!v->f && f->kind == VM_FLIGHT_TENSOR_LOAD) /* freed columns need only the order of the threads */
+    if (!v->f && f->kind == VM_FLIGHT_TENSOR_LOAD) /* to free columns, the threads need only be ordered */
         return own_warp || is_before(w, f, f->begun, v->lane) ? VM_IN_ORDER : VM_UNSYNCED;
     if (!when)
         return VM_UNWAITED;
@@ -270,8 +272,8 @@ static kiln_check_finding *start_finding(visit *v, kiln_check_kind kind, bool no
 }
 
 /* Reports that the visiting operation is not ordered after `f`. If a module has no tcgen05.fence at all, as the kernels
- * of CUTLASS, a missing fence is a note, and the launch has only one: such a module relies on the order that barriers
- * have on today's devices. */
+ * of CUTLASS, a missing fence is a note, and a launch has at most one note of this kind. Such a module relies on the
+ * order that barriers have on today's devices. */
 static void report_order(visit *v, const vm_flight *f, role was, role is, vm_order found, uint32_t cell)
 {
     static const char *const verbs[] = {[READS] = "reads", [WRITES] = "writes", [ADDS] = "adds to"};
@@ -295,8 +297,8 @@ static void report_order(visit *v, const vm_flight *f, role was, role is, vm_ord
                                 note ? ". The module has no tcgen05.fence, which the PTX ISA demands" : "");
 }
 
-/* Checks one earlier operation on a cell. Most cells of an operation name the same earlier operation, so its number is
- * kept. */
+/* Checks one earlier operation on a cell. Most cells of an operation have the same earlier operation, so v->ordered
+ * remembers its number. */
 static void check_pair(visit *v, uint32_t id, role was, role is, uint32_t cell)
 {
     if (!id || id == v->ordered[was] || v->told || (v->f && id == v->f->id))
@@ -365,7 +367,7 @@ static void check_unwritten_cells(visit *v, const char *what, uint32_t address)
                                  f->at.what, what, address & 0xffff, note ? " in part" : "");
 }
 
-/* Makes the operation of a lane. Returns false if memory runs out. Nothing is then checked about it. */
+/* Makes the record of a lane's operation. Returns false if memory runs out; the operation is then not checked. */
 static bool open_visit(visit *v, vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lanes, vm_flight_kind kind)
 {
     *v = (visit){.w = w, .lane = (uint32_t)__builtin_ctz(lanes), .insn = vm_insn_of(w, i), .op = in->op};
@@ -435,7 +437,8 @@ static void report_reach(const visit *v, const ptx_symbol *s, uint64_t base, uin
                              what, f->at.what, s->name, (unsigned long long)s->bytes, (unsigned long long)base, at);
 }
 
-/* Returns the number that a tensor map has for the swizzle of a descriptor, + 1, or 0 if there is no such swizzle. */
+/* Returns 1 plus the number that a tensor map uses for the swizzle of a descriptor, or 0 if there is no such
+ * swizzle. */
 static uint8_t get_layout(uint64_t descriptor)
 {
     static const uint8_t layouts[8] = {1, 5, 4, 0, 3, 0, 2, 0};
@@ -443,8 +446,8 @@ static uint8_t get_layout(uint64_t descriptor)
 }
 
 /* Checks the reads of a matrix in shared memory of one block: `count` rows or columns, each with `length` bytes along
- * K. A matrix that begins in a shared variable must stay in it. A module may have many variables, so they are searched
- * once for all pieces. */
+ * K. A matrix that begins in a shared variable must stay in it. A module may have many variables, so the function finds
+ * the variable once for all pieces. */
 static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uint64_t descriptor, bool across,
                           unsigned type, uint32_t length, uint32_t count, const char *what)
 {
@@ -458,7 +461,7 @@ static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uin
             const uint32_t address = ops_tcgen_piece(descriptor, across, at, part, bytes);
             if (variable && (address < base || address + PIECE > base + variable->bytes)) {
                 report_reach(v, variable, base, address, what);
-                variable = NULL; /* reported once */
+                variable = NULL; /* so that the error is reported only once */
             }
             if (!check_stretch(v->w, i, v->lane, PTX_SPACE_SHARED, vm_rank_address(address, block->rank), PIECE,
                                VM_READS, v->f->id))
@@ -468,8 +471,8 @@ static bool check_operand(visit *v, const vm_code *i, const vm_block *block, uin
 }
 
 /* Checks one operand of a product in tensor memory: the order of the accesses to its columns, and that something has
- * written the columns that are read. The same earlier operation may be in order for one operand and not for another, so
- * `ordered` begins empty. */
+ * written the columns that are read. An earlier operation may be in order for one operand and not for another, so the
+ * function clears `ordered` first. */
 static void check_columns(visit *v, const vm_block *block, uint32_t groups, uint32_t address, uint32_t columns, role is,
                           const char *what)
 {
@@ -487,7 +490,7 @@ static void check_tensor_operands(visit *v, const vm_tcgen_mma *x, const vm_tcge
     if (x->a_tensor) {
         ops_tcgen_a_extent(p, &columns);
         check_columns(v, block, p->half ? half << (p->a >> 16) / GROUP_LANES : 0xff, p->a, columns,
-                      x->shift ? ADDS : READS, "matrix A"); /* .ashift reads A and writes it */
+                      x->shift ? ADDS : READS, "matrix A"); /* .ashift reads and writes A */
     }
     if (x->sparse) {
         ops_tcgen_metadata_extent(x, p, &columns);
@@ -522,7 +525,7 @@ static bool check_product(vm_warp *w, const vm_code *i, const ptx_insn *in, uint
             block->check->tensor->users[w->block->rank] = v.f->id;
         if (!x->a_tensor)
             fine = check_operand(&v, i, block, p.a_descriptor, p.a_across, p.a_type, p.a_bytes, p.rows, "A");
-        /* a zero-column mask leaves out columns of B, so B is not checked then */
+        /* with a zero-column mask the product skips columns of B, so B is not checked */
         fine = fine && (x->masks_columns || check_operand(&v, i, block, p.b_descriptor, p.b_across, p.b_type, p.b_bytes,
                                                           p.n / p.blocks, "B"));
         check_tensor_operands(&v, x, &p, block);
@@ -568,8 +571,8 @@ static bool check_copy(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_
 
 /* ---- an instruction ---- */
 
-/* Checks tcgen05.dealloc: all operations on the columns must be ordered before it. It counts as a write of the
- * columns. */
+/* Checks tcgen05.dealloc: all earlier operations on the columns must be ordered before it. The check treats it as a
+ * write of the columns. */
 static void check_release_columns(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
     const uint32_t lane = (uint32_t)__builtin_ctz(m), from = vm_r32(w, i->a)[lane], count = vm_r32(w, i->b)[lane];
@@ -581,8 +584,8 @@ static void check_release_columns(vm_warp *w, const vm_code *i, const ptx_insn *
         t->made[from + k] = 0;
 }
 
-/* Reports a commit without a state space whose address is not generic. A GPU takes the lower half of the address for the
- * mbarrier all the same, but the PTX ISA leaves the behaviour undefined. */
+/* Reports a commit without a state space whose address is not generic. A GPU uses the lower half of such an address for
+ * the mbarrier, but by the PTX ISA the behaviour is undefined. */
 static void check_commit_space(vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t lane, uint64_t bar)
 {
     if (ptx_has(in, PTX_MOD_SHARED_CLUSTER) || bar - VM_SHARED_BASE < VM_CLUSTER_WINDOW)
@@ -628,7 +631,7 @@ uint32_t check_tensor_memory(vm_warp *w, const vm_code *i, const ptx_insn *in, u
     uint32_t good = m;
     record_allocation(w->block);
     switch (in->op) {
-    case PTX_OP_TCGEN05_ALLOC: /* the warp writes one address */
+    case PTX_OP_TCGEN05_ALLOC: /* only one lane's address is checked, because the warp writes one address */
         t->pending = vm_insn_of(w, i) + 1;
         t->pending_who = w->index * VM_LANES + lane;
         return check_stretch(w, i, lane, i->space, vm_lane_address(w, i, i->a, lane), 4, VM_WRITE, 0) ? m : 0;

@@ -1,6 +1,6 @@
 /* uninitialised.c - reads of memory that nothing has written. Global memory, in shadow.c, and local memory, in this
- * file, have a bit for each byte. Shared memory needs no bits: it was written if the cell's last write is newer than
- * the block's start, which check_shared() in access.c tests. */
+ * file, have a bit for each byte. Shared memory needs no bits: check_shared() of access.c tests whether the cell's last
+ * write is newer than the block's start. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -41,8 +41,7 @@ static size_t first_bit(const vm_warp *w, uint32_t lane, uint64_t at)
     return (size_t)(w->index * VM_LANES + lane) * w->runner->run->local_bytes + (size_t)at;
 }
 
-/* Marks all local memory of the lanes as written. The cost is charged to the step budget of the call, because a thread
- * may have 512 KiB of local memory. */
+/* Charges the cost to the step budget of the instruction, because a thread may have 512 KiB of local memory. */
 void check_local_known(vm_warp *w, uint32_t lanes)
 {
     vm_check_block *b = w->block->check;
@@ -56,8 +55,9 @@ void check_local_known(vm_warp *w, uint32_t lanes)
     }
 }
 
-/* Returns true if the address belongs to a parameter in local memory, which the call itself has written. The search
- * is charged to the step budget of the instruction, because calls may be nested, and functions have many parameters. */
+/* Returns true if the address belongs to a parameter in local memory. The call itself has written such a parameter. The
+ * search is charged to the step budget of the instruction, because calls may be nested, and functions have many
+ * parameters. */
 static bool is_parameter(vm_warp *w, uint64_t at)
 {
     for (const vm_frame *frame = w->frame; frame; frame = frame->caller) {

@@ -1,6 +1,6 @@
 /* view.c - the asynchronous part of vector clocks (vm_more): the phases of mbarriers that are known to be complete, the
- * accesses of only some lanes of a warp, and the writes that are before a fence.proxy.async. Wherever the clocks of
- * order.c are joined, this part is joined too. */
+ * accesses of only some lanes of a warp, and the writes that are before a fence.proxy.async. Every function that joins
+ * clocks also joins this part. */
 #include <string.h>
 
 #include "before_internal.h"
@@ -65,9 +65,9 @@ void check_view_start(vm_block *block)
 
 /* ---- joins ---- */
 
-/* Joins accesses of some lanes of warp v up to a time. An entry holds one set of lanes. Two sets become their union up
- * to the later time, which orders too much rather than too little. `know`, if not NULL, is the clock that rises once
- * all live lanes are in the set. */
+/* Joins accesses of some lanes of warp v up to a time. An entry holds one set of lanes. Two sets become their union,
+ * with the later time. This may order too much, but never too little. If `know` is not NULL, it is the clock whose
+ * entry rises when the set has all live lanes. */
 static void join_part(const vm_block *block, vm_more *to, uint32_t *know, uint32_t v, uint32_t part, uint32_t lanes)
 {
     if (!lanes || (know && part <= know[v]))
@@ -115,8 +115,8 @@ void check_more_join(const vm_block *block, vm_more *to, const vm_more *from)
     join_seen(block, to, from);
 }
 
-/* Records that some lanes know that `phases` phases of an mbarrier are complete. The entry holds the larger number and
- * the lanes that know it. */
+/* Records that some lanes know that `phases` phases of an mbarrier are complete. The entry has the larger of two
+ * numbers, and the lanes that know it. */
 static void learn_phases(vm_clock *c, size_t bar, uint32_t phases, uint32_t lanes)
 {
     if (phases > c->more->seen[bar]) {
@@ -158,8 +158,8 @@ void check_more_acquire(vm_warp *w, uint32_t known)
     c->more->fenced_horizon = larger(c->more->fenced_horizon, known < fence ? known : fence);
 }
 
-/* The arriving lanes publish their clock and the current time. Lanes with which they have synchronised count as arrived
- * too. */
+/* The arriving lanes publish their clock and the current time. Lanes with which the arriving lanes have synchronised
+ * count as arrived too. */
 void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now)
 {
     const vm_clock *c = clock_of(w);
@@ -182,9 +182,9 @@ void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t n
     }
 }
 
-/* Every arrival publishes two facts: the time of the warp's last fence, in `gate.know` of its block's rank, and that
- * the reads before the arrival have ended. Only an arrival that is a release for the cluster publishes the rest of the
- * vector clock. */
+/* Every arrival publishes two facts: the time of the warp's last fence (the entry of its block's rank in `gate.know`),
+ * and the fact that the reads before the arrival have ended. Only an arrival that is a release for the cluster
+ * publishes the rest of the vector clock. */
 void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster,
                            uint32_t now)
 {
@@ -213,8 +213,8 @@ void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, 
     to->gate.early = larger(to->gate.early, check_dependent_known(w));
 }
 
-/* Joins the entry that the phase has for the warp of the lanes. Other threads may have brought to the mbarrier what
- * they know about this warp. */
+/* Joins the entry that the phase has for the warp of the lanes. The phase may have one, because other threads publish
+ * their entries for this warp at the mbarrier. */
 static void learn_own(vm_warp *w, const vm_view *from, uint32_t lanes)
 {
     vm_clock *c = clock_of(w);
@@ -254,8 +254,8 @@ void check_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes)
 /* ---- proxy fences ---- */
 
 /* The fence covers the thread's own writes so far and all writes that happened before it. Each thread keeps the times
- * of its last VM_FENCES + 1 fences. check_view_fenced() tests the order of the last VM_FENCES. A write before the
- * oldest fence counts as fenced without a test. */
+ * of its last VM_FENCES + 1 fences. check_view_fenced() tests the order of the last VM_FENCES fences. A write before
+ * the oldest fence counts as fenced without a test. */
 void check_view_fence(vm_warp *w, uint32_t m)
 {
     vm_clock *c = clock_of(w);

@@ -4,7 +4,8 @@
 
 #include "vm_checks_internal.h"
 
-/* Allocates the asynchronous state of a block, if its module needs that. Returns false if memory runs out. */
+/* Allocates the asynchronous state of a block, if its module uses asynchronous instructions. Returns false if memory
+ * runs out. */
 bool check_view_new(vm_block *block);
 void check_view_free(vm_block *block);
 /* Resets the asynchronous state for the next block. */
@@ -12,8 +13,8 @@ void check_view_start(vm_block *block);
 /* Joins the clock of the lanes into a phase of an mbarrier of their own block. */
 void check_view_arrive(const vm_warp *w, vm_view *to, uint32_t lanes, uint32_t now);
 /* Joins the clock of the lanes into a phase of an mbarrier of another block. With `cluster` the arrival is a release
- * for the cluster. Otherwise it publishes only the writes before a fence, and that the reads are complete. A read needs
- * no fence, because it changes nothing that would have to become visible. */
+ * for the cluster. Otherwise the arrival publishes only two facts: the writes before the last fence, and that the
+ * earlier reads are complete. Reads need no fence, because a read changes nothing that would have to become visible. */
 void check_view_arrive_far(const vm_warp *w, const vm_block *home, vm_bar *bar, uint32_t lanes, bool cluster,
                            uint32_t now);
 /* Joins the clock of a complete phase into the clock of the lanes. */
@@ -22,10 +23,10 @@ void check_view_learn(vm_warp *w, const vm_view *from, uint32_t lanes);
 void check_more_join(const vm_block *block, vm_more *to, const vm_more *from);
 /* Joins the asynchronous part of a vector clock into the lanes' clock. */
 void check_more_learn(vm_warp *w, const vm_more *from, uint32_t lanes);
-/* Tells lanes of a warp that synchronise the phases that any of them knows. */
+/* Gives lanes of a warp that synchronise the knowledge of all phases that one of them knows. */
 void check_more_lanes(vm_warp *w, uint32_t lanes);
-/* Performs an acquire at the time `known`: joins the asynchronous parts of all warps of the block, which is more than
- * the release has published. */
+/* Performs an acquire at the time `known`: joins the asynchronous parts of all warps of the block. This is more than
+ * the release has published, so some races may be missed. */
 void check_more_acquire(vm_warp *w, uint32_t known);
 /* Performs fence.proxy.async for the lanes. */
 void check_view_fence(vm_warp *w, uint32_t m);

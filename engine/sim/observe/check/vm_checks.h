@@ -1,14 +1,15 @@
 /* vm_checks.h - the checks of an observed launch: findings, shadow memory and vector clocks.
  *
- * CHECKS.md says what is checked. RACES.md explains the algorithm of the race checker, which is close to FastTrack
+ * CHECKS.md lists the checks. RACES.md explains the algorithm of the race checker, which is close to FastTrack
  * (Flanagan and Freund, PLDI 2009).
  *
- * Threads: a checked launch runs on one host thread, so nothing here is locked. The same launch therefore has the
- * same findings in the same order.
+ * Threads: a checked launch runs on one host thread, so the checks take no locks, and two runs of the same launch have
+ * the same findings in the same order.
  *
  * Time is one counter for the whole check (`vm_check.time`), not one per thread. It advances whenever threads
- * synchronise. A shadow cell keeps epochs: the time and the thread of an access. A warp keeps a vector clock: for
- * each other warp, the time up to which that warp's accesses happened before its own next access. */
+ * synchronise. A shadow cell stores epochs: the time and the thread of an access. A warp has a vector clock. For each
+ * other warp, the clock has the time up to which the accesses of that other warp happened before the next access of
+ * this warp. */
 #ifndef KILN_SIM_VM_CHECKS_H
 #define KILN_SIM_VM_CHECKS_H
 
@@ -21,24 +22,25 @@ typedef struct vm_check vm_check;
 vm_check *check_new(const kiln_allocator *mem);
 /* Frees a check, which may be NULL. No device may use it any more. */
 void check_free(vm_check *check);
-/* Attaches a check to a device: from now on its allocations have shadow memory, and those that exist count as
- * written. If `check` is NULL, removes the shadow memory. No launch may run meanwhile. */
+/* Attaches a check to a device: from now on its allocations have shadow memory. Existing allocations count as written.
+ * If `check` is NULL, removes the shadow memory. No launch may run meanwhile. */
 void check_attach(vm_device *device, vm_check *check);
 size_t check_count_findings(const vm_check *check);
 const kiln_check_finding *check_get_finding(const vm_check *check, size_t index);
-/* Names the function that tells which findings nobody wants to see. They stay in the list, and take no room of the
- * other findings. Call this before the first launch. */
+/* Sets the function that returns true for suppressed findings. Suppressed findings stay in the list, but take no room
+ * from other findings. Call this before the first launch. */
 void check_suppress(vm_check *check, bool (*is_suppressed)(const kiln_check_finding *finding));
-/* Returns how many findings were dropped because the check had VM_FOUND_MOST already that are not suppressed. */
+/* Returns how many findings were dropped because the check already had VM_FOUND_MOST findings that are not
+ * suppressed. */
 uint64_t check_dropped(const vm_check *check);
 /* Returns true if memory for shadow cells or clocks, or numbers for asynchronous operations, ran out. Some races may
  * then be missed. */
 bool check_starved(const vm_check *check);
 
 /* ---- for the driver ---- */
-/* Copies the marks of unwritten bytes along with a copy from device memory to device memory. */
+/* Called for a copy from device memory to device memory: also copies the information which bytes were never written. */
 void check_copied(vm_device *device, uint64_t to, uint64_t from, uint64_t bytes);
-/* Reports bytes that the host reads and nothing has written. */
+/* Reports bytes that the host reads although nothing has written them. */
 void check_host_reads(vm_device *device, uint64_t address, uint64_t bytes);
 /* Marks bytes as never written. */
 void check_forget_bytes(vm_device *device, uint64_t address, uint64_t bytes);
@@ -53,35 +55,35 @@ typedef struct vm_period {
 /* Why earlier work is not ordered before a launch. */
 typedef enum vm_apart {
     VM_APART_STREAM, /* its stream and the stream of the launch do not wait for each other */
-    /* The launch is a dependent launch, and this work is one of its prerequisite launches: the work is ordered before
-     * accesses that come after griddepcontrol.wait. */
+    /* The work is a prerequisite launch of the launch, which is a dependent launch. So it is ordered only before
+     * accesses after griddepcontrol.wait. */
     VM_APART_UNTIL_WAIT,
-    /* A prerequisite launch of the launch may have ended before this work, because it did not wait for this work. So
-     * griddepcontrol.wait does not order the work either. */
+    /* The work comes before a prerequisite launch that did not wait for it, so it may last longer than the prerequisite
+     * launch. So griddepcontrol.wait does not order the work either. */
     VM_APART_BEYOND_WAIT
 } vm_apart;
-/* The interval in which work ran that is not ordered before the launches to come. */
+/* An interval of work that is not ordered before later launches. */
 typedef struct vm_prior {
     vm_period span;
     vm_apart why;
 } vm_prior;
-/* Sets the work that is not ordered before the launches to come, and forgets what check_dependence() returns. The
+/* Sets the work that is not ordered before later launches, and resets the value that check_dependence() returns. The
  * intervals are sorted, the earliest first. The caller keeps the array alive. */
 void check_concurrent(vm_check *check, const vm_prior *priors, size_t count);
 /* How the last launch waited for its prerequisite launches. */
 typedef struct vm_dependence {
-    bool waited; /* some thread has executed griddepcontrol.wait */
-    /* Some block had nothing left to wait for when it allowed the dependent launches to begin. Either a lane that
-     * executed its first launch_dependents had waited, or it executed no launch_dependents and ended after a wait. So
-     * the dependent launches begin after the prerequisite launches of this launch have completed. In a launch without
-     * prerequisite launches, the first launch_dependents sets it too. */
+    bool waited; /* at least one thread has executed griddepcontrol.wait */
+    /* True if some block allowed the dependent launches to begin only after the prerequisite launches of this launch
+     * had completed. There are two such cases: a lane that executed the block's first launch_dependents had waited
+     * before, or the block executed no launch_dependents and ended after a wait. In a launch without prerequisite
+     * launches, the first launch_dependents sets it too. */
     bool waited_first;
 } vm_dependence;
 /* Returns the dependence of the launches since check_concurrent(). */
 vm_dependence check_dependence(const vm_check *check);
 /* Returns the time and advances it. The time restarts at 1 after about 2^31 steps. */
 uint32_t check_host_advance_time(vm_check *check);
-/* Advances the time to `time`, but never back. Devices whose kernels use each other's memory share one time, so the
+/* Advances the time to `time` if `time` is later. Devices whose kernels use each other's memory share one time, so the
  * driver advances the check of each of them. */
 void check_raise_time(vm_check *check, uint32_t time);
 /* Forgets all accesses and sets the time to 1. The caller knows that all work so far is ordered before all work to
@@ -89,10 +91,11 @@ void check_raise_time(vm_check *check, uint32_t time);
 void check_forget_accesses(vm_device *device, vm_check *check);
 /* Adds the names of the launches that `from` has seen in the interval, for messages about accesses of other devices. */
 void check_copy_launches(vm_check *check, const vm_check *from, vm_period span);
-/* Reports a copy or a fill that the driver refuses because the memory is not there completely, or is registered as
- * read-only. `what` names the operation: "the host's copy". */
+/* Reports a copy or a fill that the driver refuses, because a part of the memory does not exist or is registered as
+ * read-only. `what` names the operation, such as "the host's copy". */
 void check_host_bounds(vm_device *device, const char *what, uint64_t address, uint64_t bytes, bool write);
-/* Reports a launch that the driver refuses. A program sees the refusal only if it asks for errors. Copies `why`. */
+/* Reports a launch that the driver refuses, because a program that does not test for errors would not notice. Copies
+ * the text `why`. */
 void check_host_launch(vm_device *device, const char *kernel, const char *why);
 /* Reports a race between a copy or a fill by the host and an access that a kernel made in the interval. The caller
  * knows that nothing orders the copy or fill and the access. Reports nothing if no kernel has touched that memory in
@@ -113,35 +116,36 @@ bool check_used(vm_device *device, uint64_t from, vm_period span, vm_used *used)
 /* Returns true if a kernel has made an atomic, volatile or ordered write to this allocation in the interval. The host
  * may then have learned from the memory itself that the kernel has ended. */
 bool check_flagged(vm_device *device, uint64_t address, vm_period span);
-/* Reports that the host has touched managed memory of kernels for which it has not waited. `written`: the kernels
- * write the page. Reports nothing if no kernel has touched the same cell in the interval, or, with `written`, if none
- * has written it. */
+/* Reports that the host has touched managed memory of kernels for which it has not waited. `written` is true if kernels
+ * write the page. Reports nothing if no kernel has touched the same cell in the interval. If `written` is true, reports
+ * nothing unless a kernel has written the cell. */
 void check_managed_race(vm_device *device, uint64_t address, bool written, vm_period span, const char *where);
 /* Reports that nothing orders two copies or fills by the host, and that at least one of them writes. */
 void check_copies_race(vm_device *device, const char *one, const char *other, uint64_t address);
-/* Reports that the host has touched pinned memory of a copy for which it has not waited. `written`: the copy writes
- * the memory. */
+/* Reports that the host has touched pinned memory of a copy for which it has not waited. `written` is true if the copy
+ * writes the memory. */
 void check_pinned_race(vm_device *device, uint64_t address, uint64_t bytes, bool written, const char *where);
-/* Reports allocations that were not freed. Call this before the device is destroyed. `all`: also allocations by the
- * host. */
+/* Reports allocations that were not freed. Call this before the device is destroyed. If `all` is true, also reports
+ * allocations by the host; otherwise only allocations by kernels. */
 void check_leaks(vm_device *device, bool all);
 
 /* ---- for the interpreter ---- */
 
-/* An epoch: which thread made an access, and when. `who` is the thread's number in its block (VM_WHO), with flags. If
+/* An epoch: the thread and the time of an access. `who` is the thread's number in its block (VM_WHO), with flags. If
  * VM_PENDING is set, an asynchronous operation made the access, `insn` is its number (vm_flight.id), and `stamp` is
  * UINT32_MAX, above all other times. */
 typedef struct vm_mark {
     uint32_t stamp, who, insn, block;
 } vm_mark;
 enum {
-    VM_WHO = 1023,           /* the bits of the thread's number */
-    VM_MANY = 1024,          /* several threads of the warp or block made it, and `who` names the first */
-    VM_STRONG_SIDE = 2048,   /* atomic, volatile, relaxed or stronger */
-    VM_PENDING = 4096,       /* made by an asynchronous operation */
-    VM_VOLATILE_SIDE = 8192, /* strong only because it is `volatile` */
-    VM_BLOCK_SIDE = 16384,   /* strong for its own block only (scope .cta) */
-    VM_LATE_SIDE = 32768     /* its block had executed griddepcontrol.launch_dependents */
+    VM_WHO = 1023, /* the bits of the thread's number */
+    /* several threads of the warp or block made the access, and `who` names the first thread */
+    VM_MANY = 1024,
+    VM_STRONG_SIDE = 2048,   /* the access is atomic, volatile, relaxed or stronger */
+    VM_PENDING = 4096,       /* an asynchronous operation made the access */
+    VM_VOLATILE_SIDE = 8192, /* the access is strong only because it is `volatile` */
+    VM_BLOCK_SIDE = 16384,   /* the access is strong only for its own block (scope .cta) */
+    VM_LATE_SIDE = 32768     /* the block had executed griddepcontrol.launch_dependents before the access */
 };
 /* A cell of shadow memory: the epochs of accesses to one granule of 1, 2 or 4 bytes. It keeps the last write and two
  * recent reads. In shared memory the two reads come from different warps, in global memory from different blocks. */
@@ -154,8 +158,8 @@ typedef struct vm_cell {
         /* Shared memory: numbers of two asynchronous operations that read the granule. 0 means no operation. */
         uint32_t readers[2];
     };
-    /* The release time that a thread acquires when it reads the granule as a flag. `published` is for any thread, and
-     * `published_cta` is for a thread of the same block. */
+    /* The release time that a thread acquires when it reads the granule as a flag. `published` holds for any thread,
+     * and `published_cta` for threads of the block that made the last write. */
     uint32_t published, published_cta;
 } vm_cell;
 /* Eight neighbouring cells, stored as a structure of arrays. A warp mostly touches a row of cells, and quick.c
@@ -195,15 +199,16 @@ static inline vm_cell vm_cell_get(const vm_cells *cells, uint64_t n)
 /* The shadow memory of one allocation. The allocation owns the shadow, and the check's allocator provides its memory.
  */
 typedef struct vm_shadow {
-    uint64_t *written;  /* one bit per byte, set if something has written the byte; NULL: all bytes are written */
+    uint64_t *written;  /* one bit per byte, set if something has written the byte; NULL if all bytes are written */
     uint64_t unwritten; /* number of bytes that nothing has written */
     vm_cells **pages;   /* one array of cells for each VM_SHADOW_PAGE bytes; NULL until a kernel touches the page */
     /* The times at which a kernel last read and last wrote each page. NULL without check_track(). */
     uint32_t *used;
-    uint32_t flagged;               /* the time of the last atomic, volatile or ordered write; needs `used` */
-    uint64_t row, pitch;            /* for cuMemAllocPitch: bytes of a row without and with padding; 0: no rows */
+    uint32_t flagged; /* the time of the last atomic, volatile or ordered write; needs `used` */
+    /* for cuMemAllocPitch: bytes of a row without padding, and with padding; 0 if the allocation has no rows */
+    uint64_t row, pitch;
     unsigned shift;                 /* a cell covers 1 << shift bytes */
-    bool by_kernel;                 /* allocated by malloc in device code */
+    bool by_kernel;                 /* malloc() in device code has made the allocation */
     const struct vm_module *module; /* module of the instruction `insn` that allocated it; only compared */
     kiln_check_side made;           /* place of the allocation in a kernel, if `by_kernel` */
 } vm_shadow;
@@ -215,16 +220,17 @@ typedef struct vm_check_local_piece {
 } vm_check_local_piece;
 /* The static analysis of a module (code.c), made at its first checked launch. The module's arena owns it. */
 typedef struct vm_check_code {
-    uint8_t *kind;   /* indexed by tally index: enum vm_check_see and flags */
+    uint8_t *kind;   /* indexed by tally index: a vm_check_see and flags */
     uint32_t *owner; /* indexed by tally index: the only shared variable that the access can touch, + 1; or 0 */
     vm_check_local_piece *pieces; /* indexed by tally index: the only local variable that the access can touch */
     unsigned shift;               /* no access is smaller than 1 << shift bytes */
     bool async;                   /* the module has asynchronous operations or mbarriers */
-    /* numbers[function][register]: a number from 1 if products or tcgen05.ld use the register or a copy of it,
-     * otherwise 0. NULL if the function has neither. */
+    /* numbers[function][register] is at least 1 if a product or tcgen05.ld uses the register or a copy of it, otherwise
+     * 0. numbers[function] is NULL if the function has neither. */
     uint32_t **numbers, reg_count;
-    bool tensor, tensor_fences; /* the module uses tensor memory; it has tcgen05.fence */
-    uint32_t serial;            /* number of the module among those that the check has seen, from 1; 0: not seen yet */
+    bool tensor, tensor_fences; /* tensor: the module uses tensor memory; tensor_fences: it has a tcgen05.fence */
+    /* the number of the module among the modules that the check has seen, from 1; 0 if it is new */
+    uint32_t serial;
 } vm_check_code;
 /* How an instruction is checked. */
 enum vm_check_see {
@@ -241,9 +247,9 @@ enum vm_check_see {
     VM_SEE_TEAM,  /* multimem */
     VM_SEE_OTHER  /* other accesses to memory: matrix loads and stores */
 };
-#define VM_SEE_REGISTERS 128u /* a flag: it uses registers that products use */
-#define VM_SEE_SPECIAL 64u    /* a flag: a load or store that is ordered, or reads read-only data */
-#define VM_SEE_CONSTANT 32u   /* a flag: it reads read-only data, and has no other speciality */
+#define VM_SEE_REGISTERS 128u /* a flag: the instruction uses registers that products use */
+#define VM_SEE_SPECIAL 64u    /* a flag: a load or store that is ordered or reads read-only data */
+#define VM_SEE_CONSTANT 32u   /* a flag: the instruction reads read-only data, and is otherwise plain */
 
 /* How an asynchronous operation completes. */
 typedef enum vm_flight_kind {
@@ -256,31 +262,32 @@ typedef enum vm_flight_kind {
     VM_FLIGHT_TENSOR_STORE /* tcgen05.st: completes at tcgen05.wait::st of its warp */
 } vm_flight_kind;
 /* An asynchronous operation. check_flight_new() makes it, and from then on it is in flight. It is complete for a thread
- * when check_flight_is_complete() is true for that thread; for another thread it may still be in flight. It is
- * forgotten VM_FLIGHTS operations later, when another operation takes its place. */
+ * when check_flight_is_complete() is true for that thread; for another thread it may still be in flight. VM_FLIGHTS
+ * operations later another operation takes its place, and the operation is forgotten. */
 typedef struct vm_flight {
     uint32_t id, insn, block, group;
     uint32_t bar, phase; /* the mbarrier and its phase: for all lanes of a LOAD, for the lanes in `bound` of a COPY */
     uint32_t lanes, bound, waited;
-    /* The times at which a thread waited for it; 0: not yet. STORE: [0] for its reads, [1] for its writes. WGMMA: by
-     * warp of the group. Other kinds: [0]. */
+    /* The times at which a thread waited for the operation, or 0. For STORE, [0] is for its reads and [1] for its
+     * writes. For WGMMA, the index is the warp of the group. Other kinds use [0]. */
     uint32_t done[4];
-    uint16_t who; /* the thread that issued it; of a WGMMA the first thread of the group's first warp */
+    uint16_t who; /* the thread that issued it; for WGMMA the first thread of the group's first warp */
     uint8_t kind;
-    uint8_t layout; /* the swizzle of the tensor map or descriptor, + 1; 0: neither */
+    uint8_t layout; /* the swizzle of the tensor map or descriptor, + 1; 0 if the operation has neither */
     bool generic;   /* the operation is not in the asynchronous proxy */
-    /* The rest is for operations on tensor memory. */
-    bool told;                   /* a note about its registers was made */
+    /* The members from here on are for operations on tensor memory. */
+    bool told;                   /* a note about its registers exists */
     uint16_t op;                 /* ptx_op of the instruction */
     uint32_t begun;              /* the time at which it was issued */
-    uint32_t accumulator, shape; /* tcgen05.mma: address of D; M, N and the number of blocks */
+    uint32_t accumulator, shape; /* for tcgen05.mma: the address of D; a code for M, N and the number of blocks */
 } vm_flight;
 
 /* A register that a product uses, or that tcgen05.ld writes. */
 typedef struct vm_reg {
     uint32_t flight;  /* the product or the load */
     uint32_t touched; /* the instruction of the last access since wgmma.fence, + 1; 0: no access */
-    bool sum;         /* the product accumulates in it; otherwise it holds a part of matrix A */
+    /* true if the product accumulates in the register; otherwise the register holds a part of matrix A */
+    bool sum;
 } vm_reg;
 /* Limits: how many mbarriers of a block are followed, how many phases of each, and how many proxy fences of each
  * thread. */
@@ -290,56 +297,62 @@ enum { VM_BARS = 128, VM_BAR_PHASES = 4, VM_FENCES = 4, VM_BAR_NONE = VM_BARS };
  * once a thread has their number, so that threads can share them (far.c). */
 typedef struct vm_far {
     uint32_t id;
-    uint32_t owner; /* the phase that still collects arrivals, and may therefore change the record */
+    uint32_t owner; /* the number of the phase that still collects arrivals and may therefore change the record */
     uint32_t know[VM_LANES], part[VM_LANES], lanes[VM_LANES];
 } vm_far;
 /* The part of a vector clock that only modules with asynchronous operations need. */
 typedef struct vm_more {
-    /* By warp: accesses of the lanes `lanes` up to the time `part` happened before. */
+    /* Indexed by warp: accesses of the lanes `lanes` up to the time `part` happened before. */
     uint32_t part[VM_LANES], lanes[VM_LANES];
-    /* By warp: writes up to that time are before a fence.proxy.async that happened before. `fenced_horizon`: the same
-     * for writes of all threads. */
+    /* fenced[v]: writes of warp v up to this time are before a fence.proxy.async that happened before. fenced_horizon:
+     * the same time for writes of all threads. */
     uint32_t fenced[VM_LANES], fenced_horizon;
-    /* By rank of another block: the number of a record (vm_far), or 0. `wrote`: accesses in the record happened
-     * before. `read`: only reads in the record count as ordered, so that what they have read may be overwritten. */
+    /* Indexed by the rank of another block: the number of a record (vm_far), or 0. Accesses in the record `wrote`
+     * happened before. By the record `read` only reads count as ordered, so that a thread may overwrite the data that
+     * they have read. */
     uint32_t wrote[VM_CLUSTER_MOST], read[VM_CLUSTER_MOST];
     uint32_t seen[VM_BARS]; /* indexed by mbarrier: number of phases that are known to be complete */
 } vm_more;
 /* The length of a vector clock: an entry for each warp of the block, then one for each block of the cluster, by
  * rank. */
 #define VM_KNOWN (VM_LANES + VM_CLUSTER_MOST)
-/* The vector clock of a warp, and its asynchronous state. Every time in it comes from the check's single counter. An
- * entry t for a set of threads means: accesses of these threads with a stamp of at most t happened before this warp's
- * next access. */
+/* The vector clock of a warp, and its asynchronous state. Every time in a vector clock comes from the check's single
+ * counter. An entry t for a set of threads means: accesses of these threads with a stamp of at most t happened before
+ * this warp's next access. */
 typedef struct vm_clock {
     /* the entry that holds for each thread of the cluster; check_refresh_fast() derives it from the other fields */
     uint32_t fast;
-    uint32_t horizon;            /* the entry that holds for each thread of the grid */
-    uint32_t heard, heard_lanes; /* the entry that flags have given to these lanes alone, see check_acquire_flag() */
-    uint32_t full;               /* the warp's own entry in its vector clock */
-    uint32_t firm; /* the part of `full` that does not rest on shuffles and votes, which order no memory */
-    /* The entry for prerequisite launches (VM_APART_UNTIL_WAIT). `after`: the lanes for which all prerequisite
-     * launches are ordered before. It has all lanes if the launch has no prerequisite launches. */
+    uint32_t horizon; /* the entry that holds for each thread of the grid */
+    /* the entry that only the lanes `heard_lanes` have, because they have read flags: see check_acquire_flag() */
+    uint32_t heard, heard_lanes;
+    uint32_t full; /* the warp's own entry in its vector clock */
+    /* like `full`, but without the order that comes only from shuffles and votes, which order no memory */
+    uint32_t firm;
+    /* The entry for prerequisite launches (VM_APART_UNTIL_WAIT). `after` has the lanes for which all prerequisite
+     * launches happened before. If the launch has no prerequisite launches, `after` has all lanes. */
     uint32_t early, after;
-    uint32_t synced;                 /* time at which the warp last synchronised with any thread */
-    uint32_t released, released_cta; /* the times of the last fence: for the device, for the block */
-    bool met;                        /* the warp has passed barrier.cluster, so all blocks of the cluster have begun */
-    uint32_t fencing;                /* lanes with a fence for the device since the warp's last barrier of the block */
-    uint32_t know[VM_KNOWN];         /* indexed by warp and by block of the cluster */
-    /* [lane][other lane]: the same between lanes of the warp. NULL until only some lanes synchronise. */
+    uint32_t synced; /* time at which the warp last synchronised with any thread */
+    /* the times of the last fence for the device and of the last fence for the block */
+    uint32_t released, released_cta;
+    bool met;                /* the warp has passed barrier.cluster, so all blocks of the cluster have begun */
+    uint32_t fencing;        /* lanes with a fence for the device since the warp's last barrier of the block */
+    uint32_t know[VM_KNOWN]; /* indexed by warp and by block of the cluster */
+    /* lanes[lane][other lane] is the entry that a lane has for another lane of the warp. NULL until a part of the
+     * warp's lanes synchronise. */
     uint32_t *lanes;
-    /* how many cp.async groups and how many bulk groups each lane has committed; `products`: how many groups of
-     * wgmma */
+    /* groups and bulk_groups count the cp.async groups and the bulk groups that each lane has committed. products
+     * counts the groups of wgmma that the warp has committed. */
     uint32_t groups[VM_LANES], bulk_groups[VM_LANES], products;
     uint32_t *pending; /* vm_flight.id of the operations that the warp has not waited for */
     size_t pending_count, pending_capacity;
     struct vm_more *more; /* NULL if the module has nothing asynchronous */
-    /* By mbarrier: the lanes that know the last phase in more->seen. The other lanes know one phase less. */
+    /* Indexed by mbarrier: the lanes that know the last phase in more->seen. The other lanes know one phase less. */
     uint32_t seen_lanes[VM_BARS];
     uint32_t spins; /* tests of mbarriers that failed in a row; 0 after any other checked instruction */
-    /* the lanes of these tests: `waited` since `spins` was last a multiple of a large number, `still` before that */
+    /* The lanes of these tests. `waited` has the lanes since the last multiple of TESTS tests (mbarrier.c), and `still`
+     * has the lanes of the TESTS tests before. */
     uint32_t waited, still;
-    uint32_t wait_bar; /* the last failed test: mbarrier, instruction, lane, parity */
+    uint32_t wait_bar; /* wait_bar, wait_insn, wait_lane and wait_parity describe the last failed test */
     uint32_t wait_insn, wait_lane, wait_parity;
     uint32_t product_count; /* products that this warp has begun */
     uint32_t product_fence; /* `products` + 1 at its last wgmma.fence */
@@ -364,28 +377,38 @@ typedef struct vm_committed {
     uint32_t phase, count;
     vm_commit by[VM_COMMITS];
 } vm_committed;
-/* The state of an mbarrier in the checks. States: not live, then live in phase 0, 1, 2 and so on. It collects
- * arrivals and bytes. When no arrival and no byte is pending, complete_phases() moves it to the next phase. */
+/* The last wait of a warp that a phase of an mbarrier has let pass. */
+typedef struct vm_passed {
+    uint32_t phases; /* how many phases the wait has made known; 0: the warp has not waited */
+    vm_mark wait;    /* the epoch of the wait */
+} vm_passed;
+/* The state of an mbarrier in the checks. An mbarrier is not live until its initialisation, and then live in phase 0,
+ * 1, 2 and so on. Each phase collects arrivals and bytes. When no arrival and no byte is pending, complete_phases()
+ * starts the next phase. */
 typedef struct vm_bar {
     uint32_t address;
     bool live;                     /* initialised and not invalidated */
     vm_mark init;                  /* the epoch of its initialisation */
-    uint32_t announced;            /* the time of the initialising thread's fence.mbarrier_init; 0: no fence yet */
+    uint32_t announced;            /* the time of the initialising thread's fence.mbarrier_init; 0 before the fence */
     uint32_t pending, expected;    /* arrivals that this phase still lacks, and arrivals that complete a phase */
-    int64_t tx;                    /* bytes that are still to come; negative: they came before they were announced */
+    int64_t tx;                    /* bytes that are still to come; negative if bytes came before they were announced */
     uint64_t expected_tx, came_tx; /* bytes of this phase, for messages */
     uint32_t arrived, phase;       /* phase: how many phases are complete */
     uint32_t last;                 /* vm_flight.id of the last copy that completes on it */
-    vm_mark far;                   /* the epoch of the last arrival by another block; stamp 0: none came */
-    uint32_t far_phase;            /* the phase in which that arrival counts */
-    uint32_t far_product;          /* if it is a commit: vm_flight.id of the last product before it; otherwise 0 */
-    uint32_t owner;                /* vm_far.owner of the records of the phase that is not complete; 0: no records */
+    /* the epoch of the last arrival by another block; its stamp is 0 if there was no such arrival */
+    vm_mark far;
+    uint32_t far_phase; /* the phase in which that arrival counts */
+    /* if that arrival is a commit: vm_flight.id of the last product before it; otherwise 0 */
+    uint32_t far_product;
+    uint32_t owner;                /* vm_far.owner of the records of the current phase; 0 if it has no records */
     vm_view gather;                /* the join of the arrivals so far */
     vm_view phases[VM_BAR_PHASES]; /* the joins of the last complete phases, by number modulo VM_BAR_PHASES */
-    /* By phase: the time at which a thread first learned that the phase is complete; 0: no thread has learned it. */
+    /* Indexed like `phases`: the time at which a thread first learned that the phase is complete, or 0. */
     uint32_t learned[VM_BAR_PHASES];
-    /* The commits of the last phases, by number modulo VM_BAR_PHASES. Operations up to the number `old_commit` count as
-     * complete, because commits of older phases are not kept. */
+    vm_passed passed[VM_LANES]; /* by warp of the block */
+    uint32_t outrun;            /* warps whose wait for the last phase but one is not ordered before the last phase */
+    /* The commits of the last phases, by number modulo VM_BAR_PHASES. Commits of older phases are not kept, so
+     * operations up to the number `old_commit` count as complete. */
     vm_committed committed[VM_BAR_PHASES];
     uint32_t old_commit;
 } vm_bar;
@@ -401,19 +424,21 @@ enum { VM_TENSOR_GROUPS = 8, VM_TENSOR_CELLS = 512 * VM_TENSOR_GROUPS };
 /* The fences of a warp around barriers: tcgen05.fence. */
 typedef struct vm_tensor_warp {
     uint32_t before[VM_FENCES + 1]; /* the times of its last fences before_thread_sync, the latest first */
-    /* The warp's vector clock at its last after_thread_sync; `seen` is by mbarrier. */
+    /* The warp's vector clock at its last fence after_thread_sync. `seen` is indexed by mbarrier. */
     uint32_t horizon, know[VM_KNOWN], seen[VM_BARS];
 } vm_tensor_warp;
 /* The tensor memory of a block in the checks. */
 typedef struct vm_tensor_state {
     vm_tensor_cell cells[VM_TENSOR_CELLS]; /* column after column */
-    uint32_t made[512];                    /* by column: the instruction that allocated it, + 1; 0: it is free */
-    uint32_t maker[512];                   /* by column: the thread that allocated it */
-    /* The last tcgen05.alloc whose columns are not in `made` yet: its instruction, + 1, or 0,
-     * and its thread. */
+    /* indexed by column: the instruction that allocated it, + 1; 0 if it is free */
+    uint32_t made[512];
+    uint32_t maker[512]; /* indexed by column: the thread that allocated it */
+    /* The last tcgen05.alloc whose columns are not in `made` yet. Its instruction + 1 (pending; 0 means no such
+     * instruction), and the number of its thread (pending_who). */
     uint32_t pending, pending_who;
     uint32_t lost; /* operations up to this number count as complete, because a commit could not be recorded */
-    /* By rank of a block of the cluster: the last tcgen05.mma, cp or shift of that block on this block's memory. */
+    /* Indexed by rank: the last tcgen05.mma, cp or shift that the block of this rank has issued on this block's tensor
+     * memory. */
     uint32_t users[VM_CLUSTER_MOST];
     vm_tensor_warp warps[VM_LANES];
 } vm_tensor_state;
@@ -422,36 +447,40 @@ typedef struct vm_check_block {
     uint32_t base; /* the time at which the block started; an older mark in its cells comes from an earlier block */
     unsigned shift;
     vm_clock *warps;
-    /* by barrier of the block; the last one has the clock that the cluster's barrier publishes */
+    /* Indexed by barrier of the block. The last element has the clock that the cluster's barrier publishes. */
     vm_gate gates[VM_BARRIERS + 1];
-    /* a copy of the last gate, made when the cluster's barrier opened, because warps may wait later */
+    /* A copy of the last element of `gates`, made when the cluster's barrier opened, because warps may wait for the
+     * barrier later. */
     vm_gate opened;
     vm_cells *cells; /* cells of shared memory */
     size_t cell_count;
-    uint64_t *local_written; /* a bit for each byte of local memory, by thread; NULL: it has no local memory */
+    /* a bit for each byte of each thread's local memory; NULL if the kernel has no local memory */
+    uint64_t *local_written;
     size_t local_words;
-    /* The rest is used only if the module has something asynchronous. */
+    /* The members from here on are used only if the module has asynchronous instructions. */
     vm_more *gate_more; /* indexed by barrier, like `gates` */
     vm_more *more;      /* indexed by warp */
     uint32_t (
         *fences)[VM_FENCES + 1]; /* indexed by thread: the times of its last fence.proxy.async, the latest first */
     vm_bar *bars;
     size_t bar_count, bar_capacity;
-    bool dirty;             /* cells name asynchronous operations */
+    bool dirty;             /* the cells contain numbers of asynchronous operations */
     bool waited, triggered; /* a thread has executed griddepcontrol.wait, or launch_dependents */
-    /* By rank of another block: its last plain access to this block's shared memory; stamp 0: none. */
+    /* Indexed by the rank of another block: its last plain access to this block's shared memory. The stamp is 0 if
+     * there was none. */
     vm_mark visitors[VM_CLUSTER_MOST];
-    /* By rank: the last copy from this block's shared memory to the shared memory of that block; 0: none. */
+    /* Indexed by rank: the last copy from this block's shared memory to the shared memory of the block of this rank, or
+     * 0. */
     uint32_t pushed[VM_CLUSTER_MOST];
     struct { /* indexed by warpgroup: how many products it has begun, and vm_flight.id of the last one */
         uint32_t count, flight;
     } products[VM_WARPGROUPS];
-    vm_reg *regs;            /* by warp and register number; NULL: the module has no products */
-    vm_tensor_state *tensor; /* NULL: the module has no tensor memory */
+    vm_reg *regs;            /* indexed by warp and register number; NULL if the module has no products */
+    vm_tensor_state *tensor; /* NULL if the module does not use tensor memory */
 } vm_check_block;
 
 /* ---- the hooks that the interpreter calls ---- */
-/* For vm_watch.checks. check_attach() also gives the table to the device. */
+/* The table for vm_watch.checks. check_attach() also stores it in the device. */
 extern const struct vm_hooks check_hooks;
 
 #endif

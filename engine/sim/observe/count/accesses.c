@@ -1,4 +1,4 @@
-/* accesses.c - which memory an instruction touches, lane by lane. */
+/* accesses.c - lists the memory accesses of an instruction, lane by lane. */
 #include "vm_access.h"
 #include "vm_block.h"
 #include "vm_count.h"
@@ -7,8 +7,9 @@
 #include "vm_memory.h"
 #include "vm_trace.h"
 
-/* Adds a lane to the access of this space, kind and size in out[0 .. count - 1], or makes a new access. Returns the
- * new count. Lanes of a cp.async may read different numbers of bytes, so these are different accesses. */
+/* Adds a lane to the access with this space, kind and size in out[0 .. count - 1]. If there is no such access, makes a
+ * new one. Returns the new count. Lanes of a cp.async that read different numbers of bytes belong to different
+ * accesses. */
 static unsigned add_lane(vm_access *out, unsigned count, unsigned space, unsigned kind, uint32_t lane, uint32_t bytes,
                          uint64_t address)
 {
@@ -29,7 +30,8 @@ static unsigned add_lane(vm_access *out, unsigned count, unsigned space, unsigne
     return count;
 }
 
-/* Returns the space of an address that a lane of the block uses, and makes the address what it is in vm_access. */
+/* Returns the space of an address that a lane of the block uses, and converts *address to the form that
+ * vm_access.address has. */
 static unsigned split_address(const vm_block *own, unsigned space, uint64_t *address)
 {
     if (space == PTX_SPACE_SHARED)
@@ -95,7 +97,7 @@ static unsigned list_copy(const vm_warp *w, const vm_code *i, uint32_t m, vm_acc
         uint64_t to = i->flags & VM_REG64 ? vm_r64(w, i->d)[lane] : vm_r32(w, i->d)[lane];
         out[0].address[lane] = vm_window_offset(w->block, to + (uint64_t)*offset);
         uint32_t bytes = i->b ? vm_r32(w, i->b)[lane] : i->size;
-        /* a lane whose source size is 0, or which ignores its source, reads nothing */
+        /* a lane reads nothing if its source size is 0, or if it ignores its source */
         if (!(ignore >> lane & 1) && bytes)
             count = 1 + add_lane(out + 1, count - 1, PTX_SPACE_GLOBAL, VM_READS | VM_ASYNC, lane,
                                  bytes < i->size ? bytes : i->size, vm_lane_address(w, i, i->a, lane));
@@ -103,8 +105,8 @@ static unsigned list_copy(const vm_warp *w, const vm_code *i, uint32_t m, vm_acc
     return count;
 }
 
-/* Returns true if the whole warp has arrived, except lanes that have exited. Operations on matrices run only then,
- * and are observed only then. */
+/* Returns true if the whole warp has arrived, except lanes that have exited. Operations on matrices run, and are
+ * observed, only when all lanes have arrived. */
 static bool is_whole(const vm_warp *w, uint32_t m) { return (m | w->dead) == VM_ALL; }
 
 /* Lists the rows of the matrices of ldmatrix and stmatrix. The first lanes have the rows' addresses. */
@@ -145,9 +147,9 @@ static unsigned list_fragment(const vm_warp *w, const vm_code *i, uint32_t m, un
     return count;
 }
 
-/* Lists a multimem instruction: the n-th access has the n-th location of each lane. Only locations that this device can
- * also access by an ordinary address are listed, with that address. A lane whose address is not in the memory of a
- * multicast object is listed with its own address. */
+/* Lists a multimem instruction: the n-th access has the n-th location of each lane. Lists only locations that this
+ * device can also access by an ordinary address, and gives them this address. A lane whose address is not in the memory
+ * of a multicast object keeps its address. */
 static unsigned list_team(const vm_warp *w, const vm_code *i, uint32_t m, unsigned kind, vm_access *out)
 {
     vm_device *device = w->runner->run->device;
@@ -210,7 +212,7 @@ static const unsigned char access_of_effect[] = {
 unsigned count_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES])
 {
     const ptx_function *f = w->frame->function->ptx;
-    /* an extra operation of the decoder, or the end of the function: no access */
+    /* an extra operation of the decoder and the end of the function have no access */
     if (m == 0 || i->guard & 2 || i->insn >= f->insn_count)
         return 0;
     const ptx_insn *in = &f->insns[i->insn];
@@ -226,6 +228,6 @@ unsigned count_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_acces
     case ACCESS_ROWS_STORE: return list_matrix_rows(w, i, m, VM_WRITE, out);
     case ACCESS_FRAGMENT_LOAD: return list_fragment(w, i, m, VM_READS, out);
     case ACCESS_FRAGMENT_STORE: return list_fragment(w, i, m, VM_WRITE, out);
-    default: return 0; /* the instruction is no access, or an access that is not shown (COUNTERS.md) */
+    default: return 0; /* the instruction makes no access, or an access that observers do not see (COUNTERS.md) */
     }
 }

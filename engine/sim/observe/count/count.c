@@ -1,4 +1,4 @@
-/* count.c - counters of an observed launch. Each access is counted by the rules of a GPU's memory (COUNTERS.md):
+/* count.c - counters of an observed launch. It counts each access by the rules of a GPU's memory (COUNTERS.md):
  * coalescing into sectors and lines, bank conflicts, serialised atomics. */
 #include <string.h>
 
@@ -15,7 +15,7 @@ static unsigned lanes_in(uint32_t mask) { return mask == VM_ALL ? VM_LANES : (un
 
 /* ---- sets of numbers ---- */
 
-/* A set of at most 32 numbers: a hash table of which more than half stays empty. */
+/* A set of at most 32 numbers: a hash table, more than half of which stays empty. */
 typedef struct set {
     uint64_t used;
     uint64_t key[SLOTS];
@@ -101,7 +101,8 @@ static uint64_t count_used_bytes(const vm_access *a)
 
 static extent extent_of(const vm_access *a)
 {
-    enum { NEAR = 64 << SECTOR }; /* bytes of a window whose sectors fit one word, one bit for each */
+    /* the sectors of a window of this many bytes fit one word, with one bit for each sector */
+    enum { NEAR = 64 << SECTOR };
     uint64_t low = UINT64_MAX, high = 0, lanes = lanes_in(a->lanes);
     extent e = {.lanes = lanes, .bytes = lanes * a->bytes, .used = count_used_bytes(a)};
     VM_EACH(lane, a->lanes) {
@@ -140,8 +141,8 @@ static vm_access interleave(const vm_access *a)
     return out;
 }
 
-/* Returns the extent of an access to local memory. A lane's words lie one line apart, so each word counts as a separate
- * access. */
+/* Returns the extent of an access to local memory. After interleaving, the words of a lane are one line apart, so each
+ * word counts as a separate access. */
 static extent extent_of_local(const vm_access *a)
 {
     vm_access part = *a;
@@ -176,8 +177,8 @@ static bool is_one_pass(const vm_access *a, uint32_t lanes)
     return apart == 0;
 }
 
-/* Returns the largest number of different words that `lanes` access in one bank. With `each`, as for atomics, it counts
- * every access of a lane instead. */
+/* Returns the largest number of different words that `lanes` access in one bank. If `each` is true, as for atomics,
+ * counts the accesses of all lanes instead of different words. */
 static unsigned count_passes(const vm_access *a, uint32_t lanes, bool each)
 {
     enum { MOST_WORDS = 4 * VM_LANES };
@@ -191,7 +192,8 @@ static unsigned count_passes(const vm_access *a, uint32_t lanes, bool each)
             while (!each && seen < times[bank] && word_of[at] != word)
                 at = next[at], seen++;
             if (!each && seen < times[bank])
-                continue; /* a word is read once for all lanes, and written once, with the last lane's value */
+                /* one pass reads a word for all lanes that need it; one pass writes it, with the last lane's value */
+                continue;
             word_of[count] = word;
             next[count] = times[bank] ? head[bank] : 0;
             head[bank] = (uint8_t)count++;
@@ -294,8 +296,8 @@ static void count_shared(kiln_counters *c, const vm_access *a)
     }
 }
 
-/* Returns the sectors of an atomic: lanes at one address are serialised, so a sector counts as often as its most used
- * address has lanes. */
+/* Returns the number of sector accesses of an atomic. Lanes at one address are serialised, so a sector counts once for
+ * each lane at its most used address. */
 static uint64_t count_serial_sectors(const vm_access *a)
 {
     uint64_t sum = 0;
@@ -359,7 +361,7 @@ static const unsigned char flow_of_effect[] = {
 #include "effects.def"
 };
 
-/* Counts branches and barriers. w->mask has the lanes at the instruction; m has the lanes of them whose guard is
+/* Counts branches and barriers. w->mask has the lanes at the instruction, and m has those lanes for which the guard is
  * true. */
 static void count_flow(kiln_counters *c, const vm_warp *w, const vm_code *i, const ptx_insn *in, uint32_t m)
 {
@@ -399,7 +401,8 @@ void count_instruction(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t 
 
 /* ---- a profile ---- */
 
-/* Returns true if the instruction can have counts of its own. An unconditional branch cannot diverge. */
+/* Returns true if the instruction can have more counts than `executed` and `lanes`. An unconditional branch cannot
+ * diverge. */
 static bool has_site(const ptx_insn *in)
 {
     switch (count_class_of(in)) {
@@ -443,8 +446,8 @@ static bool has_site(const ptx_insn *in)
 
 static void add_use(uint8_t *uses, uint32_t reg) { uses[reg] = uses[reg] ? 2 : 1; }
 
-/* Counts how often the function names each register, as 0, 1, or 2 for more: as an operand, in a vector or list, as a
- * guard or as a second destination. */
+/* Counts how often the function names each register: as an operand, in a vector or list, as a guard, or as a second
+ * destination. A count above 1 is stored as 2. */
 static void count_uses(const ptx_function *f, uint8_t *uses)
 {
     memset(uses, 0, f->reg_count);
@@ -465,8 +468,8 @@ static void count_uses(const ptx_function *f, uint8_t *uses)
             add_use(uses, f->elements[e].index);
 }
 
-/* Returns true for an atomic increment in shared memory whose result is not used. ptxas compiles it so that lanes at
- * one address count together. */
+/* Returns true for an atomic increment in shared memory whose result is not used. ptxas compiles such an atomic so that
+ * lanes with the same address are added first and update the memory once. */
 static bool is_joined(const uint8_t *uses, const ptx_insn *in)
 {
     bool red = ptx_effect_of(in) == PTX_EFFECT_REDUCTION;
@@ -560,7 +563,7 @@ void count_add_counters(kiln_counters *sum, const kiln_counters *more)
 #undef VM_X
 }
 
-/* Returns the function's instruction n, or NULL for the function's end. */
+/* Returns instruction n of the function, or NULL if n is the function's end. */
 static const ptx_insn *insn_at(const vm_profile *profile, uint32_t function, size_t n)
 {
     const ptx_function *f = &vm_module_ptx(profile->module)->functions[function];

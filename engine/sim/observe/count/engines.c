@@ -8,7 +8,7 @@ enum { SECTOR = 5, WHOLE_MASK = 0xffff };
 
 /* ---- tensor cores ---- */
 
-/* Returns the operations of a product: a multiplication and an addition for each stored element pair. If a matrix is
+/* Returns the operations of a product: a multiplication and an addition for each pair of elements. If a matrix is
  * sparse, only the stored elements are multiplied. */
 static uint64_t count_matrix_operations(const vm_matrix *x, unsigned tiles)
 {
@@ -42,12 +42,12 @@ static void count_matrix(kiln_counters *c, const vm_matrix *x, unsigned tiles, b
     c->tensor_wgmma += group ? operations : 0;
 }
 
-/* Counts the products of tcgen05.mma. Their shapes are numbers that the kernel computes. */
+/* Counts the products of tcgen05.mma. The kernel computes their shapes at run time, in descriptors. */
 static void count_products(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_t m)
 {
     VM_EACH(lane, m) {
         vm_tcgen_product p;
-        if (!ops_tcgen_open(w, i, lane, &p)) /* a fault, which the handler will report */
+        if (!ops_tcgen_open(w, i, lane, &p)) /* the instruction has a fault, which the handler will raise */
             return;
         add_operations(c, p.a_type, p.d_type, (uint64_t)2 * p.m * p.n * p.k);
     }
@@ -60,7 +60,7 @@ static uint64_t count_sectors(uint64_t address, uint64_t bytes)
     return bytes ? ((address + bytes - 1) >> SECTOR) - (address >> SECTOR) + 1 : 0;
 }
 
-/* Returns the number of bytes that the mask chooses: each of its 16 bits stands for one byte of each 16. */
+/* Returns the number of bytes that the mask chooses: bit k of the mask stands for byte k of each 16 bytes. */
 static uint64_t masked_bytes(const vm_warp *w, const vm_code *i, uint32_t lane, uint64_t bytes)
 {
     uint32_t mask = i->b ? vm_r32(w, i->b)[lane] & WHOLE_MASK : WHOLE_MASK;
@@ -117,7 +117,7 @@ static void count_tensor(kiln_counters *c, vm_warp *w, const vm_code *i, uint32_
     VM_EACH(lane, m) {
         vm_box box;
         uint64_t bytes = 0, sectors = 0;
-        if (!ops_box_open(w, i, lane, &box)) /* a fault, which the handler will report */
+        if (!ops_box_open(w, i, lane, &box)) /* the instruction has a fault, which the handler will raise */
             return;
         add_box(&box, &bytes, &sectors);
         c->bulk_by_map++;

@@ -219,9 +219,9 @@ static void record_access(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
 
 /* ---- recording ---- */
 
-/* How often a loop waits for a phase depends on the order in which warps run, and a GPU runs them in another order
- * than the simulated device. So when a warp comes to a failed test again, the trace is cut back to the state before
- * the previous test. */
+/* The number of failed tests of a loop that waits for a phase depends on the order in which warps run, and a GPU runs
+ * warps in another order than the simulated device. So when a warp fails the same test again, the function cuts the
+ * trace back to the state before the previous test. */
 enum { LOOP_MOST = 16 }; /* largest number of instructions of such a loop */
 
 static void cut_back(vm_trace_warp *t, uint32_t at)
@@ -236,13 +236,13 @@ static void cut_back(vm_trace_warp *t, uint32_t at)
         if (t->run + 1 < t->count)
             t->words[t->run + 1] = mark->left;
     } else if (mark->valid && (at > mark->insn + LOOP_MOST || mark->insn > at + LOOP_MOST)) {
-        t->failed_test.valid = false; /* the loop has been left, or other lanes run */
+        t->failed_test.valid = false; /* the warp has left the loop, or other lanes run */
     }
 }
 
 /* Adds an instruction to the warp's trace. If the instruction follows the last one, the current run becomes one
- * longer. Otherwise a new run begins. A memory access, a bulk copy or an operation on an mbarrier also adds its
- * record. */
+ * instruction longer. Otherwise a new run begins. A memory access, a bulk copy or an operation on an mbarrier also adds
+ * its record. */
 void count_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
 {
     vm_trace_warp *t = w->block->trace ? &w->block->trace[w->index] : NULL;
@@ -272,7 +272,7 @@ void count_trace_insn(vm_warp *w, const vm_code *i, uint32_t m)
         count_trace_engine(w, t, i, m);
     else if (insn->memory && !t->closed)
         record_access(w, t, i, m, insn);
-    if (t->closed) /* the trace has no room left: the incomplete record is removed */
+    if (t->closed) /* the trace has no room left, so the incomplete record is removed */
         t->count = t->before;
     if (++t->traced >= trace->limit)
         t->closed = true;
@@ -290,7 +290,7 @@ void count_trace_unseen(vm_warp *w, const vm_code *i)
     t->traced--;
 }
 
-/* Blocks that end early have short turns, so that no warp runs far beyond what is recorded of it. */
+/* Blocks that end early have short turns, so that no warp runs far beyond the end of its trace. */
 uint64_t count_trace_slice(const vm_warp *w, uint64_t most)
 {
     const struct vm_trace *trace = w->runner->run->launch->watch->trace;
@@ -302,7 +302,8 @@ bool count_trace_enough(const vm_block *block)
 {
     const struct vm_watch *watch = block->runner->run->launch->watch;
     if (!block->trace || !watch->trace->only || block->number == watch->trace->blocks[0].number ||
-        block->runner->run->cluster_size > 1) /* the other blocks of the cluster may need the block */
+        /* other blocks of the cluster may need this block, so it does not end early */
+        block->runner->run->cluster_size > 1)
         return false;
     for (uint32_t k = 0; k < block->warp_count; k++)
         if (block->warps[k].path_count > 0 && !block->trace[k].closed)
@@ -316,7 +317,7 @@ void count_trace_end(vm_block *block)
         return;
     struct vm_trace *trace = block->runner->run->launch->watch->trace;
     size_t at = (size_t)(block->trace - trace->warps) / trace->warps_per_block;
-    /* instructions of loops that wait are subtracted from `issued`, by their share in the trace */
+    /* subtracts the instructions of waiting loops from `issued`, in proportion to their share in the trace */
     for (uint32_t k = 0; k < block->warp_count; k++) {
         vm_trace_warp *t = &block->trace[k];
         const double kept = t->traced ? (double)t->traced / (double)(t->traced + t->spun) : 1;

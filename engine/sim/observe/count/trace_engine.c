@@ -1,5 +1,5 @@
 /* trace_engine.c - records bulk copies and operations on mbarriers. The simulated device completes a copy when it is
- * issued. The record says in which phase of an mbarrier the copy completes, so that the replay can complete it
+ * issued. A record has the phase of an mbarrier in which the copy completes, so that the replay can complete the copy
  * later. */
 #include "vm_access.h"
 #include "vm_block.h"
@@ -26,9 +26,9 @@ static uint32_t add_phase(const kiln_allocator *mem, vm_trace_block *b)
     return (uint32_t)++b->phase_count;
 }
 
-/* Returns the mbarrier at the address, with its phases up to now. Returns NULL if there is no mbarrier there, if it
- * belongs to another block, if the block has too many, or if memory runs out. The function is called before each
- * operation on the mbarrier, so at most one phase has ended since the previous call. */
+/* Returns the mbarrier at the address, with its current phase. Returns NULL if there is no mbarrier at the address, if
+ * it belongs to another block, if the block has too many mbarriers, or if memory runs out. The function is called
+ * before each operation on the mbarrier, so at most one phase has ended since the previous call. */
 static vm_trace_bar *open_bar(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t space, uint64_t address)
 {
     vm_trace_block *b = find_block(w);
@@ -102,7 +102,7 @@ static uint32_t get_blocks(const vm_warp *w, uint32_t slot, uint32_t lane)
 typedef struct copy {
     size_t at; /* the place of its record in t->words */
     uint32_t kind, phase;
-    uint64_t read, bytes; /* bytes that are read; bytes that all blocks get */
+    uint64_t read, bytes; /* read: bytes that the copy reads; bytes: bytes that all blocks get together */
 } copy;
 
 static copy begin_copy(vm_warp *w, vm_trace_warp *t, bool store)
@@ -113,8 +113,8 @@ static copy begin_copy(vm_warp *w, vm_trace_warp *t, bool store)
     return c;
 }
 
-/* Completes the record of a copy. Lanes may copy to different numbers of blocks. The record gets the mean number,
- * weighted by bytes and rounded. */
+/* Completes the record of a copy. Lanes may copy to different numbers of blocks. The record gets the mean number of
+ * blocks, weighted by bytes and rounded. */
 static void end_copy(vm_trace_warp *t, const copy *c)
 {
     if (t->failed || t->count <= c->at)
@@ -130,8 +130,8 @@ static void end_copy(vm_trace_warp *t, const copy *c)
     words[3] = c->read ? (uint32_t)((c->bytes + c->read / 2) / c->read) : 1;
 }
 
-/* Adds the lines of consecutive bytes. If the first line was also the last line that was added before, it is not added
- * again: more of its sectors are marked. */
+/* Adds the lines of consecutive bytes. If the first line is also the last line of the record, marks more of its sectors
+ * instead of adding it again. */
 static void add_bytes(vm_warp *w, vm_trace_warp *t, const copy *c, uint64_t address, uint64_t bytes)
 {
     for (uint64_t at = address & ~(uint64_t)31, end = address + bytes; at < end; at += 32) {
@@ -185,9 +185,9 @@ static void record_tensor(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32
     end_copy(t, &c);
 }
 
-/* Records st.async and red.async as one arrival in this block, if a lane sends there. The arrivals from other blocks of
- * the cluster are not recorded: a block that sends to all blocks of its cluster also receives from all at about that
- * time. */
+/* Records st.async and red.async as one arrival in this block, if a lane sends to this block. Arrivals from other
+ * blocks of the cluster are not recorded, because a block that sends to all blocks of its cluster usually receives from
+ * all of them at about the same time. */
 static void record_send(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m)
 {
     const vm_bulk *b = i->extra;

@@ -5,10 +5,10 @@
 
 #include "vm_watch.h"
 
-/* The counters of one module. An instruction is found by count_tally_first(module, function) + its index in the PTX
- * function. Counts of several launches add up in it. `tally` has the counts `executed` and `lanes` of all
- * instructions. If an instruction can have other counts (accesses, branches, barriers), its site has them. Kernels
- * that a counted kernel launches are counted with it. */
+/* The counters of one module. The tally index of an instruction is count_tally_first(module, function) + its index in
+ * the PTX function. Several launches may add their counts to the same profile. `tally` has the counts `executed` and
+ * `lanes` of all instructions. If an instruction can have other counts (accesses, branches, barriers), it has a site,
+ * which holds them. Kernels that a counted kernel launches are counted with it. */
 #define VM_NO_SITE UINT32_MAX
 typedef struct vm_profile {
     const kiln_allocator *mem;
@@ -16,12 +16,13 @@ typedef struct vm_profile {
     size_t insn_count, site_count;
     vm_tally *tally;
     uint32_t *site_of; /* indexed by tally index: the index of the instruction's site, or VM_NO_SITE */
-    bool *joined;      /* indexed by site: the instruction is an atomic for which lanes at one address count together */
+    /* indexed by site: true for an atomic whose lanes with the same address update the memory once */
+    bool *joined;
     kiln_counters *sites;
 } vm_profile;
-/* All counts are 0. Returns NULL if memory runs out. */
+/* Makes a profile whose counts are 0. Returns NULL if memory runs out. */
 vm_profile *count_profile_new(const kiln_allocator *mem, const vm_module *module);
-void count_profile_free(vm_profile *profile); /* NULL does nothing */
+void count_profile_free(vm_profile *profile); /* does nothing for NULL */
 void count_profile_clear(vm_profile *profile);
 
 void count_add_counters(kiln_counters *sum, const kiln_counters *more);
@@ -31,7 +32,7 @@ void count_profile_at(const vm_profile *profile, uint32_t function, uint32_t ins
 typedef struct vm_class_counts {
     uint64_t executed[KILN_CLASS_COUNT], lanes[KILN_CLASS_COUNT];
 } vm_class_counts;
-/* Adds the counts of all instructions to *sum and to *classes. Either may be NULL. */
+/* Adds the counts of all instructions to *sum and to *classes. Both may be NULL. */
 void count_profile_sum(const vm_profile *profile, kiln_counters *sum, vm_class_counts *classes);
 
 kiln_class count_class_of(const ptx_insn *in);
@@ -39,13 +40,14 @@ kiln_class count_class_of(const ptx_insn *in);
  * types, and 0 for other instructions. */
 unsigned count_flops_of(const ptx_insn *in);
 
-/* ---- the rules, which models of caches (vm_watch.see) use too ---- */
-/* Returns the different pieces of 2^shift bytes that the lanes touch, as numbers (address >> shift) in ascending
- * order. Returns how many there are. */
+/* ---- the rules, which models of caches (functions vm_watch.see) also use ---- */
+/* Lists the different pieces of 2^shift bytes that the lanes touch: `out` gets their numbers (address >> shift) in
+ * ascending order. Returns the count of the pieces. */
 unsigned count_pieces(const vm_access *access, unsigned shift, uint64_t out[2 * VM_LANES]);
-/* Returns the number of different addresses. *most becomes the number of lanes at the most used address. */
+/* Returns the number of different addresses. Sets *most to the number of lanes at the most used address. */
 unsigned count_addresses(const vm_access *access, unsigned *most);
-/* Returns the passes of the access through the banks. *ideal becomes the number of passes without conflicts. */
+/* Returns the number of passes (wavefronts) that the access needs through the banks. Sets *ideal to the number of
+ * passes that it would need without conflicts. */
 unsigned count_wavefronts_of(const vm_access *access, unsigned *ideal);
 
 /* ---- for watch.c: each runner (host thread of a launch) has its own counters ---- */

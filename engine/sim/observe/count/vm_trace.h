@@ -1,11 +1,12 @@
 /* vm_trace.h - traces: the instructions that the warps of some blocks execute, recorded for the estimate of a launch's
  * time (observe/model/time.c).
  *
- * A trace consists of words. A *run* is a sequence of consecutive instructions, by their tally index (vm_watch.h). It
- * takes two words: the first index and the number of instructions. After them comes a record for each instruction of
- * the run that touches memory, in order:
- *     word    bit fields: number of lines, wavefronts of shared memory, most lanes at one address, and VM_TRACE_* flags
- *     lines   for each line of 128 bytes: its number, and which of its four sectors
+ * A trace consists of words. A *run* is a sequence of consecutive instructions, by their tally index (vm_watch.h). A
+ * run begins with two words: the first index and the number of instructions. Then it has a record for each instruction
+ * of the run that touches memory, in order:
+ *     word   bit fields: number of lines, wavefronts of shared memory, lanes at the most used address, and the flags
+ *            VM_TRACE_*
+ *     lines  for each line of 128 bytes: its number, and which of its four sectors
  * Bulk copies and mbarriers have another record (VM_TRACE_ENGINE, trace_engine.c). */
 #ifndef KILN_SIM_VM_TRACE_H
 #define KILN_SIM_VM_TRACE_H
@@ -15,36 +16,38 @@
 #define VM_TRACE_LINE_BYTES 128u
 #define VM_TRACE_LINES(word) ((word)&127u)
 #define VM_TRACE_WAVEFRONTS(word) ((word) >> 7 & 127u) /* wavefronts of shared memory, with 32 banks of 4 bytes */
-#define VM_TRACE_MEETING(word) ((word) >> 14 & 63u)    /* lanes of an atomic at its most used address */
-/* the load is part of the first load of its group, which has the cost: see vm_traced */
+#define VM_TRACE_MEETING(word) ((word) >> 14 & 63u)    /* for an atomic: lanes at its most used address */
+/* the load belongs to a group, and the first load of the group has the cost: see vm_traced */
 #define VM_TRACE_MERGED (1u << 20)
 #define VM_TRACE_LOCAL (1u << 21)
-#define VM_TRACE_COUNTED (1u << 22) /* after the lines, one word for each line has an atomic's passes in the L2 */
+/* after the lines follows one word for each line: the passes of an atomic in the L2 */
+#define VM_TRACE_COUNTED (1u << 22)
 #define VM_TRACE_ENGINE (1u << 31)
-#define VM_TRACE_REST(word) ((word) >> 4 & 0x7ffffffu) /* words that follow in an engine's record */
+#define VM_TRACE_REST(word) ((word) >> 4 & 0x7ffffffu) /* in an engine's record: the number of words that follow */
 #define VM_TRACE_SIZE(word)                                                                                            \
     ((word)&VM_TRACE_ENGINE ? 1u + VM_TRACE_REST(word)                                                                 \
                             : 1u + VM_TRACE_LINES(word) * ((word)&VM_TRACE_COUNTED ? 2u : 1u))
 #define VM_TRACE_LINE(word) ((word) >> 4)
 #define VM_TRACE_SECTORS(word) ((word)&15u)
 
-/* The kinds of an engine's record. The first word has the kind and how many words follow. Phases of mbarriers are
- * numbered within a block, from 1; 0 means no phase. */
+/* The kinds of an engine's record. The first word has the kind and the number of words that follow. Phases of mbarriers
+ * are numbered within a block, from 1; 0 means no phase. */
 enum {
-    /* the operation does nothing in the replay: a test of an incomplete phase, no lanes, or an unknown mbarrier */
+    /* The operation does nothing in the replay: it tests an incomplete phase, has no lanes, or its mbarrier is
+     * unknown. */
     VM_ENGINE_NOTHING,
-    /* 3 words: the phase in which the copy completes, the bytes that all blocks get, the number of blocks (the mean
-     * over the bytes, if lanes differ); then lines */
+    /* 3 words follow: the phase in which the copy completes, the bytes that all blocks get together, and the number of
+     * blocks (the mean over the bytes, if lanes differ). Then the lines follow. */
     VM_ENGINE_COPY,
-    VM_ENGINE_STORE,  /* the same words for a copy from shared to global memory */
-    VM_ENGINE_ARRIVE, /* 1 word: the phase in which it counts */
-    VM_ENGINE_WAIT,   /* 1 word: the phase that is complete */
-    /* 1 word: the phase in which the bytes of st.async or red.async arrive in this block; 0: they go to another
-     * block */
+    VM_ENGINE_STORE,  /* a copy from shared to global memory, with the same words as VM_ENGINE_COPY */
+    VM_ENGINE_ARRIVE, /* 1 word follows: the phase in which the arrival counts */
+    VM_ENGINE_WAIT,   /* 1 word follows: the phase for which the warp waits */
+    /* 1 word follows: the phase in which the bytes of st.async or red.async arrive in this block, or 0 if they go to
+     * another block. */
     VM_ENGINE_SEND
 };
 #define VM_TRACE_KIND(word) ((word)&15u)
-#define VM_TRACE_COPY_LINES 4u /* words before the lines of a copy, the first word included */
+#define VM_TRACE_COPY_LINES 4u /* number of words before the lines of a copy, including the first word */
 
 /* How an instruction is recorded. Consecutive loads of shared memory may form a group. If all lanes' addresses are
  * aligned, the group costs as much as one wider load, because ptxas combines such loads. */
@@ -52,14 +55,15 @@ typedef struct vm_traced {
     bool memory; /* the accesses of the instruction are recorded */
     bool engine; /* an engine's record describes the instruction */
     bool atomic;
-    bool merge_lead;                  /* the load is the first of its group */
-    uint8_t merge_index, merge_count; /* index of the load in its group; size of the group, 1 if there is none */
+    bool merge_lead; /* the load is the first of its group */
+    /* merge_index: index of the load in its group; merge_count: size of the group, or 1 if the load has no group */
+    uint8_t merge_index, merge_count;
 } vm_traced;
 
 /* A place in a trace, to which it can be cut back: the state before an instruction. */
 typedef struct vm_trace_mark {
     bool valid;
-    uint32_t insn, next, left; /* left: number of instructions of the growing run */
+    uint32_t insn, next, left; /* left: number of instructions of the current run */
     size_t count, run;
     uint64_t traced;
 } vm_trace_mark;
@@ -67,16 +71,17 @@ typedef struct vm_trace_mark {
 /* The trace of one warp. Only the host thread that runs the warp writes it. */
 typedef struct vm_trace_warp {
     uint32_t *words;
-    size_t count, capacity, run; /* run: where the growing run is in `words` */
-    size_t before;               /* `count` without the record of the last instruction */
-    uint32_t next;               /* the instruction that would continue the run */
-    /* traced: number of instructions in the trace; issued: the same for the warp's whole run, which count_trace_end()
-     * computes */
+    size_t count, capacity, run; /* run: index of the current run in `words` */
+    size_t before;               /* the value of `count` before the record of the last instruction */
+    uint32_t next;               /* the instruction that would continue the current run */
+    /* traced: number of instructions in the trace; issued: number of instructions that the warp has executed in all,
+     * which count_trace_end() computes */
     uint64_t traced, issued;
     uint64_t spun; /* instructions that were cut from the trace again */
-    /* before the current instruction; and before the last test of a phase, if the phase was not complete */
+    /* here: the state before the current instruction; failed_test: the state before the last test of an incomplete
+     * phase */
     vm_trace_mark here, failed_test;
-    bool closed, failed; /* closed: nothing more is recorded; failed: memory ran out */
+    bool closed, failed; /* closed: the trace records no more instructions; failed: memory ran out */
 } vm_trace_warp;
 
 /* An mbarrier of a traced block. Changes of its parity give the number of its phases. */
@@ -99,20 +104,21 @@ typedef struct vm_trace_block {
 /* The traced blocks of a launch, in ascending order. */
 struct vm_trace {
     const kiln_allocator *mem;
-    const vm_traced *insns; /* by tally index; the entries are `stride` bytes apart */
+    const vm_traced *insns; /* indexed by tally index; the entries are `stride` bytes apart */
     size_t stride;
-    const vm_launch *launch; /* the launch that is traced; launches by its kernels are not */
+    const vm_launch *launch; /* the launch that is traced; launches by its kernels are not traced */
     uint32_t block_count, warps_per_block;
     vm_trace_block *blocks;
     vm_trace_warp *warps; /* indexed by block and warp: warps_per_block entries for each block */
-    uint64_t limit;       /* largest number of instructions that are recorded of a warp */
-    bool only;            /* no other blocks run; all but the first block end as soon as their warps are recorded */
+    uint64_t limit;       /* the largest number of instructions that the trace of a warp may have */
+    /* only the traced blocks run; all of them except the first end when their traces are complete */
+    bool only;
 };
 
+/* Returns NULL if memory runs out. */
 struct vm_trace *count_trace_new(const kiln_allocator *mem, uint32_t blocks, uint32_t warps_per_block);
 void count_trace_free(struct vm_trace *trace);
 /* Returns the warps of the block `number`, or NULL if it is not traced. */
-/* Returns NULL if memory runs out. */
 vm_trace_warp *count_trace_find(struct vm_trace *trace, uint64_t number);
 void count_trace_put(vm_warp *w, vm_trace_warp *t, uint32_t word);
 void count_trace_engine(vm_warp *w, vm_trace_warp *t, const vm_code *i, uint32_t m); /* trace_engine.c */
@@ -125,7 +131,7 @@ static inline bool count_trace_is_open(const vm_warp *w)
 }
 /* Returns the length of a warp's next turn, at most `most`. */
 uint64_t count_trace_slice(const vm_warp *w, uint64_t most);
-/* Returns true if the block may end now, because all its warps are recorded. */
+/* Returns true if the block may end now, because the traces of all its warps are complete. */
 bool count_trace_enough(const vm_block *block);
 void count_trace_end(vm_block *block);
 #endif

@@ -7,14 +7,14 @@
 
 #include "vm_machine.h"
 
-/* The kinds of an access, as bits. ORDERED: volatile, relaxed, acquire or release. ASYNC: by an asynchronous copy.
- * JOINED: an atomic that counts lanes at one address together (count.c). */
+/* The kinds of an access, as bits. ORDERED: the access is volatile, relaxed, acquire or release. ASYNC: an asynchronous
+ * copy makes it. JOINED: an atomic whose lanes with the same address update the memory once (count.c). */
 enum { VM_READS = 1, VM_WRITE = 2, VM_ATOMIC = 4, VM_ORDERED = 8, VM_ASYNC = 16, VM_JOINED = 32 };
 
 /* The accesses of one instruction of a warp to one space. Generic addresses are distinguished by their window, so an
- * instruction may have several of these, one for each space that its lanes access. */
+ * instruction may have several accesses, one for each space. */
 typedef struct vm_access {
-    uint8_t space;  /* ptx_space: GLOBAL SHARED LOCAL CONST */
+    uint8_t space;  /* ptx_space: GLOBAL, SHARED, LOCAL or CONST */
     uint8_t kind;   /* VM_READS, VM_WRITE and so on */
     uint32_t lanes; /* the lanes that take part */
     uint32_t bytes; /* bytes that each lane accesses */
@@ -22,13 +22,15 @@ typedef struct vm_access {
      * VM_SHARED_WINDOW is in the block's own shared memory. */
     uint64_t address[VM_LANES];
 } vm_access;
-/* largest number of accesses of an instruction: wmma.load, if the elements of a register are not contiguous */
+/* The largest number of accesses of an instruction. wmma.load reaches it if the elements of a register are not
+ * contiguous. */
 #define VM_ACCESSES 48u
 
-/* Lists the accesses that the instruction is about to make for the lanes of the mask. Returns how many there are. */
+/* Lists the accesses that the instruction is about to make for the lanes of the mask. Returns the number of
+ * accesses. */
 unsigned count_accesses(const vm_warp *w, const vm_code *i, uint32_t m, vm_access out[VM_ACCESSES]);
 
-/* Reads the addresses of all lanes of a plain load or store, also of lanes that do not take part, as in vm_access. */
+/* Sets a->address for all lanes of a plain load or store, even for lanes that do not take part. */
 void count_read_addresses(const vm_warp *w, const vm_code *i, vm_access *a);
 
 /* The executions of one PTX instruction in one launch. */
@@ -42,18 +44,21 @@ size_t count_tally_first(const vm_module *module, uint32_t function);
 
 /* The observers of a launch (vm_launch.watch), and their results. */
 struct vm_watch {
-    vm_tally *tally; /* count_tallies() elements, to which counts are added; NULL: not counted */
-    /* the checks' hooks, or NULL. They are called if the device has a check (vm_device.check); the launch then runs
-     * on one host thread */
+    /* count_tallies() elements, to which the launch adds its counts; NULL if the launch is not counted */
+    vm_tally *tally;
+    /* The hooks of the checks, or NULL. They are called if the device has a check (vm_device.check). The launch then
+     * runs on one host thread. */
     const struct vm_hooks *checks;
-    struct vm_profile *profile; /* vm_count.h, to which counts are added when the launch ends; NULL: not counted */
+    /* The counters to which the launch adds its counts when it ends (vm_count.h), or NULL if the launch is not
+     * counted. */
+    struct vm_profile *profile;
     /* `see` is called before every instruction that accesses memory, with its accesses. `block_ends` is called for
      * every block that has ended. Several host threads call them at once, each for its own blocks (w->block->number).
      * Both functions may be NULL. */
     void (*see)(void *user, const vm_warp *w, const vm_code *i, const vm_access *list, unsigned count);
     void (*block_ends)(void *user, const vm_block *block);
     void *user;
-    struct vm_trace *trace; /* vm_trace.h; NULL: not traced */
+    struct vm_trace *trace; /* vm_trace.h; NULL if the launch is not traced */
     bool trace_alone;       /* the trace is the only observer, so only traced warps are observed */
 };
 

@@ -1,5 +1,5 @@
 /* watch.c - the hooks of an observed launch. They call the counters (count.c), the trace (trace.c) and the checks,
- * which have a table of hooks of their own. */
+ * which have their own table of hooks. */
 #include "vm_collective.h"
 #include "vm_count.h"
 #include "vm_hooks.h"

@@ -1,8 +1,8 @@
 /* bound.c - names the bottleneck of a launch, from the shares of time that its replay found (vm_time.h). */
 #include "vm_time.h"
 
-/* A unit that works most of the time bounds the launch. Without such a unit latency bounds the launch, because its
- * warps wait for results. */
+/* A unit that works most of the time bounds the launch. If no unit does, latency bounds the launch, because its warps
+ * wait for results. */
 #define BOUND_LEAST 0.6
 
 /* Names the launch's overhead or atomics at one address if they exceed all other parts of the time. Otherwise names the

@@ -89,13 +89,13 @@ void model_cache_fill(vm_cache *cache, uint32_t line, uint32_t at)
 
 typedef struct touched {
     uint32_t line;
-    uint8_t sectors, written; /* accessed in any way; written */
+    uint8_t sectors, written; /* sectors: sectors that were read or written; written: sectors that were written */
 } touched;
 typedef struct lines {
     touched *items;
     size_t count, room;
     bool failed;
-} lines; /* room: a power of two */
+} lines; /* room is a power of two */
 
 static bool grow_lines(const kiln_allocator *mem, lines *set)
 {
@@ -140,10 +140,11 @@ static uint32_t add_sectors(const kiln_allocator *mem, lines *set, uint32_t line
 
 #define ALLOCATIONS 64
 #define BUSY_LINES 4096
-#define BUSY_REGION 16u    /* lines that one slice of the L2 has: 2 KiB */
-typedef struct part {      /* a piece of device memory that the launch touches */
-    uint32_t first, end;   /* lines */
-    double each, together; /* sectors that the traced blocks access: summed over blocks, and counted once */
+#define BUSY_REGION 16u  /* number of consecutive lines (2 KiB) that one slice of the L2 holds */
+typedef struct part {    /* a piece of device memory that the launch touches */
+    uint32_t first, end; /* lines */
+    /* sectors that the traced blocks access. each: the sum over the blocks; together: each sector counts once */
+    double each, together;
     double share;
     bool shared;
 } part;
@@ -152,12 +153,14 @@ struct vm_footprint {
     lines seen;
     part parts[ALLOCATIONS];
     unsigned part_count;
-    uint32_t granule; /* sectors that memory transfers together */
-    bool spills;      /* the launch touches more than the L2 holds, so the L2 writes data back that was read before */
+    uint32_t granule; /* number of sectors that memory transfers together */
+    /* The launch touches more data than the L2 holds. So the L2 evicts data between a read and a later write. */
+    bool spills;
     struct {
         uint32_t line;
         double hits;
-    } busy[BUSY_LINES]; /* lines of atomics, by a hash; the first line keeps its slot */
+        /* lines that atomics use, indexed by a hash; if two lines have the same slot, the first one keeps it */
+    } busy[BUSY_LINES];
     double hottest;
 };
 
@@ -200,7 +203,7 @@ static uint32_t whole_granules(const vm_footprint *f, uint32_t sectors)
     return sectors;
 }
 
-/* Adds the lines and sectors of a warp's trace to the footprint: to the block's own set and to the common set. `scale`
+/* Adds the lines and sectors of a warp's trace to the set of its block (`own`) and to the set of all blocks. `scale`
  * extrapolates a trace that ends early. */
 static void survey_warp(vm_footprint *f, vm_device *device, const vm_cost *cost, const vm_trace_warp *t, lines *own,
                         double scale)
@@ -252,7 +255,7 @@ vm_footprint *model_footprint_new(const kiln_allocator *mem, vm_device *device, 
             traced += trace->warps[(size_t)b * trace->warps_per_block + k].traced;
         }
         if (trace->blocks[b].whole && traced)
-            scale = (double)issued / (double)traced; /* the trace of the first block is always complete */
+            scale = (double)issued / (double)traced; /* the first block always runs to its end */
         for (uint32_t k = 0; k < trace->warps_per_block; k++)
             survey_warp(f, device, cost, &trace->warps[(size_t)b * trace->warps_per_block + k], &own, scale);
         f->seen.failed |= own.failed;
@@ -292,8 +295,8 @@ double model_footprint_touch(vm_footprint *f, uint32_t line, uint32_t sectors, b
         return 0;
     const part *p = find_part(f, NULL, line & 0x0fffffffu);
     *share = p ? p->share : 1;
-    /* After the start, a sector that several blocks use misses only with the probability `share`: mostly another block
-     * has fetched it already. */
+    /* After the start, a sector that several blocks use misses only with the probability `share`: usually another block
+     * has fetched the sector before. */
     *missing = cold || !p || !p->shared || hash_line(line ^ 0x9e3779b9u) < p->share * 4294967295.0;
     return 32.0 * __builtin_popcount(fresh);
 }

@@ -1,5 +1,5 @@
-/* cost.c - the machine instructions of each PTX instruction. Units and counts follow the arithmetic throughput table of
- * the CUDA C++ Programming Guide and observed output of ptxas; ESTIMATE.md has the reasons. */
+/* cost.c - finds the machine instructions that a PTX instruction becomes. The units and counts follow the arithmetic
+ * throughput table of the CUDA C++ Programming Guide and the observed output of ptxas; ESTIMATE.md has the reasons. */
 #include <string.h>
 
 #include "vm_cost.h"
@@ -7,7 +7,7 @@
 
 #pragma GCC diagnostic error "-Wswitch" /* each word of ptx_trait.h needs a case; there is no default */
 
-#define MODULE_MOST (1u << 20) /* instructions of a module that is timed */
+#define MODULE_MOST (1u << 20) /* the largest number of instructions of a module that can be timed */
 #define ANY_REGISTER UINT32_MAX
 
 /* ---- registers ---- */
@@ -16,10 +16,10 @@ typedef struct builder {
     vm_cost *cost;
     const ptx_function *f;
     const sim_model *model;
-    bool *wide;       /* by register: all 64 bits of it are used */
-    uint32_t *uses;   /* by register: number of reads */
-    uint32_t *writer; /* by register: the only instruction that writes it, or ANY_REGISTER */
-    uint8_t *fused;   /* by instruction: a set of fusion bits */
+    bool *wide;       /* indexed by register: true if all its 64 bits are used */
+    uint32_t *uses;   /* indexed by register: number of reads */
+    uint32_t *writer; /* indexed by register: the only instruction that writes it, or ANY_REGISTER */
+    uint8_t *fused;   /* indexed by instruction: a set of bits of `fusion` */
     bool failed;
 } builder;
 
@@ -38,13 +38,13 @@ static const unsigned char result_of_effect[] = {
 #define EFFECT(name, flow, engine, access, check, act, result) RESULT_##result,
 #include "effects.def"
 };
-enum { VM_ACT_GROUP = 255 }; /* the operation decides: act_of_group() */
+enum { VM_ACT_GROUP = 255 }; /* act_of_group() decides by the operation */
 static const unsigned char act_of_effect[] = {
 #define EFFECT(name, flow, engine, access, check, act, result) VM_ACT_##act,
 #include "effects.def"
 };
 
-/* Returns true if the first operand is a result. An [address] never is. */
+/* Returns true if the first operand is a result. An [address] is never a result. */
 static bool has_result(const ptx_insn *in)
 {
     const unsigned char result = result_of_effect[ptx_effect_of(in)];
@@ -77,9 +77,9 @@ static bool is_half(unsigned type)
     return type == PTX_F16 || type == PTX_F16X2 || type == PTX_BF16 || type == PTX_BF16X2;
 }
 
-/* Marks `reg` as wide if instruction k reads it and needs more than its lower 32 bits. The reason: addresses of shared
- * memory have 32 bits, so ptxas makes 32-bit arithmetic of 64-bit arithmetic that leads only to such addresses. An
- * opcode that is not listed here counts as an opcode that needs all bits. */
+/* Marks `reg` as wide if instruction k reads it and needs more than its lower 32 bits. Addresses of shared memory have
+ * 32 bits. So if 64-bit arithmetic only computes such addresses, ptxas replaces it by 32-bit arithmetic. For an opcode
+ * that this function does not list, all bits count as needed. */
 static void mark_wide(builder *b, uint32_t k, uint32_t reg, bool result)
 {
     const ptx_insn *in = &b->f->insns[k];
@@ -120,7 +120,7 @@ static bool find_uses(builder *b, const kiln_allocator *mem)
         b->writer[r] = ANY_REGISTER - 1; /* no writer yet */
     for (uint32_t k = 0; k < b->f->insn_count; k++)
         visit_registers(b, k, count_use);
-    for (unsigned pass = 0; pass < 8; pass++) /* a mark that is missed costs one instruction too few */
+    for (unsigned pass = 0; pass < 8; pass++) /* if a mark is missed, the estimate has one instruction too few */
         for (uint32_t k = b->f->insn_count; k-- > 0;)
             visit_registers(b, k, mark_wide);
     return true;
@@ -197,14 +197,14 @@ static price price_conversion(const ptx_insn *in)
     if (to_float || from_float)
         return to == PTX_F64 || from == PTX_F64 || to_float != from_float ? (price){VM_UNIT_SFU, 1, 0}
                                                                           : (price){VM_UNIT_ALU, 1, 0};
-    if (is_wide_integer(to)) /* the upper half is a zero register, or the sign */
+    if (is_wide_integer(to)) /* the upper half is zero or a copy of the sign */
         return (price){from == PTX_S32 || from == PTX_S16 ? VM_UNIT_ALU : VM_UNIT_NONE,
                        from == PTX_S32 || from == PTX_S16, 0};
     return ptx_type_bytes((ptx_type)to) >= 4 || ptx_type_bytes((ptx_type)from) == 4 ? (price){VM_UNIT_NONE, 0, 0}
                                                                                     : (price){VM_UNIT_ALU, 1, 0};
 }
 
-/* Copies of registers and constants are removed by the compiler; special registers are read. */
+/* The compiler removes copies of registers and constants. Reading a special register needs an instruction. */
 static price price_move(const ptx_insn *in)
 {
     const ptx_operand *from = &in->operands[1];
@@ -231,11 +231,11 @@ static price price_selection(const builder *b, const ptx_insn *in)
     return p.unit == VM_UNIT_ALU ? p : (price){VM_UNIT_ALU, 1, 0};
 }
 
-/* ---- machine instructions that do the work of two ---- */
+/* ---- machine instructions that do the work of two PTX instructions ---- */
 
 enum fusion {
-    FUSED_INTO_NEXT = 1, /* the instruction that uses the result does the work too */
-    FUSES_ANOTHER = 2    /* the instruction does the work of one of its operands too */
+    FUSED_INTO_NEXT = 1, /* the instruction that reads the result also does this instruction's work */
+    FUSES_ANOTHER = 2    /* the instruction also does the work of the instruction that computes one of its operands */
 };
 
 static bool is_narrow(const builder *b, const ptx_insn *in)
@@ -299,12 +299,14 @@ static bool reads(const ptx_insn *in, uint32_t reg)
     return false;
 }
 
-/* Finds pairs of instructions that become one machine instruction, in the order of the code. The first instruction of a
- * pair has a result that only the second one reads. An instruction is in one pair at most, because no machine
+/* Finds pairs of instructions that become one machine instruction, in the order of the code. Only the second
+ * instruction of a pair reads the result of the first. An instruction belongs to at most one pair, because no machine
  * instruction does the work of three. */
 static bool find_fusions(builder *b, const kiln_allocator *mem)
 {
-    enum { REACH = 8 }; /* instructions between the two of a pair: a farther pair is seldom in one basic block */
+    /* limit of the distance between the instructions of a pair, because distant instructions are seldom in the same
+     * basic block */
+    enum { REACH = 8 };
     b->fused = kiln__calloc(mem, (size_t)b->f->insn_count + 1, sizeof *b->fused);
     if (!b->fused)
         return false;
@@ -331,7 +333,7 @@ static bool find_fusions(builder *b, const kiln_allocator *mem)
 
 typedef struct tensor {
     double fma;        /* operations of one warp's instruction */
-    unsigned operands; /* bytes in shared memory, of one warp */
+    unsigned operands; /* bytes of one warp's operands in shared memory */
 } tensor;
 
 static unsigned bits_of(unsigned type)
@@ -339,7 +341,7 @@ static unsigned bits_of(unsigned type)
     return type == PTX_B1 ? 1 : type == PTX_S4 || type == PTX_U4 ? 4 : 8 * ptx_type_bytes((ptx_type)type);
 }
 
-/* wmma.mma on halves names the types of its sums only. */
+/* Returns the type of the factors. wmma.mma on halves names only the types of its sums. */
 static unsigned factor_type(const ptx_insn *in) { return in->types[2] != PTX_NONE ? in->types[1] : PTX_F16; }
 
 static tensor tensor_of(const ptx_insn *in)
@@ -347,11 +349,11 @@ static tensor tensor_of(const ptx_insn *in)
     const ptx_shape shape = ptx_shape_of(in);
     bool group = ptx_effect_of(in) == PTX_EFFECT_WARPGROUP;
     bool sparse = in->op == PTX_OP_MMA_SP || in->op == PTX_OP_MMA_SP_ORDERED || in->op == PTX_OP_WGMMA_SP;
-    /* one product for each eight lanes */
+    /* m8n8k4 on halves: each group of eight lanes computes one product */
     bool quads = !group && shape.m == 8 && factor_type(in) == PTX_F16 && shape.n == 8;
     double columns = group ? 8.0 * in->tiles : shape.n, depth = sparse ? shape.k / 2.0 : shape.k;
     tensor t = {.fma = shape.m * columns * depth * (quads ? 4 : 1)};
-    if (group) { /* 16 rows of A, and a quarter of B, which the four warps read together */
+    if (group) { /* one warp reads 16 rows of A, and a quarter of B, which the four warps read together */
         bool a_shared = in->operands[1].kind != PTX_OPERAND_VECTOR;
         double row = depth * bits_of(factor_type(in)) / 8, column = shape.k * bits_of(in->types[2]) / 8.0;
         t.operands = (unsigned)((a_shared ? shape.m * row : 0) + columns * column / 4);
@@ -359,8 +361,8 @@ static tensor tensor_of(const ptx_insn *in)
     return t;
 }
 
-/* Returns the products of one SM in a clock. Integers of 4 bits and of 1 bit run at 2 and 8 times the rate of 8 bits,
- * as the whitepapers of Turing and Ampere say; later devices differ. */
+/* Returns how many multiply-adds the tensor cores of an SM do in a clock. Integers of 4 bits and of 1 bit run at 2 and
+ * 8 times the rate of 8 bits, as the whitepapers of Turing and Ampere say; later devices differ. */
 static double tensor_rate(const sim_model *m, const ptx_insn *in)
 {
     bool halves = in->types[0] == PTX_F16;
@@ -374,7 +376,7 @@ static double tensor_rate(const sim_model *m, const ptx_insn *in)
     case PTX_S4:
     case PTX_U4: return 2 * m->tensor_int8;
     case PTX_B1: return 8 * m->tensor_int8;
-    case PTX_E2M1: /* two in a byte run at twice the rate of 8 bits */
+    case PTX_E2M1: /* elements of 4 bits run at twice the rate of 8 bits */
         if (ptx_has(in, PTX_MOD_KIND_MXF4) || ptx_has(in, PTX_MOD_KIND_MXF4NVF4))
             return 2 * m->tensor_fp8;
         return halves ? m->tensor_fp8_fp16 : m->tensor_fp8;
@@ -382,11 +384,11 @@ static double tensor_rate(const sim_model *m, const ptx_insn *in)
     }
 }
 
-/* Clocks that the tensor core of a scheduler takes. */
+/* Returns how many clocks the tensor core of a scheduler needs for the instruction. */
 static double tensor_clocks(const sim_model *m, const ptx_insn *in)
 {
     double rate = tensor_rate(m, in);
-    if (rate <= 0) /* no tensor core supports it */
+    if (rate <= 0) /* no tensor core supports this type */
         rate = m->fp32;
     const double share = ptx_effect_of(in) == PTX_EFFECT_WARPGROUP ? m->wgmma_share : m->mma_share;
     return tensor_of(in).fma / (rate / m->schedulers) / share;
@@ -426,7 +428,7 @@ static price price_of(const builder *b, uint32_t k)
     case PTX_COST_MIN_MAX: return type == PTX_F64 ? (price){VM_UNIT_FP64, 2, 0} : (price){VM_UNIT_ALU, wide ? 4 : 1, 0};
     case PTX_COST_BIT_COUNT: return (price){VM_UNIT_SFU, 1 + wide, 0};
     case PTX_COST_PAIR: return (price){VM_UNIT_ALU, 2 + 2 * wide, 0};
-    case PTX_COST_COMPARE: /* set has the result's type first, which is never wide */
+    case PTX_COST_COMPARE: /* the first type of `set` is the result's type, which is never wide */
         return in->types[in->op == PTX_OP_SET] == PTX_F64 ? (price){VM_UNIT_FP64, 1, 0}
                                                           : (price){VM_UNIT_ALU, 1 + wide, 0};
     case PTX_COST_MOVE: return price_move(in);
@@ -475,8 +477,8 @@ static vm_act act_of_group(const ptx_insn *in)
     return waits ? VM_ACT_WAIT : commits ? VM_ACT_COMMIT : VM_ACT_FENCE;
 }
 
-/* Approximation: textures, remote stores, clusters and proxy fences are plain, without cost for memory and without
- * waiting. */
+/* Returns how the replay handles an instruction. As an approximation, textures, remote stores, cluster barriers and
+ * proxy fences are plain: they cost no memory traffic and never wait. */
 static vm_act act_of(const ptx_insn *in)
 {
     const unsigned act = act_of_effect[ptx_effect_of(in)];
@@ -522,7 +524,7 @@ static void price_queue(const ptx_insn *in, vm_cost_insn *c)
         c->pending = (uint8_t)(in->operands[0].imm < UINT8_MAX ? in->operands[0].imm : UINT8_MAX);
 }
 
-/* Notes whether blocks exchange data during the launch. */
+/* Records whether the instruction lets blocks exchange data during the launch. */
 static void note_exchange(vm_cost *cost, const ptx_insn *in)
 {
     const bool global = in->space == PTX_SPACE_GLOBAL || in->space == PTX_SPACE_GENERIC;
@@ -604,7 +606,8 @@ vm_cost *model_cost_new(const kiln_allocator *mem, const vm_module *module, cons
     cost->order = kiln__calloc(mem, cost->insn_count, sizeof *cost->order);
     cost->place = kiln__calloc(mem, cost->insn_count, sizeof *cost->place);
     bool ok = cost->insns && cost->order && cost->place;
-    for (uint32_t k = 0; ok && k < cost->insn_count; k++) /* the ends of functions are not changed here */
+    /* the numbers that stand for the ends of functions stay unchanged */
+    for (uint32_t k = 0; ok && k < cost->insn_count; k++)
         cost->insns[k] =
             (vm_cost_insn){.act = VM_ACT_BRANCH, .issue = 1, .traced.merge_count = 1, .region = UINT32_MAX};
     for (uint32_t f = 0; ok && f < module->ptx->function_count; f++)

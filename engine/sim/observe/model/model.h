@@ -3,18 +3,20 @@
 #ifndef KILN_SIM_MODEL_H
 #define KILN_SIM_MODEL_H
 
-/* X(member, key of a profile, least, most). Lanes and bytes are per clock and SM unless noted. */
+/* The figures: X(member, key in a profile, least, most). Lanes and bytes are per clock and SM unless a comment says
+ * otherwise. */
 #define SIM_MODEL_MAP(X)                                                                                               \
     X(schedulers, "warp_schedulers", 1, 16) /* schedulers of an SM; each issues one instruction per clock */           \
     X(fp32, "fp32_lanes", 1, 1024)          /* add, multiply, fused multiply-add */                                    \
     X(fp64, "fp64_lanes", 1, 1024)                                                                                     \
-    X(fp16, "fp16_lanes", 1, 2048)   /* results; a packed instruction makes two */                                     \
+    X(fp16, "fp16_lanes", 1, 2048)   /* results; a packed instruction has two */                                       \
     X(integer, "int_lanes", 1, 1024) /* add, logic, shift, compare, select */                                          \
     X(multiply, "int_multiply_lanes", 1, 1024)                                                                         \
     X(special, "sfu_lanes", 1, 1024)           /* reciprocal, square root, sine, conversions of floats */              \
-    X(load_store, "load_store_lanes", 1, 1024) /* addresses */                                                         \
+    X(load_store, "load_store_lanes", 1, 1024) /* addresses of lanes */                                                \
     X(shuffle, "shuffle_lanes", 1, 1024)                                                                               \
-    /* fused multiply-adds of the tensor cores, dense; with fp32 sums (int8: int32) unless fp16 is named twice */      \
+    /* fused multiply-adds of the tensor cores for dense matrices; the sums are fp32 (int32 for int8) unless the name
+     * has fp16 twice */  \
     X(tensor_fp16, "tensor_fp16_fma", 0, 65536) /* also for bf16 */                                                    \
     X(tensor_fp16_fp16, "tensor_fp16_fp16_fma", 0, 65536)                                                              \
     X(tensor_tf32, "tensor_tf32_fma", 0, 65536)                                                                        \
@@ -23,8 +25,8 @@
     X(tensor_int8, "tensor_int8_fma", 0, 65536)                                                                        \
     X(tensor_fp64, "tensor_fp64_fma", 0, 65536)                                                                        \
     X(tensor_latency, "tensor_latency", 0, 1000)   /* clocks from the end of a product until its result can be used */ \
-    X(mma_share, "mma_sync_efficiency", 0.01, 1)   /* share of these rates that mma.sync and wmma reach */             \
-    X(wgmma_share, "wgmma_efficiency", 0.01, 1)    /* share of these rates that wgmma reaches */                       \
+    X(mma_share, "mma_sync_efficiency", 0.01, 1)   /* share of these tensor rates for mma.sync, wmma */                \
+    X(wgmma_share, "wgmma_efficiency", 0.01, 1)    /* share of these tensor rates for wgmma */                         \
     X(bulk_latency, "bulk_copy_latency", 0, 10000) /* additional latency of a bulk copy compared with a load */        \
     X(alu_latency, "alu_latency", 1, 1000)         /* clocks until a result can be used */                             \
     X(fp64_latency, "fp64_latency", 1, 1000)                                                                           \
@@ -42,14 +44,14 @@
     X(l2_latency, "l2_latency", 1, 10000)                                                                              \
     X(l2_bytes_sm, "l2_bytes_per_clock_sm", 1, 4096)  /* largest rate of one SM */                                     \
     X(l2_bytes, "l2_bytes_per_clock", 1, 65536)       /* rate of the whole device */                                   \
-    X(l2_copies, "l2_copy_bytes_per_clock", 1, 65536) /* the same for bulk copies */                                   \
+    X(l2_copies, "l2_copy_bytes_per_clock", 1, 65536) /* of the device, for bulk copies */                             \
     X(l2_writes, "l2_writes_per_clock", 1, 65536)     /* stores to a line or to a part of it, of the whole device */   \
     X(l2_atomics, "l2_atomics_per_clock", 1, 65536)   /* sectors, of the whole device */                               \
     X(atomic_clocks, "atomic_clocks", 0.1, 1000)      /* clocks between two atomics in a slice of the L2 */            \
     X(dram_latency, "dram_latency", 1, 10000)         /* while memory is idle */                                       \
     X(dram_loaded, "dram_loaded_latency", 1, 100000)  /* while memory transfers at its full rate */                    \
     X(dram_rate, "dram_gb_per_second", 1, 1000000)                                                                     \
-    X(dram_share, "dram_efficiency", 0.01, 1) /* share of this rate that long copies reach */                          \
+    X(dram_share, "dram_efficiency", 0.01, 1) /* share of dram_rate that long copies reach */                          \
     X(dram_granule, "dram_access_bytes", 32, 1024)                                                                     \
     X(block_clocks, "clocks_per_block", 0, 10000) /* for the whole device: clocks between the starts of two blocks */  \
     X(launch, "launch_microseconds", 0, 10000)    /* time of a kernel that does nothing */
@@ -60,8 +62,8 @@
     X(host_rate, "host_gb_per_second", 0.01, 100000, 31.5) /* in each direction; PCIe 4.0, 16 lanes */                 \
     X(host_share, "host_efficiency", 0.01, 1, 0.9)         /* the share that packets of 256 bytes leave for data */
 
-/* Increment it with every change of the estimate: it and the figures are part of the key of stored samples (store/).
- * tests/sim/test_estimate.c pins some estimates to it. */
+/* The version of the estimate. Increment it with every change of the estimate, because the version and the figures are
+ * part of the key of stored samples (store/). tests/sim/test_estimate.c expects some estimates of this version. */
 #define SIM_MODEL_VERSION 10
 
 /* The figures of a device. */
@@ -72,12 +74,12 @@ typedef struct sim_model {
 #define SIM_X(member, key, least, most, usual) double member;
     SIM_LINK_MAP(SIM_X)
 #undef SIM_X
-    double clock;   /* Hz; from here on these are also attributes */
+    double clock;   /* Hz; the members from here on are also attributes of the device */
     double l2_size; /* bytes */
     double sm_count;
     double carveouts[16]; /* possible sizes of an SM's shared memory, ascending, in bytes */
     unsigned carveout_count;
-    double gpcs[16];    /* SMs of each GPC, in which a cluster must find room; in sum sm_count */
-    unsigned gpc_count; /* 0 if it is not known */
+    double gpcs[16];    /* Number of SMs of each GPC, within which a cluster must find room. The sum is sm_count. */
+    unsigned gpc_count; /* 0 if the GPCs are unknown */
 } sim_model;
 #endif

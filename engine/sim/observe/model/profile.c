@@ -1,6 +1,6 @@
 /* profile.c - reads device profiles: the text of a .profile file becomes a simulated device. Lines are `key: value`;
- * `#` begins a comment. Each figure must occur exactly once, within its bounds. A figure with a usual value may be left
- * out. */
+ * `#` begins a comment. Each figure must occur exactly once, within its bounds. Only a figure with a default may be
+ * left out. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "profile.h"
 
-/* Figures that are attributes of the device too. X(key, least, most) */
+/* Figures that are also attributes of the device: X(key, least, most). */
 #define TOLD(X)                                                                                                        \
     X(compute_capability, 7.0, 12.1)                                                                                   \
     X(sm_count, 1, 4096)                                                                                               \
@@ -32,7 +32,7 @@ typedef enum figure_use {
 
 typedef struct figure {
     const char *key;
-    double least, most, usual; /* usual: the default; 0: the figure is required */
+    double least, most, usual; /* usual: the default, or 0 if the figure is required */
 } figure;
 static const figure figures[] = {
 #define SIM_X(key, least, most) {#key, least, most, 0},
@@ -82,7 +82,7 @@ typedef struct number_list {
     const char *key;
     double least, most;
     bool ascending;
-    double unit, *values; /* the values are kept in this unit */
+    double unit, *values; /* each value is multiplied by `unit` before it is stored */
     unsigned *count;
 } number_list;
 #define LIST_MOST KILN__COUNT(((sim_model *)0)->carveouts)
@@ -106,7 +106,7 @@ static void read_list(reader *r, const number_list *l, const char *text)
         report_problem(r, "%s: expected numbers separated by spaces", l->key);
 }
 
-/* Returns true if `key` names a list, and reads it. */
+/* If `key` names a list, reads the list and returns true. */
 static bool read_as_list(reader *r, const char *key, const char *text)
 {
     sim_model *m = r->model;

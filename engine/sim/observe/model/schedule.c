@@ -1,12 +1,12 @@
-/* schedule.c - divides functions into regions and gives each region an order by list scheduling: the longest path to
- * the region's end goes first. PTX has the order of the compiler's front end, and ptxas changes this order. */
+/* schedule.c - divides functions into regions and orders the instructions of each region by list scheduling, because
+ * ptxas also reorders the instructions of PTX. The instruction with the longest path to the region's end goes first. */
 #include <string.h>
 
 #include "vm_schedule.h"
 
-#define SHORT 16u  /* instructions that a branch may skip to become a predicate instead */
+#define SHORT 16u  /* a branch that skips at most this number of instructions becomes a predicate */
 #define WINDOW 64u /* the limit on instructions that one instruction may overtake, because registers are limited */
-#define GROUP 4u   /* loads of 4 bytes that become one */
+#define GROUP 4u   /* largest number of loads of 4 bytes that become one load */
 
 typedef struct edge {
     uint32_t to, next;
@@ -16,18 +16,20 @@ typedef struct scheduler {
     vm_cost *cost;
     const ptx_function *f;
     const sim_model *model;
-    uint32_t first;       /* index of the function's first instruction in cost->insns */
-    uint32_t *low, *high; /* by instruction, insn_count + 1: first and last branch that leads there */
-    /* by register */
-    uint32_t *writer, *reader; /* position + 1 in this region; readers are a list */
-    uint32_t *stamp;           /* the region in which they are valid */
+    uint32_t first; /* index of the function's first instruction in cost->insns */
+    /* indexed by instruction (insn_count + 1 elements): the first branch that leads there, and the last one + 1 */
+    uint32_t *low, *high;
+    /* indexed by register */
+    /* writer: position + 1 of the last writer in this region; reader: head of the list of readers */
+    uint32_t *writer, *reader;
+    uint32_t *stamp; /* the round (region) for which `writer` and `reader` are valid */
     uint32_t round;
-    /* of a region */
+    /* the data of the current region */
     uint32_t *height, *waits, *head, *ready;
     bool *placed;
     edge *edges;
     size_t edge_count, edge_capacity;
-    uint32_t *reader_next; /* lists of readers: one for each operand */
+    uint32_t *reader_next; /* the lists of readers, with one element for each operand */
     size_t reader_count, reader_capacity;
     uint32_t *readers;
     size_t readers_capacity;
@@ -40,7 +42,7 @@ static void add_target(scheduler *s, uint32_t target, uint32_t branch)
     if (s->low[target] > branch)
         s->low[target] = branch;
     if (s->high[target] < branch + 1)
-        s->high[target] = branch + 1; /* 0: no branch leads there */
+        s->high[target] = branch + 1; /* 0 means that no branch leads to the instruction */
 }
 
 static void find_targets(scheduler *s)
@@ -145,14 +147,14 @@ static void join_loads(scheduler *s, uint32_t first, uint32_t end)
         const ptx_insn *in = &s->f->insns[k];
         if (!is_candidate(in) || c->traced.merge_count > 1)
             continue;
-        uint32_t at[2 * GROUP - 1]; /* offsets from -12 to +12 of this one's */
+        uint32_t at[2 * GROUP - 1]; /* loads whose offset differs from this load's by -12 to +12 */
         memset(at, 0xff, sizeof at);
         at[GROUP - 1] = k;
         uint32_t base = in->operands[1].index;
         for (uint32_t n = k + 1; n < end && n < k + 2 * WINDOW && !is_fence(s, n) && !writes_register(s, n - 1, base);
              n++) {
             const ptx_insn *other = &s->f->insns[n];
-            int64_t distance = INT64_MAX; /* an overflow is no distance of at most 12 */
+            int64_t distance = INT64_MAX; /* stays larger than 12 if the subtraction overflows */
             if (is_candidate(other) && other->operands[1].index == base &&
                 __builtin_sub_overflow(other->operands[1].offset, in->operands[1].offset, &distance))
                 distance = INT64_MAX;
@@ -166,10 +168,10 @@ static void join_loads(scheduler *s, uint32_t first, uint32_t end)
         while (high < 2 * GROUP - 2 && high - low < GROUP - 1 && at[high + 1] != UINT32_MAX)
             high++;
         uint32_t count = high - low + 1;
-        while (count > 2 && (count & (count - 1))) /* 2 or 4 */
+        while (count > 2 && (count & (count - 1))) /* a group has 2 or 4 loads */
             count--;
         if (count < 2 || low + count <= GROUP - 1)
-            continue; /* this instruction does not belong to the region */
+            continue; /* the load is not combined */
         for (uint32_t n = 0; n < count; n++) {
             vm_cost_insn *member = &s->cost->insns[s->first + at[low + n]];
             member->traced.merge_index = (uint8_t)n;
@@ -189,7 +191,7 @@ static bool add_dependence(scheduler *s, uint32_t before, uint32_t after)
     if (!kiln__grow(s->cost->mem, &s->edges, &s->edge_capacity, s->edge_count + 2, sizeof *s->edges))
         return false;
     s->edges[++s->edge_count] = (edge){after, s->head[before]};
-    s->head[before] = (uint32_t)s->edge_count; /* 0: none */
+    s->head[before] = (uint32_t)s->edge_count; /* 0 ends the list */
     s->waits[after]++;
     return true;
 }
@@ -228,10 +230,10 @@ static bool write_register(scheduler *s, uint32_t reg, uint32_t at)
     return ok;
 }
 
-/* Adds the dependences through memory. Loads keep their order with the stores of their space, except read-only ones.
- * Fences keep their order with all of memory. `oldest` is the first access with which a store or a fence is compared:
- * the first access after the last fence, or REACH instructions before the last store. The latter limits the work. The
- * stores of a space are in order in any case. */
+/* Adds the dependences through memory. A load keeps its order relative to the stores to the same space, unless the load
+ * is read-only. A fence keeps its order relative to all accesses. `oldest` is the first access with which a store or a
+ * fence is compared: the first access after the last fence, or REACH instructions before the last store. The limit
+ * REACH bounds the work. All stores to a space stay in order. */
 static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
 {
     enum { REACH = 256 };
@@ -248,7 +250,7 @@ static bool order_memory(scheduler *s, uint32_t first, uint32_t count)
         bool ordered = c->act != VM_ACT_LOAD || !ptx_has(in, PTX_MOD_NC);
         if (ok && store[space] != UINT32_MAX && ordered)
             ok = add_dependence(s, store[space], k);
-        if (whole || c->act == VM_ACT_STORE) /* earlier accesses */
+        if (whole || c->act == VM_ACT_STORE) /* compares with the earlier accesses */
             for (uint32_t n = oldest; ok && n < k; n++) {
                 const vm_cost_insn *other = &s->cost->insns[s->first + first + n];
                 bool same = (s->f->insns[first + n].space & 7u) == space &&
@@ -314,7 +316,7 @@ static void find_heights(scheduler *s, uint32_t first, uint32_t count)
 }
 
 /* List scheduling. Among the instructions whose dependences are scheduled, takes the instruction with the greatest
- * height. An instruction may overtake at most a window of instructions. */
+ * height. An instruction may overtake at most WINDOW instructions. */
 static void schedule_region(scheduler *s, uint32_t first, uint32_t count, uint32_t *order)
 {
     uint32_t now = 0, oldest = 0;

@@ -5,7 +5,7 @@
  * The states of a warp:
  *   ready    from the clock `soonest` on
  *   waiting  at a barrier (`waits`), until release_barrier()
- *   blocked  in a phase of an mbarrier (`blocked`), until complete_arrival()
+ *   blocked  waiting for a phase of an mbarrier (`blocked`), until complete_arrival()
  *   ended
  * In the last three states `soonest` is NEVER. */
 #include <math.h>
@@ -18,37 +18,37 @@
 #define SEND_LATENCY                                                                                                   \
     180u /* clocks of the network between SMs: Luo, Fan, Li and others, arXiv 2402.13499 (2024), H100 */
 
-/* The limits on blocks that run one after the other in a slot of the SM. MOST_ROUNDS: a line has four bits for the
- * round of its block (vm_cache.h). */
+/* The limits of the number of blocks that run one after the other in a slot of the SM. MOST_ROUNDS: a line has four
+ * bits for the round of its block (vm_cache.h). */
 enum { LEAST_ROUNDS = 3, MOST_ROUNDS = 16 };
 
 typedef struct replay replay;
 
-enum { GROUPS = 16 }; /* the limit on groups that are open at the same time */
+enum { GROUPS = 16 }; /* number of groups of a queue whose clocks are kept */
 /* Asynchronous work that a warp has started, in groups. */
 typedef struct queue {
     uint32_t open, count;
-    uint32_t at[GROUPS]; /* by number modulo GROUPS: the clock at which each of the last groups is complete */
+    uint32_t at[GROUPS]; /* indexed by group modulo GROUPS: the clock at which the group is complete */
 } queue;
 
 /* A resident warp and its position in its trace. */
 typedef struct warp {
     const vm_trace_warp *trace;
-    uint32_t slot;           /* the place of its block */
-    size_t at;               /* words of the trace: the next run */
+    uint32_t slot;           /* the slot of its block */
+    size_t at;               /* index of the next run in the words of the trace */
     uint32_t insn, left;     /* next instruction of the run, and number of instructions left */
     uint32_t round;          /* round of its block, in the upper bits (see vm_cache.h) */
-    const vm_region *region; /* NULL: to be filled */
+    const vm_region *region; /* NULL if the next region must be read */
     uint32_t position;       /* position in the region's order */
-    /* By position in the region: 0 if the instruction did not run, 1 if it has no record in the trace, otherwise the
-     * index of its record + 2. */
+    /* Indexed by position in the region: 0 if the instruction did not run, 1 if it ran and has no record in the trace,
+     * otherwise the index of its record + 2. */
     uint32_t *executed;
-    uint32_t *ready;         /* by register: the clock at which it can be read */
-    uint32_t soonest;        /* earliest clock of the next instruction; NEVER: it waits or has ended */
+    uint32_t *ready;         /* indexed by register: the clock at which the register can be read */
+    uint32_t soonest;        /* earliest clock of the next instruction; NEVER if the warp waits or has ended */
     uint32_t free;           /* the clock at which the warp itself can issue again */
     queue queues[VM_QUEUES]; /* asynchronous work that it has started */
     uint32_t read;           /* the clock at which its bulk stores have read shared memory */
-    uint32_t blocked;        /* the phase of an mbarrier that it waits for; 0: none */
+    uint32_t blocked;        /* the phase of an mbarrier for which it waits, or 0 */
     uint32_t line;           /* the line of code that it executes */
     uint32_t current;        /* the instruction to be issued, in cost->insns */
     double due;              /* instructions of the kernel since the last spills */
@@ -61,7 +61,8 @@ typedef struct block_slot {
     uint32_t next_warp;
     uint32_t block;
     bool used;
-    /* by phase - 1 of mbarriers: number of missing arrivals, and the clock at which all had come */
+    /* Indexed by the phase of an mbarrier - 1: the number of missing arrivals, and the clock at which all arrivals had
+     * come. */
     uint32_t *left, *complete;
 } block_slot;
 
@@ -75,29 +76,32 @@ struct replay {
     warp *warps;
     block_slot *slots;
     double unit_free[16][VM_UNITS];
-    uint32_t now[16], best[16], soonest[16]; /* by scheduler: its clock, the warp that issues next, and when */
-    /* dirty: best and soonest must be computed again. vacant: a slot is free */
+    /* indexed by scheduler: its clock, the warp that issues next, and the clock of that issue */
+    uint32_t now[16], best[16], soonest[16];
+    /* dirty: `best` and `soonest` must be computed again; vacant: at least one slot is free */
     bool dirty[16], vacant;
-    double memory_free;                      /* the load/store unit of the SM */
-    double engine_free;                      /* shared memory, for tensor cores and bulk copies */
-    double l2_free, write_free, dram_free;   /* reads and writes are independent in the L2 */
-    double l2_bytes, copy_bytes, dram_bytes; /* bytes of a clock that this SM may have: loads, bulk copies, memory */
-    double active;                           /* number of SMs that share with this SM */
-    double started;                          /* the clock at which the device last started a block for this SM */
-    double spill_stores, spill_loads;        /* words of 4 bytes per thread, for each instruction of the kernel */
-    double spill_misses;                     /* share of the spill loads that miss in the L1 */
+    double memory_free;                    /* the load/store unit of the SM */
+    double engine_free;                    /* shared memory, for tensor cores and bulk copies */
+    double l2_free, write_free, dram_free; /* reads and writes are independent in the L2 */
+    /* bytes per clock that this SM gets: of the L2 for loads, of the L2 for bulk copies, and of memory */
+    double l2_bytes, copy_bytes, dram_bytes;
+    double active;                    /* number of SMs that share the L2 and the memory */
+    double started;                   /* the clock at which the device last started a block for this SM */
+    double spill_stores, spill_loads; /* words of 4 bytes per thread, for each instruction of the kernel */
+    double spill_misses;              /* share of the loads of spilled registers that miss in the L1 */
     vm_cache *cache, *code;
     double code_free;
     vm_footprint *footprint;
-    uint64_t issued, traffic_l2, traffic_dram, traffic_written; /* bytes; written: the writes in traffic_dram */
-    double unit_busy[VM_UNITS];                                 /* clocks, of all schedulers */
-    double memory_busy, engine_busy, l2_busy, write_busy;       /* clocks of the queues with these names */
+    /* in bytes; traffic_written is the part of traffic_dram that are writes */
+    uint64_t issued, traffic_l2, traffic_dram, traffic_written;
+    double unit_busy[VM_UNITS];                           /* busy clocks, summed over all schedulers */
+    double memory_busy, engine_busy, l2_busy, write_busy; /* busy clocks of the queues with these names */
     uint32_t first_round; /* the clock at which as many blocks were done as there are slots */
     uint32_t later_round; /* the clock at which rounds - 1 times as many blocks were done */
     uint32_t done;        /* number of blocks that have ended */
-    uint32_t rounds;      /* what count_rounds() returns */
+    uint32_t rounds;      /* the result of count_rounds() */
     uint32_t finished, half_time;
-    uint64_t half; /* instructions after which half_time is taken */
+    uint64_t half; /* the number of issued instructions at which half_time is recorded */
     bool cold;
 };
 
@@ -108,8 +112,8 @@ static uint32_t round_up_clock(double clock) { return clock < 4e9 ? (uint32_t)(c
 
 /* Returns the latency of memory, which grows with the share u of its rate that is in use since the start of the launch.
  * A read waits if its bank is busy, with a probability of about u, and then for a queue whose length grows with u too.
- * So the wait grows with u^2. A write counts twice: its bank must finish the write (tWR of JEDEC's HBM standards)
- * before it can open another row, and the bus changes its direction. */
+ * The product of both grows with u^2. A write counts twice: its bank must finish the write (tWR of JEDEC's HBM
+ * standards) before it can open another row, and the bus changes its direction. */
 static double get_memory_latency(const replay *r, double now)
 {
     const double idle = r->model->dram_latency, total = (double)r->traffic_dram;
@@ -119,16 +123,16 @@ static double get_memory_latency(const replay *r, double now)
     return idle + used * used * (1 + writes) * (r->model->dram_loaded - idle);
 }
 
-/* Returns the clock at which sectors arrive from the L2, or on a miss from memory. `blocks`: the number of blocks that
- * a bulk copy writes to; 0 means that it is a load. */
+/* Returns the clock at which sectors arrive from the L2, or on a miss from memory. `blocks` is the number of blocks to
+ * which a bulk copy writes, or 0 for a load. */
 static double fetch_from_l2(replay *r, uint32_t line, uint32_t sectors, double now, bool write, uint32_t blocks)
 {
     unsigned count = (unsigned)__builtin_popcount(sectors);
     double *way = write ? &r->write_free : &r->l2_free;
     double clocks = count * 32.0 / (blocks ? r->copy_bytes : r->l2_bytes);
-    if (write) /* a request for a part of a line takes as long as one for the whole line */
+    if (write) /* writing a part of a line takes as long as writing the whole line */
         clocks = fmax(clocks, r->active / r->model->l2_writes);
-    if (blocks > 1) /* in a multicast each SM gets as many bytes from the others */
+    if (blocks > 1) /* in a multicast each SM gets as many bytes from other SMs as it requests itself */
         clocks = fmax(clocks, blocks * count * 32.0 / r->model->l2_bytes_sm);
     *way = (*way > now ? *way : now) + clocks;
     *(write ? &r->write_busy : &r->l2_busy) += clocks;
@@ -157,8 +161,8 @@ static double pass_load_store_unit(replay *r, double now, double clocks)
     return r->memory_free;
 }
 
-/* Replays an access to global memory line by line: L1, L2 on a miss, atomics. Returns the clock at
- * which the result is there. */
+/* Replays an access to global memory line by line: L1, L2 on a miss, atomics. Returns the clock at which the result has
+ * arrived. */
 static double access_global(replay *r, const uint32_t *record, uint32_t round, double now, vm_act act)
 {
     uint32_t lines = VM_TRACE_LINES(*record), sectors = 0;
@@ -195,7 +199,7 @@ static double access_global(replay *r, const uint32_t *record, uint32_t round, d
 /* ---- spills ---- */
 
 /* Sets how often registers are spilled. The compiler tells how many words the code stores and loads, but not where. So
- * each machine instruction of the kernel has the same share of them. */
+ * the model spreads them evenly over the machine instructions of the kernel. */
 static void set_spills(replay *r, double l1_bytes)
 {
     const vm_spills *spills = &r->launch->spills;
@@ -209,9 +213,9 @@ static void set_spills(replay *r, double l1_bytes)
     r->spill_misses = fmax(0, 1 - l1_bytes / fmax(1, threads * spills->bytes));
 }
 
-/* Executes the spills that have become due, between two regions. Returns when the warp can continue. A word of a warp
- * is a line of 128 bytes, which the L1 treats as a line of global memory: stores go through to the L2. The warp waits
- * for the words that it loads, because a thread without a free register cannot load them earlier. */
+/* Executes the spills that have become due, between two regions. Returns the clock at which the warp can continue. A
+ * word of a warp is a line of 128 bytes, which the L1 treats as a line of global memory: stores go through to the L2.
+ * The warp waits for the words that it loads, because a thread without a free register cannot load them earlier. */
 static uint32_t pass_spills(replay *r, warp *w, uint32_t now)
 {
     const double stores = w->due * r->spill_stores, loads = w->due * r->spill_loads, misses = loads * r->spill_misses;
@@ -233,7 +237,7 @@ static uint32_t pass_spills(replay *r, warp *w, uint32_t now)
     double there = loads > 0 ? start + r->model->l1_latency : now + stores;
     if (misses > 0)
         there = fmax(there, r->l2_free + r->model->l2_latency);
-    /* as in issue_memory(): the latency limits the number of stores that have not arrived */
+    /* as in issue_memory(), the latency limits the number of stores that have not arrived */
     return round_up_clock(fmax(there, r->write_free - r->model->l2_latency));
 }
 
@@ -265,8 +269,8 @@ static double pass_engine(replay *r, double now, double bytes)
     return r->engine_free;
 }
 
-/* Issues a wgmma: its scheduler's tensor core multiplies in order, at most as fast as shared memory delivers the
- * operands. */
+/* Issues a wgmma: the tensor core of the warp's scheduler executes products in order, at most as fast as shared memory
+ * delivers the operands. */
 static uint32_t issue_product(replay *r, warp *w, unsigned s, const vm_cost_insn *c, uint32_t now)
 {
     double *pipe = &r->unit_free[s][VM_UNIT_TENSOR], read = pass_engine(r, now, c->operands);
@@ -285,7 +289,7 @@ static void mark_all_dirty(replay *r)
         r->dirty[s] = true;
 }
 
-/* Counts one arrival of a phase. The last arrival makes the warps ready that wait for the phase. */
+/* Counts one arrival of a phase. The last arrival makes the warps that wait for the phase ready. */
 static void complete_arrival(replay *r, warp *w, uint32_t phase, uint32_t at)
 {
     block_slot *p = &r->slots[w->slot];
@@ -330,7 +334,8 @@ static void issue_engine(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
     case VM_ENGINE_COPY:
     case VM_ENGINE_STORE: issue_copy(r, w, record, now); break;
     case VM_ENGINE_ARRIVE: {
-        uint32_t copied = c->open ? get_wait_end(w, c) : now; /* cp.async.mbarrier.arrive: when they are there */
+        /* cp.async.mbarrier.arrive arrives when the earlier copies are complete */
+        uint32_t copied = c->open ? get_wait_end(w, c) : now;
         complete_arrival(r, w, record[1], copied > now ? copied : now);
         break;
     }
@@ -364,7 +369,7 @@ static void issue_memory(replay *r, warp *w, const vm_cost_insn *c, uint32_t now
         if (lines) {
             double done = access_global(r, record, w->round, now, (vm_act)c->act);
             uint32_t at = round_up_clock(done);
-            /* A warp continues as soon as its store is under way. The latency limits the number of such stores. */
+            /* A warp continues as soon as its store has been sent. The latency limits the number of such stores. */
             if (c->act == VM_ACT_STORE) {
                 const uint32_t sent = round_up_clock(fmax(r->write_free - r->model->l2_latency, 0));
                 w->free = sent > w->free ? sent : w->free;
@@ -398,7 +403,7 @@ static bool read_next_region(replay *r, warp *w)
         which = r->cost->insns[w->insn].region;
         if (which != UINT32_MAX)
             break;
-        w->insn++; /* the end of a function */
+        w->insn++; /* skips the number that stands for the end of a function */
         w->left--;
     }
     const vm_region *region = &r->cost->regions[which];
@@ -409,7 +414,7 @@ static bool read_next_region(replay *r, warp *w)
             uint32_t record = 1;
             if (r->cost->insns[w->insn].traced.memory && w->at < t->count) {
                 const uint32_t size = VM_TRACE_SIZE(t->words[w->at]);
-                if (size <= t->count - w->at) /* all of it is in the trace */
+                if (size <= t->count - w->at) /* the trace has the whole record */
                     record = (uint32_t)w->at + 2;
                 w->at += size;
             }
@@ -430,7 +435,7 @@ static bool read_next_region(replay *r, warp *w)
 static void end_warp(replay *r, warp *w, uint32_t now);
 
 /* Returns the clock at which the next instruction has been fetched. Warps fetch lines of eight instructions through one
- * cache. Misses are limited by a rate, and prefetched. */
+ * cache. A rate limits the misses, and following lines are prefetched. */
 static uint32_t fetch_code(replay *r, warp *w, uint32_t now)
 {
     uint32_t line = r->cost->place[w->current] / 8 + 1, pending;
@@ -585,7 +590,8 @@ static void issue_insn(replay *r, warp *w, unsigned s, uint32_t now)
     uint32_t k = w->current - w->region->first;
     w->free = now + c->issue;
     r->dirty[s] = true;
-    if (c->unit != VM_UNIT_NONE) { /* tensor cores are free within a clock: the next instruction comes at its end */
+    /* A tensor core may be free in the middle of a clock; the next instruction is issued at the end of that clock. */
+    if (c->unit != VM_UNIT_NONE) {
         double *free = &r->unit_free[s][c->unit], least = c->unit == VM_UNIT_TENSOR ? now - 1.0 : now;
         *free = (*free > least ? *free : now) + c->busy;
         r->unit_busy[c->unit] += c->busy;
@@ -622,8 +628,8 @@ static void issue_insn(replay *r, warp *w, unsigned s, uint32_t now)
     find_next_insn(r, w, w->free);
 }
 
-/* Chooses the warp that a scheduler issues next, and the clock: the first that is ready, and among several the
- * oldest. */
+/* Chooses the warp that a scheduler issues next, and the clock: the warp that is ready first, or the oldest of several
+ * warps that are ready at the same clock. */
 static void choose_warp(replay *r, unsigned s)
 {
     uint32_t count = r->places * r->warps_per_block;
@@ -673,7 +679,7 @@ static void start_blocks(replay *r)
             uint32_t at = r->warps[p * r->warps_per_block + k].free;
             now = at > now ? at : now;
         }
-        /* The device starts one block after the other, alternating between SMs. */
+        /* The device starts blocks one after the other, and gives them to the SMs in turn. */
         r->started += r->active * r->model->block_clocks;
         r->started = r->started > now ? r->started : now;
         now = round_up_clock(r->started);
@@ -683,8 +689,8 @@ static void start_blocks(replay *r)
     mark_all_dirty(r);
 }
 
-/* Releases warps that would wait for ever: at a barrier at which no others arrive, or for a phase. This happens if a
- * trace ends early, if a barrier is not for all warps, or if other blocks of the cluster arrive. */
+/* Releases warps that would wait for ever, at a barrier or for a phase. This happens if a trace ends early, if a
+ * barrier is not for all warps, or if other blocks of the cluster arrive. */
 static bool release_any(replay *r)
 {
     uint32_t now = 0;
@@ -731,8 +737,8 @@ static void close_replay(replay *r)
     model_footprint_free(r->footprint);
 }
 
-/* Returns the size of the L1: the rest after shared memory, for which the driver reserves the smallest size that the
- * blocks need. */
+/* Returns the size of the L1: the part that is left after shared memory. For shared memory the driver reserves the
+ * smallest possible size that the blocks need. */
 static double l1_size(const vm_time_launch *launch, uint32_t places)
 {
     const sim_model *m = launch->model;
@@ -745,14 +751,15 @@ static double l1_size(const vm_time_launch *launch, uint32_t places)
     return m->l1_bytes > taken ? m->l1_bytes - taken : 0;
 }
 
-/* Returns how many SMs have blocks: clusters may not find room on all. */
+/* Returns how many SMs have blocks, because clusters may not find room on all SMs. */
 static double used_sms(const vm_time_launch *launch)
 {
     const double all = launch->model->sm_count, room = (double)launch->at_once / launch->resident;
     return launch->at_once && room < all ? room : all;
 }
 
-/* Returns how many rounds of blocks a replay has at most: as many as get lines of their own. */
+/* Returns the largest number of rounds of a replay. It is limited because the blocks of each round need separate line
+ * numbers. */
 static uint32_t count_rounds(const vm_time_launch *launch, uint32_t places)
 {
     const uint32_t rounds = MOST_ROUNDS * launch->trace->block_count / places;
@@ -810,7 +817,7 @@ static bool open_replay(replay *r, const kiln_allocator *mem, const vm_time_laun
     return ok;
 }
 
-/* Returns the ratio of a block's executed instructions to its recorded ones. */
+/* Returns the ratio of the executed to the recorded instructions of the blocks that have run to their end. */
 static double beyond_trace(const struct vm_trace *trace)
 {
     double issued = 0, traced = 0;
@@ -833,10 +840,11 @@ static double get_busiest(const replay *r)
     return most;
 }
 
-/* Replays `blocks` blocks on an SM that holds `places` of them. Returns clocks, or a negative number if memory runs
- * out. If `rate` is not NULL, they make more than count_rounds() - 1 rounds. Then *rate becomes the clocks for each
- * block between the end of the first round and the end of the last but one. At both ends the slots have later blocks,
- * which are partly done. So the rate has neither the empty caches of the start nor the idle slots of the end. */
+/* Replays `blocks` blocks on an SM that holds `places` of them. Returns the clocks, or a negative number if memory runs
+ * out. If `rate` is not NULL, there must be more blocks than count_rounds() - 1 rounds have. Then *rate becomes the
+ * clocks per block between the end of the first round and the end of the last but one. At both times the slots have
+ * later blocks that are partly done. So the rate includes neither the empty caches of the start nor the idle slots of
+ * the end. */
 static double replay_blocks(const kiln_allocator *mem, const vm_time_launch *launch, uint32_t places, uint32_t blocks,
                             double *rate, vm_time_result *result)
 {
@@ -875,7 +883,7 @@ static bool estimate_launch(const kiln_allocator *mem, const vm_time_launch *lau
     on_sm = on_sm > 1 ? on_sm : 1;
     uint32_t places = launch->resident < on_sm ? launch->resident : (uint32_t)ceil(on_sm);
     uint32_t rounds = longer > 1.001 ? 1 : count_rounds(launch, places);
-    if (on_sm <= (double)places * rounds) { /* all blocks run, one after the other */
+    if (on_sm <= (double)places * rounds) { /* the replay runs all blocks of the SM */
         double clocks = replay_blocks(mem, launch, places, (uint32_t)ceil(on_sm), NULL, result);
         result->clocks = clocks * longer;
         return clocks >= 0;

@@ -32,7 +32,7 @@ typedef enum vm_act {
     VM_ACT_BRANCH,
     VM_ACT_FENCE,   /* orders memory accesses; costs only its instruction */
     VM_ACT_PRODUCT, /* wgmma: the tensor core works while the warp continues */
-    VM_ACT_ENGINE,  /* a bulk copy, or something with an mbarrier, as its record says */
+    VM_ACT_ENGINE,  /* a bulk copy or an operation on an mbarrier, which the record describes */
     VM_ACT_COMMIT,  /* the open work of a queue becomes a group */
     VM_ACT_WAIT     /* waits until at most `pending` groups of a queue are not complete */
 } vm_act;
@@ -43,17 +43,18 @@ typedef enum vm_queue { VM_QUEUE_COPIES, VM_QUEUE_PRODUCTS, VM_QUEUE_BULK, VM_QU
 /* The cost of one instruction. */
 typedef struct vm_cost_insn {
     uint8_t unit, act;
-    uint8_t issue; /* machine instructions; 0: the compiler removes it */
+    uint8_t issue; /* number of machine instructions; 0 if the compiler removes the instruction */
     vm_traced traced;
     bool joined;            /* a branch inside of a region */
     uint8_t queue, pending; /* only COMMIT and WAIT use these */
-    bool open;              /* WAIT: also for work that is not committed */
-    bool reading;           /* WAIT: only until stores have read shared memory */
+    bool open;              /* for WAIT: also waits for work that is not committed */
+    bool reading;           /* for WAIT: waits only until stores have read shared memory */
     uint16_t latency;
-    uint16_t operands;                          /* PRODUCT: bytes of this warp's operands in shared memory */
-    float busy;                                 /* clocks that it keeps the unit of its scheduler busy */
-    uint32_t first, source_count, result_count; /* registers: vm_cost.registers[first ..] sources, then results */
-    uint32_t region, leader;                    /* leader: the combined load that includes this load */
+    uint16_t operands; /* for PRODUCT: bytes of this warp's operands in shared memory */
+    float busy;        /* clocks that it keeps the unit of its scheduler busy */
+    /* the registers, in vm_cost.registers from `first` on: the sources, then the results */
+    uint32_t first, source_count, result_count;
+    uint32_t region, leader; /* leader: the combined load that includes this load */
 } vm_cost_insn;
 
 /* Instructions that are scheduled together. They are a basic block, or several basic blocks that short forward branches
@@ -66,14 +67,16 @@ typedef struct vm_region {
 /* The costs of a module on a device, and the order of its regions. */
 typedef struct vm_cost {
     const kiln_allocator *mem;
-    uint32_t insn_count, region_count, register_count, longest; /* longest: instructions of a region */
+    /* longest: number of instructions of the longest region */
+    uint32_t insn_count, region_count, register_count, longest;
     size_t operand_count, operand_capacity, region_capacity;
     vm_cost_insn *insns; /* indexed by count_tally_first() */
     vm_region *regions;
     uint32_t *order, *registers;
-    uint32_t *place; /* by instruction: number of machine instructions before it */
+    uint32_t *place; /* indexed by instruction: number of machine instructions before it */
     bool sends;      /* a kernel sends data to other blocks of its cluster (st.async, red.async) */
-    /* A kernel reads words that other blocks write meanwhile: loads that are volatile, relaxed or acquire. */
+    /* A kernel has volatile, relaxed or acquire loads, so it may read words that other blocks write during the
+     * launch. */
     bool polls;
 } vm_cost;
 

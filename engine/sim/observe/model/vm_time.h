@@ -1,11 +1,12 @@
-/* vm_time.h - how long the blocks of a trace take on an SM of a device. ESTIMATE.md describes the model. */
+/* vm_time.h - estimates how long the blocks of a trace take on an SM of a device. ESTIMATE.md describes the model. */
 #ifndef KILN_SIM_VM_TIME_H
 #define KILN_SIM_VM_TIME_H
 
 #include "vm_cost.h"
 #include "vm_trace.h"
 
-/* Registers that ptxas spills to local memory, per thread. The PTX, and so the trace, does not contain these accesses. */
+/* Registers that ptxas spills to local memory, per thread. The PTX does not contain these accesses, so the trace does
+ * not contain them either. */
 typedef struct vm_spills {
     double stores, loads; /* bytes of all store and load instructions in the code, each counted once */
     double bytes;         /* local memory, which the spills occupy */
@@ -20,27 +21,28 @@ typedef struct vm_time_launch {
     vm_device *device;    /* finds the allocation to which a line belongs */
     uint64_t block_count; /* blocks of the whole launch */
     uint32_t resident;    /* resident blocks per SM */
-    uint64_t at_once;     /* blocks of whole clusters that are resident on the device; 0: no clusters */
-    double shared_bytes;  /* per block, including the system's part */
-    vm_spills spills;     /* zero: none, or not known */
+    /* blocks of whole clusters that can be resident on the device at once; 0 if the launch has no clusters */
+    uint64_t at_once;
+    double shared_bytes; /* per block, including the system's part */
+    vm_spills spills;    /* all members are zero if there are no spills, or if they are unknown */
 } vm_time_launch;
 
 /* The estimate, and the shares that explain it. */
 typedef struct vm_time_result {
     double clocks; /* clocks of the whole launch, without its overhead */
-    /* shares of an SM's time, as an explanation */
+    /* shares of an SM's time in which each part is busy */
     double issue, unit[VM_UNITS], l2, dram;
-    double shared;     /* share of the path to shared memory and the L1 */
+    double shared;     /* share of the time in which the path to shared memory and the L1 is busy */
     double starting;   /* share of the time in which the device starts blocks */
     double l2_bytes;   /* bytes that the SM has read from the L2 or written to it */
-    double hottest;    /* clocks of the atomics at one address */
-    uint64_t replayed; /* instructions */
+    double hottest;    /* clocks that the atomics at the most used line need */
+    uint64_t replayed; /* * number of replayed instructions * */
 } vm_time_result;
 
 /* Estimates the time of a launch. Returns false if memory runs out. */
 bool model_time_estimate(const kiln_allocator *mem, const vm_time_launch *launch, vm_time_result *result);
-/* Returns a factor from 1 to 1.04. The clocks of an estimate times this factor decide the order of launches whose estimates are
- * nearly equal (ties.c). */
+/* Returns a factor from 1 to 1.04. If the estimates of two launches are nearly equal, the clocks times this factor
+ * decide their order (ties.c). */
 double model_time_tie_factor(const vm_time_launch *launch, const vm_time_result *result);
 /* Names the bottleneck of the launch in a few words: "memory", "fp32 units". `overhead` is the launch's overhead in
  * clocks, which `clocks` does not include. The text is static. */

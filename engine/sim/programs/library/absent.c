@@ -1,8 +1,8 @@
 /* absent.c - functions of libcuda that the simulated device does not support. They belong to texture references, green
  * contexts, external memory and semaphores, batches of copies, checkpoints, core dumps and graphics
- * interfaces. Other functions are the forms before CUDA 3.2, whose device addresses had 32 bits.
+ * interfaces. The others are the forms before CUDA 3.2, whose device addresses have 32 bits.
  *
- * The functions exist so that a program that is linked with them starts. They return CUDA_ERROR_NOT_SUPPORTED.
+ * They exist so that a program that is linked with them can start. They return CUDA_ERROR_NOT_SUPPORTED.
  * cuGetProcAddress does not find them. This file declares them without parameters, so it cannot include cuda.h. */
 enum { NOT_SUPPORTED = 801 };
 

@@ -1,5 +1,6 @@
 /* choose.c - chooses the devices of libcuda from three variables:
- *   KILN_SIM_DEVICE       the profile: a known name, the name of a file in specs/devices (`h200`), or the path of a profile; default: `generic`
+ *   KILN_SIM_DEVICE       the profile: a known name, the name of a file in specs/devices (`h200`), or the path of a
+ *                         profile; the default is `generic`
  *   KILN_SIM_DEVICES      the number of devices
  *   CUDA_VISIBLE_DEVICES  the devices that the process can see, as with a GPU's driver */
 #include <dlfcn.h>
@@ -87,7 +88,7 @@ static void choose_profile(void)
         chosen = CUDA_SUCCESS;
 }
 
-/* ---- how many, and which ---- */
+/* ---- the number of devices, and the visible devices ---- */
 
 static unsigned all = 1; /* number of devices of the machine */
 
@@ -105,8 +106,8 @@ static bool count_all(void)
     return true;
 }
 
-/* Returns the place of the device whose UUID begins with `text`, such as "GPU-8932f937-d72c". Returns -1 if `text` fits
- * no device or more than one. */
+/* Returns the place (number on the machine) of the device whose UUID begins with `text`, such as "GPU-8932f937-d72c".
+ * Returns -1 if there is no such device, or if there are several. */
 static int place_by_uuid(const char *text, size_t length)
 {
     int found = -1;
@@ -127,8 +128,8 @@ static int place_by_uuid(const char *text, size_t length)
     return found;
 }
 
-/* Reads $CUDA_VISIBLE_DEVICES as NVIDIA's driver does: up to the first entry that names no device. If two entries name
- * the same device, no device is visible. */
+/* Reads $CUDA_VISIBLE_DEVICES as NVIDIA's driver does: up to the first entry that does not name a device. If two
+ * entries name the same device, no device is visible. */
 static unsigned read_visible(unsigned places[SIM_DEVICES_MOST])
 {
     const char *at = getenv("CUDA_VISIBLE_DEVICES");

@@ -1,7 +1,8 @@
 /* libcuda.c - libcuda.so.1: the simulated driver under the names that libcuda exports, for programs that do not know
  * Kiln. The files of the driver are compiled here again as one file, because an alias must be in the same file as its
  * function. */
-#define SIM_MARK 0x53u /* the mark of this library's contexts; libkiln, which may be in the process too, has another */
+/* the mark in handles of this library's contexts; libkiln, which may be in the same process, uses another mark */
+#define SIM_MARK 0x53u
 #define SIM_CHOOSE sim_library_choose
 #define SIM_PAGE (2u << 20) /* accesses are checked by pages of this size, as on a GPU */
 #define SIM_ZEROED true

@@ -1,5 +1,5 @@
-/* nvidia.c - names the library or program that contains NVIDIA's CUDA runtime. This runtime does not work on the
- * simulated device, and the error that such a library (cuBLAS, cuSPARSE, cuFFT) returns does not name the cause. */
+/* nvidia.c - prints the name of a library or program that contains NVIDIA's CUDA runtime. NVIDIA's runtime does not
+ * work on the simulated device, and the errors of such a library (cuBLAS, cuSPARSE, cuFFT) do not tell this cause. */
 #include "choose.h"
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* nvidia_smi.c - nvidia-smi for scripts that ask whether there is a device: the list, -L, and --query-gpu. */
+/* nvidia_smi.c - nvidia-smi for scripts that ask whether there is a device: implements the plain list, -L, and
+ * --query-gpu. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +55,7 @@ static bool put_field(const device *of, const char *field, size_t length, unsign
     return true;
 }
 
-/* Prints the fields of --query-gpu as CSV, one line a device. Returns the exit status: 1 for a device that cannot be
+/* Prints the fields of --query-gpu as CSV, one line per device. Returns the exit status: 0, 1 if a device cannot be
  * read, 2 for an unknown field. */
 static int query(const char *fields, const char *format, unsigned count)
 {

@@ -1,7 +1,7 @@
 /* libnvJitLink.so.13 for the simulated device: links PTX and files with PTX (fat binaries, host objects, libraries) to
  * an image for the simulated driver, where NVIDIA's library makes a cubin. Programs that load the library at run time
- * (cuda.core, Numba) use it. It has the functions of nvJitLink.h, a header that the build does not need. LTO-IR is
- * passed to NVIDIA's library ($KILN_NVJITLINK, or the toolkit's), which compiles it to PTX. */
+ * (cuda.core, Numba) use it. It has the functions of nvJitLink.h, a header that the build does not need. This library
+ * passes LTO-IR to NVIDIA's library ($KILN_NVJITLINK, or the library of the toolkit), which compiles it to PTX. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include "cu_image.h"
 #include "vm.h"
 
-/* The numbers of nvJitLink.h. */
+/* The values of nvJitLinkResult in nvJitLink.h. */
 typedef enum result {
     SUCCESS,
     UNRECOGNIZED_OPTION,
@@ -40,7 +40,7 @@ enum {
 };
 enum { MAJOR = 13, MINOR = 0 };
 
-/* The functions of NVIDIA's library that are needed. */
+/* The functions of NVIDIA's library that this file calls. */
 typedef struct compiler {
     void *library, *link;
     result (*create)(void **, uint32_t, const char **);
@@ -54,14 +54,14 @@ typedef struct compiler {
 } compiler;
 
 typedef struct jit_link {
-    int cc; /* 90 */
+    int cc; /* * compute capability, such as 90 * */
     char **options;
     uint32_t option_count;
     compiler lto; /* the compiler of LTO-IR */
     unsigned added;
     sim_texts texts;
     kiln__text errors;
-    unsigned char *image; /* once it is complete */
+    unsigned char *image; /* NULL until the link is complete */
     size_t length;
 } jit_link;
 
@@ -87,7 +87,7 @@ result API(nvJitLinkVersion)(unsigned *major, unsigned *minor);
 static bool symbol(const compiler *c, const char *name, void *function)
 {
     void *found = dlsym(c->library, name);
-    memcpy(function, &found, sizeof found); /* POSIX: both kinds of pointer are alike */
+    memcpy(function, &found, sizeof found); /* POSIX allows storing a function pointer in a data pointer */
     return found;
 }
 
@@ -199,7 +199,7 @@ result nvJitLinkDestroy(jit_link **handle)
     return SUCCESS;
 }
 
-/* -arch=sm_90 is required; options for optimisation are accepted without effect. */
+/* An option such as -arch=sm_90 is required. Options for optimisation are accepted without effect. */
 result nvJitLinkCreate(jit_link **handle, uint32_t count, const char **options)
 {
     int cc = 0;
@@ -258,7 +258,7 @@ result nvJitLinkAddData(jit_link *link, int type, const void *data, size_t size,
         return INVALID_INPUT;
     }
     sim_image_result got = sim_image_read(&link->texts, data, size, name, link->cc, &link->errors);
-    if (got == SIM_IMAGE_NO_BINARY && type == INPUT_LIBRARY) /* a missing symbol is reported later */
+    if (got == SIM_IMAGE_NO_BINARY && type == INPUT_LIBRARY) /* the linker reports missing symbols later */
         return SUCCESS;
     return image_result(got);
 }
@@ -333,7 +333,7 @@ result nvJitLinkGetLinkedCubin(jit_link *link, void *image)
     return SUCCESS;
 }
 
-/* For -lto -ptx. This library also makes the image from that PTX. */
+/* Programs call this after -lto -ptx. This library does not support these options, and always makes an image. */
 result nvJitLinkGetLinkedPtxSize(jit_link *link, size_t *size)
 {
     return link && size ? INCOMPATIBLE_OPTIONS : NULL_INPUT;

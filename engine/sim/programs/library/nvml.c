@@ -1,6 +1,6 @@
-/* nvml.c - libnvidia-ml.so.1 for programs that look for devices by it: number, names, memory and versions of the
- * devices of the simulated libcuda.so.1. Like NVIDIA's library it also shows the devices that $CUDA_VISIBLE_DEVICES
- * hides. It has no measurements: clocks, power and processes are missing. */
+/* nvml.c - libnvidia-ml.so.1 for programs that search for devices with it. It gives the number, names, memory and
+ * versions of the devices of the simulated libcuda.so.1. Like NVIDIA's library it also shows the devices that
+ * $CUDA_VISIBLE_DEVICES hides. It has no measurements: clocks, power and processes are missing. */
 #include "nvml.h"
 
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 #define PUBLIC __attribute__((visibility("default")))
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
-static const char nvml_version[] = "13.580.00", driver_version[] = "580.00"; /* versions of CUDA 13.0 */
+static const char nvml_version[] = "13.580.00", driver_version[] = "580.00"; /* the versions that belong to CUDA 13.0 */
 
 static __typeof__(kiln_sim_device_at) *device_at;
 static __typeof__(cuDriverGetVersion) *get_version;
@@ -38,7 +38,7 @@ static nvml_result check_ready(void)
     return device_at && get_version && device_at(0, &first) ? NVML_SUCCESS : NVML_DRIVER_NOT_LOADED;
 }
 
-/* A handle is 1 more than the device's number. */
+/* Finds the device of a handle. A handle is the device's number + 1. */
 static nvml_result find(const nvml_device *device, kiln_sim_device *to)
 {
     uintptr_t number = (uintptr_t)device;
@@ -236,7 +236,7 @@ PUBLIC nvml_result nvmlDeviceGetUtilizationRates(nvml_device *device, nvml_utili
     return result;
 }
 
-/* The older names, without a version. */
+/* The older names, without a version suffix. */
 #define OLD(old, name) extern __typeof__(name) old __attribute__((alias(#name), visibility("default")));
 OLD(nvmlInit, nvmlInit_v2)
 OLD(nvmlDeviceGetCount, nvmlDeviceGetCount_v2)

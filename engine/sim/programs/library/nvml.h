@@ -24,7 +24,7 @@ typedef struct nvml_utilization {
     unsigned gpu, memory;
 } nvml_utilization;
 typedef struct nvml_pci {
-    char id_short[16]; /* with 4 digits for the domain */
+    char id_short[16]; /* the bus id with 4 digits for the domain */
     unsigned domain, bus, device, device_id, subsystem;
     char id[32];
 } nvml_pci;

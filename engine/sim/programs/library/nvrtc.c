@@ -1,6 +1,6 @@
-/* nvrtc.c - a libnvrtc.so that passes calls on to NVIDIA's library, and whose result is always PTX. A program that asks
- * for machine code (nvrtcGetCUBIN) gets the PTX, which the simulated device loads. Every other call goes to NVIDIA's
- * library, which is $KILN_NVRTC, or the toolkit's. */
+/* nvrtc.c - a libnvrtc.so that passes calls on to NVIDIA's library ($KILN_NVRTC, or the library of the toolkit) and
+ * always produces PTX. A program that asks for machine code (nvrtcGetCUBIN) gets the PTX, which the simulated device
+ * can load. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The types of nvrtc.h. They are declared here, because the header of one version would have to serve for both
- * versions. */
+/* The types of nvrtc.h. This file declares them itself, because it serves two versions of NVRTC, and each header is for
+ * one version. */
 typedef int result;
 typedef void *program;
 enum { OUT_OF_MEMORY = 1, INVALID_INPUT = 3, INTERNAL_ERROR = 11 };
@@ -69,9 +69,9 @@ static void *open_at(const char *path)
 }
 
 /* NVRTC opens libnvrtc-builtins by its name, without a folder, at the first compile. If the loader does not find that
- * file, the compile fails with NVRTC_ERROR_BUILTIN_OPERATION_FAILURE. NVIDIA's Python wheels have it beside NVRTC, in a folder that the loader
- * does not search. A library that is open already is found by its name, so it is opened here by its path. If the file
- * is not beside NVRTC, the loader may find it. */
+ * file, the compile fails with NVRTC_ERROR_BUILTIN_OPERATION_FAILURE. NVIDIA's Python wheels have it beside NVRTC, in a
+ * folder that the loader does not search. The loader finds a library by its name if the library is already open, so
+ * this function opens the file by its path. If the file is not beside NVRTC, the loader may still find it. */
 static void open_builtins(result (*version)(int *, int *))
 {
     Dl_info info;
@@ -150,8 +150,8 @@ PUBLIC result nvrtcGetCUBIN(program p, char *to);
 result nvrtcGetCUBINSize(program p, size_t *size) { return nvrtcGetPTXSize(p, size); }
 result nvrtcGetCUBIN(program p, char *to) { return nvrtcGetPTX(p, to); }
 
-/* Returns the number in an option that names an architecture for machine code, such as 90 in -arch=sm_90. The option
- * before it, or "", may ask for its value. Returns NULL for other options. */
+/* Returns the number in an option that names an architecture for machine code, such as 90 in -arch=sm_90. `before` is
+ * the option before it, or "", because -arch and its value may be two options. Returns NULL for other options. */
 static const char *machine_number(const char *option, const char *before)
 {
     static const char *const names[] = {"-arch=sm_", "--gpu-architecture=sm_", "-arch sm_", "sm_"};

@@ -1,15 +1,15 @@
-/* reach.c - the simulated device for the stand-ins of the vendor's libraries (../vendor/), which compute on the host. They
- * run in host functions of streams, so the order of streams and the capture of graphs hold for them too. */
+/* reach.c - gives the stand-ins of the vendor's libraries (../vendor/) access to the simulated device. They compute on
+ * the host, in host functions of streams, so the order of streams and the capture of graphs hold for them too. */
 #include "../vendor/reach.h"
 #include "cu_graph.h"
 #include "vm_checks.h"
 
-/* The context of the thread's computation, or NULL. It stays, because the thread holds the work lock. */
+/* The context of the thread's computation, or NULL. The context cannot end, because the thread holds the work lock. */
 static _Thread_local sim_context *computing;
 
-/* Like a kernel, a computation holds the work lock without the state lock. The argument belongs to a graph of the context whose
- * work has called the host function. So nothing is computed if that context has ended, even if another thread has made the
- * primary context of the device again. */
+/* Like a kernel, a computation holds the work lock without the state lock. The argument belongs to a graph of the
+ * context whose work has called the host function. So nothing is computed if that context has ended, even if another
+ * thread has made the primary context of the device again. */
 __attribute__((visibility("default"))) bool kiln_sim_compute(void (*function)(void *), void *argument)
 {
     sim_context *context;

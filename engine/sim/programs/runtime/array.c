@@ -1,4 +1,5 @@
-/* array.c - arrays, textures and surfaces: calls of the driver, with channel descriptors in place of formats. */
+/* array.c - arrays, textures and surfaces: functions that call the driver and convert channel descriptors to the
+ * driver's formats. */
 #include "runtime.h"
 
 struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind f)
@@ -9,7 +10,7 @@ struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, e
 typedef struct special {
     enum cudaChannelFormatKind kind;
     CUarray_format format;
-    unsigned char bits, channels; /* from its channel descriptor */
+    unsigned char bits, channels; /* the bits and channels of the channel descriptor */
 } special;
 
 static const special specials[] = {
@@ -159,10 +160,10 @@ cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_con
     return cudaArrayGetInfo(desc, NULL, NULL, (cudaArray_t)(uintptr_t)array);
 }
 
-/* ---- textures and surfaces: the enumerations have the driver's numbers ---- */
+/* ---- textures and surfaces: the enumerations have the same values as the driver's ---- */
 
-/* Converts a resource to the driver's struct. Linear and pitched memory have their channel format in the runtime's
- * struct; an array has its own format, so none is converted. */
+/* Converts a resource to the driver's struct. For linear and pitched memory the runtime's struct has the channel
+ * format, which is converted too. An array already has a format. */
 static cudaError_t resource_of(const struct cudaResourceDesc *from, CUDA_RESOURCE_DESC *to)
 {
     unsigned channels = 0;
@@ -192,7 +193,7 @@ static cudaError_t resource_of(const struct cudaResourceDesc *from, CUDA_RESOURC
     return error;
 }
 
-/* Writes only the members of the resource's type, because the struct has another size in version 12. */
+/* Writes only the members for the type of the resource, because the struct has another size in version 12. */
 static void resource_to(const CUDA_RESOURCE_DESC *from, struct cudaResourceDesc *to)
 {
     to->resType = (enum cudaResourceType)from->resType;

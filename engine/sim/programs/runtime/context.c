@@ -1,5 +1,5 @@
 /* context.c - devices and their primary contexts. A thread uses the primary context of its device, unless the program
- * made another one current through the driver API. */
+ * has made another context current through the driver API. */
 #include <pthread.h>
 
 #include "runtime.h"
@@ -7,7 +7,7 @@
 enum { DEVICES_MOST = 64 };
 
 typedef struct primary {
-    CUcontext context; /* NULL: not retained */
+    CUcontext context; /* NULL if it is not retained */
     unsigned resets;
     unsigned flags;
     bool has_flags;
@@ -17,7 +17,7 @@ static primary primaries[DEVICES_MOST];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local struct {
     int device;
-    CUcontext context; /* the context that this function made current */
+    CUcontext context; /* the context that the runtime has made current in this thread */
     unsigned resets;
 } thread;
 
@@ -59,7 +59,7 @@ static cudaError_t use(int ordinal)
     return error == cudaSuccess ? (cudaError_t)CU(cuCtxSetCurrent)(thread.context) : error;
 }
 
-/* Tells whether another thread has reset the device since this thread made its context current. */
+/* Returns true if another thread has reset the device since this thread made its context current. */
 static bool is_stale(CUcontext current)
 {
     if (current != thread.context)
@@ -147,7 +147,7 @@ cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int f
     return kiln__rt_record(error);
 }
 
-/* The order of the devices that a thread tries; the first is taken. */
+/* `devices` is the order in which a thread tries the devices. Takes the first one. */
 cudaError_t cudaSetValidDevices(int *devices, int count)
 {
     RT_NEED(count >= 0 && (devices || count == 0));
@@ -163,7 +163,7 @@ cudaError_t cudaSetDeviceFlags(unsigned int flags)
         error = kiln__rt_device(ordinal, &device);
     if (error != cudaSuccess)
         return kiln__rt_record(error);
-    flags &= ~(unsigned)cudaDeviceMapHost; /* always on with one address space */
+    flags &= ~(unsigned)cudaDeviceMapHost; /* host memory is always mapped, because there is one address space */
     pthread_mutex_lock(&lock);
     primaries[ordinal].flags = flags;
     primaries[ordinal].has_flags = true;
@@ -228,7 +228,8 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
     if (error != cudaSuccess)
         return kiln__rt_record(error);
     CUresult result = CU(cuCtxEnablePeerAccess)(context, flags);
-    return kiln__rt_result(result == CUDA_ERROR_INVALID_CONTEXT ? CUDA_ERROR_INVALID_DEVICE : result); /* itself */
+    /* the peer is the device itself */
+    return kiln__rt_result(result == CUDA_ERROR_INVALID_CONTEXT ? CUDA_ERROR_INVALID_DEVICE : result);
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer)

@@ -1,4 +1,4 @@
-/* device.c - queries of a device: properties, attributes, names on the bus. */
+/* device.c - queries of a device: properties, attributes, PCI bus ids. */
 #include <string.h>
 
 #include "properties.h"
@@ -25,7 +25,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *to, int ordinal)
     return cudaSuccess;
 }
 
-/* The runtime numbers attributes as the driver does. */
+/* The runtime and the driver have the same numbers for attributes. */
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int ordinal)
 {
     CUdevice device;
@@ -70,7 +70,7 @@ cudaError_t cudaDeviceGetByPCIBusId(int *ordinal, const char *id)
 }
 
 /* Defines a function of the runtime that converts its device number to the driver's device, and calls a function of the
- * driver. OF_TWO does so for two devices. */
+ * driver. OF_TWO does the same for two devices. */
 #define OF_DEVICE(name, declared, function, ...)                                                                       \
     cudaError_t name declared                                                                                          \
     {                                                                                                                  \
@@ -78,7 +78,8 @@ cudaError_t cudaDeviceGetByPCIBusId(int *ordinal, const char *id)
         cudaError_t error = kiln__rt_device(device, &of);                                                              \
         return error != cudaSuccess ? kiln__rt_record(error) : kiln__rt_result(CU(function)(__VA_ARGS__));             \
     }
-/* Defines a function on an object of the device's primary context. */
+/* Defines a function of the runtime that first gets the primary context of a device, and then calls a function of the
+ * driver. */
 #define OF_CONTEXT(name, declared, function, ...)                                                                      \
     cudaError_t name declared                                                                                          \
     {                                                                                                                  \
@@ -130,7 +131,7 @@ cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const struct cud
 cudaError_t cudaDriverGetVersion(int *version)
 {
     RT_NEED(version);
-    *version = 0; /* a missing driver is no error */
+    *version = 0; /* a missing driver is not an error */
     if (kiln__rt_load() == cudaErrorInsufficientDriver)
         return cudaSuccess;
     return kiln__rt_result(CU(cuDriverGetVersion)(version));

@@ -1,5 +1,5 @@
-/* forward.c - functions that are the driver's under another name: the handles are the same, and the enumerations have
- * the same numbers. */
+/* forward.c - functions that only call the driver's function of another name: handles and the values of enumerations
+ * are the same. */
 #include "runtime.h"
 
 _Static_assert(sizeof(struct cudaMemPoolProps) == sizeof(CUmemPoolProps), "the driver's");
@@ -133,7 +133,7 @@ F(cudaEventSynchronize, (cudaEvent_t event), cuEventSynchronize, event)
 F(cudaEventDestroy, (cudaEvent_t event), cuEventDestroy, event)
 F(cudaEventElapsedTime, (float *ms, cudaEvent_t from, cudaEvent_t to), cuEventElapsedTime, ms, from, to)
 
-/* An error of the driver has the same number here, so the callback may be called by the driver itself. */
+/* The driver and the runtime have the same numbers for errors, so the driver can call the callback directly. */
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data, unsigned int flags)
 {
     RT_ENTER();
@@ -317,7 +317,7 @@ cudaError_t cudaGetDriverEntryPoint(const char *name, void **function, unsigned 
     return entry_point(name, function, RT_VERSION == 12 ? 12090 : CUDART_VERSION, flags, status);
 }
 
-/* Returns tables of undocumented functions on a GPU. This runtime has no such tables. */
+/* NVIDIA's runtime returns tables of undocumented functions. This runtime has no such tables. */
 cudaError_t cudaGetExportTable(const void **table, const cudaUUID_t *id)
 {
     RT_NEED(table && id);

@@ -1,5 +1,5 @@
-/* graph.c - nodes of graphs whose parameters differ from the driver's: kernels, copies, and nodes by the general
- * struct. forward.c has the other functions of graphs. */
+/* graph.c - nodes of graphs whose parameters differ from the driver's: kernels, copies, and nodes of any type
+ * (cudaGraphNodeParams). forward.c has the other functions of graphs. */
 #include <string.h>
 
 #include "runtime.h"
@@ -86,7 +86,7 @@ static cudaError_t add_copy(cudaGraphNode_t *node, cudaGraph_t graph, const cuda
                : kiln__rt_result(CU(cuGraphAddMemcpyNode)(node, graph, after, count, c, current_context()));
 }
 
-/* Works in an instance of the graph, or in the graph itself. */
+/* Sets a copy in an executable graph, or in the graph itself if `exec` is NULL. */
 static cudaError_t set_copy(cudaGraphExec_t exec, cudaGraphNode_t node, cudaError_t error, const CUDA_MEMCPY3D *c)
 {
     if (error != cudaSuccess)
@@ -180,7 +180,8 @@ cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
 
 _Static_assert(sizeof(struct cudaGraphNodeParams) == sizeof(CUgraphNodeParams), "one is a form of the other");
 
-/* Types of nodes have the driver's numbers, and most parameters its layout. */
+/* Converts the parameters of a node. The types of nodes have the driver's numbers, and most parameters have the
+ * driver's layout. */
 static cudaError_t node_of(const struct cudaGraphNodeParams *from, CUgraphNodeParams *to)
 {
     CUDA_MEMCPY3D c;
@@ -209,7 +210,7 @@ static cudaError_t node_of(const struct cudaGraphNodeParams *from, CUgraphNodePa
     return error;
 }
 
-/* What the driver wrote. */
+/* Copies the results that the driver has written. */
 static void node_results(const CUgraphNodeParams *from, struct cudaGraphNodeParams *to)
 {
     if (to->type == cudaGraphNodeTypeMemAlloc)

@@ -20,7 +20,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                                cudaStream_t stream);
 
-/* 0: the launch goes on. */
+/* Returns 0 if the launch may continue. */
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream)
 {
     if (pushed_count == NESTED_MOST)
@@ -43,7 +43,8 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
 
 /* ---- launches ---- */
 
-/* The driver calls each of these an invalid value; the runtime has another error for a bad grid or block. */
+/* The driver returns CUDA_ERROR_INVALID_VALUE for every invalid argument. The runtime has a separate error for an
+ * invalid grid or block. */
 static cudaError_t launched(CUresult result, dim3 grid, dim3 block)
 {
     if (result != CUDA_ERROR_INVALID_VALUE)
@@ -218,7 +219,7 @@ cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
 cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, enum cudaFuncAttribute attribute, int value,
                                             int device)
 {
-    (void)device; /* a kernel belongs to a context here */
+    (void)device; /* in the runtime a kernel belongs to a context, so the device has no effect */
     return cudaFuncSetAttribute(kernel, attribute, value);
 }
 
@@ -243,8 +244,8 @@ cudaError_t cudaLibraryLoadFromFile(cudaLibrary_t *library, const char *path, en
                                                      library_count));
 }
 
-/* Forgets the handles of the library's kernels first: each has memory here, and the driver may give the same handle
- * again. */
+/* Forgets the handles of the library's kernels first: the runtime keeps data about each handle, and the driver may use
+ * the same handle again. */
 cudaError_t cudaLibraryUnload(cudaLibrary_t library)
 {
     unsigned count = 0;

@@ -91,7 +91,7 @@ cudaError_t cudaMallocAsync(void **to, size_t bytes, cudaStream_t stream)
     return kiln__rt_result(result);
 }
 
-/* A pool is in the primary context of its device, which need not be the current one. */
+/* A pool belongs to the primary context of its device, which need not be the current context. */
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *props)
 {
     CUcontext context;
@@ -121,7 +121,7 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
     return kiln__rt_result(p ? CU(cuMemFreeAsync)(rt_address(p), stream) : CUDA_SUCCESS);
 }
 
-/* Members that version 12's struct does not have stay untouched. */
+/* Does not write members that the struct of version 12 does not have. */
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *to, const void *p)
 {
     CUmemorytype type = (CUmemorytype)0;

@@ -1,5 +1,5 @@
-/* register.c - what nvcc's code registers before main: fat binaries, kernels, variables. A fat binary is loaded into
- * a context when a kernel or variable of it is first used there. */
+/* register.c - the fat binaries, kernels and variables that code from nvcc registers before main(). The runtime loads a
+ * fat binary into a context when one of its kernels or variables is first used in that context. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 typedef struct loaded {
     CUcontext context;
     CUlibrary library;
-    cudaError_t error; /* the result of loading, which is not tried again */
+    cudaError_t error; /* the result of loading; after an error, loading is not tried again */
     struct loaded *next;
 } loaded;
 
@@ -24,15 +24,15 @@ typedef struct binary {
 
 typedef enum entry_kind { KERNEL, VARIABLE, MANAGED, HANDLE } entry_kind;
 
-/* A name of the program. A kernel is found by its symbol and by the address of its entry, which __cudaGetKernel
- * gives. */
+/* A name of the program. A kernel is found by its symbol, and by the address of its entry, which __cudaGetKernel()
+ * returns. */
 typedef struct entry {
     entry_kind kind;
     const void *symbol;
     const char *name;
-    binary *of; /* NULL for HANDLE: `symbol` is a CUkernel */
+    binary *of; /* NULL for HANDLE, where `symbol` is a CUkernel */
     size_t size;
-    void **pointer; /* MANAGED: the host's pointer to the variable */
+    void **pointer; /* for MANAGED: the host's pointer to the variable */
     CUcontext context;
     CUfunction function; /* the function in `context` */
     struct entry *next;  /* next entry of the binary */
@@ -46,7 +46,7 @@ typedef struct slot {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static binary *binaries;
 static slot *table;
-static size_t table_size, table_used; /* a power of two */
+static size_t table_size, table_used; /* table_size is a power of two */
 
 /* ---- the table of symbols ---- */
 
@@ -58,9 +58,9 @@ static size_t place(const slot *in, size_t size, const void *key)
     return i;
 }
 
-/* Makes room for one more key, in a new table if half of the slots are used. A removed entry has left its key, which
- * the new table does not have. So the table stays small in a program that loads and unloads shared objects again and
- * again. */
+/* Makes room for one more key, in a new table if half of the slots are used. A removed entry leaves its key in the
+ * table, and the new table drops such keys. So the table stays small in a program that repeatedly loads and unloads
+ * shared objects. */
 static bool make_room(void)
 {
     if (2 * (table_used + 1) <= table_size)
@@ -136,7 +136,7 @@ static void bind_managed(binary *of, CUlibrary library)
     }
 }
 
-/* Needs the lock. Returns the binary as it was loaded into the current context. */
+/* Needs the lock. Loads the binary into the current context, if it is not loaded yet, and sets *library. */
 static cudaError_t load(binary *of, CUcontext context, CUlibrary *library)
 {
     for (const loaded *l = of->in; l; l = l->next)
@@ -150,7 +150,8 @@ static cudaError_t load(binary *of, CUcontext context, CUlibrary *library)
     char log[4096] = "";
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-    /* A kernel may be launched for the first time while a stream is captured. */
+    /* A kernel may be launched for the first time while a stream is captured, so loading must be allowed during a
+     * capture. */
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     CU(cuThreadExchangeStreamCaptureMode)(&mode);
     CUlibraryOption kept[] = {CU_LIBRARY_BINARY_IS_PRESERVED}; /* so that all devices share managed variables */
@@ -354,7 +355,8 @@ void __cudaUnregisterFatBinary(void **handle)
         return;
     }
     *at = gone->next;
-    for (loaded *l = gone->in; l;) { /* the process ends, or the shared object with the binary is closed */
+    /* frees the list; the process ends, or the shared object with the binary is closed */
+    for (loaded *l = gone->in; l;) {
         loaded *next = l->next;
         if (l->library)
             CU(cuLibraryUnload)(l->library);
@@ -412,7 +414,7 @@ void __cudaRegisterManagedVar(void **handle, void **pointer, char *device, const
     add(handle, (entry){.kind = MANAGED, .symbol = pointer, .name = name, .size = size, .pointer = pointer});
 }
 
-/* For functions that are the same address on both sides, which is not supported. */
+/* For variables with the same address on host and device, which are not supported. */
 void __cudaRegisterHostVar(void **handle, const char *name, char *symbol, size_t size)
 {
     (void)handle, (void)name, (void)symbol, (void)size;

@@ -1,13 +1,14 @@
-/* runtime.h - what the files of the CUDA runtime share. The runtime is written from CUDA's public headers and calls
- * only the driver API (driver.c), so it works with the simulated device's libcuda and with any other libcuda. */
+/* runtime.h - declarations that the files of the CUDA runtime share. The runtime is written from CUDA's public headers
+ * and calls only the driver API (driver.c), so it works with the simulated device's libcuda and with any other
+ * libcuda. */
 #ifndef KILN_SIM_RUNTIME_H
 #define KILN_SIM_RUNTIME_H
 #include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Some functions have other arguments in version 13 than in version 12. Version 12 has the new forms under other names.
- */
+/* Some functions have other arguments in version 13 than in version 12. In version 12 the new forms have other
+ * names. */
 #if RT_VERSION == 12
 #include "rename12.h"
 #endif
@@ -16,7 +17,7 @@
 /* The runtime must define deprecated functions too, because programs call them. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-/* These are in headers of another package. */
+/* The headers of these functions are in another package of the toolkit. */
 CUresult cuProfilerStart(void);
 CUresult cuProfilerStop(void);
 cudaError_t cudaProfilerStart(void);
@@ -32,25 +33,27 @@ typedef struct rt_driver {
 extern rt_driver kiln__rt_driver;
 #define CU(name) (kiln__rt_driver.name)
 
-cudaError_t kiln__rt_load(void);         /* the driver, initialised; once a process */
-void *kiln__rt_symbol(const char *name); /* a symbol of the driver's library, or NULL */
+cudaError_t kiln__rt_load(void);         /* loads and initialises the driver, once in a process */
+void *kiln__rt_symbol(const char *name); /* returns a symbol of the driver's library, or NULL */
 
 /* ---- errors ---- */
 
 cudaError_t kiln__rt_record(cudaError_t error); /* stores the error as the thread's last error, and returns it */
 cudaError_t kiln__rt_result(CUresult result);   /* kiln__rt_record() for a result of the driver */
-/* clears the thread's last error after a reset, also an error that lasts */
+/* clears the thread's last error after a reset of the device, even a sticky error */
 void kiln__rt_forget(void);
 
 /* ---- contexts ---- */
 
-/* Loads the driver and makes the primary context of the thread's device current, if none is. */
+/* Loads the driver. If the thread has no current context, makes the primary context of the thread's device current. */
 cudaError_t kiln__rt_enter(void);
-/* Returns the ordinal of the current context's device. Without a context it is the thread's device. */
+/* Returns the ordinal of the current context's device. If there is no current context, returns the ordinal of the
+ * thread's device. */
 cudaError_t kiln__rt_ordinal(int *device);
-cudaError_t kiln__rt_device(int ordinal, CUdevice *device);            /* checks the ordinal */
-cudaError_t kiln__rt_primary(int ordinal, CUcontext *context);         /* makes it, and does not make it current */
-int kiln__rt_attribute(CUdevice device, CUdevice_attribute attribute); /* 0: unknown */
+cudaError_t kiln__rt_device(int ordinal, CUdevice *device); /* checks the ordinal */
+/* retains the primary context, and does not make it current */
+cudaError_t kiln__rt_primary(int ordinal, CUcontext *context);
+int kiln__rt_attribute(CUdevice device, CUdevice_attribute attribute); /* returns 0 if the attribute is unknown */
 
 #define RT_ENTER()                                                                                                     \
     do {                                                                                                               \
@@ -64,19 +67,21 @@ int kiln__rt_attribute(CUdevice device, CUdevice_attribute attribute); /* 0: unk
             return kiln__rt_record(cudaErrorInvalidValue);                                                             \
     } while (0)
 
-/* ---- what the program registered ---- */
+/* ---- kernels and variables that the program has registered ---- */
 
-cudaError_t kiln__rt_function(const void *symbol, CUfunction *function); /* the function in the current context */
+cudaError_t kiln__rt_function(const void *symbol, CUfunction *function); /* finds the function in the current context */
 cudaError_t kiln__rt_kernel(const void *symbol, CUkernel *kernel);
 cudaError_t kiln__rt_variable(const void *symbol, CUdeviceptr *address, size_t *size);
-const void *kiln__rt_symbol_of(CUfunction function); /* the program's symbol of the function, or the handle itself */
-cudaError_t kiln__rt_known(CUkernel kernel);         /* a handle that may be used where a symbol is expected */
-void kiln__rt_forget_kernel(CUkernel kernel);        /* its library will be unloaded */
-void kiln__rt_unload(CUcontext context);             /* unloads everything that was loaded into the context */
+/* returns the program's symbol of the function, or the handle itself */
+const void *kiln__rt_symbol_of(CUfunction function);
+/* registers a handle that may be used where a symbol is expected */
+cudaError_t kiln__rt_known(CUkernel kernel);
+void kiln__rt_forget_kernel(CUkernel kernel); /* called before the kernel's library is unloaded */
+void kiln__rt_unload(CUcontext context);      /* unloads all libraries that were loaded into the context */
 
 /* ---- copies, arrays ---- */
 
-size_t kiln__rt_element(CUarray array); /* size of an element in bytes; 0: error */
+size_t kiln__rt_element(CUarray array); /* returns the size of an element in bytes, or 0 after an error */
 cudaError_t kiln__rt_copy3d(const struct cudaMemcpy3DParms *from, CUDA_MEMCPY3D *copy);
 void kiln__rt_params3d(const CUDA_MEMCPY3D *copy, struct cudaMemcpy3DParms *to);
 cudaError_t kiln__rt_copy1d(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, CUDA_MEMCPY3D *copy);

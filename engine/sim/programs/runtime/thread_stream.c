@@ -1,6 +1,6 @@
-/* thread_stream.c - the names that programs call with one default stream a thread: nvcc --default-stream per-thread.
- * Copies without a stream wait for all streams, including the thread's default stream, so they need no separate form.
- */
+/* thread_stream.c - the functions that programs call if nvcc compiled them with --default-stream per-thread, where each
+ * thread has a default stream. Copies without a stream wait for all streams, including the thread's default stream, so
+ * they need no separate form. */
 #include "runtime.h"
 
 static cudaStream_t own(cudaStream_t stream) { return stream ? stream : cudaStreamPerThread; }

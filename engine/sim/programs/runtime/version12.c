@@ -1,4 +1,5 @@
-/* version12.c - the parts of CUDA 12's runtime that CUDA 13's lacks: old forms of functions, and its cudaDeviceProp. */
+/* version12.c - the parts of the runtime of CUDA 12 that CUDA 13 does not have: old forms of functions, and the old
+ * cudaDeviceProp. */
 #include "runtime.h"
 #if RT_VERSION == 12
 #include <string.h>
@@ -7,7 +8,7 @@
 
 /* ---- properties ---- */
 
-/* The struct of CUDA 12: with members that 13 left out, in 12's order. */
+/* cudaDeviceProp of CUDA 12, which has another order and members that CUDA 13 does not have. */
 typedef struct prop12 {
     char name[256];
     cudaUUID_t uuid;
@@ -71,7 +72,8 @@ cudaError_t cudaGetDeviceProperties_v2(prop12 *to, int ordinal)
 
 /* ---- forms without edge data and locations ---- */
 
-/* The old names are macros for the new ones here (rename12.h), so the functions have other names in C. */
+/* In this build the old names are macros for the new names (rename12.h). So the functions get other names in C, and
+ * their symbols are set by __asm__. */
 #define V12(symbol, function, declared, ...)                                                                           \
     cudaError_t function declared __asm__(symbol);                                                                     \
     cudaError_t function declared { return __VA_ARGS__; }
@@ -148,5 +150,5 @@ V12("cudaThreadSetCacheConfig", set_cache, (enum cudaFuncCache config), cudaDevi
 V12("cudaSetDoubleForDevice", double_for_device, (double *d), ((void)d, cudaSuccess))
 V12("cudaSetDoubleForHost", double_for_host, (double *d), ((void)d, cudaSuccess))
 #else
-typedef int kiln__rt_version12; /* a file in ISO C holds something */
+typedef int kiln__rt_version12; /* ISO C forbids an empty file */
 #endif

@@ -1,12 +1,13 @@
-/* cublas.c - libcublas for the simulated device, over the host's BLAS: handles, settings, copies of vectors and matrices, and the
- * work of a call. cublas_vectors.c has levels 1 and 2, cublas_matrices.c level 3, cublas_types.c the products with types.
+/* cublas.c - libcublas for the simulated device, over the host's BLAS: handles, settings, copies of vectors and
+ * matrices, and the work of a call. The file cublas_vectors.c has levels 1 and 2, cublas_matrices.c has level 3, and
+ * cublas_types.c has products of matrices with different types.
  *
- * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work finds the host's
- * pointers of the matrices when it runs, because a graph may run it later. The host's BLAS rounds sums in its own way, so
- * they differ from the sums of a GPU in the last digits. Any thread may use a handle, if no two threads use one handle at
- * once, as in cuBLAS.
+ * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work finds the
+ * host's pointers of the matrices when it runs, because a graph may run it later. The host's BLAS rounds sums in its
+ * own way, so they differ from the sums of a GPU in the last digits. As in cuBLAS, any thread may use a handle, but no
+ * two threads may use the same handle at the same time.
  *
- * Names that are missing are in cublas_absent.c: they return CUBLAS_STATUS_NOT_SUPPORTED. */
+ * cublas_absent.c defines the names that are not implemented. They return CUBLAS_STATUS_NOT_SUPPORTED. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ SETTING(AtomicsMode, atomics, int, is_two(value))
 SETTING(MathMode, math, int, true)
 SETTING(SmCountTarget, sms, int, value >= 0)
 
-/* The stand-in needs no workspace. */
+/* Ignores the workspace, because the stand-in needs none. */
 VENDOR_API int cublasSetWorkspace_v2(cublas_handle handle, void *workspace, size_t bytes)
 {
     (void)workspace, (void)bytes;
@@ -127,7 +128,7 @@ VENDOR_API int cublasSetLoggerCallback(void (*function)(const char *))
 
 /* ---- copies of vectors and matrices between host and device ---- */
 
-/* Copies `columns` pieces of `rows` elements; a vector is one row of `columns` elements. */
+/* Copies `columns` columns of `rows` elements. A vector has one row of `columns` elements. */
 static int copy_matrix(int64_t rows, int64_t columns, int64_t size, const void *from, int64_t from_ld, void *to,
                        int64_t to_ld, bool to_device, bool waits, void *stream)
 {
@@ -174,7 +175,8 @@ COPIES(Async, false, A_STREAM, stream)
 
 /* ---- work ---- */
 
-/* Returns the bytes from the first to the last element; SIZE_MAX, which no memory has, if the number is larger. */
+/* Returns the number of bytes from the first to the last element. If the number does not fit, returns SIZE_MAX, which
+ * no memory has. */
 size_t blas_bytes(const matrix *m, size_t size)
 {
     size_t elements, bytes;
@@ -192,7 +194,7 @@ bool blas_is_stored(const matrix *m)
     return m->rows >= 0 && m->columns >= 0 && m->ld >= (m->rows > 1 ? m->rows : 1) && m->ld <= INT32_MAX;
 }
 
-/* Returns true if elements of `size` bytes may lie at the address of the device. The host's pointer has the same alignment. */
+/* Returns true if a device address is aligned for elements of `size` bytes. The host pointer has the same alignment. */
 static bool is_aligned(const void *at, size_t size)
 {
     enum { MOST = 8 };
@@ -216,11 +218,11 @@ void *blas_reach_one(const work *w, const matrix *m, size_t size, int64_t index,
         return list ? blas_reach(w, &one, size, write) : NULL;
     }
     one.at = (const void *)((uintptr_t)m->at +
-                            (uintptr_t)index * (uintptr_t)m->stride * size); /* checked when it is reached */
+                            (uintptr_t)index * (uintptr_t)m->stride * size); /* vendor_reach() checks this address */
     return blas_reach(w, &one, size, write);
 }
 
-/* Returns a scalar: from the work, or from the device's memory. NULL: it is not there. */
+/* Returns a pointer to a scalar: in the work, or in device memory. Returns NULL if the device memory does not exist. */
 const void *blas_scalar(const work *w, const void *at, const scalar *kept, size_t size)
 {
     if (!w->device_scalars)
@@ -249,7 +251,7 @@ int blas_enqueue(cublas_handle handle, work *w, const void *alpha, const void *b
     if (beta)
         take_scalar(handle, beta, size, &w->beta_at, &w->beta);
     if (w->result && !w->device_scalars && vendor_is_capturing(handle->stream))
-        return NOT_SUPPORTED; /* the call must wait for its result */
+        return NOT_SUPPORTED; /* the call must wait for its result, so it cannot be captured */
     if (!vendor_enqueue(handle->stream, w->name, function, w, sizeof *w, &done))
         return EXECUTION_FAILED;
     return done ? DONE : EXECUTION_FAILED;
@@ -257,7 +259,7 @@ int blas_enqueue(cublas_handle handle, work *w, const void *alpha, const void *b
 
 /* ---- vectors with steps ---- */
 
-/* A vector is a matrix of one row. `stride` keeps the step, which may be negative: the last element is then the first in
+/* A vector is a matrix of one row. `stride` has the step. If the step is negative, the last element comes first in
  * memory. */
 matrix blas_vector(const void *at, int64_t n, int64_t step)
 {
@@ -266,8 +268,9 @@ matrix blas_vector(const void *at, int64_t n, int64_t step)
 
 static int64_t first_of(const matrix *v) { return v->stride < 0 ? (1 - v->columns) * v->stride : 0; }
 
-/* Returns a copy of a vector without steps. Some of OpenBLAS's kernels read behind the last element of a vector with steps, and
- * there the simulated device's memory may end. NULL: the vector is not there, or no memory is left. */
+/* Returns a copy of a vector without steps. A copy is needed because some kernels of OpenBLAS read beyond the last
+ * element of a vector with steps, where the simulated device's memory may end. Returns NULL if the vector's memory does
+ * not exist, or if memory runs out. The caller frees the copy. */
 void *blas_pack(const work *w, const matrix *v, size_t size)
 {
     enum { SLACK = 64 };
@@ -278,7 +281,7 @@ void *blas_pack(const work *w, const matrix *v, size_t size)
     return copy;
 }
 
-/* Writes the copy of a vector back. */
+/* Writes the elements of a copy back to the vector. Returns false if the vector's memory does not exist. */
 bool blas_unpack(const work *w, const matrix *v, size_t size, const char *copy)
 {
     char *to = blas_reach(w, v, size, true);
@@ -289,7 +292,8 @@ bool blas_unpack(const work *w, const matrix *v, size_t size, const char *copy)
 
 /* ---- products ---- */
 
-/* Sets the shapes of the three matrices of C = alpha op(A) op(B) + beta C. Returns false if an argument is not valid. */
+/* Sets the shapes of the three matrices of C = alpha op(A) op(B) + beta C. Returns false if an argument is not
+ * valid. */
 bool blas_set_product(work *w, int op_a, int op_b, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
                       const void *b, int64_t ldb, void *c, int64_t ldc)
 {

@@ -21,11 +21,11 @@ enum { FILL_LOWER, FILL_UPPER };             /* cublasFillMode_t */
 enum { DIAG_NON_UNIT, DIAG_UNIT };           /* cublasDiagType_t */
 enum { SIDE_LEFT, SIDE_RIGHT };              /* cublasSideMode_t */
 enum { POINTER_HOST, POINTER_DEVICE };       /* cublasPointerMode_t */
-enum { CBLAS_COLUMNS = 102, CBLAS_N = 111 }; /* of cblas.h; T and C follow N */
+enum { CBLAS_COLUMNS = 102, CBLAS_N = 111 }; /* values of cblas.h; the values for T and C follow CBLAS_N */
 enum { CBLAS_UPPER = 121, CBLAS_LOWER };
 enum { CBLAS_NON_UNIT = 131, CBLAS_UNIT };
 enum { CBLAS_LEFT = 141, CBLAS_RIGHT };
-enum { /* cublasComputeType_t: each kind and its neighbours (pedantic, fast) */
+enum { /* cublasComputeType_t: each kind of computation, followed by its pedantic and fast variants */
        COMPUTE_16F = 64,
        COMPUTE_16F_PEDANTIC,
        COMPUTE_32F = 68,
@@ -46,6 +46,6 @@ typedef struct {
     double x, y;
 } complex16;
 
-typedef struct cublas_context *cublas_handle; /* NULL: none */
+typedef struct cublas_context *cublas_handle; /* NULL if there is none */
 
 #endif

@@ -1,4 +1,4 @@
-/* cublas_absent.c - the names of cuBLAS without a function here. */
+/* cublas_absent.c - the names of cuBLAS that the stand-in does not implement. */
 #include "cublas.h"
 #include "vendor.h"
 

@@ -1,14 +1,16 @@
-/* cublas_lt.c - libcublasLt for the simulated device, over the host's BLAS: cublasLtMatmul with orders, batches, scales, biases and
- * activations.
+/* cublas_lt.c - libcublasLt for the simulated device, over the host's BLAS: cublasLtMatmul with orders, batches,
+ * scales, biases and activations.
  *
- * The result D is f(alpha * a * b * opA * opB + beta * c * C + bias). Its numbers are computed in double precision and rounded once
- * to the type of D. The scales a, b and c are in device memory. opA is A or its transpose. The descriptors are the caller's memory, of a
- * fixed size, so each holds its fields directly. There is one algorithm, which needs no workspace.
+ * The result D is f(alpha * a * b * opA * opB + beta * c * C + bias). The stand-in computes D in double precision and
+ * rounds once to the type of D. The scales a, b and c are in device memory. opA is A or its transpose. A descriptor is
+ * memory of the caller with a fixed size, so it holds its fields directly. There is only one algorithm, which needs no
+ * workspace.
  *
- * A handle has no state. PyTorch passes a handle of cuBLAS here, as NVIDIA's library allows, so a handle is never read.
+ * A handle has no state. PyTorch passes a handle of cuBLAS instead, which NVIDIA's library allows, so the stand-in
+ * never reads a handle.
  *
- * The formulas: NVIDIA's guide of cuBLASLt, cublasLtEpilogue_t. GELU is the approximation by tanh of D. Hendrycks and K. Gimpel,
- * "Gaussian error linear units" (2016). */
+ * The formulas are in NVIDIA's guide of cuBLASLt, cublasLtEpilogue_t. GELU is the approximation by tanh of D. Hendrycks
+ * and K. Gimpel, "Gaussian error linear units" (2016). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +21,14 @@
 #define LIBRARY "libcublasLt"
 
 enum { ORDER_COLUMNS, ORDER_ROWS }; /* cublasLtOrder_t */
-enum {                              /* cublasLtPointerMode_t: where alpha and beta are */
+enum {                              /* cublasLtPointerMode_t: the place of alpha and beta */
        SCALARS_HOST,
        SCALARS_DEVICE,
        VECTORS_DEVICE,
        ALPHA_VECTOR_BETA_ZERO,
        ALPHA_VECTOR_BETA_HOST
 };
-enum { /* cublasLtEpilogue_t, bits */
+enum { /* cublasLtEpilogue_t, a set of bits */
        EPILOGUE_RELU = 2,
        EPILOGUE_BIAS = 4,
        EPILOGUE_BIAS_GRADIENT = 16,
@@ -176,7 +178,7 @@ VENDOR_API int cublasLtMatmulDescCreate(product **made, int compute, int scale_t
     return *made ? cublasLtMatmulDescInit_internal(*made, PRODUCT_SIZE, compute, scale_type) : ALLOC_FAILED;
 }
 
-/* Preferences choose among algorithms. Here is only one, so they are not read. */
+/* Preferences choose among algorithms. The stand-in has only one algorithm, so it does not read them. */
 VENDOR_API int cublasLtMatmulPreferenceInit_internal(void *of, size_t size)
 {
     if (!of || size < PREFERENCE_SIZE)
@@ -208,15 +210,15 @@ VENDOR_API int cublasLtMatmulPreferenceDestroy(void *of)
 /* ---- a product ---- */
 
 typedef struct lt_work {
-    work base; /* its batches and pointers are those that blas_reach_one() reads */
+    work base; /* blas_reach_one() reads its batches and pointers */
     product product;
     layout a, b, c, d;
     const void *c_at;
     double alpha, beta;
-    const void *alpha_at, *beta_at; /* device memory, if `product.pointers` says so */
+    const void *alpha_at, *beta_at; /* device addresses, depending on `product.pointers` */
 } lt_work;
 
-/* Returns a matrix of a batch as blas_reach_one() takes it: rows and columns change places in the order of rows. */
+/* Converts a layout to the form that blas_reach_one() takes. For ORDER_ROWS, exchanges rows and columns. */
 static matrix stored(const layout *l, const void *at)
 {
     const bool by_rows = l->order == ORDER_ROWS;
@@ -232,7 +234,8 @@ static int64_t place(const layout *l, int64_t row, int64_t column)
     return l->order == ORDER_ROWS ? row * l->ld + column : column * l->ld + row;
 }
 
-/* Returns a copy of a matrix in double precision, by columns, without gaps. */
+/* Returns a copy of a matrix in double precision, stored by columns without gaps. The caller frees it. Returns NULL if
+ * the matrix's memory does not exist, or if memory runs out. */
 static double *read_whole(const lt_work *w, const layout *l, const void *at, int64_t index)
 {
     const matrix m = stored(l, at);
@@ -244,7 +247,8 @@ static double *read_whole(const lt_work *w, const layout *l, const void *at, int
     return copy;
 }
 
-/* Device memory of `count` numbers of a type; NULL: it is not there. */
+/* Returns a host pointer to `count` numbers of a type in device memory. Returns NULL if this memory does not exist or
+ * is misaligned. */
 static void *reach_numbers(const lt_work *w, const void *at, int64_t count, int type, bool write)
 {
     const size_t size = vendor_type_size(type);
@@ -254,7 +258,7 @@ static void *reach_numbers(const lt_work *w, const void *at, int64_t count, int 
                : vendor_reach(at, bytes, write, w->base.name);
 }
 
-/* Reads a scale. If `at` is NULL, the scale is 1. Returns false if the memory is not there. */
+/* Reads a scale. If `at` is NULL, the scale is 1. Returns false if the memory does not exist. */
 static bool read_scale(const lt_work *w, const float *at, double *scale)
 {
     const float *there = at ? reach_numbers(w, at, 1, R_32F, false) : NULL;
@@ -333,7 +337,7 @@ static double finish_element(const epilogue *e, int64_t i, int64_t j, double val
     return e->what & EPILOGUE_RELU && value < 0 ? 0 : value;
 }
 
-/* Writes the sums of op(A) or op(B) over k. */
+/* Writes the sums of the rows of op(A) or of the columns of op(B), over k. */
 static void write_input_sums(const lt_work *w, const epilogue *e, const double *a, const double *b)
 {
     const bool of_b = e->what & EPILOGUE_BIAS_GRADIENT_B;
@@ -348,13 +352,13 @@ static void write_input_sums(const lt_work *w, const epilogue *e, const double *
     }
 }
 
-/* alpha or beta of a row. */
+/* Returns alpha or beta for a row: an element of the vector, or `same` if there is no vector. */
 static double scalar_of(const void *vector, double same, int64_t row, int type)
 {
     return vector ? vendor_read(vector, row, type) : same;
 }
 
-/* Finds alpha and beta in device memory, if they are there. Each matrix of a batch may have a vector alpha of its own. */
+/* Finds alpha and beta if they are in device memory. Each matrix of a batch may have a separate vector alpha. */
 static bool reach_scalars(const lt_work *w, int64_t index, const void **alpha, const void **beta, double *a, double *b)
 {
     const int mode = w->product.pointers, type = w->product.scale_type;
@@ -428,7 +432,7 @@ static bool run_product(const void *what)
 {
     const lt_work *w = what;
     const bool sums = w->base.k > 0;
-    const int mode = w->product.pointers; /* C is not read if the host knows that beta is 0 */
+    const int mode = w->product.pointers; /* if the host knows that beta is 0, C is not read */
     const bool with_c = mode == SCALARS_DEVICE || mode == VECTORS_DEVICE ? w->c_at != NULL : w->beta != 0;
     bool done = true;
     for (int64_t index = 0; done && index < w->base.batch; index++) {
@@ -444,7 +448,7 @@ static bool run_product(const void *what)
     return done;
 }
 
-/* ---- what is supported ---- */
+/* ---- supported layouts and types ---- */
 
 static bool is_layout(const layout *l)
 {
@@ -490,7 +494,8 @@ static int check_product(const product *p, const layout *a, const layout *b, con
     if (k != kb || d->rows != m || d->columns != n || c->rows != m || c->columns != n || !is_layout(a) ||
         !is_layout(b) || !is_layout(c) || !is_layout(d) || a->batch != batch || b->batch != batch || c->batch != batch)
         return INVALID_VALUE;
-    if (p->pointers == ALPHA_VECTOR_BETA_ZERO && p->alpha_stride != 0) /* this mode has one vector for all of a batch */
+    /* this mode has one vector for all matrices of a batch */
+    if (p->pointers == ALPHA_VECTOR_BETA_ZERO && p->alpha_stride != 0)
         return INVALID_VALUE;
     const bool plain = p->a_mode == 0 && p->b_mode == 0 && p->c_mode == 0 && p->d_mode == 0 && p->op_c == OP_N;
     const bool types = is_typed(a) && is_typed(b) && is_typed(c) && is_typed(d) && vendor_type_is_written(d->type) &&

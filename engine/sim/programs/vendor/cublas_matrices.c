@@ -1,5 +1,5 @@
-/* cublas_matrices.c - level 3 of cuBLAS: products, updates and solutions with matrices; sums of matrices, and products with
- * diagonals. Macros make the functions of each type. */
+/* cublas_matrices.c - level 3 of cuBLAS: products, rank-k updates and triangular solutions. It also has sums of
+ * matrices, and products with diagonal matrices. Macros make the functions of each type. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,8 +70,8 @@
     }
 ALL_TYPES(GEMM)
 
-/* Rank-k updates: C = alpha op(A) op(A)^T + beta C. `scalar_` is the type of alpha and beta, `pass` how the host's BLAS takes
- * them. `refused` is an operation that the update does not have, or NO_OP. */
+/* Rank-k updates: C = alpha op(A) op(A)^T + beta C. `scalar_` is the type of alpha and beta, and `pass` is the type in
+ * which the host's BLAS takes them. `refused` is an operation that the update does not support, or NO_OP. */
 #define SYRK(X_, x_, type, which, scalar_, pass, value, refused)                                                       \
     static bool run_##x_##which(const void *what)                                                                      \
     {                                                                                                                  \
@@ -151,8 +151,8 @@ SYMM(Z, z, complex16, symm)
 SYMM(C, c, complex8, hemm)
 SYMM(Z, z, complex16, hemm)
 
-/* Products with a triangular matrix (w->k is 1), and solutions (0). cuBLAS's trmm writes to a third matrix, and BLAS's in
- * place. */
+/* Products with a triangular matrix (trmm), and triangular solutions (trsm). cuBLAS's trmm writes to a third matrix,
+ * while the trmm of BLAS works in place. */
 #define TRIANGULAR(X_, x_, type, real, norm)                                                                           \
     static bool run_##x_##trmm(const void *what)                                                                       \
     {                                                                                                                  \
@@ -245,7 +245,7 @@ ALL_TYPES(TRIANGULAR)
         const type value = op == OP_N ? m[j * ld + i] : m[i * ld + j];                                                 \
         return op == OP_C ? CONJUGATE_##X_(value) : value;                                                             \
     }                                                                                                                  \
-    /* A matrix whose factor is zero is not read: it may hold NaN, or not exist. */                                    \
+    /* A matrix whose factor is zero is not read, because it may hold NaN or may not exist. */                         \
     static bool run_##x_##geam(const void *what)                                                                       \
     {                                                                                                                  \
         const work *w = what;                                                                                          \
@@ -257,7 +257,7 @@ ALL_TYPES(TRIANGULAR)
         const bool with_a = !(IS_ZERO_##X_(*alpha)), with_b = !(IS_ZERO_##X_(*beta));                                  \
         const type *a = with_a ? blas_reach(w, &w->a, sizeof(type), false) : NULL,                                     \
                    *b = with_b ? blas_reach(w, &w->b, sizeof(type), false) : NULL, none = ZERO_##X_;                   \
-        type *sum = malloc((size_t)w->m * (size_t)w->n * sizeof *sum); /* C may be A or B */                           \
+        type *sum = malloc((size_t)w->m * (size_t)w->n * sizeof *sum); /* not C, which may be the memory of A or B */  \
         const bool there = sum && (a || !with_a) && (b || !with_b);                                                    \
         for (int64_t j = 0; there && j < w->n; j++)                                                                    \
             for (int64_t i = 0; i < w->m; i++) {                                                                       \

@@ -4,7 +4,8 @@
 
 #include "cublas_work.h"
 
-/* Returns a copy of a matrix in double precision, without gaps. NULL: the memory is not there, or none is left. */
+/* Returns a copy of a matrix in double precision, without gaps. The caller frees it. Returns NULL if the matrix's
+ * memory does not exist, or if memory runs out. */
 static double *read_matrix(const work *w, const matrix *m, int type, int64_t index)
 {
     const void *at = blas_reach_one(w, m, vendor_type_size(type), index, false);
@@ -15,13 +16,14 @@ static double *read_matrix(const work *w, const matrix *m, int type, int64_t ind
     return copy;
 }
 
-/* One product in double precision, whose result is rounded to the type of C once. An integer sum below 2^53 is exact. */
+/* Computes one product in double precision, and rounds the result to the type of C once. An integer sum below 2^53 is
+ * exact. */
 static bool multiply_typed(const work *w, double alpha, double beta, int64_t index)
 {
     typedef void function(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
                           double *, int);
     FIND(function, gemm, "cblas_dgemm")
-    const bool sums = w->k > 0; /* if not, A and B have no elements, and may be NULL */
+    const bool sums = w->k > 0; /* if it is false, A and B have no elements and may be NULL */
     double *a = sums ? read_matrix(w, &w->a, w->type_a, index) : NULL;
     double *b = sums ? read_matrix(w, &w->b, w->type_b, index) : NULL;
     double *c = read_matrix(w, &w->c, w->type_c, index);
@@ -41,7 +43,7 @@ static bool multiply_typed(const work *w, double alpha, double beta, int64_t ind
     return there;
 }
 
-/* The type of alpha and beta that a kind of computation takes; -1: it is not supported. */
+/* Returns the type of alpha and beta for a kind of computation, or -1 if the kind is not supported. */
 static int scale_type(int compute)
 {
     switch (compute) {
@@ -76,7 +78,7 @@ static int multiply_types(cublas_handle handle, work *w, bool valid, const void 
 {
     w->scale = scale_type(w->compute);
     CHECK(handle, valid && alpha && beta && w->batch >= 0);
-    /* cuBLAS, unlike cuBLASLt, takes no types of 8 bits with a fraction. These are the types that cannot be written */
+    /* Unlike cuBLASLt, cuBLAS does not take the fp8 types. These are the types that vendor_write() cannot write. */
     if (w->scale < 0 || !vendor_type_is_written(w->type_a) || !vendor_type_is_written(w->type_b) ||
         !vendor_type_is_written(w->type_c)) {
         vendor_tell_missing(LIBRARY, "a product of these types (cublasGemmEx)");
@@ -137,7 +139,7 @@ VENDOR_API int cublasSgemmEx(cublas_handle handle, int op_a, int op_b, int m, in
                         COMPUTE_32F, 0);
 }
 
-/* Halves, by their bits. */
+/* The product of halves. */
 VENDOR_API int cublasHgemm(cublas_handle handle, int op_a, int op_b, int m, int n, int k, const void *alpha,
                            const void *a, int lda, const void *b, int ldb, const void *beta, void *c, int ldc)
 {

@@ -1,4 +1,5 @@
-/* cublas_vectors.c - levels 1 and 2 of cuBLAS: vectors, and a matrix with a vector. Macros make the functions of each type. */
+/* cublas_vectors.c - levels 1 and 2 of cuBLAS: operations on vectors, and on a matrix and a vector. Macros make the
+ * functions of each type. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@
         CHECK(handle, alpha);                                                                                          \
         return n <= 0 || dx <= 0 ? DONE : blas_enqueue(handle, &w, alpha, NULL, sizeof *alpha, run_##x_##scal);        \
     }                                                                                                                  \
-    /* Copies x to y, and with w->m also y to x. */                                                                    \
+    /* Copies x to y. If w->m is set, also copies y to x. */                                                           \
     static bool run_##x_##copy(const void *what)                                                                       \
     {                                                                                                                  \
         const work *w = what;                                                                                          \
@@ -87,7 +88,7 @@ static bool put_result(const work *w, const void *value, size_t size)
     return to;
 }
 
-/* nrm2 and asum: one real number of one vector. */
+/* nrm2 and asum, whose result is one real number. */
 #define NORM(X_, x_, type, real, norm, which)                                                                          \
     static bool run_##x_##which(const void *what)                                                                      \
     {                                                                                                                  \
@@ -124,8 +125,9 @@ NORM_CALL(Dasum, d, double, double, asum)
 NORM_CALL(Scasum, c, complex8, float, asum)
 NORM_CALL(Dzasum, z, complex16, double, asum)
 
-/* Returns the place of the element of the largest or smallest size, counted from 1, or 0 for an empty vector. A complex number counts by the sum of
- * its parts' sizes, as in BLAS. The first of equal ones wins. */
+/* Returns the position, counted from 1, of the element with the largest or smallest magnitude, or 0 for an empty
+ * vector. As in BLAS, the magnitude of a complex number is the sum of the magnitudes of its parts. If several elements
+ * are equal, returns the first. */
 static int find_extreme(const double *sizes, int64_t n, bool largest)
 {
     int64_t best = 0;
@@ -315,7 +317,7 @@ COMPLEX_TYPES(DOT_COMPLEX)
     }
 ALL_TYPES(LEVEL_2)
 
-/* Rank-1 updates: ger of the real types, geru and gerc of the complex ones. */
+/* Rank-1 updates: ger for real types, geru and gerc for complex types. */
 #define GER(X_, x_, type, which)                                                                                       \
     static bool run_##x_##which(const void *what)                                                                      \
     {                                                                                                                  \

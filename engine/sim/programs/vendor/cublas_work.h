@@ -1,5 +1,5 @@
-/* cublas_work.h - what the files of the stand-in of cuBLAS share: the arguments of a call as a `work`, and how a work finds its
- * matrices and scalars when it runs. */
+/* cublas_work.h - declarations that the files of the stand-in of cuBLAS share: the arguments of a call as a `work`, and
+ * functions that find the matrices and scalars of a work when it runs. */
 #ifndef KILN_SIM_VENDOR_CUBLAS_WORK_H
 #define KILN_SIM_VENDOR_CUBLAS_WORK_H
 
@@ -9,10 +9,10 @@
 #include "vendor.h"
 
 #define LIBRARY "libcublas"
-#define VERSION (KILN_VENDOR_VERSION * 10000) /* as cublasGetVersion() gives it */
+#define VERSION (KILN_VENDOR_VERSION * 10000) /* the version that cublasGetVersion() returns */
 
 struct cublas_context {
-    void *stream, *context; /* context: for threads that have none */
+    void *stream, *context; /* context: the context for threads that have no current context */
     int pointers, math, atomics, sms;
 };
 
@@ -31,43 +31,46 @@ typedef union scalar {
     uint16_t h;
 } scalar;
 
-/* All arguments of a call. Each function uses some. */
+/* All arguments of a call. Each function uses some of them. */
 typedef struct work {
     const char *name;
-    bool device_scalars; /* alpha and beta are addresses of the device */
+    bool device_scalars; /* true if alpha and beta are in device memory */
     const void *alpha_at, *beta_at;
     scalar alpha, beta;
     int64_t m, n, k, batch;
     int op_a, op_b, side, uplo, diag;
     matrix a, b, c;
-    bool lists; /* a, b and c are device addresses of lists of `batch` addresses */
+    bool lists; /* true if a, b and c are device addresses of lists of `batch` addresses */
     int type_a, type_b, type_c, compute, scale;
-    void *result; /* host memory; or device memory, if device_scalars is set */
+    void *result; /* in device memory if device_scalars is set, otherwise in host memory */
 } work;
 
-/* Sets the shapes of the three matrices of C = alpha op(A) op(B) + beta C. Returns false if an argument is not valid. */
+/* Sets the shapes of the three matrices of C = alpha op(A) op(B) + beta C. Returns false if an argument is not
+ * valid. */
 bool blas_set_product(work *w, int op_a, int op_b, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
                       const void *b, int64_t ldb, void *c, int64_t ldc);
 void blas_set_strides(work *w, int64_t a, int64_t b, int64_t c, int64_t batch);
-bool blas_is_stored(const matrix *m); /* the sizes and the leading dimension are possible */
+bool blas_is_stored(const matrix *m); /* returns true if the sizes and the leading dimension are valid */
 
-/* Fills alpha and beta, and enqueues the work, whose function returns false if memory is missing. `alpha` and `beta` may be NULL
- * for functions without them; `size` is the size of one. Returns a cublasStatus_t. */
+/* Sets alpha and beta of the work, and enqueues the work. `function` returns false if memory is missing. `alpha` and
+ * `beta` are NULL for functions without them. `size` is the size of a scalar. Returns a cublasStatus_t. */
 int blas_enqueue(cublas_handle handle, work *w, const void *alpha, const void *beta, size_t size,
                  bool (*function)(const void *));
 
-/* ---- for a work that runs. Each returns NULL or false if the memory is not there ---- */
+/* ---- for a work that runs. Each function returns NULL or false if the memory does not exist ---- */
 
-void *blas_reach(const work *w, const matrix *m, size_t size, bool write); /* size: bytes of an element */
+/* finds a matrix in device memory; `size` is the size of an element in bytes */
+void *blas_reach(const work *w, const matrix *m, size_t size, bool write);
 void *blas_reach_one(const work *w, const matrix *m, size_t size, int64_t index,
-                     bool write); /* one matrix of a batch */
-/* A scalar, from the work or from the device's memory. */
+                     bool write); /* finds matrix number `index` of a batch */
+/* Returns a pointer to a scalar, in the work or in device memory. */
 const void *blas_scalar(const work *w, const void *at, const scalar *kept, size_t size);
-/* A vector is a matrix of one row. `stride` keeps the step, which may be negative: the last element is then the first in
+/* A vector is a matrix of one row. `stride` has the step. If the step is negative, the last element comes first in
  * memory. */
 matrix blas_vector(const void *at, int64_t n, int64_t step);
-/* A copy of a vector without steps, for free(); and the way back. Some of OpenBLAS's kernels read behind the last element of a
- * vector with steps, and there the simulated device's memory may end. */
+/* blas_pack() returns a copy of a vector without steps, which the caller frees. blas_unpack() writes the copy back. The
+ * copy is needed because some kernels of OpenBLAS read beyond the last element of a vector with steps, where the
+ * simulated device's memory may end. */
 void *blas_pack(const work *w, const matrix *v, size_t size);
 bool blas_unpack(const work *w, const matrix *v, size_t size, const char *copy);
 
@@ -79,7 +82,7 @@ static inline int cblas_side(int side) { return side == SIDE_RIGHT ? CBLAS_RIGHT
 static inline bool is_op(int op) { return op >= OP_N && op <= OP_C; }
 static inline bool fits(int64_t number) { return number >= 0 && number <= INT32_MAX; }
 
-/* The function of the host's BLAS, or a return: the work fails, and its name is told. */
+/* Finds a function of the host's BLAS. If it is missing, prints its name and returns from the work, which fails. */
 #define FIND(type, function, name)                                                                                     \
     type *function = (type *)vendor_find_blas(name);                                                                   \
     if (!function) {                                                                                                   \
@@ -87,7 +90,7 @@ static inline bool fits(int64_t number) { return number >= 0 && number <= INT32_
         return false;                                                                                                  \
     }
 
-/* X(letter of cuBLAS, letter of the host's BLAS, type, type of a real part, letters of the host's nrm2) */
+/* The types: X(letter of cuBLAS, letter of the host's BLAS, type, type of a real part, letters of the host's nrm2). */
 #define REAL_TYPES(X) X(S, s, float, float, s) X(D, d, double, double, d)
 #define COMPLEX_TYPES(X) X(C, c, complex8, float, sc) X(Z, z, complex16, double, dz)
 #define ALL_TYPES(X) REAL_TYPES(X) COMPLEX_TYPES(X)
@@ -98,7 +101,8 @@ static inline bool fits(int64_t number) { return number >= 0 && number <= INT32_
     if (!(condition))                                                                                                  \
     return INVALID_VALUE
 
-/* Scalars: the real functions take them by value, and the complex ones by address. */
+/* How the host's BLAS takes scalars: functions of real types take them by value, functions of complex types by
+ * address. */
 #define VALUE_S(p) *(const float *)(p)
 #define VALUE_D(p) *(const double *)(p)
 #define VALUE_C(p) (p)

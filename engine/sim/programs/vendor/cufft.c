@@ -1,12 +1,12 @@
-/* cufft.c - libcufft for the simulated device, over the host's FFTW: plans of one to three dimensions, batches, strides, real
- * and complex transforms in single and double precision.
+/* cufft.c - libcufft for the simulated device, over the host's FFTW: plans of one to three dimensions, batches,
+ * strides, real and complex transforms in single and double precision.
  *
- * A plan of cuFFT keeps only sizes and strides. Each execution enqueues a work (device.c), which finds the host's pointers of the
- * data, makes a plan of FFTW for them by FFTW_ESTIMATE, and executes it. FFTW's planner is not safe for two threads at once. The
- * works of the device run one after another, so only a program that calls FFTW itself must take care.
+ * A plan of cuFFT keeps only sizes and strides. Each execution enqueues a work (device.c), which finds the host's
+ * pointers of the data, makes a plan of FFTW for them by FFTW_ESTIMATE, and executes it. FFTW's planner is not
+ * thread-safe. The works of the device run one after another, so only a program that calls FFTW itself must take care.
  *
- * Any thread may use a plan, if no two threads use one plan at once, as in cuFFT. Names that are missing are at the end of this
- * file: they return CUFFT_NOT_SUPPORTED. */
+ * As in cuFFT, any thread may use a plan, but no two threads may use the same plan at the same time. The end of this
+ * file defines the names that are not implemented. They return CUFFT_NOT_SUPPORTED. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,19 +19,20 @@
 
 enum { RANKS = 3 };
 
-/* The layout of one side of a transform. All numbers are in elements of this side's type. The last dimension has the step `step`.
- * The step of another dimension is the next one's step times the next one's extent. Transform b begins at b * distance. */
+/* The layout of one side of a transform. All numbers are in elements of this side's type. `step` is the step of the
+ * last dimension. The step of any other dimension is the product of the step and the extent of the next dimension.
+ * Transform b begins at b * distance. */
 typedef struct layout {
     int64_t extent[RANKS], step, distance;
 } layout;
 
 typedef struct plan {
-    bool made; /* false: cufftCreate() without cufftMakePlan...() */
+    bool made; /* false between cufftCreate() and cufftMakePlan...() */
     int type, rank;
     int64_t size[RANKS], batch;
-    bool basic; /* arrays are contiguous. In place, rows of real numbers are then padded */
+    bool basic; /* true if the arrays are contiguous; in place, rows of real numbers are then padded */
     layout in, out;
-    void *stream, *context; /* context: for threads that have none */
+    void *stream, *context; /* context: the context for threads that have no current context */
 } plan;
 
 typedef struct work {
@@ -46,7 +47,7 @@ typedef struct work {
 
 static struct {
     pthread_mutex_t lock;
-    plan **plans; /* NULL: this number is free */
+    plan **plans; /* plans[n] is NULL if the handle n + 1 is free */
     int room;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -141,16 +142,16 @@ static bool is_type(int type)
     return kind_of(type) == FFT_C2C || kind_of(type) == FFT_R2C || kind_of(type) == FFT_C2R;
 }
 
-/* Returns the number of elements in a dimension of one side. The complex side of a real transform has half of the last dimension,
- * because the other half would be its conjugate. */
+/* Returns the number of elements in a dimension of one side. The complex side of a real transform has only half of the
+ * last dimension, because the other half would be the conjugate. */
 static int64_t count_in(const plan *p, int dimension, bool input)
 {
     const bool halved = kind_of(p->type) == (input ? FFT_C2R : FFT_R2C);
     return dimension == p->rank - 1 && halved ? p->size[dimension] / 2 + 1 : p->size[dimension];
 }
 
-/* Sets the layout of contiguous arrays. If a real transform is in place, each row of real numbers has the size of its row of
- * complex numbers. */
+/* Sets the layout of contiguous arrays. If a real transform is in place, each row of real numbers has the size of its
+ * row of complex numbers. */
 static void set_basic(const plan *p, layout *side, bool input, bool in_place)
 {
     const bool real = kind_of(p->type) == (input ? FFT_R2C : FFT_C2R);
@@ -175,7 +176,8 @@ static void list_steps(const plan *p, const layout *side, int64_t step[RANKS])
 /* Returns the bytes from the first to the last element of a side, or 0 if a number is not valid or too large. */
 static size_t count_bytes(const plan *p, const layout *side, bool input)
 {
-    const int64_t most = (int64_t)1 << 40; /* elements; products of two such numbers are caught below */
+    /* limit in elements; the code below tests products of two such numbers for overflow */
+    const int64_t most = (int64_t)1 << 40;
     int64_t last = 0, step = side->step, part;
     const bool real = kind_of(p->type) == (input ? FFT_R2C : FFT_C2R);
     for (int k = p->rank - 1; k >= 0; k--) {
@@ -190,7 +192,7 @@ static size_t count_bytes(const plan *p, const layout *side, bool input)
     return (size_t)(last + part + 1) * (is_double(p->type) ? 8 : 4) * (real ? 1 : 2);
 }
 
-/* Fills a plan. The lists may be NULL: then the arrays are contiguous. */
+/* Fills a plan. If the lists are NULL, the arrays are contiguous. */
 static int make_plan(int handle, int rank, const int64_t *size, const int64_t *in_extent, int64_t in_step,
                      int64_t in_distance, const int64_t *out_extent, int64_t out_step, int64_t out_distance, int type,
                      int64_t batch, size_t *bytes)
@@ -299,7 +301,7 @@ VENDOR_API int cufftXtMakePlanMany(int handle, int rank, const long long *size, 
                                    long long out_step, long long out_distance, int out_type, long long batch,
                                    size_t *bytes, int compute)
 {
-    (void)compute; /* the types have their own precision */
+    (void)compute; /* the precision follows from the types */
     const int type = type_between(in_type, out_type);
     if (!type) {
         vendor_tell_missing(LIBRARY, "cufftXtMakePlanMany with types of 16 bits");
@@ -309,7 +311,7 @@ VENDOR_API int cufftXtMakePlanMany(int handle, int rank, const long long *size, 
                                type, batch, bytes);
 }
 
-/* Makes a plan by a call that also creates its handle. */
+/* Defines a function that creates a handle and makes its plan. */
 #define PLAN(name, parameters, call)                                                                                   \
     VENDOR_API int name parameters                                                                                     \
     {                                                                                                                  \
@@ -333,7 +335,7 @@ PLAN(cufftPlanMany,
 
 /* The functions of FFTW for one precision. `plan` is an opaque pointer, and `dimension` is fftw_iodim64. */
 typedef struct dimension {
-    ptrdiff_t n, in, out; /* number, and the steps of both sides */
+    ptrdiff_t n, in, out; /* the number of elements, and the steps of both sides */
 } dimension;
 typedef void *(*make_complex)(int, const dimension *, int, const dimension *, void *, void *, int, unsigned);
 typedef void *(*make_real)(int, const dimension *, int, const dimension *, void *, void *, unsigned);
@@ -370,8 +372,8 @@ static void *make_fftw(const plan *p, int direction, void *in, void *out)
     return make ? make(p->rank, dimensions, 1, &batch, in, out, flags) : NULL;
 }
 
-/* Runs a transform. It works on a copy of the input if FFTW may destroy the input (from complex to real), or if the transform is
- * in place and the caller chose both layouts, which FFTW need not support. */
+/* Runs a transform. It works on a copy of the input if FFTW may destroy the input (from complex to real), or if the
+ * transform is in place and the caller chose both layouts, which FFTW need not support. */
 static bool transform(const void *what)
 {
     const work *w = what;
@@ -385,7 +387,7 @@ static bool transform(const void *what)
     const size_t align = single ? sizeof(float) : sizeof(double);
     if ((uintptr_t)w->in % align || (uintptr_t)w->out % align)
         return false;
-    if (!bytes || !out_bytes) /* the padded rows of a transform in place are too long */
+    if (!bytes || !out_bytes) /* the sizes overflow, because rows of a transform in place are padded */
         return false;
     void *in = vendor_reach(w->in, bytes, in_place, w->name), *copy = NULL;
     void *out = in ? vendor_reach(w->out, out_bytes, true, w->name) : NULL;
@@ -495,7 +497,7 @@ VENDOR_API int cufftGetProperty(int what, int *value)
     return vendor_version_part((const int[]){KILN_VENDOR_VERSION, 0, 0}, what, value) ? FFT_DONE : FFT_INVALID_VALUE;
 }
 
-/* ---- names without a function here ---- */
+/* ---- names that the stand-in does not implement ---- */
 
 #define ABSENT(name) VENDOR_ABSENT(LIBRARY, name, FFT_NOT_SUPPORTED)
 ABSENT(cufftGetPlanPropertyInt64)

@@ -1,12 +1,13 @@
 /* curand.c - libcurand for the simulated device: the host API of cuRAND for the generators XORWOW, MRG32k3a and
- * Philox4x32-10, with the numbers that cuRAND itself gives.
+ * Philox4x32-10, with the same numbers as NVIDIA's cuRAND.
  *
  * cuRAND generates with many threads at once. Thread t has the subsequence t of the generator, and the threads take
- * turns. In its turn a thread gives one number (XORWOW and MRG32k3a), a pair of normal numbers, or four numbers
- * (Philox). After the last thread it is the first thread's turn again. A later call begins at the thread where the last
- * call ended. This order was read off cuRAND 10.4 on an H200; NVIDIA's guide describes it under "Order". Integers and
- * uniform numbers are equal bit for bit. Normal and log-normal numbers differ in the last digits, because the host's
- * logarithm and sine do. Poisson numbers have the right distribution, but other values.
+ * turns. In one turn a thread gives one number (XORWOW and MRG32k3a), a pair of normal numbers, or four numbers
+ * (Philox). After the last thread, the turns begin again with the first thread. A later call begins at the thread where
+ * the last call ended. This order was observed with cuRAND 10.4 on an H200, and NVIDIA's guide describes it under
+ * "Order". Integers and uniform numbers are equal bit for bit. Normal and log-normal numbers differ in the last digits,
+ * because the host's logarithm and sine do. Poisson numbers have the same distribution as cuRAND's, but different
+ * values.
  *
  * The generators: XORWOW of G. Marsaglia, "Xorshift RNGs" (2003); MRG32k3a of P. L'Ecuyer, "Good parameters and
  * implementations for combined multiple recursive random number generators" (1999); Philox of J. Salmon and others,
@@ -33,22 +34,22 @@ enum { /* curandStatus_t */
 };
 enum { DEFAULT_GENERATOR = 100, XORWOW = 101, MRG32K3A = 121, PHILOX = 161 };                    /* curandRngType_t */
 enum { ORDER_BEST = 100, ORDER_DEFAULT = 101, ORDER_SEEDED, ORDER_LEGACY, ORDER_DYNAMIC = 104 }; /* curandOrdering_t */
-enum { VERSION = 10400 }; /* 10.4, with which the numbers were compared */
+enum { VERSION = 10400 }; /* cuRAND 10.4, with which the numbers were compared */
 
 enum { WORDS = 6, LEGACY_THREADS = 4096, MRG_THREADS = 81920, PHILOX_THREADS = 65536 };
 
 typedef struct generator {
     int kind, order;
-    bool host; /* the numbers go to host memory */
+    bool host; /* true if the numbers go to host memory */
     uint64_t seed, offset;
     void *stream, *context;
-    /* The state of each thread, NULL until the first number is wanted.
-     * XORWOW: the Weyl counter and five words. MRG32k3a: three words of each recurrence. Philox: the place in
-     * its sequence at which the thread's turn began (two words). */
+    /* The state of each thread, or NULL until the first number is generated. XORWOW: the Weyl counter and five words.
+     * MRG32k3a: three words of each recurrence. Philox: the position in the thread's sequence at which its turn began
+     * (two words). */
     uint32_t (*states)[WORDS];
     uint32_t threads;
     uint32_t next; /* the thread whose turn it is */
-    uint32_t part; /* Philox: the numbers that this thread has given in its turn, of four */
+    uint32_t part; /* for Philox: how many of the four numbers of its turn this thread has given */
 } generator;
 
 /* ---- XORWOW: a linear map of 160 bits, and a Weyl counter ---- */
@@ -67,7 +68,7 @@ static bits step_bits(bits v)
     return v;
 }
 
-/* A linear map is the list of the images of the single bits. */
+/* Applies a linear map to `v`. The map is a list that has the image of each single bit. */
 static bits apply_map(const bits map[BITS], bits v)
 {
     bits sum = {{0}};
@@ -94,8 +95,8 @@ static void make_step_map(bits map[BITS])
     }
 }
 
-/* Thread t begins 2^67 t numbers after the first one. The Weyl counter is then the same, because 2^32 divides 2^67. All
- * threads skip `rounds` numbers. */
+/* Thread t begins 2^67 * t numbers after thread 0. All threads begin with the same Weyl counter, because 2^32 divides
+ * 2^67. All threads skip `rounds` numbers. */
 static void seed_xorwow(generator *g, uint64_t rounds)
 {
     enum { DISTANCE = 67 };
@@ -141,7 +142,7 @@ static void multiply(uint64_t a[3][3], uint64_t b[3][3], uint64_t c[3][3], uint6
     memcpy(a, product, sizeof product);
 }
 
-/* The map of `steps` << `shift` steps. */
+/* Computes the map of `steps` << `shift` steps. */
 static void make_map(uint64_t map[3][3], int which, uint64_t steps, int shift)
 {
     uint64_t power[3][3];
@@ -166,7 +167,7 @@ static void apply_mrg(uint32_t state[3], uint64_t map[3][3], uint64_t m)
         state[i] = (uint32_t)sum[i];
 }
 
-/* Thread t begins 2^76 t numbers after the first one. All threads skip `rounds` numbers. */
+/* Thread t begins 2^76 * t numbers after thread 0. All threads skip `rounds` numbers. */
 static void seed_mrg(generator *g, uint64_t rounds)
 {
     enum { DISTANCE = 76, BASE = 12345 };
@@ -186,7 +187,7 @@ static void seed_mrg(generator *g, uint64_t rounds)
     }
 }
 
-/* The next number from 1 to the first modulus. */
+/* Returns the next number, which is from 1 to the first modulus. */
 static double next_mrg(uint32_t state[WORDS])
 {
     const uint64_t m1 = modulus[0], m2 = modulus[1];
@@ -199,7 +200,7 @@ static double next_mrg(uint32_t state[WORDS])
     return (double)(p1 > p2 ? p1 - p2 : p1 + m1 - p2);
 }
 
-/* ---- Philox4x32-10: a counter, encrypted ---- */
+/* ---- Philox4x32-10: an encrypted counter ---- */
 
 static uint32_t next_philox(const generator *g, uint32_t thread, uint32_t state[WORDS])
 {
@@ -230,7 +231,7 @@ static uint32_t count_threads(const generator *g)
 
 static uint32_t numbers_in_turn(const generator *g) { return g->kind == PHILOX ? 4 : 1; }
 
-/* Makes the states of all threads, and skips the offset. Returns false if there is no memory. */
+/* Makes the states of all threads, and skips `offset` numbers. Returns false if memory runs out. */
 static bool make_states(generator *g)
 {
     if (g->states)
@@ -266,7 +267,7 @@ static void forget_states(generator *g)
     g->next = g->part = 0;
 }
 
-/* ---- distributions. Each draws from the thread whose turn it is ---- */
+/* ---- distributions. Each function draws from the thread whose turn it is ---- */
 
 #define TO_DOUBLE 0x1p-53
 
@@ -277,13 +278,13 @@ static uint32_t draw(generator *g)
         return next_philox(g, g->next, state);
     if (g->kind == XORWOW)
         return next_xorwow(state);
-    /* NVIDIA's factor, which widens the range of MRG32k3a to 32 bits. The largest number would become 2^32. A GPU's
-     * conversion makes it 2^32 - 1. */
+    /* NVIDIA's factor, which widens the range of MRG32k3a to 32 bits. The largest number would become 2^32, and a GPU's
+     * conversion saturates it to 2^32 - 1. */
     const double wide = next_mrg(state) * 1.000000048662;
     return wide >= 0x1p32 ? UINT32_MAX : (uint32_t)wide;
 }
 
-#define MRG_NORM 2.3283065498378288e-10 /* of 1 / (modulus + 1), as NVIDIA rounds it */
+#define MRG_NORM 2.3283065498378288e-10 /* 1 / (modulus + 1), as NVIDIA rounds it */
 
 static float draw_float(generator *g)
 {
@@ -307,7 +308,7 @@ typedef struct work {
     const char *name;
     void *out;
     size_t count, size; /* size: bytes of a number */
-    bool normal;        /* numbers come in pairs */
+    bool normal;        /* true if the numbers come in pairs */
     int what;
     double mean, deviation;
 } work;
@@ -336,8 +337,8 @@ static void draw_pair(generator *g, const work *w, double pair[2])
     }
 }
 
-/* Draws a Poisson number: by inversion for small means. A larger mean is a sum of small ones, and a very large one a
- * normal number, as in cuRAND. */
+/* Draws a Poisson number: for a small mean by inversion, for a larger mean as a sum of Poisson numbers with small
+ * means, and for a very large mean as a rounded normal number, as in cuRAND. */
 static uint32_t draw_poisson(generator *g, double mean)
 {
     enum { SMALL = 500, LARGE = 4000 };
@@ -367,7 +368,8 @@ static void put(const work *w, size_t at, double number)
     memcpy(to, w->size == sizeof(float) ? (const void *)&narrow : (const void *)&number, w->size);
 }
 
-/* Moves the thread whose turn it is along its sequence of Philox. Returns the place before. */
+/* Moves the thread whose turn it is by `words` words along its Philox sequence. Returns the position before the
+ * move. */
 static uint64_t move_philox(generator *g, uint64_t words)
 {
     uint64_t taken, moved;
@@ -379,11 +381,13 @@ static uint64_t move_philox(generator *g, uint64_t words)
 
 static bool is_double(const work *w) { return w->size == sizeof(double); }
 
-/* Writes the number `at`, and if it is the first of a pair, also the second. Returns how many it wrote.
+/* Writes the number `at`. If it is the first number of a pair, also writes the second one. Returns how many numbers
+ * were written.
  *
- * The four numbers of a thread's turn have fixed places: number p of a turn is made of word p since the turn began, a
- * double of two words from 2 p on. So a call that begins within a turn makes the same number as one that made the whole
- * turn, whatever the calls before it made. A turn of doubles takes eight words. */
+ * The four numbers of a thread's turn have fixed places: number p of a turn is made from word p since the beginning of
+ * the turn; a double is made from the words 2p and 2p + 1. So a call that begins within a turn makes the same number as
+ * a call that makes the whole turn, whatever kind of numbers the calls before it made. A turn of doubles takes eight
+ * words. */
 static uint32_t write_philox(const work *w, size_t at)
 {
     generator *g = w->g;
@@ -417,7 +421,7 @@ static uint32_t write_pair(const work *w, size_t at)
     return 2;
 }
 
-/* Draws once, and writes the numbers of this draw from place `at` on. Returns how many numbers the draw gave. */
+/* Draws once, and writes the numbers of this draw to the indices from `at` on. Returns the count of these numbers. */
 static uint32_t write_next(const work *w, size_t at)
 {
     generator *g = w->g;
@@ -432,7 +436,7 @@ static uint32_t write_next(const work *w, size_t at)
         number = w->what == POISSON ? draw_poisson(g, w->mean) : draw(g);
         memcpy((char *)w->out + at * w->size, &number, sizeof number);
         return 1;
-    default: return write_pair(w, at); /* the count is even */
+    default: return write_pair(w, at); /* the count of normal numbers is even */
     }
 }
 
@@ -449,7 +453,8 @@ static bool generate(const void *what)
         return false;
     const uint32_t turn = w.normal && g->kind != PHILOX ? 2 : numbers_in_turn(g);
     if (g->kind == PHILOX && w.what == POISSON && w.count)
-        move_philox(g, g->part); /* after the numbers of the calls before; a Poisson number takes any count of words */
+        /* skips the numbers of earlier calls, because a Poisson number takes any number of words */
+        move_philox(g, g->part);
     for (size_t at = 0; at < w.count;) {
         const uint32_t given = write_next(&w, at);
         at += given;
@@ -487,7 +492,7 @@ static int start(generator *g, const char *name, void *out, size_t count, size_t
     bool done = true;
     if (!vendor_enter(g->context))
         return RAND_LAUNCH_FAILURE;
-    if (vendor_is_capturing(g->stream)) { /* the graph could outlive the generator */
+    if (vendor_is_capturing(g->stream)) { /* refused in a capture, because the graph could outlive the generator */
         vendor_tell_missing(LIBRARY, "generating numbers in a graph");
         return RAND_LAUNCH_FAILURE;
     }

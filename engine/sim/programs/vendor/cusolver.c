@@ -1,10 +1,10 @@
 /* cusolver.c - libcusolver for the simulated device, over the host's LAPACK: handles, settings, and the work of a call.
- * cusolver_linear.c has factors and solutions, cusolver_values.c eigenvalues and singular values. Only the part for dense
- * matrices (cusolverDn) is here; the names of the other parts are in cusolver_absent.c.
+ * cusolver_linear.c has factors and solutions, cusolver_values.c eigenvalues and singular values. The stand-in has only
+ * the part for dense matrices (cusolverDn). cusolver_absent.c defines the names of the other parts.
  *
- * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work copies its matrices for
- * LAPACK, because LAPACK's kernels may read behind the last element, and writes the results back. Any thread may use a handle, if
- * no two threads use one handle at once, as in cuSOLVER. */
+ * A function checks its arguments, packs them into a `work`, and enqueues the work (device.c). The work copies its
+ * matrices for LAPACK, because LAPACK's kernels may read beyond the last element, and writes the results back. As in
+ * cuSOLVER, any thread may use a handle, but no two threads may use the same handle at the same time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +76,7 @@ VENDOR_API int cusolverGetProperty(int what, int *value)
     return vendor_version_part(version_parts, what, value) ? DONE : INVALID_VALUE;
 }
 
-/* Parameters choose algorithms of a GPU, which the stand-in does not have. */
+/* cusolverDnParams_t. The parameters choose algorithms of a GPU, which the stand-in does not have. */
 typedef struct parameters {
     int algorithm;
 } parameters;
@@ -142,7 +142,7 @@ typedef struct job {
     bool (*function)(const work *);
 } job;
 
-/* Every work has working memory on the device, if its call takes one. */
+/* Runs the function of a work. If the call takes working memory on the device, first checks that this memory exists. */
 static bool run_job(const void *what)
 {
     const job *j = what;
@@ -157,14 +157,14 @@ int solver_enqueue(cusolver_handle handle, const work *w, bool (*function)(const
     if (!vendor_enter(handle->context))
         return EXECUTION_FAILED;
     if (j.w.jacobi && vendor_is_capturing(handle->stream))
-        j.w.jacobi = NULL; /* a graph may run after the object is gone */
+        j.w.jacobi = NULL; /* a graph may run after the program has destroyed the object */
     return vendor_enqueue(handle->stream, w->name, run_job, &j, sizeof j, &done) && done ? DONE : EXECUTION_FAILED;
 }
 
 int solver_wait(cusolver_handle handle, const work *w, bool (*function)(const work *))
 {
     if (vendor_enter(handle->context) && vendor_is_capturing(handle->stream)) {
-        vendor_tell_missing(LIBRARY, w->name); /* in a graph */
+        vendor_tell_missing(LIBRARY, w->name); /* * the call cannot be captured * */
         return NOT_SUPPORTED;
     }
     return solver_enqueue(handle, w, function);
@@ -175,7 +175,7 @@ int solver_wait(cusolver_handle handle, const work *w, bool (*function)(const wo
 void *solver_reach(const work *w, const void *at, int64_t count, size_t size, bool write)
 {
     enum { MOST = 8 };
-    static char nothing[MOST]; /* never read or written: it has no numbers */
+    static char nothing[MOST]; /* a valid address for 0 numbers, which is never read or written */
     size_t bytes;
     if (count == 0)
         return nothing;
@@ -189,7 +189,7 @@ void *solver_reach(const work *w, const void *at, int64_t count, size_t size, bo
 static char *reach_matrix(const work *w, const matrix *m, size_t size, int64_t index, bool write)
 {
     const bool empty = m->rows == 0 || m->columns == 0;
-    const int64_t count = empty ? 0 : (m->columns - 1) * m->ld + m->rows; /* each is below 2^31 */
+    const int64_t count = empty ? 0 : (m->columns - 1) * m->ld + m->rows; /* each factor is below 2^31 */
     const void *at = (const void *)((uintptr_t)m->at + (uintptr_t)index * (uintptr_t)m->stride * size);
     if (w->lists && !empty) {
         void *const *list = solver_reach(w, m->at, w->batch, sizeof(void *), false);
@@ -202,7 +202,7 @@ static char *reach_matrix(const work *w, const matrix *m, size_t size, int64_t i
 
 void *solver_read(const work *w, const matrix *m, int type, int64_t index)
 {
-    enum { SLACK = 64 }; /* what LAPACK's kernels may read behind the end */
+    enum { SLACK = 64 }; /* number of elements that LAPACK's kernels may read beyond the end */
     const size_t size = vendor_number_size(type), line = (size_t)m->rows * size;
     const char *from = reach_matrix(w, m, size, index, false);
     char *copy = from ? calloc(1, (size_t)m->columns * line + SLACK) : NULL;

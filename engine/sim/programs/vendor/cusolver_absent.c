@@ -1,4 +1,4 @@
-/* cusolver_absent.c - the names of cuSOLVER without a function here. */
+/* cusolver_absent.c - the names of cuSOLVER that the stand-in does not implement. */
 #include "cusolver.h"
 #include "vendor.h"
 

@@ -1,5 +1,6 @@
-/* cusolver_linear.c - cuSOLVER's factors of dense matrices, and solutions by them: Cholesky, LU, QR, and the inverse of a triangle.
- * LAPACK's Fortran functions take every argument by address, and the lengths of texts at the end. */
+/* cusolver_linear.c - cuSOLVER's factorisations of dense matrices and solutions with the factors: Cholesky, LU, QR, and
+ * the inverse of a triangular matrix. LAPACK's Fortran functions take every argument by address, and the lengths of
+ * strings as additional arguments at the end. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@ static matrix square_of(const void *at, int64_t n, int64_t ld)
 
 /* ---- Cholesky ---- */
 
-/* Runs a LAPACK function with one matrix, whose other triangle it leaves: potrf, potri. */
+/* Runs potrf or potri, which use one triangle of a matrix and leave the other triangle unchanged. */
 static bool run_triangle(const work *w, const char *name)
 {
     typedef void function(const char *, const int *, void *, const int *, int *, size_t);
@@ -45,7 +46,7 @@ static bool run_potrs(const work *w)
         void *a = solver_read(w, &w->a, w->type, i), *b = a ? solver_read(w, &w->b, w->type, i) : NULL;
         if (b && n > 0 && columns > 0)
             f(letter_of_fill(w->uplo), &n, &columns, a, &ld_a, b, &ld_b, &info, 1);
-        /* one info for a batch: NVIDIA's guide says that it is a single number */
+        /* by NVIDIA's guide, a batch has a single info */
         done = b && solver_write(w, &w->b, w->type, i, b) && solver_write_info(w, 0, info);
         free(a);
         free(b);
@@ -144,7 +145,7 @@ static int solve_potrs(cusolver_handle handle, work *w, const void *a, int64_t l
                   .batch = batch,                                                                                      \
                   .lists = true,                                                                                       \
                   .info = info};                                                                                       \
-        CHECK(handle, columns == 1); /* as NVIDIA's guide says */                                                      \
+        CHECK(handle, columns == 1); /* NVIDIA's guide allows no other number */                                       \
         return solve_potrs(handle, &w, a, lda, b, ldb);                                                                \
     }
 ALL_TYPES(CHOLESKY)
@@ -234,7 +235,8 @@ VENDOR_API int cusolverDnXtrtri(cusolver_handle handle, int uplo, int diag, int6
 
 /* ---- LU ---- */
 
-/* LU without exchanges of rows, which LAPACK does not have. Returns the first zero pivot from 1, or 0. */
+/* Computes LU without exchanges of rows, which LAPACK does not offer. Returns the position of the first zero pivot,
+ * counted from 1, or 0. */
 static int factor_in_order(void *a, int64_t rows, int64_t columns, int64_t ld, int type)
 {
     int info = 0;
@@ -277,7 +279,8 @@ static void tell_pivot(const char *name, int64_t place, int64_t value)
                 (long long)value);
 }
 
-/* Copies the pivots, for free(). A pivot that is no row of the matrix would lead LAPACK out of bounds. */
+/* Returns a copy of the pivots, which the caller frees. Checks each pivot, because a pivot outside of the matrix would
+ * lead LAPACK out of bounds. */
 static int *read_pivots(const work *w)
 {
     const void *from = w->pivots
@@ -502,7 +505,8 @@ static int factor_qr(cusolver_handle handle, work *w, void *a, int64_t lda, void
     return is_type(w->type) ? solver_enqueue(handle, w, run_geqrf) : solver_refuse_types();
 }
 
-/* Fills the work of a product with Q, which k reflections make. A real matrix has no conjugate transpose. */
+/* Fills the work of a product with Q, which is the product of k reflections. For a real matrix, the conjugate transpose
+ * becomes the transpose. */
 static bool set_ormqr(work *w, const void *a, int64_t lda, const void *tau, const void *c, int64_t ldc)
 {
     const int64_t rows = w->side == SIDE_LEFT ? w->m : w->n;
@@ -607,7 +611,8 @@ VENDOR_API int cusolverDnXgeqrf(cusolver_handle handle, const void *parameters, 
 
 /* ---- solutions in one call, which cuSOLVER computes in a lower precision and refines (gesv, gels) ---- */
 
-/* The stand-in computes in the precision of the matrices, so there is nothing to refine: 0 rounds. A stays. */
+/* The stand-in computes in the precision of the matrices, so it does not refine, and reports 0 iterations. A stays
+ * unchanged. */
 static bool run_gesv(const work *w)
 {
     typedef void function(const int *, const int *, void *, const int *, int *, void *, const int *, int *);
@@ -655,7 +660,7 @@ static bool run_gels(const work *w)
     return done;
 }
 
-/* Fills the matrices of both. Returns false if an argument is not valid. */
+/* Fills the matrices of gesv or gels. Returns false if an argument is not valid. */
 static bool set_refined(work *w, const void *a, int lda, const void *b, int ldb, const void *x, int ldx)
 {
     w->a = matrix_of(a, w->m, w->n, lda);
@@ -721,7 +726,7 @@ static int set_bytes(cusolver_handle handle, const work *w, bool valid, size_t *
                           bytes >= BUFFER_NUMBERS * vendor_number_size(type_));                                        \
         return solver_wait(handle, &w, run_gels);                                                                      \
     }
-/* The first letter: the precision of the matrices. The second one: the lowest precision of cuSOLVER. */
+/* The first letter is the precision of the matrices. The second letter is the lowest precision that cuSOLVER uses. */
 REFINED(DD, R_64F)
 REFINED(DS, R_64F)
 REFINED(DH, R_64F)

@@ -1,5 +1,5 @@
-/* cusolver_parts.c - three functions of cuSOLVER. syevdx finds a range of the eigenvalues. geev finds eigenvalues of matrices that are
- * not symmetric. gesvda finds the largest singular values of a batch. */
+/* cusolver_parts.c - three functions of cuSOLVER. syevdx finds a range of the eigenvalues. geev finds eigenvalues of
+ * matrices that are not symmetric. gesvda finds the largest singular values of a batch. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,7 @@ RANGE(Z, C_64F, he, double)
         int64_t lda, const void *low, const void *high, int64_t first, int64_t last, int64_t *found, int type_values,  \
         void *values, int compute
 
-/* Fills the work. The ends of a range of values have the type of the values, on the host. */
+/* Fills the work. `low` and `high` are in host memory and have the type of the eigenvalues. */
 static bool set_wide(work *w, void *a, int64_t lda, const void *low, const void *high, int64_t first, int64_t last,
                      int64_t *found, void *values)
 {
@@ -132,8 +132,8 @@ VENDOR_API int cusolverDnXsyevdx(WIDE_RANGE, AREAS, void *info)
 
 /* ---- eigenvalues of any square matrix ---- */
 
-/* LAPACK gives the eigenvalues of a real matrix as two vectors. `values` becomes the real parts and then the imaginary parts, or
- * complex numbers. b: left vectors, c: right vectors, as LAPACK stores them. */
+/* LAPACK gives the eigenvalues of a real matrix as two vectors. `values` becomes the real parts and then the imaginary
+ * parts, or complex numbers. b has the left vectors and c the right vectors, as LAPACK stores them. */
 static bool run_geev(const work *w)
 {
     typedef void real_function(const char *, const char *, const int *, void *, const int *, void *, void *, void *,
@@ -157,7 +157,8 @@ static bool run_geev(const work *w)
         vendor_write_number(found_values, k, w->type, (vendor_number){NAN, 0});
     if (!finite) /* no eigenvalue has converged */
         info = n;
-    for (int pass = 0; finite && n > 0 && pass < 2; pass++) { /* the first pass asks for the size */
+    /* the first pass asks LAPACK for the size of its working memory */
+    for (int pass = 0; finite && n > 0 && pass < 2; pass++) {
         if (pass && !(room = solver_buffer(w->type, query, &count)))
             break;
         void *area = pass ? room : query;
@@ -197,7 +198,7 @@ static bool run_geev(const work *w)
     cusolver_handle handle, const void *parameters, int job_l, int job_r, int64_t n, int type, void *a, int64_t lda,   \
         int type_values, void *values, int type_l, void *l, int64_t ldl, int type_r, void *r, int64_t ldr, int compute
 
-/* Fills the work. Vectors that are not wanted are matrices without columns, whose address is not used. */
+/* Fills the work. If vectors are not requested, their matrix has no columns, and its address is not used. */
 static bool set_geev(work *w, int job_l, int job_r, const void *a, int64_t lda, const void *values, const void *l,
                      int64_t ldl, const void *r, int64_t ldr)
 {
@@ -212,7 +213,8 @@ static bool set_geev(work *w, int job_l, int job_r, const void *a, int64_t lda, 
     return is_two(job_l) && is_two(job_r) && is_matrix(&w->a) && is_matrix(&w->b) && is_matrix(&w->c);
 }
 
-/* The eigenvalues of a real matrix may be two real vectors, or complex. */
+/* Returns the type of the call, or -1 if its types do not fit. The eigenvalues of a real matrix may be two real vectors
+ * or one complex vector. */
 static int type_of_geev(int type, int values, int l, int r, int compute)
 {
     const bool fit = is_type(type) && compute == type && l == type && r == type &&
@@ -243,7 +245,8 @@ VENDOR_API int cusolverDnXgeev(GEEV_PARAMETERS, AREAS, void *info)
 
 /* ---- the k largest singular values of each matrix of a batch ---- */
 
-/* Returns the Frobenius norm of A - U S V^H, where S is the diagonal matrix of the first k singular values. V^H has `least` rows. */
+/* Returns the Frobenius norm of A - U S V^H, where S is the diagonal matrix of the first k singular values. V^H has
+ * `least` rows. */
 static double measure_rest(const work *w, const void *a, const void *u, const void *s, const void *vt, int64_t least)
 {
     double sum = 0;
@@ -261,10 +264,10 @@ static double measure_rest(const work *w, const void *a, const void *u, const vo
     return sqrt(sum);
 }
 
-/* b is U, c is V. */
+/* Computes the singular values and vectors. b is U, and c is V. */
 static bool run_gesvda(const work *w)
 {
-    const int64_t least = w->n; /* there are at least as many rows as columns */
+    const int64_t least = w->n; /* the matrix has at least as many rows as columns */
     const size_t size = vendor_number_size(w->type);
     bool done = true;
     for (int64_t i = 0; done && i < w->batch; i++) {

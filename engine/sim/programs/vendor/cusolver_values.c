@@ -1,5 +1,5 @@
-/* cusolver_values.c - cuSOLVER's eigenvalues and singular values. The functions that NVIDIA computes by Jacobi's method and by polar
- * decompositions give the same results here by LAPACK's methods. */
+/* cusolver_values.c - cuSOLVER's eigenvalues and singular values. NVIDIA's library computes some functions by Jacobi's
+ * method or by polar decomposition. The stand-in computes the same results by LAPACK's methods. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static void start_jacobi(jacobi *p, bool batched)
     p->batched = batched;
 }
 
-/* Keeps the residual of a call. `vectors`: there are vectors, which the residual needs. */
+/* Stores the residual of a call. `vectors` is true if the call computed vectors, which the residual needs. */
 static void end_jacobi(jacobi *p, bool vectors, double residual)
 {
     p->solved = true;
@@ -60,7 +60,8 @@ bool solver_call_syevd(const work *w, void *a, void *values, int *info)
     return done;
 }
 
-/* Returns the Frobenius norm of U^H A V - diag(s), where A has m x n numbers, and all matrices lie without gaps. */
+/* Returns the Frobenius norm of U^H A V - diag(s), where A has m x n numbers, and all matrices are stored without
+ * gaps. */
 static double measure_residual(int type, int64_t m, int64_t n, const void *a, const void *u, const void *s,
                                const void *v)
 {
@@ -86,7 +87,7 @@ static double measure_residual(int type, int64_t m, int64_t n, const void *a, co
     return sqrt(sum);
 }
 
-/* Makes the triangle that LAPACK does not read equal to the other one. */
+/* Copies the triangle that LAPACK reads to the other triangle. */
 static void fill_triangle(void *a, int64_t n, int uplo, int type)
 {
     for (int64_t j = 0; j < n; j++)
@@ -130,7 +131,7 @@ static int start_syevd(cusolver_handle handle, work *w, void *a, int64_t lda, vo
     w->vector_type = real_type(w->type);
     CHECK(handle,
           w->info && is_two(w->job) && is_two(w->uplo) && is_matrix(&w->a) && w->batch >= 0 && w->buffer && area_fits);
-    w->a.stride = lda * w->n; /* of the calls with a batch */
+    w->a.stride = lda * w->n; /* for the calls with a batch */
     w->values.stride = w->n;
     return is_type(w->type) ? solver_enqueue(handle, w, run_syevd) : solver_refuse_types();
 }
@@ -219,7 +220,8 @@ static int create_jacobi(jacobi **to)
     return *to ? DONE : ALLOC_FAILED;
 }
 
-/* LAPACK's methods have no sweeps, so their number is 0. The residual needs the vectors. */
+/* The functions about the parameters. LAPACK's methods have no sweeps, so the number of sweeps is 0. The residual is
+ * known only if the call computed vectors. */
 #define JACOBI(Which, which)                                                                                           \
     VENDOR_API int cusolverDnCreate##Which##Info(jacobi **to) { return create_jacobi(to); }                            \
     VENDOR_API int cusolverDnDestroy##Which##Info(jacobi *p)                                                           \
@@ -304,9 +306,9 @@ EIGEN(Z, C_64F, he)
 WIDE_EIGEN(evd, NO_BATCH, 1)
 WIDE_EIGEN(evBatched, A_BATCH, batch)
 
-/* ---- A x = w B x, and its two other kinds ---- */
+/* ---- generalised eigenvalues: A x = w B x, and the two other kinds ---- */
 
-/* LAPACK's sygv without "divide and conquer": the same results, and less working memory. */
+/* Uses LAPACK's sygv, without "divide and conquer": it gives the same results and needs less working memory. */
 static bool run_sygvd(const work *w)
 {
     typedef void real_function(const int *, const char *, const char *, const int *, void *, const int *, void *,
@@ -422,7 +424,7 @@ bool solver_call_gesvd(const work *w, char job_u, char job_vt, void *a, void *s,
     return done;
 }
 
-/* gesvd: b is U, c is V^H. The host's matrices exist only for the jobs 'A' and 'S'. */
+/* gesvd, where b is U and c is V^H. Copies of these matrices exist only for the jobs 'A' and 'S'. */
 static bool run_gesvd(const work *w)
 {
     const bool has_u = w->job_u == 'A' || w->job_u == 'S', has_vt = w->job_v == 'A' || w->job_v == 'S';
@@ -461,7 +463,7 @@ static int start_gesvd(cusolver_handle handle, work *w, void *a, int64_t lda, vo
     return is_type(w->type) ? solver_enqueue(handle, w, run_gesvd) : solver_refuse_types();
 }
 
-/* gesvdj and gesvdp: b is U, c is V, which LAPACK gives as V^H. A is destroyed. */
+/* gesvdj and gesvdp, where b is U and c is V. LAPACK returns V^H. A is overwritten. */
 static bool run_jacobi(const work *w)
 {
     bool done = true;
@@ -479,7 +481,7 @@ static bool run_jacobi(const work *w)
         done = vt && (job == 'N' || (u && v));
         if (done && least > 0)
             done = solver_call_gesvd(w, job, job, a, s, u, leading(&w->b), vt, ld_vt, &info);
-        else if (done && job != 'N') /* no singular values: the vectors are the identity */
+        else if (done && job != 'N') /* if there are no singular values, the vectors are the identity */
             for (int64_t k = 0; k < u_columns || k < v_columns; k++) {
                 if (k < u_columns)
                     vendor_write_number(u, k * w->m + k, w->type, (vendor_number){1, 0});
@@ -519,14 +521,14 @@ static bool set_jacobi(work *w, const void *a, int64_t lda, const void *s, const
     if (!is_two(w->job) || !is_two(w->econ) || !is_matrix(&w->a) || w->batch < 0 ||
         (w->job == VECTORS && !(is_matrix(&w->b) && is_matrix(&w->c))))
         return false;
-    w->a.stride = lda * w->n; /* of the calls with a batch */
+    w->a.stride = lda * w->n; /* for the calls with a batch */
     w->values.stride = least;
     w->b.stride = w->job == VECTORS ? ldu * w->m : 0;
     w->c.stride = w->job == VECTORS ? ldv * w->n : 0;
     return true;
 }
 
-enum { MOST_OF_BATCH = 32 }; /* rows and columns of a matrix of a batch, as NVIDIA's guide says */
+enum { MOST_OF_BATCH = 32 }; /* limit of the rows and columns of a matrix of a batch, from NVIDIA's guide */
 
 #define SINGULAR(X_, type_)                                                                                            \
     VENDOR_API int cusolverDn##X_##gesvd_bufferSize(cusolver_handle handle, int m, int n, int *numbers)                \
@@ -648,7 +650,8 @@ VENDOR_API int cusolverDnXgesvdp_bufferSize(POLAR_PARAMETERS, size_t *on_device,
                               on_host);
 }
 
-/* The stand-in adds nothing to singular values, so their error from that is 0. */
+/* NVIDIA's gesvdp may perturb the singular values, and returns the error that results. The stand-in does not perturb
+ * them, so the error is 0. */
 VENDOR_API int cusolverDnXgesvdp(POLAR_PARAMETERS, AREAS, void *info, double *error)
 {
     work w = {.name = "cusolverDnXgesvdp",

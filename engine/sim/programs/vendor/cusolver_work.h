@@ -1,5 +1,5 @@
-/* cusolver_work.h - what the files of the stand-in of cuSOLVER share: the arguments of a call as a `work`, and matrices that are
- * copied for the host's LAPACK. */
+/* cusolver_work.h - declarations that the files of the stand-in of cuSOLVER share: the arguments of a call as a `work`,
+ * and functions that copy matrices for the host's LAPACK. */
 #ifndef KILN_SIM_VENDOR_CUSOLVER_WORK_H
 #define KILN_SIM_VENDOR_CUSOLVER_WORK_H
 
@@ -11,82 +11,89 @@
 #define LIBRARY "libcusolver"
 
 struct cusolver_context {
-    void *stream, *context; /* context: for threads that have none */
+    void *stream, *context; /* context: the context for threads that have no current context */
     int deterministic, math;
 };
-typedef struct cusolver_context *cusolver_handle; /* NULL: none */
+typedef struct cusolver_context *cusolver_handle; /* NULL if there is none */
 
-/* syevjInfo_t and gesvdjInfo_t. */
+/* The type of syevjInfo_t and gesvdjInfo_t. */
 typedef struct jacobi {
     double tolerance, residual;
     int sweeps, sorts;
-    bool solved, measured, batched; /* of the last call; measured: it has a residual */
+    bool solved, measured, batched; /* facts about the last call; measured: it has a residual */
 } jacobi;
 
-/* A matrix by columns, or a vector as a matrix of one column. `stride`: numbers from one matrix of a batch to the next. */
+/* A matrix, stored by columns. A vector is a matrix of one column. `stride` is the distance, in numbers, from one
+ * matrix of a batch to the next. */
 typedef struct matrix {
     void *at;
     int64_t rows, columns, ld, stride;
 } matrix;
 
-/* All arguments of a call. Each function uses some. */
+/* All arguments of a call. Each function uses some of them. */
 typedef struct work {
     const char *name;
-    int type, vector_type; /* vector_type: of `values` */
+    int type, vector_type; /* vector_type: the type of `values` */
     int uplo, diag, op, side, kind, job, econ;
     char job_u, job_v;
     int64_t m, n, k, batch;
     matrix a, b, c, tau, values; /* values: eigenvalues or singular values */
-    bool lists;                  /* a and b are device addresses of lists of `batch` addresses */
+    bool lists;                  /* true if a and b are device addresses of lists of `batch` addresses */
     void *pivots, *info, *buffer;
-    bool wide_pivots;       /* of 64 bits */
-    jacobi *jacobi;         /* host memory; never in a graph */
-    int range, first, last; /* of eigenvalues: RANGE_...; counted from 1 */
+    bool wide_pivots;       /* pivots have 64 bits */
+    jacobi *jacobi;         /* in host memory, so a call with it cannot be captured */
+    int range, first, last; /* the range of eigenvalues: RANGE_..., and the first and the last one, counted from 1 */
     double low, high;
-    void *result;     /* host memory; never in a graph */
-    bool wide_result; /* of 64 bits */
+    void *result;     /* in host memory, so a call with it cannot be captured */
+    bool wide_result; /* *result has 64 bits */
     matrix x;
-    int *rounds; /* host memory; never in a graph */
+    int *rounds; /* in host memory, so a call with it cannot be captured */
 } work;
 
-/* Every function needs this many numbers of working memory, which the stand-in checks and does not use. */
+/* Every function asks for this many numbers of working memory. The stand-in checks that the memory exists, but does not
+ * use it. */
 enum { BUFFER_NUMBERS = 32 };
-bool is_matrix(const matrix *m); /* the sizes are possible */
-bool is_type(int type);          /* one of the four types of LAPACK */
+bool is_matrix(const matrix *m); /* returns true if the sizes are valid */
+bool is_type(int type);          /* returns true for the four types of LAPACK */
 int real_type(int type);
 
-/* Enqueues the work, whose function returns false if memory is missing. Returns a cusolverStatus_t. */
+/* Enqueues the work. `function` returns false if memory is missing. Returns a cusolverStatus_t. */
 int solver_enqueue(cusolver_handle handle, const work *w, bool (*function)(const work *));
-/* The same for a call whose result the host waits for: it cannot be captured. */
+/* Does the same as solver_enqueue() for a call whose result the host needs. Such a call cannot be captured. */
 int solver_wait(cusolver_handle handle, const work *w, bool (*function)(const work *));
-/* The size of working memory: in numbers, or in bytes of the device and of the host. */
+/* Set the size of the working memory: the first function in numbers, the second in bytes on the device and on the
+ * host. */
 int solver_set_buffer(cusolver_handle handle, bool valid, int *numbers);
 int solver_set_buffers(cusolver_handle handle, bool valid, int type, size_t *on_device, size_t *on_host);
 int solver_refuse_types(void);
 
-/* ---- for a work that runs. Each returns NULL or false if the memory is not there ---- */
+/* ---- for a work that runs. Each function returns NULL or false if the memory does not exist ---- */
 
 void *solver_reach(const work *w, const void *at, int64_t count, size_t size, bool write);
-/* Copies matrix `index` of a batch without gaps, for free(). The leading dimension of a copy is leading(m). */
+/* Returns a copy of matrix `index` of a batch, without gaps. The caller frees it. The leading dimension of a copy is
+ * leading(m). */
 void *solver_read(const work *w, const matrix *m, int type, int64_t index);
 bool solver_write(const work *w, const matrix *m, int type, int64_t index, const void *copy);
 bool solver_write_info(const work *w, int64_t index, int info);
 static inline int leading(const matrix *m) { return m->rows > 1 ? (int)m->rows : 1; }
 
-/* Finds a LAPACK function by its name for the type, such as "potrf" or, for complex types, another name. NULL: its absence is
- * told. */
+/* Finds a LAPACK function by its name for the type, such as "potrf" or, for complex types, another name. If it is
+ * missing, prints its name and returns NULL. */
 vendor_function *solver_find(int type, const char *name, const char *complex_name);
-/* Memory for LAPACK, for free(); `query`: LAPACK's answer to a query for its size, as a number of this type. */
+/* Allocates working memory for LAPACK, which the caller frees. `query` points to the size that a query of LAPACK has
+ * returned, as a number of the type `type`. Sets *count to the size in numbers. */
 void *solver_buffer(int type, const void *query, int *count);
 
-enum { BUFFER_QUERY = -1 }; /* LAPACK then returns the size of working memory only */
+enum { BUFFER_QUERY = -1 }; /* a size with which LAPACK only returns the size of the working memory that it needs */
 
 /* Replaces `a` by the eigenvectors if w->job says so. Returns false if LAPACK cannot run. */
 bool solver_call_syevd(const work *w, void *a, void *values, int *info);
-/* Returns whether all numbers are finite. If one is not, LAPACK's gesvd may never return, and its geev may end the process. */
+/* Returns true if all numbers are finite. Otherwise LAPACK must not be called: its gesvd may never return, and its geev
+ * may end the process. */
 bool solver_is_finite(int type, const void *numbers, int64_t count);
-/* LAPACK's gesvd; `a` is destroyed. u, vt: NULL if their jobs are 'N'; 'O' uses `a`. If a number of `a` is not finite, the singular
- * values are NaN, and *info says that none has converged. */
+/* Calls LAPACK's gesvd, which overwrites `a`. u and vt are NULL if their jobs are 'N' or 'O'; 'O' returns the vectors
+ * in `a`. If a number of `a` is not finite, sets the singular values to NaN, and *info to the value that means that no
+ * value has converged. */
 bool solver_call_gesvd(const work *w, char job_u, char job_vt, void *a, void *s, void *u, int ld_u, void *vt, int ld_vt,
                        int *info);
 
@@ -97,7 +104,8 @@ static inline matrix matrix_of(const void *at, int64_t rows, int64_t columns, in
 
 static inline matrix vector_of(const void *at, int64_t count) { return matrix_of(at, count, 1, count > 1 ? count : 1); }
 
-/* The types of a call that has one type of matrices, and one of real vectors; -1: they do not fit. */
+/* Returns the type of a call that has matrices of one type and real vectors of another type. Returns -1 if the types do
+ * not fit each other. */
 static inline int type_of_call(int type, int vector, int compute)
 {
     return is_type(type) && vector == real_type(type) && compute == type ? type : -1;
@@ -116,7 +124,7 @@ static inline const char *letter_of_fill(int uplo) { return uplo == FILL_UPPER ?
     if (!(condition))                                                                                                  \
     return INVALID_VALUE
 
-/* X(letter, type) */
+/* The types: X(letter, type). */
 #define REAL_TYPES(X) X(S, R_32F) X(D, R_64F)
 #define COMPLEX_TYPES(X) X(C, C_32F) X(Z, C_64F)
 #define ALL_TYPES(X) REAL_TYPES(X) COMPLEX_TYPES(X)

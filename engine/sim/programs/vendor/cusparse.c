@@ -1,11 +1,13 @@
-/* cusparse.c - libcusparse for the simulated device: handles, settings, and the work of a call. cusparse_objects.c has the
- * descriptors, cusparse_entries.c the way through a sparse matrix, cusparse_products.c and cusparse_gemm.c products,
- * cusparse_solve.c and cusparse_factors.c solutions, cusparse_convert.c conversions.
+/* cusparse.c - libcusparse for the simulated device: handles, settings, and the work of a call. The file
+ * cusparse_objects.c has the descriptors. cusparse_entries.c visits the entries of a sparse matrix. cusparse_products.c
+ * and cusparse_gemm.c have products, cusparse_solve.c and cusparse_factors.c have solutions, and cusparse_convert.c has
+ * conversions.
  *
- * A function checks its arguments, packs copies of the descriptors into a `work`, and enqueues the work (device.c). Plain loops
- * compute in double precision and round the result once, so results are more exact than on a GPU. Every offset and index of a
- * sparse matrix is checked before it is used. Any thread may use a handle, if no two threads use one handle at once, as in
- * cuSPARSE. Names that are missing are in cusparse_absent.c. */
+ * A function checks its arguments, packs copies of the descriptors into a `work`, and enqueues the work (device.c).
+ * Plain loops compute in double precision and round the result once, so results are more exact than on a GPU. Every
+ * offset and index of a sparse matrix is checked before it is used. As in cuSPARSE, any thread may use a handle, but no
+ * two threads may use the same handle at the same time. cusparse_absent.c defines the names that are not
+ * implemented. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +52,8 @@ VENDOR_API int cusparseDestroy(cusparse_handle handle)
 SETTING(Stream, stream, void *, true)
 SETTING(PointerMode, pointers, int, is_two(value))
 
-enum { MAJOR = 12, MINOR = 6, PATCH = 3 }; /* of CUDA 13.0; the library has one name in CUDA 12 and 13 */
+/* the version in CUDA 13.0; the library has the same name in CUDA 12 and 13 */
+enum { MAJOR = 12, MINOR = 6, PATCH = 3 };
 
 VENDOR_API int cusparseGetVersion(cusparse_handle handle, int *version)
 {
@@ -64,7 +67,7 @@ VENDOR_API int cusparseGetProperty(int what, int *value)
     return vendor_version_part((const int[]){MAJOR, MINOR, PATCH}, what, value) ? DONE : INVALID_VALUE;
 }
 
-/* X(number, name, text) */
+/* The statuses: X(number, name, text). */
 #define STATUSES(X)                                                                                                    \
     X(0, "CUSPARSE_STATUS_SUCCESS", "success")                                                                         \
     X(1, "CUSPARSE_STATUS_NOT_INITIALIZED", "initialization error")                                                    \
@@ -124,7 +127,7 @@ int sparse_enqueue(cusparse_handle handle, work *w, const void *alpha, const voi
 int sparse_wait(cusparse_handle handle, work *w, const void *alpha, const void *beta, bool (*function)(const void *))
 {
     if (vendor_enter(handle->context) && vendor_is_capturing(handle->stream)) {
-        vendor_tell_missing(LIBRARY, w->name); /* in a graph */
+        vendor_tell_missing(LIBRARY, w->name); /* * the call cannot be captured * */
         return NOT_SUPPORTED;
     }
     return sparse_enqueue(handle, w, alpha, beta, function);
@@ -139,7 +142,8 @@ int sparse_set_buffer(cusparse_handle handle, size_t *bytes)
 
 /* ---- types ---- */
 
-/* The types of products, of NVIDIA's guide: the sparse matrix, the other factor, the result, the computation. */
+/* The combinations of types of a product, from NVIDIA's guide: the types of the sparse matrix, the other factor, the
+ * result, and the computation. */
 static const int products[][4] = {
     {R_32F, R_32F, R_32F, R_32F},    {R_64F, R_64F, R_64F, R_64F},   {C_32F, C_32F, C_32F, C_32F},
     {C_64F, C_64F, C_64F, C_64F},    {R_8I, R_8I, R_32I, R_32I},     {R_8I, R_8I, R_32F, R_32F},
@@ -163,7 +167,7 @@ int sparse_check_types(const char *name, int a, int x, int y, int compute)
 void *sparse_reach(const char *name, const void *at, int64_t count, size_t size, bool write)
 {
     enum { MOST = 8 };
-    static char nothing[MOST]; /* never read or written: it has no numbers */
+    static char nothing[MOST]; /* a valid address for 0 numbers, which is never read or written */
     size_t bytes;
     if (count == 0)
         return nothing;
@@ -184,7 +188,8 @@ bool sparse_scalar(const work *w, const void *at, const scalar *kept, number *va
 number *new_numbers(int64_t count)
 {
     size_t slots;
-    if (count < 0 || __builtin_add_overflow((size_t)count, 1, &slots)) /* not 0: NULL means that no memory is left */
+    /* allocates at least one number, because NULL means that memory has run out */
+    if (count < 0 || __builtin_add_overflow((size_t)count, 1, &slots))
         return NULL;
     return calloc(slots, sizeof(number));
 }
@@ -202,14 +207,15 @@ void *dense_open(const char *name, const dense *m, int64_t index, bool write)
     if (__builtin_mul_overflow(lines - 1, m->ld, &count) || __builtin_add_overflow(count, length, &count))
         return NULL;
     const uintptr_t at = (uintptr_t)m->values +
-                         (uintptr_t)index * (uintptr_t)m->stride * size; /* checked when it is reached */
+                         (uintptr_t)index * (uintptr_t)m->stride * size; /* vendor_reach() checks this address */
     return sparse_reach(name, (const void *)at, count, size, write);
 }
 
 number *dense_read(const char *name, const dense *m, int64_t index, int op)
 {
     const void *from = dense_open(name, m, index, false);
-    number *copy = from ? new_numbers(m->rows * m->columns) : NULL; /* no overflow: all of them are on the device */
+    /* the product cannot overflow, because all these numbers are on the device */
+    number *copy = from ? new_numbers(m->rows * m->columns) : NULL;
     for (int64_t i = 0; copy && i < dense_rows(m); i++)
         for (int64_t j = 0; j < m->columns; j++) {
             const number value = vendor_read_number(from, dense_at(m, i, j), m->type);

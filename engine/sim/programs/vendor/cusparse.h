@@ -1,5 +1,5 @@
-/* cusparse.h - the part of cuSPARSE's interface that the stand-in needs: names and numbers of NVIDIA's public header cusparse.h
- * (CUDA 12 and 13). Kiln builds without that header. All enumerations are passed as int. */
+/* cusparse.h - the part of cuSPARSE's interface that the stand-in needs: names and numbers of NVIDIA's public header
+ * cusparse.h (CUDA 12 and 13). Kiln builds without that header. All enumerations are passed as int. */
 #ifndef KILN_SIM_VENDOR_CUSPARSE_H
 #define KILN_SIM_VENDOR_CUSPARSE_H
 
@@ -15,7 +15,7 @@ enum { /* cusparseStatus_t */
        ZERO_PIVOT = 9,
        NOT_SUPPORTED = 10
 };
-enum { /* cusparseFormat_t; VECTOR is Kiln's */
+enum { /* cusparseFormat_t; VECTOR is an additional value of the stand-in */
        VECTOR = 0,
        CSR = 1,
        CSC = 2,
@@ -25,7 +25,7 @@ enum { /* cusparseFormat_t; VECTOR is Kiln's */
        SLICED_ELL = 7
 };
 enum { ORDER_COLUMNS = 1, ORDER_ROWS = 2 }; /* cusparseOrder_t */
-enum { INDEX_32 = 2, INDEX_64 = 3 };        /* cusparseIndexType_t, without the type of 16 bits */
+enum { INDEX_32 = 2, INDEX_64 = 3 };        /* cusparseIndexType_t, except the type of 16 bits */
 enum { OP_N, OP_T, OP_C };                  /* cusparseOperation_t */
 enum { POINTER_HOST, POINTER_DEVICE };      /* cusparsePointerMode_t */
 enum { FILL_LOWER, FILL_UPPER };            /* cusparseFillMode_t */

@@ -1,4 +1,4 @@
-/* cusparse_absent.c - the names of cuSPARSE without a function here. */
+/* cusparse_absent.c - the names of cuSPARSE that the stand-in does not implement. */
 #include "cusparse.h"
 #include "vendor.h"
 

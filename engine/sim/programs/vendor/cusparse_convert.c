@@ -1,4 +1,5 @@
-/* cusparse_convert.c - cuSPARSE's conversions: between sparse and dense matrices, between formats, and sorted entries. */
+/* cusparse_convert.c - cuSPARSE's conversions: between sparse and dense matrices, and between formats. Also sorts
+ * entries. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ VENDOR_API int cusparseSparseToDense(cusparse_handle handle, const sparse *a, co
 
 /* ---- dense to sparse ---- */
 
-/* The lines of the sparse format: columns for CSC, otherwise rows. */
+/* Reads element k of a line of the dense matrix. A line is a column for CSC, otherwise a row. */
 static number read_line(const work *w, const void *y, int64_t line, int64_t k, bool by_columns)
 {
     return vendor_read_number(y, by_columns ? dense_at(&w->y, k, line) : dense_at(&w->y, line, k), w->y.type);
@@ -116,7 +117,7 @@ static bool run_fill(const void *what)
             const number value = read_line(w, y, i, k, by_columns);
             if (is_zero(value))
                 continue;
-            if (at == m->nnz) /* the matrix has changed since the analysis */
+            if (at == m->nnz) /* the dense matrix has changed since the analysis */
                 return sparse_tell(w->name, "the number of entries", 0, m->nnz);
             if (rows)
                 write_index(rows, at, m->offset_type, i + m->base);
@@ -134,7 +135,7 @@ static bool copy_entry(void *to, int64_t row, int64_t column, int64_t at)
     return true;
 }
 
-/* The program has chosen the blocks of BLOCKED_ELL. Padding becomes 0. */
+/* Writes the values of BLOCKED_ELL, whose blocks the program has chosen. Padding becomes 0. */
 static bool run_fill_blocks(const void *what)
 {
     const work *w = what;
@@ -193,7 +194,7 @@ VENDOR_API int cusparseDenseToSparse_convert(cusparse_handle handle, const dense
     return sparse_enqueue(handle, &w, NULL, NULL, a->format == BLOCKED_ELL ? run_fill_blocks : run_fill);
 }
 
-/* ---- rows as offsets and as indices ---- */
+/* ---- conversions between row offsets and row indices ---- */
 
 /* The arguments of the conversions and sorts that take plain arrays of 32-bit indices. */
 typedef struct arrays {
@@ -225,7 +226,7 @@ static bool run_coo2csr(const void *what)
     return true;
 }
 
-/* Fills *v with a view of the plain arrays of a CSR matrix. */
+/* Sets *m and *v to a CSR matrix that consists of the plain arrays. */
 static bool open_arrays(const arrays *w, sparse *m, view *v)
 {
     *m = (sparse){.format = CSR,
@@ -284,7 +285,8 @@ static bool run_transpose(const void *what)
     int32_t *offsets = rows ? sparse_reach(w->name, w->to, w->columns + 1, sizeof *offsets, true) : NULL;
     if (!offsets || !values || (size && !to_values) || !open_arrays(w, &m, &v))
         return false;
-    int64_t *next = calloc((size_t)w->columns + 1, sizeof *next); /* the place of the next entry of each column */
+    /* indexed by column: the position of its next entry */
+    int64_t *next = calloc((size_t)w->columns + 1, sizeof *next);
     bool done = next;
     for (int64_t k = 0; done && k < w->nnz; k++) {
         const int64_t j = sparse_index(&v, k, w->columns);
@@ -301,7 +303,7 @@ static bool run_transpose(const void *what)
         done = sparse_range(&v, i, &begin, &end);
         for (int64_t k = begin; done && k < end; k++) {
             const int64_t column = sparse_index(&v, k, w->columns), at = column < 0 ? w->nnz : next[column]++;
-            done = at < w->nnz; /* wrong offsets may visit an entry twice */
+            done = at < w->nnz; /* false if wrong offsets visit an entry twice */
             if (!done)
                 break;
             rows[at] = (int32_t)i + w->base;
@@ -345,11 +347,11 @@ VENDOR_API int cusparseCsr2cscEx2(CSC_PARAMETERS, void *buffer)
     return sparse_enqueue_bytes(handle, w.name, &w, sizeof w, run_transpose);
 }
 
-/* ---- sorted entries; the permutation is sorted with them ---- */
+/* ---- sorting of entries, with a permutation that is sorted along with them ---- */
 
 typedef struct item {
     int32_t first, second, permuted;
-    int64_t order; /* equal entries keep their order */
+    int64_t order; /* used so that equal entries keep their order */
 } item;
 
 static int compare_items(const void *a, const void *b)
@@ -368,7 +370,8 @@ static void sort_items(item *items, int64_t count)
         qsort(items, (size_t)count, sizeof *items, compare_items);
 }
 
-/* Sorts by rows or by columns. `to` has the rows, `to_indices` the columns, `to_values` the permutation or NULL. */
+/* Sorts by rows or by columns. `to` has the rows, `to_indices` has the columns, and `to_values` has the permutation or
+ * is NULL. */
 static bool run_coosort(const void *what)
 {
     const arrays *w = what;
@@ -450,7 +453,7 @@ static bool run_csrsort(const void *what)
 
 int cusparseGetMatIndexBase(const void *descriptor); /* cusparse_objects.c */
 
-/* A row of CSR, or a column of CSC, is a line. */
+/* The sorting functions of CSR and CSC. A line is a row of CSR or a column of CSC. */
 #define CSRSORT(function_name, lines)                                                                                  \
     VENDOR_API int function_name##_bufferSizeExt(cusparse_handle handle, int m, int n, int nnz, const int *offsets,    \
                                                  const int *indices, size_t *bytes)                                    \

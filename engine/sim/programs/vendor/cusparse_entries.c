@@ -1,5 +1,5 @@
-/* cusparse_entries.c - the entries of a sparse matrix on the device, in each of cuSPARSE's formats. All offsets and indices come
- * from the program, so each is checked before it is used. */
+/* cusparse_entries.c - visits the entries of a sparse matrix on the device, in each of cuSPARSE's formats. All offsets
+ * and indices come from the program, so the functions check each of them before use. */
 #include <stdio.h>
 
 #include "cusparse_work.h"
@@ -29,8 +29,8 @@ void write_index(void *at, int64_t place, int type, int64_t value)
 
 static int64_t divide_up(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-/* Returns the number of lines that have offsets: rows, columns, rows of blocks, or slices. Returns -1 if the format has no
- * offsets of lines. */
+/* Returns the number of lines that have offsets: rows, columns, rows of blocks, or slices. Returns -1 if lines have no
+ * offsets in this format. */
 static int64_t count_lines(const sparse *m)
 {
     switch (m->format) {
@@ -53,7 +53,8 @@ static int64_t count_indices(const sparse *m)
 
 static const void *advance(const void *at, int64_t index, int64_t stride, size_t size)
 {
-    return (const void *)((uintptr_t)at + (uintptr_t)index * (uintptr_t)stride * size); /* checked when it is reached */
+    /* vendor_reach() checks this address */
+    return (const void *)((uintptr_t)at + (uintptr_t)index * (uintptr_t)stride * size);
 }
 
 bool sparse_open(const char *name, const sparse *m, int64_t index, bool write_values, view *v)
@@ -97,7 +98,7 @@ int64_t sparse_index(const view *v, int64_t entry, int64_t limit)
     return -1;
 }
 
-/* CSR and CSC. */
+/* Visits the entries of CSR and CSC. */
 static bool walk_lines(const view *v, visitor *visit, void *to)
 {
     const bool by_rows = v->m->format == CSR;
@@ -115,7 +116,7 @@ static bool walk_lines(const view *v, visitor *visit, void *to)
     return true;
 }
 
-/* COO, and vectors, which have one column. */
+/* Visits the entries of COO, and of vectors, which have one column. */
 static bool walk_pairs(const view *v, visitor *visit, void *to)
 {
     const sparse *m = v->m;
@@ -159,12 +160,14 @@ static bool walk_blocks(const view *v, visitor *visit, void *to)
     return true;
 }
 
-/* Both formats mark padding by the index -1. The values of BLOCKED_ELL lie by rows. */
+/* Visits the entries of BLOCKED_ELL, whose values are stored by rows. Like SLICED_ELL, this format marks padding by the
+ * index -1. */
 static bool walk_blocked_ell(const view *v, visitor *visit, void *to)
 {
     const sparse *m = v->m;
     const int64_t size = m->block_rows, blocks = m->width / size,
-                  lines = blocks > 0 ? m->rows / size : 0; /* any number of rows has no blocks */
+                  /* without columns there are no blocks, whatever the number of rows is */
+        lines = blocks > 0 ? m->rows / size : 0;
     for (int64_t i = 0; i < lines; i++)
         for (int64_t k = 0; k < blocks; k++) {
             if (read_index(v->indices, i * blocks + k, m->index_type) == -1)
@@ -180,7 +183,8 @@ static bool walk_blocked_ell(const view *v, visitor *visit, void *to)
     return true;
 }
 
-/* Inside a slice the entries lie by columns. Rows behind the last row of the matrix are padding too. */
+/* Visits the entries of SLICED_ELL. Inside a slice the entries are stored by columns. Rows of a slice beyond the last
+ * row of the matrix are padding too. */
 static bool walk_slices(const view *v, visitor *visit, void *to)
 {
     const sparse *m = v->m;

@@ -1,15 +1,17 @@
-/* cusparse_factors.c - cuSPARSE's incomplete factors of a CSR matrix without fill: LU (csrilu02) and Cholesky (csric02). */
+/* cusparse_factors.c - cuSPARSE's incomplete factors of a CSR matrix without fill: LU (csrilu02) and Cholesky
+ * (csric02). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cusparse_work.h"
 
-/* csrilu02Info_t and csric02Info_t. */
+/* The type of csrilu02Info_t and csric02Info_t. */
 typedef struct info {
     bool analysed;
     int64_t rows, nnz;
-    int32_t pivot; /* the first row without a pivot, with the matrix's base; -1: all rows have one */
+    /* the first row without a pivot, counted from the matrix's index base; -1 if all rows have a pivot */
+    int32_t pivot;
 } info;
 
 typedef struct factors {
@@ -23,15 +25,15 @@ typedef struct factors {
 
 int cusparseGetMatIndexBase(const void *descriptor); /* cusparse_objects.c */
 
-/* The matrix on the host while it is factored. */
+/* The matrix on the host, while it is being factored. */
 typedef struct square {
     const factors *f;
     sparse m;
     view v;
-    int64_t *begin;    /* of each row, and the end of the last one */
-    int64_t *columns;  /* of each entry */
-    int64_t *diagonal; /* the entry of each row's diagonal, or -1 */
-    int64_t *place;    /* the entries of the current row by columns, or -1 */
+    int64_t *begin;    /* indexed by row: its first entry; the last element is the end of the last row */
+    int64_t *columns;  /* indexed by entry: its column */
+    int64_t *diagonal; /* indexed by row: the entry on the diagonal, or -1 */
+    int64_t *place;    /* indexed by column: the entry of the current row, or -1 */
     number *values;
 } square;
 
@@ -44,7 +46,7 @@ static void close_square(square *s)
     free(s->values);
 }
 
-/* Reads and checks the structure, and the values if `values` is set. */
+/* Reads and checks the structure of the matrix. If `values` is set, also reads the values. */
 static bool open_square(const factors *f, square *s, bool values)
 {
     const size_t rows = (size_t)f->size + 1, entries = (size_t)f->nnz + 1;
@@ -113,7 +115,8 @@ static void mark_row(const square *s, int64_t row, bool set)
         s->place[s->columns[k]] = set ? k : -1;
 }
 
-/* Row i of LU: subtracts the rows above, in the order of the columns, at the entries of row i only. */
+/* Computes LU row by row. From row i it subtracts the rows above, in the order of the columns, and only at existing
+ * entries of row i. */
 static void factor_lu(const square *s)
 {
     for (int64_t i = 0; i < s->m.rows; i++) {
@@ -136,10 +139,12 @@ static void factor_lu(const square *s)
     }
 }
 
-/* Returns the square root of the real part; a matrix without a factor gives a zero pivot. */
+/* Returns the square root of the real part. If the real part is not positive, the matrix has no factor, and the result
+ * is 0, a zero pivot. */
 static number root_of(number value) { return (number){value.re > 0 ? sqrt(value.re) : 0, 0}; }
 
-/* Computes L of A = L L^H by rows: l_ij is a_ij minus the sum of l_ik conj(l_jk), divided by l_jj. The upper triangle stays. */
+/* Computes L of A = L L^H by rows: l_ij is a_ij minus the sum of l_ik conj(l_jk), divided by l_jj. The upper triangle
+ * stays unchanged. */
 static void factor_cholesky(const square *s)
 {
     for (int64_t i = 0; i < s->m.rows; i++) {
@@ -175,7 +180,7 @@ static bool run_factors(const void *what, void factor(const square *))
     square s;
     const bool done = open_square(f, &s, true);
     if (done) {
-        f->info->pivot = -1; /* of the analysis, or of earlier values */
+        f->info->pivot = -1; /* resets the pivot of the analysis or of earlier values */
         factor(&s);
         for (int64_t k = 0; k < f->nnz; k++)
             vendor_write_number(s.v.values, k, f->type, s.values[k]);
@@ -187,7 +192,7 @@ static bool run_factors(const void *what, void factor(const square *))
 static bool run_lu(const void *what) { return run_factors(what, factor_lu); }
 static bool run_cholesky(const void *what) { return run_factors(what, factor_cholesky); }
 
-/* The info of the call is not part of a graph, so the host waits for each call. */
+/* A graph cannot keep the info of the call, so the host waits for each call, and the call cannot be captured. */
 static int enqueue_factors(cusparse_handle handle, const factors *f, bool (*function)(const void *))
 {
     if (vendor_enter(handle->context) && vendor_is_capturing(handle->stream)) {

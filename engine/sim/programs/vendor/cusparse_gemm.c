@@ -1,5 +1,5 @@
-/* cusparse_gemm.c - cuSPARSE's products of two sparse matrices (SpGEMM): Gustavson's algorithm, row by row. The calls that find
- * the structure of the result keep the result in the descriptor of the product, so the host waits for them. */
+/* cusparse_gemm.c - cuSPARSE's products of two sparse matrices (SpGEMM): Gustavson's algorithm, row by row. Some calls
+ * find the structure of the result and store it in the descriptor of the product. The host waits for these calls. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 /* cusparseSpGEMMDescr_t: the structure of the last product, and its values without alpha. */
 typedef struct plan {
     bool known;
-    int64_t rows, nnz, products; /* products: of two entries, before sums */
+    int64_t rows, nnz, products; /* products: number of products of two entries, before summation */
     int64_t *offsets, *columns;
     number *values;
 } plan;
@@ -40,7 +40,7 @@ VENDOR_API int cusparseSpGEMM_destroyDescr(plan *p)
 /* ---- one row of the result: its products in any order, then sorted and summed ---- */
 
 typedef struct term {
-    int64_t column, order; /* order: of the products, so that sums have one order */
+    int64_t column, order; /* order: number of the product, so that sums are always computed in the same order */
     number value;
 } term;
 
@@ -67,7 +67,7 @@ static bool grow(void **list, int64_t *room, int64_t count, size_t size)
     return larger;
 }
 
-/* Appends the products of row `row` of A with the rows of B. */
+/* Appends the products of the entries of row `row` of A with the rows of B to the terms. */
 static bool multiply_row(const view *a, const view *b, int64_t row, term **terms, int64_t *room, int64_t *count)
 {
     int64_t begin, end;
@@ -131,7 +131,7 @@ static bool run_structure(const void *what)
     clear_plan(p);
     bool done = sparse_open(w->name, &w->a, 0, false, &a) && sparse_open(w->name, &w->b, 0, false, &b);
     p->offsets = done ? calloc((size_t)w->a.rows + 1, sizeof *p->offsets)
-                      : NULL; /* the device has this number of offsets */
+                      : NULL; /* the size fits, because the device has this number of offsets */
     done = p->offsets;
     for (int64_t i = 0; done && i < w->a.rows; i++) {
         done = multiply_row(&a, &b, i, &terms, &room, &count) && append_row(p, &column_room, &value_room, terms, count);
@@ -161,7 +161,7 @@ static bool write_structure(const work *w)
     return true;
 }
 
-/* C = alpha * product + beta * C, where C has the structure of the product already if beta is not 0. */
+/* Computes C = alpha * product + beta * C. If beta is not 0, C already has the structure of the product. */
 static bool write_values(const work *w)
 {
     const plan *p = w->plan;
@@ -182,7 +182,7 @@ static bool run_structure_copy(const void *what) { return write_structure(what);
 
 static bool run_copy(const void *what) { return write_structure(what) && write_values(what); }
 
-/* The values of A and B may have changed since the structure was found. */
+/* Computes the product again, because the values of A and B may have changed since the structure was found. */
 static bool run_again(const void *what)
 {
     const work *w = what;
@@ -224,7 +224,7 @@ static int set_typed_gemm(cusparse_handle handle, work *w, const void *alpha, co
     return sparse_check_types(w->name, a->type, b->type, c->type, w->compute);
 }
 
-/* With a buffer, finds the structure; without one, only returns the buffer's size. */
+/* If `buffer` is not NULL, finds the structure. Otherwise only returns the size of the buffer. */
 VENDOR_API int cusparseSpGEMM_workEstimation(GEMM_PARAMETERS, size_t *bytes, void *buffer)
 {
     work w = GEMM_WORK("cusparseSpGEMM_workEstimation");
@@ -256,7 +256,7 @@ VENDOR_API int cusparseSpGEMM_estimateMemory(GEMM_PARAMETERS, float fraction, si
     return sparse_set_buffer(handle, buffer3 ? bytes2 : bytes3);
 }
 
-/* Computes the product, and tells the descriptor of C how many entries it has. */
+/* Computes the product, and stores its number of entries in the descriptor of C. */
 VENDOR_API int cusparseSpGEMM_compute(GEMM_PARAMETERS, size_t *bytes, void *buffer)
 {
     work w = GEMM_WORK("cusparseSpGEMM_compute");
@@ -272,7 +272,7 @@ VENDOR_API int cusparseSpGEMM_compute(GEMM_PARAMETERS, size_t *bytes, void *buff
     return status;
 }
 
-/* Returns whether the descriptor has a product that fits the matrix. */
+/* Returns true if the descriptor has a product that fits the matrix. */
 static bool has_product(const plan *p, const sparse *c) { return p->known && p->rows == c->rows && p->nnz == c->nnz; }
 
 VENDOR_API int cusparseSpGEMM_copy(GEMM_PARAMETERS)

@@ -6,10 +6,11 @@
 
 static bool is_index_type(int type) { return type == INDEX_32 || type == INDEX_64; }
 static bool is_order(int order) { return order == ORDER_ROWS || order == ORDER_COLUMNS; }
-/* At most 2^62, so that a sum of two sizes does not overflow. */
+/* Returns true for a valid size. A size is at most 2^62, so that a sum of two sizes does not overflow. */
 static bool is_count(int64_t count) { return count >= 0 && count <= INT64_MAX / 2 + 1; }
 
-/* The types of fp8 are left out: nothing of cuSPARSE takes them, and they cannot be written. */
+/* Returns true for a valid type of values. The fp8 types are excluded, because no function of cuSPARSE takes them and
+ * vendor_write() cannot write them. */
 static bool is_value_type(int type)
 {
     return vendor_number_size(type) && (vendor_part_type(type) >= 0 || vendor_type_is_written(type));
@@ -35,7 +36,7 @@ static int create_sparse(sparse **to, sparse m)
     return keep((void **)to, &m, sizeof m);
 }
 
-/* ---- sparse vectors and matrices. Most have a second name for a descriptor that is constant ---- */
+/* ---- sparse vectors and matrices. Most functions have a second name, for a constant descriptor ---- */
 
 #define BOTH(name, constant, parameters, m)                                                                            \
     VENDOR_API int name parameters { return create_sparse(to, (sparse)m); }                                            \
@@ -169,7 +170,7 @@ DESTROY(cusparseDestroySpMat, sparse)
 DESTROY(cusparseDestroyDnVec, dense)
 DESTROY(cusparseDestroyDnMat, dense)
 
-/* ---- what a descriptor has. A pointer for a result must not be NULL ---- */
+/* ---- queries of descriptors. A pointer for a result must not be NULL ---- */
 
 #define GET_SPARSE(name, parameters, valid, body)                                                                      \
     VENDOR_API int name parameters                                                                                     \

@@ -1,15 +1,15 @@
-/* cusparse_products.c - cuSPARSE's products of a sparse and a dense operand, products of dense matrices at the entries of a sparse
- * one, and operations with a sparse and a dense vector. */
+/* cusparse_products.c - cuSPARSE's products of a sparse and a dense operand, products of dense matrices that are
+ * computed only at the entries of a sparse matrix, and operations on a sparse and a dense vector. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cusparse_work.h"
 
-/* ---- Y = alpha op(A) op(X) + beta Y; a product with a vector is one with a matrix of one column ---- */
+/* ---- Y = alpha op(A) op(X) + beta Y; a vector is a matrix of one column ---- */
 
 typedef struct product {
     const view *a;
-    const number *x; /* by rows */
+    const number *x; /* * stored by rows * */
     number *y;
     int64_t columns;
     int op;
@@ -49,7 +49,8 @@ static bool run_product(const void *what)
     return done;
 }
 
-/* One matrix for all products of a batch has the stride 0. */
+/* If one matrix serves all products of a batch, sets its stride to 0. Returns false if the number of matrices does not
+ * fit. */
 static bool set_batch(int *batch, int64_t *stride, int all)
 {
     if (*batch == 1)
@@ -75,7 +76,8 @@ static int set_product(cusparse_handle handle, work *w, const void *alpha, const
     return valid ? sparse_check_types(w->name, a->type, x->type, y->type, w->compute) : INVALID_VALUE;
 }
 
-/* The functions of a product: its buffer, its preparation, which does nothing, and the product. */
+/* The functions of a product. The first returns the size of its buffer, the second prepares the product and does
+ * nothing here, and the third computes the product. */
 #define PRODUCT(function_name, parameters, op_b_)                                                                      \
     VENDOR_API int function_name##_bufferSize(cusparse_handle handle, PARAMETERS parameters, size_t *bytes)            \
     {                                                                                                                  \
@@ -111,7 +113,7 @@ PRODUCT(cusparseSpMM,
 
 typedef struct sample {
     const view *c;
-    const number *x, *y; /* both by rows; y is transposed */
+    const number *x, *y; /* both are stored by rows, and y is transposed */
     int64_t inner;
     number alpha, beta;
 } sample;
@@ -136,7 +138,7 @@ static bool run_samples(const void *what)
     bool done = sparse_scalar(w, w->alpha_at, &w->alpha, &alpha) && sparse_scalar(w, w->beta_at, &w->beta, &beta);
     for (int64_t i = 0; done && i < w->c.batch; i++) {
         view c;
-        /* op(Y) is read as its transpose, whose rows are the columns of op(Y) */
+        /* reads the transpose of op(Y), whose rows are the columns of op(Y) */
         number *x = dense_read(w->name, &w->x, i, w->op_a),
                *y = x ? dense_read(w->name, &w->y, i, w->op_b == OP_N ? OP_T : OP_N) : NULL;
         if (y && w->op_b == OP_C)
@@ -197,7 +199,7 @@ VENDOR_API int cusparseSDDMM(SAMPLES_PARAMETERS, void *buffer)
 typedef struct pair {
     const work *w;
     const view *x;
-    void *y; /* numbers of the device */
+    void *y; /* host pointer to the numbers of y */
     number alpha, beta, sum;
 } pair;
 
@@ -207,7 +209,7 @@ static int scalar_type(int type)
     return type == R_16F || type == R_16BF ? R_32F : type == C_16F || type == C_16BF ? C_32F : type;
 }
 
-/* Runs visit() for each entry of x. `writes_x` or `writes_y`: the vector that visit() changes. */
+/* Runs visit() for each entry of x. `writes_x` and `writes_y` tell which vectors visit() changes. */
 static bool run_pair(const work *w, pair *p, bool writes_x, bool writes_y, visitor *visit)
 {
     view x;
@@ -225,7 +227,7 @@ static int set_pair(cusparse_handle handle, work *w, const sparse *x, const dens
     return DONE;
 }
 
-/* The vectors have one type, which is not an integer. */
+/* Checks that both vectors have the same type, which must not be an integer. */
 static int check_pair(const work *w)
 {
     return w->a.type == w->y.type && w->a.type != R_8I && w->a.type != R_32I
@@ -318,7 +320,7 @@ VENDOR_API int cusparseScatter(cusparse_handle handle, const sparse *x, const de
                                   : sparse_enqueue(handle, &w, NULL, NULL, run_scatter);
 }
 
-/* alpha: the cosine; beta: the sine. */
+/* Rotates one entry of x and the corresponding number of y. alpha is the cosine, and beta is the sine. */
 static bool rotate_entry(void *to, int64_t row, int64_t column, int64_t at)
 {
     const pair *p = to;
@@ -398,5 +400,6 @@ VENDOR_API int cusparseSpVV(cusparse_handle handle, int op, const sparse *x, con
     (void)buffer;
     if (status != DONE || !result)
         return status != DONE ? status : INVALID_VALUE;
-    return sparse_enqueue(handle, &w, NULL, NULL, run_dot); /* a graph writes to the host's memory when it runs */
+    /* if the call is captured, the graph writes the result to the host's memory when it runs */
+    return sparse_enqueue(handle, &w, NULL, NULL, run_dot);
 }

@@ -1,4 +1,5 @@
-/* cusparse_solve.c - cuSPARSE's solutions of triangular sparse systems (SpSV, SpSM) and of tridiagonal systems (gtsv2). */
+/* cusparse_solve.c - cuSPARSE's solutions of triangular sparse systems (SpSV, SpSM) and of tridiagonal systems
+ * (gtsv2). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,12 +7,13 @@
 
 /* ---- op(A) C = alpha op(B), where A is a triangle of a sparse matrix ---- */
 
-/* cusparseSpSVDescr_t and cusparseSpSMDescr_t. The analysis keeps the matrix, whose values a later call may replace. */
+/* The type of cusparseSpSVDescr_t and cusparseSpSMDescr_t. The analysis stores the matrix. A later call may replace the
+ * values of the matrix. */
 typedef struct plan {
     bool analysed;
     sparse a;
-    number *values;   /* all values of A instead of those on the device, or NULL */
-    number *diagonal; /* the diagonal of A instead, or NULL */
+    number *values;   /* values that replace all values of A, or NULL */
+    number *diagonal; /* numbers that replace the diagonal of A, or NULL */
 } plan;
 
 static int create_plan(plan **to)
@@ -41,14 +43,15 @@ static int destroy_plan(plan *p)
 typedef struct triangle {
     const view *a;
     const plan *plan;
-    int64_t *offsets, *columns; /* offsets: while entries are counted, the number of entries of row i is at i + 1 */
+    /* offsets: during the counting pass, offsets[i + 1] is the number of entries of row i */
+    int64_t *offsets, *columns;
     number *values, *diagonal;
-    bool fills; /* second pass: entries are stored */
+    bool fills; /* true in the second pass, which stores the entries */
     int op;
-    bool upper; /* of op(A) */
+    bool upper; /* op(A) is an upper triangle */
 } triangle;
 
-/* Counts or stores one entry. Entries of the other triangle, and a diagonal of ones, are left out. */
+/* Counts or stores one entry. Skips entries of the other triangle, and the diagonal if it consists of ones. */
 static bool take_entry(void *to, int64_t row, int64_t column, int64_t at)
 {
     triangle *t = to;
@@ -84,7 +87,8 @@ static void free_triangle(triangle *t)
 static bool read_triangle(triangle *t)
 {
     const int64_t n = t->a->m->rows;
-    t->offsets = calloc((size_t)n + 2, sizeof *t->offsets); /* the vector y on the device has n numbers */
+    /* the size fits, because the vector y on the device has n numbers */
+    t->offsets = calloc((size_t)n + 2, sizeof *t->offsets);
     t->diagonal = new_numbers(n);
     if (!t->offsets || !t->diagonal || !sparse_walk(t->a, take_entry, t))
         return false;
@@ -100,7 +104,7 @@ static bool read_triangle(triangle *t)
     t->fills = true;
     if (!t->columns || !t->values || !sparse_walk(t->a, take_entry, t))
         return false;
-    for (int64_t i = n; i > 0; i--) /* the second pass moved each offset to the end of its row */
+    for (int64_t i = n; i > 0; i--) /* the second pass has moved each offset to the end of its row */
         t->offsets[i] = t->offsets[i - 1];
     t->offsets[0] = 0;
     return true;
@@ -128,7 +132,8 @@ static bool run_solve(const void *what)
     view a;
     bool done = sparse_scalar(w, w->alpha_at, &w->alpha, &alpha) && dense_open(w->name, &w->y, 0, true) &&
                 sparse_open(w->name, &w->a, 0, false, &a);
-    if (w->y.columns == 0) /* no right sides; then no memory limits the rows */
+    /* there are no right sides; returns early, because in this case no memory limits the number of rows */
+    if (w->y.columns == 0)
         return done;
     number *x = done ? dense_read(w->name, &w->x, 0, w->op_b) : NULL;
     triangle t = {.a = &a, .plan = w->plan, .op = w->op_a, .upper = (w->a.fill == FILL_UPPER) == (w->op_a == OP_N)};
@@ -169,7 +174,8 @@ static int start_solve(cusparse_handle handle, work *w, const void *alpha)
     if (!p->analysed || p->a.rows != w->a.rows || p->a.stored != w->a.stored)
         return INVALID_VALUE;
     if (p->values || p->diagonal)
-        return sparse_wait(handle, w, alpha, NULL, run_solve); /* a graph must not depend on the descriptor */
+        /* the host waits, because a graph must not depend on the descriptor */
+        return sparse_wait(handle, w, alpha, NULL, run_solve);
     w->plan = NULL;
     return sparse_enqueue(handle, w, alpha, NULL, run_solve);
 }
@@ -191,7 +197,7 @@ static bool run_update(const void *what)
            **kept = u->part == UPDATE_GENERAL ? &u->plan->values : &u->plan->diagonal;
     for (int64_t k = 0; values && k < count; k++)
         values[k] = vendor_read_number(from, k, m->type);
-    if (u->part == UPDATE_GENERAL && values) { /* all values include the diagonal */
+    if (u->part == UPDATE_GENERAL && values) { /* the new values include the diagonal */
         free(u->plan->diagonal);
         u->plan->diagonal = NULL;
     }
@@ -207,7 +213,7 @@ static int update_plan(cusparse_handle handle, plan *p, const void *values, int 
     CHECK(handle, p && p->analysed && values && is_two(part));
     const update u = {.name = name, .plan = p, .values = values, .part = part};
     if (vendor_enter(handle->context) && vendor_is_capturing(handle->stream)) {
-        vendor_tell_missing(LIBRARY, name); /* in a graph */
+        vendor_tell_missing(LIBRARY, name); /* * the call cannot be captured * */
         return NOT_SUPPORTED;
     }
     return sparse_enqueue_bytes(handle, name, &u, sizeof u, run_update);
@@ -263,21 +269,22 @@ SOLVE(cusparseSpSM,
 typedef struct systems {
     const char *name;
     int type;
-    int64_t size, count, step, system; /* of the diagonals */
-    int64_t x_count, x_system;         /* right sides; x_count: numbers from the first to the last */
-    bool shared;                       /* all right sides have one matrix */
+    int64_t size, count, step, system; /* step and system are the distances for the diagonals */
+    /* x_count: numbers from the first to the last right side; x_system: distance of the right sides */
+    int64_t x_count, x_system;
+    bool shared; /* true if all right sides have the same matrix */
     const void *lower, *diagonal, *upper;
     void *x;
 } systems;
 
-/* Solves one system in place by elimination with exchanges of neighbouring rows. `upper2` has the second diagonal above, which
- * exchanges fill. */
+/* Solves one system in place by elimination with exchanges of neighbouring rows. `upper2` has the second diagonal above
+ * the main diagonal, which is filled by exchanges. */
 static void solve_tridiagonal(int64_t n, number *lower, number *diagonal, number *upper, number *upper2, number *x)
 {
     for (int64_t k = 0; k + 1 < n; k++) {
         const number below = lower[k + 1], here = diagonal[k];
         const bool exchange = below.re * below.re + below.im * below.im > here.re * here.re + here.im * here.im;
-        if (exchange) { /* rows k and k + 1 */
+        if (exchange) { /* exchanges the rows k and k + 1 */
             const number right = upper[k], value = x[k];
             diagonal[k] = below;
             upper[k] = diagonal[k + 1];
@@ -338,7 +345,7 @@ static int solve_systems(cusparse_handle handle, const systems *s)
     return s->count == 0 ? DONE : sparse_enqueue_bytes(handle, s->name, s, sizeof *s, run_tridiagonal);
 }
 
-enum { LEAST = 3 }; /* rows of a system, as NVIDIA's guide demands */
+enum { LEAST = 3 }; /* least number of rows of a system, from NVIDIA's guide */
 
 #define TRIDIAGONAL_PARAMETERS                                                                                         \
     cusparse_handle handle, int m, int n, const void *lower, const void *diagonal, const void *upper, void *x, int ldb
@@ -395,8 +402,8 @@ enum { LEAST = 3 }; /* rows of a system, as NVIDIA's guide demands */
                            .x = x};                                                                                    \
         return solve_systems(handle, &s);                                                                              \
     }
-/* The systems are interleaved: the numbers k of all systems lie together. cuSPARSE destroys the diagonals, and the stand-in keeps
- * them. */
+/* The systems are interleaved: the numbers k of all systems lie together. cuSPARSE overwrites the diagonals, and the
+ * stand-in leaves them unchanged. */
 #define INTERLEAVED_PARAMETERS                                                                                         \
     cusparse_handle handle, int algorithm, int m, const void *lower, const void *diagonal, const void *upper, void *x, \
         int batch

@@ -1,5 +1,5 @@
-/* device.c - work of the stand-ins in the order of streams. A stand-in computes in a host function of the stream
- * (cuLaunchHostFunc). So its work has an order in events, waits and graphs, like a kernel. */
+/* device.c - runs the work of the stand-ins in the order of streams. A stand-in computes in a host function of the
+ * stream (cuLaunchHostFunc), so events, waits and graphs order its work like a kernel. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool find(void *library, const char *name, void *to)
 {
     void *found = library ? dlsym(library, name) : NULL;
-    memcpy(to, &found, sizeof found); /* a cast would not be C */
+    memcpy(to, &found, sizeof found); /* ISO C has no cast from a data pointer to a function pointer */
     return found;
 }
 
@@ -83,7 +83,7 @@ void *vendor_reach(const void *address, size_t bytes, bool write, const char *wh
 typedef struct job {
     bool (*function)(const void *work);
     const char *what; /* the name of the library's function */
-    bool done, kept;  /* kept: a graph owns the job, and may run it again */
+    bool done, kept;  /* kept: true if a graph owns the job and may run it again */
     _Alignas(16) char work[];
 } job;
 
@@ -92,16 +92,17 @@ static void compute_job(void *what)
     job *j = what;
     const bool first = j->done;
     j->done = j->function(j->work);
-    if (j->kept && first && !j->done) /* no call of the program can return the error */
+    if (j->kept && first && !j->done) /* prints the error, because no call of the program can return it */
         fprintf(stderr,
                 "kiln: %s in a graph failed: not all of its memory is there. Under `kiln sim run --check` the findings "
                 "name the memory\n",
                 j->what);
 }
 
-static _Thread_local const void *called; /* the job that run_job() got last on this thread */
+static _Thread_local const void *called; /* the job with which run_job() was last called on this thread */
 
-/* A graph's job is freed with the graph, so it is used only while no other thread can end the context. */
+/* The job of a graph is freed with the graph. So the job is used only inside device.compute(), where no other thread
+ * can end the context. */
 static void CUDA_CB run_job(void *what)
 {
     called = what;
@@ -120,9 +121,10 @@ static CUgraph captured_graph(CUstream stream)
 
 bool vendor_is_capturing(void *stream) { return captured_graph(stream); }
 
-/* A job of a captured stream is a user object of the graph. This function has a reference to it too until it returns, because
- * another thread may end the capture and destroy the graph. Otherwise the job ends with this call, unless it was launched and
- * run_job() was not called: then another thread has begun a capture, and the job stays for its graph. */
+/* If the stream is captured, the job becomes a user object of the graph. This function also holds a reference until it
+ * returns, because another thread may end the capture and destroy the graph. If the stream is not captured, the
+ * function frees the job at its end. There is one exception: if the launch has succeeded but run_job() was not called,
+ * another thread has begun a capture, and the job stays for that graph. */
 bool vendor_enqueue(void *stream, const char *what, bool (*function)(const void *work), const void *work, size_t bytes,
                     bool *result)
 {

@@ -1,4 +1,4 @@
-/* host.c - finds the host's libraries at run time, so that Kiln depends on none of them. */
+/* host.c - finds numeric libraries of the host at run time, so that Kiln depends on none of them. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ vendor_function *vendor_find_lapack(const char *name)
     return function;
 }
 
-static void *fftw[2]; /* in double and in single precision */
+static void *fftw[2]; /* the libraries for double and for single precision */
 static pthread_once_t fftw_once = PTHREAD_ONCE_INIT;
 
 static void open_fftw(void)
@@ -99,7 +99,7 @@ void vendor_tell_missing(const char *library, const char *name)
     while (k < count && strcmp(told[k], name) != 0)
         k++;
     if (k == count && count < MOST) {
-        told[count++] = name; /* a string literal */
+        told[count++] = name; /* the name is a string literal, so the pointer stays valid */
         fprintf(stderr, "kiln: %s: %s is not supported on the simulated device\n", library, name);
     }
     pthread_mutex_unlock(&lock);

@@ -1,4 +1,4 @@
-/* numbers.c - numbers of the types of cudaDataType as doubles, and back; complex numbers. */
+/* numbers.c - converts numbers of the types of cudaDataType to doubles and back; complex arithmetic. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ size_t vendor_type_size(int type)
     case R_32F:
     case R_32I: return 4;
     case R_64F: return 8;
-    default: return 0; /* complex types have functions of their own */
+    default: return 0; /* complex types have separate functions */
     }
 }
 
@@ -29,7 +29,7 @@ static double half_to_double(uint16_t bits)
     return bits & 0x8000 ? -size : size;
 }
 
-/* Rounds to the nearest half, and from a tie to the even one. */
+/* Rounds to the nearest half, and a tie to the even half. */
 static uint16_t double_to_half(double value)
 {
     const uint16_t sign = signbit(value) ? 0x8000 : 0;
@@ -43,7 +43,8 @@ static uint16_t double_to_half(double value)
         return sign | 0x7c00;
     frexp(size, &exponent);
     const int unit = exponent < -13 ? -24 : exponent - 11; /* the exponent of the last place */
-    const double scaled = nearbyint(ldexp(size, -unit));   /* at most 2048, which carries into the exponent */
+    /* the result is at most 2048, and 2048 carries into the exponent */
+    const double scaled = nearbyint(ldexp(size, -unit));
     return (uint16_t)(sign | (unit == -24 ? (uint16_t)scaled : (uint16_t)(((unit + 24) << 10) + (int)scaled)));
 }
 
@@ -55,8 +56,8 @@ static float bfloat_to_float(uint16_t bits)
     return value;
 }
 
-/* Rounds once: if the float is not exact, the float next to zero with an odd last bit stands for the number, so that no number
- * becomes a tie. */
+/* Rounds to the nearest bfloat16. The conversion to float must not cause a double rounding. So if the float is not
+ * exact, the function rounds it to odd: then no number becomes a tie. */
 static uint16_t double_to_bfloat(double value)
 {
     const float near = (float)value;
@@ -69,7 +70,7 @@ static uint16_t double_to_bfloat(double value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* E4M3 has no infinity: only the largest pattern is not a number. */
+/* E4M3 has no infinity: only the largest bit pattern is a NaN. */
 static double e4m3_to_double(uint8_t bits)
 {
     const int exponent = bits >> 3 & 15, fraction = bits & 7;
@@ -83,7 +84,8 @@ double vendor_read(const void *at, int64_t index, int type)
     switch (type) {
     case R_8I: return ((const int8_t *)at)[index];
     case R_8F_E4M3: return e4m3_to_double(((const uint8_t *)at)[index]);
-    case R_8F_E5M2: return half_to_double((uint16_t)(((const uint8_t *)at)[index] << 8)); /* the upper half of a half */
+    /* an E5M2 number is the upper half of an f16 */
+    case R_8F_E5M2: return half_to_double((uint16_t)(((const uint8_t *)at)[index] << 8));
     case R_16F: return half_to_double(((const uint16_t *)at)[index]);
     case R_16BF: return (double)bfloat_to_float(((const uint16_t *)at)[index]);
     case R_32F: return (double)((const float *)at)[index];
@@ -92,7 +94,8 @@ double vendor_read(const void *at, int64_t index, int type)
     }
 }
 
-/* Sums wrap, as on the device. A product of other types may be infinite, or no number: it becomes 0. */
+/* Integer sums wrap, as on the device. An infinite value or a NaN, which only products of other types give, becomes
+ * 0. */
 static int32_t wrap(double value)
 {
     return isfinite(value) ? (int32_t)(uint32_t)(int64_t)fmod(value, 4294967296.0) : 0;

@@ -21,14 +21,14 @@ enum { /* cudaDataType */
        R_8F_E5M2 = 29
 };
 
-/* The bytes of a number; 0: the type is complex or unknown. */
+/* Returns the bytes of a number, or 0 if the type is complex or unknown. */
 size_t vendor_type_size(int type);
-/* Returns true for the types that vendor_write() can write: all that have a size, except the types of 8 bits with a fraction. */
+/* Returns true for the types that vendor_write() can write: all types that vendor_type_size() knows, except fp8. */
 bool vendor_type_is_written(int type);
-/* `at` is aligned for the type. */
+/* Returns the number `index` of an array. `at` must be aligned for the type. */
 double vendor_read(const void *at, int64_t index, int type);
-/* Rounds to the nearest number, and from a tie to the even one. 32-bit integers wrap, and 8-bit integers saturate. The caller
- * has checked the type by vendor_type_is_written(). */
+/* Writes a number, rounded to the nearest value of the type, and a tie to the even value. 32-bit integers wrap, and
+ * 8-bit integers saturate. The caller must have checked the type with vendor_type_is_written(). */
 void vendor_write(void *at, int64_t index, int type, double value);
 
 /* ---- complex numbers; a number of a real type has no imaginary part ---- */
@@ -39,7 +39,7 @@ typedef struct vendor_number {
 
 /* Returns the real type of a complex type's parts, or -1 if the type is not complex. */
 int vendor_part_type(int type);
-/* The bytes of a number, also of a complex one; 0: the type is unknown. */
+/* Returns the bytes of a real or complex number, or 0 if the type is unknown. */
 size_t vendor_number_size(int type);
 vendor_number vendor_read_number(const void *at, int64_t index, int type);
 void vendor_write_number(void *at, int64_t index, int type, vendor_number value);
@@ -55,8 +55,8 @@ static inline vendor_number vendor_subtract(vendor_number a, vendor_number b)
     return (vendor_number){a.re - b.re, a.im - b.im};
 }
 
-/* A product of real numbers has no imaginary part, also if one of them is infinite. With imaginary parts, 0
- * times infinity would give a NaN. */
+/* A product of real numbers has no imaginary part, even if one of them is infinite. The complex formula would compute 0
+ * times infinity, which is NaN. */
 static inline vendor_number vendor_multiply(vendor_number a, vendor_number b)
 {
     return a.im == 0 && b.im == 0 ? (vendor_number){a.re * b.re, 0}

@@ -1,5 +1,5 @@
-/* main.c - writes the tables of ptx_internal.h as C text: the suffixes sorted by name, and the forms of ops.def
- * compiled. CMake runs it when Kiln is built, so that no time is spent on them when a module is read. */
+/* main.c - writes the tables of ptx_internal.h as C text: the suffixes, sorted by name, and the compiled forms of
+ * ops.def. CMake runs this program when Kiln is built, so that reading a module does not spend time on this. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static bool write_suffixes(void)
             fprintf(stderr, "ptx.h: two suffixes are named '%s'\n", suffixes[k].text);
             return false;
         }
-        if (suffixes[k].length == 0) /* PTX_NONE has no name */
+        if (suffixes[k].length == 0) /* the type PTX_NONE has no name */
             continue;
         count++;
         printf("    {\"%s\", %u, {%d, %u}},\n", suffixes[k].text, suffixes[k].length, (int)suffixes[k].suffix.kind,
@@ -88,8 +88,7 @@ static bool same_slot(const ptx_slot *a, const ptx_slot *b)
     return same;
 }
 
-/* Returns the place of the slot in the table, to which it is added if it is new. Returns SLOTS_MOST if the table is
- * full. */
+/* Returns the index of the slot in the table. Adds the slot if it is new. Returns SLOTS_MOST if the table is full. */
 static unsigned slot_place(const ptx_slot *slot)
 {
     unsigned k = 0;
@@ -142,7 +141,7 @@ static bool write_list(unsigned op, unsigned first, unsigned count)
 
 /* Writes the forms of all opcodes as one array, then the part of that array that belongs to each opcode (ptx_forms),
  * then the slots (ptx_slots). The slots come last because write_form() collects the distinct slots while it writes the
- * forms. Returns false after a message. */
+ * forms. On failure writes a message and returns false. */
 static bool write_forms(void)
 {
     unsigned count[PTX_OP_COUNT] = {0}, all = 0;

@@ -15,8 +15,8 @@ bool ptx_since_compile(const char *text, size_t length, ptx_since *since)
     return since->target >= 10 && length == (since->kind != 0);
 }
 
-/* Sets the bit of a suffix in *slot. The suffix has `size` characters and may end in "@90", the first target that has
- * it. Returns false if it is malformed. */
+/* Sets the bit of a suffix in *slot. The suffix has `size` characters, and may end in the first target that has it, as
+ * in "@90". Returns false if the text is malformed. */
 static bool compile_suffix(const char *text, size_t size, ptx_slot *slot)
 {
     const char *at = memchr(text, '@', size);
@@ -89,7 +89,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
         end = bar;
     }
     if (text == end) {
-        pattern->type = PTX_PRED; /* `p` has this type; the other kinds without a type do not use it */
+        pattern->type = PTX_PRED; /* the kind p has this type; other kinds without a type ignore it */
         return strchr("pltcoT", pattern->kind) != NULL;
     }
     if (*text == 'w') {
@@ -108,7 +108,7 @@ static bool compile_operand(const char *text, size_t length, ptx_pattern *patter
 }
 
 /* Compiles the text of a form to `form` and `slots`. `slots` gets one entry for each suffix slot of the text. The
- * places of these slots in the table (form->slots) are left to the caller. form->operands_needed counts the operands up
+ * caller then sets form->slots, the indices of these slots in the table. form->operands_needed counts the operands up
  * to the last operand that is not optional. Returns false if the form is malformed. */
 bool ptx_form_compile(const char *text, ptx_form *form, ptx_slot slots[PTX_MAX_SLOTS])
 {

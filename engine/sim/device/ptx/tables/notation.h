@@ -5,10 +5,10 @@
 
 #include "ptx_internal.h"
 
-/* Compiles a target, such as "90" or "100F". Returns false if it is malformed. */
+/* Compiles a target, such as "90" or "100F". Returns false if the text is malformed. */
 bool ptx_since_compile(const char *text, size_t length, ptx_since *since);
-/* Compiles a form. The caller sets form->slots, the place of each of `slots` in a table. Returns false if the form is
- * malformed. */
+/* Compiles a form. The caller then sets form->slots, the indices of these slots in the table. Returns false if the form
+ * is malformed. */
 bool ptx_form_compile(const char *text, ptx_form *form, ptx_slot slots[PTX_MAX_SLOTS]);
 
 #endif
