@@ -46,7 +46,7 @@ void kiln_error_free(kiln_error *error)
 {
     if (!error || is_static(error))
         return;
-    kiln_allocator mem = error->mem_copy; /* a copy: it is in the block that is freed next */
+    kiln_allocator mem = error->mem_copy; /* a copy, because the error holds the allocator */
     kiln__free(error->mem ? &mem : NULL, error);
 }
 

@@ -52,8 +52,8 @@ struct kiln__compile_job {
     kiln__text message;                    /* the encoded request, a copy */
     size_t names;                          /* place of the names in the message */
     bool together;                         /* the request allows a group, and no group with this request has failed */
-    bool member;                           /* the request follows a group that was made for it */
-    size_t group;                          /* number of jobs that a group was made for; 0 means that this is no group */
+    bool member;                           /* the request is a member of a group and follows it */
+    size_t group;                          /* number of members; 0 means that this job is no group */
     bool prelude;                          /* the request has a prelude */
     bool again;                            /* as in the request */
     size_t hold;                           /* number of the hold during which the job was requested; 0 means no hold */
@@ -497,8 +497,8 @@ static void note_compile(kiln__compiler *compiler, const kiln__compile_job *job)
         compiler->longest_together = job->outcome.ns;
 }
 
-/* Gives the followers of a job copies of its outcome. Their time stays 0, so that the time counts once. A job that a
- * group was made for gets its kernels' part, and an equal part of the time. The caller holds the lock. */
+/* Gives the followers of a job copies of its outcome. Their time stays 0, so that the time counts once. If the job is a
+ * group, each member gets the code of its own kernels, and an equal part of the time. The caller holds the lock. */
 static void share_outcome(const kiln__compiler *compiler, kiln__compile_job *job)
 {
     for (kiln__compile_job *at = job->followers, *next; at; at = next) {

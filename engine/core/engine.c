@@ -135,7 +135,7 @@ void kiln_engine_close(kiln_engine *engine)
     kiln__free(engine->mem, engine->capture_what);
     kiln__free(engine->mem, engine->capture_folder);
     kiln__arena_free(&engine->arena);
-    kiln_allocator mem = engine->mem_copy; /* a copy, because the allocator is stored in the block that is freed next */
+    kiln_allocator mem = engine->mem_copy; /* a copy, because the engine holds the allocator */
     kiln__free(engine->mem ? &mem : NULL, engine);
 }
 

@@ -300,9 +300,10 @@ static limit limit_of(const kiln__draft *draft, size_t variable)
     return (limit){0};
 }
 
-/* Returns the limit of a variable, or of a variable that is set to a sum with it: the limit of y for `y0 = blockIdx.y *
- * BY; y = y0 + threadIdx.y; if (y < height)`. A sum with a size is an index in another array, so it does not count.
- * `depth` is the number of sums that were followed. *left is the number of variables that may still be searched,
+/* Returns the limit of a variable. If the source compares this variable with no size, looks for variables that a sum of
+ * this variable sets, and returns the limit of the first that has one. In `y0 = blockIdx.y * BY; y = y0 + threadIdx.y;
+ * if (y < height)`, the limit of y0 is height. A sum that contains a size is an index in another array, so it does not
+ * count. `depth` is the number of sums that were followed. *left is the number of variables that may still be searched,
  * because the source is untrusted text. */
 static limit limit_of_sum(const kiln__draft *draft, size_t variable, int depth, int *left)
 {

@@ -1,7 +1,7 @@
 /* state.c - variables of the candidate's module between calls.
  *
- * Under the checks of the simulated device the variables that a call has changed count as never written, and the checks
- * report a later call that reads such a variable before it writes it. A GPU has no checks. There the judge spoils the
+ * Under the checks of the simulated device, a variable that a call has changed counts as never written. The checks
+ * report a later call that reads this variable before it writes it. A GPU has no checks. There the judge spoils the
  * changed elements with random bytes before further calls. A call that writes these elements before it reads them is
  * not affected. A call that reads them first gives a wrong answer, fails, or leaves the random bytes in place. */
 #include <string.h>

@@ -2,8 +2,9 @@
  *
  * A trial runs the kernel twice in the same memory. Outputs, scratch memory and guard zones hold random bytes before
  * the first run and their complements before the second. An element that still has both patterns was never written, and
- * a kernel that reads such bytes computes from a different number in each run. Under the checks of the simulated device
- * a buffer is one exact allocation instead, so that the checks see its ends, and the kernel runs once. */
+ * a kernel that reads such bytes computes from a different number in each run. Under the checks of the simulated
+ * device, each buffer is an exact allocation without guard zones, so that the checks see its ends. The kernel then runs
+ * once. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>

@@ -94,8 +94,8 @@ static void nap(long ns)
     nanosleep(&time, NULL);
 }
 
-/* Waits until the event or stream has completed, or the time is over, or the caller has requested to stop and the
- * kernel does not end. */
+/* Waits until the event or stream has completed, or until the time is over. If the caller requests to stop, waits at
+ * most STOP_GRACE_NS longer, and returns CUDA_ERROR_TIMEOUT even if the work completes by then. */
 static CUresult await(kiln_plan *plan, CUevent event, CUstream stream)
 {
     const kiln__driver *driver = &plan->engine->driver;

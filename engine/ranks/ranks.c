@@ -137,6 +137,6 @@ void kiln_ranks_close(kiln_ranks *ranks)
     kiln__free(ranks->mem, ranks->channels);
     kiln__free(ranks->mem, ranks->letters);
     kiln__free(ranks->mem, ranks->buffer);
-    kiln_allocator mem = ranks->mem_copy; /* a copy, because the allocator is stored in the block that is freed next */
+    kiln_allocator mem = ranks->mem_copy; /* a copy, because `ranks` holds the allocator */
     kiln__free(ranks->mem ? &mem : NULL, ranks);
 }

@@ -21,7 +21,7 @@ void kiln_tuning_free(kiln_tuning *tuning)
 {
     if (!tuning)
         return;
-    kiln_allocator copy = tuning->mem_copy; /* a copy: it is in the block that is freed next */
+    kiln_allocator copy = tuning->mem_copy; /* a copy, because the tuning holds the allocator, and is freed last */
     const kiln_allocator *mem = tuning->mem ? &copy : NULL;
     kiln__free(mem, tuning->samples);
     kiln__arena_free(&tuning->arena);

@@ -187,7 +187,7 @@ static void faults(void)
         KERNEL("mbarrier.init.shared.b64 [%r1], 1;\n" SYNC "mapa.shared::cluster.u32 %r7, %r1, 1; mov.b16 %h0, 4;\n"
                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1+128], [%d0], "
                "64, [%r1], %h0;"),
-        pair, VM_FAULT_INSTRUCTION, "multicast to the blocks 0x4 of a cluster of 2 blocks");
+        pair, VM_FAULT_INSTRUCTION, "multicast with the block mask 0x4 in a cluster of 2 blocks");
     is_fault(
         KERNEL("mbarrier.init.shared.b64 [%r1], 1;\n" SYNC "setp.eq.u32 %p1, %r2, 1; @%p1 bra E;\n"
                "mapa.shared::cluster.u32 %r7, %r1, 1; mbarrier.test_wait.parity.shared.b64 %p2, [%r7], 0; E:\n" SYNC),

@@ -300,7 +300,7 @@ static void test_faults(void)
          {0}},
         {"mbarrier.init.shared.b64 [bar], 32; mov.u16 %h0, 2;\n"
          "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [bar], %h0;",
-         "multicast to the blocks 0x2 of a cluster of 1 block",
+         "multicast with the block mask 0x2 in a cluster of 1 block",
          VM_FAULT_INSTRUCTION,
          {0}},
     };

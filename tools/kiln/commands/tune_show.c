@@ -260,12 +260,12 @@ static void show_verdict(const kiln_tuning *tuning, const kiln_sample *best)
     const char *again = cli_printf("measured again, alternating, %u rounds%s", v->rounds,
                                    v->reused ? " in an earlier sweep" : "");
     if (v->tied > 1 && v->rounds)
-        out_printf("  %s of them (=) cannot be distinguished: %s\n", cli_whole(v->tied), again);
+        out_printf("  %s configurations (marked =) cannot be distinguished: %s\n", cli_whole(v->tied), again);
     else if (v->rounds)
         out_printf("  the first is faster than the next %s, by %.1f %% or more: %s\n", cli_whole(v->finalists - 1),
                    100 * v->margin, again);
     else if (v->tied > 1)
-        out_printf("  %s of them (=) have the same estimate\n", cli_whole(v->tied));
+        out_printf("  %s configurations (marked =) have the same estimate\n", cli_whole(v->tied));
     else if (v->finalists == 1 && kiln_tuning_count(tuning) > 1)
         out_printf("  no other configuration is within %.0f %% of the first\n", 100 * v->near);
     else if (best->result->measured && *v->why_not)

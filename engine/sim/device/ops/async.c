@@ -214,8 +214,8 @@ bool ops_multicast(vm_warp *w, const vm_code *i, uint32_t lane, uint32_t slot, u
     *ranks = slot ? vm_r32(w, slot)[lane] & 0xffff : 0;
     if (!slot || (*ranks && *ranks >> size == 0))
         return true;
-    vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0, "multicast to the blocks 0x%x of a cluster of %u block%s",
-                   *ranks, size, size == 1 ? "" : "s");
+    vm_fault_raise(w, i, lane, VM_FAULT_INSTRUCTION, 0, 0,
+                   "multicast with the block mask 0x%x in a cluster of %u block%s", *ranks, size, size == 1 ? "" : "s");
     return false;
 }
 

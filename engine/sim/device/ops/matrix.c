@@ -39,8 +39,9 @@ vm_scale ops_scale_of(bool ue4m3, uint32_t byte)
     return (vm_scale){fraction, fraction ? 1 - BIAS4 : LEAST, true};
 }
 
-/* The terms are whole numbers of 64 bits. A group's term is in units of 2^-8, because its products are in quarters and
- * its two factors in eighths. It is below 2^22 units. `start` is in units of 2^-23. */
+/* The terms are whole numbers of 64 bits. A group's term is the sum of its products, in quarters (2^-2), times two
+ * scale factors, each in eighths (2^-3). So the unit of the term is 2^-8. The term is below 2^22 units. `start` is in
+ * units of 2^-23. */
 double ops_scaled_sum(double start, const int32_t *quarters, const vm_scale *a, const vm_scale *b, unsigned count)
 {
     enum { BELOW = 35, GROUP = 8, KEPT = 23, LEAST = -126 };

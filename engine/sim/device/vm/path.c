@@ -126,8 +126,9 @@ void vm_frame_finish(vm_warp *w, vm_frame *frame, bool resume)
     vm_frame_free(w, frame);
 }
 
-/* If all expected lanes have arrived at the point, they continue as one path. If the point expects no lanes any more,
- * it is freed. If lanes are still missing, the function does nothing. */
+/* If all expected lanes have arrived at the point, they continue as one path. A point without a pc is the return of a
+ * call: the function then ends the frame of the call. In all other cases it frees the point. If lanes are still
+ * missing, the function does nothing. */
 static void continue_if_complete(vm_warp *w, vm_sync *sync)
 {
     if (sync->waiting != sync->expected)
@@ -186,7 +187,7 @@ vm_sync *vm_diverge(vm_warp *w, const vm_code *meet)
         return w->sync; /* lanes leave a loop at the same branch in different iterations, and share one point */
     vm_sync *sync = take_sync(w);
     if (!sync)
-        return w->sync; /* no point is free, so the lanes stay divergent, which is slower but correct */
+        return w->sync; /* no point is free, so the lanes reconverge at an outer point: slower but correct */
     *sync = (vm_sync){.pc = meet, .expected = w->mask, .parent = w->sync, .frame = w->frame};
     return sync;
 }

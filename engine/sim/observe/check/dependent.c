@@ -31,7 +31,8 @@ void check_dependent_start(const vm_block *block, vm_clock *c)
 
 /* `wait` adds the lanes that execute it to `after`. The first launch_dependents of a block counts for the whole block,
  * whichever thread executes it. The first launch_dependents sets `waited_first` if a lane that executes it is in
- * `after`. In a launch without prerequisite launches all lanes are in `after`. */
+ * `after`. Then the next launch begins after the prerequisite launches (driver/work/order.c). In a launch without
+ * prerequisite launches all lanes are in `after`. */
 void check_dependent(vm_warp *w, const ptx_insn *in, uint32_t m)
 {
     vm_check *check = get_check(w);

@@ -188,7 +188,7 @@ static unsigned get_order(const ptx_insn *in)
     return ordered ? VM_ORDERED : 0;
 }
 
-/* The column `access` of effects.def. */
+/* The values of the column `access` of effects.def. */
 enum {
     ACCESS_NONE,
     ACCESS_HIDDEN,
