@@ -1,6 +1,6 @@
 /* fill.c - fills. Every number is computed only by IEEE additions, multiplications, divisions and square roots, in a
- * fixed order and without contraction (the build sets -ffp-contract=off), so the bytes are the same on every machine
- * with IEEE arithmetic. */
+ * fixed order. The build sets -ffp-contract=off, so the compiler does not contract operations to fused multiply-adds.
+ * Therefore the bytes are the same on every machine with IEEE arithmetic. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

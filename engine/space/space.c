@@ -1,6 +1,6 @@
-/* space.c - the walk over a variant's configurations. Params, lets and outer names get numbered slots when the space
- * is opened. Each let and constraint is listed under the last param that it depends on, so that the walk evaluates it
- * as soon as that param has a value, and skips everything below if it does not hold. */
+/* space.c - the walk over a variant's configurations. Params, lets and outer names get numbered slots when the space is
+ * opened. Each let and constraint is listed under the last param that it depends on. So the walk evaluates it as soon
+ * as that param has a value. If a constraint does not hold, the walk skips everything below. */
 #include <string.h>
 
 #include "index.h"

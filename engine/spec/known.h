@@ -42,9 +42,9 @@ typedef struct kiln__known_list {
 } kiln__known_list;
 
 void kiln__known_free(kiln__known_list *list);
-/* Adds a copy of `known`, with sorted settings. Skips a configuration without a time or a spec, and a configuration
- * whose sizes or params a file cannot hold: NaN or infinity, the same name twice, a name of more than 256 bytes, or
- * more than KILN__MOST settings. Returns false only if memory runs out. */
+/* Adds a copy of `known`, with sorted settings. Skips a configuration without a time or a spec. Also skips a
+ * configuration whose sizes or params a file cannot hold because of NaN or infinity, the same name twice, a name of
+ * more than 256 bytes, or more than KILN__MOST settings. Returns false only if memory runs out. */
 bool kiln__known_add(kiln__known_list *list, const kiln__known *known);
 /* Sorts the list by spec, device, sizes, variant and params, and removes duplicates. For the same configuration at
  * the same sizes on the same device only the latest entry stays. The time of an entry is the later one of `made`

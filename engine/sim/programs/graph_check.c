@@ -1,12 +1,12 @@
 /* graph_check.c - computes for the checks which nodes of a graph are not ordered before a node.
  *
- * Nodes of a graph count as ordered, except where an edge says that a node does not wait for the end of a kernel: a
- * programmatic dependency, or a dependency that only waits until the kernel has begun. Each step of a launch has two
- * sets. The first set has the steps that are not ordered before the beginning of the step. The second set is a subset:
- * the steps that are not even ordered before its accesses after griddepcontrol.wait. The sets of a node N follow from
- * the edges that end at N. The first node of such an edge, and each step in the sets of the first node, is a candidate.
- * A candidate is in a set of N if no edge of N orders it before N. A copy or a fill never executes griddepcontrol.wait
- * (its `did` is zero), so the steps in its sets are also in the sets of the nodes after it.
+ * Nodes of a graph count as ordered, unless an edge says that a node does not wait for the end of a kernel. Such an
+ * edge is a programmatic dependency, or a dependency that only waits until the kernel has begun. Each step of a launch
+ * has two sets. The first set has the steps that are not ordered before the beginning of the step. The second set is a
+ * subset: the steps that are not even ordered before its accesses after griddepcontrol.wait. The sets of a node N
+ * follow from the edges that end at N. The first node of such an edge, and each step in the sets of the first node, is
+ * a candidate. A candidate is in a set of N if no edge of N orders it before N. A copy or a fill never executes
+ * griddepcontrol.wait (its `did` is zero), so the steps in its sets are also in the sets of the nodes after it.
  *
  * The sets of a chain of nodes that never wait grow with each node, so time and memory would be unlimited. Therefore a
  * launch reads at most WORK_MOST entries and edges for its sets. If this limit is reached, the remaining nodes get no

@@ -1,8 +1,8 @@
-/* program.c - the profile of a program: if $KILN_SIM_PROFILE or $KILN_SIM_TRACE names a file, this file writes launches
- * and copies there, with the times that they would take on the profile's device. engine/sim/programs/PROFILE.md
- * describes both files. Launches of a kernel with the same shape share a row, and only some of them are estimated. The
- * file writes each event at once, so that no event is lost, however the process ends. All functions need the state
- * lock. */
+/* program.c - the profile of a program. $KILN_SIM_PROFILE and $KILN_SIM_TRACE can each name an output file. The
+ * functions here write launches and copies to it, with the times that they would take on the profile's device.
+ * engine/sim/programs/PROFILE.md describes both output files. Launches of a kernel with the same shape share a row, and
+ * only some of them are estimated. Each event is written at once, so that no event is lost, however the process ends.
+ * All functions need the state lock. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -485,8 +485,8 @@ static bool ptx_match_constants(ptx_parser *p, const ptx_raw *raws, unsigned cou
     return true;
 }
 
-/* Matches the scales of a product as one vector operand of six elements: for each of A and B, a register with scales,
- * and the numbers of the byte and the thread that select some of the scales. */
+/* Matches the scales of a product as one vector operand of six elements, three for A and three for B. These are a
+ * register with scales, and the numbers of the byte and the thread that select some of these scales. */
 static bool ptx_match_scales(ptx_parser *p, const ptx_raw *raws, ptx_operand *operand)
 {
     enum { EACH = 3, SIDES = 2 };

@@ -90,7 +90,7 @@ static bool ptx_unknown_opcode(ptx_parser *p, uint32_t line, const char *text, s
                      near ? "'?" : "");
 }
 
-/* Finds a suffix in the table. The shape of a warpgroup's product has a variable number of columns, so the table has it
+/* Finds a suffix in the table. The shape of a warpgroup's product has a variable number of columns. The table has it
  * with 8 columns, and *tiles becomes the number of groups of 8 columns: "m64n96k16" is found as "m64n8k16" with 12
  * tiles. For other suffixes *tiles stays unchanged. */
 static ptx_suffix find_suffix(const char *text, size_t length, uint8_t *tiles)

@@ -111,9 +111,9 @@ static bool extend_access(const vm_access *a, vm_access *whole)
     return true;
 }
 
-/* Finds a pattern for an access by some lanes, whose masks may differ from time to time: the cached pattern is made for
- * all lanes, and quick.c leaves out those that do not take part. Returns the pattern of the access itself, which is not
- * kept. Returns NULL if the lanes' distances differ, so that the access needs a cached pattern of its own. */
+/* Finds a pattern for an access by some lanes, whose masks may differ from time to time. The cached pattern is made for
+ * all lanes, and quick.c leaves out the lanes that do not take part. Returns the pattern of the access itself, which is
+ * not kept. Returns NULL if the lanes' distances differ, so that the access needs a cached pattern of its own. */
 static vm_pattern *get_part_pattern(vm_check *check, vm_pattern *p, const vm_access *a, uint32_t insn)
 {
     vm_access whole;

@@ -1,5 +1,6 @@
-/* line.c - a read of a compact line whose cells have reads that are not ordered before it: which of the two read slots
- * of each cell takes the new read. access.c does the same cell by cell (record_read(), merge_read()). */
+/* line.c - decides which of the two read slots of a cell takes a new read. It serves compact lines in which some
+ * earlier reads are not ordered before the new read. access.c does the same cell by cell: record_read() and
+ * merge_read(). */
 #include <string.h>
 
 #include "line_internal.h"

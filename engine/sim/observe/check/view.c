@@ -1,5 +1,5 @@
-/* view.c - the asynchronous part of vector clocks (vm_more): the phases of mbarriers that are known to be complete, the
- * accesses of only some lanes of a warp, and the writes that are before a fence.proxy.async. Every function that joins
+/* view.c - the asynchronous part of vector clocks (vm_more). It has the mbarrier phases that are known to be complete,
+ * the accesses of only some lanes of a warp, and the writes before a fence.proxy.async. Every function that joins
  * clocks also joins this part. */
 #include <string.h>
 

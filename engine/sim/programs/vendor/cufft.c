@@ -372,8 +372,8 @@ static void *make_fftw(const plan *p, int direction, void *in, void *out)
     return make ? make(p->rank, dimensions, 1, &batch, in, out, flags) : NULL;
 }
 
-/* Runs a transform. It works on a copy of the input if FFTW may destroy the input (from complex to real), or if the
- * transform is in place and the caller chose both layouts, which FFTW need not support. */
+/* Runs a transform. It works on a copy of the input in two cases. FFTW may destroy the input of a transform from
+ * complex to real. And FFTW need not support a transform in place if the caller chose both layouts. */
 static bool transform(const void *what)
 {
     const work *w = what;

@@ -337,8 +337,8 @@ static void draw_pair(generator *g, const work *w, double pair[2])
     }
 }
 
-/* Draws a Poisson number: for a small mean by inversion, for a larger mean as a sum of Poisson numbers with small
- * means, and for a very large mean as a rounded normal number, as in cuRAND. */
+/* Draws a Poisson number as cuRAND does: by inversion for a small mean, and as a sum of Poisson numbers with small
+ * means for a larger one. For a very large mean it is a rounded normal number. */
 static uint32_t draw_poisson(generator *g, double mean)
 {
     enum { SMALL = 500, LARGE = 4000 };
